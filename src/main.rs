@@ -1,0 +1,2 @@
+//! onramp
+fn main() {}
