@@ -1,0 +1,31 @@
+# Thin names for what scripts/ and cargo do; `make help` lists them.
+
+SEEDS ?= 20000
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench soak build fmt clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## Climb the default rungs against a private MariaDB; writes climb.html and climb.json
+	@bash scripts/demo.sh
+
+test: ## Everything a change must pass: format, tidy, lints, unit, simulation, end-to-end
+	@bash scripts/test.sh
+
+bench: ## Measure the figures; results go to bench-results/
+	@bash scripts/bench.sh
+
+soak: ## Simulate many seeds: make soak SEEDS=20000
+	ONRAMP_SEEDS=$(SEEDS) cargo test --locked --release -p testkit
+
+build: ## Build the release binary
+	cargo build --locked --release
+
+fmt: ## Format the sources
+	cargo fmt --all
+
+clean: ## Remove what builds and demos leave; keeps bench-results/
+	cargo clean
+	rm -f climb.html climb.json

@@ -1,0 +1,97 @@
+# shellcheck shell=bash
+#
+# What: the functions that demo.sh, test.sh and bench.sh share. Source it, do not run it.
+# Why: each of them must work on a fresh Debian 12 with nothing but Rust, and must install what is
+#   missing in the same way.
+# Changes on the machine: install_missing installs Debian packages, after it has said which. It
+#   needs root, or sudo. Nothing else here writes outside target/.
+# Restores: installing mariadb-server starts a service and has it start at each boot;
+#   install_missing stops and disables it again. The packages stay.
+
+missing_packages=()
+
+say() {
+    printf '%s\n' "onramp: $*"
+}
+
+fail() {
+    printf '%s\n' "onramp: $*" >&2
+    exit 1
+}
+
+# Servers live in sbin, which the PATH of an ordinary user often leaves out.
+have() {
+    PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin" command -v "$1" >/dev/null
+}
+
+# want PROGRAM PACKAGE...: notes the packages if the program is not there.
+want() {
+    local program=$1
+    shift
+    have "$program" || missing_packages+=("$@")
+}
+
+# rust-toolchain.toml pins a version, which rustup fetches by itself. Where it may not or cannot,
+# the same version is often there under the name `stable`, and does as well.
+need_cargo() {
+    have cargo || fail "cargo is not on the PATH; install Rust with rustup, then run this again"
+    cargo --version >/dev/null && return 0
+    local pinned
+    pinned=$(sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml)
+    export RUSTUP_TOOLCHAIN=stable
+    [[ $(cargo --version 2>/dev/null) == "cargo $pinned "* ]] ||
+        fail "Rust $pinned is not installed; run: rustup toolchain install $pinned"
+    say "the toolchain named stable is Rust $pinned; going on with it"
+}
+
+# Wanted by every build: the C and assembly parts of aws-lc-sys, and the linker.
+want_compiler() {
+    want cc gcc libc6-dev
+}
+
+want_mariadb() {
+    want mariadbd mariadb-server
+}
+
+# Installs what `want` noted, in one go; does nothing if nothing is missing.
+install_missing() {
+    ((${#missing_packages[@]})) || return 0
+    local -a install=(apt-get install -y --no-install-recommends "${missing_packages[@]}")
+    local commands="apt-get update && ${install[*]}"
+    local -a as_root=(env DEBIAN_FRONTEND=noninteractive)
+
+    have apt-get || fail "missing, and there is no apt-get here: ${missing_packages[*]}"
+    if ((EUID != 0)); then
+        have sudo || fail "packages are missing; run as root, then try again: $commands"
+        as_root=(sudo "${as_root[@]}")
+    fi
+    say "packages are missing; this needs root and runs: $commands"
+
+    local server_is_new=no status=0
+    [[ " ${missing_packages[*]} " == *" mariadb-server "* ]] && server_is_new=yes
+    "${as_root[@]}" apt-get update || fail "apt-get update failed"
+    "${as_root[@]}" "${install[@]}" || status=$?
+    if [[ $server_is_new == yes ]]; then
+        stop_new_service "${as_root[@]}"
+    fi
+    ((status == 0)) || fail "the installation failed with status $status: ${install[*]}"
+    missing_packages=()
+}
+
+# stop_new_service AS_ROOT...: undoes the start, and the start at boot, of a MariaDB service that
+# was not on the machine before. Benchmarks and tests run private servers of their own.
+stop_new_service() {
+    if [[ -d /run/systemd/system ]]; then
+        say "stopping the MariaDB service that the package started"
+        "$@" systemctl disable --now mariadb.service || say "mariadb.service is still enabled"
+    elif [[ -x /etc/init.d/mariadb ]]; then
+        say "stopping the MariaDB service, if the package started it"
+        "$@" /etc/init.d/mariadb stop || say "/etc/init.d/mariadb stop failed"
+        "$@" update-rc.d mariadb disable || say "/etc/init.d/mariadb still starts at boot"
+    fi
+}
+
+# Prints the whole path of the release binary, wherever cargo was told to put it.
+release_binary() {
+    realpath "${CARGO_TARGET_DIR:-target}/release/onramp"
+}

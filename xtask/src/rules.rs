@@ -1,0 +1,247 @@
+//! The rules that one Rust file is held to.
+//!
+//! Length of files, functions and lines, the opening comment, words and calls that are not ours,
+//! and where `unsafe` may stand. Each rule is a function of a `Source` that adds its offences; the
+//! words and calls are a table, so that a new one is a line.
+
+use crate::exceptions::Exceptions;
+use crate::functions::functions;
+use crate::offence::Offence;
+use crate::scan::{find_words, line_of};
+use crate::source::Source;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) const FILE_LINES_MAX: usize = 600;
+pub(crate) const CATALOGUE_LINES_MAX: usize = 1000;
+pub(crate) const FUNCTION_LINES_MAX: usize = 70;
+const COLUMNS_MAX: usize = 100;
+const HEADER_LINES_MIN: usize = 3;
+const TEST_HEADER_LINES_MIN: usize = 1;
+
+/// The only folder where `unsafe` may stand.
+const UNSAFE_FOLDER: &str = "crates/reactor/";
+
+/// Where the clock may be read and a thread may sleep, besides tests.
+const CLOCK_FOLDERS: &[&str] = &[
+    "crates/reactor/",
+    "crates/climb/",
+    "crates/load/src/report",
+    "crates/testkit/",
+    "xtask/",
+];
+
+#[derive(Clone, Copy)]
+enum Place {
+    Code,
+    Comments,
+}
+
+/// What is not to be written, and what is written instead.
+struct Ban {
+    pattern: &'static str,
+    place: Place,
+    /// Path prefixes it does not hold for; those with an exception leave tests alone too.
+    except: &'static [&'static str],
+    instead: &'static str,
+}
+
+const fn ban(pattern: &'static str, place: Place, instead: &'static str) -> Ban {
+    Ban {
+        pattern,
+        place,
+        except: &[],
+        instead,
+    }
+}
+
+const fn clock(pattern: &'static str, instead: &'static str) -> Ban {
+    Ban {
+        pattern,
+        place: Place::Code,
+        except: CLOCK_FOLDERS,
+        instead,
+    }
+}
+
+const BANS: &[Ban] = &[
+    ban("dbg!", Place::Code, "remove it, or count it in `measure`"),
+    ban(
+        "todo!",
+        Place::Code,
+        "write the code, or leave the branch out",
+    ),
+    ban(
+        "unimplemented!",
+        Place::Code,
+        "write the code, or return an error that says so",
+    ),
+    ban(
+        "TODO",
+        Place::Comments,
+        "do it now, or say what the code does not do and why",
+    ),
+    ban(
+        "FIXME",
+        Place::Comments,
+        "mend it now, or say what the code does not do and why",
+    ),
+    ban("XXX", Place::Comments, "say what a reader must know"),
+    clock(
+        "Instant::now",
+        "take the time as an argument; `reactor` reads it once a turn",
+    ),
+    clock(
+        "SystemTime::now",
+        "take the time as an argument; `reactor` reads it",
+    ),
+    clock(
+        "thread::sleep",
+        "set a timer in `reactor`; a sleeping group serves nobody",
+    ),
+];
+
+/// Holds one file to all rules.
+pub(crate) fn check(source: &Source, exceptions: &Exceptions, offences: &mut Vec<Offence>) {
+    check_file_length(source, exceptions, offences);
+    check_columns(source, offences);
+    check_header(source, offences);
+    check_functions(source, exceptions, offences);
+    check_bans(source, offences);
+    check_unsafe(source, offences);
+}
+
+fn check_file_length(source: &Source, exceptions: &Exceptions, offences: &mut Vec<Offence>) {
+    let is_long = source.is_tests_module() || exceptions.is_catalogue(&source.path);
+    let max = if is_long {
+        CATALOGUE_LINES_MAX
+    } else {
+        FILE_LINES_MAX
+    };
+    let lines = source.text.lines().count();
+    if lines > max {
+        let what = format!("{lines} lines, {max} allowed");
+        let remedy = "split it by what it does, or move its tests to a tests.rs beside it";
+        offences.push(Offence::new(&source.path, max + 1, what, remedy));
+    }
+}
+
+fn check_columns(source: &Source, offences: &mut Vec<Offence>) {
+    for (line, text) in (1..).zip(source.text.lines()) {
+        let columns = text.chars().count();
+        if columns > COLUMNS_MAX {
+            let what = format!("{columns} columns, {COLUMNS_MAX} allowed");
+            offences.push(Offence::new(&source.path, line, what, "break the line"));
+        }
+    }
+}
+
+fn check_header(source: &Source, offences: &mut Vec<Offence>) {
+    let min = if source.is_test_file() {
+        TEST_HEADER_LINES_MIN
+    } else {
+        HEADER_LINES_MIN
+    };
+    let lines = source
+        .text
+        .lines()
+        .take_while(|line| line.starts_with("//!"))
+        .count();
+    if lines < min {
+        let what = format!("{lines} lines of `//!` open the file, at least {min} wanted");
+        let remedy = "say what problem it solves, how, and what it leaves to others";
+        offences.push(Offence::new(&source.path, 1, what, remedy));
+    }
+}
+
+fn check_functions(source: &Source, exceptions: &Exceptions, offences: &mut Vec<Offence>) {
+    for function in functions(&source.code) {
+        let granted = exceptions.function(&source.path, &function.name);
+        let max = granted.map_or(FUNCTION_LINES_MAX, |granted| granted.lines);
+        if function.lines > max {
+            let what = format!(
+                "`{}` has {} lines, {max} allowed",
+                function.name, function.lines
+            );
+            let remedy = "give the parts that have a purpose of their own a name";
+            offences.push(Offence::new(&source.path, function.line, what, remedy));
+        }
+    }
+}
+
+fn check_bans(source: &Source, offences: &mut Vec<Offence>) {
+    for ban in BANS {
+        if ban
+            .except
+            .iter()
+            .any(|folder| source.path.starts_with(folder))
+        {
+            continue;
+        }
+        let text = match ban.place {
+            Place::Code => &source.code,
+            Place::Comments => &source.comments,
+        };
+        for at in find_words(text, ban.pattern) {
+            let line = line_of(text, at);
+            if ban.except.is_empty() || !source.is_test_line(line) {
+                let what = format!("`{}` is not used here", ban.pattern);
+                offences.push(Offence::new(&source.path, line, what, ban.instead));
+            }
+        }
+    }
+}
+
+fn check_unsafe(source: &Source, offences: &mut Vec<Offence>) {
+    let is_reactor = source.path.starts_with(UNSAFE_FOLDER);
+    for at in find_words(&source.code, "unsafe") {
+        let line = line_of(&source.code, at);
+        if !is_reactor {
+            let remedy = "use what `reactor` offers, or add a safe function there";
+            offences.push(Offence::new(
+                &source.path,
+                line,
+                "`unsafe` outside `reactor`",
+                remedy,
+            ));
+        } else if !is_justified(source, line) {
+            let what = "`unsafe` without a reason";
+            let remedy = "write `// SAFETY:` above it: what must hold, and why it does";
+            offences.push(Offence::new(&source.path, line, what, remedy));
+        }
+    }
+}
+
+/// True if the statement with `unsafe` on `line` has its reason on that line or in the comment
+/// right above it. Attributes may stand between, and the statement may have begun on an earlier
+/// line. The docs of an unsafe item say what the caller owes under `# Safety`.
+fn is_justified(source: &Source, line: usize) -> bool {
+    let code: Vec<&str> = source.code.lines().collect();
+    let comments: Vec<&str> = source.comments.lines().collect();
+    let says_why =
+        |index: usize| comments[index].contains("SAFETY:") || comments[index].contains("# Safety");
+    let is_comment =
+        |index: usize| code[index].trim().is_empty() && !comments[index].trim().is_empty();
+
+    let mut index = line - 1;
+    if says_why(index) {
+        return true;
+    }
+    while index > 0 && !is_comment(index - 1) {
+        index -= 1;
+        let above = code[index].trim();
+        if above.is_empty() || ends_statement(above) {
+            return false;
+        }
+    }
+    (0..index)
+        .rev()
+        .take_while(|&index| is_comment(index))
+        .any(says_why)
+}
+
+/// True if what follows this line of code is a statement or item of its own.
+fn ends_statement(code: &str) -> bool {
+    code.ends_with([';', '{', '}', ','])
+}
