@@ -1,1 +1,30 @@
-//! wire
+//! The MySQL client/server protocol, both sides, without a socket.
+//!
+//! The problem: a pooler sits between clients and servers and must know, byte for byte, where a
+//! command and its reply end, what a reply changes, and how to say the same thing to a peer that
+//! negotiated other capabilities. The mechanism: plain functions and small state machines from
+//! bytes to values and back. Everything a peer sends is untrusted; every parser returns an error
+//! that says what was expected and what came, and none panics.
+//!
+//! Invariants:
+//! - no I/O, no clock, no randomness of its own (nonces are arguments), no `unsafe`;
+//! - no allocation on the relay path ([`packet`], [`reply`], [`classify`]); login and
+//!   errors may allocate;
+//! - numbers are little-endian as on the wire; lengths are bytes.
+//!
+//! Sources of protocol facts: the MySQL Internals manual ("Client/Server Protocol"), MariaDB's
+//! "Clientserver Protocol" pages, and the behaviour of live servers.
+#![forbid(unsafe_code)]
+
+pub mod auth;
+pub mod capabilities;
+pub mod classify;
+pub mod command;
+pub mod dsn;
+pub mod errors;
+pub mod handshake;
+pub mod lex;
+pub mod packet;
+pub mod reply;
+pub mod status;
+pub mod track;

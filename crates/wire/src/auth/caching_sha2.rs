@@ -1,0 +1,191 @@
+//! `caching_sha2_password`: SHA256(password) XOR SHA256(SHA256(SHA256(password)), nonce).
+//!
+//! When a server has no cached hash of the user it asks for the password itself: in clear over a
+//! secure transport (a Unix socket counts), otherwise XORed with the nonce and encrypted by the
+//! server's RSA key (OAEP with SHA-1, as both servers have it).
+
+use super::{Nonce, equal, xor};
+use aws_lc_rs::digest;
+use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
+use aws_lc_rs::rsa::{
+    KeySize, OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, OaepPublicEncryptingKey,
+    PrivateDecryptingKey, PublicEncryptingKey,
+};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+/// Bytes in an answer.
+pub const HASH_LEN: usize = 32;
+/// The client asks for the server's public key.
+pub const REQUEST_PUBLIC_KEY: u8 = 2;
+/// The server has verified the answer; OK follows.
+pub const FAST_AUTH_OK: u8 = 3;
+/// The server wants the password itself.
+pub const FULL_AUTH: u8 = 4;
+
+const PEM_BEGIN: &str = "-----BEGIN PUBLIC KEY-----";
+const PEM_END: &str = "-----END PUBLIC KEY-----";
+
+/// SHA256(SHA256(password)), what a server caches.
+pub type Cached = [u8; HASH_LEN];
+
+fn sha256(parts: &[&[u8]]) -> [u8; HASH_LEN] {
+    let mut context = digest::Context::new(&digest::SHA256);
+    parts.iter().for_each(|part| context.update(part));
+    let mut hash = [0; HASH_LEN];
+    hash.copy_from_slice(context.finish().as_ref());
+    hash
+}
+
+/// What a server caches for this password.
+#[must_use]
+pub fn cached(password: &[u8]) -> Cached {
+    sha256(&[&sha256(&[password])])
+}
+
+/// A client's answer to `nonce`.
+#[must_use]
+pub fn answer(password: &[u8], nonce: &Nonce) -> [u8; HASH_LEN] {
+    let once = sha256(&[password]);
+    xor(sha256(&[&sha256(&[&once]), nonce]), &once)
+}
+
+/// Whether `answer` proves the password of `cached`.
+#[must_use]
+pub fn verify(answer: &[u8], nonce: &Nonce, cached: &Cached) -> bool {
+    let Ok(answer) = <&[u8; HASH_LEN]>::try_from(answer) else {
+        return false;
+    };
+    let once = xor(sha256(&[cached, nonce]), answer);
+    equal(&sha256(&[&once]), cached)
+}
+
+/// The password with its NUL, XORed with the nonce over and over.
+fn mask(bytes: &[u8], nonce: &Nonce) -> Vec<u8> {
+    bytes
+        .iter()
+        .zip(nonce.iter().cycle())
+        .map(|(b, n)| b ^ n)
+        .collect()
+}
+
+/// The password for a server, encrypted with its public key (PEM, as the server sends it).
+///
+/// # Errors
+/// A sentence that says what is wrong with the key, or that the password is too long for it.
+pub fn encrypt(password: &[u8], nonce: &Nonce, pem: &[u8]) -> Result<Vec<u8>, &'static str> {
+    let der = der_from_pem(pem).ok_or("the server's public key is no PEM of a public key")?;
+    const UNUSABLE: &str = "the server's public key is no RSA key that can be used";
+    let key = PublicEncryptingKey::from_der(&der).map_err(|_| UNUSABLE)?;
+    let key = OaepPublicEncryptingKey::new(key).map_err(|_| UNUSABLE)?;
+    let mut plain = password.to_vec();
+    plain.push(0);
+    let mut out = vec![0; key.ciphertext_size()];
+    let len = key
+        .encrypt(&OAEP_SHA1_MGF1SHA1, &mask(&plain, nonce), &mut out, None)
+        .map_err(|_| "the password is too long for the server's RSA key")?
+        .len();
+    out.truncate(len);
+    Ok(out)
+}
+
+fn der_from_pem(pem: &[u8]) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(pem).ok()?;
+    let body = text.split_once(PEM_BEGIN)?.1.split_once(PEM_END)?.0;
+    STANDARD
+        .decode(body.split_whitespace().collect::<String>())
+        .ok()
+}
+
+/// The key pair with which clients send their password in full authentication.
+#[derive(Debug)]
+pub struct KeyPair {
+    private: OaepPrivateDecryptingKey,
+    pem: Vec<u8>,
+}
+
+impl KeyPair {
+    /// Makes a key pair of 2048 bits; takes a good part of a second.
+    ///
+    /// # Errors
+    /// A sentence when the library cannot make one.
+    pub fn generate() -> Result<KeyPair, &'static str> {
+        const FAILED: &str = "the cryptography library could not make an RSA key";
+        let key = PrivateDecryptingKey::generate(KeySize::Rsa2048).map_err(|_| FAILED)?;
+        let der: PublicKeyX509Der<'_> = key.public_key().as_der().map_err(|_| FAILED)?;
+        let encoded = STANDARD.encode(der.as_ref());
+        let mut pem = format!("{PEM_BEGIN}\n");
+        for line in encoded.as_bytes().chunks(64) {
+            pem.extend(line.iter().map(|&b| char::from(b)));
+            pem.push('\n');
+        }
+        pem.push_str(PEM_END);
+        pem.push('\n');
+        let private = OaepPrivateDecryptingKey::new(key).map_err(|_| FAILED)?;
+        Ok(KeyPair {
+            private,
+            pem: pem.into_bytes(),
+        })
+    }
+
+    /// The public key as a server sends it.
+    #[must_use]
+    pub fn public_pem(&self) -> &[u8] {
+        &self.pem
+    }
+
+    /// The password in a client's encrypted answer; `None` when it is not one.
+    #[must_use]
+    pub fn decrypt(&self, answer: &[u8], nonce: &Nonce) -> Option<Vec<u8>> {
+        let mut out = vec![0; self.private.min_output_size()];
+        let plain = self
+            .private
+            .decrypt(&OAEP_SHA1_MGF1SHA1, answer, &mut out, None)
+            .ok()?;
+        let mut password = mask(plain, nonce);
+        (password.pop() == Some(0)).then_some(password)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONCE: Nonce = *b"abcdefghij0123456789";
+
+    #[test]
+    fn an_answer_is_the_published_formula() {
+        // Computed apart: XOR of hex(SHA256(pw)) and hex(SHA256(SHA256(SHA256(pw)), nonce)).
+        let once = sha256(&[b"secret"]);
+        let twice = sha256(&[&once]);
+        let mut joined = twice.to_vec();
+        joined.extend_from_slice(&NONCE);
+        let pad = sha256(&[&joined]);
+        let expected: Vec<u8> = once.iter().zip(pad).map(|(a, b)| a ^ b).collect();
+        assert_eq!(answer(b"secret", &NONCE).to_vec(), expected);
+    }
+
+    #[test]
+    fn only_the_right_password_with_the_right_nonce_passes() {
+        let good = answer(b"secret", &NONCE);
+        assert!(verify(&good, &NONCE, &cached(b"secret")));
+        assert!(!verify(&good, &NONCE, &cached(b"Secret")));
+        assert!(!verify(&good, b"abcdefghij012345678X", &cached(b"secret")));
+        assert!(!verify(&good[..31], &NONCE, &cached(b"secret")));
+    }
+
+    #[test]
+    fn rsa_carries_a_password_there_and_back() {
+        let pair = KeyPair::generate().unwrap();
+        let sent = encrypt(
+            b"a longer pass phrase than the nonce",
+            &NONCE,
+            pair.public_pem(),
+        )
+        .unwrap();
+        let password = pair.decrypt(&sent, &NONCE).unwrap();
+        assert_eq!(password, b"a longer pass phrase than the nonce");
+        assert_eq!(pair.decrypt(&sent[1..], &NONCE), None);
+        assert!(encrypt(b"x", &NONCE, b"no key").is_err());
+    }
+}

@@ -1,0 +1,86 @@
+//! `mysql_native_password`: SHA1(password) XOR SHA1(nonce, SHA1(SHA1(password))).
+//!
+//! A server stores SHA1(SHA1(password)) only; with it, it recovers SHA1(password) from an answer
+//! and checks that its hash is the stored one.
+
+use super::{Nonce, equal, xor};
+use aws_lc_rs::digest;
+
+/// Bytes in an answer and in a stored hash.
+pub const HASH_LEN: usize = 20;
+
+/// SHA1(SHA1(password)), what a server stores.
+pub type Stored = [u8; HASH_LEN];
+
+fn sha1(parts: &[&[u8]]) -> [u8; HASH_LEN] {
+    let mut context = digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY);
+    parts.iter().for_each(|part| context.update(part));
+    let mut hash = [0; HASH_LEN];
+    hash.copy_from_slice(context.finish().as_ref());
+    hash
+}
+
+/// What a server would store for this password.
+#[must_use]
+pub fn stored(password: &[u8]) -> Stored {
+    sha1(&[&sha1(&[password])])
+}
+
+/// Reads a stored hash as `mysql.user` shows it: `*` and 40 hexadecimal digits.
+#[must_use]
+pub fn stored_from_text(text: &str) -> Option<Stored> {
+    let digits = text
+        .strip_prefix('*')
+        .filter(|d| d.len() == 2 * HASH_LEN && d.is_ascii())?;
+    let mut hash = [0; HASH_LEN];
+    for (i, byte) in hash.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&digits[2 * i..2 * i + 2], 16).ok()?;
+    }
+    Some(hash)
+}
+
+/// A client's answer to `nonce`.
+#[must_use]
+pub fn answer(password: &[u8], nonce: &Nonce) -> [u8; HASH_LEN] {
+    let once = sha1(&[password]);
+    xor(sha1(&[nonce, &sha1(&[&once])]), &once)
+}
+
+/// Whether `answer` proves the password of `stored`.
+#[must_use]
+pub fn verify(answer: &[u8], nonce: &Nonce, stored: &Stored) -> bool {
+    let Ok(answer) = <&[u8; HASH_LEN]>::try_from(answer) else {
+        return false;
+    };
+    let once = xor(sha1(&[nonce, stored]), answer);
+    equal(&sha1(&[&once]), stored)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_hash_is_the_servers() {
+        // PASSWORD('password') of a live server.
+        let text = "*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19";
+        assert_eq!(stored_from_text(text), Some(stored(b"password")));
+        assert_eq!(stored_from_text("2470"), None);
+        assert_eq!(
+            stored_from_text("*XX70C0C06DEE42FD1618BB99005ADCA2EC9D1E19"),
+            None
+        );
+    }
+
+    #[test]
+    fn only_the_right_password_with_the_right_nonce_passes() {
+        let nonce: Nonce = *b"abcdefghij0123456789";
+        let good = answer(b"secret", &nonce);
+        let stored = stored(b"secret");
+        assert!(verify(&good, &nonce, &stored));
+        assert!(!verify(&good, b"abcdefghij012345678X", &stored));
+        assert!(!verify(&answer(b"Secret", &nonce), &nonce, &stored));
+        assert!(!verify(&good[..19], &nonce, &stored));
+        assert!(!verify(&[], &nonce, &stored));
+    }
+}

@@ -1,0 +1,130 @@
+//! Capability flags: what the two ends of a connection agreed on at login.
+//!
+//! Numbers are from the protocol manuals. Three sets are ours: what we need of a server
+//! ([`BACKEND_REQUIRED`]), what we offer to clients ([`OFFERED`]), and which of a client's flags
+//! change the results of a statement and so must be the same on the backend that runs it
+//! ([`BACKEND_KEY`]).
+
+/// A set of capability flags, as in the handshake packets (low 32 bits).
+pub type Capabilities = u32;
+
+/// Old meaning: long passwords. MariaDB clears it to announce its extended capabilities.
+pub const LONG_PASSWORD: u32 = 1;
+/// UPDATE reports the rows found, not the rows changed.
+pub const FOUND_ROWS: u32 = 1 << 1;
+/// Longer column flags; always on since 4.1.
+pub const LONG_FLAG: u32 = 1 << 2;
+/// The login names a schema.
+pub const CONNECT_WITH_DB: u32 = 1 << 3;
+/// `schema.table.column` is refused.
+pub const NO_SCHEMA: u32 = 1 << 4;
+/// The compressed protocol (zlib).
+pub const COMPRESS: u32 = 1 << 5;
+/// LOAD DATA LOCAL is allowed.
+pub const LOCAL_FILES: u32 = 1 << 7;
+/// Spaces may stand between a function's name and its parenthesis.
+pub const IGNORE_SPACE: u32 = 1 << 8;
+/// The 4.1 protocol; there is no other left.
+pub const PROTOCOL_41: u32 = 1 << 9;
+/// `wait_timeout` starts at `interactive_timeout`.
+pub const INTERACTIVE: u32 = 1 << 10;
+/// TLS after the handshake.
+pub const SSL: u32 = 1 << 11;
+/// The client knows transactions' status flags.
+pub const TRANSACTIONS: u32 = 1 << 13;
+/// 4.1 authentication (challenge of 20 bytes).
+pub const SECURE_CONNECTION: u32 = 1 << 15;
+/// Several statements in one COM_QUERY.
+pub const MULTI_STATEMENTS: u32 = 1 << 16;
+/// Several results to a COM_QUERY.
+pub const MULTI_RESULTS: u32 = 1 << 17;
+/// Several results to a COM_STMT_EXECUTE.
+pub const PS_MULTI_RESULTS: u32 = 1 << 18;
+/// Authentication plugins are named.
+pub const PLUGIN_AUTH: u32 = 1 << 19;
+/// Connection attributes follow the login.
+pub const CONNECT_ATTRS: u32 = 1 << 20;
+/// The authentication answer may be longer than 255 bytes.
+pub const PLUGIN_AUTH_LENENC_DATA: u32 = 1 << 21;
+/// The client can use a connection whose password has expired.
+pub const CAN_HANDLE_EXPIRED_PASSWORDS: u32 = 1 << 22;
+/// OK packets carry session state changes.
+pub const SESSION_TRACK: u32 = 1 << 23;
+/// A result set ends with an OK packet, and no EOF stands between columns and rows.
+pub const DEPRECATE_EOF: u32 = 1 << 24;
+
+/// Flags without which we do not talk to a server, each with its name for the error text.
+pub const BACKEND_REQUIRED: [(u32, &str); 5] = [
+    (PROTOCOL_41, "CLIENT_PROTOCOL_41"),
+    (SECURE_CONNECTION, "CLIENT_SECURE_CONNECTION"),
+    (PLUGIN_AUTH, "CLIENT_PLUGIN_AUTH"),
+    (
+        SESSION_TRACK,
+        "CLIENT_SESSION_TRACK (MySQL 5.7, MariaDB 10.2)",
+    ),
+    (
+        DEPRECATE_EOF,
+        "CLIENT_DEPRECATE_EOF (MySQL 5.7, MariaDB 10.2)",
+    ),
+];
+
+/// What a client may choose from when it logs in to us. Flags that would change the shape of
+/// packets in ways that are not translated (compression, TLS, query attributes, optional metadata)
+/// are not offered, so no client can ask for them.
+pub const OFFERED: u32 = LONG_PASSWORD
+    | FOUND_ROWS
+    | LONG_FLAG
+    | CONNECT_WITH_DB
+    | NO_SCHEMA
+    | LOCAL_FILES
+    | IGNORE_SPACE
+    | PROTOCOL_41
+    | INTERACTIVE
+    | TRANSACTIONS
+    | SECURE_CONNECTION
+    | MULTI_STATEMENTS
+    | MULTI_RESULTS
+    | PS_MULTI_RESULTS
+    | PLUGIN_AUTH
+    | CONNECT_ATTRS
+    | PLUGIN_AUTH_LENENC_DATA
+    | SESSION_TRACK
+    | DEPRECATE_EOF;
+
+/// Flags that are fixed when a backend logs in and change what a statement returns: a client's
+/// statements run only on backends with the same ones.
+pub const BACKEND_KEY: u32 = FOUND_ROWS
+    | NO_SCHEMA
+    | LOCAL_FILES
+    | IGNORE_SPACE
+    | INTERACTIVE
+    | MULTI_RESULTS
+    | PS_MULTI_RESULTS;
+
+/// Flags every backend connection of ours sets besides its key.
+pub const BACKEND_ALWAYS: u32 = LONG_PASSWORD
+    | LONG_FLAG
+    | PROTOCOL_41
+    | TRANSACTIONS
+    | SECURE_CONNECTION
+    | MULTI_STATEMENTS
+    | PLUGIN_AUTH
+    | PLUGIN_AUTH_LENENC_DATA
+    | SESSION_TRACK
+    | DEPRECATE_EOF;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_offered_that_cannot_be_translated() {
+        assert_eq!(OFFERED & (COMPRESS | SSL | (1 << 25) | (1 << 27)), 0);
+    }
+
+    #[test]
+    fn a_key_is_made_of_flags_that_clients_can_ask_for() {
+        assert_eq!(BACKEND_KEY & !OFFERED, 0);
+        assert_eq!(BACKEND_KEY & BACKEND_ALWAYS, 0);
+    }
+}

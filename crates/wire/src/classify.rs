@@ -1,0 +1,384 @@
+//! What a statement's text may do to its session beyond what the server reports.
+//!
+//! The pooler lets many clients share a backend. Schema, character sets, system variables and
+//! transactions are reported by the server's session trackers and restored by difference. User
+//! variables, user-level locks, temporary tables, text PREPARE and whatever stored code does are
+//! not; a client that may have left such state must keep its backend. [`classify`] finds that out
+//! from the tokens of the text, in one pass, without allocation.
+//!
+//! The rule is one-sided: a needless pin costs a backend, a missing one corrupts a session. So
+//! every word that starts a statement and every name that stands before a parenthesis must be
+//! known to be harmless, and a text that could be read in two ways is [`PinCause::Unknown`].
+//!
+//! What it deliberately does not see: triggers, views and column defaults that run stored code.
+//! No text shows those; they are for the pooler's policy.
+
+mod names;
+mod routine;
+mod scan;
+mod set;
+#[cfg(test)]
+mod tests;
+mod verbs;
+
+use crate::lex::{Charset, Executable, LexMode};
+use scan::Scan;
+
+/// The class of the first statement of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// No statement: white space and comments only.
+    Empty,
+    /// SELECT, VALUES, TABLE, or WITH before a SELECT; also in parentheses.
+    Select,
+    /// INSERT
+    Insert,
+    /// UPDATE, also after WITH.
+    Update,
+    /// DELETE, also after WITH.
+    Delete,
+    /// REPLACE
+    Replace,
+    /// LOAD DATA, LOAD XML, LOAD INDEX
+    Load,
+    /// SET in all its forms; SET STATEMENT has the verb of the statement that it runs.
+    Set,
+    /// BEGIN, START TRANSACTION
+    Begin,
+    /// COMMIT
+    Commit,
+    /// ROLLBACK, but not ROLLBACK TO.
+    Rollback,
+    /// SAVEPOINT, RELEASE SAVEPOINT, ROLLBACK TO
+    Savepoint,
+    /// SHOW
+    Show,
+    /// USE
+    Use,
+    /// CREATE, ALTER, DROP, TRUNCATE, RENAME
+    Ddl,
+    /// CALL
+    Call,
+    /// DO
+    Do,
+    /// KILL
+    Kill,
+    /// EXPLAIN, DESCRIBE, and ANALYZE of a statement.
+    Explain,
+    /// LOCK, UNLOCK
+    Lock,
+    /// HANDLER
+    Handler,
+    /// XA
+    Xa,
+    /// PREPARE, EXECUTE, DEALLOCATE
+    Prepare,
+    /// GET DIAGNOSTICS, SIGNAL, RESIGNAL
+    Diagnostics,
+    /// Accounts, tables' maintenance, replication, plugins: what an administrator does.
+    Admin,
+    /// Not known.
+    Other,
+}
+
+impl Verb {
+    /// The OK of such a statement carries no insert id, unless `LAST_INSERT_ID(expr)` or stored
+    /// code sets one.
+    fn sets_no_insert_id(self) -> bool {
+        use Verb::{
+            Begin, Commit, Delete, Do, Empty, Explain, Kill, Lock, Rollback, Savepoint, Select,
+            Set, Show, Update, Use,
+        };
+        matches!(
+            self,
+            Begin
+                | Commit
+                | Delete
+                | Do
+                | Empty
+                | Explain
+                | Kill
+                | Lock
+                | Rollback
+                | Savepoint
+                | Select
+                | Set
+                | Show
+                | Update
+                | Use
+        )
+    }
+}
+
+/// Why a client must keep its backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PinCause {
+    /// `@x` is set or read.
+    UserVariable,
+    /// LOCK TABLES
+    LockTables,
+    /// FLUSH TABLES ... WITH READ LOCK or FOR EXPORT
+    GlobalReadLock,
+    /// BACKUP STAGE, BACKUP LOCK, LOCK INSTANCE FOR BACKUP
+    BackupLock,
+    /// GET_LOCK() and its kin.
+    UserLock,
+    /// CREATE, ALTER or DROP TEMPORARY
+    TemporaryTable,
+    /// PREPARE, EXECUTE, DEALLOCATE as text.
+    TextPrepare,
+    /// SQL_CALC_FOUND_ROWS
+    FoundRows,
+    /// HANDLER
+    Handler,
+    /// XA
+    Xa,
+    /// CALL, an anonymous block, or a function that is not known to be built in.
+    StoredCode,
+    /// SET ROLE, SET SESSION AUTHORIZATION
+    Role,
+    /// LASTVAL, NEXTVAL, SETVAL and their long forms.
+    Sequence,
+    /// SET profiling, SHOW PROFILE, the optimizer's trace.
+    Profiling,
+    /// SET of a session_track_* variable.
+    SessionTracking,
+    /// SET of a variable that is used up by the next statement or cannot be restored.
+    SpecialVariable,
+    /// CONNECTION_ID() or the like was asked for.
+    ConnectionId,
+    /// SET RESOURCE GROUP
+    ResourceGroup,
+    /// COMMIT RELEASE, ROLLBACK RELEASE: the server ends the connection.
+    Release,
+    /// The text is not understood well enough to exclude any of the others.
+    Unknown,
+}
+
+impl PinCause {
+    /// Every cause, in the order of declaration.
+    pub const ALL: [Self; 20] = [
+        Self::UserVariable,
+        Self::LockTables,
+        Self::GlobalReadLock,
+        Self::BackupLock,
+        Self::UserLock,
+        Self::TemporaryTable,
+        Self::TextPrepare,
+        Self::FoundRows,
+        Self::Handler,
+        Self::Xa,
+        Self::StoredCode,
+        Self::Role,
+        Self::Sequence,
+        Self::Profiling,
+        Self::SessionTracking,
+        Self::SpecialVariable,
+        Self::ConnectionId,
+        Self::ResourceGroup,
+        Self::Release,
+        Self::Unknown,
+    ];
+
+    /// A short stable name for logs and counters.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::UserVariable => "user_variable",
+            Self::LockTables => "lock_tables",
+            Self::GlobalReadLock => "global_read_lock",
+            Self::BackupLock => "backup_lock",
+            Self::UserLock => "user_lock",
+            Self::TemporaryTable => "temporary_table",
+            Self::TextPrepare => "text_prepare",
+            Self::FoundRows => "found_rows",
+            Self::Handler => "handler",
+            Self::Xa => "xa",
+            Self::StoredCode => "stored_code",
+            Self::Role => "role",
+            Self::Sequence => "sequence",
+            Self::Profiling => "profiling",
+            Self::SessionTracking => "session_tracking",
+            Self::SpecialVariable => "special_variable",
+            Self::ConnectionId => "connection_id",
+            Self::ResourceGroup => "resource_group",
+            Self::Release => "release",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// One sentence for a person who asks why a client is pinned.
+    #[must_use]
+    pub fn explanation(self) -> &'static str {
+        match self {
+            Self::UserVariable => {
+                "the statement uses a user variable (@x), which lives in one session"
+            }
+            Self::LockTables => "LOCK TABLES holds its locks until the session gives them up",
+            Self::GlobalReadLock => {
+                "FLUSH TABLES WITH READ LOCK or FOR EXPORT holds a lock of the session"
+            }
+            Self::BackupLock => "a backup lock or stage belongs to the session that took it",
+            Self::UserLock => "GET_LOCK() and its kin take locks that belong to the session",
+            Self::TemporaryTable => "a temporary table exists in one session only",
+            Self::TextPrepare => "PREPARE as text names a statement within one session",
+            Self::FoundRows => "SQL_CALC_FOUND_ROWS leaves a count for FOUND_ROWS() to read",
+            Self::Handler => "HANDLER keeps a cursor on a table open in the session",
+            Self::Xa => "an XA transaction is bound to its session",
+            Self::StoredCode => {
+                "the statement runs stored code, which may leave anything in the session"
+            }
+            Self::Role => "the session's role or user was changed, which no tracker reports",
+            Self::Sequence => "the last value of a sequence is kept by the session",
+            Self::Profiling => "profiles and traces are kept by the session",
+            Self::SessionTracking => "the client changed what the server reports about the session",
+            Self::SpecialVariable => {
+                "the variable is used up by the next statement or cannot be restored elsewhere"
+            }
+            Self::ConnectionId => {
+                "the client knows the id of its server connection and may rely on it"
+            }
+            Self::ResourceGroup => "the session was moved to a resource group",
+            Self::Release => "the statement makes the server close the connection",
+            Self::Unknown => "the statement is not known to leave nothing behind in the session",
+        }
+    }
+}
+
+/// What a text reads of the results of earlier statements of its session; a set of bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reads(u8);
+
+impl Reads {
+    /// Nothing.
+    pub const NONE: Self = Self(0);
+    /// The last insert id.
+    pub const LAST_INSERT_ID: Self = Self(1);
+    /// The rows that the previous statement changed.
+    pub const ROW_COUNT: Self = Self(2);
+    /// The rows that the previous query found.
+    pub const FOUND_ROWS: Self = Self(4);
+    /// Warnings and errors of the previous statement, or their number.
+    pub const DIAGNOSTICS: Self = Self(8);
+    /// The id of the server connection.
+    pub const CONNECTION_ID: Self = Self(16);
+    /// The transaction id of the session's last write (`@@last_gtid` and Galera's functions).
+    pub const LAST_GTID: Self = Self(32);
+    /// All of them.
+    pub const ALL: Self = Self(63);
+
+    /// Whether every bit of `other` is in the set.
+    #[must_use]
+    pub fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether any bit of `other` is in the set.
+    #[must_use]
+    pub fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Whether nothing is read.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The bits of both.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// A text that is nothing but one question about the previous statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SimpleRead {
+    /// `SHOW WARNINGS`
+    ShowWarnings,
+    /// `SELECT ROW_COUNT()`; its column is named as the client wrote it.
+    RowCount,
+    /// `SELECT FOUND_ROWS()`; its column is named as the client wrote it.
+    FoundRows,
+}
+
+/// What [`classify`] found in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Statement {
+    /// The class of the first statement.
+    pub verb: Verb,
+    /// Set: after this text the client must keep its backend for good.
+    pub pin: Option<PinCause>,
+    /// What it reads of earlier statements.
+    pub reads: Reads,
+    /// The whole text is one plain question about the previous statement.
+    pub simple: Option<SimpleRead>,
+    /// It sets character sets or collations of the session; the trackers tell only a part.
+    pub sets_charset: bool,
+    /// Another statement follows the first.
+    pub multi: bool,
+    /// The insert id in its OK may be new; false only if that is certain not to be so.
+    pub may_insert_id: bool,
+}
+
+impl Statement {
+    /// Nothing seen yet.
+    const EMPTY: Self = Self {
+        verb: Verb::Empty,
+        pin: None,
+        reads: Reads::NONE,
+        simple: None,
+        sets_charset: false,
+        multi: false,
+        may_insert_id: false,
+    };
+
+    /// The most conservative answer: the text may do anything.
+    pub const UNKNOWN: Self = Self {
+        verb: Verb::Other,
+        pin: Some(PinCause::Unknown),
+        reads: Reads::ALL,
+        simple: None,
+        sets_charset: true,
+        multi: true,
+        may_insert_id: true,
+    };
+
+    /// What may happen if either of two readings of one text is the right one.
+    fn either(self, other: Self) -> Self {
+        let verb = match (self.verb, other.verb) {
+            (Verb::Empty, verb) | (verb, Verb::Empty) => verb,
+            (one, two) if one == two => one,
+            _ => Verb::Other,
+        };
+        Self {
+            verb,
+            pin: self.pin.or(other.pin),
+            reads: self.reads.union(other.reads),
+            simple: None,
+            sets_charset: self.sets_charset | other.sets_charset,
+            multi: self.multi | other.multi,
+            may_insert_id: self.may_insert_id | other.may_insert_id,
+        }
+    }
+}
+
+/// Judges the text of one COM_QUERY or COM_STMT_PREPARE.
+#[must_use]
+pub fn classify(sql: &[u8], mode: LexMode) -> Statement {
+    let unreadable = match mode.charset {
+        Charset::Utf8 | Charset::OneByte => false,
+        Charset::MultiByte => !sql.is_ascii(),
+        Charset::Opaque => true,
+    };
+    if unreadable {
+        return Statement::UNKNOWN;
+    }
+    let (run, versioned) = Scan::new(sql, mode, Executable::Run).run();
+    if !versioned {
+        return run;
+    }
+    // It depends on the server whether `/*!80000 ... */` is executed: both must be harmless.
+    run.either(Scan::new(sql, mode, Executable::Skip).run().0)
+}

@@ -1,0 +1,331 @@
+//! One pass over the tokens of a text, statement by statement.
+//!
+//! Two kinds of knowledge meet here. General checks judge each token wherever it stands: a user
+//! variable, a name before a parenthesis, a word such as SQL_CALC_FOUND_ROWS. A [`Stage`] says
+//! where in its statement the scanner is, for what only the place can tell: that `t (a, b)` behind
+//! INSERT INTO is a list of columns, or that the word behind SET names a variable.
+//!
+//! Invariants: three tokens of look-back and none ahead; the first cause of a pin is kept; a stage
+//! never hides a token from the general checks, except the bodies of stored objects, which the
+//! server does not run (see `routine`).
+
+mod calls;
+mod stages;
+
+use super::routine::Routine;
+use super::set::{self, Scope};
+use super::{PinCause, Reads, SimpleRead, Statement, Verb};
+use crate::lex::{Executable, Kind, LexMode, Lexer, Token};
+use calls::Opened;
+pub(super) use stages::Stage;
+
+pub(super) struct Scan<'a> {
+    sql: &'a [u8],
+    lexer: Lexer<'a>,
+    mode: LexMode,
+    out: Statement,
+    stage: Stage,
+    /// The last tokens, the nearest first.
+    last: [Token; 3],
+    /// Tokens but semicolons, and semicolons, in the whole text.
+    tokens: u32,
+    semicolons: u32,
+    /// A semicolon ended the statement: the next token starts another.
+    ended: bool,
+    depth: u32,
+    /// Names before parentheses may be calls.
+    calls: bool,
+    /// `name@host` is an account.
+    accounts: bool,
+    /// A bit for each depth of parentheses at which a list of WITH goes on.
+    with: u64,
+    with_depth: u32,
+    opened: Opened,
+    /// A POINT(...) is open: its depth and its commas.
+    point: Option<(u32, u32)>,
+    /// Calls of JSON_TABLE that have not shown COLUMNS yet.
+    json_tables: u32,
+    /// A statement before this one changed how texts are read.
+    reader_changed: bool,
+    /// SET: the scope and the name of the variable at hand.
+    scope: Scope,
+    variable: Option<Token>,
+    routine: Routine,
+    /// The first word of the statement.
+    verb: Token,
+    /// SHOW WARNINGS was read.
+    warnings: bool,
+}
+
+const NO_TOKEN: Token = Token {
+    kind: Kind::Semicolon,
+    start: 0,
+    end: 0,
+};
+
+impl<'a> Scan<'a> {
+    pub(super) fn new(sql: &'a [u8], mode: LexMode, executable: Executable) -> Self {
+        Self {
+            sql,
+            lexer: Lexer::with_executable(sql, mode, executable),
+            mode,
+            out: Statement::EMPTY,
+            stage: Stage::First,
+            last: [NO_TOKEN; 3],
+            tokens: 0,
+            semicolons: 0,
+            ended: false,
+            depth: 0,
+            calls: true,
+            accounts: false,
+            with: 0,
+            with_depth: 0,
+            opened: Opened::Nothing,
+            point: None,
+            json_tables: 0,
+            reader_changed: false,
+            scope: Scope::Session,
+            variable: None,
+            routine: Routine::default(),
+            verb: NO_TOKEN,
+            warnings: false,
+        }
+    }
+
+    /// Reads the whole text; also tells whether it has comments that only some servers run.
+    pub(super) fn run(mut self) -> (Statement, bool) {
+        while let Some(token) = self.lexer.next() {
+            self.token(token);
+            self.last = [token, self.last[0], self.last[1]];
+        }
+        self.finish()
+    }
+
+    fn token(&mut self, token: Token) {
+        if token.kind == Kind::Semicolon {
+            self.semicolon();
+            return;
+        }
+        if self.ended {
+            self.next_statement();
+        }
+        self.tokens += 1;
+        match self.stage {
+            Stage::Routine => return self.routine_token(token),
+            Stage::View => return,
+            _ => {}
+        }
+        if self.opened != Opened::Nothing {
+            self.first_argument(token);
+        }
+        if self.with != 0 {
+            self.with_list(token);
+        }
+        match token.kind {
+            Kind::Word => self.word(token),
+            Kind::Name => self.name(token),
+            Kind::UserVariable => self.user_variable(token),
+            Kind::SystemVariable => self.system_variable(token),
+            Kind::Punct(b'(') => self.open(token),
+            Kind::Punct(b')') => self.close(token),
+            Kind::Punct(b',') => self.comma(token),
+            _ => self.value(token),
+        }
+    }
+
+    // The ends of statements and of the text.
+
+    fn semicolon(&mut self) {
+        self.semicolons += 1;
+        if self.stage == Stage::Routine && !self.routine.semicolon() {
+            return;
+        }
+        self.ended = true;
+        self.end_statement();
+    }
+
+    fn end_statement(&mut self) {
+        if self.json_tables > 0 {
+            self.pin(PinCause::StoredCode);
+        }
+        if self.stage == Stage::Routine && !self.routine.finish() {
+            self.pin(PinCause::Unknown);
+        }
+    }
+
+    fn next_statement(&mut self) {
+        self.out.multi = true;
+        if self.reader_changed {
+            self.pin(PinCause::Unknown);
+        }
+        self.ended = false;
+        self.stage = Stage::First;
+        self.last = [NO_TOKEN; 3];
+        self.depth = 0;
+        self.calls = true;
+        self.accounts = false;
+        self.with = 0;
+        self.opened = Opened::Nothing;
+        self.point = None;
+        self.json_tables = 0;
+    }
+
+    fn finish(mut self) -> (Statement, bool) {
+        if !self.ended {
+            self.end_statement();
+        }
+        let versioned = self.lexer.is_versioned();
+        if self.lexer.doubtful() {
+            let pin = self.out.pin.or(Statement::UNKNOWN.pin);
+            let unknown = Statement {
+                pin,
+                ..Statement::UNKNOWN
+            };
+            return (unknown, versioned);
+        }
+        self.out.simple = self.simple();
+        (self.out, versioned)
+    }
+
+    fn simple(&self) -> Option<SimpleRead> {
+        let alone = !self.out.multi && self.semicolons <= 1 && !self.lexer.has_executable();
+        if !alone || self.out.pin.is_some() || self.depth != 0 {
+            return None;
+        }
+        if self.warnings && self.tokens == 2 {
+            return Some(SimpleRead::ShowWarnings);
+        }
+        // Four tokens that read something and leave no parenthesis open: SELECT f ( ).
+        if self.tokens != 4 || !self.is(self.verb, b"SELECT") {
+            return None;
+        }
+        match self.out.reads {
+            Reads::ROW_COUNT => Some(SimpleRead::RowCount),
+            Reads::FOUND_ROWS => Some(SimpleRead::FoundRows),
+            _ => None,
+        }
+    }
+
+    // What is found.
+
+    fn pin(&mut self, cause: PinCause) {
+        self.out.pin.get_or_insert(cause);
+        // What runs is not in the text, so it may ask about earlier statements.
+        if matches!(
+            cause,
+            PinCause::StoredCode | PinCause::TextPrepare | PinCause::Unknown
+        ) {
+            self.out.may_insert_id = true;
+            self.out.reads = Reads::ALL;
+        }
+    }
+
+    fn read(&mut self, what: Reads) {
+        self.out.reads = self.out.reads.union(what);
+        if what == Reads::CONNECTION_ID {
+            self.pin(PinCause::ConnectionId);
+        }
+    }
+
+    // Looking at tokens.
+
+    fn text(&self, token: Token) -> &'a [u8] {
+        self.sql.get(token.start..token.end).unwrap_or_default()
+    }
+
+    /// Whether the token is this keyword, given in upper case.
+    fn is(&self, token: Token, keyword: &[u8]) -> bool {
+        token.kind == Kind::Word && self.text(token).eq_ignore_ascii_case(keyword)
+    }
+
+    fn is_any(&self, token: Token, keywords: &[&[u8]]) -> bool {
+        token.kind == Kind::Word
+            && keywords
+                .iter()
+                .any(|keyword| self.text(token).eq_ignore_ascii_case(keyword))
+    }
+
+    // Words.
+
+    fn word(&mut self, token: Token) {
+        self.keyword(token);
+        match self.stage {
+            Stage::Body | Stage::Accounts | Stage::Rest | Stage::View | Stage::Routine => {}
+            Stage::First => self.first_word(token),
+            Stage::Assignment | Stage::Variable | Stage::Value | Stage::Off => {
+                self.set_word(token);
+            }
+            Stage::Target | Stage::TargetName | Stage::Load => self.target_word(token),
+            Stage::Ddl => self.object(token),
+            Stage::Explain | Stage::With => self.inner_verb(token),
+            _ => self.clause(token),
+        }
+    }
+
+    /// Words that mean something wherever they stand.
+    fn keyword(&mut self, token: Token) {
+        let [before, earlier, _] = self.last;
+        match token.end - token.start {
+            3 if self.is(token, b"FOR")
+                && self.is(before, b"VALUE")
+                && self.is_any(earlier, &[b"NEXT", b"PREVIOUS"]) =>
+            {
+                self.pin(PinCause::Sequence);
+            }
+            4 if self.is(token, b"WITH") && self.depth < u64::BITS => self.with |= 1 << self.depth,
+            6 if !self.calls && self.is(token, b"SELECT") => self.calls = true,
+            19 if self.is(token, b"SQL_CALC_FOUND_ROWS") => self.pin(PinCause::FoundRows),
+            _ => {}
+        }
+    }
+
+    fn name(&mut self, token: Token) {
+        let is = |name: &[u8]| self.text(token).eq_ignore_ascii_case(name);
+        let dotted = self.last[0].kind == Kind::Punct(b'.');
+        // `s.nextval` is how the Oracle mode writes NEXT VALUE FOR s.
+        if dotted && (is(b"NEXTVAL") || is(b"CURRVAL")) {
+            self.pin(PinCause::Sequence);
+        }
+        match self.stage {
+            Stage::Target | Stage::TargetName => self.target_word(token),
+            Stage::Assignment | Stage::Variable | Stage::Value | Stage::Off => {
+                self.set_word(token);
+            }
+            Stage::Begin => self.pin(PinCause::StoredCode),
+            Stage::First => {
+                self.pin(PinCause::Unknown);
+                self.begin(Verb::Other, Stage::Body);
+            }
+            _ => {}
+        }
+    }
+
+    fn user_variable(&mut self, token: Token) {
+        let before = self.last[0];
+        let touches = before.end == token.start;
+        let quoted_account = matches!(before.kind, Kind::String | Kind::Name);
+        let account = touches && (quoted_account || (self.accounts && before.kind == Kind::Word));
+        if !account {
+            self.pin(PinCause::UserVariable);
+        }
+        self.value(token);
+    }
+
+    fn system_variable(&mut self, token: Token) {
+        if self.stage == Stage::Assignment {
+            self.stage = Stage::Variable;
+            self.variable = Some(token);
+            return;
+        }
+        let read = match set::split(self.text(token)) {
+            Some((Scope::Global, _)) => Some(Reads::NONE),
+            Some((Scope::Session, name)) => set::reads(name),
+            None => None,
+        };
+        match read {
+            Some(read) => self.read(read),
+            None => self.pin(PinCause::Unknown),
+        }
+        self.value(token);
+    }
+}

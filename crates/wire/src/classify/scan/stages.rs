@@ -1,0 +1,335 @@
+//! The stages of a statement: what a word means because of its place.
+//!
+//! Each stage waits for the few words that decide, hands over to the next or to [`Stage::Body`],
+//! and leaves all else to the general checks. A token that a stage does not expect makes the
+//! statement less understood, never more: it ends the stage or pins.
+
+use super::super::routine::Routine;
+use super::super::set::{self, Scope, Setting};
+use super::super::{PinCause, Reads, Verb, verbs};
+use super::Scan;
+use crate::lex::{Kind, Token};
+
+/// Where in a statement the scanner is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::classify) enum Stage {
+    /// Before the first word.
+    First,
+    /// Only the general checks.
+    Body,
+    /// Behind BEGIN.
+    Begin,
+    /// Behind COMMIT or ROLLBACK.
+    Completion,
+    /// Behind START.
+    Start,
+    /// Behind LOCK.
+    Lock,
+    /// Behind FLUSH.
+    Flush,
+    /// Behind SHOW.
+    Show,
+    /// Behind EXPLAIN, up to the statement that it explains.
+    Explain,
+    /// Behind WITH, up to the statement's own verb.
+    With,
+    /// Behind LOAD, up to INTO.
+    Load,
+    /// Behind INSERT and the like, before the table's name.
+    Target,
+    /// In the table's name.
+    TargetName,
+    /// Accounts and privileges: nothing is called, and `a@b` is an account.
+    Accounts,
+    /// Behind CREATE, ALTER or DROP, up to the kind of object.
+    Ddl,
+    /// In the definition of a view, which is not run.
+    View,
+    /// In the definition of a stored routine, which is not run.
+    Routine,
+    /// Before an assignment of SET.
+    Assignment,
+    /// In the variable's name.
+    Variable,
+    /// At the first token of a value.
+    Value,
+    /// Behind a value that turns `sql_auto_is_null` off.
+    Off,
+    /// In the rest of an assignment.
+    Rest,
+    /// Behind SET STATEMENT, up to FOR.
+    SetStatement,
+}
+
+impl Scan<'_> {
+    pub(super) fn first_word(&mut self, token: Token) {
+        let Some(first) = verbs::first(self.text(token)) else {
+            self.pin(PinCause::Unknown);
+            return self.begin(Verb::Other, Stage::Body);
+        };
+        self.verb = token;
+        if first.verb == Verb::Diagnostics {
+            self.read(Reads::DIAGNOSTICS);
+        }
+        let in_parentheses = self.depth > 0;
+        if in_parentheses && first.verb != Verb::Select {
+            self.pin(PinCause::Unknown);
+        }
+        if let Some(cause) = first.pin {
+            self.pin(cause);
+        }
+        self.begin(first.verb, first.stage);
+    }
+
+    pub(super) fn begin(&mut self, verb: Verb, stage: Stage) {
+        self.stage = stage;
+        if !self.out.multi {
+            self.out.verb = verb;
+        }
+        self.out.may_insert_id |= !verb.sets_no_insert_id();
+        self.calls = !matches!(stage, Stage::Ddl | Stage::Accounts) && verb != Verb::Ddl;
+        self.accounts = matches!(stage, Stage::Ddl | Stage::Accounts | Stage::Show);
+        self.scope = Scope::Session;
+        self.variable = None;
+        self.with_depth = self.depth;
+    }
+
+    /// The second word of statements in which it decides.
+    pub(super) fn clause(&mut self, token: Token) {
+        let before = self.last[0];
+        match self.stage {
+            Stage::Begin if !self.is(token, b"WORK") => self.pin(PinCause::StoredCode),
+            Stage::Completion => {
+                if self.is(token, b"TO") && !self.out.multi {
+                    self.out.verb = Verb::Savepoint;
+                } else if self.is(token, b"RELEASE") && !self.is(before, b"NO") {
+                    self.pin(PinCause::Release);
+                }
+            }
+            Stage::Start => {
+                let transaction = self.is(token, b"TRANSACTION");
+                self.begin(
+                    if transaction {
+                        Verb::Begin
+                    } else {
+                        Verb::Admin
+                    },
+                    Stage::Body,
+                );
+            }
+            Stage::Lock => {
+                let instance = self.is(token, b"INSTANCE");
+                self.pin(if instance {
+                    PinCause::BackupLock
+                } else {
+                    PinCause::LockTables
+                });
+                self.stage = Stage::Body;
+            }
+            Stage::Flush => {
+                let lock = self.is(token, b"LOCK") && self.is(before, b"READ");
+                if lock || self.is(token, b"EXPORT") {
+                    self.pin(PinCause::GlobalReadLock);
+                }
+            }
+            Stage::Show => self.show(token),
+            Stage::SetStatement if self.depth == 0 && self.is(token, b"FOR") => {
+                self.stage = Stage::First;
+            }
+            _ => {}
+        }
+    }
+
+    fn show(&mut self, token: Token) {
+        if self.is_any(token, &[b"SESSION", b"LOCAL"]) {
+            return;
+        }
+        self.stage = Stage::Body;
+        if self.is_any(token, &[b"WARNINGS", b"ERRORS", b"COUNT"]) {
+            self.warnings = self.is(token, b"WARNINGS");
+            self.read(Reads::DIAGNOSTICS);
+        } else if self.is_any(token, &[b"PROFILE", b"PROFILES"]) {
+            self.pin(PinCause::Profiling);
+        } else if self.is(token, b"VARIABLES") {
+            // Shows `last_insert_id` among the others.
+            self.read(Reads::LAST_INSERT_ID);
+        }
+    }
+
+    /// The verb of the statement behind EXPLAIN or WITH.
+    pub(super) fn inner_verb(&mut self, token: Token) {
+        if self.depth != self.with_depth {
+            return;
+        }
+        if self.stage == Stage::Explain && self.is(token, b"TABLE") {
+            if !self.is_any(self.last[0], &[b"EXPLAIN", b"DESCRIBE", b"DESC"]) {
+                self.begin(Verb::Admin, Stage::Body);
+            }
+            return;
+        }
+        let Some(first) = verbs::first(self.text(token)) else {
+            return;
+        };
+        let inserts = matches!(first.verb, Verb::Insert | Verb::Replace);
+        if !inserts && !matches!(first.verb, Verb::Select | Verb::Update | Verb::Delete) {
+            return;
+        }
+        self.out.may_insert_id |= inserts;
+        if self.stage == Stage::With && !self.out.multi && self.out.verb != Verb::Explain {
+            self.out.verb = first.verb;
+        }
+        self.stage = first.stage;
+    }
+
+    /// INSERT [IGNORE] [INTO] name, REPLACE name, LOAD DATA ... INTO TABLE name.
+    pub(super) fn target_word(&mut self, token: Token) {
+        const MODIFIERS: [&[u8]; 6] = [
+            b"LOW_PRIORITY",
+            b"DELAYED",
+            b"HIGH_PRIORITY",
+            b"IGNORE",
+            b"INTO",
+            b"TABLE",
+        ];
+        let dotted = self.last[0].kind == Kind::Punct(b'.');
+        self.stage = match self.stage {
+            Stage::Load if self.is(token, b"TABLE") && self.is(self.last[0], b"INTO") => {
+                Stage::Target
+            }
+            Stage::Load => Stage::Load,
+            Stage::Target if self.is_any(token, &MODIFIERS) => Stage::Target,
+            Stage::Target => Stage::TargetName,
+            _ if dotted => Stage::TargetName,
+            _ => Stage::Body,
+        };
+    }
+
+    /// CREATE, ALTER, DROP: words up to the kind of object.
+    pub(super) fn object(&mut self, token: Token) {
+        let before = self.last[0];
+        let create = self.is(self.verb, b"CREATE");
+        if self.is(token, b"TEMPORARY") {
+            self.pin(PinCause::TemporaryTable);
+        } else if self.is(token, b"PREPARE") && self.is(before, b"DROP") {
+            self.pin(PinCause::TextPrepare);
+            self.stage = Stage::Body;
+        } else if self.is(token, b"VIEW") {
+            self.stage = Stage::View;
+        } else if self.is(token, b"EVENT") || self.is_any(token, &ROUTINES) {
+            let event = self.is(token, b"EVENT");
+            // ALTER EVENT has a body too; the other statements about routines have none.
+            let body = create || (event && !self.is(before, b"DROP"));
+            self.routine = Routine::new(event);
+            self.stage = if body { Stage::Routine } else { Stage::Body };
+        } else if self.is_any(token, &[b"USER", b"ROLE"]) {
+            self.stage = Stage::Accounts;
+        } else if self.is_any(
+            token,
+            &[b"TABLE", b"INDEX", b"SEQUENCE", b"DATABASE", b"SCHEMA"],
+        ) {
+            self.stage = Stage::Body;
+            self.accounts = false;
+        }
+    }
+
+    pub(super) fn routine_token(&mut self, token: Token) {
+        match token.kind {
+            Kind::Word => self.routine.word(self.text(token), self.text(self.last[0])),
+            Kind::Punct(byte) => self.routine.other(byte),
+            _ => self.routine.other(0),
+        }
+    }
+
+    /// A word or name in SET.
+    pub(super) fn set_word(&mut self, token: Token) {
+        match self.stage {
+            Stage::Assignment if token.kind == Kind::Word => self.assignment_word(token),
+            Stage::Assignment | Stage::Variable => {
+                self.variable = Some(token);
+                self.stage = Stage::Variable;
+            }
+            _ => self.value(token),
+        }
+    }
+
+    fn assignment_word(&mut self, token: Token) {
+        if let Some(scope) = Scope::named(self.text(token)) {
+            self.scope = scope;
+            return;
+        }
+        self.stage = Stage::Rest;
+        if self.is_any(token, &[b"NAMES", b"CHARACTER", b"CHAR", b"CHARSET"]) {
+            self.out.sets_charset = true;
+            self.reader_changed = true;
+        } else if self.is_any(token, &[b"ROLE", b"AUTHORIZATION"]) {
+            self.pin(PinCause::Role);
+        } else if self.is(token, b"RESOURCE") {
+            self.pin(PinCause::ResourceGroup);
+        } else if self.is_any(token, &[b"PASSWORD", b"DEFAULT"]) {
+            self.accounts = true;
+        } else if self.is(token, b"STATEMENT") {
+            self.stage = Stage::SetStatement;
+        } else if !self.is(token, b"TRANSACTION") {
+            self.variable = Some(token);
+            self.stage = Stage::Variable;
+        }
+    }
+
+    /// Any token that can be the first of a value, or that ends one that looked harmless.
+    pub(super) fn value(&mut self, token: Token) {
+        match self.stage {
+            Stage::Assignment => self.stage = Stage::Rest,
+            Stage::Variable if matches!(token.kind, Kind::Assign | Kind::Punct(b'=')) => {
+                self.stage = Stage::Rest;
+                self.assign();
+            }
+            Stage::Value => {
+                let off = self.is_any(token, &[b"OFF", b"FALSE"])
+                    || (token.kind == Kind::Number && self.text(token) == b"0");
+                self.stage = Stage::Off;
+                if !off {
+                    self.pin(PinCause::SpecialVariable);
+                }
+            }
+            Stage::Off => {
+                self.pin(PinCause::SpecialVariable);
+                self.stage = Stage::Rest;
+            }
+            Stage::Begin => self.pin(PinCause::StoredCode),
+            Stage::First => {
+                self.pin(PinCause::Unknown);
+                self.begin(Verb::Other, Stage::Body);
+            }
+            Stage::Target => self.stage = Stage::Body,
+            Stage::TargetName if token.kind != Kind::Punct(b'.') => self.stage = Stage::Body,
+            _ => {}
+        }
+    }
+
+    /// The variable at hand is being set.
+    fn assign(&mut self) {
+        let Some(token) = self.variable else { return };
+        let (scope, name) = match token.kind {
+            Kind::SystemVariable => match set::split(self.text(token)) {
+                Some(split) => split,
+                None => return self.pin(PinCause::Unknown),
+            },
+            _ => (self.scope, set::unquoted(self.text(token))),
+        };
+        if scope == Scope::Global {
+            return;
+        }
+        match set::setting(name) {
+            Setting::Restorable => {}
+            Setting::Charset => {
+                self.out.sets_charset = true;
+                self.reader_changed = true;
+            }
+            Setting::SqlMode => self.reader_changed = true,
+            Setting::AutoIsNull => self.stage = Stage::Value,
+            Setting::Pins(cause) => self.pin(cause),
+        }
+    }
+}
+
+const ROUTINES: [&[u8]; 4] = [b"PROCEDURE", b"FUNCTION", b"TRIGGER", b"PACKAGE"];

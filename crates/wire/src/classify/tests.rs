@@ -1,0 +1,464 @@
+//! Tables of statements and what they must be taken for, and random texts that must not panic.
+//!
+//! Verb, pin and reads of ordinary statements are in `tests/statements.txt`; the tables here hold
+//! the other answers, and texts with bytes that a text file shows badly.
+
+use super::PinCause as Pin;
+use super::*;
+use crate::lex::Server;
+
+const MARIADB: LexMode = LexMode {
+    ansi_quotes: false,
+    no_backslash_escapes: false,
+    ignore_space: false,
+    charset: Charset::Utf8,
+    server: Server::MariaDb(101_119),
+};
+const MYSQL: LexMode = LexMode {
+    server: Server::MySql(80_406),
+    ..MARIADB
+};
+
+/// Every row of `tests/statements.txt`.
+#[test]
+fn statements_are_taken_for_what_they_are() {
+    let table = include_str!("tests/statements.txt").replace("\n    ", " ");
+    let mut rows = 0;
+    for row in table
+        .lines()
+        .filter(|row| !row.is_empty() && !row.starts_with('#'))
+    {
+        let (columns, sql) = row.split_once(" | ").expect("a bar before the text");
+        let columns: Vec<&str> = columns.split(' ').collect();
+        let &[server, verb, pin, reads] = columns.as_slice() else {
+            panic!("four columns: {row}");
+        };
+        let modes: &[LexMode] = match server {
+            "both" => &[MARIADB, MYSQL],
+            "mariadb" => &[MARIADB],
+            "mysql" => &[MYSQL],
+            _ => panic!("no such server: {row}"),
+        };
+        let sql = sql.replace("\\n", "\n").replace("\\\\", "\\");
+        for &mode in modes {
+            let found = classify(sql.as_bytes(), mode);
+            let found_pin = found.pin.map_or("-", Pin::name);
+            let seen = (format!("{:?}", found.verb), found_pin, found.reads);
+            assert_eq!(
+                seen,
+                (verb.to_owned(), pin, reads_named(reads)),
+                "{row} {mode:?}"
+            );
+        }
+        rows += 1;
+    }
+    assert!(rows > 350, "the table was read: {rows} rows");
+}
+
+fn reads_named(names: &str) -> Reads {
+    names.split('+').fold(Reads::NONE, |all, name| {
+        all.union(match name {
+            "-" => Reads::NONE,
+            "last_insert_id" => Reads::LAST_INSERT_ID,
+            "row_count" => Reads::ROW_COUNT,
+            "found_rows" => Reads::FOUND_ROWS,
+            "diagnostics" => Reads::DIAGNOSTICS,
+            "connection_id" => Reads::CONNECTION_ID,
+            "last_gtid" => Reads::LAST_GTID,
+            "all" => Reads::ALL,
+            _ => panic!("no such read: {name}"),
+        })
+    })
+}
+
+#[test]
+fn what_is_not_understood_pins() {
+    for sql in [
+        "FROBNICATE",
+        "BINLOG 'x'",
+        "`select` 1",
+        "1",
+        "@x",
+        "lbl: BEGIN END",
+        "(DELETE FROM t)",
+        "select.1",
+        "SELECT 'open",
+        "SELECT \"open",
+        "SELECT `open",
+        "SELECT 1 /* open",
+        "SELECT 1 /*! open",
+        "SELECT 1\0",
+        "SELECT f 1.e(1)",
+        "SELECT $$ x $$",
+        "SELECT @@session . last_insert_id",
+        "SELECT @@läst_insert_id",
+        "SET ínsert_id=1",
+        "SET `insert``id` = 1",
+        "SET sql_mode='ANSI_QUOTES'; SELECT 1",
+        "SET NAMES gbk; SELECT 1",
+        "SELECT 1 /*!80000 , 2 */ /*!90000 , 3 */",
+        "CREATE PROCEDURE p() BEGIN SELECT 1;",
+        "CREATE PROCEDURE p() SELECT 1; END",
+    ] {
+        for mode in [MARIADB, MYSQL] {
+            let found = classify(sql.as_bytes(), mode);
+            assert!(
+                found.pin == Some(Pin::Unknown) || sql == "@x",
+                "{sql}: {found:?}"
+            );
+            assert!(
+                found.may_insert_id && found.reads == Reads::ALL,
+                "{sql}: {found:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn several_statements_are_all_judged() {
+    for (sql, verb, pin) in [
+        ("SELECT 1; SELECT 2", Verb::Select, None),
+        ("SELECT 1;; SELECT 2;", Verb::Select, None),
+        (
+            "INSERT INTO t (a) VALUES (1); UPDATE t SET a = 1",
+            Verb::Insert,
+            None,
+        ),
+        (
+            "SELECT 1; SET @x = 1",
+            Verb::Select,
+            Some(Pin::UserVariable),
+        ),
+        (
+            "SELECT 1; LOCK TABLES t READ",
+            Verb::Select,
+            Some(Pin::LockTables),
+        ),
+        ("SELECT ';'; CALL p()", Verb::Select, Some(Pin::StoredCode)),
+        (
+            "CREATE TABLE t (a INT); SELECT f(1)",
+            Verb::Ddl,
+            Some(Pin::StoredCode),
+        ),
+        (
+            "CREATE VIEW v AS SELECT @x; SELECT @x",
+            Verb::Ddl,
+            Some(Pin::UserVariable),
+        ),
+        (
+            "CREATE PROCEDURE p() BEGIN SELECT 1; END; HANDLER t OPEN",
+            Verb::Ddl,
+            Some(Pin::Handler),
+        ),
+        (
+            "SET STATEMENT a=1 FOR SELECT 1; XA START 'x'",
+            Verb::Select,
+            Some(Pin::Xa),
+        ),
+    ] {
+        let found = classify(sql.as_bytes(), MARIADB);
+        assert_eq!(
+            (found.verb, found.pin, found.multi),
+            (verb, pin, true),
+            "{sql}"
+        );
+        assert_eq!(found.simple, None, "{sql}");
+    }
+    for sql in [
+        "SELECT 1;",
+        "SELECT 1 ; -- x",
+        "SELECT ';'",
+        "SELECT 1 /* ; SELECT 2 */",
+        "CREATE PROCEDURE p() BEGIN SELECT 1; SELECT 2; END;",
+    ] {
+        assert!(!classify(sql.as_bytes(), MARIADB).multi, "{sql}");
+    }
+}
+
+#[test]
+fn plain_questions_about_the_previous_statement() {
+    use SimpleRead::{FoundRows, RowCount, ShowWarnings};
+    for (sql, expected) in [
+        ("SHOW WARNINGS", Some(ShowWarnings)),
+        (" show /* x */ warnings ; ", Some(ShowWarnings)),
+        ("SHOW WARNINGS LIMIT 1", None),
+        ("SHOW ERRORS", None),
+        ("SHOW COUNT(*) WARNINGS", None),
+        ("SHOW WARNINGS;;", None),
+        ("SHOW WARNINGS; SELECT 1", None),
+        ("SELECT ROW_COUNT()", Some(RowCount)),
+        ("select row_count ( ) ; -- x", Some(RowCount)),
+        ("SELECT ROW_COUNT() AS n", None),
+        ("SELECT ROW_COUNT(), 1", None),
+        ("SELECT ROW_COUNT(1)", None),
+        ("SELECT ROW_COUNT(1", None),
+        ("SELECT ROW_COUNT", None),
+        ("(SELECT ROW_COUNT())", None),
+        ("VALUES ROW_COUNT()", None),
+        ("DO ROW_COUNT()", None),
+        ("SELECT db.ROW_COUNT()", None),
+        ("SELECT FOUND_ROWS()", Some(FoundRows)),
+        ("SELECT found_rows();", Some(FoundRows)),
+        ("SELECT FOUND_ROWS() FROM t", None),
+        ("SELECT LAST_INSERT_ID()", None),
+        ("SELECT /*! ROW_COUNT() */", None),
+        ("SELECT /*!99999 1, */ ROW_COUNT()", None),
+    ] {
+        assert_eq!(classify(sql.as_bytes(), MARIADB).simple, expected, "{sql}");
+    }
+}
+
+#[test]
+fn insert_ids_and_character_sets() {
+    for (sql, expected) in [
+        ("SELECT 1", false),
+        ("UPDATE t SET a = 1", false),
+        ("DELETE FROM t", false),
+        ("SET autocommit=1", false),
+        ("COMMIT", false),
+        ("SELECT LAST_INSERT_ID()", false),
+        ("SELECT LAST_INSERT_ID( )", false),
+        ("SELECT LAST_INSERT_ID(5)", true),
+        ("UPDATE t SET id = LAST_INSERT_ID(id + 1)", true),
+        ("INSERT INTO t VALUES ()", true),
+        ("REPLACE INTO t VALUES ()", true),
+        ("LOAD DATA INFILE 'x' INTO TABLE t", true),
+        ("CREATE TABLE t (a INT) SELECT 1", true),
+        ("ANALYZE INSERT INTO t VALUES (1)", true),
+        ("SELECT 1; INSERT INTO t VALUES ()", true),
+        ("SET STATEMENT a=1 FOR INSERT INTO t VALUES ()", true),
+        ("CALL p()", true),
+        ("SELECT f(1)", true),
+    ] {
+        assert_eq!(
+            classify(sql.as_bytes(), MARIADB).may_insert_id,
+            expected,
+            "{sql}"
+        );
+    }
+    for (sql, expected) in [
+        ("SET NAMES utf8mb4", true),
+        ("set names 'latin1'", true),
+        ("SET CHARACTER SET utf8", true),
+        ("SET CHARSET utf8", true),
+        ("SET character_set_results = NULL", true),
+        (
+            "SET autocommit=1, @@session.collation_connection = utf8_bin",
+            true,
+        ),
+        ("SET SESSION `character_set_client` = utf8", true),
+        ("/*!50503 SET NAMES utf8mb4 */", true),
+        ("/*!80000 SET NAMES utf8mb4 */", true),
+        ("SELECT 1; SET NAMES utf8", true),
+        ("SET GLOBAL character_set_server = utf8", false),
+        ("SET autocommit = 1", false),
+        ("SELECT @@character_set_client", false),
+        ("SELECT 'SET NAMES utf8'", false),
+    ] {
+        assert_eq!(
+            classify(sql.as_bytes(), MARIADB).sets_charset,
+            expected,
+            "{sql}"
+        );
+    }
+}
+
+#[test]
+fn the_mode_decides() {
+    let ansi = LexMode {
+        ansi_quotes: true,
+        ..MARIADB
+    };
+    let literal = LexMode {
+        no_backslash_escapes: true,
+        ..MARIADB
+    };
+    let spaces = LexMode {
+        ignore_space: true,
+        ..MARIADB
+    };
+    let unknown = LexMode {
+        server: Server::Unknown,
+        ..MARIADB
+    };
+    for (sql, mode, expected) in [
+        ("INSERT INTO \"t\" (a) VALUES (1)", ansi, None),
+        ("SELECT \"f\"(1)", ansi, Some(Pin::StoredCode)),
+        ("SET \"insert_id\" = 1", ansi, Some(Pin::SpecialVariable)),
+        ("SELECT \"\\\", @x -- \"", MARIADB, None),
+        ("SELECT \"\\\", @x -- \"", ansi, Some(Pin::UserVariable)),
+        ("SELECT '\\', @x -- '", MARIADB, None),
+        ("SELECT '\\', @x -- '", literal, Some(Pin::UserVariable)),
+        ("SELECT COUNT (*), MAX\n(a) FROM t", spaces, None),
+        ("SELECT COUNT/**/(*) FROM t", spaces, Some(Pin::StoredCode)),
+        (
+            "SELECT ABS(1), COUNT(*) FROM t WHERE a IN (1)",
+            unknown,
+            None,
+        ),
+        ("SELECT ANY_VALUE(1)", unknown, Some(Pin::StoredCode)),
+        ("SELECT NVL(1, 2)", unknown, Some(Pin::StoredCode)),
+    ] {
+        assert_eq!(
+            classify(sql.as_bytes(), mode).pin,
+            expected,
+            "{sql} {mode:?}"
+        );
+    }
+}
+
+#[test]
+fn a_character_set_that_hides_quotes_pins() {
+    let with = |charset| LexMode { charset, ..MARIADB };
+    // In gbk the byte before the quote swallows the backslash.
+    let tricky = b"SELECT '\xbf\\', GET_LOCK('a', 1) -- '";
+    assert_eq!(
+        classify(tricky, with(Charset::MultiByte)),
+        Statement::UNKNOWN
+    );
+    assert_eq!(classify(b"SELECT 1", with(Charset::MultiByte)).pin, None);
+    assert_eq!(
+        classify(b"SELECT 1", with(Charset::Opaque)),
+        Statement::UNKNOWN
+    );
+    // In latin1 the byte 0xa0 is white space.
+    let space = b"SELECT SQL_CALC_FOUND_ROWS\xa0* FROM t";
+    assert_eq!(
+        classify(space, with(Charset::OneByte)).pin,
+        Some(Pin::Unknown)
+    );
+    assert_eq!(classify(b"SELECT '\xe9'", with(Charset::OneByte)).pin, None);
+    assert_eq!(classify("SELECT 'é' AS été".as_bytes(), MARIADB).pin, None);
+}
+
+#[test]
+fn either_outcome_of_a_versioned_comment_counts() {
+    for (sql, verb, pin) in [
+        // Executed, `IN (x)`; skipped, `f (x)`.
+        (
+            "SELECT f /*!99999 , 1 IN */ (1)",
+            Verb::Select,
+            Some(Pin::StoredCode),
+        ),
+        (
+            "/*!99999 SELECT 1; */ LOCK TABLES t READ",
+            Verb::Other,
+            Some(Pin::LockTables),
+        ),
+        (
+            "SELECT 1 /*!99999 ' */, GET_LOCK('a', 1) /* ' */",
+            Verb::Select,
+            Some(Pin::UserLock),
+        ),
+        (
+            "/*!80000 SET SESSION information_schema_stats_expiry=0 */",
+            Verb::Set,
+            None,
+        ),
+        (
+            "CREATE DATABASE d /*!80016 DEFAULT ENCRYPTION='N' */",
+            Verb::Ddl,
+            None,
+        ),
+        (
+            "/*M!999999\\- enable the sandbox mode */",
+            Verb::Other,
+            Some(Pin::Unknown),
+        ),
+    ] {
+        let found = classify(sql.as_bytes(), MARIADB);
+        assert_eq!((found.verb, found.pin), (verb, pin), "{sql}");
+    }
+}
+
+#[test]
+fn causes_have_distinct_names() {
+    for (at, cause) in Pin::ALL.iter().enumerate() {
+        assert!(!cause.name().is_empty() && !cause.explanation().is_empty());
+        assert!(
+            Pin::ALL[..at]
+                .iter()
+                .all(|other| other.name() != cause.name())
+        );
+    }
+}
+
+#[test]
+fn first_words_are_sorted() {
+    verbs::check_sorted();
+}
+
+/// Neither bytes nor words in any order make it panic, and what cannot be read is not trusted.
+#[test]
+fn any_text_is_judged() {
+    const PIECES: &str = "SELECT ~WITH ~INSERT INTO ~SET ~CREATE ~PROCEDURE ~BEGIN ~END ~CASE ~\
+        IF ~(~(~)~)~,~,~;~'~\"~`~@~@@~@x ~@@session.~.~=~\
+        :=~/*~*/~/*!~/*!80000 ~/*M!~-- ~\n~#~\\~1~1.e~0x~f~abs~POINT(~JSON_TABLE(~COLUMNS(~\
+        VALUES ~LAST_INSERT_ID(~AS ~FOR ~DO ~\0~é~$";
+    let pieces: Vec<&str> = PIECES.split('~').collect();
+    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = move || {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        usize::try_from(seed >> 33).unwrap_or(0)
+    };
+    for round in 0..60_000 {
+        let mut text = Vec::new();
+        for _ in 0..random() % 40 {
+            if round % 4 == 0 {
+                text.push(random().to_le_bytes()[0]);
+            } else {
+                text.extend_from_slice(pieces[random() % pieces.len()].as_bytes());
+            }
+        }
+        let bits = random();
+        let charsets = [
+            Charset::Utf8,
+            Charset::OneByte,
+            Charset::MultiByte,
+            Charset::Opaque,
+        ];
+        let servers = [
+            Server::Unknown,
+            Server::MariaDb(110_800),
+            Server::MySql(90_300),
+        ];
+        let mode = LexMode {
+            ansi_quotes: bits & 1 != 0,
+            no_backslash_escapes: bits & 2 != 0,
+            ignore_space: bits & 4 != 0,
+            charset: charsets[bits >> 3 & 3],
+            server: servers[(bits >> 5) % 3],
+        };
+        let found = classify(&text, mode);
+        if found.simple.is_some() {
+            assert!(found.pin.is_none() && !found.multi, "{text:?}");
+        }
+        if mode.charset == Charset::Opaque {
+            assert_eq!(found, Statement::UNKNOWN);
+        }
+    }
+}
+
+/// Bodies nested deeper than can be followed pin.
+#[test]
+fn deep_nesting_is_bounded() {
+    let deep = format!(
+        "CREATE PROCEDURE p() {}{}",
+        "BEGIN ".repeat(70),
+        "END;".repeat(70)
+    );
+    assert_eq!(classify(deep.as_bytes(), MARIADB).pin, Some(Pin::Unknown));
+    let parens = format!("SELECT {}1{}", "(".repeat(200), ")".repeat(200));
+    assert_eq!(classify(parens.as_bytes(), MARIADB).pin, None);
+    let with = format!(
+        "SELECT {}WITH xx (a) AS (SELECT 1) SELECT 1{}",
+        "(".repeat(99),
+        ")".repeat(99)
+    );
+    assert_eq!(
+        classify(with.as_bytes(), MARIADB).pin,
+        Some(Pin::StoredCode)
+    );
+}

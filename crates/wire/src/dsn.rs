@@ -1,0 +1,247 @@
+//! A server's address with its login, as users write it in one word.
+//!
+//! `mysql://USER[:PASSWORD]@HOST[:PORT][/SCHEMA][?socket=/PATH]`. What would end a part (`:`, `@`,
+//! `/`, `?`, `%`) is written `%XX` inside it. IPv6 addresses stand in brackets. With a socket the
+//! host may be empty: it is not used.
+//!
+//! Invariants: no name is looked up here and nothing is opened; neither an error nor the `Debug`
+//! text ever shows the password.
+
+use std::fmt;
+
+/// The port of a MySQL server that names none.
+pub const DEFAULT_PORT: u16 = 3306;
+
+const SCHEME: &str = "mysql://";
+const FORM: &str = "mysql://USER[:PASSWORD]@HOST[:PORT][/SCHEMA][?socket=/PATH]";
+
+/// Where a server is and who logs in there.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Dsn {
+    /// Who logs in.
+    pub user: String,
+    /// With which password; empty for none.
+    pub password: String,
+    /// Name or address of the host, IPv6 without brackets; may be empty with a socket.
+    pub host: String,
+    /// TCP port, 1 to 65535.
+    pub port: u16,
+    /// Default schema; empty for none.
+    pub schema: String,
+    /// Path of a Unix socket; where it is given, host and port are not used.
+    pub socket: Option<String>,
+}
+
+impl Dsn {
+    /// Takes a DSN apart.
+    ///
+    /// # Errors
+    /// A sentence that says what was expected and what came, without the password.
+    pub fn parse(text: &str) -> Result<Dsn, String> {
+        let wrong = |what: &str| format!("{what}; expected {FORM}");
+        let rest = text
+            .strip_prefix(SCHEME)
+            .ok_or_else(|| wrong("a target begins with mysql://"))?;
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, schema) = rest.split_once('/').unwrap_or((rest, ""));
+        let (login, place) = authority
+            .rsplit_once('@')
+            .ok_or_else(|| wrong("a target has a user and an @ in front of its host"))?;
+        let (user, password) = login.split_once(':').unwrap_or((login, ""));
+        let socket = read_socket(query)?;
+        let (host, port) = read_place(place)?;
+        if user.is_empty() {
+            return Err(wrong("the target's user is empty"));
+        }
+        if host.is_empty() && socket.is_none() {
+            return Err(wrong("the target's host is empty"));
+        }
+        if schema.contains('/') {
+            return Err(wrong("the target's schema has a '/'; write it %2F"));
+        }
+        Ok(Dsn {
+            user: decode(user, "user")?,
+            password: decode(password, "password")?,
+            host: decode(host, "host")?,
+            port,
+            schema: decode(schema, "schema")?,
+            socket,
+        })
+    }
+
+    /// The target without user, password and schema: `HOST:PORT` or the socket's path.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match &self.socket {
+            Some(path) => path.clone(),
+            None if self.host.contains(':') => format!("[{}]:{}", self.host, self.port),
+            None => format!("{}:{}", self.host, self.port),
+        }
+    }
+}
+
+/// Shows everything but the password.
+impl fmt::Display for Dsn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let host = if self.host.contains(':') {
+            format!("[{}]", self.host)
+        } else {
+            self.host.clone()
+        };
+        write!(f, "{SCHEME}{}@{host}:{}", self.user, self.port)?;
+        if !self.schema.is_empty() {
+            write!(f, "/{}", self.schema)?;
+        }
+        match &self.socket {
+            Some(path) => write!(f, "?socket={path}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Dsn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+fn read_place(place: &str) -> Result<(&str, u16), String> {
+    let (host, port) = if let Some(rest) = place.strip_prefix('[') {
+        let (host, after) = rest
+            .split_once(']')
+            .ok_or("the target's IPv6 address has no closing bracket; expected [ADDRESS]:PORT")?;
+        match after.strip_prefix(':') {
+            Some(port) => (host, Some(port)),
+            None if after.is_empty() => (host, None),
+            None => {
+                return Err(format!(
+                    "'{after}' behind the target's IPv6 address; :PORT?"
+                ));
+            }
+        }
+    } else {
+        match place.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (place, None),
+        }
+    };
+    let port = match port {
+        None => DEFAULT_PORT,
+        Some(port) => match port.parse() {
+            Ok(port) if port != 0 => port,
+            _ => {
+                return Err(format!(
+                    "the target's port is '{port}'; expected 1 to 65535"
+                ));
+            }
+        },
+    };
+    Ok((host, port))
+}
+
+fn read_socket(query: &str) -> Result<Option<String>, String> {
+    let mut socket = None;
+    for part in query.split('&').filter(|part| !part.is_empty()) {
+        match part.split_once('=') {
+            Some(("socket", path)) if !path.is_empty() => socket = Some(decode(path, "socket")?),
+            _ => {
+                let name = part.split('=').next().unwrap_or_default();
+                return Err(format!(
+                    "the target's parameter '{name}' is unknown or empty; known is socket=/PATH"
+                ));
+            }
+        }
+    }
+    Ok(socket)
+}
+
+/// Replaces each `%XX` by its byte.
+fn decode(text: &str, what: &str) -> Result<String, String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+        let (Some(high), Some(low)) = (digit(rest.next()), digit(rest.next())) else {
+            return Err(format!(
+                "a % in the target's {what} is not followed by two hexadecimal digits; \
+                 write a plain % as %25"
+            ));
+        };
+        bytes.push(u8::try_from(high * 16 + low).unwrap_or_default());
+    }
+    String::from_utf8(bytes).map_err(|_| format!("the target's {what} is not UTF-8 once decoded"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_target_has_six_parts() {
+        let dsn = Dsn::parse("mysql://app:p%40ss%3aw%25rd@db.example:3307/shop").unwrap();
+        assert_eq!((&*dsn.user, &*dsn.password), ("app", "p@ss:w%rd"));
+        assert_eq!((&*dsn.host, dsn.port), ("db.example", 3307));
+        assert_eq!((&*dsn.schema, &dsn.socket), ("shop", &None));
+        assert_eq!(dsn.place(), "db.example:3307");
+    }
+
+    #[test]
+    fn what_is_left_out_has_a_default() {
+        let dsn = Dsn::parse("mysql://root@127.0.0.1").unwrap();
+        assert_eq!(
+            (&*dsn.password, dsn.port, &*dsn.schema),
+            ("", DEFAULT_PORT, "")
+        );
+        let dsn = Dsn::parse("mysql://a:b:c@h/").unwrap();
+        assert_eq!((&*dsn.password, &*dsn.host), ("b:c", "h"));
+    }
+
+    #[test]
+    fn a_socket_stands_for_the_host() {
+        let dsn = Dsn::parse("mysql://root@/test?socket=/run/my%20sql.sock").unwrap();
+        assert_eq!(dsn.socket.as_deref(), Some("/run/my sql.sock"));
+        assert_eq!((&*dsn.host, &*dsn.schema), ("", "test"));
+        assert_eq!(dsn.place(), "/run/my sql.sock");
+        assert!(Dsn::parse("mysql://root@h?socket=/a").is_ok());
+    }
+
+    #[test]
+    fn ipv6_stands_in_brackets() {
+        let dsn = Dsn::parse("mysql://root@[::1]:3307/t").unwrap();
+        assert_eq!((&*dsn.host, dsn.port), ("::1", 3307));
+        assert_eq!(dsn.place(), "[::1]:3307");
+        assert_eq!(Dsn::parse("mysql://root@[::1]").unwrap().port, DEFAULT_PORT);
+        assert!(Dsn::parse("mysql://root@[::1").is_err());
+        assert!(Dsn::parse("mysql://root@[::1]x").is_err());
+    }
+
+    #[test]
+    fn a_wrong_target_is_explained_without_its_password() {
+        for (text, expected) in [
+            ("postgres://a:secret@h", "begins with mysql://"),
+            ("mysql://host/db", "user and an @"),
+            ("mysql://:secret@h", "user is empty"),
+            ("mysql://a:secret@", "host is empty"),
+            ("mysql://a:secret@h:0", "port is '0'"),
+            ("mysql://a:secret@h:99999", "expected 1 to 65535"),
+            ("mysql://a:secret%zz@h", "two hexadecimal digits"),
+            ("mysql://a:secret%ff@h", "not UTF-8"),
+            ("mysql://a:secret@h?soket=/x", "'soket' is unknown"),
+            ("mysql://a:secret@h/a/b", "%2F"),
+        ] {
+            let error = Dsn::parse(text).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+            assert!(!error.contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_password_is_never_shown() {
+        let dsn = Dsn::parse("mysql://app:secret@h:1/db?socket=/s").unwrap();
+        assert_eq!(format!("{dsn:?}"), "mysql://app@h:1/db?socket=/s");
+    }
+}

@@ -1,0 +1,50 @@
+//! Error numbers of MySQL servers and clients that we send or must recognise.
+//!
+//! Numbers and SQL states are the servers' own (`errmsg.h`, `mysqld_error.h` in their manuals), so
+//! that drivers react to ours as they would to a server's.
+
+/// A server error number with its SQL state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorCode {
+    /// The number, as in `ERROR 1045`.
+    pub code: u16,
+    /// Five characters of SQL state.
+    pub state: &'static str,
+}
+
+const fn error(code: u16, state: &'static str) -> ErrorCode {
+    ErrorCode { code, state }
+}
+
+/// Too many connections.
+pub const CON_COUNT: ErrorCode = error(1040, "08004");
+/// The handshake failed.
+pub const HANDSHAKE: ErrorCode = error(1043, "08S01");
+/// Access denied for a user.
+pub const ACCESS_DENIED: ErrorCode = error(1045, "28000");
+/// Unknown command.
+pub const UNKNOWN_COM: ErrorCode = error(1047, "08S01");
+/// Unknown database.
+pub const BAD_DB: ErrorCode = error(1049, "42000");
+/// The server is shutting down.
+pub const SERVER_SHUTDOWN: ErrorCode = error(1053, "08S01");
+/// An error that has no number of its own.
+pub const UNKNOWN_ERROR: ErrorCode = error(1105, "HY000");
+/// A packet is larger than the limit.
+pub const NET_PACKET_TOO_LARGE: ErrorCode = error(1153, "08S01");
+/// Packets came out of order.
+pub const NET_PACKETS_OUT_OF_ORDER: ErrorCode = error(1156, "08S01");
+/// A packet could not be read.
+pub const MALFORMED_PACKET: ErrorCode = error(1835, "HY000");
+/// Onramp's own: nothing was executed because too much waits, or waited too long; retryable. No
+/// server uses the number, so nobody takes it for a lock wait or a full server.
+pub const NOT_EXECUTED: ErrorCode = error(9501, "HY000");
+/// This is not supported.
+pub const NOT_SUPPORTED: ErrorCode = error(1235, "42000");
+/// Authentication method is not supported by the client.
+pub const NOT_SUPPORTED_AUTH_MODE: ErrorCode = error(1251, "08004");
+/// The connection to the server was lost while a statement ran (a client library's number; a
+/// server never sends it, drivers know it as "lost connection during query").
+pub const SERVER_LOST: ErrorCode = error(2013, "HY000");
+/// No connection to the server could be made (a client library's number).
+pub const CONN_HOST: ErrorCode = error(2003, "HY000");

@@ -1,0 +1,412 @@
+//! The handshake: greeting, login, and what may be said between them.
+//!
+//! Protocol 10 only. The server greets with its version, a nonce and its capabilities; the client
+//! answers with its own, its name and its proof. The server may then ask for another plugin
+//! ([`AuthSwitch`]) or send more data for the present one, before OK or ERR.
+//!
+//! Facts: field order from the MySQL manual ("Protocol::HandshakeV10", "HandshakeResponse41").
+//! A NUL in the nonce would end it early in old clients, so nonces have none
+//! ([`nonce_from_random`]).
+
+use crate::auth::{NONCE_LEN, Nonce};
+use crate::capabilities as cap;
+use crate::packet::{Malformed, Reader, put_lenenc, put_lenenc_bytes, put_short};
+
+/// First byte of a request to use another plugin.
+pub const AUTH_SWITCH: u8 = 0xFE;
+/// First byte of further data of the present plugin.
+pub const AUTH_MORE: u8 = 0x01;
+
+/// The server's first packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Greeting {
+    /// The server's version text.
+    pub version: Vec<u8>,
+    /// The connection's id.
+    pub connection_id: u32,
+    /// The challenge.
+    pub nonce: Nonce,
+    /// What the server can do.
+    pub capabilities: u32,
+    /// The server's default collation (low byte of its id).
+    pub collation: u8,
+    /// Status flags.
+    pub status: u16,
+    /// Name of the plugin that the nonce is for; empty for none.
+    pub plugin: Vec<u8>,
+}
+
+impl Greeting {
+    /// Takes a greeting apart.
+    ///
+    /// # Errors
+    /// [`Malformed`] when it is not protocol 10 or a field is cut.
+    pub fn read(payload: &[u8]) -> Result<Greeting, Malformed> {
+        let mut reader = Reader::new(payload);
+        if reader.u8("a protocol version")? != 10 {
+            return Err(Malformed {
+                what: "protocol version 10",
+                at: 0,
+                len: payload.len(),
+            });
+        }
+        let version = reader.nul_bytes("a server version")?.to_vec();
+        let connection_id = reader.u32("a connection id")?;
+        let mut nonce = [0; NONCE_LEN];
+        nonce[..8].copy_from_slice(reader.bytes(8, "a nonce")?);
+        reader.u8("a filler")?;
+        let low = reader.u16("capabilities")?;
+        let collation = reader.u8("a collation")?;
+        let status = reader.u16("status flags")?;
+        let high = reader.u16("upper capabilities")?;
+        let capabilities = u32::from(low) | u32::from(high) << 16;
+        let nonce_len = usize::from(reader.u8("a nonce length")?);
+        reader.bytes(10, "reserved bytes")?;
+        let second = reader.bytes(nonce_len.saturating_sub(8).max(13), "the rest of a nonce")?;
+        nonce[8..].copy_from_slice(&second[..NONCE_LEN - 8]);
+        let plugin = if capabilities & cap::PLUGIN_AUTH != 0 {
+            // Some servers end the name with a NUL, some with the packet.
+            let rest = reader.rest();
+            rest.split(|&b| b == 0).next().unwrap_or_default().to_vec()
+        } else {
+            Vec::new()
+        };
+        Ok(Greeting {
+            version,
+            connection_id,
+            nonce,
+            capabilities,
+            collation,
+            status,
+            plugin,
+        })
+    }
+
+    /// Appends the greeting as a packet numbered 0.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        let [low, low2, high, high2] = self.capabilities.to_le_bytes();
+        put_short(out, 0, |out| {
+            out.push(10);
+            out.extend_from_slice(&self.version);
+            out.push(0);
+            out.extend_from_slice(&self.connection_id.to_le_bytes());
+            out.extend_from_slice(&self.nonce[..8]);
+            out.push(0);
+            out.extend_from_slice(&[low, low2, self.collation]);
+            out.extend_from_slice(&self.status.to_le_bytes());
+            out.extend_from_slice(&[high, high2, 21]);
+            out.extend_from_slice(&[0; 10]);
+            out.extend_from_slice(&self.nonce[8..]);
+            out.push(0);
+            out.extend_from_slice(&self.plugin);
+            out.push(0);
+        });
+    }
+}
+
+/// A nonce out of random bytes: printable, so that no client can trip over a NUL or a `$`.
+#[must_use]
+pub fn nonce_from_random(random: [u8; NONCE_LEN]) -> Nonce {
+    // 6 bits of each byte: 120 bits of challenge.
+    random.map(|byte| b'0' + (byte & 0x3F))
+}
+
+/// The client's answer to the greeting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Login<'a> {
+    /// What the client wants of what was offered.
+    pub capabilities: u32,
+    /// The client's collation (low byte of its id).
+    pub collation: u8,
+    /// Who wants in.
+    pub user: &'a [u8],
+    /// The proof, in the form of `plugin`.
+    pub answer: &'a [u8],
+    /// The default schema; empty for none.
+    pub schema: &'a [u8],
+    /// Name of the plugin of `answer`; empty when the client named none.
+    pub plugin: &'a [u8],
+}
+
+impl<'a> Login<'a> {
+    /// Takes a login apart. Connection attributes are passed over.
+    ///
+    /// # Errors
+    /// [`Malformed`] when a field is cut, or the client speaks the protocol of before 4.1.
+    pub fn read(payload: &'a [u8]) -> Result<Login<'a>, Malformed> {
+        let mut reader = Reader::new(payload);
+        let capabilities = reader.u32("capabilities")?;
+        if capabilities & cap::PROTOCOL_41 == 0 {
+            let what = "CLIENT_PROTOCOL_41 among the client's capabilities";
+            return Err(Malformed {
+                what,
+                at: 0,
+                len: payload.len(),
+            });
+        }
+        reader.u32("a packet size")?;
+        let collation = reader.u8("a collation")?;
+        reader.bytes(23, "reserved bytes")?;
+        let user = reader.nul_bytes("a user name")?;
+        let answer = read_answer(&mut reader, capabilities)?;
+        let schema = if capabilities & cap::CONNECT_WITH_DB != 0 && !reader.is_empty() {
+            reader.nul_bytes("a schema name")?
+        } else {
+            b""
+        };
+        let plugin = if capabilities & cap::PLUGIN_AUTH != 0 && !reader.is_empty() {
+            read_plugin_name(&mut reader)
+        } else {
+            b""
+        };
+        Ok(Login {
+            capabilities,
+            collation,
+            user,
+            answer,
+            schema,
+            plugin,
+        })
+    }
+
+    /// Appends the login as a packet numbered `seq`.
+    pub fn put(&self, out: &mut Vec<u8>, seq: u8) {
+        put_short(out, seq, |out| {
+            out.extend_from_slice(&self.capabilities.to_le_bytes());
+            out.extend_from_slice(&(1u32 << 30).to_le_bytes());
+            out.push(self.collation);
+            out.extend_from_slice(&[0; 23]);
+            out.extend_from_slice(self.user);
+            out.push(0);
+            put_lenenc_bytes(out, self.answer);
+            if self.capabilities & cap::CONNECT_WITH_DB != 0 {
+                out.extend_from_slice(self.schema);
+                out.push(0);
+            }
+            if self.capabilities & cap::PLUGIN_AUTH != 0 {
+                out.extend_from_slice(self.plugin);
+                out.push(0);
+            }
+            if self.capabilities & cap::CONNECT_ATTRS != 0 {
+                put_attributes(out);
+            }
+        });
+    }
+}
+
+/// The proof's length takes one of three forms, by what was agreed.
+fn read_answer<'a>(reader: &mut Reader<'a>, capabilities: u32) -> Result<&'a [u8], Malformed> {
+    if capabilities & cap::PLUGIN_AUTH_LENENC_DATA != 0 {
+        reader.lenenc_bytes("an authentication answer")
+    } else if capabilities & cap::SECURE_CONNECTION != 0 {
+        let len = usize::from(reader.u8("an answer's length")?);
+        reader.bytes(len, "an authentication answer")
+    } else {
+        reader.nul_bytes("an authentication answer")
+    }
+}
+
+/// A plugin's name; a client may leave its NUL out when nothing follows.
+fn read_plugin_name<'a>(reader: &mut Reader<'a>) -> &'a [u8] {
+    let mut probe = *reader;
+    match probe.nul_bytes("a plugin name") {
+        Ok(name) => {
+            *reader = probe;
+            name
+        }
+        Err(_) => reader.rest(),
+    }
+}
+
+/// Tells the server's process list who holds the connection.
+fn put_attributes(out: &mut Vec<u8>) {
+    const NAME: &[u8] = b"program_name";
+    const VALUE: &[u8] = b"onramp";
+    put_lenenc(out, (NAME.len() + VALUE.len() + 2) as u64);
+    put_lenenc_bytes(out, NAME);
+    put_lenenc_bytes(out, VALUE);
+}
+
+/// The server's request to use another plugin, with a new nonce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AuthSwitch<'a> {
+    /// The plugin's name.
+    pub plugin: &'a [u8],
+    /// The new challenge; 20 bytes, maybe with a NUL behind.
+    pub data: &'a [u8],
+}
+
+impl<'a> AuthSwitch<'a> {
+    /// Takes a request apart.
+    ///
+    /// # Errors
+    /// [`Malformed`] when it has no plugin name (the request of before 4.1, which we refuse).
+    pub fn read(payload: &'a [u8]) -> Result<AuthSwitch<'a>, Malformed> {
+        let mut reader = Reader::new(payload);
+        reader.u8("an authentication switch")?;
+        let plugin = reader.nul_bytes("a plugin name")?;
+        Ok(AuthSwitch {
+            plugin,
+            data: reader.rest(),
+        })
+    }
+
+    /// The nonce in `data`, when there is one.
+    #[must_use]
+    pub fn nonce(&self) -> Option<Nonce> {
+        self.data.first_chunk::<NONCE_LEN>().copied()
+    }
+}
+
+/// Appends a request to use `plugin` with `nonce`.
+pub fn put_auth_switch(out: &mut Vec<u8>, seq: u8, plugin: &str, nonce: &Nonce) {
+    put_short(out, seq, |out| {
+        out.push(AUTH_SWITCH);
+        out.extend_from_slice(plugin.as_bytes());
+        out.push(0);
+        out.extend_from_slice(nonce);
+        out.push(0);
+    });
+}
+
+/// The body of COM_CHANGE_USER. Its authentication answer is not read: it was made for a nonce of
+/// long ago, so whoever serves the command asks for a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChangeUser<'a> {
+    /// Who the client wants to be.
+    pub user: &'a [u8],
+    /// The new default schema; empty for none.
+    pub schema: &'a [u8],
+    /// The new collation (low byte of its id), when given.
+    pub collation: Option<u8>,
+}
+
+impl<'a> ChangeUser<'a> {
+    /// Takes the command's arguments apart (what follows the command byte).
+    ///
+    /// # Errors
+    /// [`Malformed`] when a field is cut.
+    pub fn read(arguments: &'a [u8]) -> Result<ChangeUser<'a>, Malformed> {
+        let mut reader = Reader::new(arguments);
+        let user = reader.nul_bytes("a user name")?;
+        let len = usize::from(reader.u8("an answer's length")?);
+        reader.bytes(len, "an authentication answer")?;
+        let schema = reader.nul_bytes("a schema name")?;
+        let collation = if reader.is_empty() {
+            None
+        } else {
+            Some(reader.u16("a collation")?.to_le_bytes()[0])
+        };
+        Ok(ChangeUser {
+            user,
+            schema,
+            collation,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A greeting of MariaDB 10.11 as it came over the wire.
+    const GREETING: &[u8] = b"\x0a5.5.5-10.11.6-MariaDB\0\x07\0\0\0abcdefgh\0\xfe\xf7\x21\x02\0\
+        \xff\x81\x15\0\0\0\0\0\0\x1d\0\0\0ijklmnopqrst\0mysql_native_password\0";
+
+    #[test]
+    fn a_greeting_is_read() {
+        let greeting = Greeting::read(GREETING).unwrap();
+        assert_eq!(greeting.version, b"5.5.5-10.11.6-MariaDB");
+        assert_eq!(greeting.connection_id, 7);
+        assert_eq!(&greeting.nonce, b"abcdefghijklmnopqrst");
+        assert_eq!(greeting.capabilities, 0x81FF_F7FE);
+        assert_eq!((greeting.collation, greeting.status), (0x21, 2));
+        assert_eq!(greeting.plugin, b"mysql_native_password");
+    }
+
+    #[test]
+    fn a_greeting_is_written_as_it_is_read() {
+        let greeting = Greeting::read(GREETING).unwrap();
+        let mut out = Vec::new();
+        greeting.put(&mut out);
+        assert_eq!(out[3], 0);
+        assert_eq!(Greeting::read(&out[4..]).unwrap(), greeting);
+        for cut in 4..out.len() - 23 {
+            assert!(Greeting::read(&out[4..cut]).is_err(), "cut at {cut}");
+        }
+        assert!(Greeting::read(b"\x09").is_err());
+    }
+
+    /// A login of PyMySQL, written out.
+    const LOGIN: &[u8] =
+        b"\x8d\xa6\x3a\0\0\0\0\x01\x2d\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
+        app\0\x03xyzshop\0mysql_native_password\0\x0c\x03_pid\x07someone";
+
+    #[test]
+    fn a_login_is_read() {
+        let login = Login::read(LOGIN).unwrap();
+        assert_eq!(login.user, b"app");
+        assert_eq!(login.answer, b"xyz");
+        assert_eq!(login.schema, b"shop");
+        assert_eq!(login.plugin, b"mysql_native_password");
+        assert_eq!(login.collation, 45);
+    }
+
+    #[test]
+    fn a_login_is_written_as_it_is_read() {
+        let login = Login {
+            capabilities: cap::PROTOCOL_41
+                | cap::PLUGIN_AUTH
+                | cap::CONNECT_WITH_DB
+                | cap::PLUGIN_AUTH_LENENC_DATA
+                | cap::CONNECT_ATTRS,
+            collation: 45,
+            user: b"app",
+            answer: b"proof",
+            schema: b"shop",
+            plugin: b"caching_sha2_password",
+        };
+        let mut out = Vec::new();
+        login.put(&mut out, 1);
+        assert_eq!(out[3], 1);
+        assert_eq!(Login::read(&out[4..]).unwrap(), login);
+        for cut in 4..4 + 32 + 4 + 6 {
+            assert!(Login::read(&out[4..cut]).is_err(), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_login_of_before_4_1_is_refused_with_its_reason() {
+        let error = Login::read(&[0x85, 0x24, 0, 0, 0]).unwrap_err();
+        assert!(error.to_string().contains("CLIENT_PROTOCOL_41"));
+    }
+
+    #[test]
+    fn an_authentication_switch_carries_a_nonce() {
+        let mut out = Vec::new();
+        put_auth_switch(
+            &mut out,
+            2,
+            "mysql_native_password",
+            b"abcdefghijklmnopqrst",
+        );
+        let switch = AuthSwitch::read(&out[4..]).unwrap();
+        assert_eq!(switch.plugin, b"mysql_native_password");
+        assert_eq!(switch.nonce(), Some(*b"abcdefghijklmnopqrst"));
+        assert!(AuthSwitch::read(&[0xFE]).is_err());
+    }
+
+    #[test]
+    fn a_change_of_user_is_read() {
+        let change = ChangeUser::read(b"app\0\x03xyzshop\0\x2d\0plugin\0").unwrap();
+        assert_eq!((change.user, change.schema), (&b"app"[..], &b"shop"[..]));
+        assert_eq!(change.collation, Some(45));
+        assert!(ChangeUser::read(b"app\0\x09xyz").is_err());
+    }
+
+    #[test]
+    fn a_nonce_is_printable() {
+        let nonce = nonce_from_random(std::array::from_fn(|i| u8::try_from(i * 13).unwrap()));
+        assert!(nonce.iter().all(|&b| (b'0'..b'0' + 64).contains(&b)));
+    }
+}

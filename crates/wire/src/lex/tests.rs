@@ -1,0 +1,307 @@
+//! Tables of texts and their tokens, and random bytes that must not stop the lexer.
+//!
+//! A token is written as one letter for its kind (w word, n name, s string, 0 number, v user
+//! variable, V system variable, = assign, ; semicolon, p other) and its text in brackets.
+
+use super::*;
+
+const ANSI: LexMode = LexMode {
+    ansi_quotes: true,
+    ..PLAIN
+};
+const NO_ESCAPES: LexMode = LexMode {
+    no_backslash_escapes: true,
+    ..PLAIN
+};
+const LATIN1: LexMode = LexMode {
+    charset: Charset::OneByte,
+    ..PLAIN
+};
+const PLAIN: LexMode = LexMode {
+    ansi_quotes: false,
+    no_backslash_escapes: false,
+    ignore_space: false,
+    charset: Charset::Utf8,
+    server: Server::Unknown,
+};
+
+fn shown(sql: &[u8], mode: LexMode, executable: Executable) -> String {
+    let mut lexer = Lexer::with_executable(sql, mode, executable);
+    let mut out = String::new();
+    for token in lexer.by_ref() {
+        let letter = match token.kind {
+            Kind::Word => 'w',
+            Kind::Name => 'n',
+            Kind::String => 's',
+            Kind::Number => '0',
+            Kind::UserVariable => 'v',
+            Kind::SystemVariable => 'V',
+            Kind::Assign => '=',
+            Kind::Semicolon => ';',
+            Kind::Punct(_) => 'p',
+        };
+        let text = String::from_utf8_lossy(&sql[token.start..token.end]);
+        out.push_str(&format!("{letter}[{text}]"));
+    }
+    if lexer.doubtful() {
+        out.push('?');
+    }
+    out
+}
+
+fn check(mode: LexMode, rows: &[(&str, &str)]) {
+    for (sql, expected) in rows {
+        assert_eq!(
+            &shown(sql.as_bytes(), mode, Executable::Run),
+            expected,
+            "{sql}"
+        );
+    }
+}
+
+#[test]
+fn words_names_and_numbers() {
+    check(
+        PLAIN,
+        &[
+            ("", ""),
+            (" \t\r\n\x0b\x0c", ""),
+            ("select a_1$,b", "w[select]w[a_1$]p[,]w[b]"),
+            ("SELECT été", "w[SELECT]w[été]"),
+            ("`a``b`.`c`", "n[`a``b`]p[.]n[`c`]"),
+            ("a.b", "n[a]p[.]n[b]"),
+            ("a . b", "w[a]p[.]w[b]"),
+            ("a .b", "w[a]p[.]n[b]"),
+            ("a.`b`", "w[a]p[.]n[`b`]"),
+            ("select.from", "n[select]p[.]n[from]"),
+            ("t.5abs(x)", "n[t]p[.]n[5abs]p[(]w[x]p[)]"),
+            ("t .5abs", "w[t]0[.5]w[abs]"),
+            ("a.b.c", "n[a]p[.]n[b]p[.]n[c]"),
+            (
+                "1abc 1 12 0x1F 0x1G 0X1F 0b01 0b02",
+                "w[1abc]0[1]0[12]0[0x1F]w[0x1G]w[0X1F]0[0b01]w[0b02]",
+            ),
+            (
+                "1.5 .5 1. 1.5e3 1e5 1E+5 1e-5",
+                "0[1.5]0[.5]0[1.]0[1.5e3]0[1e5]0[1E+5]0[1e-5]",
+            ),
+            ("1e5abs(1)", "0[1e5]w[abs]p[(]0[1]p[)]"),
+            ("1e", "w[1e]"),
+            ("1.5from", "0[1.5]w[from]"),
+            ("f 1.e(1)", "w[f]0[1.e]p[(]0[1]p[)]?"),
+            ("1.e+", "0[1.e+]?"),
+            ("$$ x $$", "w[$$]w[x]w[$$]?"),
+            ("a:=1 : ;", "w[a]=[:=]0[1]p[:];[;]"),
+            ("a->>'$.x'", "w[a]p[-]p[>]p[>]s['$.x']"),
+            ("\\N", "p[\\]w[N]"),
+        ],
+    );
+}
+
+#[test]
+fn strings_and_quoted_names() {
+    check(
+        PLAIN,
+        &[
+            ("'a''b' 'c'", "s['a''b']s['c']"),
+            (r"'a\'b' c", r"s['a\'b']w[c]"),
+            (r"'a\\' b", r"s['a\\']w[b]"),
+            (r#""a\"b" c"#, r#"s["a\"b"]w[c]"#),
+            (r#""a""b""#, r#"s["a""b"]"#),
+            ("'a\"`b'", "s['a\"`b']"),
+            (r"`a\` b", r"n[`a\`]w[b]"),
+            ("N'x' _utf8'y' x'41'", "w[N]s['x']w[_utf8]s['y']w[x]s['41']"),
+            ("'open", "s['open]?"),
+            (r"'open\", r"s['open\]?"),
+            (r"'open\'", r"s['open\']?"),
+            ("`open", "n[`open]?"),
+            ("`a\0b`", "n[`a\0b`]?"),
+            ("'a\0b'", "s['a\0b']"),
+            ("a\0b", "w[a]p[\0]w[b]?"),
+        ],
+    );
+    check(
+        NO_ESCAPES,
+        &[(r"'a\' b", r"s['a\']w[b]"), (r#""a\" b"#, r#"s["a\"]w[b]"#)],
+    );
+    check(
+        ANSI,
+        &[
+            (r#""a\" b"#, r#"n["a\"]w[b]"#),
+            (r"'a\' b'", r"s['a\' b']"),
+            (r#""a""b""#, r#"n["a""b"]"#),
+        ],
+    );
+}
+
+#[test]
+fn variables() {
+    check(
+        PLAIN,
+        &[
+            ("@a @a.b$c @_1", "v[@a]v[@a.b$c]v[@_1]"),
+            (r#"@'a b' @"a" @`a`"#, r#"v[@'a b']v[@"a"]v[@`a`]"#),
+            ("@ a", "v[@]w[a]"),
+            ("@", "v[@]"),
+            ("@a:=1", "v[@a]=[:=]0[1]"),
+            ("@@a @@session.b @@`c`", "V[@@a]V[@@session.b]V[@@`c`]"),
+            ("@@global.`a`=1", "V[@@global.`a`]p[=]0[1]"),
+            ("@@x.y.z", "V[@@x.y.z]"),
+            ("@@session . x", "V[@@session]p[.]w[x]"),
+            ("@@ x", "V[@@]w[x]?"),
+            ("@@", "V[@@]?"),
+            ("@@`open", "V[@@`open]?"),
+            ("@'open", "v[@'open]?"),
+            ("'u'@'h'", "s['u']v[@'h']"),
+        ],
+    );
+}
+
+#[test]
+fn comments() {
+    check(
+        PLAIN,
+        &[
+            ("a -- b\nc", "w[a]w[c]"),
+            ("a --\nc", "w[a]w[c]"),
+            ("a --\tb", "w[a]"),
+            ("a --", "w[a]"),
+            ("a --b", "w[a]p[-]p[-]w[b]"),
+            ("1--1", "0[1]p[-]p[-]0[1]"),
+            ("a # b 'c\nd", "w[a]w[d]"),
+            ("a#b\0c\nd", "w[a]w[d]?"),
+            ("a/* b ' */c", "w[a]w[c]"),
+            ("a/**/b", "w[a]w[b]"),
+            ("a/*/b*/c", "w[a]w[c]"),
+            ("a/*b", "w[a]?"),
+            ("a/*b*", "w[a]?"),
+            ("a*/b", "w[a]p[*]p[/]w[b]"),
+            ("a/b", "w[a]p[/]w[b]"),
+            ("/*+ MAX_EXECUTION_TIME(1) */ a", "w[a]"),
+            ("/*+ BKA(`t`) */ a", "w[a]"),
+            ("/*+ QB_NAME(`a*/b`) */ a", "w[b]n[`) */ a]?"),
+        ],
+    );
+}
+
+#[test]
+fn executable_comments() {
+    check(
+        PLAIN,
+        &[
+            ("/*! a */ b", "w[a]w[b]"),
+            ("/*!40101 a*/b", "w[a]w[b]"),
+            ("/*!80000 a */ b", "w[a]w[b]"),
+            ("/*!8010000a*/", "w[a]?"),
+            ("/*!080000a*/", "w[a]"),
+            ("/*M! a */ b", "w[a]w[b]"),
+            ("/*M!100616 a */ b", "w[a]w[b]"),
+            ("/*!50000sel*/ect", "w[sel]w[ect]"),
+            ("/*! '*/' */ b", "s['*/']w[b]"),
+            ("/*! a", "w[a]?"),
+            ("/*! a /* b */ c */", "w[a]w[c]?"),
+            ("/*! a -- b */", "w[a]?"),
+            ("/*!12 a */", "w[a]?"),
+            ("/*!80000 a */ /*!80000 b */", "w[a]w[b]"),
+            ("/*!80000 a */ /*!80001 b */", "w[a]w[b]?"),
+            ("/*!80000 a */ /*M! b */", "w[a]w[b]?"),
+        ],
+    );
+    for (sql, expected) in [
+        ("/*! a */ b", "w[a]w[b]"),
+        ("/*!40101 a */ b", "w[a]w[b]"),
+        ("/*!50699 a */ b", "w[a]w[b]"),
+        ("/*!50700 a */ b", "w[b]"),
+        ("/*M! a */ b", "w[b]"),
+        ("/*!80000 ' */ b", "w[b]"),
+        ("/*!80000 a /* b */ c */", "w[c]p[*]p[/]?"),
+        ("/*!80000 a", "?"),
+    ] {
+        assert_eq!(
+            shown(sql.as_bytes(), PLAIN, Executable::Skip),
+            expected,
+            "{sql}"
+        );
+    }
+    let mut lexer = Lexer::new(b"/*!80000 a */", PLAIN);
+    assert!(!lexer.has_executable());
+    assert_eq!(lexer.by_ref().count(), 1);
+    assert!(lexer.has_executable() && lexer.is_versioned());
+}
+
+#[test]
+fn bytes_of_one_byte_sets_are_doubtful_outside_quotes() {
+    assert!(!shown(b"'\xe9' `\xe9` a", LATIN1, Executable::Run).ends_with('?'));
+    assert!(!shown(b"a -- \xa0", LATIN1, Executable::Run).ends_with('?'));
+    for sql in [&b"a\xa0b"[..], b"\xe9", b"@\xe9", b"@@\xe9", b"a.\xe9"] {
+        assert!(
+            shown(sql, LATIN1, Executable::Run).ends_with('?'),
+            "{sql:?}"
+        );
+        assert!(
+            !shown(sql, PLAIN, Executable::Run).ends_with('?'),
+            "{sql:?}"
+        );
+    }
+}
+
+#[test]
+fn charset_names() {
+    for (name, expected) in [
+        ("utf8mb4", Charset::Utf8),
+        ("UTF8MB3", Charset::Utf8),
+        ("latin1", Charset::OneByte),
+        ("binary", Charset::OneByte),
+        ("gbk", Charset::MultiByte),
+        ("sjis", Charset::MultiByte),
+        ("swe7", Charset::Opaque),
+        ("ucs2", Charset::Opaque),
+        ("", Charset::Opaque),
+    ] {
+        assert_eq!(Charset::of_name(name.as_bytes()), expected, "{name}");
+    }
+}
+
+/// Tokens lie in order, within the text, and none is empty, whatever the bytes.
+#[test]
+fn any_bytes_end() {
+    const PIECES: &[u8] = b"'\"`\\/*!+-# \n\0;:=@.,()0159eExbM$_aSELECT\x80\xa0\xff";
+    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = move || {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed
+    };
+    for round in 0..60_000 {
+        let length = random() % 40;
+        let text: Vec<u8> = (0..length)
+            .map(|_| {
+                let value = random();
+                if round % 3 == 0 {
+                    value.to_le_bytes()[1]
+                } else {
+                    PIECES[usize::from(value.to_le_bytes()[1]) % PIECES.len()]
+                }
+            })
+            .collect();
+        let bits = random();
+        let mode = LexMode {
+            ansi_quotes: bits & 1 != 0,
+            no_backslash_escapes: bits & 2 != 0,
+            ignore_space: bits & 4 != 0,
+            ..PLAIN
+        };
+        let executable = if bits & 8 == 0 {
+            Executable::Run
+        } else {
+            Executable::Skip
+        };
+        let mut end = 0;
+        for token in Lexer::with_executable(&text, mode, executable) {
+            assert!(end <= token.start && token.start < token.end, "{text:?}");
+            end = token.end;
+        }
+        assert!(end <= text.len(), "{text:?}");
+    }
+}

@@ -1,0 +1,442 @@
+//! Replies: where one ends, and what its packets say.
+//!
+//! The problem: a pooler must know the last byte of a reply, because there the backend is free for
+//! somebody else, and must not keep the reply to find out. The mechanism: [`Reply`] is told the
+//! first byte and the length of each packet and names its [`Role`]; packets that carry a decision
+//! (OK, ERR, a column count, the header of a prepared statement) are handed over whole, all others
+//! may pass by in pieces.
+//!
+//! Invariants:
+//! - the other end negotiated CLIENT_PROTOCOL_41 and CLIENT_DEPRECATE_EOF, so no EOF packet stands
+//!   between columns and rows, and a result set ends in an OK packet that begins with 0xFE;
+//! - a packet that continues a payload of 2^24-1 bytes has no role of its own;
+//! - after [`Step::Err`] the reply is over whatever was announced before.
+
+use crate::command::ReplyShape;
+use crate::errors::ErrorCode;
+use crate::packet::{Malformed, PAYLOAD_MAX, Reader, put_lenenc, put_lenenc_bytes, put_short};
+use crate::status;
+
+/// First byte of an OK packet that answers a command.
+pub const OK: u8 = 0x00;
+/// First byte of the packet that ends a result set.
+pub const END: u8 = 0xFE;
+/// First byte of an ERR packet.
+pub const ERR: u8 = 0xFF;
+/// First byte of a request for a local file.
+pub const LOCAL_INFILE: u8 = 0xFB;
+
+/// An OK packet, or the packet that ends a result set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OkPacket<'a> {
+    /// Rows changed (or found, with CLIENT_FOUND_ROWS).
+    pub affected_rows: u64,
+    /// The AUTO_INCREMENT value that the statement made or was given, 0 for none.
+    pub insert_id: u64,
+    /// Status flags, see [`crate::status`].
+    pub status: u16,
+    /// Warnings of this statement.
+    pub warnings: u16,
+    /// Human-readable text, mostly empty.
+    pub info: &'a [u8],
+    /// Session tracker blocks, see [`crate::track`].
+    pub changes: &'a [u8],
+}
+
+impl<'a> OkPacket<'a> {
+    /// Takes an OK packet apart; `session_track` tells whether CLIENT_SESSION_TRACK was agreed.
+    /// A bare EOF packet (5 bytes) is understood too.
+    ///
+    /// # Errors
+    /// [`Malformed`] when a field is cut.
+    pub fn read(payload: &'a [u8], session_track: bool) -> Result<OkPacket<'a>, Malformed> {
+        let mut reader = Reader::new(payload);
+        let first = reader.u8("an OK packet")?;
+        let mut ok = OkPacket {
+            affected_rows: 0,
+            insert_id: 0,
+            status: 0,
+            warnings: 0,
+            info: b"",
+            changes: b"",
+        };
+        if first == END && payload.len() == 5 {
+            ok.warnings = reader.u16("a warning count")?;
+            ok.status = reader.u16("status flags")?;
+            return Ok(ok);
+        }
+        ok.affected_rows = reader.lenenc("affected rows")?;
+        ok.insert_id = reader.lenenc("an insert id")?;
+        ok.status = reader.u16("status flags")?;
+        ok.warnings = reader.u16("a warning count")?;
+        if !session_track {
+            ok.info = read_plain_info(reader);
+        } else if !reader.is_empty() {
+            ok.info = reader.lenenc_bytes("an info text")?;
+            if ok.status & status::SESSION_STATE_CHANGED != 0 && !reader.is_empty() {
+                ok.changes = reader.lenenc_bytes("session changes")?;
+            }
+        }
+        Ok(ok)
+    }
+
+    /// Appends this packet's payload. `first` is [`OK`] or [`END`]; `session_track` tells whether
+    /// the receiver agreed on CLIENT_SESSION_TRACK. Whoever passes `changes` sets the status flag
+    /// that announces them.
+    pub fn put(&self, out: &mut Vec<u8>, first: u8, session_track: bool) {
+        out.push(first);
+        put_lenenc(out, self.affected_rows);
+        put_lenenc(out, self.insert_id);
+        out.extend_from_slice(&self.status.to_le_bytes());
+        out.extend_from_slice(&self.warnings.to_le_bytes());
+        let changed = session_track && self.status & status::SESSION_STATE_CHANGED != 0;
+        if changed || !self.info.is_empty() {
+            put_lenenc_bytes(out, self.info);
+        }
+        if changed {
+            put_lenenc_bytes(out, self.changes);
+        }
+    }
+
+    /// Appends the 5-byte EOF packet that stands for this one towards a receiver without
+    /// CLIENT_DEPRECATE_EOF.
+    pub fn put_eof(&self, out: &mut Vec<u8>) {
+        out.push(END);
+        out.extend_from_slice(&self.warnings.to_le_bytes());
+        out.extend_from_slice(&self.status.to_le_bytes());
+    }
+}
+
+/// The text at the end of an OK packet without session tracking. The manual has it go on to the
+/// packet's end; servers send its length in front all the same, and clients count on it.
+fn read_plain_info(mut reader: Reader<'_>) -> &[u8] {
+    let mut probe = reader;
+    match probe.lenenc_bytes("an info text") {
+        Ok(info) if probe.is_empty() => info,
+        _ => reader.rest(),
+    }
+}
+
+/// An ERR packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrPacket<'a> {
+    /// The error's number.
+    pub code: u16,
+    /// Five characters of SQL state; `HY000` where the packet carries none.
+    pub state: &'a [u8],
+    /// The error's words.
+    pub message: &'a [u8],
+}
+
+impl<'a> ErrPacket<'a> {
+    /// Takes an ERR packet apart. Before login a server may leave the SQL state out.
+    ///
+    /// # Errors
+    /// [`Malformed`] when the number is cut.
+    pub fn read(payload: &'a [u8]) -> Result<ErrPacket<'a>, Malformed> {
+        let mut reader = Reader::new(payload);
+        reader.u8("an ERR packet")?;
+        let code = reader.u16("an error number")?;
+        let rest = reader.rest();
+        Ok(match rest.split_first() {
+            Some((b'#', rest)) if rest.len() >= 5 => {
+                let (state, message) = rest.split_at(5);
+                ErrPacket {
+                    code,
+                    state,
+                    message,
+                }
+            }
+            _ => ErrPacket {
+                code,
+                state: b"HY000",
+                message: rest,
+            },
+        })
+    }
+}
+
+/// Appends an ERR packet.
+pub fn put_err(out: &mut Vec<u8>, seq: u8, error: ErrorCode, message: &str) {
+    put_short(out, seq, |out| {
+        out.push(ERR);
+        out.extend_from_slice(&error.code.to_le_bytes());
+        out.push(b'#');
+        out.extend_from_slice(error.state.as_bytes());
+        // Clients keep error texts in buffers of 512 bytes.
+        let cut = message.floor_char_boundary(500);
+        out.extend_from_slice(&message.as_bytes()[..cut]);
+    });
+}
+
+/// The header of a prepared statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prepared {
+    /// The server's id of the statement.
+    pub id: u32,
+    /// Columns of its result, 0 for none.
+    pub columns: u16,
+    /// Parameters it takes.
+    pub params: u16,
+    /// Warnings while preparing.
+    pub warnings: u16,
+}
+
+impl Prepared {
+    /// Takes the header apart.
+    ///
+    /// # Errors
+    /// [`Malformed`] when a field is cut.
+    pub fn read(payload: &[u8]) -> Result<Prepared, Malformed> {
+        let mut reader = Reader::new(payload);
+        reader.u8("a prepared statement")?;
+        let id = reader.u32("a statement id")?;
+        let columns = reader.u16("a column count")?;
+        let params = reader.u16("a parameter count")?;
+        reader.u8("a filler")?;
+        let warnings = if reader.is_empty() {
+            0
+        } else {
+            reader.u16("a warning count")?
+        };
+        Ok(Prepared {
+            id,
+            columns,
+            params,
+            warnings,
+        })
+    }
+}
+
+/// What a packet of a reply is, as far as its first byte and its length tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// OK, or the end of a result set. Needed whole.
+    Ok,
+    /// ERR. Needed whole.
+    Err,
+    /// The number of columns. Needed whole.
+    ColumnCount,
+    /// The header of a prepared statement. Needed whole.
+    Prepared,
+    /// The server asks for a local file. Needed whole.
+    File,
+    /// A column's or parameter's definition.
+    Definition,
+    /// A row.
+    Row,
+    /// A line of text.
+    Text,
+    /// The rest of a payload that began in an earlier packet.
+    Continuation,
+}
+
+impl Role {
+    /// Whether [`Reply::advance`] needs the packet's whole payload.
+    #[must_use]
+    pub fn whole(self) -> bool {
+        matches!(
+            self,
+            Role::Ok | Role::Err | Role::ColumnCount | Role::Prepared | Role::File
+        )
+    }
+}
+
+/// What a packet did to the reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// It is in the middle of something.
+    Middle,
+    /// It was the last definition of a list: here an older peer expects an EOF packet.
+    DefinitionsDone,
+    /// A command succeeded.
+    Ok(OkPacket<'a>),
+    /// A result set ended.
+    End(OkPacket<'a>),
+    /// The command failed; the reply is over.
+    Err(ErrPacket<'a>),
+    /// The server waits for the packets of a local file.
+    File,
+    /// A statement is prepared; its definitions follow.
+    Prepared(Prepared),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The next packet opens a result.
+    Start,
+    /// So many definitions are still to come, then rows.
+    Columns(u64),
+    /// Rows up to the end packet.
+    Rows,
+    /// Definitions of a prepared statement: parameters, then columns.
+    Params(u16, u16),
+    PreparedColumns(u16),
+    Done,
+}
+
+/// Follows one command's reply to its last packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply {
+    shape: ReplyShape,
+    state: State,
+    continued: bool,
+    rows: u64,
+}
+
+impl Reply {
+    /// The reply to come for a command of this shape.
+    #[must_use]
+    pub fn new(shape: ReplyShape) -> Reply {
+        let state = match shape {
+            ReplyShape::None => State::Done,
+            ReplyShape::Rows => State::Rows,
+            _ => State::Start,
+        };
+        Reply {
+            shape,
+            state,
+            continued: false,
+            rows: 0,
+        }
+    }
+
+    /// True when no packet of this reply is outstanding.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.state == State::Done && !self.continued
+    }
+
+    /// True when nothing of the reply has come yet, or a further result is about to begin.
+    #[must_use]
+    pub fn is_at_start(&self) -> bool {
+        self.state == State::Start
+    }
+
+    /// Rows seen in the present or last result set.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// What the next packet is. `first` is its first payload byte, `None` for an empty payload.
+    #[must_use]
+    pub fn role(&self, first: Option<u8>, len: usize) -> Role {
+        if self.continued {
+            return Role::Continuation;
+        }
+        match (self.state, first) {
+            (State::Start, Some(ERR)) | (State::Rows, Some(ERR)) => Role::Err,
+            (State::Rows, Some(END)) if len < PAYLOAD_MAX => Role::Ok,
+            (State::Rows, _) => Role::Row,
+            (State::Start, first) => match (self.shape, first) {
+                (ReplyShape::Text, _) => Role::Text,
+                (ReplyShape::Prepared, _) => Role::Prepared,
+                (_, Some(OK | END)) => Role::Ok,
+                (_, Some(LOCAL_INFILE)) => Role::File,
+                _ => Role::ColumnCount,
+            },
+            (State::Columns(_) | State::Params(..) | State::PreparedColumns(_), Some(ERR)) => {
+                Role::Err
+            }
+            (State::Columns(_) | State::Params(..) | State::PreparedColumns(_), _) => {
+                Role::Definition
+            }
+            (State::Done, _) => Role::Text,
+        }
+    }
+
+    /// Takes the next packet, of `len` payload bytes, whose role is `role`. `payload` is the whole
+    /// payload where the role needs it, else whatever is there.
+    ///
+    /// # Errors
+    /// [`Malformed`] when a packet does not fit its place, or comes after the reply's end.
+    pub fn advance<'a>(
+        &mut self,
+        role: Role,
+        payload: &'a [u8],
+        len: usize,
+    ) -> Result<Step<'a>, Malformed> {
+        if self.is_done() {
+            return Err(Malformed {
+                what: "nothing after the reply's end",
+                at: 0,
+                len,
+            });
+        }
+        self.continued = len == PAYLOAD_MAX;
+        match role {
+            Role::Continuation => Ok(Step::Middle),
+            Role::Row => {
+                self.rows += 1;
+                Ok(Step::Middle)
+            }
+            Role::Text => {
+                self.state = State::Done;
+                Ok(Step::Middle)
+            }
+            Role::Err => {
+                self.state = State::Done;
+                ErrPacket::read(payload).map(Step::Err)
+            }
+            Role::Ok => self.on_ok(payload),
+            Role::File => Ok(Step::File),
+            Role::ColumnCount => {
+                let columns = Reader::new(payload).lenenc("a column count")?;
+                self.state = if columns == 0 {
+                    State::Rows
+                } else {
+                    State::Columns(columns)
+                };
+                self.rows = 0;
+                Ok(Step::Middle)
+            }
+            Role::Prepared => self.on_prepared(payload),
+            Role::Definition => Ok(self.on_definition()),
+        }
+    }
+
+    fn on_ok<'a>(&mut self, payload: &'a [u8]) -> Result<Step<'a>, Malformed> {
+        let ok = OkPacket::read(payload, true)?;
+        let ends_rows = self.state == State::Rows;
+        let more = ok.status & status::MORE_RESULTS != 0 && self.shape == ReplyShape::Results;
+        self.state = if more { State::Start } else { State::Done };
+        Ok(if ends_rows {
+            Step::End(ok)
+        } else {
+            Step::Ok(ok)
+        })
+    }
+
+    fn on_prepared<'a>(&mut self, payload: &'a [u8]) -> Result<Step<'a>, Malformed> {
+        let prepared = Prepared::read(payload)?;
+        self.state = match (prepared.params, prepared.columns) {
+            (0, 0) => State::Done,
+            (0, columns) => State::PreparedColumns(columns),
+            (params, columns) => State::Params(params, columns),
+        };
+        Ok(Step::Prepared(prepared))
+    }
+
+    fn on_definition<'a>(&mut self) -> Step<'a> {
+        let (state, last) = match self.state {
+            State::Columns(1) => (State::Rows, true),
+            State::Columns(left) => (State::Columns(left - 1), false),
+            State::Params(1, 0) => (State::Done, true),
+            State::Params(1, columns) => (State::PreparedColumns(columns), true),
+            State::Params(left, columns) => (State::Params(left - 1, columns), false),
+            State::PreparedColumns(1) => (State::Done, true),
+            State::PreparedColumns(left) => (State::PreparedColumns(left - 1), false),
+            other => (other, false),
+        };
+        self.state = state;
+        if last {
+            Step::DefinitionsDone
+        } else {
+            Step::Middle
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+//! Replies packet by packet, with payloads written out.
+use super::*;
+
+/// Feeds whole payloads; panics in the test where one does not fit.
+fn feed<'a>(reply: &mut Reply, payload: &'a [u8]) -> Step<'a> {
+    let role = reply.role(payload.first().copied(), payload.len());
+    reply.advance(role, payload, payload.len()).unwrap()
+}
+
+const COLUMN: &[u8] = b"\x03def\0\0\0\x011\0\x0c\x3f\0\x01\0\0\0\x03\x81\0\0\0\0";
+const END_PLAIN: &[u8] = b"\xfe\0\0\x02\0\0\0";
+const END_MORE: &[u8] = b"\xfe\0\0\x0a\0\0\0";
+
+#[test]
+fn an_ok_packet_says_five_things_and_changes() {
+    let payload = b"\0\x03\xfc\x00\x01\x03\x40\x02\0\x04info\x03\x02\x011";
+    let ok = OkPacket::read(payload, true).unwrap();
+    assert_eq!((ok.affected_rows, ok.insert_id, ok.warnings), (3, 256, 2));
+    assert_eq!(ok.status, status::IN_TRANS | status::AUTOCOMMIT | 0x4000);
+    assert_eq!((ok.info, ok.changes), (&b"info"[..], &b"\x02\x011"[..]));
+    let mut out = Vec::new();
+    ok.put(&mut out, OK, true);
+    assert_eq!(out, payload);
+    let stripped = OkPacket {
+        status: ok.status & !0x4000,
+        changes: b"",
+        ..ok
+    };
+    out.clear();
+    stripped.put(&mut out, OK, false);
+    assert_eq!(out, b"\0\x03\xfc\x00\x01\x03\0\x02\0\x04info");
+    assert_eq!(OkPacket::read(&out, false).unwrap().info, b"info");
+}
+
+#[test]
+fn an_info_text_has_its_length_in_front_with_and_without_tracking() {
+    // What MariaDB 10.11 answers to an UPDATE without CLIENT_SESSION_TRACK.
+    let payload = b"\0\x01\0\x02\0\0\0\x28Rows matched: 1  Changed: 1  Warnings: 0";
+    for session_track in [false, true] {
+        let ok = OkPacket::read(payload, session_track).unwrap();
+        assert_eq!(ok.info, b"Rows matched: 1  Changed: 1  Warnings: 0");
+        let mut out = Vec::new();
+        ok.put(&mut out, OK, session_track);
+        assert_eq!(out, payload);
+    }
+    let bare = OkPacket::read(b"\0\0\0\x02\0\0\0Rows", false).unwrap();
+    assert_eq!(bare.info, b"Rows", "as the manual has it");
+}
+
+#[test]
+fn an_eof_packet_is_five_bytes() {
+    let ok = OkPacket::read(b"\xfe\x01\0\x22\0", true).unwrap();
+    assert_eq!((ok.warnings, ok.status), (1, 0x22));
+    let mut out = Vec::new();
+    ok.put_eof(&mut out);
+    assert_eq!(out, b"\xfe\x01\0\x22\0");
+}
+
+#[test]
+fn an_err_packet_has_a_number_a_state_and_words() {
+    let mut out = Vec::new();
+    put_err(&mut out, 1, crate::errors::ACCESS_DENIED, "Access denied");
+    assert_eq!(out, b"\x16\0\0\x01\xff\x15\x04#28000Access denied");
+    let err = ErrPacket::read(&out[4..]).unwrap();
+    assert_eq!(
+        (err.code, err.state, err.message),
+        (1045, &b"28000"[..], &b"Access denied"[..])
+    );
+    let early = ErrPacket::read(b"\xff\x10\x04Too many connections").unwrap();
+    assert_eq!((early.code, early.state), (1040, &b"HY000"[..]));
+}
+
+#[test]
+fn a_result_set_ends_at_its_end_packet() {
+    let mut reply = Reply::new(ReplyShape::Results);
+    assert_eq!(feed(&mut reply, b"\x02"), Step::Middle);
+    assert_eq!(feed(&mut reply, COLUMN), Step::Middle);
+    assert_eq!(feed(&mut reply, COLUMN), Step::DefinitionsDone);
+    assert_eq!(feed(&mut reply, b"\x01a\x01b"), Step::Middle);
+    assert_eq!(
+        feed(&mut reply, b"\xfb\xfb"),
+        Step::Middle,
+        "a row of NULLs is no file request"
+    );
+    assert_eq!(
+        feed(&mut reply, b"\0\x01x"),
+        Step::Middle,
+        "an empty string first is no OK"
+    );
+    assert!(!reply.is_done());
+    assert!(matches!(feed(&mut reply, END_PLAIN), Step::End(_)));
+    assert!(reply.is_done());
+    assert_eq!(reply.rows(), 3);
+    assert!(reply.advance(Role::Row, b"", 0).is_err());
+}
+
+#[test]
+fn more_results_start_again() {
+    let mut reply = Reply::new(ReplyShape::Results);
+    feed(&mut reply, b"\x01");
+    feed(&mut reply, COLUMN);
+    assert!(matches!(feed(&mut reply, END_MORE), Step::End(_)));
+    assert!(!reply.is_done() && reply.is_at_start());
+    assert!(matches!(feed(&mut reply, b"\0\0\0\x02\0\0\0"), Step::Ok(_)));
+    assert!(reply.is_done());
+}
+
+#[test]
+fn a_row_that_begins_with_fe_is_a_row_when_it_is_long() {
+    let mut reply = Reply::new(ReplyShape::Results);
+    feed(&mut reply, b"\x01");
+    feed(&mut reply, COLUMN);
+    assert_eq!(reply.role(Some(END), PAYLOAD_MAX), Role::Row);
+    reply.advance(Role::Row, b"\xfe", PAYLOAD_MAX).unwrap();
+    assert_eq!(reply.role(Some(ERR), 10), Role::Continuation);
+    reply.advance(Role::Continuation, b"", 10).unwrap();
+    assert_eq!(reply.role(Some(ERR), 10), Role::Err);
+    assert_eq!(reply.rows(), 1);
+}
+
+#[test]
+fn an_error_among_rows_ends_the_reply() {
+    let mut reply = Reply::new(ReplyShape::Results);
+    feed(&mut reply, b"\x01");
+    feed(&mut reply, COLUMN);
+    feed(&mut reply, b"\x01a");
+    assert!(matches!(
+        feed(&mut reply, b"\xff\x25\x05#70100killed"),
+        Step::Err(_)
+    ));
+    assert!(reply.is_done());
+}
+
+#[test]
+fn a_prepared_statement_brings_its_definitions() {
+    let mut reply = Reply::new(ReplyShape::Prepared);
+    let header = b"\0\x07\0\0\0\x01\0\x02\0\0\x03\0";
+    let prepared = Prepared {
+        id: 7,
+        columns: 1,
+        params: 2,
+        warnings: 3,
+    };
+    assert_eq!(feed(&mut reply, header), Step::Prepared(prepared));
+    assert_eq!(feed(&mut reply, COLUMN), Step::Middle);
+    assert_eq!(feed(&mut reply, COLUMN), Step::DefinitionsDone);
+    assert!(!reply.is_done());
+    assert_eq!(feed(&mut reply, COLUMN), Step::DefinitionsDone);
+    assert!(reply.is_done());
+    let mut empty = Reply::new(ReplyShape::Prepared);
+    feed(&mut empty, b"\0\x07\0\0\0\0\0\0\0\0\0\0");
+    assert!(empty.is_done());
+}
+
+#[test]
+fn the_shapes_without_a_count_end_where_they_must() {
+    assert!(Reply::new(ReplyShape::None).is_done());
+    let mut fetch = Reply::new(ReplyShape::Rows);
+    feed(&mut fetch, b"\0\0\x05");
+    assert!(matches!(feed(&mut fetch, END_PLAIN), Step::End(_)));
+    assert!(fetch.is_done());
+    let mut text = Reply::new(ReplyShape::Text);
+    feed(&mut text, b"Uptime: 1");
+    assert!(text.is_done());
+    let mut option = Reply::new(ReplyShape::Status);
+    assert!(matches!(feed(&mut option, b"\xfe\0\0\x02\0"), Step::Ok(_)));
+    assert!(option.is_done());
+}
+
+#[test]
+fn a_file_request_is_followed_by_its_status() {
+    let mut reply = Reply::new(ReplyShape::Results);
+    assert_eq!(feed(&mut reply, b"\xfb/tmp/x"), Step::File);
+    assert!(!reply.is_done());
+    assert!(matches!(
+        feed(&mut reply, b"\0\x02\0\x02\0\0\0"),
+        Step::Ok(_)
+    ));
+    assert!(reply.is_done());
+}

@@ -1,0 +1,23 @@
+//! Server status flags, as OK and EOF packets carry them.
+//!
+//! They are the server's word on what its session is in: a transaction, more results, a cursor.
+//! ERR packets carry none, so after an error the status is unknown until the next OK.
+
+/// A transaction is open.
+pub const IN_TRANS: u16 = 1;
+/// `autocommit` is on.
+pub const AUTOCOMMIT: u16 = 1 << 1;
+/// Another result follows.
+pub const MORE_RESULTS: u16 = 1 << 3;
+/// A cursor is open; rows come by COM_STMT_FETCH.
+pub const CURSOR_EXISTS: u16 = 1 << 6;
+/// The cursor's last row has been sent.
+pub const LAST_ROW_SENT: u16 = 1 << 7;
+/// The current schema was dropped.
+pub const DB_DROPPED: u16 = 1 << 8;
+/// Backslashes in strings are plain characters; changes how SQL is lexed.
+pub const NO_BACKSLASH_ESCAPES: u16 = 1 << 9;
+/// Session state changed; tracker blocks follow in the OK.
+pub const SESSION_STATE_CHANGED: u16 = 1 << 14;
+/// MariaDB: double quotes quote identifiers; changes how SQL is lexed.
+pub const ANSI_QUOTES: u16 = 1 << 15;

@@ -1,0 +1,192 @@
+//! Session trackers: the blocks in an OK packet that say what a statement changed.
+//!
+//! A server sends them when both ends set CLIENT_SESSION_TRACK and the status carries
+//! SESSION_STATE_CHANGED. Each block is a type byte and a length-encoded body; an unknown type is
+//! skipped by its length. [`changes`] iterates over them; [`keep`] writes again only those that a
+//! client asked for, because a pooler switches on more trackers than its clients did.
+//!
+//! Facts: block layouts from the MySQL manual ("OK_Packet") and both servers' sources; a
+//! STATE_CHANGE body is one raw byte, `'1'`.
+
+use crate::packet::{Malformed, Reader, put_lenenc_bytes};
+
+/// One change that a server reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change<'a> {
+    /// A session variable has a new value. NULL comes as an empty value.
+    Variable {
+        /// Its name, in lower case as the servers send it.
+        name: &'a [u8],
+        /// Its value as text.
+        value: &'a [u8],
+    },
+    /// The default schema is now this one; empty when there is none.
+    Schema(&'a [u8]),
+    /// Some session state changed: variables, schema, user variables, temporary tables, prepared
+    /// statements. It does not say which.
+    State,
+    /// SQL that restores the open transaction's characteristics; empty when there are none.
+    TransactionCharacteristics(&'a [u8]),
+    /// Eight characters on the open transaction; `________` is none.
+    TransactionState(&'a [u8]),
+    /// A block this crate has no use for (GTIDs, later types).
+    Other(u8),
+}
+
+const SYSTEM_VARIABLES: u8 = 0;
+const SCHEMA: u8 = 1;
+const STATE_CHANGE: u8 = 2;
+const TRX_CHARACTERISTICS: u8 = 4;
+const TRX_STATE: u8 = 5;
+
+/// Calls `each` for every change in the tracker blocks of an OK packet.
+///
+/// # Errors
+/// [`Malformed`] when a block reaches past the end; changes before it have been reported.
+pub fn changes<'a>(blocks: &'a [u8], mut each: impl FnMut(Change<'a>)) -> Result<(), Malformed> {
+    let mut reader = Reader::new(blocks);
+    while !reader.is_empty() {
+        let kind = reader.u8("a tracker type")?;
+        let body = reader.lenenc_bytes("a tracker block")?;
+        let mut body = Reader::new(body);
+        match kind {
+            SYSTEM_VARIABLES => {
+                while !body.is_empty() {
+                    let name = body.lenenc_bytes("a variable's name")?;
+                    let value = body.lenenc_bytes("a variable's value")?;
+                    each(Change::Variable { name, value });
+                }
+            }
+            SCHEMA => each(Change::Schema(body.lenenc_bytes("a schema name")?)),
+            STATE_CHANGE => each(Change::State),
+            TRX_CHARACTERISTICS => {
+                each(Change::TransactionCharacteristics(
+                    body.lenenc_bytes("characteristics")?,
+                ));
+            }
+            TRX_STATE => each(Change::TransactionState(body.lenenc_bytes("a state")?)),
+            other => each(Change::Other(other)),
+        }
+    }
+    Ok(())
+}
+
+/// Appends the block that reports a schema.
+pub fn put_schema(out: &mut Vec<u8>, schema: &[u8]) {
+    out.push(SCHEMA);
+    let mut body = Vec::with_capacity(schema.len() + 3);
+    put_lenenc_bytes(&mut body, schema);
+    put_lenenc_bytes(out, &body);
+}
+
+/// Which trackers a client receives: those that a server has on by default, unless the client set
+/// others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Names of tracked variables, lower case; `*` stands for all.
+    pub variables: Vec<Box<[u8]>>,
+    /// Schema changes.
+    pub schema: bool,
+}
+
+impl Wanted {
+    /// Reads `session_track_system_variables` as the server shows it.
+    #[must_use]
+    pub fn from_setting(variables: &str, schema: bool) -> Wanted {
+        let names = variables
+            .split(',')
+            .map(|name| name.trim().to_ascii_lowercase());
+        let names = names.filter(|name| !name.is_empty());
+        Wanted {
+            variables: names.map(|name| name.into_bytes().into()).collect(),
+            schema,
+        }
+    }
+
+    fn wants(&self, name: &[u8]) -> bool {
+        self.variables
+            .iter()
+            .any(|wanted| &**wanted == b"*" || **wanted == *name)
+    }
+}
+
+/// Appends those of `blocks` that the client wants; true when anything was appended.
+///
+/// # Errors
+/// [`Malformed`] as from [`changes`].
+pub fn keep(blocks: &[u8], wanted: &Wanted, out: &mut Vec<u8>) -> Result<bool, Malformed> {
+    let start = out.len();
+    changes(blocks, |change| match change {
+        Change::Variable { name, value } if wanted.wants(name) => {
+            out.push(SYSTEM_VARIABLES);
+            let mut body = Vec::with_capacity(name.len() + value.len() + 6);
+            put_lenenc_bytes(&mut body, name);
+            put_lenenc_bytes(&mut body, value);
+            put_lenenc_bytes(out, &body);
+        }
+        Change::Schema(schema) if wanted.schema => {
+            put_schema(out, schema);
+        }
+        _ => {}
+    })?;
+    Ok(out.len() > start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What MariaDB sends after `SET autocommit=0` with every tracker on, and a schema change.
+    const BLOCKS: &[u8] =
+        b"\x00\x0f\x0aautocommit\x03OFF\x02\x011\x01\x05\x04test\x05\x09\x08T_______";
+
+    #[test]
+    fn every_block_is_reported_in_order() {
+        let mut seen = Vec::new();
+        changes(BLOCKS, |change| seen.push(change)).unwrap();
+        assert_eq!(
+            seen,
+            [
+                Change::Variable {
+                    name: b"autocommit",
+                    value: b"OFF"
+                },
+                Change::State,
+                Change::Schema(b"test"),
+                Change::TransactionState(b"T_______"),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_client_gets_only_what_it_asked_for() {
+        let mut out = Vec::new();
+        let wanted = Wanted::from_setting("time_zone, Autocommit", false);
+        assert_eq!(keep(BLOCKS, &wanted, &mut out), Ok(true));
+        assert_eq!(out, b"\x00\x0f\x0aautocommit\x03OFF");
+        out.clear();
+        assert_eq!(
+            keep(BLOCKS, &Wanted::from_setting("", false), &mut out),
+            Ok(false)
+        );
+        assert_eq!(
+            keep(BLOCKS, &Wanted::from_setting("", true), &mut out),
+            Ok(true)
+        );
+        assert_eq!(out, b"\x01\x05\x04test");
+    }
+
+    #[test]
+    fn an_unknown_block_is_skipped_by_its_length() {
+        let mut seen = Vec::new();
+        changes(b"\x63\x02ab\x02\x011", |change| seen.push(change)).unwrap();
+        assert_eq!(seen, [Change::Other(0x63), Change::State]);
+    }
+
+    #[test]
+    fn a_cut_block_is_malformed() {
+        for cut in [1, 2, 10, BLOCKS.len() - 1] {
+            assert!(changes(&BLOCKS[..cut], |_| {}).is_err(), "cut at {cut}");
+        }
+    }
+}
