@@ -1,1 +1,31 @@
-//! reactor
+//! Sockets, events and descriptors for one thread per group; the only crate with `unsafe`.
+//!
+//! The problem: hold hundreds of thousands of connections in one process, each as cheap as its own
+//! struct, on any Linux, within whatever descriptor limit the process was given. The mechanism: one
+//! epoll per thread, edge-triggered, each socket registered once; a private descriptor table per
+//! thread ([`descriptors`]), so that RLIMIT_NOFILE holds per thread; generational slots instead of
+//! pointers ([`Slots`]); and [`Net`], the few calls through which a group touches the world, so
+//! that a simulation can stand in for it.
+//!
+//! Invariants:
+//! - no word of MySQL in here;
+//! - a descriptor number means something in the thread that made it only, except for what was
+//!   opened before the thread took its own table (mailboxes, Unix listeners);
+//! - every socket is non-blocking; no call here waits but [`RealNet::wait`].
+
+pub mod address;
+pub mod clock;
+pub mod descriptors;
+mod mailbox;
+mod net;
+mod real;
+pub mod scheduling;
+mod slots;
+pub mod socket;
+
+pub use address::Address;
+pub use clock::Time;
+pub use mailbox::{Mailbox, Sender, mailbox};
+pub use net::{Event, Net, Read, Token, Write};
+pub use real::RealNet;
+pub use slots::{Key, Slots};

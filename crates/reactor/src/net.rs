@@ -1,0 +1,148 @@
+//! What a group may do to the world: read, write, accept, connect, tell the time.
+//!
+//! The problem: a group must run on real sockets at full speed and in a simulation from a seed,
+//! with the same code. The mechanism: [`Net`], implemented by [`crate::RealNet`] and by the
+//! simulation; the group is generic over it, so the real one costs no indirect call.
+//!
+//! Events are edge-triggered: after [`Event::readable`] the owner reads until [`Read::Blocked`] or
+//! remembers that there is more; likewise for writing.
+
+use crate::{Address, Key, Time};
+use std::io;
+
+/// Names what an event is about: a kind of object, chosen by the owner, and its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token(u64);
+
+impl Token {
+    /// A token of `kind` (0 to 15) for `key`.
+    #[must_use]
+    pub fn new(kind: u8, key: Key) -> Token {
+        let (index, generation) = key.parts();
+        Token(u64::from(kind & 15) << 60 | u64::from(generation) << 32 | u64::from(index))
+    }
+
+    /// The kind it was made with.
+    #[must_use]
+    pub fn kind(self) -> u8 {
+        (self.0 >> 60) as u8
+    }
+
+    /// The key it was made with.
+    #[must_use]
+    pub fn key(self) -> Key {
+        #[expect(clippy::cast_possible_truncation, reason = "takes the halves apart")]
+        Key::from_parts(self.0 as u32, (self.0 >> 32) as u32)
+    }
+
+    /// The number given to the kernel.
+    #[must_use]
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// A token again from its number.
+    #[must_use]
+    pub fn from_bits(bits: u64) -> Token {
+        Token(bits)
+    }
+}
+
+/// Something happened to a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Whose socket.
+    pub token: Token,
+    /// There may be bytes (or an end, or an error) to read.
+    pub readable: bool,
+    /// There may be room to write, or a connection stands or has failed.
+    pub writable: bool,
+    /// The peer will send no more, or the connection is gone.
+    pub closed: bool,
+}
+
+/// What came of reading.
+#[derive(Debug)]
+pub enum Read {
+    /// So many bytes, at least one.
+    Bytes(usize),
+    /// Nothing now; an event will tell.
+    Blocked,
+    /// The peer sent its last byte.
+    End,
+    /// The connection is broken.
+    Failed(io::Error),
+}
+
+/// What came of writing.
+#[derive(Debug)]
+pub enum Write {
+    /// So many bytes were taken, at least one.
+    Bytes(usize),
+    /// No room now; an event will tell.
+    Blocked,
+    /// The connection is broken; no byte of this call was taken.
+    Failed(io::Error),
+}
+
+/// The world of one group.
+pub trait Net {
+    /// A connection; dropping it closes it.
+    type Sock;
+
+    /// The moment of this turn.
+    fn now(&self) -> Time;
+
+    /// The next connection waiting at listener number `listener` (in the order in which they were
+    /// given); `None` when there is none.
+    ///
+    /// # Errors
+    /// The system's error; EMFILE when this group's descriptor table is full.
+    fn accept(&mut self, listener: usize) -> io::Result<Option<Self::Sock>>;
+
+    /// Begins a connection; an event tells when it stands ([`Net::connected`] says how it went).
+    ///
+    /// # Errors
+    /// The system's error when it cannot even begin.
+    fn connect(&mut self, to: &Address) -> io::Result<Self::Sock>;
+
+    /// How a begun connection went; called at its first event.
+    ///
+    /// # Errors
+    /// Why it failed.
+    fn connected(&mut self, sock: &Self::Sock) -> io::Result<()>;
+
+    /// Asks for events on `sock` under `token`, once for its whole life.
+    ///
+    /// # Errors
+    /// The system's error.
+    fn watch(&mut self, sock: &Self::Sock, token: Token) -> io::Result<()>;
+
+    /// Reads into `buffer`, which is not empty.
+    fn read(&mut self, sock: &Self::Sock, buffer: &mut [u8]) -> Read;
+
+    /// Writes from `bytes`, which is not empty.
+    fn write(&mut self, sock: &Self::Sock, bytes: &[u8]) -> Write;
+
+    /// Fills `bytes` with random ones, fit for nonces.
+    fn random(&mut self, bytes: &mut [u8]);
+
+    /// The peer's IP address, for messages; `None` for a Unix socket and where there is none.
+    fn peer(&self, _sock: &Self::Sock) -> Option<std::net::IpAddr> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_keeps_its_kind_and_its_key() {
+        for (kind, index, generation) in [(0, 0, 0), (15, u32::MAX, (1 << 28) - 1), (3, 7, 9)] {
+            let key = Key::from_parts(index, generation);
+            let token = Token::from_bits(Token::new(kind, key).bits());
+            assert_eq!((token.kind(), token.key()), (kind, key));
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! [`Net`] on the real kernel: one epoll, sockets by descriptor.
+//!
+//! Every socket is registered once, edge-triggered, for reading and writing; no call of
+//! `epoll_ctl` follows until it is closed, which the kernel notices by itself. Unix listeners are
+//! shared by all groups and woken one at a time (EPOLLEXCLUSIVE).
+
+use crate::socket;
+use crate::{Address, Event, Net, Read, Time, Token, Write};
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+use std::io;
+use std::marker::PhantomData;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+/// At most so many events are taken from the kernel at once; the rest come with the next turn.
+const EVENTS_PER_TURN: usize = 512;
+/// Random bytes fetched from the kernel at once, for logins.
+const RANDOM_BATCH: usize = 1024;
+
+#[derive(Debug)]
+enum Listener {
+    Own(OwnedFd),
+    Shared(Arc<OwnedFd>),
+}
+
+/// The world of one group, on the kernel. Not `Send`: its descriptors belong to one thread.
+pub struct RealNet {
+    epoll: OwnedFd,
+    listeners: Vec<Listener>,
+    ready: Vec<epoll::Event>,
+    now: Time,
+    random: Vec<u8>,
+    not_send: PhantomData<*const ()>,
+}
+
+impl RealNet {
+    /// An empty world.
+    ///
+    /// # Errors
+    /// The system's error (EMFILE, ENOMEM).
+    pub fn new() -> io::Result<RealNet> {
+        Ok(RealNet {
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            listeners: Vec::new(),
+            ready: Vec::with_capacity(EVENTS_PER_TURN),
+            now: Time::now(),
+            random: Vec::new(),
+            not_send: PhantomData,
+        })
+    }
+
+    /// Opens a listener of this group's own on `address`; its events carry `token`.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn listen(&mut self, address: &SocketAddr, backlog: i32, token: Token) -> io::Result<()> {
+        let listener = socket::listen_tcp(address, backlog)?;
+        self.add(&listener, token, epoll::EventFlags::IN)?;
+        self.listeners.push(Listener::Own(listener));
+        Ok(())
+    }
+
+    /// Takes part in a listener that all groups share.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn share(&mut self, listener: Arc<OwnedFd>, token: Token) -> io::Result<()> {
+        self.add(
+            &*listener,
+            token,
+            epoll::EventFlags::IN | epoll::EventFlags::EXCLUSIVE,
+        )?;
+        self.listeners.push(Listener::Shared(listener));
+        Ok(())
+    }
+
+    /// Asks for events on a mailbox, as long as it is not empty.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn watch_mailbox(&mut self, mailbox: &impl AsFd, token: Token) -> io::Result<()> {
+        self.add(mailbox, token, epoll::EventFlags::IN)
+    }
+
+    /// Stops listening in this group; connections that were not accepted yet are reset.
+    pub fn stop_listening(&mut self) {
+        for listener in self.listeners.drain(..) {
+            if let Listener::Shared(listener) = &listener {
+                // The descriptor lives on in other tables, so the kernel would go on reporting it.
+                let _ = epoll::delete(&self.epoll, &**listener);
+            }
+        }
+    }
+
+    /// Waits for events until `deadline` and puts them into `events`; then the time is new.
+    ///
+    /// # Errors
+    /// The system's error; an interrupted wait is none.
+    pub fn wait(&mut self, deadline: Time, events: &mut Vec<Event>) -> io::Result<()> {
+        events.clear();
+        self.ready.clear();
+        let timeout = (deadline != Time::NEVER).then(|| {
+            let wait = deadline.since(Time::now());
+            Timespec {
+                tv_sec: wait.as_secs().cast_signed(),
+                tv_nsec: wait.subsec_nanos().into(),
+            }
+        });
+        match epoll::wait(
+            &self.epoll,
+            spare_capacity(&mut self.ready),
+            timeout.as_ref(),
+        ) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.now = Time::now();
+        events.extend(self.ready.iter().map(|event| {
+            use epoll::EventFlags as F;
+            let flags = event.flags;
+            Event {
+                token: Token::from_bits(event.data.u64()),
+                readable: flags.intersects(F::IN | F::RDHUP | F::HUP | F::ERR),
+                writable: flags.intersects(F::OUT | F::HUP | F::ERR),
+                closed: flags.intersects(F::RDHUP | F::HUP | F::ERR),
+            }
+        }));
+        Ok(())
+    }
+
+    fn add(&self, fd: &impl AsFd, token: Token, flags: epoll::EventFlags) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(token.bits());
+        Ok(epoll::add(&self.epoll, fd, data, flags)?)
+    }
+
+    /// As [`Net::connect`], from a source address of the caller's choice.
+    ///
+    /// # Errors
+    /// As [`socket::dial`].
+    pub fn connect_from(
+        &mut self,
+        to: &Address,
+        source: Option<std::net::IpAddr>,
+    ) -> io::Result<OwnedFd> {
+        socket::dial(to, source)
+    }
+}
+
+impl Net for RealNet {
+    type Sock = OwnedFd;
+
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn accept(&mut self, listener: usize) -> io::Result<Option<OwnedFd>> {
+        match self.listeners.get(listener) {
+            None => Ok(None),
+            Some(Listener::Own(listener)) => socket::accept(listener),
+            Some(Listener::Shared(listener)) => socket::accept(&**listener),
+        }
+    }
+
+    fn connect(&mut self, to: &Address) -> io::Result<OwnedFd> {
+        socket::dial(to, None)
+    }
+
+    fn connected(&mut self, sock: &OwnedFd) -> io::Result<()> {
+        socket::dialled(sock)
+    }
+
+    fn watch(&mut self, sock: &OwnedFd, token: Token) -> io::Result<()> {
+        use epoll::EventFlags as F;
+        self.add(sock, token, F::IN | F::OUT | F::RDHUP | F::ET)
+    }
+
+    fn read(&mut self, sock: &OwnedFd, buffer: &mut [u8]) -> Read {
+        loop {
+            return match rustix::io::read(sock, &mut *buffer) {
+                Ok(0) => Read::End,
+                Ok(n) => Read::Bytes(n),
+                Err(Errno::AGAIN) => Read::Blocked,
+                Err(Errno::INTR) => continue,
+                Err(error) => Read::Failed(error.into()),
+            };
+        }
+    }
+
+    fn write(&mut self, sock: &OwnedFd, bytes: &[u8]) -> Write {
+        loop {
+            // A peer that is gone is an error value, not a signal.
+            return match rustix::net::send(sock, bytes, rustix::net::SendFlags::NOSIGNAL) {
+                Ok(n) => Write::Bytes(n),
+                Err(Errno::AGAIN) => Write::Blocked,
+                Err(Errno::INTR) => continue,
+                Err(error) => Write::Failed(error.into()),
+            };
+        }
+    }
+
+    fn peer(&self, sock: &OwnedFd) -> Option<std::net::IpAddr> {
+        let peer: SocketAddr = rustix::net::getpeername(sock).ok()??.try_into().ok()?;
+        Some(peer.ip())
+    }
+
+    fn random(&mut self, bytes: &mut [u8]) {
+        for byte in bytes {
+            if self.random.is_empty() {
+                self.random.resize(RANDOM_BATCH, 0);
+                fill_random(&mut self.random);
+            }
+            *byte = self.random.pop().unwrap_or_default();
+        }
+    }
+}
+
+/// Fills `bytes` from the kernel's generator. It cannot fail for requests this small once the
+/// kernel has booted; an interrupted call is taken up again.
+fn fill_random(bytes: &mut [u8]) {
+    use rustix::rand::{GetRandomFlags, getrandom};
+    let mut done = 0;
+    while done < bytes.len() {
+        match getrandom(&mut bytes[done..], GetRandomFlags::empty()) {
+            Ok(n) => done += n,
+            Err(Errno::INTR) => {}
+            Err(error) => panic!("getrandom: {error}: without nonces no login is safe"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

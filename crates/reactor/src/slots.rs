@@ -1,0 +1,182 @@
+//! Slots: a vector of objects that come and go, addressed by keys that do not come back.
+//!
+//! An event may name an object that was removed earlier in the same turn. A [`Key`] therefore
+//! carries the slot's generation; a stale key finds nothing.
+//!
+//! Invariant: a key is valid from `insert` to `remove` and never again (until a slot has been used
+//! 2^28 times, after which its keys repeat).
+
+/// Names one object in a [`Slots`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key {
+    index: u32,
+    generation: u32,
+}
+
+/// Generations fit the bits that a [`crate::Token`] has left for them.
+const GENERATION_MASK: u32 = (1 << 28) - 1;
+
+impl Key {
+    /// The slot's index and generation as they travel in a token.
+    #[must_use]
+    pub fn parts(self) -> (u32, u32) {
+        (self.index, self.generation)
+    }
+
+    /// A key again from its parts.
+    #[must_use]
+    pub fn from_parts(index: u32, generation: u32) -> Key {
+        Key {
+            index,
+            generation: generation & GENERATION_MASK,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Slot<T> {
+    generation: u32,
+    value: Option<T>,
+}
+
+/// Objects by key.
+#[derive(Debug)]
+pub struct Slots<T> {
+    slots: Vec<Slot<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slots<T> {
+    fn default() -> Self {
+        Slots {
+            slots: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+}
+
+impl<T> Slots<T> {
+    /// No objects, with room for `capacity` of them, so that a known number costs no growing.
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Slots<T> {
+        Slots {
+            slots: Vec::with_capacity(capacity),
+            free: Vec::new(),
+        }
+    }
+
+    /// Objects present.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// True when there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Puts `value` in a slot and names it.
+    ///
+    /// # Panics
+    /// When 2^32 objects are present, which no descriptor table allows.
+    pub fn insert(&mut self, value: T) -> Key {
+        if let Some(index) = self.free.pop() {
+            let slot = &mut self.slots[index as usize];
+            slot.value = Some(value);
+            return Key {
+                index,
+                generation: slot.generation,
+            };
+        }
+        let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 objects");
+        self.slots.push(Slot {
+            generation: 0,
+            value: Some(value),
+        });
+        Key {
+            index,
+            generation: 0,
+        }
+    }
+
+    /// Takes the object out; its key finds nothing from now on.
+    pub fn remove(&mut self, key: Key) -> Option<T> {
+        let slot = self.slots.get_mut(key.index as usize)?;
+        if slot.generation != key.generation {
+            return None;
+        }
+        let value = slot.value.take()?;
+        slot.generation = (slot.generation + 1) & GENERATION_MASK;
+        self.free.push(key.index);
+        Some(value)
+    }
+
+    /// The object of this key, if it is still there.
+    #[must_use]
+    pub fn get(&self, key: Key) -> Option<&T> {
+        let slot = self.slots.get(key.index as usize)?;
+        if slot.generation == key.generation {
+            slot.value.as_ref()
+        } else {
+            None
+        }
+    }
+
+    /// The object of this key, to change it.
+    pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
+        let slot = self.slots.get_mut(key.index as usize)?;
+        if slot.generation == key.generation {
+            slot.value.as_mut()
+        } else {
+            None
+        }
+    }
+
+    /// All objects with their keys, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
+        self.slots.iter().enumerate().filter_map(|(index, slot)| {
+            let key = Key {
+                index: u32::try_from(index).ok()?,
+                generation: slot.generation,
+            };
+            slot.value.as_ref().map(|value| (key, value))
+        })
+    }
+
+    /// The keys of all objects present, for a loop that changes them.
+    #[must_use]
+    pub fn keys(&self) -> Vec<Key> {
+        self.iter().map(|(key, _)| key).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stale_key_finds_nothing() {
+        let mut slots = Slots::default();
+        let a = slots.insert("a");
+        let b = slots.insert("b");
+        assert_eq!(slots.len(), 2);
+        assert_eq!(slots.remove(a), Some("a"));
+        assert_eq!(slots.remove(a), None);
+        let c = slots.insert("c");
+        assert_eq!(slots.get(a), None);
+        assert_eq!((slots.get(b), slots.get(c)), (Some(&"b"), Some(&"c")));
+        assert_eq!(c.parts().0, a.parts().0, "the slot is used again");
+        assert_ne!(c, a);
+        assert_eq!(slots.keys().len(), 2);
+    }
+
+    #[test]
+    fn a_key_survives_its_parts() {
+        let mut slots = Slots::default();
+        let key = slots.insert(1);
+        let (index, generation) = key.parts();
+        assert_eq!(Key::from_parts(index, generation), key);
+    }
+}
