@@ -1,1 +1,73 @@
-//! load
+//! `onramp load`: holds as many executing MySQL connections as wanted, and measures them.
+//!
+//! The problem: load generators give each connection a thread or an interpreter, so the machine
+//! that makes the load gives out long before the server. The mechanism: a connection is a struct of
+//! some hundred bytes, driven by the events of its socket ([`connection`]); one thread per core
+//! holds many of them ([`group`]), each with a descriptor table of its own; the main thread ramps
+//! them up, holds them, and reports ([`crowd`]).
+//!
+//! Results go to three places: sysbench's report on stdout and nothing else ([`report`]), progress
+//! and a summary for people on stderr, and JSON in a file for programs ([`summary`]).
+#![forbid(unsafe_code)]
+
+mod blocking;
+mod connection;
+mod crew;
+mod crowd;
+mod errors;
+mod group;
+mod login;
+mod opener;
+mod options;
+mod pace;
+mod ports;
+mod prepare;
+mod random;
+mod report;
+mod stats;
+mod summary;
+mod workload;
+
+#[cfg(test)]
+mod tests;
+
+pub use errors::{ErrorCount, Phase};
+pub use options::{Action, LoadArgs};
+pub use summary::{Point, Summary};
+pub use workload::{Distribution, Workload};
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// It ran, whatever the statements said.
+const RAN: u8 = 0;
+/// It could not run: no connection, or tables that could not be made.
+const FAILED: u8 = 1;
+/// The options contradict each other.
+const BAD_OPTIONS: u8 = 2;
+
+/// Does what `args` say. `stop` is set from outside (by a signal) to end a run early, with the
+/// report of what was measured until then.
+///
+/// The status is 0 when it ran (also with failed statements), 1 when it could not, 2 for bad
+/// options; the reason is on stderr.
+#[must_use]
+pub fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> ExitCode {
+    if let Err(reason) = args.check() {
+        eprintln!("onramp load: {reason}");
+        return BAD_OPTIONS.into();
+    }
+    let result = match args.command {
+        Action::Run => crowd::run(args, stop),
+        Action::Prepare => prepare::prepare(args, stop),
+        Action::Cleanup => prepare::cleanup(args),
+    };
+    match result {
+        Ok(()) => RAN.into(),
+        Err(reason) => {
+            eprintln!("onramp load: {reason}");
+            FAILED.into()
+        }
+    }
+}

@@ -1,1 +1,14 @@
-//! measure
+//! What is measured and how it is kept: latencies in histograms, processes in samples.
+//!
+//! The problem: latencies of a million connections must neither be averaged away nor cost memory
+//! per connection, and a measuring tool must show what it costs itself. The mechanism: a histogram
+//! of constant size per group ([`Histogram`]), merged off the hot path; memory and CPU of a process
+//! as the kernel counts them ([`process`]).
+//!
+//! Invariants: recording allocates nothing; nothing in here is shared between threads.
+#![forbid(unsafe_code)]
+
+mod histogram;
+pub mod process;
+
+pub use histogram::Histogram;

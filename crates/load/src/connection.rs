@@ -1,0 +1,495 @@
+//! One connection: its state, and what it does when its socket can be read or written.
+//!
+//! Connecting -> LoggingIn -> Idle <-> Executing <-> RollingBack. The loop is closed: where a reply
+//! ends the next statement goes out at once. [`Connection::become_state`] is the only place where
+//! the state changes; leaving for good is a [`Fault`] that is returned to the group.
+//!
+//! Invariants:
+//! - an idle connection is its struct and nothing else: bytes are read into the group's buffer, and
+//!   only what a short read or a full socket leaves over is kept in a [`Spill`] for a while;
+//! - a statement's latency runs from just before its write to its reply's last byte;
+//! - rows pass by unread; packets that carry a decision are taken whole.
+
+use crate::errors::Fault;
+use crate::group::Bench;
+use crate::login::{Login, Progress};
+use crate::random::Random;
+use crate::stats::Class;
+use crate::workload::Event;
+use reactor::{Net, Read, RealNet, Time, Write};
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+use wire::command::{Command, ReplyShape};
+use wire::packet::{HEADER_LEN, Header};
+use wire::reply::{ErrPacket, Reply, Role, Step};
+
+/// The size of a connection is the memory of a million of them.
+const _: () = assert!(size_of::<Connection>() <= 160);
+
+/// Packets that must be whole are short: OK, ERR, a column count, a public key.
+const WHOLE_MAX: usize = 16 * 1024;
+
+/// Errors after which an event is simply run again, as sysbench's default has it: deadlock, row
+/// changed since it was read, lock wait timeout.
+const IGNORED: [u32; 3] = [1213, 1020, 1205];
+
+/// What a connection is of the run, whether it is open or not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seat {
+    pub(crate) random: Random,
+    /// Decides its source address.
+    pub(crate) index: u32,
+    /// It was open before and was lost.
+    pub(crate) reopening: bool,
+    pub(crate) events: u32,
+    pub(crate) busy: Duration,
+}
+
+/// Where a connection stands.
+#[derive(Debug)]
+pub(crate) enum State {
+    /// The system is opening it.
+    Connecting,
+    /// The server is letting us in. Boxed, for it is short-lived.
+    LoggingIn(Box<Login>),
+    /// Open, and nothing is asked.
+    Idle,
+    /// A statement of the workload has no answer yet.
+    Executing,
+    /// The ROLLBACK after an error has no answer yet; then the event is run again, or another.
+    RollingBack { again: bool },
+}
+
+impl State {
+    fn is_executing(&self) -> bool {
+        matches!(self, State::Executing | State::RollingBack { .. })
+    }
+
+    fn may_become(&self, next: &State) -> bool {
+        use State::*;
+        matches!(
+            (self, next),
+            (Connecting, LoggingIn(_))
+                | (LoggingIn(_), Idle)
+                | (Idle, Executing)
+                | (Executing | RollingBack { .. }, Idle | Executing)
+                | (Executing, RollingBack { .. })
+        )
+    }
+}
+
+/// Bytes that could not be dealt with at once.
+#[derive(Debug, Default)]
+struct Spill {
+    /// Read, but less than what is needed to go on.
+    partial: Vec<u8>,
+    /// To be written when there is room.
+    unsent: Vec<u8>,
+}
+
+/// A connection of the run.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    sock: OwnedFd,
+    state: State,
+    /// Number of the server's next packet.
+    seq: u8,
+    /// Bytes of a packet that are yet to pass by.
+    skip: u32,
+    reply: Reply,
+    event: Event,
+    /// When the statement was sent; while connecting, when that began.
+    sent_at: Time,
+    event_at: Time,
+    pub(crate) seat: Seat,
+    spill: Option<Box<Spill>>,
+}
+
+/// How a statement went.
+enum Outcome {
+    Succeeded(Class),
+    Failed(Fault),
+}
+
+impl Connection {
+    /// A connection that the system has begun to open.
+    pub(crate) fn new(sock: OwnedFd, seat: Seat, now: Time) -> Connection {
+        Connection {
+            sock,
+            state: State::Connecting,
+            seq: 0,
+            skip: 0,
+            reply: Reply::new(ReplyShape::None),
+            event: Event::default(),
+            sent_at: now,
+            event_at: now,
+            seat,
+            spill: None,
+        }
+    }
+
+    pub(crate) fn sock(&self) -> &OwnedFd {
+        &self.sock
+    }
+
+    /// True until the server has let us in.
+    pub(crate) fn is_opening(&self) -> bool {
+        matches!(self.state, State::Connecting | State::LoggingIn(_))
+    }
+
+    /// True when it is open and nothing is asked.
+    pub(crate) fn is_idle(&self) -> bool {
+        matches!(self.state, State::Idle)
+    }
+
+    /// True while a statement has no answer.
+    pub(crate) fn is_executing(&self) -> bool {
+        self.state.is_executing()
+    }
+
+    /// The one place where the state changes. Who is executing is counted here, for the end of the
+    /// run.
+    fn become_state(&mut self, bench: &mut Bench, next: State) {
+        debug_assert!(self.state.may_become(&next), "{:?} to {next:?}", self.state);
+        match (self.state.is_executing(), next.is_executing()) {
+            (false, true) => bench.executing += 1,
+            (true, false) => bench.executing -= 1,
+            _ => {}
+        }
+        self.state = next;
+    }
+
+    /// Begins the first event.
+    pub(crate) fn start(&mut self, bench: &mut Bench, now: Time) -> Result<(), Fault> {
+        if self.is_idle() {
+            self.begin_event(bench, now)?;
+        }
+        Ok(())
+    }
+
+    /// Says goodbye; the socket is closed when the connection is dropped.
+    pub(crate) fn quit(&self, net: &mut RealNet) {
+        if self.is_idle() {
+            let mut bye = Vec::with_capacity(HEADER_LEN + 1);
+            wire::command::put_command(&mut bye, Command::Quit, b"");
+            // Nobody waits for an answer; a server that is gone needs no goodbye.
+            let _ = net.write(&self.sock, &bye);
+        }
+    }
+
+    /// The socket can be written: a connection stands or has failed, or there is room again.
+    pub(crate) fn on_writable(&mut self, bench: &mut Bench) -> Result<(), Fault> {
+        if matches!(self.state, State::Connecting) {
+            bench
+                .net
+                .connected(&self.sock)
+                .map_err(|e| Fault::system(&e))?;
+            self.become_state(bench, State::LoggingIn(Box::new(Login::new())));
+        }
+        if let Some(mut spill) = self.spill.take() {
+            let unsent = std::mem::take(&mut spill.unsent);
+            self.keep(spill);
+            if !unsent.is_empty() {
+                self.send(bench, &unsent)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The socket can be read: reads until nothing is left and deals with it.
+    pub(crate) fn on_readable(&mut self, bench: &mut Bench, closed: bool) -> Result<(), Fault> {
+        if matches!(self.state, State::Connecting) {
+            return Ok(());
+        }
+        let mut buffer = std::mem::take(&mut bench.buffer);
+        let result = self.read_all(bench, &mut buffer, closed);
+        bench.buffer = buffer;
+        result
+    }
+
+    fn read_all(
+        &mut self,
+        bench: &mut Bench,
+        buffer: &mut [u8],
+        closed: bool,
+    ) -> Result<(), Fault> {
+        loop {
+            // What the last read left over is put in front of the new bytes.
+            let kept = self.spill.as_ref().map_or(0, |spill| {
+                buffer[..spill.partial.len()].copy_from_slice(&spill.partial);
+                spill.partial.len()
+            });
+            let came = match bench.net.read(&self.sock, &mut buffer[kept..]) {
+                Read::Bytes(came) => came,
+                Read::Blocked => return Ok(()),
+                Read::End => return Err(Fault::ended(self.doing())),
+                Read::Failed(error) => return Err(Fault::system(&error)),
+            };
+            let bytes = &buffer[..kept + came];
+            let used = self.take_packets(bench, bytes)?;
+            self.keep_partial(&bytes[used..]);
+            // Less than was asked for means that the socket is empty: no second read to hear it,
+            // unless the peer's end has to be heard.
+            if kept + came < buffer.len() && !closed {
+                return Ok(());
+            }
+        }
+    }
+
+    fn doing(&self) -> &'static str {
+        match self.state {
+            State::Connecting | State::LoggingIn(_) => "during the login",
+            State::Idle => "while it was idle",
+            State::Executing | State::RollingBack { .. } => "during a statement",
+        }
+    }
+
+    fn keep_partial(&mut self, rest: &[u8]) {
+        if rest.is_empty() && self.spill.is_none() {
+            return;
+        }
+        let mut spill = self.spill.take().unwrap_or_default();
+        spill.partial.clear();
+        spill.partial.extend_from_slice(rest);
+        self.keep(spill);
+    }
+
+    fn keep(&mut self, spill: Box<Spill>) {
+        let is_needed = !spill.partial.is_empty() || !spill.unsent.is_empty();
+        self.spill = is_needed.then_some(spill);
+    }
+
+    /// Deals with the packets at the front of `bytes`; returns how many bytes were used.
+    fn take_packets(&mut self, bench: &mut Bench, bytes: &[u8]) -> Result<usize, Fault> {
+        let mut at = 0;
+        loop {
+            let pass = bytes.len().saturating_sub(at).min(self.skip as usize);
+            at += pass;
+            self.skip -= u32::try_from(pass).unwrap_or(self.skip);
+            let rest = &bytes[at..];
+            let Some(header) = Header::read(rest) else {
+                return Ok(at);
+            };
+            let is_reply = self.is_executing();
+            if is_reply && header.seq != self.seq {
+                return Err(Fault::protocol(format!(
+                    "packets out of order: expected number {} from the server, got {}",
+                    self.seq, header.seq
+                )));
+            }
+            let body = &rest[HEADER_LEN..];
+            if header.len > 0 && body.is_empty() {
+                return Ok(at);
+            }
+            let role = self.reply.role(body.first().copied(), header.len);
+            if is_reply && !role.whole() {
+                self.pass_by(role, header)?;
+                at += HEADER_LEN;
+                continue;
+            }
+            if header.len > WHOLE_MAX {
+                return Err(Fault::protocol(format!(
+                    "the server sent a packet of {} bytes where {WHOLE_MAX} are the most",
+                    header.len
+                )));
+            }
+            let Some(payload) = body.get(..header.len) else {
+                return Ok(at);
+            };
+            self.seq = header.seq.wrapping_add(1);
+            at += HEADER_LEN + header.len;
+            if is_reply {
+                let has_ended = self.on_reply(bench, role, payload)?;
+                // The next statement left only now, so this cannot be its reply.
+                if has_ended && self.is_executing() && at < bytes.len() {
+                    return Err(Fault::protocol(format!(
+                        "the server sent {} bytes behind the end of a reply",
+                        bytes.len() - at
+                    )));
+                }
+            } else {
+                self.on_other(bench, header.seq, payload)?;
+            }
+        }
+    }
+
+    /// A definition or a row: its bytes are not looked at.
+    fn pass_by(&mut self, role: Role, header: Header) -> Result<(), Fault> {
+        self.reply.advance(role, b"", header.len)?;
+        self.skip = u32::try_from(header.len).unwrap_or(u32::MAX);
+        self.seq = header.seq.wrapping_add(1);
+        Ok(())
+    }
+
+    /// A packet that does not belong to a statement.
+    fn on_other(&mut self, bench: &mut Bench, seq: u8, payload: &[u8]) -> Result<(), Fault> {
+        let State::LoggingIn(login) = &mut self.state else {
+            // Servers announce that they close an idle connection by an ERR packet.
+            return Err(match payload.first() {
+                Some(&wire::reply::ERR) => Fault::server(&ErrPacket::read(payload)?),
+                _ => Fault::protocol(format!(
+                    "the server sent {} bytes that nobody asked for",
+                    payload.len()
+                )),
+            });
+        };
+        let mut out = std::mem::take(&mut bench.out);
+        out.clear();
+        let progress = login.on_packet(&bench.plan.credentials, seq, payload, &mut out);
+        let result = match progress {
+            Ok(Progress::Waits) => self.send(bench, &out),
+            Ok(Progress::Done) => {
+                self.become_state(bench, State::Idle);
+                Ok(())
+            }
+            Err(fault) => Err(fault),
+        };
+        bench.out = out;
+        result
+    }
+
+    /// A packet that decides something about the statement. True when its reply has ended.
+    fn on_reply(&mut self, bench: &mut Bench, role: Role, payload: &[u8]) -> Result<bool, Fault> {
+        let step = self.reply.advance(role, payload, payload.len())?;
+        let outcome = match step {
+            Step::Ok(ok) if ok.affected_rows > 0 => Outcome::Succeeded(Class::Write),
+            Step::Ok(_) => Outcome::Succeeded(Class::Other),
+            Step::End(_) => Outcome::Succeeded(Class::Read),
+            Step::Err(err) => Outcome::Failed(Fault::server(&err)),
+            Step::File => {
+                let what = "the server asks for a local file, which no workload offers";
+                return Err(Fault::protocol(what.to_owned()));
+            }
+            Step::Middle | Step::DefinitionsDone | Step::Prepared(_) => return Ok(false),
+        };
+        let has_ended = self.reply.is_done();
+        if has_ended {
+            self.finish(bench, outcome)?;
+        }
+        Ok(has_ended)
+    }
+
+    /// The reply has ended: counts the statement and sends the next one.
+    fn finish(&mut self, bench: &mut Bench, outcome: Outcome) -> Result<(), Fault> {
+        let now = Time::now();
+        let again = match self.state {
+            State::RollingBack { again } => Some(again),
+            _ => None,
+        };
+        match (outcome, again) {
+            (Outcome::Succeeded(class), again) => {
+                bench.stats.succeeded(class, now.since(self.sent_at));
+                match again {
+                    None => self.next_statement(bench, now),
+                    Some(again) => self.after_error(bench, again, now),
+                }
+            }
+            (Outcome::Failed(fault), Some(again)) => {
+                bench.stats.failed(fault, false);
+                self.after_error(bench, again, now)
+            }
+            (Outcome::Failed(fault), None) => {
+                let again = IGNORED.contains(&fault.code);
+                bench.stats.failed(fault, again);
+                if bench.running && bench.plan.workload.in_transaction(&self.event) {
+                    self.become_state(bench, State::RollingBack { again });
+                    put_query(&mut bench.out, |out| out.extend_from_slice(b"ROLLBACK"));
+                    self.send_query(bench, now)
+                } else {
+                    self.after_error(bench, again, now)
+                }
+            }
+        }
+    }
+
+    /// Runs the event again, with its clock going on, or gives it up for another.
+    fn after_error(&mut self, bench: &mut Bench, again: bool, now: Time) -> Result<(), Fault> {
+        self.event = Event::default();
+        if again {
+            self.next_statement(bench, now)
+        } else {
+            self.begin_event(bench, now)
+        }
+    }
+
+    fn begin_event(&mut self, bench: &mut Bench, now: Time) -> Result<(), Fault> {
+        if !bench.take_event() {
+            self.rest(bench);
+            return Ok(());
+        }
+        self.event = Event::default();
+        self.event_at = now;
+        self.next_statement(bench, now)
+    }
+
+    /// Sends the event's next statement; where the event is over counts it and begins another.
+    fn next_statement(&mut self, bench: &mut Bench, now: Time) -> Result<(), Fault> {
+        let plan = &bench.plan;
+        let mut more = false;
+        put_query(&mut bench.out, |out| {
+            let (event, random) = (&mut self.event, &mut self.seat.random);
+            more = plan.workload.put_next(&plan.shape, event, random, out);
+        });
+        if !more {
+            let latency = now.since(self.event_at);
+            bench.stats.events += 1;
+            bench.stats.event_latency.record(latency);
+            self.seat.events += 1;
+            self.seat.busy += latency;
+            return self.begin_event(bench, now);
+        }
+        if !bench.running {
+            self.rest(bench);
+            return Ok(());
+        }
+        self.become_state(bench, State::Executing);
+        self.send_query(bench, now)
+    }
+
+    /// Nothing more is asked of the server for now.
+    fn rest(&mut self, bench: &mut Bench) {
+        if self.is_executing() {
+            self.become_state(bench, State::Idle);
+        }
+    }
+
+    /// Sends the statement in `bench.out`.
+    fn send_query(&mut self, bench: &mut Bench, now: Time) -> Result<(), Fault> {
+        let out = std::mem::take(&mut bench.out);
+        self.reply = Reply::new(ReplyShape::Results);
+        self.seq = 1;
+        self.sent_at = now;
+        let result = self.send(bench, &out);
+        bench.out = out;
+        result
+    }
+
+    fn send(&mut self, bench: &mut Bench, bytes: &[u8]) -> Result<(), Fault> {
+        let waiting = self
+            .spill
+            .as_ref()
+            .is_some_and(|spill| !spill.unsent.is_empty());
+        let mut sent = 0;
+        while sent < bytes.len() && !waiting {
+            match bench.net.write(&self.sock, &bytes[sent..]) {
+                Write::Bytes(n) => sent += n,
+                Write::Blocked => break,
+                Write::Failed(error) => return Err(Fault::system(&error)),
+            }
+        }
+        if sent < bytes.len() {
+            let spill = self.spill.get_or_insert_default();
+            spill.unsent.extend_from_slice(&bytes[sent..]);
+        }
+        Ok(())
+    }
+}
+
+/// Replaces `out` by a statement whose text `put_text` writes.
+fn put_query(out: &mut Vec<u8>, put_text: impl FnOnce(&mut Vec<u8>)) {
+    out.clear();
+    wire::packet::put_short(out, 0, |out| {
+        out.push(Command::Query.byte());
+        put_text(out);
+    });
+}

@@ -1,0 +1,344 @@
+//! The groups as the main thread sees them: how many, with what share, and what they report.
+//!
+//! How many follows from the cores and from the descriptor limit: a group has a descriptor table of
+//! its own, so each holds as many connections as the limit has room for. Connections are dealt
+//! evenly. Orders go out by mailbox, letters come back by a bounded channel.
+//!
+//! Invariants: mailboxes are made before any group takes its own table; [`Crew::report`] returns
+//! what was counted since it was last called, so nothing is counted twice or lost.
+
+use crate::group::{self, Counted, Letter, Order, Plan, Share};
+use crate::options::LoadArgs;
+use crate::stats::{Stats, Tally};
+use reactor::{Sender, Time, descriptors, mailbox};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// Descriptors of a table that are not for connections: standard streams, poll, and some to spare.
+const RESERVE: u64 = 48;
+/// Stack of a group's thread, in bytes; what is not used costs nothing.
+const STACK_BYTES: usize = 512 * 1024;
+/// How long the main thread waits at a time, so that it sees a signal soon.
+const WAIT_MAX: Duration = Duration::from_millis(100);
+/// How long groups may take to answer a request for their numbers.
+const ANSWER_MAX: Duration = Duration::from_secs(5);
+
+const PANICKED: &str = "a group panicked, which is a fault of this program; its words are above";
+
+/// How connections are dealt to groups, and why so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) groups: u32,
+    pub(crate) cores: u32,
+    /// Descriptors of one table.
+    pub(crate) descriptors: u64,
+    /// Each group has its own table.
+    pub(crate) own_tables: bool,
+}
+
+impl Layout {
+    /// From the options and this machine.
+    pub(crate) fn choose(args: &LoadArgs) -> Layout {
+        let limit = descriptors::raise_limit().soft;
+        let cores = thread::available_parallelism().map_or(1, |n| n.get());
+        // Some sandboxes forbid it; a thread of its own finds out without harm.
+        let own_tables = thread::spawn(|| descriptors::own_table().is_ok()).join();
+        Layout::of(
+            args.connections,
+            args.groups,
+            u32::try_from(cores).unwrap_or(1),
+            args.descriptors_per_group.unwrap_or(limit),
+            own_tables.unwrap_or(false),
+        )
+    }
+
+    fn of(connections: u32, wanted: u32, cores: u32, descriptors: u64, own_tables: bool) -> Layout {
+        let mut layout = Layout {
+            groups: wanted.max(1),
+            cores,
+            descriptors,
+            own_tables,
+        };
+        if wanted == 0 {
+            layout.groups = cores.clamp(1, connections.max(1));
+            // Each group needs a descriptor for each mailbox, so room shrinks as groups grow.
+            while own_tables
+                && u64::from(connections) > layout.room() * u64::from(layout.groups)
+                && layout.groups < connections
+                && u64::from(layout.groups) < descriptors / 2
+            {
+                layout.groups += 1;
+            }
+        }
+        layout
+    }
+
+    /// Connections that one table has room for.
+    pub(crate) fn room(&self) -> u64 {
+        self.descriptors
+            .saturating_sub(RESERVE + u64::from(self.groups))
+    }
+
+    /// First index and number of the connections of group `group`.
+    fn deal(&self, group: u32, connections: u32) -> (u32, u32) {
+        let (each, rest) = (connections / self.groups, connections % self.groups);
+        (
+            group * each + group.min(rest),
+            each + u32::from(group < rest),
+        )
+    }
+
+    /// Why there are so many groups.
+    pub(crate) fn reason(&self) -> String {
+        let Layout {
+            groups,
+            cores,
+            descriptors,
+            ..
+        } = self;
+        let room = self.room();
+        if self.own_tables {
+            format!(
+                "{groups} groups on {cores} cores, each with its own table of {descriptors} \
+                 descriptors, room for {room} connections"
+            )
+        } else {
+            format!(
+                "{groups} groups on {cores} cores; this system does not let them have descriptor \
+                 tables of their own, so all share one of {descriptors} descriptors, room for \
+                 {room} connections"
+            )
+        }
+    }
+}
+
+/// All groups.
+pub(crate) struct Crew {
+    orders: Vec<Sender<Order>>,
+    threads: Vec<JoinHandle<()>>,
+    letters: Receiver<Letter>,
+    /// Counted since the last report, of all groups.
+    stats: Stats,
+    connected: Vec<u32>,
+    answers: usize,
+    pub(crate) settled: usize,
+    pub(crate) finished: usize,
+    pub(crate) ended: usize,
+    pub(crate) tally: Tally,
+    pub(crate) unfinished: u64,
+    /// Why a group could not begin or go on.
+    pub(crate) failure: Option<String>,
+}
+
+impl Crew {
+    /// Starts all groups; they begin to connect at once.
+    pub(crate) fn start(
+        args: &LoadArgs,
+        plan: &Arc<Plan>,
+        layout: &Layout,
+    ) -> Result<Crew, String> {
+        let count = layout.groups as usize;
+        let (sender, letters) = sync_channel(4 * count);
+        let mut orders = Vec::with_capacity(count);
+        let mut boxes = Vec::with_capacity(count);
+        for _ in 0..count {
+            let (order, mailbox) =
+                mailbox().map_err(|e| format!("no mailbox for a group: {e}; ulimit -n?"))?;
+            orders.push(order);
+            boxes.push(mailbox);
+        }
+        let mut threads = Vec::with_capacity(count);
+        for (number, mailbox) in (0..layout.groups).zip(boxes) {
+            let (first, connections) = layout.deal(number, args.connections);
+            let share = Share {
+                group: number as usize,
+                first,
+                connections,
+                connects_per_second: f64::from(args.connect_rate) * f64::from(connections)
+                    / f64::from(args.connections),
+                events: events_of(args, first, connections),
+            };
+            let (plan, sender) = (plan.clone(), sender.clone());
+            let thread = thread::Builder::new()
+                .name(format!("group-{number}"))
+                .stack_size(STACK_BYTES)
+                .spawn(move || group::run(plan, share, mailbox, sender))
+                .map_err(|e| format!("no thread for a group: {e}"))?;
+            threads.push(thread);
+        }
+        Ok(Crew {
+            orders,
+            threads,
+            letters,
+            stats: Stats::default(),
+            connected: vec![0; count],
+            answers: 0,
+            settled: 0,
+            finished: 0,
+            ended: 0,
+            tally: Tally::default(),
+            unfinished: 0,
+            failure: None,
+        })
+    }
+
+    /// Groups.
+    pub(crate) fn len(&self) -> usize {
+        self.orders.len()
+    }
+
+    /// Connections that stood when the groups last answered.
+    pub(crate) fn connected(&self) -> u64 {
+        self.connected.iter().copied().map(u64::from).sum()
+    }
+
+    /// Gives all groups an order.
+    pub(crate) fn order(&self, order: Order) {
+        self.orders.iter().for_each(|group| group.send(order));
+    }
+
+    /// Reads letters until `until`, for a short while at most. False when no group is left.
+    pub(crate) fn listen(&mut self, until: Time) -> bool {
+        let wait = until.since(Time::now()).min(WAIT_MAX);
+        match self.letters.recv_timeout(wait) {
+            Ok(letter) => self.take(letter),
+            Err(RecvTimeoutError::Timeout) => self.look_for_dead(),
+            Err(RecvTimeoutError::Disconnected) => {
+                self.ended = self.len();
+                return false;
+            }
+        }
+        true
+    }
+
+    /// A group whose thread has ended without a letter has panicked: nobody waits for it.
+    fn look_for_dead(&mut self) {
+        let dead = self
+            .threads
+            .iter()
+            .filter(|thread| thread.is_finished())
+            .count();
+        if dead > self.ended {
+            // Its last letter may have come between the two looks.
+            while let Ok(letter) = self.letters.try_recv() {
+                self.take(letter);
+            }
+        }
+        if dead > self.ended {
+            self.ended = dead;
+            self.failure = Some(PANICKED.to_owned());
+        }
+    }
+
+    fn take(&mut self, letter: Letter) {
+        match letter {
+            Letter::Settled => self.settled += 1,
+            Letter::Finished => self.finished += 1,
+            Letter::Counted(counted) => {
+                self.answers += 1;
+                self.count(*counted);
+            }
+            Letter::Ended(counted) => {
+                self.ended += 1;
+                self.tally.merge(&counted.tally);
+                self.unfinished += counted.unfinished;
+                self.count(*counted);
+            }
+            Letter::Failed(reason) => {
+                self.ended += 1;
+                self.failure = Some(reason);
+            }
+        }
+    }
+
+    fn count(&mut self, counted: Counted) {
+        self.stats.merge(counted.stats);
+        if let Some(connected) = self.connected.get_mut(counted.group) {
+            *connected = counted.connected;
+        }
+    }
+
+    /// Gives `order`, which all groups answer with their numbers, and returns what was counted
+    /// since the last time. A group that does not answer in time is counted the next time.
+    pub(crate) fn report(&mut self, order: Order) -> Stats {
+        self.answers = 0;
+        self.order(order);
+        let until = Time::now() + ANSWER_MAX;
+        while self.answers + self.ended < self.len() && Time::now() < until {
+            if !self.listen(until) {
+                break;
+            }
+        }
+        std::mem::take(&mut self.stats)
+    }
+
+    /// Waits for all groups to end, until `until`, and returns what they counted since the last
+    /// report.
+    pub(crate) fn end(&mut self, until: Time) -> Stats {
+        while self.ended < self.len() && Time::now() < until {
+            if !self.listen(until) {
+                break;
+            }
+        }
+        if self.ended == self.len() {
+            for thread in self.threads.drain(..) {
+                if thread.join().is_err() {
+                    self.failure = Some(PANICKED.to_owned());
+                }
+            }
+        }
+        std::mem::take(&mut self.stats)
+    }
+}
+
+/// A group's part of the events, in proportion to its connections.
+fn events_of(args: &LoadArgs, first: u32, connections: u32) -> Option<u64> {
+    let upto = |index: u32| {
+        let part = u128::from(args.events) * u128::from(index) / u128::from(args.connections);
+        u64::try_from(part).unwrap_or(u64::MAX)
+    };
+    (args.events > 0).then(|| upto(first + connections) - upto(first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_follow_from_cores_and_descriptors() {
+        let groups = |connections, limit| Layout::of(connections, 0, 2, limit, true).groups;
+        assert_eq!(groups(1, 20_000), 1);
+        assert_eq!(groups(10_000, 20_000), 2);
+        assert_eq!(groups(100_000, 20_000), 6);
+        assert_eq!(groups(1_000_000, 20_000), 51);
+        assert_eq!(groups(2_000, 500), 5);
+        assert_eq!(groups(1_000, 1_000_000), 2);
+        assert_eq!(Layout::of(1_000, 7, 2, 20_000, true).groups, 7);
+        let shared = Layout::of(100_000, 0, 2, 20_000, false);
+        assert_eq!(
+            shared.groups, 2,
+            "more groups would not help with one table"
+        );
+        assert!(shared.reason().contains("share one"));
+        assert!(
+            groups(1_000_000, 10) <= 5,
+            "a limit that is far too small ends the search"
+        );
+    }
+
+    #[test]
+    fn every_connection_is_dealt_once() {
+        for (connections, groups) in [(10, 3), (2, 2), (100_000, 7), (3, 5)] {
+            let layout = Layout::of(connections, groups, 2, 20_000, true);
+            let mut next = 0;
+            for group in 0..groups {
+                let (first, count) = layout.deal(group, connections);
+                assert_eq!(first, next);
+                next += count;
+            }
+            assert_eq!(next, connections);
+        }
+    }
+}

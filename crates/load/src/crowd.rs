@@ -1,0 +1,293 @@
+//! The run: ramp, hold, measure, stop, report.
+//!
+//! The main thread tells the groups when a phase begins and asks for their numbers once an
+//! interval. Everything on stdout is sysbench's text; progress and reasons go to stderr.
+//!
+//! What counts: a rate is what succeeded between the start and the order to stop, divided by that
+//! time. Statements that were on their way then may still finish; their latencies count, for
+//! leaving them out would leave out the slow ones, but they are in no rate.
+
+use crate::crew::{Crew, Layout};
+use crate::group::{Order, Plan};
+use crate::login::Credentials;
+use crate::options::LoadArgs;
+use crate::ports::{self, Sources};
+use crate::report;
+use crate::stats::Stats;
+use crate::summary::{Measured, Point, Summary};
+use measure::process;
+use reactor::{Address, Time};
+use std::io::{self, Write};
+use std::net::ToSocketAddrs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use wire::dsn::Dsn;
+
+const SECOND: Duration = Duration::from_secs(1);
+/// How long groups may take to end beyond the time they were given.
+const ENDING_MAX: Duration = Duration::from_secs(10);
+
+/// Runs the workload and reports.
+///
+/// # Errors
+/// A sentence that says why it could not run; the JSON has been written all the same.
+pub(crate) fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> Result<(), String> {
+    let layout = Layout::choose(args);
+    let plan = Arc::new(make_plan(args)?);
+    eprintln!("load: {}", opening_line(args, &plan, &layout));
+    say(&report::header(args));
+    let rss_before = process::own().map_or(0, |sample| sample.rss_bytes);
+    let crew = Crew::start(args, &plan, &layout)?;
+    let mut crowd = Crowd {
+        args,
+        stop,
+        crew,
+        measured: Measured::default(),
+        end: None,
+    };
+    crowd.ramp();
+    crowd.measured.rss_idle_bytes = process::own().map_or(0, |sample| sample.rss_bytes);
+    crowd.measured.rss_before_bytes = rss_before;
+    let can_run = crowd.measured.connected > 0 && crowd.crew.failure.is_none();
+    if can_run {
+        crowd.hold();
+        say(report::THREADS_STARTED);
+        crowd.measure();
+    }
+    crowd.end();
+    if can_run {
+        say(&report::last(args, &crowd.measured));
+    }
+    let failure = crowd.crew.failure.take();
+    let summary = Summary::new(args, &plan, &layout, &crowd.measured, failure);
+    eprint!("{}", summary.text(&crowd.measured, &layout));
+    summary.write(args.json.as_deref())?;
+    match summary.limit {
+        Some(_) if !can_run => Err("it could not run; the limit above says why".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// Writes to stdout at once. Whoever reads it may have gone; the run and its other reports go on.
+fn say(text: &str) {
+    let mut stdout = io::stdout().lock();
+    let _ = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
+}
+
+fn make_plan(args: &LoadArgs) -> Result<Plan, String> {
+    let address = resolve(&args.target)?;
+    let server = match &address {
+        Address::Tcp(address) => Some(address.ip()),
+        Address::Unix(_) => None,
+    };
+    let given = &args.source_addresses;
+    let seed = match args.rand_seed {
+        0 => Time::now().0,
+        seed => seed,
+    };
+    Ok(Plan {
+        workload: args.workload,
+        shape: args.shape(),
+        credentials: Credentials::of(&args.target),
+        sources: Sources::choose(server, args.connections, given, ports::local_range()),
+        address,
+        connect_timeout: Duration::from_secs(args.connect_timeout),
+        connects_in_flight: args.connects_in_flight,
+        seed,
+    })
+}
+
+/// Looks the server's name up; of several addresses an IPv4 one is preferred, for more servers
+/// listen there.
+pub(crate) fn resolve(target: &Dsn) -> Result<Address, String> {
+    if let Some(path) = &target.socket {
+        return Ok(Address::Unix(PathBuf::from(path)));
+    }
+    let found = (target.host.as_str(), target.port).to_socket_addrs();
+    let found: Vec<_> = found
+        .map_err(|e| format!("the target's host '{}' was not found: {e}", target.host))?
+        .collect();
+    let preferred = found.iter().find(|address| address.is_ipv4());
+    preferred
+        .or(found.first())
+        .copied()
+        .map(Address::Tcp)
+        .ok_or_else(|| format!("the target's host '{}' has no address", target.host))
+}
+
+fn opening_line(args: &LoadArgs, plan: &Plan, layout: &Layout) -> String {
+    let sources = match plan.sources.addresses.as_slice() {
+        [] => String::new(),
+        [only] => format!("; from {only}"),
+        [first, .., last] => format!("; from {first} to {last}: {}", plan.sources.arithmetic()),
+    };
+    format!(
+        "{} connections to {} in {}{sources}",
+        args.connections,
+        args.target.place(),
+        layout.reason()
+    )
+}
+
+struct Crowd<'a> {
+    args: &'a LoadArgs,
+    stop: &'a AtomicBool,
+    crew: Crew,
+    measured: Measured,
+    /// When groups have to end, once they have been told.
+    end: Option<Time>,
+}
+
+impl Crowd<'_> {
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.crew.failure.is_some()
+    }
+
+    /// Opens all connections.
+    fn ramp(&mut self) {
+        let began = Time::now();
+        let mut line_due = began + SECOND;
+        let mut counts = Stats::default();
+        while self.crew.settled < self.crew.len() && !self.is_stopped() {
+            self.crew.listen(line_due);
+            if Time::now() >= line_due {
+                line_due = line_due + SECOND;
+                counts.merge(self.crew.report(Order::Report));
+                self.say_ramp(&counts, began);
+            }
+        }
+        self.measured.connect_s = Time::now().since(began).as_secs_f64();
+        counts.merge(self.crew.report(Order::Report));
+        self.say_ramp(&counts, began);
+        self.measured.connected = self.crew.connected();
+        self.measured.outside = counts;
+    }
+
+    fn say_ramp(&self, counts: &Stats, began: Time) {
+        eprintln!(
+            "load: connected {} of {}, {} failed, {:.1} s",
+            self.crew.connected(),
+            self.args.connections,
+            counts.failed_connects,
+            Time::now().since(began).as_secs_f64()
+        );
+    }
+
+    /// Keeps all connections open without a statement.
+    fn hold(&mut self) {
+        let seconds = self.args.idle_time;
+        if seconds == 0 {
+            return;
+        }
+        eprintln!(
+            "load: holding {} idle connections for {seconds} s",
+            self.measured.connected
+        );
+        self.wait(Time::now() + Duration::from_secs(seconds));
+        let counts = self.crew.report(Order::Report);
+        if counts.lost > 0 {
+            eprintln!(
+                "load: {} idle connections were lost and opened again",
+                counts.lost
+            );
+        }
+        self.measured.outside.merge(counts);
+        self.measured.rss_idle_bytes = process::own().map_or(0, |sample| sample.rss_bytes);
+    }
+
+    fn wait(&mut self, until: Time) {
+        while Time::now() < until && !self.is_stopped() {
+            self.crew.listen(until);
+        }
+    }
+
+    /// Executes for the time or the events that are wanted.
+    fn measure(&mut self) {
+        self.crew.order(Order::Start);
+        if self.args.warmup_time > 0 {
+            eprintln!("load: warming up for {} s", self.args.warmup_time);
+            self.wait(Time::now() + Duration::from_secs(self.args.warmup_time));
+            self.crew.report(Order::Report);
+            self.crew.order(Order::Reset);
+        }
+        let began = Time::now();
+        let cpu_before = process::own().unwrap_or_default().cpu;
+        let end = self
+            .args
+            .duration()
+            .map_or(Time::NEVER, |time| began + time);
+        let interval = Duration::from_secs(self.args.report_interval.max(1));
+        let (mut last, mut due) = (began, began + interval);
+        loop {
+            self.crew.listen(due.min(end));
+            let now = Time::now();
+            let is_finished = self.crew.finished == self.crew.len();
+            if now >= end || is_finished || self.is_stopped() {
+                break;
+            }
+            if now >= due {
+                let counts = self.crew.report(Order::Report);
+                self.interval(counts, due.since(began), last);
+                last = Time::now();
+                due = due + interval;
+            }
+        }
+        let now = Time::now();
+        let sample = process::own().unwrap_or_default();
+        self.measured.rss_bytes = sample.rss_bytes;
+        self.measured.cpu_s = sample.cpu.saturating_sub(cpu_before).as_secs_f64();
+        self.measured.seconds = now.since(began).as_secs_f64();
+        let counts = self.stop();
+        if now.since(last) * 2 >= interval {
+            self.interval(counts, now.since(began), last);
+        } else {
+            self.measured.window.merge(counts);
+        }
+    }
+
+    /// Tells the groups to stop; returns what they counted until then.
+    fn stop(&mut self) -> Stats {
+        let end = Time::now() + Duration::from_secs(self.args.end_timeout);
+        self.end = Some(end);
+        self.crew.report(Order::Stop(end))
+    }
+
+    /// One line of the report and one point of the series, for the interval that began at `last`
+    /// and was to end `at` after the start.
+    fn interval(&mut self, counts: Stats, at: Duration, last: Time) {
+        let seconds = Time::now().since(last).as_secs_f64().max(1e-9);
+        let at = at.as_secs_f64();
+        self.measured.series.push(Point {
+            t_s: (at * 1e3).round() / 1e3,
+            statements_per_s: counts.successes() as f64 / seconds,
+            p95_ms: counts.statement_latency.percentile_ms(95.0),
+            failed: counts.failed,
+        });
+        if self.args.report_interval > 0 {
+            let connected = self.crew.connected();
+            say(&report::interval(
+                at,
+                seconds,
+                connected,
+                self.args.percentile,
+                &counts,
+            ));
+        }
+        self.measured.window.merge(counts);
+    }
+
+    /// Ends all groups and takes their last numbers.
+    fn end(&mut self) {
+        if self.end.is_none() {
+            self.measured.drain = self.stop();
+        }
+        let until = self.end.unwrap_or_else(Time::now) + ENDING_MAX;
+        self.measured.drain.merge(self.crew.end(until));
+        self.measured.tally = self.crew.tally;
+        self.measured.unfinished = self.crew.unfinished;
+    }
+}

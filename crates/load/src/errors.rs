@@ -1,0 +1,268 @@
+//! Errors by number: what went wrong how often, in the words of whoever said so.
+//!
+//! The problem: among millions of statements a few kinds of error happen many times; each kind must
+//! be seen with its number and its words, and none may be lost. The mechanism: [`Fault`] is one
+//! error, whether a server's ERR packet, the system's errno or a breach of protocol; [`ErrorTable`]
+//! counts them by phase and number and keeps the first one's words.
+//!
+//! Invariants: server and client numbers start at 1000, errnos end far below, so one number means
+//! one thing; a table has as many rows as there are numbers, however long the run.
+
+use serde::Serialize;
+use std::io;
+use wire::packet::Malformed;
+use wire::reply::ErrPacket;
+
+/// The client library's number for a connection that ended early.
+const SERVER_LOST: u32 = wire::errors::SERVER_LOST.code as u32;
+/// The client library's number for a packet that is not what it should be.
+const MALFORMED: u32 = 2027;
+/// Words of a server that are kept, in bytes.
+const MESSAGE_MAX: usize = 512;
+
+/// What a connection was doing when it failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// Opening and logging in.
+    Connect,
+    /// Executing, or waiting to.
+    Statement,
+}
+
+/// One error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// A server's or client library's number from 1000 on, else an errno.
+    pub(crate) code: u32,
+    /// Empty for an errno.
+    pub(crate) sqlstate: String,
+    pub(crate) message: String,
+}
+
+impl Fault {
+    /// What a server said.
+    pub(crate) fn server(err: &ErrPacket<'_>) -> Fault {
+        let words = &err.message[..err.message.len().min(MESSAGE_MAX)];
+        Fault {
+            code: err.code.into(),
+            sqlstate: String::from_utf8_lossy(err.state).into_owned(),
+            message: String::from_utf8_lossy(words).into_owned(),
+        }
+    }
+
+    /// What the system said.
+    pub(crate) fn system(error: &io::Error) -> Fault {
+        let Some(errno) = error.raw_os_error() else {
+            return Fault::protocol(error.to_string());
+        };
+        let message = match errno_name(errno) {
+            Some(name) => format!("{name}: {error}"),
+            None => error.to_string(),
+        };
+        Fault {
+            code: errno.unsigned_abs(),
+            sqlstate: String::new(),
+            message,
+        }
+    }
+
+    /// The server closed the connection while `doing`.
+    pub(crate) fn ended(doing: &str) -> Fault {
+        Fault {
+            code: SERVER_LOST,
+            sqlstate: "HY000".to_owned(),
+            message: format!("the server closed the connection {doing}"),
+        }
+    }
+
+    /// A connection was not ready in time.
+    pub(crate) fn timeout(seconds: u64) -> Fault {
+        Fault {
+            code: ETIMEDOUT.unsigned_abs(),
+            sqlstate: String::new(),
+            message: format!(
+                "ETIMEDOUT: the server did not finish the login within {seconds} s; look whether \
+                 it is overloaded, or allow more time (--connect-timeout)"
+            ),
+        }
+    }
+
+    /// The server said something that the protocol has no place for, or that we cannot answer.
+    pub(crate) fn protocol(message: String) -> Fault {
+        Fault {
+            code: MALFORMED,
+            sqlstate: "HY000".to_owned(),
+            message,
+        }
+    }
+
+    /// True for what more connections would only meet again: a limit of this machine.
+    pub(crate) fn is_own_limit(&self) -> bool {
+        let code = self.code.cast_signed();
+        self.sqlstate.is_empty() && [EMFILE, ENFILE, EADDRNOTAVAIL, ENOBUFS, ENOMEM].contains(&code)
+    }
+
+    /// True for a Unix listener whose line is full: try again a little later.
+    pub(crate) fn is_busy_listener(&self) -> bool {
+        self.sqlstate.is_empty() && self.code.cast_signed() == EAGAIN
+    }
+}
+
+impl From<Malformed> for Fault {
+    fn from(malformed: Malformed) -> Fault {
+        Fault::protocol(format!("from the server: {malformed}"))
+    }
+}
+
+// Linux's numbers, the same on every architecture this is built for.
+const EAGAIN: i32 = 11;
+const ENOMEM: i32 = 12;
+const ENFILE: i32 = 23;
+pub(crate) const EMFILE: i32 = 24;
+pub(crate) const EADDRNOTAVAIL: i32 = 99;
+const ENOBUFS: i32 = 105;
+const ETIMEDOUT: i32 = 110;
+
+fn errno_name(errno: i32) -> Option<&'static str> {
+    Some(match errno {
+        1 => "EPERM",
+        2 => "ENOENT",
+        EAGAIN => "EAGAIN",
+        ENOMEM => "ENOMEM",
+        13 => "EACCES",
+        22 => "EINVAL",
+        ENFILE => "ENFILE",
+        EMFILE => "EMFILE",
+        32 => "EPIPE",
+        98 => "EADDRINUSE",
+        EADDRNOTAVAIL => "EADDRNOTAVAIL",
+        101 => "ENETUNREACH",
+        104 => "ECONNRESET",
+        ENOBUFS => "ENOBUFS",
+        ETIMEDOUT => "ETIMEDOUT",
+        111 => "ECONNREFUSED",
+        113 => "EHOSTUNREACH",
+        _ => return None,
+    })
+}
+
+/// One kind of error and how often it came.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ErrorCount {
+    /// A server's or client library's number from 1000 on, else an errno.
+    pub code: u32,
+    /// Five characters; empty for an errno.
+    pub sqlstate: String,
+    /// The words of the first one.
+    pub message: String,
+    /// How many.
+    pub count: u64,
+    /// What the connection was doing.
+    pub phase: Phase,
+}
+
+/// Errors by phase and number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ErrorTable {
+    rows: Vec<ErrorCount>,
+}
+
+impl ErrorTable {
+    /// Counts one error.
+    pub(crate) fn count(&mut self, phase: Phase, fault: Fault) {
+        self.add(ErrorCount {
+            code: fault.code,
+            sqlstate: fault.sqlstate,
+            message: fault.message,
+            count: 1,
+            phase,
+        });
+    }
+
+    /// Adds what another table counted.
+    pub(crate) fn merge(&mut self, other: ErrorTable) {
+        other.rows.into_iter().for_each(|row| self.add(row));
+    }
+
+    fn add(&mut self, row: ErrorCount) {
+        let same = |known: &&mut ErrorCount| known.phase == row.phase && known.code == row.code;
+        match self.rows.iter_mut().find(same) {
+            Some(known) => known.count += row.count,
+            None => self.rows.push(row),
+        }
+    }
+
+    /// The kinds of error of a phase, the most frequent first.
+    pub(crate) fn of(&self, phase: Phase) -> Vec<&ErrorCount> {
+        let mut rows: Vec<_> = self.rows.iter().filter(|row| row.phase == phase).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.count));
+        rows
+    }
+
+    /// All kinds of error: those of connecting first, in each phase the most frequent first.
+    pub(crate) fn sorted(mut self) -> Vec<ErrorCount> {
+        self.rows
+            .sort_by_key(|row| (row.phase, std::cmp::Reverse(row.count)));
+        self.rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(code: u16, message: &str) -> Fault {
+        Fault::server(&ErrPacket {
+            code,
+            state: b"40001",
+            message: message.as_bytes(),
+        })
+    }
+
+    #[test]
+    fn errors_are_counted_by_phase_and_number_with_the_first_words() {
+        let (mut a, mut b) = (ErrorTable::default(), ErrorTable::default());
+        a.count(Phase::Statement, server(1213, "first"));
+        b.count(Phase::Statement, server(1213, "second"));
+        b.count(Phase::Statement, server(1205, "wait"));
+        b.count(Phase::Connect, server(1213, "odd"));
+        a.merge(b);
+        assert_eq!(a.of(Phase::Statement)[0].count, 2);
+        let rows = a.sorted();
+        let seen: Vec<_> = rows
+            .iter()
+            .map(|r| (r.phase, r.code, r.count, &*r.message))
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                (Phase::Connect, 1213, 1, "odd"),
+                (Phase::Statement, 1213, 2, "first"),
+                (Phase::Statement, 1205, 1, "wait"),
+            ]
+        );
+        let json = serde_json::to_string(&rows[0]).unwrap();
+        assert_eq!(
+            json,
+            r#"{"code":1213,"sqlstate":"40001","message":"odd","count":1,"phase":"connect"}"#
+        );
+    }
+
+    #[test]
+    fn the_systems_errors_keep_number_and_name() {
+        let fault = Fault::system(&io::Error::from_raw_os_error(EMFILE));
+        assert_eq!((fault.code, &*fault.sqlstate), (24, ""));
+        assert_eq!(fault.message, "EMFILE: Too many open files (os error 24)");
+        assert!(fault.is_own_limit());
+        assert!(!server(1040, "Too many connections").is_own_limit());
+        assert!(Fault::system(&io::Error::from_raw_os_error(EAGAIN)).is_busy_listener());
+        let odd = Fault::system(&io::Error::other("odd"));
+        assert_eq!((odd.code, &*odd.message), (MALFORMED, "odd"));
+    }
+
+    #[test]
+    fn a_servers_words_are_bounded() {
+        assert_eq!(server(1064, &"x".repeat(9_000)).message.len(), MESSAGE_MAX);
+    }
+}

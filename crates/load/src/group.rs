@@ -1,0 +1,484 @@
+//! One group: a thread, its descriptor table, its poll, its share of the connections.
+//!
+//! A turn waits for events, lets each connection deal with its own, opens connections that are due,
+//! and follows the orders of the main thread: start, report, reset, stop. What a group counts it
+//! keeps to itself until it is asked.
+//!
+//! Invariants:
+//! - nothing on a statement's way is shared with another thread;
+//! - the buffers of [`Bench`] are lent to one connection at a time and are back when it returns;
+//! - a group that has been told to stop ends within the time it was given, whatever servers do, and
+//!   counts what was still executing then.
+
+use crate::connection::{Connection, Seat};
+use crate::errors::{Fault, Phase};
+use crate::login::Credentials;
+use crate::opener::Opener;
+use crate::pace::Pace;
+use crate::ports::Sources;
+use crate::stats::{Stats, Tally};
+use crate::workload::{Shape, Workload};
+use reactor::{
+    Address, Event, Key, Mailbox, Net, RealNet, Slots, Time, Token, descriptors, scheduling,
+};
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::time::Duration;
+
+/// Bytes that are read at once.
+const BUFFER_BYTES: usize = 64 * 1024;
+/// Connections that begin their first event in one turn.
+const STARTS_PER_TURN: usize = 256;
+/// Kinds of tokens.
+const CONNECTION: u8 = 0;
+const MAILBOX: u8 = 1;
+
+/// What all groups need to know; never changes.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) workload: Workload,
+    pub(crate) shape: Shape,
+    pub(crate) credentials: Credentials,
+    pub(crate) address: Address,
+    pub(crate) sources: Sources,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) connects_in_flight: u32,
+    pub(crate) seed: u64,
+}
+
+/// A group's part of the whole.
+#[derive(Debug)]
+pub(crate) struct Share {
+    /// Which group, from 0.
+    pub(crate) group: usize,
+    /// Index of its first connection.
+    pub(crate) first: u32,
+    pub(crate) connections: u32,
+    /// Connections to open each second; 0 is as fast as possible.
+    pub(crate) connects_per_second: f64,
+    /// Events to run; `None` is without end.
+    pub(crate) events: Option<u64>,
+}
+
+/// What the main thread wants.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Order {
+    /// Execute from now on.
+    Start,
+    /// Hand over what was counted.
+    Report,
+    /// Forget what was counted.
+    Reset,
+    /// Hand over what was counted, send no more statements, end by then.
+    Stop(Time),
+}
+
+/// What a group tells the main thread.
+#[derive(Debug)]
+pub(crate) enum Letter {
+    /// Every connection has been tried.
+    Settled,
+    /// Counts since the last ones.
+    Counted(Box<Counted>),
+    /// All events have run.
+    Finished,
+    /// The group has ended; counts since the last ones, and sums over its connections.
+    Ended(Box<Counted>),
+    /// The group could not begin.
+    Failed(String),
+}
+
+/// A group's numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Counted {
+    /// Which group, from 0.
+    pub(crate) group: usize,
+    pub(crate) stats: Stats,
+    /// Connections that are open and logged in.
+    pub(crate) connected: u32,
+    /// At the end only: sums over connections.
+    pub(crate) tally: Tally,
+    /// At the end only: statements whose reply had not come.
+    pub(crate) unfinished: u64,
+}
+
+/// What a connection works with besides itself.
+pub(crate) struct Bench {
+    pub(crate) net: RealNet,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) stats: Stats,
+    /// What is read goes here.
+    pub(crate) buffer: Vec<u8>,
+    /// What is written is made here.
+    pub(crate) out: Vec<u8>,
+    /// Connections that wait for a reply.
+    pub(crate) executing: u32,
+    /// New statements may be sent.
+    pub(crate) running: bool,
+    events_left: Option<u64>,
+}
+
+impl Bench {
+    /// Takes leave to begin one more event.
+    pub(crate) fn take_event(&mut self) -> bool {
+        match &mut self.events_left {
+            _ if !self.running => false,
+            None => true,
+            Some(0) => false,
+            Some(left) => {
+                *left -= 1;
+                true
+            }
+        }
+    }
+}
+
+/// A group at work.
+struct Group {
+    number: usize,
+    bench: Bench,
+    connections: Slots<Connection>,
+    opener: Opener,
+    /// Connections being opened, the oldest first. Keys of those that are done find nothing new.
+    opening: VecDeque<(Time, Key)>,
+    connected: u32,
+    /// Connections that are still to begin their first event.
+    starting: Vec<Key>,
+    mailbox: Mailbox<Order>,
+    letters: SyncSender<Letter>,
+    said_settled: bool,
+    said_finished: bool,
+    /// When to end, once told to stop.
+    end: Option<Time>,
+    /// Sums over the connections that have been closed at the end.
+    tally: Tally,
+}
+
+/// The life of a group's thread.
+pub(crate) fn run(
+    plan: Arc<Plan>,
+    share: Share,
+    mailbox: Mailbox<Order>,
+    letters: SyncSender<Letter>,
+) {
+    let failure = letters.clone();
+    let result = Group::new(plan, share, mailbox, letters).and_then(Group::live);
+    if let Err(error) = result {
+        // When the main thread is gone nobody is left to be told.
+        let _ = failure.send(Letter::Failed(error));
+    }
+}
+
+impl Group {
+    fn new(
+        plan: Arc<Plan>,
+        share: Share,
+        mailbox: Mailbox<Order>,
+        letters: SyncSender<Letter>,
+    ) -> Result<Group, String> {
+        let wrong = |what: &str, error: io::Error| format!("a group could not {what}: {error}");
+        // Where this is not allowed the main thread knows it and has said so.
+        let _ = descriptors::own_table();
+        let _ = scheduling::wake_gently();
+        let mut net = RealNet::new().map_err(|e| wrong("make its poll", e))?;
+        let token = Token::new(MAILBOX, Key::from_parts(0, 0));
+        net.watch_mailbox(&mailbox, token)
+            .map_err(|e| wrong("watch its mailbox", e))?;
+        let pace = Pace::new(share.connects_per_second, net.now());
+        let in_flight_max = plan.connects_in_flight;
+        let opener = Opener::new(
+            share.first,
+            share.connections,
+            plan.seed,
+            in_flight_max,
+            pace,
+        );
+        Ok(Group {
+            number: share.group,
+            bench: Bench {
+                net,
+                plan,
+                stats: Stats::default(),
+                buffer: vec![0; BUFFER_BYTES],
+                out: Vec::new(),
+                executing: 0,
+                running: false,
+                events_left: share.events,
+            },
+            connections: Slots::with_capacity(share.connections as usize),
+            opener,
+            opening: VecDeque::new(),
+            connected: 0,
+            starting: Vec::new(),
+            mailbox,
+            letters,
+            said_settled: false,
+            said_finished: false,
+            end: None,
+            tally: Tally::default(),
+        })
+    }
+
+    /// Turn after turn, until told to end.
+    fn live(mut self) -> Result<(), String> {
+        let mut events = Vec::new();
+        loop {
+            let deadline = self.deadline();
+            let waited = self.bench.net.wait(deadline, &mut events);
+            waited.map_err(|e| format!("a group's poll failed: {e}"))?;
+            for event in &events {
+                if event.token.kind() == MAILBOX {
+                    self.obey();
+                } else {
+                    self.on_event(event);
+                }
+            }
+            self.start_some();
+            self.open_some();
+            self.expire_some();
+            if self.is_over() {
+                self.finish();
+                return Ok(());
+            }
+            self.say_news();
+        }
+    }
+
+    /// When the next turn has to come at the latest.
+    fn deadline(&self) -> Time {
+        let now = self.bench.net.now();
+        if !self.starting.is_empty() {
+            return now;
+        }
+        let expiry = self.opening.front().map_or(Time::NEVER, |(began, _)| {
+            *began + self.bench.plan.connect_timeout
+        });
+        self.opener
+            .due(now)
+            .min(expiry)
+            .min(self.end.unwrap_or(Time::NEVER))
+    }
+
+    fn obey(&mut self) {
+        for order in self.mailbox.take() {
+            match order {
+                Order::Start => {
+                    self.bench.running = true;
+                    self.starting = self.connections.keys();
+                }
+                Order::Report => {
+                    let counted = self.counted();
+                    self.tell(Letter::Counted(counted));
+                }
+                Order::Reset => self.reset(),
+                Order::Stop(end) => {
+                    let counted = self.counted();
+                    self.tell(Letter::Counted(counted));
+                    self.bench.running = false;
+                    self.starting = Vec::new();
+                    self.end = Some(end);
+                }
+            }
+        }
+    }
+
+    fn tell(&self, letter: Letter) {
+        // The main thread outlives its groups; if it does not, the process is ending.
+        let _ = self.letters.send(letter);
+    }
+
+    fn counted(&mut self) -> Box<Counted> {
+        Box::new(Counted {
+            group: self.number,
+            stats: std::mem::take(&mut self.bench.stats),
+            connected: self.connected,
+            ..Counted::default()
+        })
+    }
+
+    fn reset(&mut self) {
+        self.bench.stats = Stats::default();
+        for key in self.connections.keys() {
+            if let Some(connection) = self.connections.get_mut(key) {
+                connection.seat.events = 0;
+                connection.seat.busy = Duration::ZERO;
+            }
+        }
+    }
+
+    fn on_event(&mut self, event: &Event) {
+        let key = event.token.key();
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
+        let was_opening = connection.is_opening();
+        let bench = &mut self.bench;
+        let mut result = Ok(());
+        if event.writable {
+            result = connection.on_writable(bench);
+        }
+        if event.readable && result.is_ok() {
+            result = connection.on_readable(bench, event.closed);
+        }
+        if result.is_ok() && was_opening && !connection.is_opening() {
+            self.connected += 1;
+            self.opener.opened();
+            bench.stats.reconnects += u64::from(connection.seat.reopening);
+            let now = bench.net.now();
+            if bench.running && self.starting.is_empty() {
+                result = connection.start(bench, now);
+            }
+        }
+        match result {
+            Err(fault) => self.close(key, fault),
+            // What is at rest may hold locks that others wait for: it goes at once.
+            Ok(()) if self.end.is_some() && connection.is_idle() => self.retire(key),
+            Ok(()) => {}
+        }
+    }
+
+    /// Ends a connection that has done its part.
+    fn retire(&mut self, key: Key) {
+        if let Some(connection) = self.connections.remove(key) {
+            connection.quit(&mut self.bench.net);
+            self.connected -= 1;
+            self.tally
+                .add(connection.seat.events.into(), connection.seat.busy);
+        }
+    }
+
+    /// Ends a connection for a reason and decides whether it is opened again.
+    fn close(&mut self, key: Key, fault: Fault) {
+        let Some(connection) = self.connections.remove(key) else {
+            return;
+        };
+        let now = self.bench.net.now();
+        if connection.is_opening() {
+            self.count_failed_connect(connection.seat, fault, now);
+            return;
+        }
+        self.connected -= 1;
+        self.bench.stats.lost += 1;
+        if connection.is_executing() {
+            self.bench.executing -= 1;
+            self.bench.stats.failed(fault, false);
+        } else {
+            self.bench.stats.errors.count(Phase::Statement, fault);
+        }
+        // At the end it stays closed, but its part is counted with the others that wait.
+        self.opener.lost(connection.seat, now);
+    }
+
+    fn count_failed_connect(&mut self, seat: Seat, fault: Fault, now: Time) {
+        if self.opener.failed(seat, &fault, now) {
+            self.bench.stats.failed_connects += 1;
+            self.bench.stats.errors.count(Phase::Connect, fault);
+        }
+    }
+
+    fn start_some(&mut self) {
+        let from = self.starting.len().saturating_sub(STARTS_PER_TURN);
+        for key in self.starting.split_off(from) {
+            let now = Time::now();
+            let Some(connection) = self.connections.get_mut(key) else {
+                continue;
+            };
+            if let Err(fault) = connection.start(&mut self.bench, now) {
+                self.close(key, fault);
+            }
+        }
+    }
+
+    fn open_some(&mut self) {
+        let now = self.bench.net.now();
+        if self.end.is_some() {
+            return;
+        }
+        while let Some(seat) = self.opener.next(now) {
+            if let Err((seat, error)) = self.open(seat, now) {
+                self.count_failed_connect(seat, Fault::system(&error), now);
+            }
+        }
+    }
+
+    fn open(&mut self, seat: Seat, now: Time) -> Result<(), (Seat, io::Error)> {
+        let plan = &self.bench.plan;
+        let source = plan.sources.of(seat.index.into());
+        let dialled = self.bench.net.connect_from(&plan.address, source);
+        let sock = dialled.map_err(|error| (seat, error))?;
+        let key = self.connections.insert(Connection::new(sock, seat, now));
+        if let Some(connection) = self.connections.get(key) {
+            let watched = self
+                .bench
+                .net
+                .watch(connection.sock(), Token::new(CONNECTION, key));
+            if let Err(error) = watched {
+                self.connections.remove(key);
+                return Err((seat, error));
+            }
+        }
+        self.opening.push_back((now, key));
+        Ok(())
+    }
+
+    /// Gives up connections that have been opening for too long.
+    fn expire_some(&mut self) {
+        let now = self.bench.net.now();
+        let timeout = self.bench.plan.connect_timeout;
+        while let Some(&(began, key)) = self.opening.front() {
+            let is_opening = self
+                .connections
+                .get(key)
+                .is_some_and(Connection::is_opening);
+            if is_opening && began + timeout > now {
+                return;
+            }
+            self.opening.pop_front();
+            if is_opening {
+                self.close(key, Fault::timeout(timeout.as_secs()));
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let is_late = |end| self.bench.net.now() >= end;
+        self.end
+            .is_some_and(|end| self.bench.executing == 0 || is_late(end))
+    }
+
+    fn say_news(&mut self) {
+        if !self.said_settled && self.opener.is_settled() {
+            self.said_settled = true;
+            self.tell(Letter::Settled);
+        }
+        let is_finished = self.bench.events_left == Some(0)
+            && self.bench.executing == 0
+            && self.starting.is_empty();
+        if !self.said_finished && is_finished {
+            self.said_finished = true;
+            self.tell(Letter::Finished);
+        }
+    }
+
+    /// Closes everything and hands over the last numbers.
+    fn finish(mut self) {
+        let mut counted = self.counted();
+        counted.unfinished = self.bench.executing.into();
+        for key in self.connections.keys() {
+            if self
+                .connections
+                .get(key)
+                .is_some_and(|connection| !connection.is_opening())
+            {
+                self.retire(key);
+            }
+        }
+        for seat in self.opener.close().filter(|seat| seat.reopening) {
+            self.tally.add(seat.events.into(), seat.busy);
+        }
+        counted.tally = self.tally;
+        self.tell(Letter::Ended(counted));
+    }
+}

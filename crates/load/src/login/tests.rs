@@ -1,0 +1,170 @@
+//! Logins against packets written out: both plugins, the switch between them, refusals.
+use super::*;
+use wire::handshake::put_auth_switch;
+use wire::packet::HEADER_LEN;
+
+const NONCE: Nonce = *b"abcdefghijklmnopqrst";
+
+fn who(password: &str, private: bool) -> Credentials {
+    let socket = if private { "?socket=/s" } else { "" };
+    let dsn = Dsn::parse(&format!("mysql://app:{password}@h/shop{socket}")).unwrap();
+    Credentials::of(&dsn)
+}
+
+fn greeting(plugin: &str, without: u32) -> Vec<u8> {
+    let greeting = Greeting {
+        version: b"8.0.36".to_vec(),
+        connection_id: 7,
+        nonce: NONCE,
+        capabilities: (cap::OFFERED | cap::DEPRECATE_EOF) & !without,
+        collation: 45,
+        status: 2,
+        plugin: plugin.as_bytes().to_vec(),
+    };
+    let mut out = Vec::new();
+    greeting.put(&mut out);
+    out.split_off(HEADER_LEN)
+}
+
+/// Feeds one payload and returns what is sent: the packet's number and its payload.
+fn step(login: &mut Login, who: &Credentials, seq: u8, payload: &[u8]) -> (u8, Vec<u8>) {
+    let mut out = Vec::new();
+    assert_eq!(
+        login.on_packet(who, seq, payload, &mut out),
+        Ok(Progress::Waits)
+    );
+    if out.is_empty() {
+        return (0, out);
+    }
+    let payload = out.split_off(HEADER_LEN);
+    assert_eq!(usize::from(out[0]), payload.len());
+    (out[3], payload)
+}
+
+fn fault(login: &mut Login, who: &Credentials, payload: &[u8]) -> Fault {
+    login
+        .on_packet(who, 0, payload, &mut Vec::new())
+        .unwrap_err()
+}
+
+#[test]
+fn a_native_login_is_one_answer() {
+    let (mut login, who) = (Login::new(), who("secret", false));
+    let (seq, sent) = step(&mut login, &who, 0, &greeting("mysql_native_password", 0));
+    assert_eq!(seq, 1);
+    let response = Response::read(&sent).unwrap();
+    assert_eq!(
+        (response.user, response.schema),
+        (&b"app"[..], &b"shop"[..])
+    );
+    assert_eq!(response.plugin, b"mysql_native_password");
+    assert_eq!(
+        response.answer,
+        wire::auth::native::answer(b"secret", &NONCE)
+    );
+    assert_eq!(response.capabilities & cap::SESSION_TRACK, 0);
+    let mut out = Vec::new();
+    let ok = b"\0\0\0\x02\0\0\0";
+    assert_eq!(login.on_packet(&who, 2, ok, &mut out), Ok(Progress::Done));
+    assert!(out.is_empty());
+}
+
+#[test]
+fn an_empty_password_is_an_empty_answer() {
+    let (mut login, who) = (Login::new(), who("", false));
+    let (_, sent) = step(&mut login, &who, 0, &greeting("caching_sha2_password", 0));
+    assert_eq!(Response::read(&sent).unwrap().answer, b"");
+}
+
+#[test]
+fn the_server_may_switch_the_plugin() {
+    let (mut login, who) = (Login::new(), who("secret", false));
+    step(&mut login, &who, 0, &greeting("auth_gssapi", 0));
+    let mut switch = Vec::new();
+    let nonce = b"0123456789abcdefghij";
+    put_auth_switch(&mut switch, 2, "caching_sha2_password", nonce);
+    let (seq, sent) = step(&mut login, &who, 2, &switch[HEADER_LEN..]);
+    assert_eq!(seq, 3);
+    assert_eq!(sent, caching_sha2::answer(b"secret", nonce));
+    assert_eq!(
+        step(&mut login, &who, 4, b"\x01\x03"),
+        (0, vec![]),
+        "fast path"
+    );
+    let mut other = Vec::new();
+    put_auth_switch(&mut other, 2, "client_ed25519", nonce);
+    let fault = fault(&mut login, &who, &other[HEADER_LEN..]);
+    assert!(
+        fault.message.contains("'client_ed25519'"),
+        "{}",
+        fault.message
+    );
+}
+
+#[test]
+fn full_authentication_is_clear_where_nobody_listens() {
+    let (mut login, who) = (Login::new(), who("secret", true));
+    step(&mut login, &who, 0, &greeting("caching_sha2_password", 0));
+    assert_eq!(
+        step(&mut login, &who, 2, b"\x01\x04"),
+        (3, b"secret\0".to_vec())
+    );
+}
+
+#[test]
+fn full_authentication_is_encrypted_over_tcp() {
+    let pair = caching_sha2::KeyPair::generate().unwrap();
+    let (mut login, who) = (Login::new(), who("secret", false));
+    step(&mut login, &who, 0, &greeting("caching_sha2_password", 0));
+    assert_eq!(step(&mut login, &who, 2, b"\x01\x04"), (3, vec![2]));
+    let mut key = vec![1];
+    key.extend_from_slice(pair.public_pem());
+    let mut out = Vec::new();
+    assert_eq!(
+        login.on_packet(&who, 4, &key, &mut out),
+        Ok(Progress::Waits)
+    );
+    assert_eq!(out[3], 5);
+    assert_eq!(pair.decrypt(&out[HEADER_LEN..], &NONCE).unwrap(), b"secret");
+}
+
+#[test]
+fn a_refusal_keeps_the_servers_words() {
+    let (mut login, who) = (Login::new(), who("secret", false));
+    let early = fault(&mut login, &who, b"\xff\x10\x04Too many connections");
+    assert_eq!(
+        (early.code, &*early.message),
+        (1040, "Too many connections")
+    );
+    step(&mut login, &who, 0, &greeting("mysql_native_password", 0));
+    let late = fault(&mut login, &who, b"\xff\x15\x04#28000Access denied");
+    assert_eq!((late.code, &*late.sqlstate), (1045, "28000"));
+}
+
+#[test]
+fn an_old_server_is_told_what_it_lacks() {
+    let (mut login, who) = (Login::new(), who("secret", false));
+    let payload = greeting("mysql_native_password", cap::DEPRECATE_EOF);
+    let fault = fault(&mut login, &who, &payload);
+    assert!(fault.message.contains("8.0.36") && fault.message.contains("DEPRECATE_EOF"));
+}
+
+#[test]
+fn nonsense_is_an_error() {
+    let who = who("secret", false);
+    let mut login = Login::new();
+    for payload in [&b""[..], b"\x09old", b"\x0a5.5", b"\xfe"] {
+        assert!(login.on_packet(&who, 0, payload, &mut Vec::new()).is_err());
+    }
+    step(&mut login, &who, 0, &greeting("mysql_native_password", 0));
+    for payload in [
+        &b""[..],
+        b"\x05",
+        b"\xfe",
+        b"\xfeplugin\0short",
+        b"\x01\x04",
+        b"\x01",
+    ] {
+        assert!(login.on_packet(&who, 0, payload, &mut Vec::new()).is_err());
+    }
+}

@@ -1,0 +1,263 @@
+//! Options of `onramp load`: what users write, with unit, range and default, and what follows.
+//!
+//! Names are sysbench's where sysbench has the same thing (`--threads` is taken for
+//! `--connections`). [`LoadArgs`] is what the command line says; [`LoadArgs::check`] refuses what
+//! contradicts itself before anything is opened.
+
+use crate::workload::{Distribution, Shape, Workload};
+use clap::{Args, ValueEnum};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+use wire::dsn::Dsn;
+
+const EXAMPLE: &str = "\
+Example, with the tables made on the server itself and the load through a pool:
+  onramp load oltp_point_select prepare --target mysql://app:secret@127.0.0.1:3306/sbtest
+  onramp load oltp_point_select run --target mysql://app:secret@127.0.0.1:6033/sbtest \\
+      --connections 10000 --time 30 --report-interval 1";
+
+/// Hold many executing MySQL connections, measure them, report as sysbench 1.0 does
+///
+/// sysbench's report goes to stdout; progress, a summary and reasons go to stderr. docs/load.md
+/// describes the figures.
+#[derive(Args, Clone, Debug)]
+#[command(args_override_self = true, verbatim_doc_comment, after_long_help = EXAMPLE)]
+pub struct LoadArgs {
+    /// What each connection runs
+    #[arg(value_enum)]
+    pub workload: Workload,
+
+    /// Make the tables, run the workload, or drop the tables
+    #[arg(value_enum)]
+    pub command: Action,
+
+    /// The server: mysql://USER[:PASSWORD]@HOST[:PORT]/SCHEMA[?socket=/PATH]
+    #[arg(long, value_name = "DSN", value_parser = Dsn::parse)]
+    pub target: Dsn,
+
+    /// Connections to hold, 1 to 16,000,000
+    #[arg(long, visible_alias = "threads", value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=16_000_000))]
+    pub connections: u32,
+
+    /// How long to measure, in seconds; 0 is without end
+    #[arg(long, value_name = "S", default_value_t = 10)]
+    pub time: u64,
+
+    /// End after so many events, over all connections; 0 is without end
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub events: u64,
+
+    /// Execute for so many seconds before measuring begins
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub warmup_time: u64,
+
+    /// Hold all connections without a statement for so many seconds before the run
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub idle_time: u64,
+
+    /// Print a line every so many seconds; 0 prints none
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub report_interval: u64,
+
+    /// The percentile in the report's lines, 1 to 100
+    #[arg(long, value_name = "P", default_value_t = 95,
+          value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub percentile: u8,
+
+    /// Tables sbtest1 to sbtestN, at least 1
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub tables: u32,
+
+    /// Rows in each table, at least 1
+    #[arg(long, value_name = "N", default_value_t = 10_000,
+          value_parser = clap::value_parser!(u32).range(1..=2_147_483_647))]
+    pub table_size: u32,
+
+    /// Rows in a range of oltp_read_write, at least 1
+    #[arg(long, value_name = "N", default_value_t = 100,
+          value_parser = clap::value_parser!(u32).range(1..=2_147_483_647))]
+    pub range_size: u32,
+
+    /// How rows are chosen
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Distribution::Uniform)]
+    pub rand_type: Distribution,
+
+    /// Seed of the random numbers; 0 takes one from the clock
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub rand_seed: u64,
+
+    /// Connections to open each second, over all groups; 0 is as fast as possible
+    #[arg(long, value_name = "N", default_value_t = 5_000)]
+    pub connect_rate: u32,
+
+    /// Connections being opened at once in each group, at least 1
+    #[arg(long, value_name = "N", default_value_t = 256,
+          value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub connects_in_flight: u32,
+
+    /// How long one connection may take to open and log in, in seconds, at least 1
+    #[arg(long, value_name = "S", default_value_t = 30,
+          value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub connect_timeout: u64,
+
+    /// How long to wait at the end for statements that are still executing, in seconds
+    #[arg(long, value_name = "S", default_value_t = 10,
+          value_parser = clap::value_parser!(u64).range(0..=86_400))]
+    pub end_timeout: u64,
+
+    /// Addresses of this machine to connect from, in turn [default: the kernel's choice;
+    /// 127.0.0.2 and so on where the server is on 127.0.0.0/8 and one address has too few ports]
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
+    pub source_addresses: Vec<IpAddr>,
+
+    /// Groups (threads) that hold the connections; 0 is one a core, and more where the descriptor
+    /// limit asks for it
+    #[arg(long, value_name = "N", default_value_t = 0,
+          value_parser = clap::value_parser!(u32).range(0..=65_536))]
+    pub groups: u32,
+
+    /// Write the result to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Believe that a group has this many descriptors, to try out many groups
+    #[arg(long, value_name = "N", hide = true)]
+    pub descriptors_per_group: Option<u64>,
+}
+
+/// What `onramp load` is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Action {
+    /// Make the tables and fill them
+    Prepare,
+    /// Run the workload
+    Run,
+    /// Drop the tables
+    Cleanup,
+}
+
+impl Action {
+    /// The word on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Action::Prepare => "prepare",
+            Action::Run => "run",
+            Action::Cleanup => "cleanup",
+        }
+    }
+}
+
+impl LoadArgs {
+    /// Refuses options that contradict each other.
+    ///
+    /// # Errors
+    /// A sentence that says which and what to do.
+    pub fn check(&self) -> Result<(), String> {
+        if self.target.schema.is_empty() {
+            return Err(format!(
+                "the target {} names no schema; append one, as in .../sbtest",
+                self.target
+            ));
+        }
+        if self.target.socket.is_some() && !self.source_addresses.is_empty() {
+            return Err("--source-addresses is for TCP; the target is a Unix socket".into());
+        }
+        if self.table_size < self.range_size && self.workload == Workload::ReadWrite {
+            return Err(format!(
+                "--range-size {} is more than --table-size {}",
+                self.range_size, self.table_size
+            ));
+        }
+        Ok(())
+    }
+
+    /// The tables and how they are used.
+    pub(crate) fn shape(&self) -> Shape {
+        Shape {
+            tables: self.tables,
+            table_size: self.table_size,
+            range_size: self.range_size,
+            distribution: self.rand_type,
+        }
+    }
+
+    /// How long to measure; `None` is without end.
+    pub(crate) fn duration(&self) -> Option<Duration> {
+        (self.time > 0).then(|| Duration::from_secs(self.time))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        load: LoadArgs,
+    }
+
+    fn parse(line: &str) -> Result<LoadArgs, String> {
+        let words = std::iter::once("load").chain(line.split_whitespace());
+        let line = Line::try_parse_from(words).map_err(|e| e.to_string())?;
+        line.load.check().map(|()| line.load)
+    }
+
+    #[test]
+    fn the_line_of_the_manual_is_understood() {
+        let args = parse(
+            "oltp_point_select --target mysql://sbtest:sbtest@127.0.0.1:6033/sbtest \
+             --connections 10000 --time 30 --report-interval 1 --tables 4 --table-size 100000 run",
+        )
+        .unwrap();
+        assert_eq!(
+            (args.workload, args.command),
+            (Workload::PointSelect, Action::Run)
+        );
+        assert_eq!(
+            (args.connections, args.tables, args.table_size),
+            (10_000, 4, 100_000)
+        );
+        assert_eq!(args.duration(), Some(Duration::from_secs(30)));
+        assert_eq!((args.connect_rate, args.percentile), (5_000, 95));
+    }
+
+    #[test]
+    fn sources_are_a_list_and_threads_are_connections() {
+        let args = parse(
+            "select run --target mysql://a@10.0.0.1/t --threads 7 --source-addresses \
+             10.0.0.2,10.0.0.3 --time 0",
+        )
+        .unwrap();
+        assert_eq!((args.connections, args.source_addresses.len()), (7, 2));
+        assert_eq!(args.duration(), None);
+    }
+
+    #[test]
+    fn contradictions_are_refused_with_a_reason() {
+        for (line, expected) in [
+            ("select run --target mysql://a@h", "names no schema"),
+            ("select run --target nonsense", "mysql://USER"),
+            (
+                "select run --target mysql://a@h/t --connections 0",
+                "16000000",
+            ),
+            (
+                "select run --target mysql://a@/t?socket=/s --source-addresses 127.0.0.2",
+                "Unix socket",
+            ),
+            (
+                "oltp_read_write run --target mysql://a@h/t --table-size 50",
+                "--range-size 100",
+            ),
+        ] {
+            let error = parse(line).unwrap_err();
+            assert!(error.contains(expected), "{line}: {error}");
+        }
+    }
+}

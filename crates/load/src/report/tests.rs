@@ -1,0 +1,110 @@
+//! The report's texts, letter by letter, beside what sysbench 1.0.20 prints.
+use super::*;
+use crate::stats::Class;
+use clap::Parser;
+use std::time::Duration;
+
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    load: LoadArgs,
+}
+
+fn args(more: &str) -> LoadArgs {
+    let line = format!("load select run --target mysql://a@h/t --threads 4 {more}");
+    Line::parse_from(line.split_whitespace()).load
+}
+
+#[test]
+fn the_header_names_threads_interval_and_seed() {
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(
+        header(&args("")),
+        format!(
+            "sysbench 1.0.20 (onramp {version})\n\nRunning the test with following options:\n\
+             Number of threads: 4\nInitializing random number generator from current time\n\n\n\
+             Initializing worker threads...\n\n"
+        )
+    );
+    let full = header(&args("--report-interval 10 --rand-seed 7"));
+    assert!(full.contains("threads: 4\nReport intermediate results every 10 second(s)\nInit"));
+    assert!(full.contains("\nInitializing random number generator from seed (7).\n"));
+}
+
+/// 3 reads of 1, 2 and 3 ms, one write and two others; 2 events of 10 and 20 ms.
+fn counts() -> Stats {
+    let mut stats = Stats::default();
+    let classes = [
+        Class::Read,
+        Class::Read,
+        Class::Read,
+        Class::Write,
+        Class::Other,
+        Class::Other,
+    ];
+    for (ms, class) in (1..).zip(classes) {
+        stats.succeeded(class, Duration::from_millis(ms));
+    }
+    for ms in [10, 20] {
+        stats.events += 1;
+        stats.event_latency.record(Duration::from_millis(ms));
+    }
+    stats.ignored = 1;
+    stats.failed = 2;
+    stats.reconnects = 1;
+    stats
+}
+
+#[test]
+fn an_interval_is_one_line() {
+    assert_eq!(
+        interval(2.0, 2.0, 4, 95, &counts()),
+        "[ 2s ] thds: 4 tps: 1.00 qps: 3.00 (r/w/o: 1.50/0.50/1.00) lat (ms,95%): 20.00 \
+         err/s: 1.50 reconn/s: 0.50\n"
+    );
+    assert_eq!(
+        interval(1.0, 1.0, 1, 99, &Stats::default()),
+        "[ 1s ] thds: 1 tps: 0.00 qps: 0.00 (r/w/o: 0.00/0.00/0.00) lat (ms,99%): 0.00 \
+         err/s: 0.00 reconn/s: 0.00\n"
+    );
+}
+
+#[test]
+fn the_last_report_has_four_parts() {
+    let mut measured = Measured {
+        window: counts(),
+        seconds: 2.0,
+        ..Measured::default()
+    };
+    measured.tally.add(1, Duration::from_secs(2));
+    measured.tally.add(3, Duration::from_secs(2));
+    let expected = "\
+SQL statistics:
+    queries performed:
+        read:                            3
+        write:                           1
+        other:                           2
+        total:                           6
+    transactions:                        2      (1.00 per sec.)
+    queries:                             6      (3.00 per sec.)
+    ignored errors:                      3      (1.50 per sec.)
+    reconnects:                          1      (0.50 per sec.)
+
+General statistics:
+    total time:                          2.0000s
+    total number of events:              2
+
+Latency (ms):
+         min:                                   10.00
+         avg:                                   15.00
+         max:                                   20.00
+         95th percentile:                       20.00
+         sum:                                   30.00
+
+Threads fairness:
+    events (avg/stddev):           2.0000/1.00
+    execution time (avg/stddev):   2.0000/0.00
+
+";
+    assert_eq!(last(&args(""), &measured), expected);
+}

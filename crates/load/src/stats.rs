@@ -1,0 +1,166 @@
+//! What a group counts, and what the main thread makes of it.
+//!
+//! Each group owns one [`Stats`] and is its only writer; at the end of an interval it gives it away
+//! and starts an empty one, so nothing on a statement's way is shared. [`Tally`] sums what single
+//! connections did, for sysbench's lines on fairness.
+
+use crate::errors::{ErrorTable, Fault, Phase};
+use measure::Histogram;
+use std::time::Duration;
+
+/// What a statement was, by its reply, as sysbench 1.0 has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// It returned rows.
+    Read,
+    /// It changed rows.
+    Write,
+    /// It did neither, as BEGIN.
+    Other,
+}
+
+/// Counts and latencies since the last time they were taken.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stats {
+    /// Statements that succeeded, by class.
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+    pub(crate) others: u64,
+    /// Events that ran to their end.
+    pub(crate) events: u64,
+    /// Statements that failed for good.
+    pub(crate) failed: u64,
+    /// Statements that failed with an error after which the event is tried again.
+    pub(crate) ignored: u64,
+    /// Connections that were lost, and those that were opened again.
+    pub(crate) lost: u64,
+    pub(crate) reconnects: u64,
+    pub(crate) failed_connects: u64,
+    /// From a statement's first byte out to its reply's last byte in; successes only.
+    pub(crate) statement_latency: Histogram,
+    pub(crate) event_latency: Histogram,
+    pub(crate) errors: ErrorTable,
+}
+
+impl Stats {
+    /// Counts a statement that succeeded.
+    pub(crate) fn succeeded(&mut self, class: Class, latency: Duration) {
+        match class {
+            Class::Read => self.reads += 1,
+            Class::Write => self.writes += 1,
+            Class::Other => self.others += 1,
+        }
+        self.statement_latency.record(latency);
+    }
+
+    /// Counts a statement that failed.
+    pub(crate) fn failed(&mut self, fault: Fault, is_ignored: bool) {
+        if is_ignored {
+            self.ignored += 1;
+        } else {
+            self.failed += 1;
+        }
+        self.errors.count(Phase::Statement, fault);
+    }
+
+    /// Statements that succeeded.
+    pub(crate) fn successes(&self) -> u64 {
+        self.reads + self.writes + self.others
+    }
+
+    /// Adds what another one counted.
+    pub(crate) fn merge(&mut self, other: Stats) {
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.others += other.others;
+        self.events += other.events;
+        self.failed += other.failed;
+        self.ignored += other.ignored;
+        self.lost += other.lost;
+        self.reconnects += other.reconnects;
+        self.failed_connects += other.failed_connects;
+        self.statement_latency.merge(&other.statement_latency);
+        self.event_latency.merge(&other.event_latency);
+        self.errors.merge(other.errors);
+    }
+}
+
+/// Sums over connections: how many, and of their events and executing seconds the sum and the sum
+/// of squares.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Tally {
+    connections: u64,
+    events: [f64; 2],
+    seconds: [f64; 2],
+}
+
+impl Tally {
+    /// Adds one connection.
+    pub(crate) fn add(&mut self, events: u64, busy: Duration) {
+        self.connections += 1;
+        for (sums, value) in [
+            (&mut self.events, events as f64),
+            (&mut self.seconds, busy.as_secs_f64()),
+        ] {
+            sums[0] += value;
+            sums[1] += value * value;
+        }
+    }
+
+    /// Adds what another one summed.
+    pub(crate) fn merge(&mut self, other: &Tally) {
+        self.connections += other.connections;
+        for i in 0..2 {
+            self.events[i] += other.events[i];
+            self.seconds[i] += other.seconds[i];
+        }
+    }
+
+    /// Mean and standard deviation of the connections' events.
+    pub(crate) fn events(&self) -> (f64, f64) {
+        self.spread(self.events)
+    }
+
+    /// Mean and standard deviation of the connections' seconds.
+    pub(crate) fn seconds(&self) -> (f64, f64) {
+        self.spread(self.seconds)
+    }
+
+    fn spread(&self, [sum, squares]: [f64; 2]) -> (f64, f64) {
+        let count = self.connections.max(1) as f64;
+        let mean = sum / count;
+        (mean, (squares / count - mean * mean).max(0.0).sqrt())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merging_adds_everything() {
+        let (mut a, mut b) = (Stats::default(), Stats::default());
+        a.succeeded(Class::Read, Duration::from_millis(1));
+        b.succeeded(Class::Write, Duration::from_millis(3));
+        b.succeeded(Class::Other, Duration::from_millis(2));
+        b.failed(Fault::ended("x"), false);
+        b.failed(Fault::ended("x"), true);
+        b.events = 1;
+        a.merge(b);
+        assert_eq!((a.reads, a.writes, a.others, a.successes()), (1, 1, 1, 3));
+        assert_eq!((a.failed, a.ignored, a.events), (1, 1, 1));
+        assert_eq!(a.statement_latency.mean_ms(), 2.0);
+        assert_eq!(a.errors.sorted()[0].count, 2);
+    }
+
+    #[test]
+    fn fairness_is_mean_and_standard_deviation() {
+        let (mut a, mut b) = (Tally::default(), Tally::default());
+        a.add(2, Duration::from_secs(1));
+        b.add(4, Duration::from_secs(1));
+        a.merge(&b);
+        assert_eq!(a.events(), (3.0, 1.0));
+        assert_eq!(a.seconds(), (1.0, 0.0));
+        assert_eq!(Tally::default().events(), (0.0, 0.0));
+    }
+}

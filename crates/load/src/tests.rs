@@ -1,0 +1,344 @@
+//! Whole groups against a server of the test's own, over real sockets.
+//!
+//! The server is a thread per connection that greets, lets everybody in, and answers each statement
+//! as the test's function says: with what bytes, in what pieces, or by hanging up.
+use crate::crew::{Crew, Layout};
+use crate::errors::Phase;
+use crate::group::{Order, Plan};
+use crate::login::Credentials;
+use crate::options::LoadArgs;
+use crate::ports::Sources;
+use crate::stats::Stats;
+use clap::Parser;
+use reactor::{Address, Time};
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use wire::packet::{HEADER_LEN, Header, put_packet};
+
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    load: LoadArgs,
+}
+
+/// What the server does with a statement.
+enum Answer {
+    Send(Vec<u8>),
+    /// The same, some bytes at a time.
+    Pieces(Vec<u8>, usize),
+    HangUp,
+    Silence,
+}
+
+type Script = dyn Fn(&str) -> Answer + Send + Sync;
+
+fn packets(payloads: &[&[u8]]) -> Vec<u8> {
+    let (mut out, mut seq) = (Vec::new(), 1);
+    for payload in payloads {
+        seq = put_packet(&mut out, seq, payload);
+    }
+    out
+}
+
+const COLUMN: &[u8] = b"\x03def\0\0\0\x01c\0\x0c\x3f\0\x01\0\0\0\x03\x81\0\0\0\0";
+const OK: &[u8] = b"\0\0\0\x02\0\0\0";
+const END: &[u8] = b"\xfe\0\0\x02\0\0\0";
+
+fn one_row() -> Vec<u8> {
+    packets(&[b"\x01", COLUMN, b"\x04word", END])
+}
+
+fn ok() -> Vec<u8> {
+    packets(&[OK])
+}
+
+fn err(code: u16, words: &str) -> Vec<u8> {
+    let mut payload = vec![0xFF];
+    payload.extend_from_slice(&code.to_le_bytes());
+    payload.extend_from_slice(b"#40001");
+    payload.extend_from_slice(words.as_bytes());
+    packets(&[&payload])
+}
+
+fn serve(script: Arc<Script>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let script = script.clone();
+            std::thread::spawn(move || {
+                // A client that leaves is the normal end.
+                let _ = talk(stream, &*script);
+            });
+        }
+    });
+    address
+}
+
+fn read_packet(stream: &mut TcpStream) -> std::io::Result<Vec<u8>> {
+    let mut header = [0; HEADER_LEN];
+    stream.read_exact(&mut header)?;
+    let mut payload = vec![0; Header::read(&header).unwrap().len];
+    stream.read_exact(&mut payload)?;
+    Ok(payload)
+}
+
+fn talk(mut stream: TcpStream, script: &Script) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    let greeting = wire::handshake::Greeting {
+        version: b"11.4.0-Test".to_vec(),
+        connection_id: 1,
+        nonce: *b"abcdefghijklmnopqrst",
+        capabilities: wire::capabilities::OFFERED,
+        collation: 45,
+        status: 2,
+        plugin: b"mysql_native_password".to_vec(),
+    };
+    let mut out = Vec::new();
+    greeting.put(&mut out);
+    stream.write_all(&out)?;
+    read_packet(&mut stream)?;
+    stream.write_all(b"\x07\0\0\x02\0\0\0\x02\0\0\0")?;
+    loop {
+        let payload = read_packet(&mut stream)?;
+        let [3, text @ ..] = &payload[..] else {
+            return Ok(());
+        };
+        match script(std::str::from_utf8(text).unwrap()) {
+            Answer::Send(bytes) => stream.write_all(&bytes)?,
+            Answer::Pieces(bytes, size) => {
+                for piece in bytes.chunks(size) {
+                    stream.write_all(piece)?;
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+            }
+            // Closing would not do: the groups of other tests have copied the descriptor.
+            Answer::HangUp => return stream.shutdown(Shutdown::Both),
+            Answer::Silence => {}
+        }
+    }
+}
+
+/// A crew at work against a server that follows `script`.
+struct Trial {
+    crew: Crew,
+    stats: Stats,
+}
+
+impl Trial {
+    fn new(options: &str, script: impl Fn(&str) -> Answer + Send + Sync + 'static) -> Trial {
+        Trial::at(serve(Arc::new(script)), options)
+    }
+
+    fn at(address: SocketAddr, options: &str) -> Trial {
+        let line = format!("load {options} --target mysql://a:b@{address}/t run");
+        let args = Line::parse_from(line.split_whitespace()).load;
+        let plan = Plan {
+            workload: args.workload,
+            shape: args.shape(),
+            credentials: Credentials::of(&args.target),
+            sources: Sources::choose(None, args.connections, &args.source_addresses, (1, 2)),
+            address: Address::Tcp(address),
+            connect_timeout: Duration::from_secs(args.connect_timeout),
+            connects_in_flight: args.connects_in_flight,
+            seed: 1,
+        };
+        let layout = Layout {
+            groups: 2.min(args.connections),
+            cores: 2,
+            descriptors: 1_000,
+            own_tables: true,
+        };
+        let crew = Crew::start(&args, &Arc::new(plan), &layout).unwrap();
+        let mut trial = Trial {
+            crew,
+            stats: Stats::default(),
+        };
+        trial.wait(|crew| crew.settled == crew.len());
+        trial.report(Order::Report);
+        trial
+    }
+
+    fn report(&mut self, order: Order) {
+        let stats = self.crew.report(order);
+        self.stats.merge(stats);
+    }
+
+    fn wait(&mut self, done: impl Fn(&Crew) -> bool) {
+        let until = Time::now() + Duration::from_secs(20);
+        while !done(&self.crew) {
+            assert!(Time::now() < until, "waited too long");
+            self.crew.listen(until);
+        }
+    }
+
+    /// Executes until all events have run or `enough` says so, then ends.
+    fn run(mut self, enough: impl Fn(&Stats) -> bool) -> (Stats, Crew) {
+        self.crew.order(Order::Start);
+        let until = Time::now() + Duration::from_secs(20);
+        loop {
+            assert!(Time::now() < until, "ran too long: {:?}", self.stats.errors);
+            self.crew.listen(Time::now() + Duration::from_millis(20));
+            self.report(Order::Report);
+            if self.crew.finished == self.crew.len() || enough(&self.stats) {
+                break;
+            }
+        }
+        self.report(Order::Stop(Time::now() + Duration::from_millis(300)));
+        let rest = self.crew.end(Time::now() + Duration::from_secs(5));
+        self.stats.merge(rest);
+        assert_eq!(self.crew.ended, self.crew.len());
+        assert_eq!(self.crew.failure, None);
+        (self.stats, self.crew)
+    }
+}
+
+fn never(_: &Stats) -> bool {
+    false
+}
+
+#[test]
+fn every_event_is_run_and_counted_once() {
+    let trial = Trial::new("select --threads 20 --events 500", |_| {
+        Answer::Send(one_row())
+    });
+    assert_eq!(trial.crew.connected(), 20);
+    let (stats, crew) = trial.run(never);
+    assert_eq!((stats.reads, stats.events, stats.failed), (500, 500, 0));
+    assert_eq!(stats.statement_latency.count(), 500);
+    assert_eq!(crew.unfinished, 0);
+    assert_eq!(crew.tally.events().0, 25.0);
+}
+
+#[test]
+fn replies_may_come_in_pieces_of_any_size() {
+    for size in [1, 3, 4, 5, 7] {
+        let script = move |_: &str| Answer::Pieces(one_row(), size);
+        let (stats, _) = Trial::new("select --threads 4 --events 40", script).run(never);
+        assert_eq!((stats.reads, stats.failed), (40, 0), "pieces of {size}");
+    }
+}
+
+#[test]
+fn rows_larger_than_every_buffer_pass_by() {
+    let mut row = vec![0xFD, 0x40, 0x0D, 0x03];
+    row.resize(4 + 200_000, b'x');
+    let script = move |_: &str| Answer::Send(packets(&[b"\x01", COLUMN, &row, &row, END]));
+    let (stats, _) = Trial::new("select --threads 3 --events 30", script).run(never);
+    assert_eq!((stats.reads, stats.failed), (30, 0));
+}
+
+#[test]
+fn a_deadlock_rolls_back_and_runs_the_event_again() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let script = {
+        let seen = seen.clone();
+        move |text: &str| {
+            let mut seen = seen.lock().unwrap();
+            let verb = text.split(' ').next().unwrap().to_owned();
+            let is_first = verb == "UPDATE" && !seen.contains(&verb);
+            seen.push(verb.clone());
+            Answer::Send(match verb.as_str() {
+                _ if is_first => err(1213, "Deadlock found"),
+                "SELECT" => one_row(),
+                "BEGIN" | "COMMIT" | "ROLLBACK" => ok(),
+                _ => packets(&[b"\0\x01\0\x02\0\0\0"]),
+            })
+        }
+    };
+    let (stats, _) = Trial::new("oltp_read_write --threads 1 --events 1", script).run(never);
+    let seen = seen.lock().unwrap();
+    let count = |verb| seen.iter().filter(|v| *v == verb).count();
+    assert_eq!(seen[15..18], ["UPDATE", "ROLLBACK", "BEGIN"]);
+    assert_eq!(
+        (count("BEGIN"), count("COMMIT"), seen.len()),
+        (2, 1, 16 + 1 + 20)
+    );
+    assert_eq!((stats.ignored, stats.failed, stats.events), (1, 0, 1));
+    assert_eq!((stats.reads, stats.writes, stats.others), (28, 4, 4));
+    assert_eq!(
+        stats.errors.of(Phase::Statement)[0].message,
+        "Deadlock found"
+    );
+}
+
+#[test]
+fn another_error_gives_the_event_up_and_goes_on() {
+    let script = |_: &str| Answer::Send(err(1146, "Table 't.sbtest1' doesn't exist"));
+    let (stats, _) = Trial::new("select --threads 2 --events 6", script).run(never);
+    assert_eq!((stats.failed, stats.ignored, stats.events), (6, 0, 0));
+    assert_eq!(
+        stats.statement_latency.count(),
+        0,
+        "a failure is no latency"
+    );
+    let errors = stats.errors.sorted();
+    assert_eq!((errors[0].code, errors[0].count), (1146, 6));
+}
+
+#[test]
+fn a_lost_connection_is_counted_and_opened_again() {
+    let number = AtomicU32::new(0);
+    let script = move |_: &str| match number.fetch_add(1, Ordering::Relaxed) {
+        7 => Answer::HangUp,
+        _ => Answer::Send(one_row()),
+    };
+    let trial = Trial::new("select --threads 2", script);
+    let (stats, crew) = trial.run(|stats| stats.reconnects > 0 && stats.reads > 20);
+    assert_eq!((stats.lost, stats.reconnects, stats.failed), (1, 1, 1));
+    assert_eq!(stats.errors.sorted()[0].code, 2013);
+    assert!(crew.tally.events().0 > 0.0);
+}
+
+#[test]
+fn a_statement_without_a_reply_does_not_keep_the_run_from_ending() {
+    let script = |_: &str| Answer::Silence;
+    let (stats, crew) = Trial::new("select --threads 5", script).run(|_| true);
+    assert_eq!((crew.unfinished, stats.reads, stats.failed), (5, 0, 0));
+}
+
+#[test]
+fn a_server_that_says_nothing_is_given_up_after_a_time() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let trial = Trial::at(address, "select --threads 2 --connect-timeout 1");
+    assert_eq!(
+        (trial.crew.connected(), trial.stats.failed_connects),
+        (0, 2)
+    );
+    let errors = trial.stats.errors.sorted();
+    assert!(
+        errors[0].message.starts_with("ETIMEDOUT"),
+        "{}",
+        errors[0].message
+    );
+}
+
+#[test]
+fn nobody_there_ends_the_ramp_early() {
+    // Bound, but not listening.
+    let (_held, address) = reactor::socket::reserve(&"127.0.0.1:0".parse().unwrap()).unwrap();
+    let trial = Trial::at(address, "select --threads 2000 --connects-in-flight 8");
+    let failed = trial.stats.failed_connects;
+    assert!((128..200).contains(&failed), "{failed}");
+    assert_eq!(trial.stats.errors.sorted()[0].code, 111);
+}
+
+#[test]
+fn nonsense_from_the_server_is_an_error_and_no_panic() {
+    for bytes in [
+        b"\x01\0\0\x05\0".to_vec(),
+        b"\xff\xff\xff\x01\0".to_vec(),
+        b"\x01\0\0\x01\xfb".to_vec(),
+        b"\x02\0\0\x01\xfc\x01".to_vec(),
+        [packets(&[OK]), packets(&[OK])].concat(),
+    ] {
+        let script = move |_: &str| Answer::Send(bytes.clone());
+        let trial = Trial::new("select --threads 1", script);
+        let (stats, _) = trial.run(|stats| stats.lost > 1);
+        assert_eq!(stats.errors.of(Phase::Statement)[0].code, 2027);
+    }
+}
