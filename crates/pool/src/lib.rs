@@ -1,1 +1,45 @@
-//! pool
+//! `onramp pool`: a thread pool in front of any MySQL-protocol server.
+//!
+//! The problem: a server gives each connection a thread, and thousands of threads that all want to
+//! run leave it no time to work. The mechanism: clients connect here, at the cost of a small struct
+//! each; their statements run, first come first served, on a few connections to the server, and
+//! each finds the session state that its client left. Several groups ([`Group`]), each a thread
+//! with its own sockets and its own descriptor table, share nothing while they serve.
+//!
+//! [`run`] is the main thread's part: settings, what the server is like, the groups, signals, the
+//! drain. ARCHITECTURE.md follows one statement through the rest.
+#![forbid(unsafe_code)]
+
+mod backend;
+mod backends;
+mod client;
+mod clients;
+mod config;
+mod counts;
+mod dial;
+mod endings;
+mod group;
+mod heard;
+mod lane;
+mod leases;
+mod log;
+mod login;
+mod losses;
+mod options;
+mod probe;
+mod reasons;
+mod relay;
+mod roster;
+mod run;
+mod sending;
+mod session;
+mod shapes;
+mod statements;
+mod waiting;
+
+pub use config::{Raw, Settings};
+pub use counts::{Census, Counts};
+pub use group::{Group, Order, ServerFacts, Shared, listener_token};
+pub use options::PoolArgs;
+pub use run::run;
+pub use session::Text;

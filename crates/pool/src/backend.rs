@@ -1,0 +1,249 @@
+//! A backend: one connection of ours to the server, and the commands in flight on it.
+//!
+//! [`BackendState`] is where it stands; [`Backend::change_state`] is the one place that moves it.
+//! Commands in flight form a FIFO ([`InFlight`]), each with its owner and purpose, because the
+//! server answers in order: commands of the pool's own (restoring a session, reading back what a
+//! statement left) go in front of and behind the statement of a client.
+//!
+//! Invariants: what stands in the FIFO has been written, or lies in `output`; `session` is what the
+//! server's session is once everything in flight has succeeded; a backend whose reply made no
+//! sense, or that was lost, is closed and never used again.
+
+use crate::dial::Dial;
+use crate::heard::Heard;
+use crate::relay::Middle;
+use crate::session::Session;
+use reactor::{Key, Time};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use wire::command::ReplyShape;
+use wire::reply::Reply;
+use wire::status;
+
+/// Bytes read from a backend at once.
+pub(crate) const READ_LEN: usize = 16 * 1024;
+
+/// Where a backend stands, in the order of its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BackendState {
+    /// The connection is being opened and logged in.
+    Dialling,
+    /// Logged in; trackers are being switched on.
+    Preparing,
+    /// Free.
+    Idle,
+    /// Bound to a client.
+    Leased,
+}
+
+/// Why a command is in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Part of a fresh backend's preparation; `true` for the one that reads back the session.
+    Prepare(bool),
+    /// Brings the backend into the client's session state; `true` for the last one.
+    Restore(bool),
+    /// The client's statement; its reply goes to the client.
+    Statement,
+    /// SHOW WARNINGS on the client's behalf, kept for it.
+    Warnings,
+    /// Reads back LAST_INSERT_ID() and the collation.
+    ReadBack,
+}
+
+/// A command whose reply is outstanding.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InFlight {
+    /// Whose command it is; `None` for the pool's own on a fresh backend, and when the client has
+    /// gone.
+    pub(crate) owner: Option<Key>,
+    /// Why it was sent.
+    pub(crate) purpose: Purpose,
+    /// Follows its reply.
+    pub(crate) reply: Reply,
+    /// Its shape (see [`crate::shapes`]); 0 when it rides with nobody.
+    pub(crate) shape: u64,
+    /// When it was sent.
+    pub(crate) sent: Time,
+    /// Nothing was in flight in front of it.
+    pub(crate) first: bool,
+}
+
+impl InFlight {
+    /// A command of the pool's own.
+    pub(crate) fn own(owner: Option<Key>, purpose: Purpose, shape: ReplyShape) -> InFlight {
+        let reply = Reply::new(shape);
+        InFlight {
+            owner,
+            purpose,
+            reply,
+            shape: 0,
+            sent: Time(0),
+            first: false,
+        }
+    }
+}
+
+/// One connection to the server.
+#[derive(Debug)]
+pub(crate) struct Backend<S> {
+    /// Its socket.
+    pub sock: S,
+    state: BackendState,
+    /// Which kind, an index into the roster.
+    pub kind: usize,
+    /// Since when it is in its state.
+    pub since: Time,
+    /// The login, while it lasts.
+    pub dial: Option<Box<Dial>>,
+    /// The server session's state.
+    pub session: Rc<Session>,
+    /// Its LAST_INSERT_ID(); `None` when it may have changed and was not read back.
+    pub insert_id: Option<u64>,
+    /// Status flags of the last OK.
+    pub status: u16,
+    /// The transaction tracker says that one is open, which with `autocommit=0` and a savepoint
+    /// the status flags do not.
+    pub transaction_state: bool,
+    /// Characteristics of the next transaction have been set (`SET TRANSACTION`).
+    pub transaction_announced: bool,
+    /// Outstanding replies, oldest first.
+    pub flight: VecDeque<InFlight>,
+    /// Where the oldest reply is between two reads.
+    pub middle: Middle,
+    /// Bytes received and not used up.
+    pub input: Vec<u8>,
+    /// Bytes to be sent at the end of the turn, or when there is room.
+    pub output: Vec<u8>,
+    /// It is on the list of those to be written to at the end of the turn.
+    pub(crate) dirty: bool,
+    /// What is in flight is a statement that others may ride behind.
+    pub(crate) rideable: bool,
+    /// It has run a statement of the client that has it.
+    pub(crate) served: bool,
+    /// It counts among the backends that run statements at once.
+    pub(crate) counted: bool,
+    /// It has answered nothing for so long that it counts no more until it has.
+    pub(crate) stalled: bool,
+    /// Since when something has been in flight.
+    pub(crate) busy_since: Time,
+    /// The kernel may hold more bytes.
+    pub readable: bool,
+    /// The server will send no more.
+    pub(crate) ended: bool,
+    /// The client that has it.
+    pub lease: Option<Key>,
+    /// What the oldest reply has said so far.
+    pub heard: Heard,
+    /// The reply of a command of the pool's own, being collected.
+    pub collected: Vec<u8>,
+}
+
+impl<S> Backend<S> {
+    /// A connection that is being opened.
+    pub(crate) fn dialling(
+        sock: S,
+        kind: usize,
+        now: Time,
+        session: Rc<Session>,
+        secure: bool,
+    ) -> Self {
+        Backend {
+            sock,
+            state: BackendState::Dialling,
+            kind,
+            since: now,
+            dial: Some(Box::new(Dial::new(secure))),
+            session,
+            insert_id: Some(0),
+            status: status::AUTOCOMMIT,
+            transaction_state: false,
+            transaction_announced: false,
+            flight: VecDeque::new(),
+            middle: Middle::default(),
+            input: Vec::new(),
+            output: Vec::new(),
+            dirty: false,
+            rideable: false,
+            served: false,
+            counted: false,
+            stalled: false,
+            busy_since: now,
+            readable: false,
+            ended: false,
+            lease: None,
+            heard: Heard::default(),
+            collected: Vec::new(),
+        }
+    }
+
+    /// Where it stands.
+    pub(crate) fn state(&self) -> BackendState {
+        self.state
+    }
+
+    /// Moves it to another state. A move that the table does not allow is a mistake of this
+    /// program: it stops tests and simulation, and is `false` in production, where the caller
+    /// closes this one connection.
+    #[must_use]
+    pub(crate) fn change_state(&mut self, to: BackendState, now: Time) -> bool {
+        use BackendState::*;
+        let allowed = matches!(
+            (self.state, to),
+            (Dialling, Preparing) | (Preparing, Idle) | (Idle, Leased) | (Leased, Idle)
+        );
+        debug_assert!(
+            allowed,
+            "a backend cannot go from {:?} to {to:?}",
+            self.state
+        );
+        self.state = to;
+        self.since = now;
+        allowed
+    }
+
+    /// Whether the server holds a transaction open, or one is announced (`SET TRANSACTION`).
+    pub(crate) fn in_transaction(&self) -> bool {
+        self.status & status::IN_TRANS != 0 || self.transaction_state || self.transaction_announced
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn backend() -> Backend<()> {
+        Backend::dialling((), 0, Time(1), Rc::default(), false)
+    }
+
+    #[test]
+    fn a_backend_lives_in_order() {
+        let mut backend = backend();
+        for to in [
+            BackendState::Preparing,
+            BackendState::Idle,
+            BackendState::Leased,
+        ] {
+            assert!(backend.change_state(to, Time(2)));
+        }
+        assert!(backend.change_state(BackendState::Idle, Time(3)));
+        assert_eq!(backend.since, Time(3));
+    }
+
+    #[test]
+    #[should_panic(expected = "a backend cannot go from Dialling to Leased")]
+    fn a_backend_cannot_be_leased_before_its_login() {
+        let _ = backend().change_state(BackendState::Leased, Time(2));
+    }
+
+    #[test]
+    fn a_transaction_is_seen_by_flag_or_by_tracker() {
+        let mut backend = backend();
+        assert!(!backend.in_transaction());
+        backend.status |= status::IN_TRANS;
+        assert!(backend.in_transaction());
+        backend.status = 0;
+        backend.transaction_state = true;
+        assert!(backend.in_transaction());
+    }
+}

@@ -1,0 +1,464 @@
+//! Backends: what arrives from the server, and what it means for the client that waits for it.
+//!
+//! The oldest command in flight owns the bytes that arrive. A client's statement is relayed as it
+//! comes ([`crate::relay`]); replies to the pool's own commands (login, preparation, restoring) are
+//! collected and read. What follows a complete reply stands in `endings.rs`, what follows the loss
+//! of a backend in `losses.rs`.
+//!
+//! Invariant: a backend is not read while the client that its bytes are for has not taken the last
+//! ones, so the memory that waits for slow clients is bounded.
+
+use crate::backend::{BackendState, InFlight, Purpose, READ_LEN};
+use crate::client::{Client, ClientState};
+use crate::dial::{DialStep, put_preparation};
+use crate::group::{Group, ServerFacts};
+use crate::heard::Heard;
+use crate::probe::read_row;
+use crate::reasons::PinReason;
+use crate::relay::{Relay, Shape, Stop};
+use crate::session::{Session, Text};
+use crate::shapes::REPLY_MAX;
+use reactor::{Event, Key, Net, Read};
+use std::sync::LazyLock;
+use wire::capabilities as cap;
+use wire::classify::PinCause;
+use wire::command::ReplyShape;
+use wire::packet::{Frame, HEADER_LEN, frame};
+use wire::reply::{OK, Reply, Role};
+use wire::track::Wanted;
+
+/// Reads of one backend per turn; then others have their turn.
+const READS_PER_TURN: usize = 8;
+
+impl<N: Net> Group<N> {
+    /// Handles an event of a backend's socket.
+    pub(crate) fn on_backend(&mut self, key: Key, event: Event) {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        if backend.state() == BackendState::Dialling
+            && let Err(error) = self.net.connected(&backend.sock)
+        {
+            let address = &self.shared.settings.backend;
+            let why = format!("cannot connect to {address}: {error}");
+            return self.dial_failed(key, &why, false);
+        }
+        backend.readable |= event.readable;
+        backend.ended |= event.closed;
+        if event.writable {
+            self.flush_backend(key);
+        }
+        self.read_backend(key);
+    }
+
+    /// Reads what a backend has sent, as long as its client takes it.
+    pub(crate) fn read_backend(&mut self, key: Key) {
+        let mut buffer = std::mem::take(&mut self.received);
+        for _ in 0..READS_PER_TURN {
+            if !self.may_read(key) || !self.read_once(key, &mut buffer) {
+                break;
+            }
+        }
+        self.received = buffer;
+        if self
+            .backends
+            .get(key)
+            .is_some_and(|backend| backend.readable)
+            && self.may_read(key)
+        {
+            self.again.push(key);
+        }
+    }
+
+    /// Whether there may be bytes, and the client that they are for has taken the last ones.
+    fn may_read(&self, key: Key) -> bool {
+        let Some(backend) = self.backends.get(key) else {
+            return false;
+        };
+        let owner = match backend.flight.front() {
+            // The pool takes what it has asked for itself, whatever its client has taken.
+            Some(command) if command.purpose != Purpose::Statement => None,
+            Some(command) => command.owner.or(backend.lease),
+            None => backend.lease,
+        };
+        let waiting = owner.and_then(|owner| self.clients.get(owner)?.output.as_ref());
+        // Behind a reply that others ride with, as much as a trusted reply has is kept instead.
+        let room = if backend.flight.len() > 1 {
+            REPLY_MAX
+        } else {
+            0
+        };
+        backend.readable && waiting.is_none_or(|output| output.bytes.len() < room)
+    }
+
+    /// One read and what follows from it; `false` when there is no more to read.
+    fn read_once(&mut self, key: Key, buffer: &mut Vec<u8>) -> bool {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return false;
+        };
+        let kept = backend.input.len();
+        if buffer.len() < kept + READ_LEN {
+            buffer.resize(kept + READ_LEN, 0);
+        }
+        buffer[..kept].copy_from_slice(&backend.input);
+        let read = self
+            .net
+            .read(&backend.sock, &mut buffer[kept..kept + READ_LEN]);
+        match read {
+            Read::Bytes(n) => {
+                // A short read has emptied the socket, but for an end that came with the bytes.
+                backend.readable = n == READ_LEN || backend.ended;
+                backend.input.clear();
+                let used = self.digest(key, &buffer[..kept + n]);
+                if let Some(backend) = self.backends.get_mut(key) {
+                    backend.input.extend_from_slice(&buffer[used..kept + n]);
+                }
+                true
+            }
+            Read::Blocked => {
+                backend.readable = false;
+                false
+            }
+            Read::End => {
+                self.lose(key, "the server closed the connection");
+                false
+            }
+            Read::Failed(error) => {
+                self.lose(key, &format!("the connection to the server broke: {error}"));
+                false
+            }
+        }
+    }
+
+    /// Uses up what has arrived; returns how many bytes were used.
+    fn digest(&mut self, key: Key, input: &[u8]) -> usize {
+        let mut at = 0;
+        while at < input.len() {
+            let Some(backend) = self.backends.get(key) else {
+                return input.len();
+            };
+            let used = if backend.state() == BackendState::Dialling {
+                self.digest_login(key, &input[at..])
+            } else {
+                self.digest_reply(key, &input[at..])
+            };
+            if used == 0 {
+                break;
+            }
+            at += used;
+        }
+        at
+    }
+
+    fn digest_login(&mut self, key: Key, input: &[u8]) -> usize {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return 0;
+        };
+        let Frame::Whole { total, last_seq } = frame(input) else {
+            return 0;
+        };
+        let Some(mut dial) = backend.dial.take() else {
+            return 0;
+        };
+        let kind = &self.roster.ranks[backend.kind].kind;
+        let step = dial.packet(kind, &input[HEADER_LEN..total], last_seq);
+        backend.dial = Some(dial);
+        match step {
+            DialStep::Send(out) => self.send_backend(key, &out),
+            DialStep::Wait => {}
+            DialStep::In => self.prepare(key),
+            DialStep::Failed(why, account) => self.dial_failed(key, &why, account),
+        }
+        total
+    }
+
+    /// Logged in: switches on the trackers and asks what a fresh session looks like.
+    fn prepare(&mut self, key: Key) {
+        let now = self.net.now();
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        backend.dial = None;
+        if !backend.change_state(BackendState::Preparing, now) {
+            return self.lose(key, "the pool lost track of this connection");
+        }
+        for (fresh, shape) in [(false, ReplyShape::Results), (true, ReplyShape::Results)] {
+            let command = InFlight::own(None, Purpose::Prepare(fresh), shape);
+            backend.flight.push_back(command);
+        }
+        let mut out = Vec::new();
+        put_preparation(&mut out);
+        self.send_backend(key, &out);
+    }
+
+    /// Feeds the reply in flight; returns the bytes used.
+    fn digest_reply(&mut self, key: Key, input: &[u8]) -> usize {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return 0;
+        };
+        let Some(mut command) = backend.flight.front().copied() else {
+            // A server speaks unasked only to say why it is about to close.
+            self.lose(key, &last_words(input));
+            return 0;
+        };
+        let mut out = std::mem::take(&mut self.lent);
+        out.clear();
+        let relayed = command.purpose == Purpose::Statement;
+        let client = command
+            .owner
+            .filter(|_| relayed)
+            .and_then(|k| self.clients.get_mut(k));
+        let (mut own_seq, mut heard) = (0, std::mem::take(&mut backend.heard));
+        let (seq, shape) = match client {
+            Some(client) => {
+                let shape = shape_for(client, &self.shared.server);
+                (&mut client.seq, shape)
+            }
+            None => (
+                &mut own_seq,
+                Shape {
+                    deprecate_eof: true,
+                    track: None,
+                },
+            ),
+        };
+        let mut relay = Relay {
+            reply: &mut command.reply,
+            middle: &mut backend.middle,
+            seq,
+            shape,
+            status: backend.status,
+        };
+        let fed = relay.feed(input, &mut out, |notice| heard.notice(notice));
+        heard.len += out.len();
+        backend.heard = heard;
+        if let Some(front) = backend.flight.front_mut() {
+            front.reply = command.reply;
+        }
+        match command.owner {
+            Some(client) if relayed => self.send_client(client, &out),
+            _ => backend.collected.extend_from_slice(&out),
+        }
+        self.lent = out;
+        match fed {
+            Ok((used, stop)) => {
+                match stop {
+                    Stop::Hungry => {}
+                    Stop::File => self.ask_for_file(key),
+                    Stop::Done => self.finish(key),
+                }
+                used
+            }
+            Err(error) => {
+                self.lose(key, &format!("the server sent a {error}"));
+                0
+            }
+        }
+    }
+
+    fn ask_for_file(&mut self, key: Key) {
+        let now = self.net.now();
+        let owner = self.backends.get(key).and_then(|backend| backend.lease);
+        match owner.and_then(|owner| self.clients.get_mut(owner).map(|client| (owner, client))) {
+            Some((owner, client)) => {
+                if client.change_state(ClientState::Feeding, now) {
+                    // The file may have come with the statement already.
+                    self.pump(owner);
+                } else {
+                    self.doom(owner);
+                }
+            }
+            None => self.lose(key, "the client left while the server waited for its file"),
+        }
+    }
+
+    /// A packet of the client's local file goes to the server.
+    pub(crate) fn on_file_packet(&mut self, key: Key, message: &[u8]) {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let Some(lease) = client.lease else { return };
+        let last = message.len() == HEADER_LEN;
+        if last && !client.change_state(ClientState::Running, now) {
+            return self.doom(key);
+        }
+        self.send_backend(lease, message);
+    }
+
+    /// The oldest command's reply is complete.
+    fn finish(&mut self, key: Key) {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        let Some(command) = backend.flight.pop_front() else {
+            return;
+        };
+        if let Some(status) = backend.heard.status {
+            backend.status = status;
+        }
+        let heard = std::mem::take(&mut backend.heard);
+        let collected = std::mem::take(&mut backend.collected);
+        backend.busy_since = self.net.now();
+        if backend.flight.is_empty() {
+            backend.rideable = false;
+            backend.stalled = false;
+            if std::mem::take(&mut backend.counted) {
+                self.busy -= 1;
+            }
+        }
+        match command.purpose {
+            Purpose::Prepare(fresh) => self.prepared(key, fresh, &heard, &collected),
+            Purpose::Restore(last) => self.restored(key, command.owner, last, &heard),
+            Purpose::Statement => self.statement_done(key, &command, &heard),
+            Purpose::Warnings => {
+                if let Some(client) = command.owner.and_then(|owner| self.clients.get_mut(owner))
+                    && heard.error.is_none()
+                {
+                    client.warnings = Some(Box::new(collected));
+                }
+                self.settle(key);
+            }
+            Purpose::ReadBack => self.read_back(key, command.owner, &heard, &collected),
+        }
+    }
+
+    fn prepared(&mut self, key: Key, fresh: bool, heard: &Heard, collected: &[u8]) {
+        if let Some((code, text)) = &heard.error {
+            let why = format!("the server refused to switch on its trackers: {code} {text}");
+            return self.dial_failed(key, &why, true);
+        }
+        if !fresh {
+            return;
+        }
+        let now = self.net.now();
+        let charsets = row_of(collected).and_then(|row| <[Text; 4]>::try_from(row).ok());
+        let (Some(charsets), Some(backend)) = (charsets, self.backends.get_mut(key)) else {
+            return self.dial_failed(
+                key,
+                "the server did not say what its session is like",
+                false,
+            );
+        };
+        backend.session = self
+            .sessions
+            .intern(Session::at_login(b"", true, &charsets));
+        let kind = backend.kind;
+        if !backend.change_state(BackendState::Idle, now) {
+            return self.lose(key, "the pool lost track of this connection");
+        }
+        self.roster.dial_ends(kind);
+        self.roster.ranks[kind].dial_succeeded();
+        self.offer(key);
+    }
+
+    /// A command that restores a session was answered.
+    fn restored(&mut self, key: Key, owner: Option<Key>, last: bool, heard: &Heard) {
+        let Some(owner) = owner.filter(|owner| self.clients.get(*owner).is_some()) else {
+            return self.retire(key);
+        };
+        if let Some((code, text)) = &heard.error {
+            return self.restore_failed(key, owner, *code, text);
+        }
+        if !last {
+            return;
+        }
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(owner) else {
+            return;
+        };
+        if let Some(schema) = &client.session.schema {
+            self.schemas.insert((client.kind as usize, schema.clone()));
+        }
+        let opening = client.opening;
+        if !client.change_state(ClientState::Idle, now) {
+            return self.doom(owner);
+        }
+        if opening {
+            client.opening = false;
+            self.counts.logins += 1;
+            self.send_ok(owner, b"", OK);
+        }
+        self.pump(owner);
+        self.settle(key);
+    }
+
+    /// Brings a backend into the state of a client that logs in; that is the check of its schema.
+    pub(crate) fn open_on(&mut self, key: Key, lease: Key) {
+        let now = self.net.now();
+        let mut out = std::mem::take(&mut self.lent);
+        out.clear();
+        let (Some(client), Some(backend)) =
+            (self.clients.get_mut(key), self.backends.get_mut(lease))
+        else {
+            return;
+        };
+        let commands = crate::session::restore(&mut out, &backend.session, &client.session, None);
+        backend.session = client.session.clone();
+        for i in 1..=commands {
+            let purpose = Purpose::Restore(i == commands);
+            let command = InFlight::own(Some(key), purpose, ReplyShape::Status);
+            backend.flight.push_back(command);
+        }
+        client.opening = true;
+        if !client.change_state(ClientState::Restoring, now) {
+            return self.doom(key);
+        }
+        if commands == 0 {
+            self.restored(lease, Some(key), true, &Heard::default());
+        } else {
+            self.send_backend(lease, &out);
+            self.count_busy(lease);
+        }
+        self.lent = out;
+    }
+}
+
+/// What a client understands and is to be told.
+fn shape_for<'a, S>(client: &Client<S>, server: &'a ServerFacts) -> Shape<'a> {
+    let tracks = client.capabilities & cap::SESSION_TRACK != 0;
+    // A client that set its own trackers has a backend of its own, which sends what it asked for.
+    let own = client.pin == Some(PinReason::Text(PinCause::SessionTracking));
+    let wanted = if own { &*EVERYTHING } else { &server.trackers };
+    Shape {
+        deprecate_eof: client.capabilities & cap::DEPRECATE_EOF != 0,
+        track: tracks.then_some(wanted),
+    }
+}
+
+static EVERYTHING: LazyLock<Wanted> = LazyLock::new(|| Wanted::from_setting("*", true));
+
+/// The error in a packet that nobody asked for.
+fn last_words(input: &[u8]) -> String {
+    if let Frame::Whole { total, .. } = frame(input)
+        && let Ok(err) = wire::reply::ErrPacket::read(&input[HEADER_LEN..total])
+        && input.get(HEADER_LEN) == Some(&wire::reply::ERR)
+    {
+        let text = String::from_utf8_lossy(err.message);
+        return format!(
+            "the server closed the connection: error {}: {text}",
+            err.code
+        );
+    }
+    "the server sent bytes that nobody had asked for".to_string()
+}
+
+/// The only row of a collected result set; NULL is an empty text.
+pub(crate) fn row_of(collected: &[u8]) -> Option<Vec<Text>> {
+    let mut reply = Reply::new(ReplyShape::Results);
+    let mut rest = collected;
+    let mut found = None;
+    while let Frame::Whole { total, .. } = frame(rest) {
+        let payload = &rest[HEADER_LEN..total];
+        let role = reply.role(payload.first().copied(), payload.len());
+        if role == Role::Row {
+            found = Some(read_row(payload));
+        }
+        reply.advance(role, payload, payload.len()).ok()?;
+        rest = &rest[total..];
+        if reply.is_done() {
+            break;
+        }
+    }
+    found
+}

@@ -1,0 +1,336 @@
+//! A client: one accepted connection, and everything that must survive between its statements.
+//!
+//! An idle client costs this struct and nothing else: input and output live in boxes that exist
+//! only while bytes are under way, the login in one that exists only during the login, the session
+//! is shared with every client that has an equal one. The size is asserted at compile time.
+//!
+//! [`ClientState`] is where it stands; [`Client::change_state`] is the one place that moves it.
+
+use crate::heard::Heard;
+use crate::login::Login;
+use crate::reasons::PinReason;
+use crate::session::Session;
+use reactor::{Key, Time};
+use std::rc::Rc;
+use wire::command::ReplyShape;
+
+/// Where a client stands, in the order of its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClientState {
+    /// Greeted; its login is to come.
+    Greeted,
+    /// Its proof is to come (login, or change of user).
+    Proving,
+    /// Proven; a backend must accept its default schema.
+    Opening,
+    /// Between statements.
+    Idle,
+    /// Its statement waits in a lane.
+    Waiting,
+    /// Its backend is being brought into its session's state; the statement follows.
+    Restoring,
+    /// Its statement runs.
+    Running,
+    /// The server waits for its local file.
+    Feeding,
+    /// Its last bytes are being written; then it is closed.
+    Leaving,
+}
+
+/// What is known of the statement that a client waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Statement {
+    /// How it will be answered.
+    pub shape: ReplyShape,
+    /// It is a SELECT, so that its rows are FOUND_ROWS().
+    pub selects: bool,
+    /// It may change the collation without a report of it.
+    pub sets_charset: bool,
+    /// A report of changed state without details is explained by its text.
+    pub explains_change: bool,
+    /// It shows the warnings of the statement before, and leaves them as they are.
+    pub(crate) shows_warnings: bool,
+    /// It may change LAST_INSERT_ID() without a report of it.
+    pub may_insert_id: bool,
+    /// Its shape, when it may share a backend in flight (see [`crate::shapes`]); else 0.
+    pub(crate) ride: u64,
+    /// It pinned its client because nobody could read it; when the server cannot either, it has
+    /// left nothing.
+    pub unpins_if_unparsed: bool,
+}
+
+impl Statement {
+    /// A command with this reply that changes nothing unseen.
+    #[must_use]
+    pub(crate) fn plain(shape: ReplyShape) -> Statement {
+        Statement {
+            shape,
+            selects: false,
+            sets_charset: false,
+            explains_change: false,
+            shows_warnings: false,
+            may_insert_id: false,
+            ride: 0,
+            unpins_if_unparsed: false,
+        }
+    }
+}
+
+/// What must be read back from the backend before it may serve somebody else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Owed {
+    /// The statement failed or warned: SHOW WARNINGS.
+    pub warnings: bool,
+    /// It failed, so the transaction's state is unknown.
+    pub failed: bool,
+    /// LAST_INSERT_ID() may have changed.
+    pub insert_id: bool,
+    /// The collation may have changed.
+    pub collation: bool,
+}
+
+/// Bytes on their way to the client.
+#[derive(Debug, Default)]
+pub(crate) struct Output {
+    /// All of them.
+    pub bytes: Vec<u8>,
+    /// How many have been sent.
+    pub sent: usize,
+}
+
+/// One accepted connection.
+#[derive(Debug)]
+pub(crate) struct Client<S> {
+    /// Its socket.
+    pub sock: S,
+    state: ClientState,
+    /// The collation it logged in with.
+    pub(crate) collation: u8,
+    /// Number of the next packet to it.
+    pub seq: u8,
+    /// The kernel may hold more of its bytes.
+    pub readable: bool,
+    /// It will send no more.
+    pub ended: bool,
+    /// It is to be closed at the end of the turn.
+    pub doomed: bool,
+    /// It stands in a lane.
+    pub in_lane: bool,
+    /// It is changing its user, which ends with a report of its schema.
+    pub(crate) changing: bool,
+    /// Its login waits for a backend to accept its schema.
+    pub opening: bool,
+    /// Its connection is a Unix socket's.
+    pub secure: bool,
+    /// Its last statement warned or failed while others rode behind it; nobody knows the words.
+    pub(crate) warnings_lost: bool,
+    /// Its backend still counts its last statement's rows: nothing else has run there since.
+    pub counts_native: bool,
+    /// Its backend still holds its last statement's warnings: at most SHOW WARNINGS has run since.
+    pub warnings_native: bool,
+    /// What must be read back.
+    pub owed: Owed,
+    /// Why it keeps its backend for good.
+    pub pin: Option<PinReason>,
+    /// The statement it waits for.
+    pub statement: Statement,
+    /// What it negotiated.
+    pub capabilities: u32,
+    /// Which kind of backend serves it, an index into the roster.
+    pub kind: u32,
+    /// Since when it is in its state, or since its peer took bytes last.
+    pub since: Time,
+    /// Since when its statement waits for a backend; names its place in the lane.
+    pub(crate) waits_since: Time,
+    /// The session its statements run under.
+    pub session: Rc<Session>,
+    /// Bytes received and not handled.
+    #[expect(
+        clippy::box_collection,
+        reason = "8 bytes of an idle client instead of 24"
+    )]
+    pub input: Option<Box<Vec<u8>>>,
+    /// Bytes not yet sent.
+    pub output: Option<Box<Output>>,
+    /// Its login, while it lasts.
+    pub login: Option<Box<Login>>,
+    /// Its statement's warnings, as SHOW WARNINGS gave them.
+    #[expect(
+        clippy::box_collection,
+        reason = "8 bytes of an idle client instead of 24"
+    )]
+    pub warnings: Option<Box<Vec<u8>>>,
+    /// The backend bound to it.
+    pub lease: Option<Key>,
+    /// LAST_INSERT_ID() of its session.
+    pub insert_id: u64,
+    /// ROW_COUNT() after its last statement.
+    pub row_count: i64,
+    /// FOUND_ROWS() after its last statement.
+    pub found_rows: u64,
+}
+
+/// An idle client's budget of user-space memory, its slot included.
+const CLIENT_BYTES_MAX: usize = 256;
+const _: () = assert!(size_of::<Client<std::os::fd::OwnedFd>>() <= CLIENT_BYTES_MAX);
+
+impl<S> Client<S> {
+    /// A connection that has just been accepted.
+    pub(crate) fn greeted(sock: S, now: Time, session: Rc<Session>, login: Login) -> Self {
+        Client {
+            sock,
+            state: ClientState::Greeted,
+            collation: 0,
+            seq: 1,
+            readable: false,
+            ended: false,
+            doomed: false,
+            in_lane: false,
+            changing: false,
+            opening: false,
+            secure: false,
+            warnings_lost: false,
+            counts_native: false,
+            warnings_native: false,
+            owed: Owed::default(),
+            pin: None,
+            statement: Statement::plain(ReplyShape::None),
+            capabilities: 0,
+            kind: 0,
+            since: now,
+            waits_since: now,
+            session,
+            input: None,
+            output: None,
+            login: Some(Box::new(login)),
+            warnings: None,
+            lease: None,
+            insert_id: 0,
+            row_count: 0,
+            found_rows: 0,
+        }
+    }
+
+    /// Where it stands.
+    pub(crate) fn state(&self) -> ClientState {
+        self.state
+    }
+
+    /// Moves it to another state. A move that the table does not allow is a mistake of this
+    /// program: it stops tests and simulation, and is `false` in production, where the caller
+    /// closes this one connection.
+    #[must_use]
+    pub(crate) fn change_state(&mut self, to: ClientState, now: Time) -> bool {
+        use ClientState::*;
+        let allowed = match (self.state, to) {
+            (Leaving, _) => false,
+            (_, Leaving) => true,
+            (Greeted, Proving | Opening | Idle) | (Proving, Proving | Opening | Idle) => true,
+            (Opening, Restoring | Running | Idle) => true,
+            (Idle, Waiting | Restoring | Running | Proving) => true,
+            // Its turn came with a backend, or it could not be used and waits on.
+            (Waiting, Restoring | Running | Idle) => true,
+            (Restoring, Running | Idle | Opening) => true,
+            (Running, Idle | Feeding | Waiting | Opening) => true,
+            (Feeding, Running) => true,
+            _ => false,
+        };
+        debug_assert!(
+            allowed,
+            "a client cannot go from {:?} to {to:?}",
+            self.state
+        );
+        self.state = to;
+        self.since = now;
+        allowed
+    }
+
+    /// Whether its bytes are wanted now: one that has not taken its last reply must not hold a
+    /// backend for the next.
+    pub(crate) fn takes_input(&self) -> bool {
+        use ClientState::*;
+        matches!(self.state, Greeted | Proving | Idle | Feeding) && self.output.is_none()
+    }
+
+    /// Notes what a finished statement left for the next one to read.
+    pub(crate) fn note_result(&mut self, heard: &Heard, rows: u64) {
+        let failed = heard.error.is_some();
+        if self.statement.unpins_if_unparsed && heard.is_error(1064) {
+            self.pin = None;
+        }
+        self.row_count = match heard.affected {
+            Some(rows) if !failed => i64::try_from(rows).unwrap_or(i64::MAX),
+            _ => -1,
+        };
+        if self.statement.selects && !failed && heard.affected.is_none() {
+            self.found_rows = rows;
+        }
+        self.owed.failed = failed;
+        self.owed.warnings = failed || heard.warnings > 0;
+        self.owed.insert_id |= heard.insert_id != 0 || self.statement.may_insert_id;
+        self.owed.collation |= self.statement.sets_charset;
+    }
+
+    /// Appends received bytes to what waits to be handled.
+    pub(crate) fn keep_input(&mut self, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.input.get_or_insert_default().extend_from_slice(bytes);
+        }
+    }
+
+    /// Drops the first `len` bytes of what waits to be handled, and the box when it is empty.
+    pub(crate) fn drop_input(&mut self, len: usize) {
+        match &mut self.input {
+            Some(input) if input.len() > len => drop(input.drain(..len)),
+            input => *input = None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client() -> Client<()> {
+        Client::greeted((), Time(1), Rc::default(), Login::new([0; 20], false))
+    }
+
+    #[test]
+    fn an_idle_client_fits_its_budget() {
+        assert!(size_of::<Client<std::os::fd::OwnedFd>>() <= CLIENT_BYTES_MAX);
+    }
+
+    #[test]
+    fn a_client_lives_in_order() {
+        use ClientState::*;
+        let mut client = client();
+        for to in [
+            Proving, Opening, Running, Idle, Waiting, Restoring, Running, Feeding, Running,
+        ] {
+            assert!(client.change_state(to, Time(2)));
+        }
+        assert!(client.change_state(Leaving, Time(3)));
+    }
+
+    #[test]
+    #[should_panic(expected = "a client cannot go from Greeted to Running")]
+    fn nothing_runs_before_the_login() {
+        let _ = client().change_state(ClientState::Running, Time(2));
+    }
+
+    #[test]
+    fn input_is_kept_in_a_box_that_goes_when_it_is_empty() {
+        let mut client = client();
+        client.keep_input(b"");
+        assert!(client.input.is_none());
+        client.keep_input(b"abc");
+        client.keep_input(b"def");
+        client.drop_input(2);
+        assert_eq!(
+            client.input.as_deref().map(Vec::as_slice),
+            Some(&b"cdef"[..])
+        );
+        client.drop_input(4);
+        assert!(client.input.is_none());
+    }
+}

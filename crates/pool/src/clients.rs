@@ -1,0 +1,524 @@
+//! Clients: accept, greet, log in, read, close.
+//!
+//! [`Group::pump`] turns bytes into commands for as long as a client may be served: while its
+//! statement waits or runs, its further bytes stay in the kernel, which is all the back-pressure
+//! there is. Commands that were read together are handled one after the other, so pipelining works
+//! and is answered in order.
+
+use crate::client::{Client, ClientState};
+use crate::group::{CLIENT, Group, SCRATCH_LEN};
+use crate::login::{Door, Login, Outcome};
+use crate::reasons::Refusal;
+use crate::session::Session;
+use reactor::{Address, Event, Key, Net, Read, Token};
+use std::sync::atomic::Ordering;
+use wire::auth::{NONCE_LEN, Nonce, Plugin};
+use wire::capabilities::{self as cap, BACKEND_KEY, OFFERED};
+use wire::handshake::{self, ChangeUser, Greeting, nonce_from_random};
+use wire::packet::{Frame, HEADER_LEN, Header, frame};
+use wire::reply::{OK, put_err};
+use wire::status;
+
+/// Connections accepted per turn and listener; more wait for the next turn, behind statements.
+const ACCEPTS_PER_TURN: usize = 64;
+/// The longest packet of a login.
+const LOGIN_LEN_MAX: usize = 64 * 1024;
+/// Bytes read at once behind a message's first part: as many as it lacks, within these bounds.
+const INPUT_STEP_MIN: usize = 4 * 1024;
+const INPUT_STEP_MAX: usize = 256 * 1024;
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handled {
+    /// It is done with.
+    Used,
+    /// It stays at the front of the client's input until its turn comes.
+    Kept,
+}
+
+impl<N: Net> Group<N> {
+    /// Accepts what waits at a listener, up to a bound.
+    pub(crate) fn accept_all(&mut self, listener: Key) {
+        let listener = listener.parts().0 as usize;
+        for _ in 0..ACCEPTS_PER_TURN {
+            match self.net.accept(listener) {
+                Ok(Some(sock)) => self.greet(sock, listener),
+                Ok(None) => return,
+                Err(_) => {
+                    self.counts.accept_failures += 1;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn greet(&mut self, sock: N::Sock, listener: usize) {
+        self.counts.accepted += 1;
+        let refusal = if self.draining.is_some() {
+            Some(Refusal::Draining)
+        } else if self.clients.len() >= self.shared.clients_per_group {
+            Some(Refusal::GroupFull {
+                max: self.shared.clients_per_group,
+            })
+        } else if self.shared.clients.load(Ordering::Relaxed) >= self.shared.settings.clients_max {
+            Some(Refusal::Clients {
+                max: self.shared.settings.clients_max,
+            })
+        } else {
+            None
+        };
+        if let Some(refusal) = refusal {
+            self.counts.refused += 1;
+            let mut out = Vec::new();
+            put_err(&mut out, 0, refusal.code(), &refusal.to_string());
+            let _ = self.net.write(&sock, &out);
+            return;
+        }
+        let secure = matches!(
+            self.shared.settings.listen.get(listener),
+            Some(Address::Unix(_))
+        );
+        let id = self.next_id();
+        let nonce = self.nonce();
+        let session = self.sessions.intern(Session::default());
+        let now = self.net.now();
+        let mut client = Client::greeted(sock, now, session, Login::new(nonce, secure));
+        client.secure = secure;
+        let key = self.clients.insert(client);
+        self.shared.clients.fetch_add(1, Ordering::Relaxed);
+        let watched = match self.clients.get(key) {
+            Some(client) => self.net.watch(&client.sock, Token::new(CLIENT, key)),
+            None => return,
+        };
+        if watched.is_err() {
+            self.counts.accept_failures += 1;
+            return self.doom(key);
+        }
+        let mut out = Vec::new();
+        Greeting {
+            version: self.shared.server.version.clone().into_bytes(),
+            connection_id: id,
+            nonce,
+            capabilities: OFFERED,
+            collation: crate::dial::COLLATION,
+            status: status::AUTOCOMMIT,
+            plugin: Plugin::Native.name().as_bytes().to_vec(),
+        }
+        .put(&mut out);
+        self.send_client(key, &out);
+    }
+
+    /// Ids are unique over all groups: each group counts in steps of their number.
+    fn next_id(&mut self) -> u32 {
+        self.greeted = self.greeted.wrapping_add(1);
+        let groups = u32::try_from(self.shared.groups).unwrap_or(1);
+        let index = u32::try_from(self.index).unwrap_or(0);
+        self.greeted.wrapping_mul(groups).wrapping_add(index)
+    }
+
+    fn nonce(&mut self) -> Nonce {
+        let mut random = [0; NONCE_LEN];
+        self.net.random(&mut random);
+        nonce_from_random(random)
+    }
+
+    /// Handles an event of a client's socket.
+    pub(crate) fn on_client(&mut self, key: Key, event: Event) {
+        if event.writable {
+            self.flush_client(key);
+        }
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        client.readable |= event.readable;
+        client.ended |= event.closed;
+        if client.takes_input() {
+            self.pump(key);
+        } else if event.closed && self.is_waiting(key) {
+            // Nothing of its statement has been executed, and nobody is there for the reply.
+            self.counts.gave_up += 1;
+            self.doom(key);
+        }
+    }
+
+    /// Serves a client for as long as it has bytes and may be served.
+    pub(crate) fn pump(&mut self, key: Key) {
+        loop {
+            let Some(client) = self.clients.get_mut(key) else {
+                return;
+            };
+            if !client.takes_input() || client.doomed {
+                return;
+            }
+            if let Some(mut input) = client.input.take() {
+                let used = self.consume(key, &input);
+                let Some(client) = self.clients.get_mut(key) else {
+                    return;
+                };
+                if used < input.len() {
+                    input.drain(..used);
+                    client.input = Some(input);
+                }
+                if !client.takes_input() {
+                    return;
+                }
+            }
+            if !self.fill(key) {
+                return;
+            }
+        }
+    }
+
+    /// Reads more bytes; `false` when there are none now.
+    fn fill(&mut self, key: Key) -> bool {
+        let Some(client) = self.clients.get_mut(key) else {
+            return false;
+        };
+        if !client.readable || client.doomed {
+            return false;
+        }
+        if client.input.is_some() {
+            return self.fill_input(key);
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        // Lent already when serving one client has led to serving another.
+        scratch.resize(SCRATCH_LEN, 0);
+        let read = self.net.read(&client.sock, &mut scratch);
+        let more = match read {
+            Read::Bytes(n) => {
+                // A short read has emptied the socket; an end or more bytes bring a new event.
+                client.readable = n == scratch.len() || client.ended;
+                let used = self.consume(key, &scratch[..n]);
+                if let Some(client) = self.clients.get_mut(key) {
+                    client.keep_input(&scratch[used..n]);
+                }
+                true
+            }
+            other => self.no_bytes(key, &other),
+        };
+        self.scratch = scratch;
+        more
+    }
+
+    /// Reads behind what is kept already: the rest of a long message, straight into its place.
+    fn fill_input(&mut self, key: Key) -> bool {
+        let Some(client) = self.clients.get_mut(key) else {
+            return false;
+        };
+        let Some(input) = &mut client.input else {
+            return false;
+        };
+        let start = input.len();
+        let missing = match frame(input) {
+            Frame::Partial { total } => total.saturating_sub(start),
+            _ => 0,
+        };
+        // Room is filled with zeros first, so a short message must not ask for much of it.
+        let step = missing.clamp(INPUT_STEP_MIN, INPUT_STEP_MAX);
+        input.resize(start + step, 0);
+        let read = self.net.read(&client.sock, &mut input[start..]);
+        let got = if let Read::Bytes(n) = read { n } else { 0 };
+        input.truncate(start + got);
+        if got > 0 {
+            client.readable = got == step || client.ended;
+            return true;
+        }
+        self.no_bytes(key, &read)
+    }
+
+    fn no_bytes(&mut self, key: Key, read: &Read) -> bool {
+        if let Some(client) = self.clients.get_mut(key) {
+            client.readable = false;
+        }
+        if !matches!(read, Read::Blocked) {
+            self.doom(key);
+        }
+        false
+    }
+
+    /// Handles the whole messages at the front of `bytes`; returns how many bytes were used.
+    fn consume(&mut self, key: Key, bytes: &[u8]) -> usize {
+        let mut at = 0;
+        loop {
+            let Some(client) = self.clients.get(key) else {
+                return bytes.len();
+            };
+            if client.doomed {
+                return bytes.len();
+            }
+            let state = client.state();
+            if !client.takes_input() || at == bytes.len() {
+                return at;
+            }
+            let rest = &bytes[at..];
+            let (total, last_seq) = match next_message(state, rest) {
+                Frame::Whole { total, last_seq } => (total, last_seq),
+                Frame::Partial { total } => {
+                    if let Err(refusal) = self.check_length(state, total) {
+                        self.refuse_and_leave(key, &refusal);
+                    }
+                    return at;
+                }
+                Frame::OutOfOrder { expected, got } => {
+                    self.refuse_and_leave(key, &Refusal::OutOfOrder { expected, got });
+                    return at;
+                }
+            };
+            match self.handle(key, state, &rest[..total], last_seq) {
+                Handled::Used => at += total,
+                Handled::Kept => return at,
+            }
+        }
+    }
+
+    fn check_length(&self, state: ClientState, total: usize) -> Result<(), Refusal> {
+        let max = match state {
+            ClientState::Greeted | ClientState::Proving => LOGIN_LEN_MAX,
+            _ => self.shared.server.max_allowed_packet + HEADER_LEN,
+        };
+        if total > max {
+            Err(Refusal::TooLong { len: total, max })
+        } else {
+            Ok(())
+        }
+    }
+
+    fn handle(&mut self, key: Key, state: ClientState, message: &[u8], last_seq: u8) -> Handled {
+        if let Err(refusal) = self.check_length(state, message.len()) {
+            self.refuse_and_leave(key, &refusal);
+            return Handled::Used;
+        }
+        let Some(client) = self.clients.get_mut(key) else {
+            return Handled::Used;
+        };
+        let seq = client.seq;
+        client.seq = last_seq.wrapping_add(1);
+        match state {
+            ClientState::Idle => self.on_command(key, message),
+            ClientState::Feeding => {
+                self.on_file_packet(key, message);
+                Handled::Used
+            }
+            _ => {
+                let got = message[3];
+                if got != seq {
+                    self.refuse_and_leave(key, &Refusal::OutOfOrder { expected: seq, got });
+                } else if state == ClientState::Greeted {
+                    self.on_login(key, &message[HEADER_LEN..]);
+                } else {
+                    self.on_proof(key, &message[HEADER_LEN..]);
+                }
+                Handled::Used
+            }
+        }
+    }
+
+    fn on_login(&mut self, key: Key, payload: &[u8]) {
+        let parsed = match handshake::Login::read(payload) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                return self.refuse_and_leave(key, &Refusal::Malformed(error.to_string()));
+            }
+        };
+        let fresh = self.nonce();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        client.capabilities = parsed.capabilities & OFFERED;
+        client.collation = parsed.collation;
+        let multi = client.capabilities & cap::MULTI_STATEMENTS != 0;
+        let charsets = self.shared.server.charsets_at_login(parsed.collation);
+        client.session = self
+            .sessions
+            .intern(Session::at_login(parsed.schema, multi, charsets));
+        let seq = client.seq;
+        self.exchange(key, |login, door| login.begin(door, &parsed, fresh, seq));
+    }
+
+    fn on_proof(&mut self, key: Key, payload: &[u8]) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let seq = client.seq;
+        if let Some(login) = &mut client.login {
+            login.secure |= self
+                .net
+                .peer(&client.sock)
+                .is_some_and(|peer| peer.is_loopback());
+        }
+        self.exchange(key, |login, door| login.answer(door, payload, seq));
+    }
+
+    /// COM_CHANGE_USER: leaves what the session had and proves another name.
+    pub(crate) fn on_change_user(&mut self, key: Key, arguments: &[u8]) {
+        let change = match ChangeUser::read(arguments) {
+            Ok(change) => change,
+            Err(error) => {
+                return self.refuse_and_leave(key, &Refusal::Malformed(error.to_string()));
+            }
+        };
+        self.forsake(key);
+        let nonce = self.nonce();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let multi = client.session.multi_statements;
+        client.collation = change.collation.unwrap_or(0);
+        let charsets = match change.collation {
+            Some(collation) => self.shared.server.charsets_at_login(collation),
+            None => &self.shared.server.default_charsets,
+        };
+        client.session = self
+            .sessions
+            .intern(Session::at_login(change.schema, multi, charsets));
+        client.login = Some(Box::new(Login::new(nonce, client.secure)));
+        client.changing = true;
+        let seq = client.seq;
+        self.exchange(key, |login, door| {
+            login.change(door, change.user, nonce, seq)
+        });
+    }
+
+    /// One step of a login.
+    fn exchange(&mut self, key: Key, step: impl FnOnce(&mut Login, &Door<'_>) -> Outcome) {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let Some(mut login) = client.login.take() else {
+            return self.doom(key);
+        };
+        let door = Door {
+            users: &self.shared.settings.users,
+            keys: &self.shared.keys,
+            learnt: &self.learnt,
+        };
+        match step(&mut login, &door) {
+            Outcome::Send(out) => {
+                // The last packet's number: answers go on from there.
+                client.seq = client.seq.wrapping_add(1);
+                client.login = Some(login);
+                if !client.change_state(ClientState::Proving, now) {
+                    return self.doom(key);
+                }
+                self.send_client(key, &out);
+            }
+            Outcome::Welcome(user, front, seq) => {
+                client.seq = seq;
+                let capabilities = client.capabilities & BACKEND_KEY;
+                let user = &self.shared.settings.users[user];
+                let kind =
+                    self.roster
+                        .index_of(capabilities, &user.backend_user, &user.backend_password);
+                client.kind = u32::try_from(kind).unwrap_or(0);
+                self.welcome(key, &front);
+            }
+            Outcome::Denied(seq, with_password) => {
+                client.seq = seq;
+                self.deny(key, &login.name, with_password);
+            }
+        }
+    }
+
+    /// The name is proven: lets the client in, once a backend has accepted its schema.
+    fn welcome(&mut self, key: Key, front: &[u8]) {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let known = match &client.session.schema {
+            None => true,
+            Some(schema) => self
+                .schemas
+                .contains(&(client.kind as usize, schema.clone())),
+        };
+        let to = if known {
+            ClientState::Idle
+        } else {
+            ClientState::Opening
+        };
+        if !client.change_state(to, now) {
+            return self.doom(key);
+        }
+        if known {
+            self.counts.logins += 1;
+            self.send_ok(key, front, OK);
+        } else {
+            self.send_client(key, front);
+            self.open(key);
+        }
+    }
+
+    /// The error of a server for a wrong name or password, in its own words.
+    fn deny(&mut self, key: Key, name: &[u8], with_password: bool) {
+        self.counts.denied += 1;
+        let host = match self.clients.get(key) {
+            Some(client) => self.net.peer(&client.sock),
+            None => return,
+        };
+        let host = match host {
+            Some(host) if !host.is_loopback() || !self.shared.server.names_hosts => {
+                host.to_string()
+            }
+            _ => "localhost".to_string(),
+        };
+        let name = String::from_utf8_lossy(name);
+        let using = if with_password { "YES" } else { "NO" };
+        let text = format!("Access denied for user '{name}'@'{host}' (using password: {using})");
+        self.send_error(key, wire::errors::ACCESS_DENIED, &text);
+        self.leave(key);
+    }
+
+    /// Sends an error and closes once it is sent.
+    pub(crate) fn refuse_and_leave(&mut self, key: Key, refusal: &Refusal) {
+        self.counts.refused += 1;
+        self.refuse(key, refusal);
+        self.leave(key);
+    }
+
+    /// Closes a client once its last bytes are sent.
+    pub(crate) fn leave(&mut self, key: Key) {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let flushed = client.output.is_none();
+        if client.state() != ClientState::Leaving && !client.change_state(ClientState::Leaving, now)
+        {
+            return self.doom(key);
+        }
+        if flushed {
+            self.doom(key);
+        }
+    }
+
+    /// Removes a client; its backend is freed, or closed when it may hold something of its.
+    pub(crate) fn close(&mut self, key: Key) {
+        self.forget_waiting(key);
+        let Some(client) = self.clients.remove(key) else {
+            return;
+        };
+        self.shared.clients.fetch_sub(1, Ordering::Relaxed);
+        if let Some(lease) = client.lease {
+            self.orphan(lease, key, client.pin.is_some());
+        }
+    }
+}
+
+/// The message at the front. File contents are single packets, an empty one of which is their end;
+/// everything else may go on over several packets.
+fn next_message(state: ClientState, bytes: &[u8]) -> Frame {
+    if state != ClientState::Feeding {
+        return frame(bytes);
+    }
+    match Header::read(bytes) {
+        Some(header) if bytes.len() >= HEADER_LEN + header.len => Frame::Whole {
+            total: HEADER_LEN + header.len,
+            last_seq: header.seq,
+        },
+        Some(header) => Frame::Partial {
+            total: HEADER_LEN + header.len,
+        },
+        None => Frame::Partial { total: HEADER_LEN },
+    }
+}

@@ -1,0 +1,117 @@
+//! Counters: what has happened in a group, and who is in it.
+//!
+//! A group is the only writer of its counters, so they are plain numbers; twice a second it hands
+//! a copy of them over, together with the census of the moment, and sums are made of the copies.
+
+use crate::backend::BackendState;
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
+
+/// What has happened since the group began.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Connections accepted.
+    pub accepted: u64,
+    /// Logins that succeeded.
+    pub logins: u64,
+    /// Logins with a wrong name or password.
+    pub denied: u64,
+    /// Statements whose reply was complete.
+    pub statements: u64,
+    /// Statements that had to wait in a lane.
+    pub waited: u64,
+    /// Clients and statements refused by a limit.
+    pub refused: u64,
+    /// Clients that left while their statement waited; it was not executed.
+    pub gave_up: u64,
+    /// Clients closed by a time limit.
+    pub too_slow: u64,
+    /// Connections to the server that were opened.
+    pub dialled: u64,
+    /// Attempts that failed.
+    pub dial_failures: u64,
+    /// Connections to the server that were lost.
+    pub backends_lost: u64,
+    /// Times a backend answered nothing for so long that others were let past.
+    pub stalled: u64,
+    /// Times a backend was brought into another session's state.
+    pub restored: u64,
+    /// Accepts that failed for want of descriptors or memory.
+    pub accept_failures: u64,
+    /// Clients pinned, by reason.
+    pub pins: BTreeMap<&'static str, u64>,
+}
+
+impl AddAssign<&Counts> for Counts {
+    fn add_assign(&mut self, other: &Counts) {
+        self.accepted += other.accepted;
+        self.logins += other.logins;
+        self.denied += other.denied;
+        self.statements += other.statements;
+        self.waited += other.waited;
+        self.refused += other.refused;
+        self.gave_up += other.gave_up;
+        self.too_slow += other.too_slow;
+        self.dialled += other.dialled;
+        self.dial_failures += other.dial_failures;
+        self.backends_lost += other.backends_lost;
+        self.stalled += other.stalled;
+        self.restored += other.restored;
+        self.accept_failures += other.accept_failures;
+        for (reason, count) in &other.pins {
+            *self.pins.entry(reason).or_default() += count;
+        }
+    }
+}
+
+/// Who is in a group, and what has happened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Clients of any state.
+    pub clients: usize,
+    /// Clients that keep a backend for good.
+    pub pinned: usize,
+    /// Statements and logins in lanes.
+    pub waiting: usize,
+    /// Backends being dialled or prepared.
+    pub backends_dialling: usize,
+    /// Backends that are free.
+    pub backends_idle: usize,
+    /// Backends that are leased.
+    pub backends_leased: usize,
+    /// What has happened.
+    pub counts: Counts,
+}
+
+impl Census {
+    /// Counts one backend.
+    pub(crate) fn count_backend(&mut self, state: BackendState, leased: bool) {
+        match state {
+            BackendState::Dialling | BackendState::Preparing => self.backends_dialling += 1,
+            BackendState::Idle => self.backends_idle += 1,
+            BackendState::Leased => self.backends_leased += 1,
+        }
+        debug_assert!(
+            state != BackendState::Idle || !leased,
+            "an idle backend has no client"
+        );
+    }
+
+    /// Backends of any state.
+    #[must_use]
+    pub fn backends(&self) -> usize {
+        self.backends_dialling + self.backends_idle + self.backends_leased
+    }
+}
+
+impl AddAssign<&Census> for Census {
+    fn add_assign(&mut self, other: &Census) {
+        self.clients += other.clients;
+        self.pinned += other.pinned;
+        self.waiting += other.waiting;
+        self.backends_dialling += other.backends_dialling;
+        self.backends_idle += other.backends_idle;
+        self.backends_leased += other.backends_leased;
+        self.counts += &other.counts;
+    }
+}

@@ -1,0 +1,132 @@
+//! Our login on a server, against packets written out.
+use super::*;
+use wire::auth::caching_sha2::KeyPair;
+use wire::capabilities as cap;
+
+const NONCE: Nonce = *b"abcdefghijklmnopqrst";
+
+fn kind() -> Kind {
+    Kind {
+        capabilities: cap::FOUND_ROWS,
+        user: "app".into(),
+        password: "secret".into(),
+    }
+}
+
+fn greeting(capabilities: u32, plugin: &str) -> Vec<u8> {
+    let greeting = Greeting {
+        version: b"10.11.6-MariaDB".to_vec(),
+        connection_id: 1,
+        nonce: NONCE,
+        capabilities,
+        collation: 45,
+        status: 2,
+        plugin: plugin.as_bytes().to_vec(),
+    };
+    let mut out = Vec::new();
+    greeting.put(&mut out);
+    out.split_off(4)
+}
+
+const ALL: u32 = 0x81FF_F7FE | 1;
+
+fn sent(step: DialStep) -> Vec<u8> {
+    match step {
+        DialStep::Send(out) => out,
+        other => panic!("expected bytes to send, got {other:?}"),
+    }
+}
+
+#[test]
+fn a_native_login_is_one_answer() {
+    let mut dial = Dial::new(false);
+    let out = sent(dial.packet(&kind(), &greeting(ALL, "mysql_native_password"), 0));
+    assert_eq!(out[3], 1);
+    let login = Login::read(&out[4..]).unwrap();
+    assert_eq!(login.user, b"app");
+    assert_eq!(login.answer, wire::auth::native::answer(b"secret", &NONCE));
+    assert_ne!(login.capabilities & cap::SESSION_TRACK, 0);
+    assert_ne!(
+        login.capabilities & cap::FOUND_ROWS,
+        0,
+        "the key of this kind of backend"
+    );
+    assert_eq!(login.capabilities & cap::SSL, 0);
+    assert_eq!(dial.packet(&kind(), b"\0\0\0\x02\0\0\0", 2), DialStep::In);
+}
+
+#[test]
+fn a_server_without_trackers_is_refused_by_name() {
+    let old = ALL & !cap::SESSION_TRACK;
+    let step = Dial::new(false).packet(&kind(), &greeting(old, "mysql_native_password"), 0);
+    let DialStep::Failed(text, true) = step else {
+        panic!("{step:?}")
+    };
+    assert!(text.contains("CLIENT_SESSION_TRACK"), "{text}");
+}
+
+#[test]
+fn the_server_may_ask_for_another_plugin() {
+    let mut dial = Dial::new(false);
+    sent(dial.packet(&kind(), &greeting(ALL, "caching_sha2_password"), 0));
+    let mut switch = b"\xfemysql_native_password\0".to_vec();
+    switch.extend_from_slice(b"ABCDEFGHIJKLMNOPQRST\0");
+    let out = sent(dial.packet(&kind(), &switch, 2));
+    assert_eq!(out[..4], [20, 0, 0, 3]);
+    assert_eq!(
+        out[4..],
+        wire::auth::native::answer(b"secret", b"ABCDEFGHIJKLMNOPQRST")
+    );
+    let step = dial.packet(&kind(), b"\xfeed25519\0abcdefghijklmnopqrst\0", 2);
+    let DialStep::Failed(text, true) = step else {
+        panic!("{step:?}")
+    };
+    assert!(text.contains("'ed25519'"), "{text}");
+}
+
+#[test]
+fn full_authentication_is_rsa_over_tcp_and_clear_over_a_unix_socket() {
+    let keys = KeyPair::generate().unwrap();
+    let mut dial = Dial::new(false);
+    sent(dial.packet(&kind(), &greeting(ALL, "caching_sha2_password"), 0));
+    assert_eq!(
+        dial.packet(&kind(), &[1, 3], 2),
+        DialStep::Wait,
+        "the quick way"
+    );
+    assert_eq!(sent(dial.packet(&kind(), &[1, 4], 2)), [1, 0, 0, 3, 2]);
+    let mut key = vec![1];
+    key.extend_from_slice(keys.public_pem());
+    let out = sent(dial.packet(&kind(), &key, 4));
+    assert_eq!(keys.decrypt(&out[4..], &NONCE), Some(b"secret".to_vec()));
+    let mut local = Dial::new(true);
+    sent(local.packet(&kind(), &greeting(ALL, "caching_sha2_password"), 0));
+    assert_eq!(
+        sent(local.packet(&kind(), &[1, 4], 2)),
+        b"\x07\0\0\x03secret\0"
+    );
+}
+
+#[test]
+fn the_servers_own_words_are_kept() {
+    let step = Dial::new(false).packet(&kind(), b"\xff\x10\x04Too many connections", 0);
+    assert_eq!(
+        step,
+        DialStep::Failed("error 1040: Too many connections".into(), false)
+    );
+    let mut dial = Dial::new(false);
+    sent(dial.packet(&kind(), &greeting(ALL, "mysql_native_password"), 0));
+    let step = dial.packet(&kind(), b"\xff\x15\x04#28000Access denied", 2);
+    assert_eq!(
+        step,
+        DialStep::Failed("error 1045: Access denied".into(), true)
+    );
+}
+
+#[test]
+fn garbage_fails_with_a_sentence() {
+    for payload in [&b""[..], b"\x09", b"HTTP/1.1 400 Bad Request"] {
+        let step = Dial::new(false).packet(&kind(), payload, 0);
+        assert!(matches!(step, DialStep::Failed(..)), "{step:?}");
+    }
+}

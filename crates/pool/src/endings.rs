@@ -1,0 +1,304 @@
+//! Endings: a statement's reply is complete; what has it left, and whose is the backend now?
+//!
+//! What the trackers reported becomes part of the session that client and backend share. What they
+//! do not report is read back before the backend may serve somebody else: warnings,
+//! LAST_INSERT_ID() and the collation ([`Group::settle`]). Then the lease is kept (transaction,
+//! pin) or released to the next in the lane.
+//!
+//! Invariant: a backend is released only with nothing in flight, nothing owed, no transaction open
+//! or announced, and a client that is not pinned.
+
+use crate::backend::{BackendState, InFlight, Purpose};
+use crate::backends::row_of;
+use crate::client::{ClientState, Owed};
+use crate::group::Group;
+use crate::heard::Heard;
+use crate::reasons::{PinReason, Refusal};
+use crate::session::CHARSET_VARIABLES;
+use crate::shapes::Ending;
+use reactor::{Key, Net};
+use wire::command::{Command, ReplyShape, put_command};
+use wire::track::{Change, changes};
+
+const WARNINGS: &str = "SHOW WARNINGS";
+const READ_BACK: &str = "SELECT LAST_INSERT_ID(),@@collation_connection";
+
+impl<N: Net> Group<N> {
+    /// A client's statement is answered to its last byte.
+    pub(crate) fn statement_done(&mut self, key: Key, command: &InFlight, heard: &Heard) {
+        self.counts.statements += 1;
+        if let Some(backend) = self.backends.get_mut(key) {
+            backend.served = true;
+        }
+        let contaminated = self.learn(key, command, heard);
+        self.pass_lease_on(key);
+        let Some(owner) = command
+            .owner
+            .filter(|owner| self.clients.get(*owner).is_some())
+        else {
+            return self.statement_of_nobody(key, heard, contaminated);
+        };
+        let alone = self
+            .backends
+            .get(key)
+            .is_some_and(|backend| backend.flight.is_empty());
+        if !alone && contaminated {
+            self.part_riders(key, Some(owner));
+        }
+        self.note_changes(key, owner, heard);
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(owner) else {
+            return;
+        };
+        client.note_result(heard, command.reply.rows());
+        // Those of the statement before came in while this one was under way.
+        if !client.statement.shows_warnings {
+            client.warnings = None;
+        }
+        client.counts_native = alone;
+        client.warnings_native = alone;
+        client.warnings_lost = false;
+        if !alone && !contaminated {
+            // Others rode behind: the backend is theirs, and the words of a warning are gone.
+            client.lease = None;
+            client.warnings_lost = client.owed.warnings;
+            client.owed = Owed::default();
+        }
+        if !client.change_state(ClientState::Idle, now) {
+            return self.doom(owner);
+        }
+        self.settle(key);
+        self.take_riders(key);
+        if self.draining.is_some() {
+            self.leave_if_idle(owner);
+        }
+        self.pump(owner);
+    }
+
+    /// Learns whether statements of this shape may ride; `true` when this one has changed the
+    /// session that those in flight behind it run in.
+    fn learn(&mut self, key: Key, command: &InFlight, heard: &Heard) -> bool {
+        let Some(backend) = self.backends.get(key) else {
+            return false;
+        };
+        let contaminated = !heard.changes.is_empty() || backend.in_transaction();
+        let left_something = contaminated || heard.error.is_some() || heard.warnings > 0;
+        let service = command.first.then(|| self.net.now().since(command.sent));
+        let ending = Ending {
+            left_something,
+            service,
+            reply_len: heard.len,
+        };
+        self.shapes.learn(command.shape, ending);
+        contaminated
+    }
+
+    /// The statement that others rode behind has changed their session: what they will be answered
+    /// may be wrong, so they are told so, and the answers are dropped.
+    fn part_riders(&mut self, key: Key, owner: Option<Key>) {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        backend.lease = owner;
+        backend.rideable = false;
+        let riders: Vec<Key> = backend
+            .flight
+            .iter_mut()
+            .filter_map(|c| c.owner.take())
+            .collect();
+        let now = self.net.now();
+        for rider in riders {
+            let Some(client) = self.clients.get_mut(rider) else {
+                continue;
+            };
+            client.lease = None;
+            self.counts.refused += 1;
+            self.refuse(rider, &Refusal::Overtaken);
+            let Some(client) = self.clients.get_mut(rider) else {
+                continue;
+            };
+            if client.change_state(ClientState::Idle, now) {
+                self.pump(rider);
+            } else {
+                self.doom(rider);
+            }
+        }
+    }
+
+    /// The lease goes to whose statement is the next in flight.
+    fn pass_lease_on(&mut self, key: Key) {
+        if let Some(backend) = self.backends.get_mut(key)
+            && let Some(next) = backend.flight.front()
+        {
+            backend.lease = next.owner;
+        }
+    }
+
+    /// The client left while its statement ran.
+    fn statement_of_nobody(&mut self, key: Key, heard: &Heard, contaminated: bool) {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        if !backend.flight.is_empty() {
+            if contaminated {
+                self.part_riders(key, None);
+                return self.retire(key);
+            }
+            return self.take_riders(key);
+        }
+        if backend
+            .lease
+            .is_some_and(|owner| self.clients.get(owner).is_some())
+        {
+            return self.settle(key);
+        }
+        let unknown = heard.error.is_some() || !heard.changes.is_empty();
+        if unknown || backend.in_transaction() {
+            return self.retire(key);
+        }
+        backend.insert_id = None;
+        self.release(key);
+    }
+
+    /// Applies what the trackers reported to the session that client and backend share.
+    fn note_changes(&mut self, key: Key, owner: Key, heard: &Heard) {
+        if heard.changes.is_empty() {
+            return;
+        }
+        let (Some(client), Some(backend)) =
+            (self.clients.get_mut(owner), self.backends.get_mut(key))
+        else {
+            return;
+        };
+        let mut session = (*client.session).clone();
+        let (mut pin, mut bare, mut explained) = (None, false, client.statement.explains_change);
+        let read = changes(&heard.changes, |change| match change {
+            Change::Variable { name, value } => {
+                explained = true;
+                client.owed.collation |= CHARSET_VARIABLES
+                    .iter()
+                    .any(|charset| charset.as_bytes() == name);
+                if session.set(name, value).is_err() {
+                    pin = Some(PinReason::Variable);
+                }
+            }
+            Change::Schema(schema) => {
+                explained = true;
+                if !schema.is_ascii() {
+                    pin = Some(PinReason::Schema);
+                }
+                session.schema = (!schema.is_empty()).then(|| schema.into());
+            }
+            Change::State => bare = true,
+            Change::TransactionState(state) => {
+                backend.transaction_state = state.iter().any(|&c| c != b'_');
+            }
+            Change::TransactionCharacteristics(sql) => {
+                backend.transaction_announced = !sql.is_empty();
+            }
+            Change::Other(_) => {}
+        });
+        if read.is_err() {
+            return self.lose(key, "the server sent session changes that cannot be read");
+        }
+        let session = self.sessions.intern(session);
+        client.session = session.clone();
+        backend.session = session;
+        if let Some(schema) = &client.session.schema {
+            self.schemas.insert((client.kind as usize, schema.clone()));
+        }
+        if bare && !explained {
+            pin = pin.or(Some(PinReason::UnexplainedChange));
+        }
+        if let Some(pin) = pin {
+            self.pin(owner, pin);
+        }
+    }
+
+    /// Nothing is in flight: decides what becomes of the lease.
+    pub(crate) fn settle(&mut self, key: Key) {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        if backend.state() != BackendState::Leased || !backend.flight.is_empty() {
+            return;
+        }
+        let Some(owner) = backend.lease else { return };
+        let Some(client) = self.clients.get_mut(owner) else {
+            return;
+        };
+        let rests = matches!(client.state(), ClientState::Idle | ClientState::Waiting);
+        if !rests || client.pin.is_some() {
+            return;
+        }
+        let in_transaction = backend.in_transaction();
+        let owed = client.owed;
+        // After an error the status is unknown; the reply to SHOW WARNINGS tells it.
+        if owed.warnings && (!in_transaction || owed.failed) {
+            client.owed.warnings = false;
+            client.owed.failed = false;
+            return self.send_own(key, owner, Purpose::Warnings, WARNINGS);
+        }
+        if in_transaction {
+            return;
+        }
+        if owed.insert_id || owed.collation {
+            return self.send_own(key, owner, Purpose::ReadBack, READ_BACK);
+        }
+        client.owed = Owed::default();
+        self.release(key);
+    }
+
+    fn send_own(&mut self, key: Key, owner: Key, purpose: Purpose, sql: &str) {
+        if let Some(client) = self.clients.get_mut(owner) {
+            client.counts_native = false;
+            client.warnings_native &= purpose == Purpose::Warnings;
+        }
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        let command = InFlight::own(Some(owner), purpose, ReplyShape::Results);
+        backend.flight.push_back(command);
+        let mut out = Vec::with_capacity(sql.len() + 8);
+        put_command(&mut out, Command::Query, sql.as_bytes());
+        self.send_backend(key, &out);
+        self.count_busy(key);
+    }
+
+    /// LAST_INSERT_ID() and the collation have come back.
+    pub(crate) fn read_back(
+        &mut self,
+        key: Key,
+        owner: Option<Key>,
+        heard: &Heard,
+        collected: &[u8],
+    ) {
+        let row = row_of(collected).filter(|row| row.len() == 2 && heard.error.is_none());
+        let id = row
+            .as_ref()
+            .and_then(|row| std::str::from_utf8(&row[0]).ok()?.parse().ok());
+        let (Some(row), Some(id)) = (row, id) else {
+            return self.lose(key, "the server did not give a session's state back");
+        };
+        let Some((client, backend)) = owner
+            .and_then(|owner| self.clients.get_mut(owner))
+            .zip(self.backends.get_mut(key))
+        else {
+            return self.retire(key);
+        };
+        client.owed = Owed::default();
+        client.insert_id = id;
+        backend.insert_id = Some(id);
+        // The two may differ by now: COM_SET_OPTION changes the client's alone.
+        let mut restorable = true;
+        for session in [&mut client.session, &mut backend.session] {
+            let mut changed = (**session).clone();
+            restorable &= changed.set(b"collation_connection", &row[1]).is_ok();
+            *session = self.sessions.intern(changed);
+        }
+        if !restorable && let Some(owner) = owner {
+            self.pin(owner, PinReason::Variable);
+        }
+        self.settle(key);
+    }
+}

@@ -1,0 +1,361 @@
+//! One group: a thread's clients, backends and lanes, and the turn that moves them.
+//!
+//! The hot path, in the order in which a statement takes it:
+//! [`Group::turn`] → `clients.rs: pump` (bytes become a command) → `statements.rs: on_command`
+//! (what is it, what does it need) → `leases.rs: acquire` (a backend now, or a place in the lane)
+//! → `statements.rs: begin` (restore the session, send) → `backends.rs: on_readable` (the reply)
+//! → `relay.rs: feed` → `backends.rs: settle` → `leases.rs: release` (the next in the lane).
+//!
+//! A group shares nothing with others but what never changes ([`Shared`]). It has no socket and no
+//! clock of its own: bytes, events and time come through [`Net`], so a whole group runs in
+//! simulation from a seed.
+//!
+//! Invariants:
+//! - a lease is bound and released in `leases.rs` only, and binds one client and one backend;
+//! - the roster's count of backends, dialling ones included, never exceeds its budget;
+//! - an object is never removed in the middle of its own handling: clients that must go are noted
+//!   in `doomed` and closed at the end of the turn.
+
+use crate::backend::Backend;
+use crate::client::{Client, ClientState};
+use crate::config::Settings;
+use crate::counts::{Census, Counts};
+use crate::reasons::Refusal;
+use crate::roster::Roster;
+use crate::session::{Interner, Text};
+use crate::shapes::Shapes;
+use reactor::{Event, Key, Net, Slots, Time, Token};
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+use wire::auth::caching_sha2::{Cached, KeyPair};
+use wire::track::Wanted;
+
+/// Tokens' kinds.
+pub(crate) const LISTENER: u8 = 0;
+pub(crate) const CLIENT: u8 = 1;
+pub(crate) const BACKEND: u8 = 2;
+pub(crate) const MAILBOX: u8 = 3;
+
+/// How often limits that need no exactness (idle, login, write times) are looked at.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+/// Bytes read from a client at once.
+pub(crate) const SCRATCH_LEN: usize = 64 * 1024;
+
+/// The token for events of listener number `index`.
+#[must_use]
+pub fn listener_token(index: u32) -> Token {
+    Token::new(LISTENER, Key::from_parts(index, 0))
+}
+
+/// What the server said of itself before the pool began to serve.
+#[derive(Clone, Debug)]
+pub struct ServerFacts {
+    /// Its version, mirrored in our greeting.
+    pub version: String,
+    /// Longest statement it takes, in bytes.
+    pub max_allowed_packet: usize,
+    /// Character sets of a client that logs in with a collation id, in the order of
+    /// [`crate::session::CHARSET_VARIABLES`].
+    pub charsets: HashMap<u8, [Text; 4]>,
+    /// The same for an id that the server does not know, and after a reset.
+    pub default_charsets: [Text; 4],
+    /// Trackers that a client with CLIENT_SESSION_TRACK receives.
+    pub trackers: Wanted,
+    /// It names clients by host name where it can, not by address (`skip_name_resolve` is off).
+    pub names_hosts: bool,
+    /// `sql_mode` of a fresh session.
+    pub sql_mode: String,
+    /// Which names are its own functions, for reading statements.
+    pub flavour: wire::lex::Server,
+}
+
+impl ServerFacts {
+    /// The character sets of a client that logs in with this collation.
+    #[must_use]
+    pub fn charsets_at_login(&self, collation: u8) -> &[Text; 4] {
+        self.charsets
+            .get(&collation)
+            .unwrap_or(&self.default_charsets)
+    }
+
+    /// The character sets after COM_RESET_CONNECTION: MariaDB goes back to those of the login
+    /// (seen on 10.11), MySQL to the global ones (its manual).
+    #[must_use]
+    pub fn charsets_after_reset(&self, collation: u8) -> &[Text; 4] {
+        match self.flavour {
+            wire::lex::Server::MySql(_) => &self.default_charsets,
+            _ => self.charsets_at_login(collation),
+        }
+    }
+}
+
+/// What all groups share and none changes.
+#[derive(Debug)]
+pub struct Shared {
+    /// What the user wants.
+    pub settings: Settings,
+    /// What the server is.
+    pub server: ServerFacts,
+    /// For full authentication.
+    pub keys: KeyPair,
+    /// How many groups there are.
+    pub groups: usize,
+    /// Cores of the machine.
+    pub cores: usize,
+    /// Clients that one group may hold: the descriptor limit's share.
+    pub clients_per_group: usize,
+    /// Clients of all groups at this moment; changed when one comes or goes.
+    pub clients: AtomicUsize,
+}
+
+impl Shared {
+    /// Backends of one group that may run statements at once. Where there are more groups than
+    /// cores (because clients need their descriptors), they share what the cores' groups would run.
+    #[must_use]
+    pub fn busy_max(&self) -> usize {
+        let all = (1 + self.settings.oversubscribe) * self.cores.min(self.groups);
+        all.div_ceil(self.groups)
+    }
+
+    /// Backends that group number `index` may have: an even share of the whole.
+    #[must_use]
+    pub fn backends_of(&self, index: usize) -> usize {
+        let (all, groups) = (self.settings.backends_max, self.groups);
+        all / groups + usize::from(index < all % groups)
+    }
+}
+
+/// An order from the main thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Take no new clients, let running statements and transactions finish, then end.
+    Drain,
+}
+
+/// One group.
+pub struct Group<N: Net> {
+    pub(crate) net: N,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) index: usize,
+    pub(crate) clients: Slots<Client<N::Sock>>,
+    pub(crate) backends: Slots<Backend<N::Sock>>,
+    pub(crate) roster: Roster,
+    pub(crate) sessions: Interner,
+    /// Schemas that a kind of backend is known to have been let into.
+    pub(crate) schemas: HashSet<(usize, Text)>,
+    /// Hashes learnt in full authentications.
+    pub(crate) learnt: RefCell<HashMap<usize, Cached>>,
+    /// Statements and logins in lanes.
+    pub(crate) waiting: usize,
+    /// Backends that run statements, those that have stalled not counted.
+    pub(crate) busy: usize,
+    /// Which statements may ride with others'.
+    pub(crate) shapes: Shapes,
+    /// Backends that something is to be written to at the end of the turn.
+    pub(crate) dirty: Vec<Key>,
+    pub(crate) greeted: u32,
+    /// Since when it drains.
+    pub(crate) draining: Option<Time>,
+    /// Backends whose reading stopped for no reason of theirs.
+    pub(crate) again: Vec<Key>,
+    /// Clients to be closed at the end of the turn.
+    pub(crate) doomed: Vec<Key>,
+    pub(crate) counts: Counts,
+    /// Lent to whoever reads from a client.
+    pub(crate) scratch: Vec<u8>,
+    /// Lent to whoever reads from a backend.
+    pub(crate) received: Vec<u8>,
+    /// Lent to whoever writes.
+    pub(crate) lent: Vec<u8>,
+    sweep_at: Time,
+}
+
+impl<N: Net> Group<N> {
+    /// Group number `index` with nobody in it.
+    pub fn new(net: N, shared: Arc<Shared>, index: usize) -> Group<N> {
+        let roster = Roster::new(shared.backends_of(index));
+        let sweep_at = net.now() + SWEEP_EVERY;
+        Group {
+            net,
+            shared,
+            index,
+            clients: Slots::default(),
+            backends: Slots::default(),
+            roster,
+            sessions: Interner::default(),
+            schemas: HashSet::new(),
+            learnt: RefCell::default(),
+            waiting: 0,
+            busy: 0,
+            shapes: Shapes::default(),
+            dirty: Vec::new(),
+            received: Vec::new(),
+            greeted: 0,
+            draining: None,
+            again: Vec::new(),
+            doomed: Vec::new(),
+            counts: Counts::default(),
+            scratch: vec![0; SCRATCH_LEN],
+            lent: Vec::new(),
+            sweep_at,
+        }
+    }
+
+    /// Handles everything that is ready: the events, what an earlier turn left, what is due.
+    pub fn turn(&mut self, events: &[Event]) {
+        for event in events {
+            let key = event.token.key();
+            match event.token.kind() {
+                LISTENER => self.accept_all(key),
+                CLIENT => self.on_client(key, *event),
+                BACKEND => self.on_backend(key, *event),
+                _ => {}
+            }
+        }
+        for key in std::mem::take(&mut self.again) {
+            self.read_backend(key);
+        }
+        self.bury();
+        self.expire();
+        if self.net.now() >= self.sweep_at {
+            self.sweep_at = self.net.now() + SWEEP_EVERY;
+            self.sweep();
+        }
+        self.serve_all();
+        self.dial_where_wanted();
+        self.flush_dirty();
+        self.bury();
+        self.flush_dirty();
+    }
+
+    /// When [`Group::turn`] must be called at the latest, events or not.
+    pub fn deadline(&mut self) -> Time {
+        if !self.again.is_empty() || !self.doomed.is_empty() || self.is_behind() {
+            return Time(0);
+        }
+        let mut next = self
+            .sweep_at
+            .min(self.next_expiry())
+            .min(self.next_dial())
+            .min(self.next_stall());
+        if let Some(since) = self.draining {
+            next = next.min(since + self.shared.settings.drain_max);
+        }
+        next
+    }
+
+    /// The group's world.
+    pub fn net_mut(&mut self) -> &mut N {
+        &mut self.net
+    }
+
+    /// Carries out an order.
+    pub fn order(&mut self, order: Order) {
+        match order {
+            Order::Drain => {
+                self.draining.get_or_insert(self.net.now());
+                for key in self.clients.keys() {
+                    self.leave_if_idle(key);
+                }
+                self.bury();
+            }
+        }
+    }
+
+    /// True when a drain has ended: nobody is left, or its time is up.
+    pub fn is_drained(&self) -> bool {
+        self.draining.is_some_and(|since| {
+            self.clients.is_empty() || self.net.now() >= since + self.shared.settings.drain_max
+        })
+    }
+
+    /// Who is here, and what has happened.
+    pub fn census(&self) -> Census {
+        let mut census = Census {
+            counts: self.counts.clone(),
+            ..Census::default()
+        };
+        census.clients = self.clients.len();
+        census.waiting = self.waiting;
+        for (_, client) in self.clients.iter() {
+            census.pinned += usize::from(client.pin.is_some() && client.lease.is_some());
+        }
+        for (_, backend) in self.backends.iter() {
+            census.count_backend(backend.state(), backend.lease.is_some());
+        }
+        census
+    }
+
+    /// During a drain: a client that keeps nothing on a backend may go.
+    pub(crate) fn leave_if_idle(&mut self, key: Key) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        use ClientState::{Greeted, Idle, Opening, Proving};
+        let idle = match client.state() {
+            Greeted | Proving | Opening => true,
+            Idle => client.lease.is_none() && client.output.is_none(),
+            _ => false,
+        };
+        if idle {
+            self.doom(key);
+        }
+    }
+
+    /// Limits that need no exactness.
+    fn sweep(&mut self) {
+        let now = self.net.now();
+        let settings = &self.shared.settings;
+        let (login, write, idle) = (settings.login_max, settings.write_max, settings.idle_max);
+        let mut late = Vec::new();
+        for (key, client) in self.clients.iter() {
+            use ClientState::{Greeted, Idle, Leaving, Opening, Proving};
+            let stands = now.since(client.since);
+            let what = match client.state() {
+                Greeted | Proving if stands > login => Some("the login took too long"),
+                Opening if stands > login + settings.wait_max => Some("the login took too long"),
+                Leaving if stands > write => Some("the last reply was not taken"),
+                Idle if client.output.is_none() && stands > idle => Some("idle for too long"),
+                _ if client.output.is_some() && stands > write => Some("the reply was not taken"),
+                _ => None,
+            };
+            late.extend(what.map(|what| (key, what)));
+        }
+        for (key, what) in late {
+            self.counts.too_slow += 1;
+            let polite = self.clients.get(key).is_some_and(|client| {
+                client.output.is_none() && client.state() != ClientState::Idle
+            });
+            if polite {
+                self.refuse(key, &Refusal::TooSlow(what));
+            }
+            self.doom(key);
+        }
+        self.drop_late_dials();
+        if self.draining.is_some() {
+            for key in self.clients.keys() {
+                self.leave_if_idle(key);
+            }
+        }
+    }
+
+    /// Notes that a client must go at the end of this turn.
+    pub(crate) fn doom(&mut self, key: Key) {
+        if let Some(client) = self.clients.get_mut(key)
+            && !client.doomed
+        {
+            client.doomed = true;
+            self.doomed.push(key);
+        }
+    }
+
+    /// Closes those who must go; closing one may free a backend for another.
+    fn bury(&mut self) {
+        while let Some(key) = self.doomed.pop() {
+            self.close(key);
+        }
+    }
+}

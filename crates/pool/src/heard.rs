@@ -1,0 +1,95 @@
+//! What a reply said, gathered while it passed by.
+//!
+//! A reply may take many reads and several results; what matters of it for the session and for
+//! whoever looks after the backend is noted here, and read when the last byte has passed.
+
+use crate::relay::Notice;
+
+/// Notes of one reply.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Heard {
+    /// Status flags of the last OK.
+    pub status: Option<u16>,
+    /// Number and words of the error that ended it.
+    pub error: Option<(u16, String)>,
+    /// Affected rows of the last OK; `None` when the last result was a result set.
+    pub affected: Option<u64>,
+    /// The last insert id that was not 0.
+    pub insert_id: u64,
+    /// Warnings of the last result.
+    pub warnings: u16,
+    /// Bytes sent to the client.
+    pub(crate) len: usize,
+    /// Session changes of all OKs, one behind the other.
+    pub changes: Vec<u8>,
+}
+
+impl Heard {
+    /// Whether it ended with this error.
+    pub(crate) fn is_error(&self, number: u16) -> bool {
+        self.error.as_ref().is_some_and(|(code, _)| *code == number)
+    }
+
+    /// Notes one thing.
+    pub(crate) fn notice(&mut self, notice: Notice<'_>) {
+        match notice {
+            Notice::Ok(ok, ends_rows) => {
+                self.status = Some(ok.status);
+                self.affected = (!ends_rows).then_some(ok.affected_rows);
+                self.warnings = ok.warnings;
+                if ok.insert_id != 0 {
+                    self.insert_id = ok.insert_id;
+                }
+                self.changes.extend_from_slice(ok.changes);
+            }
+            Notice::Err(err) => {
+                let text = String::from_utf8_lossy(err.message).into_owned();
+                self.error = Some((err.code, text));
+            }
+            Notice::Prepared(prepared) => self.warnings = prepared.warnings,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::reply::{ErrPacket, OkPacket};
+
+    #[test]
+    fn the_last_result_counts_and_changes_add_up() {
+        let ok = OkPacket {
+            affected_rows: 3,
+            insert_id: 7,
+            status: 3,
+            warnings: 1,
+            info: b"",
+            changes: b"\x02\x011",
+        };
+        let mut heard = Heard::default();
+        heard.notice(Notice::Ok(ok, false));
+        assert_eq!(
+            (heard.affected, heard.insert_id, heard.warnings),
+            (Some(3), 7, 1)
+        );
+        heard.notice(Notice::Ok(
+            OkPacket {
+                insert_id: 0,
+                warnings: 0,
+                ..ok
+            },
+            true,
+        ));
+        assert_eq!(
+            (heard.affected, heard.insert_id, heard.warnings),
+            (None, 7, 0)
+        );
+        assert_eq!(heard.changes, b"\x02\x011\x02\x011");
+        heard.notice(Notice::Err(ErrPacket {
+            code: 1064,
+            state: b"42000",
+            message: b"bad",
+        }));
+        assert_eq!(heard.error, Some((1064, "bad".to_string())));
+    }
+}

@@ -1,0 +1,591 @@
+//! Leases: the only place that binds a client and a backend, and the only one that parts them.
+//!
+//! A statement gets an idle backend of its client's kind, or waits in the kind's lane, first come,
+//! first served; a backend that becomes free goes to the front of the lane in the same turn.
+//! Backends are dialled while somebody waits, the budget allows and dialling does not fail.
+//!
+//! A kind that has waiting clients and no backend at all takes one from another kind, oldest
+//! waiter first, so that no account can shut out another.
+//!
+//! Invariants: an idle backend and a waiting client of the same kind do not exist side by side
+//! (unless no command can bring that backend into the client's state; then it is replaced); a
+//! client's `lease` and the backend's `lease` name each other, or the client is gone.
+
+use crate::backend::{Backend, BackendState, Purpose};
+use crate::client::ClientState;
+use crate::clients::Handled;
+use crate::group::{BACKEND, Group};
+use crate::lane::Waiting;
+use crate::reasons::Refusal;
+use crate::session::{Session, can_restore};
+use reactor::{Address, Key, Net, Time, Token};
+use std::rc::Rc;
+use wire::packet::{Frame, frame};
+
+impl<N: Net> Group<N> {
+    /// Binds an idle backend to a client that wants to run something now.
+    pub(crate) fn acquire(&mut self, key: Key) -> Option<Key> {
+        let client = self.clients.get(key)?;
+        let kind = client.kind as usize;
+        if self.busy >= self.busy_max() || self.front_of(kind).is_some() {
+            return None;
+        }
+        let found = self.pick_idle(kind, &self.clients.get(key)?.session)?;
+        self.clients.get_mut(key)?.waits_since = self.net.now();
+        self.bind(key, found).then_some(found)
+    }
+
+    /// The best idle backend for a session: one that stands in its state already, else the one
+    /// used last that can be brought there.
+    fn pick_idle(&self, kind: usize, session: &Rc<Session>) -> Option<Key> {
+        let idle = &self.roster.ranks[kind].idle;
+        let of = |key: &&Key| self.backends.get(**key).map(|backend| &backend.session);
+        let same = idle
+            .iter()
+            .rev()
+            .find(|key| of(key).is_some_and(|s| Rc::ptr_eq(s, session)));
+        let any = || {
+            idle.iter()
+                .rev()
+                .find(|key| of(key).is_some_and(|s| can_restore(s, session)))
+        };
+        same.or_else(any).copied()
+    }
+
+    fn bind(&mut self, key: Key, lease: Key) -> bool {
+        let now = self.net.now();
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return false;
+        };
+        let Some(client) = self.clients.get_mut(key) else {
+            return false;
+        };
+        if !backend.change_state(BackendState::Leased, now) {
+            return false;
+        }
+        self.roster.ranks[backend.kind]
+            .idle
+            .retain(|&idle| idle != lease);
+        backend.lease = Some(key);
+        backend.served = false;
+        client.lease = Some(lease);
+        client.counts_native = false;
+        client.warnings_native = false;
+        true
+    }
+
+    /// Puts a client whose command is at the front of its input at the end of its lane.
+    pub(crate) fn wait_in_lane(&mut self, key: Key) -> Handled {
+        let waiting = self.waiting;
+        if waiting >= self.shared.settings.waiting_max {
+            self.counts.refused += 1;
+            self.refuse(key, &Refusal::LaneFull { waiting });
+            return Handled::Used;
+        }
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return Handled::Used;
+        };
+        // A client that logs in stays in its own state while it waits.
+        if client.state() == ClientState::Idle && !client.change_state(ClientState::Waiting, now) {
+            self.doom(key);
+            return Handled::Used;
+        }
+        client.in_lane = true;
+        client.waits_since = now;
+        self.roster.ranks[client.kind as usize].lane.push(Waiting {
+            client: key,
+            since: now,
+        });
+        self.waiting += 1;
+        self.counts.waited += 1;
+        Handled::Kept
+    }
+
+    /// Whether a client's command waits in a lane.
+    pub(crate) fn is_waiting(&self, key: Key) -> bool {
+        self.clients.get(key).is_some_and(|client| client.in_lane)
+    }
+
+    /// Takes a client out of its lane; its entry is passed over later.
+    pub(crate) fn forget_waiting(&mut self, key: Key) {
+        if let Some(client) = self.clients.get_mut(key)
+            && client.in_lane
+        {
+            client.in_lane = false;
+            self.waiting -= 1;
+        }
+    }
+
+    /// The first of a kind's lane that still waits.
+    pub(crate) fn front_of(&mut self, kind: usize) -> Option<Waiting> {
+        let clients = &self.clients;
+        self.roster.ranks[kind].lane.front(|waiting| {
+            clients
+                .get(waiting.client)
+                .is_some_and(|client| client.in_lane && client.waits_since == waiting.since)
+        })
+    }
+
+    /// A client logs in with a schema that no backend has accepted yet.
+    pub(crate) fn open(&mut self, key: Key) {
+        match self.acquire(key) {
+            Some(lease) => self.open_on(key, lease),
+            None => {
+                if self.wait_in_lane(key) == Handled::Used {
+                    self.leave(key);
+                }
+            }
+        }
+    }
+
+    /// Ends the lease of a client that holds nothing on its backend, and serves the next.
+    pub(crate) fn release(&mut self, lease: Key) {
+        let now = self.net.now();
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
+        let owner = backend.lease.take();
+        if !backend.change_state(BackendState::Idle, now) {
+            return self.retire(lease);
+        }
+        if let Some(owner) = owner
+            && let Some(client) = self.clients.get_mut(owner)
+        {
+            client.lease = None;
+            if client.state() == ClientState::Waiting && !client.in_lane {
+                self.line_up(owner);
+            }
+        }
+        self.offer(lease);
+    }
+
+    /// Puts an idle backend at the disposal of those who wait.
+    pub(crate) fn offer(&mut self, lease: Key) {
+        let Some(backend) = self.backends.get(lease) else {
+            return;
+        };
+        let kind = backend.kind;
+        let front = self.front_of(kind);
+        if let Some(starved) = self.starved_kind(kind, front.map(|waiting| waiting.since)) {
+            self.retire(lease);
+            return self.dial(starved);
+        }
+        if front.is_none() && self.draining.is_some() {
+            return self.retire(lease);
+        }
+        self.roster.ranks[kind].idle.push(lease);
+        self.serve(kind);
+    }
+
+    /// Gives idle backends of a kind to those who wait for it, in order.
+    fn serve(&mut self, kind: usize) {
+        while self.busy < self.busy_max() {
+            let Some(waiting) = self.front_of(kind) else {
+                return;
+            };
+            let Some(client) = self.clients.get(waiting.client) else {
+                return;
+            };
+            let Some(lease) = self.pick_idle(kind, &client.session) else {
+                return;
+            };
+            self.roster.ranks[kind].lane.pop();
+            self.grant(waiting.client, lease);
+            self.take_riders(lease);
+        }
+    }
+
+    /// Serves every kind; statements that have run for long no longer count.
+    pub(crate) fn serve_all(&mut self) {
+        if self.waiting == 0 {
+            return;
+        }
+        if self.busy >= self.busy_max() {
+            self.discount_stalled();
+        }
+        for kind in 0..self.roster.ranks.len() {
+            self.serve(kind);
+        }
+    }
+
+    /// Backends that may run statements at once.
+    pub(crate) fn busy_max(&self) -> usize {
+        self.shared.busy_max()
+    }
+
+    /// Counts a backend that has something in flight, as one that runs statements.
+    pub(crate) fn count_busy(&mut self, lease: Key) {
+        let now = self.net.now();
+        if let Some(backend) = self.backends.get_mut(lease)
+            && !backend.counted
+            && !backend.stalled
+            && !backend.flight.is_empty()
+        {
+            backend.counted = true;
+            backend.busy_since = now;
+            self.busy += 1;
+        }
+    }
+
+    /// A backend that has answered nothing for `stall_max` no longer counts: others may run.
+    fn discount_stalled(&mut self) {
+        let (now, stall_max) = (self.net.now(), self.shared.settings.stall_max);
+        for key in self.backends.keys() {
+            if let Some(backend) = self.backends.get_mut(key)
+                && backend.counted
+                && now.since(backend.busy_since) >= stall_max
+            {
+                backend.counted = false;
+                backend.stalled = true;
+                self.busy -= 1;
+                self.counts.stalled += 1;
+            }
+        }
+    }
+
+    /// When the next backend stalls, while somebody waits for it.
+    pub(crate) fn next_stall(&self) -> Time {
+        if self.waiting == 0 || self.busy < self.busy_max() {
+            return Time::NEVER;
+        }
+        let counted = self.backends.iter().filter(|(_, backend)| backend.counted);
+        let oldest = counted.map(|(_, backend)| backend.busy_since).min();
+        oldest.map_or(Time::NEVER, |oldest| {
+            oldest + self.shared.settings.stall_max
+        })
+    }
+
+    /// A backend on which a client's statement may ride now, behind others'.
+    pub(crate) fn ride_for(&mut self, key: Key) -> Option<Key> {
+        let client = self.clients.get(key)?;
+        let kind = client.kind as usize;
+        if !self.shapes.trusts(client.statement.ride) || self.front_of(kind).is_some() {
+            return None;
+        }
+        // The one with the fewest in flight; a group has few backends.
+        let takes = |(candidate, backend): &(Key, &Backend<N::Sock>)| {
+            (self.takes_rider(*candidate, key)).then_some((backend.flight.len(), *candidate))
+        };
+        self.backends
+            .iter()
+            .filter_map(|pair| takes(&pair))
+            .min()
+            .map(|(_, lease)| lease)
+    }
+
+    /// Whether a client's statement may go out on a backend behind what is in flight there.
+    fn takes_rider(&self, lease: Key, key: Key) -> bool {
+        let (Some(backend), Some(client)) = (self.backends.get(lease), self.clients.get(key))
+        else {
+            return false;
+        };
+        backend.rideable
+            && backend.flight.len() < self.shared.settings.ride_max
+            && backend.kind == client.kind as usize
+            && backend.insert_id == Some(client.insert_id)
+            && Rc::ptr_eq(&backend.session, &client.session)
+            && client.pin.is_none()
+            && self.shapes.trusts(client.statement.ride)
+    }
+
+    /// Lets those at the front of the lane ride, as long as they may.
+    pub(crate) fn take_riders(&mut self, lease: Key) {
+        while let Some(backend) = self.backends.get(lease)
+            && backend.rideable
+            && let kind = backend.kind
+            && let Some(waiting) = self.front_of(kind)
+            && self.takes_rider(lease, waiting.client)
+        {
+            self.roster.ranks[kind].lane.pop();
+            self.forget_waiting(waiting.client);
+            let Some(client) = self.clients.get_mut(waiting.client) else {
+                return;
+            };
+            let Some(input) = client.input.take() else {
+                return self.doom(waiting.client);
+            };
+            let len = command_len(&input);
+            self.ride(waiting.client, lease, &input[..len]);
+            let Some(client) = self.clients.get_mut(waiting.client) else {
+                return;
+            };
+            client.input = Some(input);
+            client.drop_input(len);
+        }
+    }
+
+    /// A waiting client's turn has come.
+    fn grant(&mut self, key: Key, lease: Key) {
+        self.forget_waiting(key);
+        if !self.bind(key, lease) {
+            return self.retire(lease);
+        }
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        if client.state() == ClientState::Opening {
+            return self.open_on(key, lease);
+        }
+        if !client.change_state(ClientState::Idle, now) {
+            return self.doom(key);
+        }
+        self.pump(key);
+        self.settle(lease);
+    }
+
+    /// Another kind whose clients wait, longer than `since`, without any backend.
+    fn starved_kind(&mut self, kind: usize, since: Option<Time>) -> Option<usize> {
+        if self.roster.has_room() || self.roster.ranks.len() < 2 {
+            return None;
+        }
+        let now = self.net.now();
+        let mut found: Option<(Time, usize)> = None;
+        for other in (0..self.roster.ranks.len()).filter(|&other| other != kind) {
+            let ranks = &self.roster.ranks[other];
+            if ranks.count > 0 || ranks.dial_at > now {
+                continue;
+            }
+            if let Some(front) = self.front_of(other)
+                && since.is_none_or(|since| front.since < since)
+                && found.is_none_or(|(oldest, _)| front.since < oldest)
+            {
+                found = Some((front.since, other));
+            }
+        }
+        found.map(|(_, other)| other)
+    }
+
+    /// Opens connections for those who wait, as far as every limit allows.
+    pub(crate) fn dial_where_wanted(&mut self) {
+        if self.waiting == 0 || self.busy >= self.busy_max() {
+            return;
+        }
+        let now = self.net.now();
+        for kind in 0..self.roster.ranks.len() {
+            while self.wants_dial(kind) && self.may_dial(kind, now) && self.make_room() {
+                self.dial(kind);
+            }
+        }
+    }
+
+    /// Whether the first of a kind's lane waits because no backend of the kind can serve it.
+    pub(crate) fn wants_dial(&mut self, kind: usize) -> bool {
+        let Some(front) = self.front_of(kind) else {
+            return false;
+        };
+        let Some(client) = self.clients.get(front.client) else {
+            return false;
+        };
+        self.pick_idle(kind, &client.session).is_none()
+    }
+
+    pub(crate) fn may_dial(&self, kind: usize, now: Time) -> bool {
+        let ranks = &self.roster.ranks[kind];
+        self.roster.dialling < self.shared.settings.dials_max
+            && now >= ranks.dial_at
+            && ranks.dialling < ranks.lane.len()
+            // More than may run at once would only lie idle.
+            && self.busy + ranks.dialling < self.busy_max()
+    }
+
+    /// Closes an idle backend when the budget is used up: it is of another kind that nobody waits
+    /// for, or cannot be brought into the waiting client's state.
+    fn make_room(&mut self) -> bool {
+        if self.roster.has_room() {
+            return true;
+        }
+        let victim = self
+            .roster
+            .ranks
+            .iter()
+            .find_map(|ranks| ranks.idle.first().copied());
+        if let Some(victim) = victim {
+            self.retire(victim);
+        }
+        victim.is_some()
+    }
+
+    /// Begins to open a connection of this kind.
+    pub(crate) fn dial(&mut self, kind: usize) {
+        let now = self.net.now();
+        if !self.roster.has_room() || now < self.roster.ranks[kind].dial_at {
+            return;
+        }
+        let shared = self.shared.clone();
+        let address = &shared.settings.backend;
+        self.counts.dialled += 1;
+        let sock = match self.net.connect(address) {
+            Ok(sock) => sock,
+            Err(error) => {
+                self.counts.dial_failures += 1;
+                let why = format!("cannot connect to {address}: {error}");
+                return self.roster.ranks[kind].dial_failed(now, why);
+            }
+        };
+        let secure = matches!(address, Address::Unix(_));
+        let session = self.sessions.intern(Session::default());
+        let backend = Backend::dialling(sock, kind, now, session, secure);
+        self.roster.dial_begins(kind);
+        let key = self.backends.insert(backend);
+        let watched = match self.backends.get(key) {
+            Some(backend) => self.net.watch(&backend.sock, Token::new(BACKEND, key)),
+            None => return,
+        };
+        if let Err(error) = watched {
+            self.dial_failed(key, &format!("cannot watch a connection: {error}"), false);
+        }
+    }
+
+    /// Closes a backend that is of no more use.
+    pub(crate) fn retire(&mut self, lease: Key) {
+        let Some(backend) = self.backends.remove(lease) else {
+            return;
+        };
+        if matches!(
+            backend.state(),
+            BackendState::Dialling | BackendState::Preparing
+        ) {
+            self.roster.dial_ends(backend.kind);
+        }
+        if backend.counted {
+            self.busy -= 1;
+        }
+        self.roster.leaves(backend.kind, lease);
+        if backend.output.is_empty() && backend.flight.is_empty() {
+            let mut quit = Vec::new();
+            crate::dial::put_quit(&mut quit);
+            // Politeness only: without it the server counts an aborted client.
+            let _ = self.net.write(&backend.sock, &quit);
+        }
+    }
+
+    /// A client has gone (or reset its session) and left its backend behind.
+    pub(crate) fn orphan(&mut self, lease: Key, key: Key, pinned: bool) {
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
+        let clean = !pinned && !backend.in_transaction();
+        let only_statements = backend
+            .flight
+            .iter()
+            .all(|command| command.purpose == Purpose::Statement);
+        if !clean || !only_statements {
+            return self.retire(lease);
+        }
+        if backend.lease == Some(key) {
+            backend.lease = None;
+        }
+        if backend.flight.is_empty() {
+            backend.insert_id = None;
+            return self.release(lease);
+        }
+        // Its last statement runs on: it ends as it would on a connection of the client's own, and
+        // then the backend is looked at again.
+        for command in &mut backend.flight {
+            if command.owner == Some(key) {
+                command.owner = None;
+            }
+        }
+        // Its reading may have stopped for the client's sake, and no event will start it again.
+        self.again.push(lease);
+    }
+
+    /// Refuses those who have waited too long.
+    pub(crate) fn expire(&mut self) {
+        let now = self.net.now();
+        let longest = self.shared.settings.wait_max;
+        for kind in 0..self.roster.ranks.len() {
+            while let Some(front) = self.front_of(kind) {
+                let waited = now.since(front.since);
+                if waited < longest {
+                    break;
+                }
+                self.roster.ranks[kind].lane.pop();
+                let detail = self.what_backends_do(kind);
+                self.give_up(front.client, &Refusal::WaitedTooLong { waited, detail });
+            }
+        }
+    }
+
+    /// A waiting client gets an error instead of a backend.
+    pub(crate) fn give_up(&mut self, key: Key, refusal: &Refusal) {
+        self.forget_waiting(key);
+        self.counts.refused += 1;
+        self.refuse(key, refusal);
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        if client.state() == ClientState::Opening {
+            return self.leave(key);
+        }
+        let len = client
+            .input
+            .as_ref()
+            .map_or(0, |input| match wire::packet::frame(input) {
+                wire::packet::Frame::Whole { total, .. } => total,
+                _ => input.len(),
+            });
+        client.drop_input(len);
+        if !client.change_state(ClientState::Idle, now) {
+            return self.doom(key);
+        }
+        self.pump(key);
+    }
+
+    /// Every waiting client of a kind gets an error: its account is refused by the server.
+    pub(crate) fn give_up_all(&mut self, kind: usize, why: &str) {
+        while let Some(front) = self.front_of(kind) {
+            self.roster.ranks[kind].lane.pop();
+            self.give_up(front.client, &Refusal::BackendLogin(why.to_string()));
+        }
+    }
+
+    fn what_backends_do(&self, kind: usize) -> String {
+        let census = self.census();
+        let ranks = &self.roster.ranks[kind];
+        let mut text = format!(
+            "{} of {} backends in use, {} of them by pinned clients, {} waiting",
+            census.backends_leased, self.roster.budget, census.pinned, census.waiting
+        );
+        if let Some(why) = &ranks.last_failure {
+            text.push_str("; last failure: ");
+            text.push_str(why);
+        }
+        text
+    }
+
+    /// When the first waiting client's time is up.
+    pub(crate) fn next_expiry(&mut self) -> Time {
+        let longest = self.shared.settings.wait_max;
+        let fronts = (0..self.roster.ranks.len()).filter_map(|kind| self.front_of(kind));
+        fronts
+            .map(|front| front.since + longest)
+            .min()
+            .unwrap_or(Time::NEVER)
+    }
+
+    /// When the next dial that somebody waits for may be tried.
+    pub(crate) fn next_dial(&mut self) -> Time {
+        if self.waiting == 0 || self.roster.dialling >= self.shared.settings.dials_max {
+            return Time::NEVER;
+        }
+        let now = self.net.now();
+        let kinds = 0..self.roster.ranks.len();
+        let late = kinds.filter_map(|kind| {
+            let dial_at = self.roster.ranks[kind].dial_at;
+            (dial_at > now && self.wants_dial(kind)).then_some(dial_at)
+        });
+        late.min().unwrap_or(Time::NEVER)
+    }
+}
+
+/// Bytes of the command at the front of a client's input.
+pub(crate) fn command_len(input: &[u8]) -> usize {
+    match frame(input) {
+        Frame::Whole { total, .. } => total,
+        _ => input.len(),
+    }
+}

@@ -1,0 +1,164 @@
+//! Losses: a backend that cannot be had, kept or used, and what that means for its clients.
+//!
+//! A lost backend never makes a statement run twice. A client whose statement was under way gets
+//! an error that says so; one whose statement had not been sent waits on; one whose session was on
+//! that backend alone (a transaction, a pin) is cut off, as it would be without a pool. Dialling
+//! that fails backs off, and those who wait for it wait on, within their limit, unless the server
+//! refuses the account itself.
+
+use crate::backend::BackendState;
+use crate::client::{ClientState, Owed};
+use crate::group::Group;
+use crate::leases::command_len;
+use crate::reasons::Refusal;
+use reactor::{Key, Net};
+use wire::errors::ErrorCode;
+
+impl<N: Net> Group<N> {
+    /// A connection could not be opened; those who wait for it wait on, unless it is of no use.
+    pub(crate) fn dial_failed(&mut self, key: Key, why: &str, account: bool) {
+        let Some(backend) = self.backends.get(key) else {
+            return;
+        };
+        let (kind, now) = (backend.kind, self.net.now());
+        self.counts.dial_failures += 1;
+        self.retire(key);
+        let ranks = &mut self.roster.ranks[kind];
+        let first = ranks.last_failure.is_none();
+        ranks.dial_failed(now, why.to_string());
+        if first {
+            let user = ranks.kind.user.clone();
+            crate::log::note(format_args!("no backend for '{user}': {why}"));
+        }
+        if account && self.roster.ranks[kind].count == 0 {
+            self.give_up_all(kind, why);
+        }
+    }
+
+    /// Connections that take too long to open.
+    pub(crate) fn drop_late_dials(&mut self) {
+        let (now, longest) = (self.net.now(), self.shared.settings.dial_max);
+        for key in self.backends.keys() {
+            let late = self.backends.get(key).is_some_and(|backend| {
+                matches!(
+                    backend.state(),
+                    BackendState::Dialling | BackendState::Preparing
+                ) && now.since(backend.since) > longest
+            });
+            if late {
+                let why = format!(
+                    "the server did not answer within {} ms",
+                    longest.as_millis()
+                );
+                self.dial_failed(key, &why, false);
+            }
+        }
+    }
+
+    /// The server would not take the client's state: the client hears why, in the server's words.
+    pub(crate) fn restore_failed(&mut self, key: Key, owner: Key, code: u16, text: &str) {
+        self.retire(key);
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(owner) else {
+            return;
+        };
+        client.lease = None;
+        let kind = client.kind as usize;
+        if let Some(schema) = client.session.schema.clone() {
+            self.schemas.remove(&(kind, schema));
+        }
+        if client.opening {
+            let text = text.to_string();
+            self.send_error(
+                owner,
+                ErrorCode {
+                    code,
+                    state: "42000",
+                },
+                &text,
+            );
+            return self.leave(owner);
+        }
+        let mut session = (*client.session).clone();
+        session.schema = None;
+        client.session = self.sessions.intern(session);
+        let running = client.state() == ClientState::Running;
+        let refusal = Refusal::Restore(format!("error {code}: {text}"));
+        if !client.change_state(ClientState::Idle, now) {
+            return self.doom(owner);
+        }
+        if !running {
+            let len = client.input.as_ref().map_or(0, |input| command_len(input));
+            client.drop_input(len);
+        }
+        self.counts.refused += 1;
+        self.refuse(owner, &refusal);
+        self.pump(owner);
+    }
+
+    /// A backend is gone, or of no use any more.
+    pub(crate) fn lose(&mut self, key: Key, why: &str) {
+        let Some(backend) = self.backends.get(key) else {
+            return;
+        };
+        if matches!(
+            backend.state(),
+            BackendState::Dialling | BackendState::Preparing
+        ) {
+            let why = format!("{why} before our login was complete");
+            return self.dial_failed(key, &why, false);
+        }
+        self.counts.backends_lost += 1;
+        let (keeps, served) = (backend.in_transaction(), backend.served);
+        let whole = backend.middle.at_packet_start();
+        let mut owners: Vec<Key> = backend.flight.iter().filter_map(|c| c.owner).collect();
+        owners.dedup();
+        owners.extend(backend.lease.filter(|lease| !owners.contains(lease)));
+        self.retire(key);
+        for (i, owner) in owners.into_iter().enumerate() {
+            // Only the first in flight can have got a part of its reply.
+            self.bereave(owner, (keeps, served), whole || i > 0, why);
+        }
+    }
+
+    /// A client's backend is gone. `held`: a transaction was open on it, and it had run something
+    /// of the client already. `whole`: the client has not got a part of a packet.
+    fn bereave(&mut self, owner: Key, held: (bool, bool), whole: bool, why: &str) {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(owner) else {
+            return;
+        };
+        client.lease = None;
+        let (keeps, served) = held;
+        let pinned = client.pin.is_some();
+        match client.state() {
+            ClientState::Restoring if !(keeps || pinned && served) => {
+                // What it waited for before an earlier statement does not count.
+                if served {
+                    client.waits_since = now;
+                }
+                self.wait_again(owner);
+            }
+            ClientState::Running if whole => {
+                // What was to be read back is lost as well.
+                let keeps = keeps || pinned || client.owed.insert_id || client.owed.collation;
+                client.owed = Owed::default();
+                self.refuse(owner, &Refusal::BackendLost(why.to_string()));
+                let Some(client) = self.clients.get_mut(owner) else {
+                    return;
+                };
+                // The session went with the connection, as it would have without a pool.
+                if keeps || !client.change_state(ClientState::Idle, now) {
+                    return self.leave(owner);
+                }
+                self.pump(owner);
+            }
+            ClientState::Feeding => {
+                self.refuse(owner, &Refusal::BackendLost(why.to_string()));
+                self.leave(owner);
+            }
+            // Half a packet has been sent, or the session was on the backend alone.
+            _ => self.doom(owner),
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Options of `onramp pool`: what the command line adds to, or puts in place of, a file.
+//!
+//! Options override the file key by key; an account given by `--backend` replaces the user of the
+//! same name. Few settings are options: those that a first run needs, and those that scripts
+//! change; docs/pool.md has them all. Checking is left to [`crate::config`], which sees one [`Raw`]
+//! whatever its source.
+
+use crate::config::{Raw, RawBackend, RawUser};
+use std::path::PathBuf;
+use wire::dsn::Dsn;
+
+const EXAMPLE: &str = "\
+Example, for one account:
+  onramp pool --listen 127.0.0.1:6033 --backend mysql://app:secret@127.0.0.1:3306";
+
+/// Put a thread pool in front of a MySQL-protocol server
+///
+/// Clients connect to the pool as they would to the server; their statements run on a few
+/// connections of the pool's own. Settings come from a file, or for a single account from options
+/// alone. docs/pool.md describes every setting.
+///
+/// SIGTERM lets running transactions finish and ends the pool, a second one ends it at once;
+/// SIGUSR1 prints its counters.
+#[derive(clap::Args, Clone, Debug, Default)]
+#[command(verbatim_doc_comment, after_long_help = EXAMPLE)]
+pub struct PoolArgs {
+    /// Read settings from this file (TOML); options override what it says
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// Listen here: HOST:PORT, or the path of a Unix socket; may be given several times
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Vec<String>,
+
+    /// The server and the account on it: mysql://USER[:PASSWORD]@HOST[:PORT] or
+    /// mysql://USER[:PASSWORD]@localhost?socket=/PATH. Clients log in with the same account
+    #[arg(long, value_name = "DSN")]
+    pub backend: Option<String>,
+
+    /// Clients at once, over all groups, 1 to 10,000,000 [default: 10000]
+    #[arg(long, value_name = "N")]
+    pub clients_max: Option<u64>,
+
+    /// Connections to the server, over all groups, never exceeded, 1 to 100,000, at least one for
+    /// each group [default: 64]
+    #[arg(long, value_name = "N")]
+    pub backends_max: Option<u64>,
+
+    /// Backends of a group that run statements at once, besides one, 0 to 1000; more groups than
+    /// cores share what the cores' groups would run [default: 3]
+    #[arg(long, value_name = "N")]
+    pub oversubscribe: Option<u64>,
+
+    /// Plain SELECTs of several clients in flight at once on one backend, 1 to 64; 1 is off
+    /// [default: 8]
+    #[arg(long, value_name = "N")]
+    pub ride_max: Option<u64>,
+
+    /// Longest wait of a statement for a backend, in milliseconds, 1 to 86,400,000
+    /// [default: 30000]
+    #[arg(long, value_name = "MS")]
+    pub wait_ms_max: Option<u64>,
+
+    /// Groups (threads), 1 to 4096 [default: one a core, fewer where there are less than 8 backends
+    /// for each, more where the descriptor limit asks for it]
+    #[arg(long, value_name = "N")]
+    pub groups: Option<u64>,
+}
+
+impl PoolArgs {
+    /// The settings as typed: the file, with the options over it.
+    ///
+    /// # Errors
+    /// One sentence about the file or the option that cannot be used.
+    pub fn raw(self) -> Result<Raw, String> {
+        let mut raw = match &self.config {
+            None => Raw::default(),
+            Some(path) => {
+                let name = path.display();
+                let text = std::fs::read_to_string(path)
+                    .map_err(|error| format!("--config {name}: {error}"))?;
+                Raw::parse(&text).map_err(|error| format!("{name}: {error}"))?
+            }
+        };
+        if !self.listen.is_empty() {
+            raw.listen = self.listen;
+        }
+        if let Some(text) = &self.backend {
+            let dsn = Dsn::parse(text).map_err(|error| format!("--backend: {error}"))?;
+            take_dsn(&mut raw, dsn)?;
+        }
+        raw.clients_max = self.clients_max.or(raw.clients_max);
+        raw.backends_max = self.backends_max.or(raw.backends_max);
+        raw.oversubscribe = self.oversubscribe.or(raw.oversubscribe);
+        raw.ride_max = self.ride_max.or(raw.ride_max);
+        raw.wait_ms_max = self.wait_ms_max.or(raw.wait_ms_max);
+        raw.groups = self.groups.or(raw.groups);
+        Ok(raw)
+    }
+}
+
+fn take_dsn(raw: &mut Raw, dsn: Dsn) -> Result<(), String> {
+    let address = dsn.place();
+    if !dsn.schema.is_empty() {
+        return Err("--backend: expected no schema: every client names its own".to_string());
+    }
+    raw.backend = Some(RawBackend { address });
+    raw.users.retain(|user| user.name != dsn.user);
+    raw.users.push(RawUser {
+        name: dsn.user,
+        password: Some(dsn.password),
+        password_hash: None,
+        auth: None,
+        backend_user: None,
+        backend_password: None,
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(backend: &str) -> PoolArgs {
+        PoolArgs {
+            listen: vec!["127.0.0.1:6033".into()],
+            backend: Some(backend.into()),
+            ..PoolArgs::default()
+        }
+    }
+
+    #[test]
+    fn options_alone_make_a_pool_for_one_account() {
+        let raw = args("mysql://app:p%40ss@127.0.0.1:3306").raw().unwrap();
+        let settings = raw.check().unwrap();
+        assert_eq!(settings.backend.to_string(), "127.0.0.1:3306");
+        assert_eq!(settings.users[0].backend_password, "p@ss");
+        let raw = args("mysql://app:x@localhost?socket=/run/m.sock")
+            .raw()
+            .unwrap();
+        assert_eq!(raw.check().unwrap().backend.to_string(), "/run/m.sock");
+    }
+
+    #[test]
+    fn a_mistake_names_its_option() {
+        assert!(
+            args("postgres://x")
+                .raw()
+                .unwrap_err()
+                .starts_with("--backend: ")
+        );
+        let error = args("mysql://a:b@h:1/shop").raw().unwrap_err();
+        assert!(error.contains("expected no schema"), "{error}");
+        let missing = PoolArgs {
+            config: Some("/nowhere.toml".into()),
+            ..PoolArgs::default()
+        };
+        assert!(
+            missing
+                .raw()
+                .unwrap_err()
+                .starts_with("--config /nowhere.toml: No such file")
+        );
+    }
+}

@@ -1,0 +1,302 @@
+//! The probe: what the server is like, asked once before the pool begins to serve.
+//!
+//! Our greeting mirrors the server's version, and a client's session begins with the character sets
+//! that its collation id means on this server, so the pool must know both before the first client.
+//! The probe is one plain blocking connection on the main thread; the groups' backends come later.
+
+use crate::dial::{Dial, DialStep};
+use crate::group::ServerFacts;
+use crate::roster::Kind;
+use crate::session::Text;
+use reactor::Address;
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+use wire::command::{Command, ReplyShape, put_command};
+use wire::handshake::Greeting;
+use wire::lex::Server;
+use wire::packet::{Frame, HEADER_LEN, Reader, frame};
+use wire::reply::{ERR, ErrPacket, Reply, Role};
+use wire::track::Wanted;
+
+/// Character sets that no client may speak; a server puts its default in their place.
+const NOT_FOR_CLIENTS: [&[u8]; 4] = [b"ucs2", b"utf16", b"utf16le", b"utf32"];
+
+const SETTINGS: &str = "SELECT @@max_allowed_packet,@@global.sql_mode,\
+    @@global.session_track_system_variables,@@global.session_track_schema,\
+    @@global.character_set_client,@@global.character_set_connection,\
+    @@global.character_set_results,@@global.collation_connection,@@skip_name_resolve";
+const COLLATIONS: &str = "SELECT ID,CHARACTER_SET_NAME,COLLATION_NAME \
+    FROM information_schema.COLLATIONS WHERE ID BETWEEN 1 AND 255";
+
+/// Why the server could not be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ProbeError {
+    /// A sentence.
+    pub why: String,
+    /// Asking again will not help until somebody changes the account or the server.
+    pub lasting: bool,
+}
+
+impl ProbeError {
+    fn passing(why: impl Into<String>) -> ProbeError {
+        ProbeError {
+            why: why.into(),
+            lasting: false,
+        }
+    }
+}
+
+trait Stream: Read + Write {}
+impl<T: Read + Write> Stream for T {}
+
+struct Connection {
+    stream: Box<dyn Stream>,
+    input: Vec<u8>,
+}
+
+/// Asks the server at `address`, with the account of `kind`, within `longest` per answer.
+///
+/// # Errors
+/// [`ProbeError`] with the server's or the system's words.
+pub(crate) fn probe(
+    address: &Address,
+    kind: &Kind,
+    longest: Duration,
+) -> Result<ServerFacts, ProbeError> {
+    let mut connection = connect(address, longest)
+        .map_err(|error| ProbeError::passing(format!("cannot connect to {address}: {error}")))?;
+    let version = connection.log_in(kind, matches!(address, Address::Unix(_)))?;
+    let settings = connection.query(SETTINGS)?;
+    let settings = settings.first().filter(|row| row.len() == 9);
+    let row = settings.ok_or(ProbeError::passing("the server did not tell its settings"))?;
+    let text = |i: usize| String::from_utf8_lossy(&row[i]).into_owned();
+    let default_charsets = [
+        row[4].clone(),
+        row[5].clone(),
+        row[6].clone(),
+        row[7].clone(),
+    ];
+    let schema = matches!(text(3).as_str(), "1" | "ON");
+    let flavour = flavour_of(&version);
+    Ok(ServerFacts {
+        max_allowed_packet: text(0).parse().unwrap_or(16 << 20),
+        sql_mode: text(1),
+        names_hosts: !matches!(text(8).as_str(), "1" | "ON"),
+        trackers: Wanted::from_setting(&text(2), schema),
+        charsets: charsets_by_collation(&connection.query(COLLATIONS)?),
+        default_charsets,
+        flavour,
+        version,
+    })
+}
+
+fn charsets_by_collation(rows: &[Vec<Text>]) -> HashMap<u8, [Text; 4]> {
+    let mut found = HashMap::new();
+    for row in rows.iter().filter(|row| row.len() == 3) {
+        let id = std::str::from_utf8(&row[0])
+            .ok()
+            .and_then(|id| id.parse().ok());
+        let (charset, collation) = (&row[1], &row[2]);
+        if let Some(id) = id.filter(|_| !NOT_FOR_CLIENTS.contains(&&**charset)) {
+            let all = [
+                charset.clone(),
+                charset.clone(),
+                charset.clone(),
+                collation.clone(),
+            ];
+            found.insert(id, all);
+        }
+    }
+    found
+}
+
+/// Which server a version text names. MariaDB puts `5.5.5-` in front of its own version for
+/// replicas that expect a number below 10.
+fn flavour_of(version: &str) -> Server {
+    let own = version.strip_prefix("5.5.5-").unwrap_or(version);
+    let mut numbers = own
+        .split(|c: char| !c.is_ascii_digit())
+        .map(|n| n.parse::<u32>());
+    let mut next = || numbers.next().and_then(Result::ok).filter(|n| *n < 10_000);
+    let (Some(major), Some(minor), Some(patch)) = (next(), next(), next()) else {
+        return Server::Unknown;
+    };
+    let number = major * 10_000 + minor * 100 + patch;
+    if version.to_ascii_lowercase().contains("mariadb") {
+        Server::MariaDb(number)
+    } else {
+        Server::MySql(number)
+    }
+}
+
+fn connect(address: &Address, longest: Duration) -> std::io::Result<Connection> {
+    let stream: Box<dyn Stream> = match address {
+        Address::Tcp(address) => {
+            let stream = TcpStream::connect_timeout(address, longest)?;
+            stream.set_read_timeout(Some(longest))?;
+            stream.set_nodelay(true)?;
+            Box::new(stream)
+        }
+        Address::Unix(path) => {
+            let stream = UnixStream::connect(path)?;
+            stream.set_read_timeout(Some(longest))?;
+            Box::new(stream)
+        }
+    };
+    Ok(Connection {
+        stream,
+        input: Vec::new(),
+    })
+}
+
+impl Connection {
+    /// The next message's payload and number.
+    fn receive(&mut self) -> Result<(Vec<u8>, u8), ProbeError> {
+        loop {
+            if let Frame::Whole { total, last_seq } = frame(&self.input) {
+                let payload = self.input[HEADER_LEN..total].to_vec();
+                self.input.drain(..total);
+                return Ok((payload, last_seq));
+            }
+            let mut buffer = [0; 16 * 1024];
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return Err(ProbeError::passing("the server closed the connection")),
+                Ok(n) => self.input.extend_from_slice(&buffer[..n]),
+                Err(error) => {
+                    return Err(ProbeError::passing(format!(
+                        "the server did not answer: {error}"
+                    )));
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> Result<(), ProbeError> {
+        self.stream
+            .write_all(bytes)
+            .map_err(|error| ProbeError::passing(format!("the server does not read: {error}")))
+    }
+
+    /// Logs in; returns the server's version.
+    fn log_in(&mut self, kind: &Kind, secure: bool) -> Result<String, ProbeError> {
+        let mut dial = Dial::new(secure);
+        let mut version = None;
+        loop {
+            let (payload, seq) = self.receive()?;
+            if version.is_none()
+                && let Ok(greeting) = Greeting::read(&payload)
+            {
+                version = Some(String::from_utf8_lossy(&greeting.version).into_owned());
+            }
+            match dial.packet(kind, &payload, seq) {
+                DialStep::Send(out) => self.send(&out)?,
+                DialStep::Wait => {}
+                DialStep::In => return Ok(version.unwrap_or_default()),
+                DialStep::Failed(why, lasting) => return Err(ProbeError { why, lasting }),
+            }
+        }
+    }
+
+    /// All rows of a query; NULL is an empty text.
+    fn query(&mut self, sql: &str) -> Result<Vec<Vec<Text>>, ProbeError> {
+        let mut out = Vec::new();
+        put_command(&mut out, Command::Query, sql.as_bytes());
+        self.send(&out)?;
+        let mut reply = Reply::new(ReplyShape::Results);
+        let mut rows = Vec::new();
+        while !reply.is_done() {
+            let (payload, _) = self.receive()?;
+            let role = reply.role(payload.first().copied(), payload.len());
+            let step = reply.advance(role, &payload, payload.len());
+            step.map_err(|error| ProbeError::passing(format!("the server sent a {error}")))?;
+            if role == Role::Row {
+                rows.push(read_row(&payload));
+            } else if role == Role::Err && payload.first() == Some(&ERR) {
+                let why = match ErrPacket::read(&payload) {
+                    Ok(e) => format!("error {}: {}", e.code, String::from_utf8_lossy(e.message)),
+                    Err(error) => error.to_string(),
+                };
+                return Err(ProbeError {
+                    why: format!("'{sql}' failed: {why}"),
+                    lasting: true,
+                });
+            }
+        }
+        Ok(rows)
+    }
+}
+
+/// The values of a text row; NULL is an empty text.
+pub(crate) fn read_row(payload: &[u8]) -> Vec<Text> {
+    let mut reader = Reader::new(payload);
+    let mut row = Vec::new();
+    while !reader.is_empty() {
+        // NULL is the byte 0xFB, which is no length.
+        row.push(reader.lenenc_bytes("a value").unwrap_or_default().into());
+    }
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_name_their_server() {
+        let cases = [
+            ("5.5.5-10.11.14-MariaDB-0+deb12u2", Server::MariaDb(101_114)),
+            ("11.8.3-MariaDB", Server::MariaDb(110_803)),
+            ("8.4.6", Server::MySql(80_406)),
+            ("9.7.4-Debian", Server::MySql(90_704)),
+            ("8.0.36-28.1 Percona", Server::MySql(80_036)),
+            ("whatever", Server::Unknown),
+        ];
+        for (version, server) in cases {
+            assert_eq!(flavour_of(version), server, "{version}");
+        }
+    }
+
+    #[test]
+    fn a_collation_means_four_variables_unless_no_client_may_speak_it() {
+        let row = |id: &str, charset: &str, collation: &str| {
+            [id, charset, collation]
+                .map(|s| Text::from(s.as_bytes()))
+                .to_vec()
+        };
+        let rows = [
+            row("45", "utf8mb4", "utf8mb4_general_ci"),
+            row("54", "utf16", "utf16_bin"),
+        ];
+        let found = charsets_by_collation(&rows);
+        let all = ["utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4_general_ci"];
+        assert_eq!(found[&45], all.map(|s| Text::from(s.as_bytes())));
+        assert!(!found.contains_key(&54));
+    }
+
+    #[test]
+    fn a_row_keeps_its_nulls_as_empty_values() {
+        let row = read_row(b"\x02ab\xfb\x00\x01c");
+        let row: Vec<&[u8]> = row.iter().map(|v| &**v).collect();
+        assert_eq!(row, [&b"ab"[..], b"", b"", b"c"]);
+    }
+
+    #[test]
+    fn nobody_there_is_said_with_address_and_reason() {
+        let address = Address::Unix("/nowhere/s.sock".into());
+        let kind = Kind {
+            capabilities: 0,
+            user: "a".into(),
+            password: String::new(),
+        };
+        let error = probe(&address, &kind, Duration::from_secs(1)).unwrap_err();
+        assert!(
+            error
+                .why
+                .starts_with("cannot connect to /nowhere/s.sock: No such file")
+        );
+        assert!(!error.lasting);
+    }
+}

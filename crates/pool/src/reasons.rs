@@ -1,0 +1,202 @@
+//! Reasons: every pin, refusal and close has one, with a name for counters and words for people.
+//!
+//! A client that is refused or cut off gets an error that says whose doing it was, what limit or
+//! event caused it, and what to do; the same reason is counted. Invariant: no string is made up at
+//! the place of use; what varies (a limit, a time, the server's words) is a parameter here.
+
+use std::fmt;
+use std::time::Duration;
+use wire::classify::PinCause;
+use wire::errors::{self, ErrorCode};
+
+/// Why a client keeps its backend for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PinReason {
+    /// The text of a statement says that it may leave state behind.
+    Text(PinCause),
+    /// The client prepared a statement in the binary protocol; its id lives on one backend.
+    PreparedStatement,
+    /// The server reported a change of state that neither a variable nor the text explains.
+    UnexplainedChange,
+    /// A session variable took a value that cannot be written back exactly.
+    Variable,
+    /// The default schema has a name, or no name, that cannot be given back by a command.
+    Schema,
+    /// The client reads what the statement before left, in a form that cannot be answered
+    /// elsewhere.
+    ReadsPrevious,
+}
+
+impl PinReason {
+    /// A short stable name.
+    #[must_use]
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            PinReason::Text(cause) => cause.name(),
+            PinReason::PreparedStatement => "prepared-statement",
+            PinReason::UnexplainedChange => "unexplained-change",
+            PinReason::Variable => "variable",
+            PinReason::Schema => "schema",
+            PinReason::ReadsPrevious => "reads-previous",
+        }
+    }
+}
+
+/// Why a statement or a client was refused, or cut off, with an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The limit on clients is reached.
+    Clients {
+        /// The limit, over all groups.
+        max: usize,
+    },
+    /// The descriptor table of this group is full.
+    GroupFull {
+        /// How many clients it holds.
+        max: usize,
+    },
+    /// Too many statements wait already.
+    LaneFull {
+        /// How many wait in this group.
+        waiting: usize,
+    },
+    /// The statement waited too long for a backend.
+    WaitedTooLong {
+        /// How long it waited.
+        waited: Duration,
+        /// What the backends were doing, and the last failure to get another one.
+        detail: String,
+    },
+    /// The pool is shutting down.
+    Draining,
+    /// The command is none that a pooler can serve.
+    Command {
+        /// Its first byte.
+        byte: u8,
+    },
+    /// `KILL` names a connection of the server's, which is not the client's to name.
+    Kill,
+    /// What the previous statement left can no longer be read.
+    PreviousGone,
+    /// The statement is longer than the server takes.
+    TooLong {
+        /// Bytes of the statement, as far as known.
+        len: usize,
+        /// The server's `max_allowed_packet`.
+        max: usize,
+    },
+    /// Packets came out of order.
+    OutOfOrder {
+        /// The number that had to come.
+        expected: u8,
+        /// The number that came.
+        got: u8,
+    },
+    /// A packet is not what the protocol calls for.
+    Malformed(String),
+    /// The client took too long to log in or to take its reply.
+    TooSlow(&'static str),
+    /// The backend was lost while it ran the client's statement or kept its session.
+    BackendLost(String),
+    /// A backend could not be brought into the client's session state.
+    Restore(String),
+    /// A statement that was sent ahead on the same backend changed its session.
+    Overtaken,
+    /// The server refused our login with the backend account.
+    BackendLogin(String),
+}
+
+impl Refusal {
+    /// The error number that drivers know.
+    #[must_use]
+    pub(crate) fn code(&self) -> ErrorCode {
+        match self {
+            Refusal::Clients { .. } | Refusal::GroupFull { .. } => errors::CON_COUNT,
+            Refusal::LaneFull { .. } | Refusal::WaitedTooLong { .. } | Refusal::Overtaken => {
+                errors::NOT_EXECUTED
+            }
+            Refusal::Draining => errors::SERVER_SHUTDOWN,
+            Refusal::Command { .. } => errors::UNKNOWN_COM,
+            Refusal::Kill | Refusal::PreviousGone => errors::NOT_SUPPORTED,
+            Refusal::TooLong { .. } => errors::NET_PACKET_TOO_LARGE,
+            Refusal::OutOfOrder { .. } => errors::NET_PACKETS_OUT_OF_ORDER,
+            Refusal::Malformed(_) => errors::MALFORMED_PACKET,
+            Refusal::TooSlow(_) => errors::HANDSHAKE,
+            Refusal::BackendLost(_) => errors::SERVER_LOST,
+            Refusal::Restore(_) => errors::UNKNOWN_ERROR,
+            Refusal::BackendLogin(_) => errors::CONN_HOST,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Clients { max } => {
+                write!(
+                    f,
+                    "Too many connections (onramp: clients_max is {max}; raise it)"
+                )
+            }
+            Refusal::GroupFull { max } => write!(
+                f,
+                "Too many connections (onramp: the descriptor table of this group holds {max} \
+                 clients; raise the descriptor limit, clients_max or groups)"
+            ),
+            Refusal::LaneFull { waiting } => write!(
+                f,
+                "onramp: {waiting} statements wait for a backend already (waiting_max); nothing \
+                 was executed, try again later"
+            ),
+            Refusal::WaitedTooLong { waited, detail } => write!(
+                f,
+                "onramp: the statement waited {} ms for a backend and was not executed; try again \
+                 later ({detail})",
+                waited.as_millis()
+            ),
+            Refusal::Draining => f.write_str("Server shutdown in progress (onramp is draining)"),
+            Refusal::Command { byte } => write!(
+                f,
+                "Unknown command (onramp: command 0x{byte:02x} cannot go through a pooler; connect \
+                 to the server itself)"
+            ),
+            Refusal::Kill => f.write_str(
+                "onramp: KILL through the pooler would hit a shared connection; connect to the \
+                 server itself",
+            ),
+            Refusal::PreviousGone => f.write_str(
+                "onramp: what the previous statement left is gone; from now on this session keeps \
+                 a backend of its own, run both statements again",
+            ),
+            Refusal::TooLong { len, max } => write!(
+                f,
+                "Got a packet bigger than 'max_allowed_packet' bytes ({len} > {max}, the server's \
+                 limit)"
+            ),
+            Refusal::OutOfOrder { expected, got } => write!(
+                f,
+                "Got packets out of order (onramp: expected packet number {expected} from the \
+                 client, got {got})"
+            ),
+            Refusal::Malformed(what) => write!(f, "onramp: the client sent a {what}"),
+            Refusal::TooSlow(what) => write!(f, "onramp: {what}"),
+            Refusal::BackendLost(why) => write!(
+                f,
+                "Lost connection to MySQL server during query (onramp: {why}; whether the \
+                 statement took effect is unknown)"
+            ),
+            Refusal::Restore(why) => write!(
+                f,
+                "onramp: no backend could be brought into this session's state: {why}; the \
+                 statement was not executed"
+            ),
+            Refusal::Overtaken => f.write_str(
+                "onramp: another client's statement unexpectedly changed the session in which this \
+                 SELECT ran; its result was dropped, run it again",
+            ),
+            Refusal::BackendLogin(why) => {
+                write!(f, "onramp: the server refused the pooler's login: {why}")
+            }
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! Relay: a backend's bytes become its client's bytes. The hottest file.
+//!
+//! A reply is followed packet by packet ([`wire::reply::Reply`]) and copied to the output as it
+//! arrives. What differs between the two ends is put right on the way:
+//! - sequence numbers, which shift once a packet is put in between;
+//! - a client without CLIENT_DEPRECATE_EOF gets an EOF packet after the definitions and in place
+//!   of the final OK;
+//! - session tracker blocks are reduced to those the client asked for.
+//!
+//! Invariants: a packet that carries a decision (OK, ERR, counts) is taken whole, so a reply is
+//! never half told; every other byte is forwarded at once, so a row may be larger than any buffer;
+//! nothing is allocated here but what the output needs to grow.
+
+use wire::packet::{HEADER_LEN, Header, Malformed, put_short};
+use wire::reply::{END, ErrPacket, OK, OkPacket, Prepared, Reply, Role, Step};
+use wire::status;
+use wire::track::{self, Wanted};
+
+/// Packets that must be whole are at most this long; the longest are OK packets with the new value
+/// of a long variable.
+pub(crate) const WHOLE_MAX: usize = 1 << 20;
+
+/// What the receiver understands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape<'a> {
+    /// CLIENT_DEPRECATE_EOF was agreed.
+    pub deprecate_eof: bool,
+    /// With CLIENT_SESSION_TRACK: the trackers that the client receives.
+    pub track: Option<&'a Wanted>,
+}
+
+/// Where a reply is between two reads: bytes of a payload still to be passed on, and whether an
+/// EOF packet is due behind it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Middle {
+    remaining: usize,
+    eof_due: bool,
+}
+
+impl Middle {
+    /// True when the next byte begins a packet.
+    #[must_use]
+    pub(crate) fn at_packet_start(self) -> bool {
+        self.remaining == 0
+    }
+}
+
+/// What the owner of a reply wants to know of it, in order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Notice<'a> {
+    /// A command succeeded, or a result set ended (then `true`).
+    Ok(OkPacket<'a>, bool),
+    /// The command failed.
+    Err(ErrPacket<'a>),
+    /// A statement is prepared.
+    Prepared(Prepared),
+}
+
+/// Why [`Relay::feed`] stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// Every byte that can be used has been; more must arrive.
+    Hungry,
+    /// The reply is complete.
+    Done,
+    /// The server waits for a local file; the client sends it.
+    File,
+}
+
+/// One reply on its way.
+pub(crate) struct Relay<'a> {
+    /// Follows the reply.
+    pub reply: &'a mut Reply,
+    /// Where it is between two reads.
+    pub middle: &'a mut Middle,
+    /// Number of the next packet to the client.
+    pub seq: &'a mut u8,
+    /// What the client understands.
+    pub shape: Shape<'a>,
+    /// The backend's status flags, for an EOF packet in the middle.
+    pub status: u16,
+}
+
+impl Relay<'_> {
+    /// Takes what it can from `input`, appends to `out` what the client is to get, and tells
+    /// `notice` what the reply says. Returns the bytes used up and why it stopped.
+    ///
+    /// # Errors
+    /// [`Malformed`] when the server's bytes are no reply; the backend is of no use then.
+    pub(crate) fn feed(
+        &mut self,
+        input: &[u8],
+        out: &mut Vec<u8>,
+        mut notice: impl FnMut(Notice<'_>),
+    ) -> Result<(usize, Stop), Malformed> {
+        let mut at = 0;
+        loop {
+            at += self.pass_on(&input[at..], out);
+            if self.middle.remaining > 0 {
+                return Ok((at, Stop::Hungry));
+            }
+            if self.reply.is_done() {
+                return Ok((at, Stop::Done));
+            }
+            let rest = &input[at..];
+            let Some(header) = Header::read(rest) else {
+                return Ok((at, Stop::Hungry));
+            };
+            let first = rest.get(HEADER_LEN).copied();
+            if header.len > 0 && first.is_none() {
+                return Ok((at, Stop::Hungry));
+            }
+            let role = self
+                .reply
+                .role(first.filter(|_| header.len > 0), header.len);
+            if !role.whole() {
+                self.begin(role, header.len, out)?;
+                at += HEADER_LEN;
+                continue;
+            }
+            let total = HEADER_LEN + header.len;
+            if header.len > WHOLE_MAX {
+                let what = "an OK, ERR or count packet of at most 1 MiB";
+                return Err(Malformed {
+                    what,
+                    at: 0,
+                    len: header.len,
+                });
+            }
+            let Some(payload) = rest.get(HEADER_LEN..total) else {
+                return Ok((at, Stop::Hungry));
+            };
+            at += total;
+            if self.decide(role, payload, out, &mut notice)? == Stop::File {
+                return Ok((at, Stop::File));
+            }
+        }
+    }
+
+    /// Passes on the rest of a payload whose header has been sent, and the EOF packet behind it.
+    fn pass_on(&mut self, input: &[u8], out: &mut Vec<u8>) -> usize {
+        let now = self.middle.remaining.min(input.len());
+        out.extend_from_slice(&input[..now]);
+        self.middle.remaining -= now;
+        if self.middle.remaining == 0 && self.middle.eof_due {
+            self.middle.eof_due = false;
+            let eof = [
+                END,
+                0,
+                0,
+                self.status.to_le_bytes()[0],
+                self.status.to_le_bytes()[1],
+            ];
+            put_short(out, self.take_seq(), |out| out.extend_from_slice(&eof));
+        }
+        now
+    }
+
+    /// Begins a payload that may pass by in pieces.
+    fn begin(&mut self, role: Role, len: usize, out: &mut Vec<u8>) -> Result<(), Malformed> {
+        let step = self.reply.advance(role, b"", len)?;
+        out.extend_from_slice(
+            &Header {
+                len,
+                seq: self.take_seq(),
+            }
+            .bytes(),
+        );
+        self.middle.remaining = len;
+        self.middle.eof_due = step == Step::DefinitionsDone && !self.shape.deprecate_eof;
+        Ok(())
+    }
+
+    /// Handles a packet that says something.
+    fn decide(
+        &mut self,
+        role: Role,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+        notice: &mut impl FnMut(Notice<'_>),
+    ) -> Result<Stop, Malformed> {
+        let seq = self.take_seq();
+        match self.reply.advance(role, payload, payload.len())? {
+            Step::Ok(ok) => {
+                self.put_ok(&ok, payload[0], seq, out)?;
+                self.status = ok.status;
+                notice(Notice::Ok(ok, false));
+            }
+            Step::End(ok) => {
+                if self.shape.deprecate_eof {
+                    self.put_ok(&ok, END, seq, out)?;
+                } else {
+                    let status = ok.status & !status::SESSION_STATE_CHANGED;
+                    put_short(out, seq, |out| OkPacket { status, ..ok }.put_eof(out));
+                }
+                self.status = ok.status;
+                notice(Notice::Ok(ok, true));
+            }
+            other => {
+                put_short(out, seq, |out| out.extend_from_slice(payload));
+                match other {
+                    Step::Err(err) => notice(Notice::Err(err)),
+                    Step::Prepared(prepared) => notice(Notice::Prepared(prepared)),
+                    Step::File => return Ok(Stop::File),
+                    _ => {}
+                }
+            }
+        }
+        Ok(Stop::Hungry)
+    }
+
+    fn put_ok(
+        &self,
+        ok: &OkPacket<'_>,
+        first: u8,
+        seq: u8,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Malformed> {
+        let mut changes = Vec::new();
+        if let Some(wanted) = self.shape.track
+            && !ok.changes.is_empty()
+        {
+            track::keep(ok.changes, wanted, &mut changes)?;
+        }
+        let mut status = ok.status & !status::SESSION_STATE_CHANGED;
+        if !changes.is_empty() {
+            status |= status::SESSION_STATE_CHANGED;
+        }
+        // The answer to COM_SET_OPTION and COM_DEBUG is an EOF where that is not deprecated.
+        if first == END && !self.shape.deprecate_eof {
+            put_short(out, seq, |out| OkPacket { status, ..*ok }.put_eof(out));
+            return Ok(());
+        }
+        let first = if first == END { END } else { OK };
+        let ok = OkPacket {
+            status,
+            changes: &changes,
+            ..*ok
+        };
+        put_short(out, seq, |out| {
+            ok.put(out, first, self.shape.track.is_some())
+        });
+        Ok(())
+    }
+
+    fn take_seq(&mut self) -> u8 {
+        let seq = *self.seq;
+        *self.seq = seq.wrapping_add(1);
+        seq
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::command::ReplyShape;
+    use wire::packet::put_packet;
+
+    const MODERN: Shape<'_> = Shape {
+        deprecate_eof: true,
+        track: None,
+    };
+    const OLD: Shape<'_> = Shape {
+        deprecate_eof: false,
+        track: None,
+    };
+    const COLUMN: &[u8] = b"\x03def\0\0\0\x011\0\x0c\x3f\0\x01\0\0\0\x03\x81\0\0\0\0";
+
+    fn packets(payloads: &[&[u8]]) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut seq = 1;
+        payloads
+            .iter()
+            .for_each(|payload| seq = put_packet(&mut out, seq, payload));
+        out
+    }
+
+    /// Relays `input` in pieces of `piece` bytes; what is not used up is offered again.
+    fn relay(input: &[u8], piece: usize, shape: Shape<'_>) -> (Vec<u8>, Vec<String>, Stop) {
+        let mut reply = Reply::new(ReplyShape::Results);
+        let (mut middle, mut seq) = (Middle::default(), 1);
+        let (mut out, mut said, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+        let mut stop = Stop::Hungry;
+        for chunk in input.chunks(piece) {
+            kept.extend_from_slice(chunk);
+            let mut relay = Relay {
+                reply: &mut reply,
+                middle: &mut middle,
+                seq: &mut seq,
+                shape,
+                status: 2,
+            };
+            let (used, why) = relay
+                .feed(&kept, &mut out, |notice| {
+                    said.push(match notice {
+                        Notice::Ok(ok, end) => format!("ok {:x} {end}", ok.status),
+                        Notice::Err(err) => format!("err {}", err.code),
+                        Notice::Prepared(prepared) => format!("prepared {}", prepared.id),
+                    });
+                })
+                .unwrap();
+            kept.drain(..used);
+            stop = why;
+        }
+        assert!(kept.is_empty());
+        (out, said, stop)
+    }
+
+    #[test]
+    fn a_modern_client_gets_the_same_bytes_in_any_pieces() {
+        let input = packets(&[
+            b"\x01",
+            COLUMN,
+            b"\x03abc",
+            b"",
+            b"\xfb",
+            b"\xfe\0\0\x02\0\0\0",
+        ]);
+        for piece in 1..=input.len() {
+            let (out, said, stop) = relay(&input, piece, MODERN);
+            assert_eq!(out, input, "pieces of {piece}");
+            assert_eq!((said, stop), (vec!["ok 2 true".to_string()], Stop::Done));
+        }
+    }
+
+    #[test]
+    fn an_old_client_gets_eof_packets_and_shifted_numbers() {
+        let input = packets(&[b"\x01", COLUMN, b"\x03abc", b"\xfe\0\0\x22\0\x01\0"]);
+        let mut expected = packets(&[b"\x01", COLUMN, b"\xfe\0\0\x02\0", b"\x03abc"]);
+        put_packet(&mut expected, 5, b"\xfe\x01\0\x22\0");
+        for piece in 1..=input.len() {
+            assert_eq!(relay(&input, piece, OLD).0, expected, "pieces of {piece}");
+        }
+    }
+
+    #[test]
+    fn trackers_that_nobody_asked_for_are_stripped() {
+        let changed = b"\0\0\0\x02\x40\0\0\0\x05\x01\x03\x02db";
+        let plain = b"\0\0\0\x02\0\0\0";
+        assert_eq!(relay(&packets(&[changed]), 99, MODERN).0, packets(&[plain]));
+        let wanted = Wanted::from_setting("", true);
+        let shape = Shape {
+            deprecate_eof: true,
+            track: Some(&wanted),
+        };
+        assert_eq!(
+            relay(&packets(&[changed]), 99, shape).0,
+            packets(&[changed])
+        );
+        let other = Wanted::from_setting("autocommit", false);
+        let shape = Shape {
+            deprecate_eof: true,
+            track: Some(&other),
+        };
+        assert_eq!(relay(&packets(&[changed]), 99, shape).0, packets(&[plain]));
+    }
+
+    #[test]
+    fn an_error_and_a_second_result_are_noticed() {
+        let input = packets(&[b"\0\0\0\x0a\0\0\0", b"\xff\x28\x04#42000bad"]);
+        let (out, said, stop) = relay(&input, 3, MODERN);
+        assert_eq!(out, input);
+        assert_eq!(said, ["ok a false", "err 1064"]);
+        assert_eq!(stop, Stop::Done);
+    }
+
+    #[test]
+    fn a_request_for_a_file_stops_the_relay() {
+        let (out, _, stop) = relay(&packets(&[b"\xfb/tmp/x"]), 99, MODERN);
+        assert_eq!((out, stop), (packets(&[b"\xfb/tmp/x"]), Stop::File));
+    }
+
+    #[test]
+    fn a_row_of_two_packets_passes_by() {
+        let mut row = vec![0xFD, 0xFF, 0xFF, 0xFF];
+        row.resize(4 + 0xFF_FFFF, b'x');
+        let input = packets(&[b"\x01", COLUMN, &row, b"\xfe\0\0\x02\0\0\0"]);
+        let (out, _, stop) = relay(&input, 60_000, MODERN);
+        assert!(out == input);
+        assert_eq!(stop, Stop::Done);
+    }
+}

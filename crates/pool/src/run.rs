@@ -1,0 +1,469 @@
+//! The main thread: from options to serving groups, and to their end.
+//!
+//! Order matters: the descriptor limit is raised and everything that groups share (mailboxes, Unix
+//! listeners) is opened before the first group leaves the common descriptor table. Signals are
+//! handled here: the first SIGTERM or SIGINT drains, a second one ends at once; SIGUSR1 prints the
+//! census.
+
+use crate::counts::Census;
+use crate::group::{Group, LISTENER, MAILBOX, Order, ServerFacts, Shared, listener_token};
+use crate::log::note;
+use crate::options::PoolArgs;
+use crate::probe::probe;
+use crate::roster::Kind;
+use crate::{Raw, Settings};
+use reactor::{
+    Address, Key, Mailbox, RealNet, Sender, Time, Token, descriptors, mailbox, scheduling, socket,
+};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::iterator::{Handle, Signals};
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use wire::auth::caching_sha2::KeyPair;
+
+/// Descriptors that a group needs besides its clients and backends: epoll, listeners, mailboxes of
+/// all groups, the standard streams, and some for what libraries open.
+const DESCRIPTORS_RESERVED: u64 = 64;
+/// A group is not made for fewer backends than this, unless the clients need its descriptors.
+const BACKENDS_PER_GROUP: u64 = 8;
+/// A server that cannot be reached is asked again after this time.
+const PROBE_AGAIN: Duration = Duration::from_secs(1);
+/// How often a group hands its census over.
+const CENSUS_EVERY: Duration = Duration::from_millis(500);
+/// Exit status for settings that cannot be used.
+const EXIT_USAGE: u8 = 2;
+
+/// Runs the pool until it is told to end; 0 after a drain, 1 when it could not serve, 2 for
+/// settings that cannot be used.
+#[must_use]
+pub fn run(args: PoolArgs) -> ExitCode {
+    let settings = match args.raw().and_then(Raw::check) {
+        Ok(settings) => settings,
+        Err(error) => {
+            note(format_args!("{error}"));
+            return ExitCode::from(EXIT_USAGE);
+        }
+    };
+    match serve(settings) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            note(format_args!("{error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// How many groups, how many clients each may hold, and the sentence that says why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Plan {
+    groups: usize,
+    clients_per_group: usize,
+    reason: String,
+}
+
+fn plan(settings: &Settings, limit: u64, cores: u64) -> Result<Plan, String> {
+    let backends = |groups: u64| (settings.backends_max as u64).div_ceil(groups.max(1));
+    let room = |groups: u64| {
+        limit
+            .saturating_sub(DESCRIPTORS_RESERVED + groups)
+            .saturating_sub(backends(groups))
+    };
+    let clients = settings.clients_max as u64;
+    // Each group has backends of its own; with too few, one pinned client would be all it has.
+    let served = (settings.backends_max as u64 / BACKENDS_PER_GROUP).max(1);
+    let wished = settings
+        .groups
+        .map_or(cores.min(served), |groups| groups as u64);
+    let mut groups = wished.max(1);
+    while settings.groups.is_none()
+        && groups < clients
+        && descriptors::fullest_share(clients, groups) > room(groups)
+    {
+        groups += 1;
+        if groups + DESCRIPTORS_RESERVED >= limit {
+            return Err(format!(
+                "clients_max: {clients} clients need more groups than a descriptor limit of \
+                 {limit} allows; raise it (ulimit -n) or lower clients_max"
+            ));
+        }
+    }
+    if (settings.backends_max as u64) < groups {
+        return Err(format!(
+            "backends_max: expected at least one backend for each of {groups} groups, got {}; \
+             raise it, or set groups",
+            settings.backends_max
+        ));
+    }
+    let share = descriptors::fullest_share(clients, groups);
+    // The limit on all clients is kept by their sum; a group's own is what its table holds.
+    let clients_per_group = room(groups).max(1);
+    let reason = format!(
+        "{groups} groups ({cores} cores; {clients} clients need {share} descriptors in the \
+         fullest group, the limit is {limit} for each)"
+    );
+    Ok(Plan {
+        groups: usize::try_from(groups).unwrap_or(1),
+        clients_per_group: usize::try_from(clients_per_group).unwrap_or(usize::MAX),
+        reason,
+    })
+}
+
+fn serve(settings: Settings) -> Result<(), String> {
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGUSR1])
+        .map_err(|error| format!("cannot handle signals: {error}"))?;
+    let limit = descriptors::raise_limit();
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    let plan = plan(&settings, limit.soft, cores)?;
+    let Some(server) = ask_server(&settings, &mut signals)? else {
+        note(format_args!("ended before the server could be reached"));
+        return Ok(());
+    };
+    note(format_args!(
+        "server {} at {}; {}; at most {} backends",
+        server.version, settings.backend, plan.reason, settings.backends_max
+    ));
+    let keys = KeyPair::generate()?;
+    let shared = Arc::new(Shared {
+        settings,
+        server,
+        keys,
+        groups: plan.groups,
+        cores: usize::try_from(cores).unwrap_or(1),
+        clients_per_group: plan.clients_per_group,
+        clients: AtomicUsize::new(0),
+    });
+    let doors = open_doors(&shared.settings)?;
+    let crew = Crew::start(&shared, &doors, signals.handle())?;
+    let addresses: Vec<String> = doors.iter().map(Door::to_string).collect();
+    note(format_args!("listening on {}", addresses.join(", ")));
+    let result = crew.attend(signals, shared.settings.drain_max);
+    for door in &doors {
+        door.remove_file();
+    }
+    result
+}
+
+/// Asks until the server answers; an account that it refuses ends the pool, and so does a signal
+/// (`None`).
+fn ask_server(settings: &Settings, signals: &mut Signals) -> Result<Option<ServerFacts>, String> {
+    let user = &settings.users[0];
+    let kind = Kind {
+        capabilities: 0,
+        user: user.backend_user.clone(),
+        password: user.backend_password.clone(),
+    };
+    let mut said = None;
+    loop {
+        match probe(&settings.backend, &kind, settings.dial_max) {
+            Ok(facts) => return Ok(Some(facts)),
+            Err(error) if error.lasting => {
+                return Err(format!(
+                    "the server at {} refuses the pool's account '{}': {}",
+                    settings.backend, kind.user, error.why
+                ));
+            }
+            Err(error) => {
+                if said.as_ref() != Some(&error.why) {
+                    note(format_args!("waiting for the server: {}", error.why));
+                }
+                said = Some(error.why);
+            }
+        }
+        pause(PROBE_AGAIN);
+        if signals.pending().any(|signal| signal != SIGUSR1) {
+            return Ok(None);
+        }
+    }
+}
+
+/// Waits; a wait for a server that is not there has no event to wait for.
+fn pause(time: Duration) {
+    let (_sender, receiver): (SyncSender<()>, Receiver<()>) = sync_channel(0);
+    let _ = receiver.recv_timeout(time);
+}
+
+/// Where clients come in.
+enum Door {
+    /// Groups listen by themselves; the socket holds the port until they do.
+    Tcp(
+        SocketAddr,
+        #[expect(dead_code, reason = "held, not used")] OwnedFd,
+    ),
+    /// All groups share the listener.
+    Unix(std::path::PathBuf, Arc<OwnedFd>),
+}
+
+impl std::fmt::Display for Door {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Door::Tcp(address, _) => address.fmt(f),
+            Door::Unix(path, _) => path.display().fmt(f),
+        }
+    }
+}
+
+impl Door {
+    fn remove_file(&self) {
+        if let Door::Unix(path, _) = self {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn open_doors(settings: &Settings) -> Result<Vec<Door>, String> {
+    let open = |address: &Address| match address {
+        Address::Tcp(address) => {
+            socket::reserve(address).map(|(held, bound)| Door::Tcp(bound, held))
+        }
+        Address::Unix(path) => socket::listen_unix(path, settings.backlog)
+            .map(|listener| Door::Unix(path.clone(), Arc::new(listener))),
+    };
+    settings
+        .listen
+        .iter()
+        .map(|address| {
+            open(address).map_err(|error| format!("cannot listen on {address}: {error}"))
+        })
+        .collect()
+}
+
+/// The ways to reach the groups' threads.
+struct Crew {
+    orders: Vec<Sender<Order>>,
+    census: Vec<Arc<Mutex<Census>>>,
+}
+
+/// Held by every group's thread; the last one to drop it ends the main thread's wait for signals.
+struct Presence {
+    present: Arc<AtomicUsize>,
+    signals: Handle,
+}
+
+impl Presence {
+    fn another(&self) -> Presence {
+        self.present.fetch_add(1, Ordering::Relaxed);
+        Presence {
+            present: self.present.clone(),
+            signals: self.signals.clone(),
+        }
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        if self.present.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.signals.close();
+        }
+    }
+}
+
+/// What a group's thread is given.
+struct Post {
+    index: usize,
+    shared: Arc<Shared>,
+    doors: Vec<DoorKey>,
+    mailbox: Mailbox<Order>,
+    census: Arc<Mutex<Census>>,
+    presence: Presence,
+}
+
+enum DoorKey {
+    Tcp(SocketAddr),
+    Unix(Arc<OwnedFd>),
+}
+
+impl Crew {
+    fn start(shared: &Arc<Shared>, doors: &[Door], signals: Handle) -> Result<Crew, String> {
+        let mut crew = Crew {
+            orders: Vec::new(),
+            census: Vec::new(),
+        };
+        let presence = Presence {
+            present: Arc::new(AtomicUsize::new(1)),
+            signals,
+        };
+        let mut posts = Vec::new();
+        for index in 0..shared.groups {
+            let (sender, mailbox) =
+                mailbox().map_err(|error| format!("cannot make a mailbox: {error}"))?;
+            let census = Arc::new(Mutex::new(Census::default()));
+            crew.orders.push(sender);
+            crew.census.push(census.clone());
+            let doors = doors.iter().map(|door| match door {
+                Door::Tcp(address, _) => DoorKey::Tcp(*address),
+                Door::Unix(_, listener) => DoorKey::Unix(listener.clone()),
+            });
+            let doors = doors.collect();
+            let (shared, presence) = (shared.clone(), presence.another());
+            posts.push(Post {
+                index,
+                shared,
+                doors,
+                mailbox,
+                census,
+                presence,
+            });
+        }
+        let (ready, started) = sync_channel(shared.groups);
+        for post in posts {
+            let ready = ready.clone();
+            std::thread::Builder::new()
+                .name(format!("group-{}", post.index))
+                .spawn(move || attend_post(post, &ready))
+                .map_err(|error| format!("cannot start a group's thread: {error}"))?;
+        }
+        drop(ready);
+        for _ in 0..shared.groups {
+            started
+                .recv()
+                .map_err(|_| "a group ended before it began")??;
+        }
+        Ok(crew)
+    }
+
+    /// Waits for signals and for the groups' end.
+    fn attend(&self, mut signals: Signals, drain_max: Duration) -> Result<(), String> {
+        let mut draining = false;
+        for signal in &mut signals {
+            if signal == SIGUSR1 {
+                note(format_args!("{:?}", self.sum()));
+                continue;
+            }
+            if draining {
+                note(format_args!("second signal: ending at once"));
+                return Ok(());
+            }
+            draining = true;
+            note(format_args!(
+                "draining, for at most {} ms",
+                drain_max.as_millis()
+            ));
+            self.orders
+                .iter()
+                .for_each(|order| order.send(Order::Drain));
+        }
+        // The last group to end has closed the signals.
+        let total = self.sum();
+        note(format_args!(
+            "ended: {} statements, {} logins, {} refused, {} backends lost, {} clients cut off",
+            total.counts.statements,
+            total.counts.logins,
+            total.counts.refused,
+            total.counts.backends_lost,
+            total.clients
+        ));
+        Ok(())
+    }
+
+    fn sum(&self) -> Census {
+        let mut total = Census::default();
+        for census in &self.census {
+            total += &*census.lock().unwrap_or_else(PoisonError::into_inner);
+        }
+        total
+    }
+}
+
+/// A group's thread.
+fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
+    let census = post.census.clone();
+    let (mut group, mailbox, _presence) = match set_up(post) {
+        Ok(made) => {
+            let _ = ready.send(Ok(()));
+            made
+        }
+        Err(error) => {
+            let _ = ready.send(Err(error));
+            return;
+        }
+    };
+    let mut events = Vec::new();
+    let mut census_at = Time::now();
+    while !group.is_drained() {
+        let deadline = group.deadline().min(census_at + CENSUS_EVERY);
+        if let Err(error) = group.net_mut().wait(deadline, &mut events) {
+            note(format_args!(
+                "a group must end: waiting for events failed: {error}"
+            ));
+            break;
+        }
+        if events.iter().any(|event| event.token.kind() == MAILBOX) {
+            for order in mailbox.take() {
+                group.net_mut().stop_listening();
+                group.order(order);
+            }
+        }
+        group.turn(&events);
+        if Time::now() >= census_at + CENSUS_EVERY {
+            census_at = Time::now();
+            *census.lock().unwrap_or_else(PoisonError::into_inner) = group.census();
+        }
+    }
+    *census.lock().unwrap_or_else(PoisonError::into_inner) = group.census();
+}
+
+fn set_up(post: Post) -> Result<(Group<RealNet>, Mailbox<Order>, Presence), String> {
+    descriptors::own_table().map_err(|error| {
+        format!("a group cannot have a descriptor table of its own (unshare): {error}")
+    })?;
+    // Where it is forbidden, the group is only slower.
+    let _ = scheduling::wake_gently();
+    let mut net = RealNet::new().map_err(|error| format!("cannot make an epoll: {error}"))?;
+    for (index, door) in (0..).zip(&post.doors) {
+        let token = listener_token(index);
+        debug_assert_eq!(token.kind(), LISTENER);
+        let opened = match door {
+            DoorKey::Tcp(address) => net.listen(address, post.shared.settings.backlog, token),
+            DoorKey::Unix(listener) => net.share(listener.clone(), token),
+        };
+        opened.map_err(|error| format!("a group cannot listen: {error}"))?;
+    }
+    let token = Token::new(MAILBOX, Key::from_parts(0, 0));
+    net.watch_mailbox(&post.mailbox, token)
+        .map_err(|error| format!("a group cannot watch its mailbox: {error}"))?;
+    let group = Group::new(net, post.shared, post.index);
+    Ok((group, post.mailbox, post.presence))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(extra: &str) -> Settings {
+        let text = format!(
+            "{extra}\nlisten = [\"127.0.0.1:1\"]\n[backend]\naddress = \"127.0.0.1:2\"\n\
+             [[user]]\nname = \"a\"\npassword = \"b\"\n"
+        );
+        Raw::parse(&text).unwrap().check().unwrap()
+    }
+
+    #[test]
+    fn groups_follow_from_clients_limit_and_cores() {
+        let plan_for = |clients: &str, limit| plan(&settings(clients), limit, 2);
+        assert_eq!(plan_for("clients_max = 1000", 20_000).unwrap().groups, 2);
+        let hundred = plan_for("clients_max = 100000", 20_000).unwrap();
+        assert_eq!(hundred.groups, 6);
+        assert!(hundred.clients_per_group > 17_000);
+        assert!(
+            hundred
+                .reason
+                .starts_with("6 groups (2 cores; 100000 clients need")
+        );
+        assert_eq!(plan_for("backends_max = 4", 20_000).unwrap().groups, 1);
+        let million = plan_for("clients_max = 1000000", 20_000).unwrap();
+        assert_eq!(million.groups, 53);
+    }
+
+    #[test]
+    fn what_cannot_be_is_said_with_the_remedy() {
+        let error = plan(&settings("clients_max = 1000000"), 256, 2).unwrap_err();
+        assert!(error.contains("raise it (ulimit -n)"), "{error}");
+        let error = plan(&settings("groups = 4\nbackends_max = 2"), 20_000, 2).unwrap_err();
+        assert!(error.contains("each of 4 groups"), "{error}");
+    }
+}

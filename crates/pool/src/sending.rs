@@ -1,0 +1,204 @@
+//! Writing: to a client or a backend, at once where there is room, the rest when there is.
+//!
+//! A client's unsent bytes live in a box; as long as there is one, its backend is not read, so a
+//! slow client holds back the server and not the pool's memory: at most one read of a backend
+//! ([`crate::backend::READ_LEN`] and what it grows by in translation) waits for each.
+
+use crate::client::{ClientState, Output};
+use crate::group::Group;
+use crate::reasons::Refusal;
+use reactor::{Key, Net, Write};
+use wire::packet::put_short;
+use wire::reply::{OK, OkPacket, put_err};
+use wire::{capabilities, status};
+
+/// A backend's buffer above this size is given back once it is empty.
+const OUTPUT_KEPT: usize = 64 * 1024;
+
+impl<N: Net> Group<N> {
+    /// Sends `bytes` to a client, or keeps what does not fit.
+    pub(crate) fn send_client(&mut self, key: Key, bytes: &[u8]) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let mut rest = bytes;
+        if client.output.is_none() {
+            while !rest.is_empty() {
+                match self.net.write(&client.sock, rest) {
+                    Write::Bytes(n) => rest = &rest[n..],
+                    Write::Blocked => break,
+                    Write::Failed(_) => return self.doom(key),
+                }
+            }
+        }
+        if !rest.is_empty() {
+            // The write limit counts from here.
+            client.since = self.net.now();
+            client
+                .output
+                .get_or_insert_default()
+                .bytes
+                .extend_from_slice(rest);
+        }
+    }
+
+    /// Sends what was kept; goes on reading the client's backend when all of it is gone.
+    pub(crate) fn flush_client(&mut self, key: Key) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let Some(output) = &mut client.output else {
+            return;
+        };
+        let Output { bytes, sent } = &mut **output;
+        while *sent < bytes.len() {
+            match self.net.write(&client.sock, &bytes[*sent..]) {
+                Write::Bytes(n) => {
+                    *sent += n;
+                    client.since = self.net.now();
+                }
+                Write::Blocked => return,
+                Write::Failed(_) => return self.doom(key),
+            }
+        }
+        client.output = None;
+        if client.state() == ClientState::Leaving {
+            return self.doom(key);
+        }
+        if let Some(backend) = client.lease {
+            self.again.push(backend);
+        }
+    }
+
+    /// Puts `bytes` in line for a backend; they go out at the end of the turn, with whatever else
+    /// is for it then, in one write.
+    pub(crate) fn send_backend(&mut self, key: Key, bytes: &[u8]) {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        backend.output.extend_from_slice(bytes);
+        if !backend.dirty {
+            backend.dirty = true;
+            self.dirty.push(key);
+        }
+    }
+
+    /// Writes to every backend that has something in line.
+    pub(crate) fn flush_dirty(&mut self) {
+        while let Some(key) = self.dirty.pop() {
+            if let Some(backend) = self.backends.get_mut(key) {
+                backend.dirty = false;
+                self.flush_backend(key);
+            }
+        }
+    }
+
+    /// Writes what is in line for a backend, as far as there is room.
+    pub(crate) fn flush_backend(&mut self, key: Key) {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        let mut sent = 0;
+        let mut broken = None;
+        while sent < backend.output.len() {
+            match self.net.write(&backend.sock, &backend.output[sent..]) {
+                Write::Bytes(n) => sent += n,
+                Write::Blocked => break,
+                Write::Failed(error) => {
+                    broken = Some(error);
+                    break;
+                }
+            }
+        }
+        backend.output.drain(..sent);
+        if backend.output.is_empty() && backend.output.capacity() > OUTPUT_KEPT {
+            backend.output = Vec::new();
+        }
+        if let Some(error) = broken {
+            self.lose(key, &format!("the connection to the server broke: {error}"));
+        }
+    }
+
+    /// Sends an error of the pool's own as the answer to the client's command.
+    pub(crate) fn refuse(&mut self, key: Key, refusal: &Refusal) {
+        let text = refusal.to_string();
+        self.send_error(key, refusal.code(), &text);
+    }
+
+    /// Sends an error as the answer to the client's command.
+    pub(crate) fn send_error(&mut self, key: Key, code: wire::errors::ErrorCode, text: &str) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let mut out = std::mem::take(&mut self.lent);
+        out.clear();
+        put_err(&mut out, client.seq, code, text);
+        client.row_count = -1;
+        self.send_client(key, &out);
+        self.lent = out;
+    }
+
+    /// Sends an OK of the pool's own, after `front` (packets that belong before it). `first` is
+    /// [`OK`], or `END` where the protocol has an EOF.
+    pub(crate) fn send_ok(&mut self, key: Key, front: &[u8], first: u8) {
+        let mut status = self.status_of(key);
+        let reports_schema = self.shared.server.trackers.schema;
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let mut out = std::mem::take(&mut self.lent);
+        out.clear();
+        out.extend_from_slice(front);
+        let modern = client.capabilities & capabilities::DEPRECATE_EOF != 0;
+        let tracks = client.capabilities & capabilities::SESSION_TRACK != 0;
+        let mut changes = Vec::new();
+        if std::mem::take(&mut client.changing)
+            && reports_schema
+            && tracks
+            && let Some(schema) = &client.session.schema
+        {
+            wire::track::put_schema(&mut changes, schema);
+            status |= status::SESSION_STATE_CHANGED;
+        }
+        let (affected_rows, insert_id, warnings) = (0, 0, 0);
+        let ok = OkPacket {
+            affected_rows,
+            insert_id,
+            status,
+            warnings,
+            info: b"",
+            changes: &changes,
+        };
+        put_short(&mut out, client.seq, |out| {
+            if first == OK || modern {
+                ok.put(out, first, tracks);
+            } else {
+                ok.put_eof(out);
+            }
+        });
+        self.send_client(key, &out);
+        self.lent = out;
+    }
+
+    /// The status flags that a server would send this client now.
+    pub(crate) fn status_of(&self, key: Key) -> u16 {
+        let Some(client) = self.clients.get(key) else {
+            return 0;
+        };
+        if let Some(backend) = client.lease.and_then(|lease| self.backends.get(lease)) {
+            return backend.status & !(status::MORE_RESULTS | status::SESSION_STATE_CHANGED);
+        }
+        let session = &client.session;
+        let mut flags = 0;
+        if session
+            .variable(b"autocommit")
+            .is_none_or(|value| value != b"OFF")
+        {
+            flags |= status::AUTOCOMMIT;
+        }
+        if session.sql_mode_has("NO_BACKSLASH_ESCAPES") {
+            flags |= status::NO_BACKSLASH_ESCAPES;
+        }
+        flags
+    }
+}

@@ -1,0 +1,386 @@
+//! The session state that follows a client from backend to backend, and its difference.
+//!
+//! The problem: a statement must run under its client's schema, character sets and session
+//! variables, on whatever backend it gets, without a round trip to put them there. The mechanism:
+//! a [`Session`] is a value; the server's trackers report every change of it; equal sessions are
+//! one shared object ([`Interner`]), so "does this backend stand as the client left it" is a
+//! comparison of pointers, and thousands of clients of one application cost one object. Where they
+//! differ, [`restore`] writes the commands that go out in front of the statement.
+//!
+//! Invariants:
+//! - a variable that is not listed has its default (`SET x=DEFAULT` restores it);
+//! - the four character set variables are always listed, because their defaults depend on how a
+//!   connection logged in;
+//! - only values that can be written back exactly are listed ([`literal_of`]); a client with any
+//!   other keeps its backend.
+
+use std::collections::HashSet;
+use std::rc::Rc;
+use wire::command::{Command, put_command};
+
+/// Bytes, mostly ASCII, as the server sent them.
+pub type Text = Box<[u8]>;
+
+/// The four variables that a login sets by its collation, in the order in which they are restored:
+/// setting `character_set_connection` resets the collation, so that comes last.
+pub(crate) const CHARSET_VARIABLES: [&str; 4] = [
+    "character_set_client",
+    "character_set_connection",
+    "character_set_results",
+    "collation_connection",
+];
+
+/// Variables that trackers report but that are no lasting state of a session of ours: made anew by
+/// each statement, read-only, or kept elsewhere.
+const NOT_STATE: [&str; 9] = [
+    "statement_id",
+    "last_insert_id",
+    "identity",
+    "insert_id",
+    "warning_count",
+    "error_count",
+    "rand_seed1",
+    "rand_seed2",
+    "timestamp",
+];
+
+/// What a client's statements run under.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Session {
+    /// The default schema.
+    pub schema: Option<Text>,
+    /// Whether several statements may stand in one text.
+    pub multi_statements: bool,
+    /// Variables that differ from their default, sorted by name, and the character set family.
+    variables: Vec<(Text, Text)>,
+}
+
+/// A variable's value cannot be given back exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NotRestorable;
+
+impl Session {
+    /// The session of a client that has just logged in with these character sets (client,
+    /// connection, results, collation).
+    #[must_use]
+    pub(crate) fn at_login(schema: &[u8], multi_statements: bool, charsets: &[Text; 4]) -> Session {
+        let mut session = Session {
+            schema: (!schema.is_empty()).then(|| schema.into()),
+            multi_statements,
+            variables: Vec::new(),
+        };
+        for (name, value) in CHARSET_VARIABLES.iter().zip(charsets) {
+            session.put(name.as_bytes(), value);
+        }
+        session
+    }
+
+    /// The value of a listed variable.
+    #[must_use]
+    pub(crate) fn variable(&self, name: &[u8]) -> Option<&[u8]> {
+        let found = self
+            .variables
+            .binary_search_by(|(n, _)| (**n).cmp(name))
+            .ok()?;
+        Some(&self.variables[found].1)
+    }
+
+    /// Notes a change of a variable that the server reported.
+    ///
+    /// # Errors
+    /// [`NotRestorable`] when the value cannot be written back exactly; nothing is noted then.
+    pub(crate) fn set(&mut self, name: &[u8], value: &[u8]) -> Result<(), NotRestorable> {
+        if NOT_STATE.iter().any(|other| other.as_bytes() == name) {
+            return Ok(());
+        }
+        if !is_name(name) || literal_of(name, value).is_none() {
+            return Err(NotRestorable);
+        }
+        self.put(name, value);
+        Ok(())
+    }
+
+    fn put(&mut self, name: &[u8], value: &[u8]) {
+        match self.variables.binary_search_by(|(n, _)| (**n).cmp(name)) {
+            Ok(found) => self.variables[found].1 = value.into(),
+            Err(place) => self.variables.insert(place, (name.into(), value.into())),
+        }
+    }
+
+    /// How SQL is lexed in this session.
+    #[must_use]
+    pub(crate) fn sql_mode_has(&self, mode: &str) -> bool {
+        let modes = self.variable(b"sql_mode").unwrap_or_default();
+        modes
+            .split(|&b| b == b',')
+            .any(|m| m.eq_ignore_ascii_case(mode.as_bytes()))
+    }
+}
+
+fn is_name(name: &[u8]) -> bool {
+    !name.is_empty()
+        && name
+            .iter()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'))
+}
+
+/// How `value` is written in a SET: a number as it is, a plain text in quotes, NULL for an empty
+/// `character_set_results`. `None` when it holds anything that quotes and character sets could
+/// change.
+fn literal_of(name: &[u8], value: &[u8]) -> Option<Literal> {
+    if value.is_empty() && name == b"character_set_results" {
+        return Some(Literal::Null);
+    }
+    let mut digits = value
+        .strip_prefix(b"-")
+        .unwrap_or(value)
+        .split(|&b| b == b'.');
+    let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    if digits.next().is_some_and(is_number)
+        && digits.next().is_none_or(is_number)
+        && digits.next().is_none()
+    {
+        return Some(Literal::Number);
+    }
+    let plain = |&b: &u8| (b.is_ascii_graphic() || b == b' ') && !matches!(b, b'\\' | b'\'' | b'"');
+    value.iter().all(plain).then_some(Literal::Quoted)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Literal {
+    Null,
+    Number,
+    Quoted,
+}
+
+/// One object for equal sessions.
+#[derive(Debug, Default)]
+pub(crate) struct Interner {
+    sessions: HashSet<Rc<Session>>,
+    sweep_at: usize,
+}
+
+impl Interner {
+    /// The shared object that equals `session`.
+    pub(crate) fn intern(&mut self, session: Session) -> Rc<Session> {
+        if let Some(found) = self.sessions.get(&session) {
+            return found.clone();
+        }
+        if self.sessions.len() >= self.sweep_at {
+            self.sessions
+                .retain(|session| Rc::strong_count(session) > 1);
+            self.sweep_at = (2 * self.sessions.len()).max(64);
+        }
+        let shared = Rc::new(session);
+        self.sessions.insert(shared.clone());
+        shared
+    }
+}
+
+/// Appends the commands that bring a backend from `from` to `to`, and returns how many there are;
+/// each is answered by OK or ERR. `insert_id` is a LAST_INSERT_ID() to be set besides.
+pub(crate) fn restore(
+    out: &mut Vec<u8>,
+    from: &Session,
+    to: &Session,
+    insert_id: Option<u64>,
+) -> usize {
+    let mut commands = 0;
+    let mut set = Vec::new();
+    if from.variables != to.variables {
+        put_differences(&mut set, from, to);
+    }
+    if let Some(id) = insert_id {
+        put_assignment(&mut set, b"last_insert_id", id.to_string().as_bytes());
+    }
+    if !set.is_empty() {
+        put_command(out, Command::Query, &set);
+        commands += 1;
+    }
+    if from.multi_statements != to.multi_statements {
+        // MYSQL_OPTION_MULTI_STATEMENTS_ON is 0, ..._OFF is 1.
+        put_command(
+            out,
+            Command::SetOption,
+            &[u8::from(!to.multi_statements), 0],
+        );
+        commands += 1;
+    }
+    if from.schema != to.schema
+        && let Some(schema) = &to.schema
+    {
+        put_command(out, Command::InitDb, schema);
+        commands += 1;
+    }
+    commands
+}
+
+/// Whether commands can bring a backend from `from` to `to`: there is none that takes a default
+/// schema away.
+#[must_use]
+pub(crate) fn can_restore(from: &Session, to: &Session) -> bool {
+    from.schema.is_none() || to.schema.is_some()
+}
+
+fn put_differences(set: &mut Vec<u8>, from: &Session, to: &Session) {
+    let charset_differs = CHARSET_VARIABLES
+        .iter()
+        .any(|name| from.variable(name.as_bytes()) != to.variable(name.as_bytes()));
+    for (name, value) in &to.variables {
+        let is_charset = CHARSET_VARIABLES.iter().any(|c| c.as_bytes() == &**name);
+        if (is_charset && charset_differs) || from.variable(name) != Some(value) {
+            put_assignment(set, name, value);
+        }
+    }
+    for (name, _) in &from.variables {
+        if to.variable(name).is_none() {
+            put_name(set, name);
+            set.extend_from_slice(b"DEFAULT");
+        }
+    }
+}
+
+fn put_name(set: &mut Vec<u8>, name: &[u8]) {
+    set.extend_from_slice(if set.is_empty() { b"SET " } else { b"," });
+    set.extend_from_slice(name);
+    set.push(b'=');
+}
+
+fn put_assignment(set: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    put_name(set, name);
+    match literal_of(name, value) {
+        Some(Literal::Null) => set.extend_from_slice(b"NULL"),
+        Some(Literal::Number) => set.extend_from_slice(value),
+        _ => {
+            set.push(b'\'');
+            set.extend_from_slice(value);
+            set.push(b'\'');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(s: &str) -> Text {
+        s.as_bytes().into()
+    }
+
+    fn utf8(schema: &str) -> Session {
+        let charsets = ["utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4_general_ci"].map(text);
+        Session::at_login(schema.as_bytes(), false, &charsets)
+    }
+
+    /// The texts of the restoring commands, each with its command byte as a number.
+    fn commands(from: &Session, to: &Session, insert_id: Option<u64>) -> Vec<String> {
+        let mut out = Vec::new();
+        let count = restore(&mut out, from, to, insert_id);
+        let mut found = Vec::new();
+        let mut rest = &out[..];
+        while let wire::packet::Frame::Whole { total, .. } = wire::packet::frame(rest) {
+            let text = String::from_utf8_lossy(&rest[5..total]);
+            found.push(format!("{:02x} {text}", rest[4]));
+            rest = &rest[total..];
+            if rest.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(found.len(), count);
+        found
+    }
+
+    #[test]
+    fn equal_sessions_need_nothing() {
+        assert!(commands(&utf8("a"), &utf8("a"), None).is_empty());
+    }
+
+    #[test]
+    fn one_set_carries_every_variable_and_defaults_come_back() {
+        let mut from = utf8("a");
+        from.set(b"sql_safe_updates", b"ON").unwrap();
+        let mut to = utf8("b");
+        to.set(b"time_zone", b"+02:00").unwrap();
+        to.set(b"max_join_size", b"100").unwrap();
+        assert_eq!(
+            commands(&from, &to, Some(7)),
+            [
+                "03 SET max_join_size=100,time_zone='+02:00',sql_safe_updates=DEFAULT,\
+                 last_insert_id=7",
+                "02 b"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_collation_follows_its_character_set() {
+        let from = utf8("a");
+        let mut to = utf8("a");
+        to.set(b"character_set_connection", b"latin1").unwrap();
+        to.set(b"character_set_results", b"").unwrap();
+        assert_eq!(
+            commands(&from, &to, None),
+            [
+                "03 SET character_set_client='utf8mb4',character_set_connection='latin1',\
+              character_set_results=NULL,collation_connection='utf8mb4_general_ci'"
+            ]
+        );
+    }
+
+    #[test]
+    fn multi_statements_are_an_option_of_the_session() {
+        let mut to = utf8("a");
+        to.multi_statements = true;
+        assert_eq!(commands(&utf8("a"), &to, None), ["1b \0\0"]);
+        assert_eq!(commands(&to, &utf8("a"), None), ["1b \u{1}\0"]);
+    }
+
+    #[test]
+    fn a_default_schema_cannot_be_taken_away() {
+        assert!(can_restore(&utf8(""), &utf8("a")));
+        assert!(can_restore(&utf8("a"), &utf8("b")));
+        assert!(!can_restore(&utf8("a"), &utf8("")));
+    }
+
+    #[test]
+    fn only_values_that_survive_quoting_are_listed() {
+        let mut session = utf8("");
+        for value in ["it's", "back\\slash", "caf\u{e9}", "tab\t"] {
+            assert_eq!(
+                session.set(b"init_text", value.as_bytes()),
+                Err(NotRestorable)
+            );
+        }
+        assert_eq!(session.set(b"bad name", b"1"), Err(NotRestorable));
+        assert_eq!(
+            session.set(b"statement_id", b"it's"),
+            Ok(()),
+            "no state of ours"
+        );
+        assert_eq!(literal_of(b"x", b"-1.5"), Some(Literal::Number));
+        assert_eq!(literal_of(b"x", b"1.2.3"), Some(Literal::Quoted));
+        assert_eq!(literal_of(b"x", b""), Some(Literal::Quoted));
+    }
+
+    #[test]
+    fn equal_sessions_are_one_object_and_unused_ones_go() {
+        let mut interner = Interner::default();
+        let a = interner.intern(utf8("a"));
+        assert!(Rc::ptr_eq(&a, &interner.intern(utf8("a"))));
+        for i in 0..1000 {
+            interner.intern(utf8(&i.to_string()));
+        }
+        assert!(interner.sessions.len() <= 128);
+        assert!(Rc::ptr_eq(&a, &interner.intern(utf8("a"))));
+    }
+
+    #[test]
+    fn sql_modes_are_found_by_word() {
+        let mut session = utf8("");
+        session
+            .set(b"sql_mode", b"STRICT_ALL_TABLES,ANSI_QUOTES")
+            .unwrap();
+        assert!(session.sql_mode_has("ansi_quotes"));
+        assert!(!session.sql_mode_has("ANSI"));
+    }
+}

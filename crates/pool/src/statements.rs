@@ -1,0 +1,469 @@
+//! Statements: what a client's command is, what it needs, and how it gets to a backend.
+//!
+//! A command is answered here when no server is needed (COM_PING, COM_SET_OPTION, a reset), passed
+//! to the backend that the client has, or given one by `leases.rs`. Its text is classified before
+//! it runs: what it may leave behind, unseen by the trackers, pins the client *before* the server
+//! sees it, so that an error halfway through cannot leave a trace on a shared backend.
+//!
+//! What the statement before left (warnings, ROW_COUNT(), FOUND_ROWS()) is kept with the client;
+//! [`Group::reads_previous`] answers from there when the backend has served others since.
+//!
+//! Invariant: a statement goes out only to a backend that stands in its client's session state, or
+//! behind a command that puts it there and cannot fail. A restoring command that can fail (a schema
+//! may have been dropped, a value withdrawn) is waited for, because the statement behind it would
+//! run all the same, in somebody else's schema.
+
+use crate::backend::{InFlight, Purpose};
+use crate::client::{ClientState, Owed, Statement};
+use crate::clients::Handled;
+use crate::group::Group;
+use crate::reasons::{PinReason, Refusal};
+use crate::relay::{Middle, Relay, Shape};
+use crate::session::{Session, restore};
+use crate::shapes;
+use reactor::{Key, Net};
+use std::borrow::Cow;
+use wire::capabilities as cap;
+use wire::classify::{self, PinCause, Reads, SimpleRead, Verb, classify};
+use wire::command::{Command, ReplyShape, put_command};
+use wire::lex::{Charset, Kind, LexMode, Lexer};
+use wire::packet::{HEADER_LEN, PAYLOAD_MAX, join_payload};
+use wire::reply::{END, OK, Reply};
+
+impl<N: Net> Group<N> {
+    /// Handles a command of a client that is idle.
+    pub(crate) fn on_command(&mut self, key: Key, message: &[u8]) -> Handled {
+        if message[3] != 0 {
+            let refusal = Refusal::OutOfOrder {
+                expected: 0,
+                got: message[3],
+            };
+            self.refuse_and_leave(key, &refusal);
+            return Handled::Used;
+        }
+        let payload = payload_of(message);
+        let byte = payload.first().copied().unwrap_or(0);
+        let Some(command) = Command::from_byte(byte) else {
+            self.counts.refused += 1;
+            self.refuse(key, &Refusal::Command { byte });
+            return Handled::Used;
+        };
+        let arguments = payload.get(1..).unwrap_or_default();
+        match command {
+            Command::Quit => self.doom(key),
+            Command::Ping => self.send_ok(key, b"", OK),
+            Command::SetOption => self.on_set_option(key, arguments),
+            Command::ResetConnection => self.on_reset(key),
+            Command::ChangeUser => self.on_change_user(key, arguments),
+            Command::StmtClose | Command::StmtSendLongData => self.pass_unanswered(key, message),
+            Command::Query => return self.on_query(key, message, arguments),
+            Command::StmtPrepare if mentions_kill(arguments) => {
+                self.counts.refused += 1;
+                self.refuse(key, &Refusal::Kill);
+            }
+            Command::StmtPrepare => {
+                self.pin(key, PinReason::PreparedStatement);
+                return self.start(key, message, Statement::plain(command.reply()));
+            }
+            _ => {
+                let mut statement = Statement::plain(command.reply());
+                statement.explains_change = command == Command::InitDb;
+                statement.selects = command == Command::StmtExecute;
+                return self.start(key, message, statement);
+            }
+        }
+        Handled::Used
+    }
+
+    /// Switches multi-statements, in the session that follows the client.
+    fn on_set_option(&mut self, key: Key, arguments: &[u8]) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let multi_statements = match arguments {
+            [0, 0] => true,
+            [1, 0] => false,
+            // The server's own answer to an option that it does not know.
+            _ => return self.send_error(key, wire::errors::UNKNOWN_COM, "Unknown command"),
+        };
+        let mut session = (*client.session).clone();
+        session.multi_statements = multi_statements;
+        client.session = self.sessions.intern(session);
+        self.send_ok(key, b"", END);
+    }
+
+    /// Makes the session as new; only the default schema stays.
+    fn on_reset(&mut self, key: Key) {
+        self.forsake(key);
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let old = &client.session;
+        let schema = old.schema.clone().unwrap_or_default();
+        let charsets = self.shared.server.charsets_after_reset(client.collation);
+        let session = Session::at_login(&schema, old.multi_statements, charsets);
+        client.session = self.sessions.intern(session);
+        self.send_ok(key, b"", OK);
+    }
+
+    /// Gives up everything the session had: a backend that may hold something of it is closed.
+    pub(crate) fn forsake(&mut self, key: Key) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let (lease, pinned) = (client.lease.take(), client.pin.take().is_some());
+        client.warnings = None;
+        client.owed = Owed::default();
+        client.insert_id = 0;
+        client.row_count = 0;
+        client.found_rows = 0;
+        if let Some(lease) = lease {
+            self.orphan(lease, key, pinned);
+        }
+    }
+
+    /// Commands that get no reply concern a prepared statement, so they go to the client's own
+    /// backend; without one there is no such statement.
+    fn pass_unanswered(&mut self, key: Key, message: &[u8]) {
+        if let Some(lease) = self.clients.get(key).and_then(|client| client.lease) {
+            self.send_backend(lease, message);
+        }
+    }
+
+    fn on_query(&mut self, key: Key, message: &[u8], sql: &[u8]) -> Handled {
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        let mode = self.lex_mode(&client.session, client.capabilities);
+        let found = classify(sql, mode);
+        if found.verb == Verb::Kill || (may_hide_kill(&found) && mentions_kill(sql)) {
+            self.counts.refused += 1;
+            self.refuse(key, &Refusal::Kill);
+            return Handled::Used;
+        }
+        let statement = statement_of(&found);
+        let mut elsewhere = Reads::NONE;
+        if client.lease.is_none() || !client.counts_native {
+            elsewhere = elsewhere.union(COUNTS);
+        }
+        if client.lease.is_none() || !client.warnings_native {
+            elsewhere = elsewhere.union(Reads::DIAGNOSTICS);
+        }
+        // Stored code may read anything; that it reads what a statement before its call left is
+        // not assumed, or no CALL could ever be made.
+        let told = !matches!(found.pin, Some(cause) if hides_reads(cause));
+        if told && found.reads.intersects(elsewhere) {
+            return self.reads_previous(key, sql, &found, statement);
+        }
+        let mut statement = statement;
+        if self.shared.settings.ride_max > 1 && shapes::rides(&found) {
+            let session = std::rc::Rc::as_ptr(&client.session).addr();
+            statement.ride = shapes::shape_of(sql, mode, session);
+        }
+        if let Some(cause) = found.pin {
+            let fresh = self.pin(key, PinReason::Text(cause));
+            statement.unpins_if_unparsed = fresh && cause == PinCause::Unknown && !found.multi;
+        }
+        self.start(key, message, statement)
+    }
+
+    /// A statement that reads what the one before left, on a backend that no longer knows.
+    fn reads_previous(
+        &mut self,
+        key: Key,
+        sql: &[u8],
+        found: &classify::Statement,
+        statement: Statement,
+    ) -> Handled {
+        let flavour = self.shared.server.flavour;
+        let column = || column_of(sql, flavour);
+        let Some(client) = self.clients.get_mut(key) else {
+            return Handled::Used;
+        };
+        let text = match found.simple {
+            Some(SimpleRead::ShowWarnings) => match client.warnings.take() {
+                Some(warnings) => {
+                    self.replay(key, &warnings);
+                    if let Some(client) = self.clients.get_mut(key) {
+                        client.warnings = Some(warnings);
+                    }
+                    return Handled::Used;
+                }
+                None if client.warnings_lost => return self.previous_gone(key),
+                // No statement of this client warned; the backend's own warnings are another's.
+                None => "SHOW WARNINGS LIMIT 0".to_string(),
+            },
+            Some(SimpleRead::RowCount) => {
+                format!(
+                    "SELECT CAST({} AS SIGNED) AS `{}`",
+                    client.row_count,
+                    column()
+                )
+            }
+            Some(SimpleRead::FoundRows) => {
+                format!(
+                    "SELECT CAST({} AS SIGNED) AS `{}`",
+                    client.found_rows,
+                    column()
+                )
+            }
+            None => return self.previous_gone(key),
+        };
+        let mut rewritten = Vec::new();
+        put_command(&mut rewritten, Command::Query, text.as_bytes());
+        self.start(key, &rewritten, statement)
+    }
+
+    /// Says that what the statement before left is gone, and sees to it that the next is not.
+    fn previous_gone(&mut self, key: Key) -> Handled {
+        self.counts.refused += 1;
+        self.pin(key, PinReason::ReadsPrevious);
+        self.refuse(key, &Refusal::PreviousGone);
+        Handled::Used
+    }
+
+    /// Sends a kept reply, in the form that this client understands.
+    fn replay(&mut self, key: Key, kept: &[u8]) {
+        let status = self.status_of(key);
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let mut out = std::mem::take(&mut self.lent);
+        out.clear();
+        let shape = Shape {
+            deprecate_eof: client.capabilities & cap::DEPRECATE_EOF != 0,
+            track: None,
+        };
+        let mut relay = Relay {
+            reply: &mut Reply::new(ReplyShape::Results),
+            middle: &mut Middle::default(),
+            seq: &mut client.seq,
+            shape,
+            status,
+        };
+        client.row_count = -1;
+        // These bytes have been through a relay once, so they are a reply.
+        let fed = relay.feed(kept, &mut out, |_| {});
+        debug_assert!(fed.is_ok());
+        self.send_client(key, &out);
+        self.lent = out;
+    }
+
+    /// How this session's texts are cut.
+    fn lex_mode(&self, session: &Session, capabilities: u32) -> LexMode {
+        let default = &self.shared.server.sql_mode;
+        let has = |mode: &str| match session.variable(b"sql_mode") {
+            Some(_) => session.sql_mode_has(mode),
+            None => default.split(',').any(|m| m.eq_ignore_ascii_case(mode)),
+        };
+        LexMode {
+            ansi_quotes: has("ANSI_QUOTES"),
+            no_backslash_escapes: has("NO_BACKSLASH_ESCAPES"),
+            ignore_space: has("IGNORE_SPACE") || capabilities & cap::IGNORE_SPACE != 0,
+            charset: Charset::of_name(session.variable(b"character_set_client").unwrap_or(b"")),
+            server: self.shared.server.flavour,
+        }
+    }
+
+    /// Notes that a client keeps its backend for good from now on; `false` when it did already.
+    pub(crate) fn pin(&mut self, key: Key, reason: PinReason) -> bool {
+        let Some(client) = self.clients.get_mut(key) else {
+            return false;
+        };
+        if client.pin.is_some() {
+            return false;
+        }
+        client.pin = Some(reason);
+        *self.counts.pins.entry(reason.name()).or_default() += 1;
+        true
+    }
+
+    /// Runs a command on the client's backend, on another one, or later.
+    pub(crate) fn start(&mut self, key: Key, message: &[u8], statement: Statement) -> Handled {
+        let Some(client) = self.clients.get_mut(key) else {
+            return Handled::Used;
+        };
+        client.statement = statement;
+        if let Some(lease) = client.lease {
+            if self.is_read_back_for_others(key, lease) {
+                return self.wait_for_read_back(key);
+            }
+            return self.begin(key, lease, message);
+        }
+        if self.draining.is_some() {
+            self.refuse_and_leave(key, &Refusal::Draining);
+            return Handled::Used;
+        }
+        if let Some(lease) = self.acquire(key) {
+            return self.begin(key, lease, message);
+        }
+        if let Some(lease) = self.ride_for(key) {
+            self.ride(key, lease, message);
+            return Handled::Used;
+        }
+        self.wait_in_lane(key)
+    }
+
+    /// Sends a command to the client's backend, once that stands in the client's session state.
+    fn begin(&mut self, key: Key, lease: Key, message: &[u8]) -> Handled {
+        let mut out = std::mem::take(&mut self.lent);
+        out.clear();
+        let waits = self.put_restore(key, lease, &mut out);
+        let result = match waits {
+            None => Handled::Used,
+            Some(true) => self.send_restore(key, lease, &out),
+            Some(false) => self.send_statement(key, lease, &out, message),
+        };
+        self.lent = out;
+        result
+    }
+
+    /// Writes what brings the backend into the client's state. `Some(true)`: it may fail, so its
+    /// reply is waited for; `Some(false)`: the statement may follow at once; `None`: one of the
+    /// two is gone.
+    fn put_restore(&mut self, key: Key, lease: Key, out: &mut Vec<u8>) -> Option<bool> {
+        let client = self.clients.get(key)?;
+        let backend = self.backends.get_mut(lease)?;
+        let insert_id = (backend.insert_id != Some(client.insert_id)).then_some(client.insert_id);
+        let same = std::rc::Rc::ptr_eq(&backend.session, &client.session);
+        if same && insert_id.is_none() {
+            return Some(false);
+        }
+        let commands = restore(out, &backend.session, &client.session, insert_id);
+        for i in 1..=commands {
+            let purpose = Purpose::Restore(!same && i == commands);
+            backend
+                .flight
+                .push_back(InFlight::own(Some(key), purpose, ReplyShape::Status));
+        }
+        if commands > 0 {
+            self.counts.restored += 1;
+        }
+        // Setting LAST_INSERT_ID() cannot fail; from here on the backend is as the client's.
+        backend.insert_id = Some(client.insert_id);
+        backend.session = client.session.clone();
+        Some(!same && commands > 0)
+    }
+
+    fn send_restore(&mut self, key: Key, lease: Key, out: &[u8]) -> Handled {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return Handled::Used;
+        };
+        if !client.change_state(ClientState::Restoring, now) {
+            self.doom(key);
+            return Handled::Used;
+        }
+        self.send_backend(lease, out);
+        self.count_busy(lease);
+        Handled::Kept
+    }
+
+    fn send_statement(&mut self, key: Key, lease: Key, out: &[u8], message: &[u8]) -> Handled {
+        self.send_backend(lease, out);
+        self.ride(key, lease, message);
+        Handled::Used
+    }
+
+    /// Sends a statement to a backend, behind whatever is in flight there.
+    pub(crate) fn ride(&mut self, key: Key, lease: Key, message: &[u8]) {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
+        if !client.change_state(ClientState::Running, now) {
+            return self.doom(key);
+        }
+        client.lease = Some(lease);
+        if !client.statement.shows_warnings {
+            client.warnings = None;
+        }
+        client.owed.warnings = false;
+        let first = backend.flight.is_empty();
+        // Beside a transaction, or what a client is pinned for, nobody else has a place.
+        let apart = client.pin.is_some() || backend.in_transaction();
+        let shape = if apart { 0 } else { client.statement.ride };
+        if first {
+            backend.rideable = self.shapes.trusts(shape);
+        }
+        backend.flight.push_back(InFlight {
+            owner: Some(key),
+            purpose: Purpose::Statement,
+            reply: Reply::new(client.statement.shape),
+            shape,
+            sent: now,
+            first,
+        });
+        self.send_backend(lease, message);
+        self.count_busy(lease);
+    }
+}
+
+/// Whether a statement behind the first, or one made from a string, may be a KILL.
+fn may_hide_kill(found: &classify::Statement) -> bool {
+    found.multi || matches!(found.pin, Some(PinCause::TextPrepare | PinCause::Unknown))
+}
+
+/// Whether the word KILL occurs anywhere, strings included: the ids that a client knows are not
+/// the server's, so a KILL would hit a stranger.
+fn mentions_kill(sql: &[u8]) -> bool {
+    sql.windows(4)
+        .any(|word| word.eq_ignore_ascii_case(b"kill"))
+}
+
+/// What the statement before counted.
+const COUNTS: Reads = Reads::ROW_COUNT
+    .union(Reads::FOUND_ROWS)
+    .union(Reads::LAST_GTID);
+
+/// The name that a server gives the column of `SELECT function()`: the call as typed.
+fn column_of(sql: &[u8], server: wire::lex::Server) -> String {
+    let mode = LexMode {
+        server,
+        charset: Charset::Utf8,
+        ..LexMode::default()
+    };
+    let mut tokens = Lexer::new(sql, mode).skip(1);
+    let Some(first) = tokens.next() else {
+        return String::new();
+    };
+    let end = tokens
+        .take_while(|t| t.kind != Kind::Semicolon)
+        .last()
+        .map_or(first.end, |t| t.end);
+    String::from_utf8_lossy(&sql[first.start..end]).into_owned()
+}
+
+/// Causes that stand for code whose text is not at hand.
+fn hides_reads(cause: PinCause) -> bool {
+    matches!(
+        cause,
+        PinCause::StoredCode | PinCause::TextPrepare | PinCause::Unknown
+    )
+}
+
+fn statement_of(found: &classify::Statement) -> Statement {
+    Statement {
+        shape: ReplyShape::Results,
+        selects: matches!(found.verb, Verb::Select),
+        sets_charset: found.sets_charset,
+        may_insert_id: found.may_insert_id,
+        explains_change: matches!(found.verb, Verb::Set | Verb::Use),
+        shows_warnings: found.simple == Some(SimpleRead::ShowWarnings),
+        unpins_if_unparsed: false,
+        ride: 0,
+    }
+}
+
+/// The payload of a whole message; only one of several packets is copied.
+pub(crate) fn payload_of(message: &[u8]) -> Cow<'_, [u8]> {
+    if message.len() < HEADER_LEN + PAYLOAD_MAX {
+        return Cow::Borrowed(&message[HEADER_LEN..]);
+    }
+    let mut joined = Vec::with_capacity(message.len());
+    join_payload(message, &mut joined);
+    Cow::Owned(joined)
+}

@@ -1,0 +1,106 @@
+//! Waiting out of the ordinary: before the lane, back at its front, and after everybody was served.
+//!
+//! The problem: a command does not always wait from its arrival to its lease. It may come while
+//! something is read back on its client's last lease; its backend may be lost before it was sent;
+//! a backend may be lost at the very end of a turn. The mechanism: each case leads back to the
+//! lane of `leases.rs`, or to another turn.
+//!
+//! Invariants: nobody passes those who wait because its lease has not ended yet; a lane's front has
+//! waited for longest, whoever was put back there; a turn that leaves somebody waiting for what is
+//! there is followed by another at once.
+
+use crate::client::ClientState;
+use crate::clients::Handled;
+use crate::group::Group;
+use crate::lane::Waiting;
+use crate::leases::command_len;
+use reactor::{Key, Net};
+
+impl<N: Net> Group<N> {
+    /// Whether a lease lasts only until something is read back, and others wait for its end: a
+    /// statement that came meanwhile must not go before theirs.
+    pub(crate) fn is_read_back_for_others(&mut self, key: Key, lease: Key) -> bool {
+        let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get(lease))
+        else {
+            return false;
+        };
+        let ends = client.pin.is_none() && !backend.in_transaction() && !backend.flight.is_empty();
+        let kind = client.kind as usize;
+        ends && self.front_of(kind).is_some()
+    }
+
+    /// Keeps a client's command until its lease ends; then it goes to the end of the lane.
+    pub(crate) fn wait_for_read_back(&mut self, key: Key) -> Handled {
+        let now = self.net.now();
+        if let Some(client) = self.clients.get_mut(key)
+            && !client.change_state(ClientState::Waiting, now)
+        {
+            self.doom(key);
+        }
+        Handled::Kept
+    }
+
+    /// A command that came before its client's lease had ended goes to the lane.
+    pub(crate) fn line_up(&mut self, key: Key) {
+        if self.wait_in_lane(key) == Handled::Kept {
+            return;
+        }
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let len = client.input.as_ref().map_or(0, |input| command_len(input));
+        client.drop_input(len);
+        if client.change_state(ClientState::Idle, now) {
+            self.pump(key);
+        } else {
+            self.doom(key);
+        }
+    }
+
+    /// A client whose statement was not sent yet goes back to the front of its lane.
+    pub(crate) fn wait_again(&mut self, key: Key) {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let to = if client.opening {
+            ClientState::Opening
+        } else {
+            ClientState::Idle
+        };
+        let moved = client.change_state(to, now)
+            && (client.opening || client.change_state(ClientState::Waiting, now));
+        if !moved {
+            return self.doom(key);
+        }
+        client.opening = false;
+        let (kind, since) = (client.kind as usize, client.waits_since);
+        // The front is the oldest, or those behind it would wait for longer than their time.
+        let since = self
+            .front_of(kind)
+            .map_or(since, |front| front.since.min(since));
+        let waiting = Waiting { client: key, since };
+        if let Some(client) = self.clients.get_mut(key) {
+            client.in_lane = true;
+            client.waits_since = since;
+        }
+        self.roster.ranks[kind].lane.push_front(waiting);
+        self.waiting += 1;
+    }
+
+    /// Whether somebody waits for what could be given at once: backends that were lost at the end
+    /// of a turn have made room after everybody was served.
+    pub(crate) fn is_behind(&mut self) -> bool {
+        if self.waiting == 0 || self.busy >= self.busy_max() {
+            return false;
+        }
+        let now = self.net.now();
+        let idle = self.roster.ranks.iter().any(|ranks| !ranks.idle.is_empty());
+        let room = self.roster.has_room() || idle;
+        (0..self.roster.ranks.len()).any(|kind| {
+            let may_dial = room && self.may_dial(kind, now);
+            self.front_of(kind).is_some() && (may_dial || !self.wants_dial(kind))
+        })
+    }
+}
