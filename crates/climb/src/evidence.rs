@@ -1,0 +1,341 @@
+//! The evidence of a climb: what `climb.json` holds, and what the table and the page are made of.
+//!
+//! One row per cell, always: a cell that did not hold has a `limit` that says why, and null for
+//! each figure that would be about another number of connections than the row's. The figures have
+//! the names that `load --json` gives them. Memory stands as it was read (`pool_rss_bytes`,
+//! `server_rss_bytes`: the peak of the resident set, next to its value before the clients came)
+//! and as what follows from it per client.
+//!
+//! Reading is lenient (`load` may say more or less than we know of), writing is complete: every
+//! field of a row is there, if only as null.
+
+use std::fs;
+use std::path::Path as FilePath;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::ladder::{Cell, Path};
+use crate::machine::Machine;
+use crate::options::Plan;
+use crate::{machine, target};
+
+/// All of `climb.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Evidence {
+    pub(crate) headline: String,
+    /// False if the climb was stopped before its last cell.
+    pub(crate) finished: bool,
+    pub(crate) host: Host,
+    pub(crate) settings: Settings,
+    pub(crate) rows: Vec<Row>,
+}
+
+/// Where and when, and with what.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Host {
+    pub(crate) date: String,
+    pub(crate) command: String,
+    pub(crate) onramp_version: String,
+    pub(crate) onramp_commit: Option<String>,
+    pub(crate) server: String,
+    pub(crate) cpus: u64,
+    pub(crate) cpu_model: String,
+    pub(crate) memory_bytes: u64,
+    pub(crate) kernel: String,
+    pub(crate) nofile_hard: u64,
+}
+
+/// What was run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Settings {
+    pub(crate) workload: String,
+    pub(crate) tables: u32,
+    pub(crate) table_size: u32,
+    pub(crate) warmup_s: u32,
+    pub(crate) time_s: u32,
+    /// The user's server without its password; null is a private one.
+    pub(crate) target: Option<String>,
+    pub(crate) pool_args: Vec<String>,
+    pub(crate) load_args: Vec<String>,
+    pub(crate) server_args: Vec<String>,
+}
+
+/// One cell.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Row {
+    pub(crate) path: String,
+    pub(crate) connections: u32,
+    pub(crate) connected: Option<u64>,
+    pub(crate) statements_per_s: Option<f64>,
+    pub(crate) mean_ms: Option<f64>,
+    pub(crate) p50_ms: Option<f64>,
+    pub(crate) p95_ms: Option<f64>,
+    pub(crate) p99_ms: Option<f64>,
+    pub(crate) p999_ms: Option<f64>,
+    pub(crate) max_ms: Option<f64>,
+    pub(crate) p99_over_mean: Option<f64>,
+    pub(crate) statements: Option<u64>,
+    pub(crate) failed_statements: Option<u64>,
+    pub(crate) failed_connects: Option<u64>,
+    pub(crate) connect_s: Option<f64>,
+    pub(crate) duration_s: Option<f64>,
+    /// Which limit stopped the cell; null if every connection was held.
+    pub(crate) limit: Option<String>,
+    pub(crate) errors: Vec<LoadError>,
+    pub(crate) pool_rss_bytes: Option<u64>,
+    pub(crate) pool_rss_before_bytes: Option<u64>,
+    pub(crate) pool_bytes_per_client: Option<f64>,
+    pub(crate) pool_cpu_s: Option<f64>,
+    pub(crate) server_rss_bytes: Option<u64>,
+    pub(crate) server_rss_before_bytes: Option<u64>,
+    pub(crate) server_bytes_per_client: Option<f64>,
+    pub(crate) server_cpu_s: Option<f64>,
+    pub(crate) load_rss_bytes: Option<u64>,
+    pub(crate) load_cpu_s: Option<f64>,
+}
+
+/// What `onramp load --json` writes, as far as it is used here.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct LoadReport {
+    pub(crate) connected: Option<u64>,
+    pub(crate) statements_per_s: Option<f64>,
+    pub(crate) mean_ms: Option<f64>,
+    pub(crate) p50_ms: Option<f64>,
+    pub(crate) p95_ms: Option<f64>,
+    pub(crate) p99_ms: Option<f64>,
+    pub(crate) p999_ms: Option<f64>,
+    pub(crate) max_ms: Option<f64>,
+    pub(crate) statements: Option<u64>,
+    pub(crate) failed_statements: Option<u64>,
+    pub(crate) failed_connects: Option<u64>,
+    pub(crate) connect_s: Option<f64>,
+    pub(crate) duration_s: Option<f64>,
+    pub(crate) limit: Option<String>,
+    pub(crate) load_rss_bytes: Option<u64>,
+    pub(crate) load_cpu_s: Option<f64>,
+    pub(crate) errors: Vec<LoadError>,
+}
+
+/// One kind of failure, with how often it came.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct LoadError {
+    pub(crate) code: Option<i64>,
+    pub(crate) sqlstate: Option<String>,
+    pub(crate) message: Option<String>,
+    pub(crate) count: u64,
+    pub(crate) phase: Option<String>,
+}
+
+impl Evidence {
+    pub(crate) fn new(plan: &Plan, machine: &Machine, server: String) -> Self {
+        let raw = &plan.raw;
+        Self {
+            headline: crate::headline::of(&[]),
+            finished: false,
+            host: Host::of(machine, server),
+            settings: Settings {
+                workload: raw.workload.clone(),
+                tables: raw.tables,
+                table_size: raw.table_size,
+                warmup_s: raw.warmup_time,
+                time_s: raw.time,
+                target: plan.target.as_ref().map(ToString::to_string),
+                pool_args: raw.pool_arg.clone(),
+                load_args: raw.load_arg.clone(),
+                server_args: raw.server_arg.clone(),
+            },
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row, and says anew what all of them show.
+    pub(crate) fn push(&mut self, row: Row) {
+        self.rows.push(row);
+        self.headline = crate::headline::of(&self.rows);
+    }
+
+    /// Writes `climb.json`.
+    pub(crate) fn write_json(&self, file: &FilePath) -> Result<()> {
+        let mut text = serde_json::to_string_pretty(self).context("the evidence is no JSON")?;
+        text.push('\n');
+        fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+    }
+}
+
+impl Host {
+    fn of(machine: &Machine, server: String) -> Self {
+        let arguments = std::env::args().skip(1);
+        let arguments = std::iter::once("onramp".to_owned()).chain(arguments);
+        Self {
+            date: machine::now_utc(),
+            command: target::shown_command(arguments),
+            onramp_version: env!("CARGO_PKG_VERSION").to_owned(),
+            onramp_commit: option_env!("ONRAMP_COMMIT").map(ToOwned::to_owned),
+            server,
+            cpus: machine.cpus,
+            cpu_model: machine.cpu_model.clone(),
+            memory_bytes: machine.memory_bytes,
+            kernel: machine.kernel.clone(),
+            nofile_hard: machine.nofile_hard,
+        }
+    }
+}
+
+impl Row {
+    pub(crate) fn of(cell: Cell) -> Self {
+        let path = cell.path.name().to_owned();
+        Self {
+            path,
+            connections: cell.connections,
+            ..Self::default()
+        }
+    }
+
+    /// Takes over what `load` says about connecting, and its figures if they are about this rung.
+    pub(crate) fn take(&mut self, report: LoadReport, held: bool) {
+        self.connected = report.connected;
+        self.failed_connects = report.failed_connects;
+        self.connect_s = finite(report.connect_s);
+        self.load_rss_bytes = report.load_rss_bytes.or(self.load_rss_bytes);
+        self.load_cpu_s = finite(report.load_cpu_s).or(self.load_cpu_s);
+        self.errors = report.errors;
+        if !held {
+            return;
+        }
+        self.statements_per_s = finite(report.statements_per_s);
+        self.mean_ms = finite(report.mean_ms);
+        self.p50_ms = finite(report.p50_ms);
+        self.p95_ms = finite(report.p95_ms);
+        self.p99_ms = finite(report.p99_ms);
+        self.p999_ms = finite(report.p999_ms);
+        self.max_ms = finite(report.max_ms);
+        self.statements = report.statements;
+        self.failed_statements = report.failed_statements;
+        self.duration_s = finite(report.duration_s);
+        let ratio = |(p99, mean): (f64, f64)| (mean > 0.0).then_some(p99 / mean);
+        self.p99_over_mean = self.p99_ms.zip(self.mean_ms).and_then(ratio);
+    }
+
+    /// Which of the paths it is; None for a name from another version.
+    pub(crate) fn path(&self) -> Option<Path> {
+        Path::named(&self.path)
+    }
+
+    /// Whether there are figures for this number of connections.
+    pub(crate) fn has_figures(&self) -> bool {
+        self.statements_per_s.is_some()
+    }
+
+    /// Statements and connects that failed; None if nothing ran.
+    pub(crate) fn failed(&self) -> Option<u64> {
+        match (self.failed_statements, self.failed_connects) {
+            (None, None) => None,
+            (statements, connects) => {
+                Some(statements.unwrap_or_default() + connects.unwrap_or_default())
+            }
+        }
+    }
+
+    /// What one more client costs the process that holds the clients.
+    pub(crate) fn holder_bytes_per_client(&self) -> Option<f64> {
+        match self.path()? {
+            Path::Onramp => self.pool_bytes_per_client,
+            Path::Direct | Path::ServerPool => self.server_bytes_per_client,
+        }
+    }
+}
+
+/// The growth of a process's memory per client; None if it did not grow or nobody was there.
+pub(crate) fn bytes_per_client(before: u64, peak: u64, clients: u64) -> Option<f64> {
+    (peak > before && clients > 0).then(|| (peak - before) as f64 / clients as f64)
+}
+
+fn finite(value: Option<f64>) -> Option<f64> {
+    value.filter(|value| value.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn the_names_in_the_file_are_those_that_were_promised() {
+        let value = serde_json::to_value(samples::evidence()).unwrap();
+        let host = value["host"].as_object().unwrap();
+        for name in [
+            "cpus",
+            "cpu_model",
+            "memory_bytes",
+            "kernel",
+            "nofile_hard",
+            "server",
+        ] {
+            assert!(host.contains_key(name), "host.{name}");
+        }
+        for row in value["rows"].as_array().unwrap() {
+            let row = row.as_object().unwrap();
+            for name in [
+                "path",
+                "connections",
+                "statements_per_s",
+                "mean_ms",
+                "p50_ms",
+                "p95_ms",
+                "p99_ms",
+                "failed_statements",
+                "failed_connects",
+                "connect_s",
+                "limit",
+                "pool_rss_bytes",
+                "load_rss_bytes",
+            ] {
+                assert!(row.contains_key(name), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn evidence_reads_back() {
+        let evidence = samples::evidence();
+        let text = serde_json::to_string(&evidence).unwrap();
+        let back: Evidence = serde_json::from_str(&text).unwrap();
+        assert_eq!((&back.headline, back.finished), (&evidence.headline, true));
+        let summary = |row: &Row| (row.path(), row.connections, row.failed(), row.limit.clone());
+        let summaries = |rows: &[Row]| rows.iter().map(summary).collect::<Vec<_>>();
+        assert_eq!(summaries(&back.rows), summaries(&evidence.rows));
+    }
+
+    #[test]
+    fn a_report_may_say_more_and_less() {
+        let text = r#"{"connected": 5, "p99_ms": 3.0, "mean_ms": 2.0, "limit": null,
+            "errors": [{"code": 1040, "count": 7, "phase": "connect", "more": []}], "new": {}}"#;
+        let report: LoadReport = serde_json::from_str(text).unwrap();
+        assert_eq!(report.errors[0].code, Some(1040));
+        let mut row = Row::of(Cell {
+            connections: 5,
+            path: Path::Onramp,
+        });
+        row.take(report.clone(), true);
+        assert_eq!((row.connected, row.p99_over_mean), (Some(5), Some(1.5)));
+        let mut row = Row::of(Cell {
+            connections: 9,
+            path: Path::Onramp,
+        });
+        row.take(report, false);
+        assert_eq!((row.connected, row.p99_ms), (Some(5), None));
+    }
+
+    #[test]
+    fn memory_per_client_is_the_growth() {
+        assert_eq!(bytes_per_client(1_000, 6_000, 10), Some(500.0));
+        assert_eq!(bytes_per_client(6_000, 1_000, 10), None);
+        assert_eq!(bytes_per_client(0, 1_000, 0), None);
+    }
+}

@@ -1,0 +1,216 @@
+//! What this machine has: the facts that bound a climb, and the facts that a reader of the figures
+//! asks for.
+//!
+//! All of it is read from `/proc` once, into a plain struct, so that the arithmetic in `limits` and
+//! its tests need no machine. A bound that cannot be read counts as none (`u64::MAX`): then the
+//! climb tries, and the error that comes is explained afterwards.
+//!
+//! Descriptor and process limits are inherited by children. The soft limits of this process are
+//! therefore raised to the hard ones before the first child starts.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// The facts of one machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Machine {
+    pub(crate) cpus: u64,
+    pub(crate) cpu_model: String,
+    pub(crate) memory_bytes: u64,
+    pub(crate) kernel: String,
+    /// Descriptors that one process may have: RLIMIT_NOFILE, hard.
+    pub(crate) nofile_hard: u64,
+    /// Threads that this user may have: RLIMIT_NPROC, hard; no bound for root.
+    pub(crate) user_threads: u64,
+    /// Threads that this control group may have: the lowest pids.max up to the root.
+    pub(crate) group_threads: u64,
+    /// Threads that the kernel runs: kernel.threads-max.
+    pub(crate) threads_max: u64,
+    /// Threads that have a number: kernel.pid_max.
+    pub(crate) pid_max: u64,
+    /// Memory maps that one process may have: vm.max_map_count.
+    pub(crate) max_map_count: u64,
+    /// Threads that run now, of everybody.
+    pub(crate) threads_now: u64,
+}
+
+impl Machine {
+    /// Reads the facts.
+    pub(crate) fn read() -> Self {
+        let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        let bound = |path: &str| text(path).trim().parse().unwrap_or(u64::MAX);
+        let hard = |resource| getrlimit(resource).maximum.unwrap_or(u64::MAX);
+        let uname = rustix::system::uname();
+        Self {
+            cpus: std::thread::available_parallelism().map_or(1, |n| n.get() as u64),
+            cpu_model: cpu_model(&text("/proc/cpuinfo")),
+            memory_bytes: memory_bytes(&text("/proc/meminfo")),
+            kernel: format!(
+                "{} {}",
+                uname.sysname().to_string_lossy(),
+                uname.release().to_string_lossy()
+            ),
+            nofile_hard: hard(Resource::Nofile),
+            user_threads: if is_root() {
+                u64::MAX
+            } else {
+                hard(Resource::Nproc)
+            },
+            group_threads: group_threads(&text("/proc/self/cgroup")),
+            threads_max: bound("/proc/sys/kernel/threads-max"),
+            pid_max: bound("/proc/sys/kernel/pid_max"),
+            max_map_count: bound("/proc/sys/vm/max_map_count"),
+            threads_now: threads_now(&text("/proc/loadavg")),
+        }
+    }
+}
+
+/// Whether this process runs as root.
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Raises the soft limits to the hard ones, and the hard limit of descriptors to `wanted` where
+/// this process may. What fails is left as it is: the arithmetic reads the limits afterwards.
+pub(crate) fn raise_limits(descriptors_wanted: u64) {
+    for resource in [Resource::Nofile, Resource::Nproc] {
+        let Rlimit { current, maximum } = getrlimit(resource);
+        if current != maximum {
+            let _ = setrlimit(
+                resource,
+                Rlimit {
+                    current: maximum,
+                    maximum,
+                },
+            );
+        }
+    }
+    if getrlimit(Resource::Nofile)
+        .maximum
+        .is_some_and(|most| most < descriptors_wanted)
+    {
+        let more = Some(descriptors_wanted);
+        let _ = setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: more,
+                maximum: more,
+            },
+        );
+    }
+}
+
+/// The time in UTC, as ISO 8601 to the second.
+pub(crate) fn now_utc() -> String {
+    iso_utc(
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or(Duration::ZERO)
+            .as_secs(),
+    )
+}
+
+/// Days to a date by Howard Hinnant's `civil_from_days`, in years that start in March.
+fn iso_utc(seconds: u64) -> String {
+    let (days, second) = (seconds / 86_400 + 719_468, seconds % 86_400);
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+/// Walks from this process's group (a line `0::/path`) up to the root. "max" is no bound.
+fn group_threads(cgroup: &str) -> u64 {
+    let Some(group) = cgroup.lines().find_map(|line| line.strip_prefix("0::/")) else {
+        return u64::MAX;
+    };
+    let bound = |group: &Path| {
+        let file = Path::new("/sys/fs/cgroup").join(group).join("pids.max");
+        fs::read_to_string(file).ok()?.trim().parse().ok()
+    };
+    Path::new(group)
+        .ancestors()
+        .filter_map(bound)
+        .min()
+        .unwrap_or(u64::MAX)
+}
+
+fn cpu_model(cpuinfo: &str) -> String {
+    let value = |name| {
+        let of_line = |line: &str| Some(line.split_once(':')?.1.trim().to_owned());
+        cpuinfo
+            .lines()
+            .find(|line| line.starts_with(name))
+            .and_then(of_line)
+    };
+    value("model name")
+        .or_else(|| value("CPU part"))
+        .unwrap_or_else(|| "unknown".to_owned())
+}
+
+fn memory_bytes(meminfo: &str) -> u64 {
+    kib_of(meminfo, "MemTotal:").unwrap_or_default() * 1024
+}
+
+/// The number of a line as `VmRSS:    1234 kB`.
+pub(crate) fn kib_of(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// The number behind the slash in `0.00 0.12 0.08 2/96 13094`.
+fn threads_now(loadavg: &str) -> u64 {
+    let field = loadavg
+        .split_whitespace()
+        .nth(3)
+        .and_then(|field| field.split_once('/'));
+    field
+        .and_then(|(_, all)| all.parse().ok())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_civil() {
+        assert_eq!(iso_utc(0), "1970-01-01T00:00:00Z");
+        assert_eq!(iso_utc(951_782_400), "2000-02-29T00:00:00Z");
+        assert_eq!(iso_utc(1_767_225_599), "2025-12-31T23:59:59Z");
+    }
+
+    #[test]
+    fn proc_texts_are_read() {
+        assert_eq!(
+            cpu_model("processor\t: 0\nmodel name\t: A CPU: x\n"),
+            "A CPU: x"
+        );
+        assert_eq!(cpu_model(""), "unknown");
+        assert_eq!(
+            memory_bytes("MemTotal:       24117248 kB\n"),
+            24_117_248 * 1024
+        );
+        assert_eq!(threads_now("0.48 0.18 0.10 2/96 13094\n"), 96);
+        assert_eq!(threads_now(""), 0);
+    }
+
+    #[test]
+    fn this_machine_has_facts() {
+        let machine = Machine::read();
+        assert!(machine.cpus >= 1 && machine.memory_bytes > 0 && machine.nofile_hard > 0);
+    }
+}

@@ -1,0 +1,287 @@
+//! The options of `onramp climb`, raw and checked.
+//!
+//! `ClimbArgs` is what clap reads: each option says its unit, its range and its default, and clap
+//! refuses a value outside of the range with one line and exit status 2. `Plan` is what the rest of
+//! the crate works from: lists sorted and freed of repetitions, the address taken apart, and the
+//! combinations refused that make no sense. No other file looks at a raw option.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::value_parser;
+
+use crate::ladder::{self, Cell, Path};
+use crate::target::Dsn;
+
+const EXAMPLE: &str = "\
+Example, 100,000 connections through the pool alone:
+  onramp climb --rungs 1000,10000,100000 --paths onramp";
+
+/// Measure a server direct and through the pool, with more connections rung by rung
+///
+/// All options have defaults: `onramp climb` alone starts a private MariaDB in a scratch directory,
+/// measures 100, 1,000 and 10,000 executing connections three ways, prints a table, writes
+/// climb.json and climb.html, and leaves nothing else behind. docs/climb.md describes the figures.
+#[derive(Args, Clone, Debug)]
+#[command(verbatim_doc_comment, after_long_help = EXAMPLE)]
+pub struct ClimbArgs {
+    /// Executing connections, one rung each: numbers from 1 to 10,000,000, with commas between
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = ladder::parse_rung)]
+    #[arg(default_value = "100,1000,10000")]
+    pub rungs: Vec<u32>,
+
+    /// Ways to the server, in this order on each rung: direct (the server runs a thread per
+    /// connection), server-pool (the server runs its own pool of threads), onramp (through
+    /// `onramp pool`)
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(default_value = "direct,server-pool,onramp")]
+    pub paths: Vec<String>,
+
+    /// The workload that every connection runs without a pause: a name that `onramp load` knows
+    #[arg(long, value_name = "NAME", default_value = "oltp_point_select")]
+    pub workload: String,
+
+    /// Tables sbtest1 to sbtestN, 1 to 1000
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(value_parser = value_parser!(u32).range(1..=1000))]
+    pub tables: u32,
+
+    /// Rows in each table, 1 to 100,000,000
+    #[arg(long, value_name = "N", default_value_t = 25_000)]
+    #[arg(value_parser = value_parser!(u32).range(1..=100_000_000))]
+    pub table_size: u32,
+
+    /// Execute for so many seconds before measuring begins, 0 to 3600; one more is added for each
+    /// 10,000 connections, because each must have had its turn
+    #[arg(long, value_name = "S", default_value_t = 3)]
+    #[arg(value_parser = value_parser!(u32).range(0..=3600))]
+    pub warmup_time: u32,
+
+    /// How long to measure each cell, in seconds, 1 to 86,400; one more is added for each 10,000
+    /// connections
+    #[arg(long, value_name = "S", default_value_t = 10)]
+    #[arg(value_parser = value_parser!(u32).range(1..=86_400))]
+    pub time: u32,
+
+    /// Connections to open each second, 1 to 1,000,000 [default: 4000 for direct and server-pool,
+    /// 8000 for onramp]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000_000))]
+    pub connect_rate: Option<u32>,
+
+    /// Use this server and not a private MariaDB: mysql://USER[:PASSWORD]@HOST[:PORT]/SCHEMA, or
+    /// the same with ?socket=/PATH. The tables are created in SCHEMA, and dropped at the end
+    #[arg(long, value_name = "DSN")]
+    pub target: Option<String>,
+
+    /// With --target: use the tables that are there; create none, drop none
+    #[arg(long, requires = "target")]
+    pub no_prepare: bool,
+
+    /// Where the private MariaDB's programs are: a directory with mariadbd and mariadb-install-db
+    /// in it or in its bin, sbin and scripts [default: PATH, /usr/sbin, /usr/local/sbin]
+    #[arg(long, value_name = "DIR", conflicts_with = "target")]
+    pub mariadb_dir: Option<PathBuf>,
+
+    /// Where the scratch directory is made, which holds the private MariaDB's data (about 200 MB by
+    /// default) [default: TMPDIR or /tmp]
+    #[arg(long, value_name = "DIR")]
+    pub scratch_dir: Option<PathBuf>,
+
+    /// Leave the scratch directory in place at the end, with the server's data and load's reports
+    #[arg(long)]
+    pub keep_scratch: bool,
+
+    /// One more argument for `onramp pool`, as --pool-arg=--name=value; may be repeated
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    pub pool_arg: Vec<String>,
+
+    /// One more argument for each `onramp load ... run`; may be repeated
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    pub load_arg: Vec<String>,
+
+    /// One more argument for the private mariadbd; may be repeated
+    #[arg(
+        long,
+        value_name = "ARG",
+        allow_hyphen_values = true,
+        conflicts_with = "target"
+    )]
+    pub server_arg: Vec<String>,
+
+    /// Where the evidence goes, as JSON; rewritten after each cell
+    #[arg(long, value_name = "FILE", default_value = "climb.json")]
+    pub out_json: PathBuf,
+
+    /// Where the page with the charts goes
+    #[arg(long, value_name = "FILE", default_value = "climb.html")]
+    pub out_html: PathBuf,
+
+    /// The program that runs `pool` and `load`; None is this program itself. Set by tests only.
+    #[arg(skip)]
+    pub program: Option<PathBuf>,
+}
+
+/// The options after all checks.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) rungs: Vec<u32>,
+    pub(crate) paths: Vec<Path>,
+    pub(crate) target: Option<Dsn>,
+    /// The rest needs no second form.
+    pub(crate) raw: ClimbArgs,
+}
+
+/// Connections for which a second is added to warm-up and measurement: with everybody executing,
+/// each has its turn about once in N / (statements per second) seconds, and a rung is only judged
+/// when each has had several.
+const CONNECTIONS_PER_SECOND_ADDED: u32 = 10_000;
+
+impl ClimbArgs {
+    /// Seconds of warm-up with so many connections.
+    pub(crate) fn warmup_of(&self, connections: u32) -> u32 {
+        self.warmup_time + connections / CONNECTIONS_PER_SECOND_ADDED
+    }
+
+    /// Seconds measured with so many connections.
+    pub(crate) fn time_of(&self, connections: u32) -> u32 {
+        self.time + connections / CONNECTIONS_PER_SECOND_ADDED
+    }
+
+    /// Checks what clap cannot. An error is one line for the user.
+    pub(crate) fn check(&self) -> Result<Plan, String> {
+        let parsed: Result<Vec<_>, _> = self.paths.iter().map(|p| ladder::parse_path(p)).collect();
+        let paths = parsed.map_err(|text| format!("--paths {}: {text}", self.paths.join(",")))?;
+        if self.workload.is_empty() || self.workload.starts_with('-') {
+            return Err(format!(
+                "--workload '{}': expected the name of a workload",
+                self.workload
+            ));
+        }
+        if self.out_json == self.out_html {
+            let file = self.out_json.display();
+            return Err(format!(
+                "--out-json and --out-html are both {file}: name two files"
+            ));
+        }
+        let target = self.target.as_deref().map(Dsn::parse).transpose();
+        let target = target.map_err(|text| format!("--target: {text}"))?;
+        Ok(Plan {
+            rungs: ladder::ascending(&self.rungs),
+            paths: ladder::distinct(&paths),
+            target,
+            raw: self.clone(),
+        })
+    }
+}
+
+impl Plan {
+    pub(crate) fn cells(&self) -> Vec<Cell> {
+        ladder::cells(&self.rungs, &self.paths)
+    }
+
+    pub(crate) fn connect_rate(&self, path: Path) -> u32 {
+        self.raw.connect_rate.unwrap_or(path.connect_rate_default())
+    }
+
+    pub(crate) fn rung_max(&self) -> u32 {
+        self.rungs.last().copied().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        climb: ClimbArgs,
+    }
+
+    fn read(words: &[&str]) -> Result<ClimbArgs, clap::Error> {
+        let words = std::iter::once("climb").chain(words.iter().copied());
+        Line::try_parse_from(words).map(|line| line.climb)
+    }
+
+    #[test]
+    fn no_options_are_a_full_climb() {
+        let plan = read(&[]).unwrap().check().unwrap();
+        assert_eq!(plan.rungs, [100, 1_000, 10_000]);
+        assert_eq!(plan.paths, Path::ALL);
+        assert_eq!(plan.cells().len(), 9);
+        assert_eq!(plan.connect_rate(Path::Direct), 4_000);
+        assert_eq!((plan.raw.tables, plan.raw.table_size), (4, 25_000));
+    }
+
+    #[test]
+    fn lists_are_read_at_commas() {
+        let words = ["--rungs", "100000,1_000", "--paths=onramp,direct,onramp"];
+        let plan = read(&words).unwrap().check().unwrap();
+        assert_eq!(plan.rungs, [1_000, 100_000]);
+        assert_eq!(plan.paths, [Path::Onramp, Path::Direct]);
+        assert_eq!(plan.rung_max(), 100_000);
+    }
+
+    #[test]
+    fn arguments_pass_through_with_their_hyphens() {
+        let words = [
+            "--pool-arg",
+            "--groups=6",
+            "--pool-arg=--quiet",
+            "--server-arg=--skip-x",
+        ];
+        let args = read(&words).unwrap();
+        assert_eq!(args.pool_arg, ["--groups=6", "--quiet"]);
+        assert_eq!(args.server_arg, ["--skip-x"]);
+    }
+
+    #[test]
+    fn values_out_of_range_end_with_status_2() {
+        let bad: [&[&str]; 8] = [
+            &["--rungs=0"],
+            &["--rungs=1000,x"],
+            &["--tables=0"],
+            &["--time=0"],
+            &["--warmup-time=3601"],
+            &["--connect-rate=0"],
+            &["--no-prepare"],
+            &["--target=mysql://u@h/d", "--server-arg=x"],
+        ];
+        for words in bad {
+            let error = read(words).map(|_| ()).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{words:?}");
+        }
+        let text = read(&["--rungs=10k"]).map(|_| ()).unwrap_err().to_string();
+        assert!(
+            text.contains("a rung is a number of connections from 1 to"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_clap_cannot_see_is_one_line() {
+        let bad = [
+            (
+                "--paths=pool",
+                "--paths pool: a path is one of direct, server-pool, onramp",
+            ),
+            (
+                "--workload=",
+                "--workload '': expected the name of a workload",
+            ),
+            (
+                "--out-json=climb.html",
+                "--out-json and --out-html are both climb.html: ",
+            ),
+            (
+                "--target=db:3306",
+                "--target: it has no mysql://; expected mysql://",
+            ),
+        ];
+        for (word, start) in bad {
+            let text = read(&[word]).unwrap().check().unwrap_err();
+            assert!(text.starts_with(start) && !text.contains('\n'), "{text}");
+        }
+    }
+}

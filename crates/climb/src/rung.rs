@@ -1,0 +1,397 @@
+//! One cell of the ladder, from a fresh server to a row: start, connect, warm up, hold and measure,
+//! let go.
+//!
+//! `load` and `pool` run as child processes of the same program, as a stranger would run them, and
+//! are watched from outside: five times a second the resident memory and CPU time of the server,
+//! the pooler and the load are read. The memory of a pooler per client is the growth from before
+//! the first client to the peak, over the clients; so what the pooler needs anyway is not charged
+//! to them, and what a login needs for a moment is.
+//!
+//! A cell that fails is a row with a `limit`, and the climb goes on. Only Ctrl-C goes through.
+//! Every wait has a bound that grows with the work of the cell.
+
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::Pid;
+
+use crate::child::{Child, Event, Interrupt, Interrupted, SLICE, Stream, Usage};
+use crate::evidence::{LoadReport, Row, bytes_per_client};
+use crate::ladder::{Cell, Path};
+use crate::limits::{self, Outcome};
+use crate::machine::Machine;
+use crate::options::Plan;
+use crate::progress::{self, Progress};
+use crate::scratch::Scratch;
+use crate::server::{PrivateServer, Settings, free_loopback_port};
+use crate::target::Dsn;
+
+/// Clients of the server when the pooler stands in front: its backends, with room to spare.
+const BACKENDS_MAX: u32 = 2_000;
+const POOL_PATIENCE: Duration = Duration::from_secs(60);
+const POOL_GRACE: Duration = Duration::from_secs(15);
+const PREPARE_PATIENCE: Duration = Duration::from_secs(3600);
+const CLEANUP_PATIENCE: Duration = Duration::from_secs(60);
+/// A cell gets this much longer than its arithmetic says, before it is given up.
+const CELL_SLACK: Duration = Duration::from_secs(120);
+/// And its connects may be this many times slower than the rate.
+const CONNECT_SLOWNESS_MAX: u32 = 5;
+
+/// What all cells share. Dropping it stops the server and then removes the scratch directory.
+pub(crate) struct Bench<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) machine: Machine,
+    pub(crate) program: PathBuf,
+    pub(crate) interrupt: Interrupt,
+    /// None if the user named a server.
+    pub(crate) server: Option<PrivateServer>,
+    /// Tables of ours in the user's server.
+    pub(crate) tables_made: bool,
+    /// Last, because the server's data is in it.
+    pub(crate) scratch: Scratch,
+}
+
+/// What a run of `load` left.
+struct Run {
+    status: ExitStatus,
+    report: Option<LoadReport>,
+    last_words: String,
+    pool_death: Option<String>,
+}
+
+/// A process whose memory and CPU time are followed.
+struct Watched {
+    pid: Pid,
+    before: Usage,
+    peak_rss_bytes: u64,
+    cpu_s: f64,
+}
+
+impl Bench<'_> {
+    /// Creates and fills the tables.
+    pub(crate) fn prepare(&mut self) -> Result<()> {
+        let target = match &mut self.server {
+            Some(server) => {
+                let settings = Settings {
+                    pool_of_threads: false,
+                    clients_max: BACKENDS_MAX,
+                };
+                server.start(settings, &self.machine, &self.interrupt)?;
+                server.dsn()?
+            }
+            None => self.users_server()?.clone(),
+        };
+        self.run_to_end("prepare", &target, PREPARE_PATIENCE, &self.interrupt)
+            .with_context(|| format!("the tables could not be made, or not all, in {target}"))?;
+        match &mut self.server {
+            Some(server) => server.stop(),
+            None => self.tables_made = true,
+        }
+        Ok(())
+    }
+
+    /// Drops what `prepare` made in the user's server. A private one is removed as a whole.
+    pub(crate) fn cleanup(&mut self) -> Result<()> {
+        if !std::mem::take(&mut self.tables_made) {
+            return Ok(());
+        }
+        let target = self.users_server()?;
+        // Ctrl-C ends the climb, but not the tidying up after it.
+        let patience = Interrupt::default();
+        self.run_to_end("cleanup", target, CLEANUP_PATIENCE, &patience)
+            .with_context(|| format!("the tables could not be dropped from {target}"))
+    }
+
+    /// Measures one cell. An error is only ever Ctrl-C.
+    pub(crate) fn measure(&mut self, cell: Cell, progress: &mut Progress<'_>) -> Result<Row> {
+        let mut row = Row::of(cell);
+        row.limit = self.not_tried(cell);
+        if row.limit.is_some() {
+            return Ok(row);
+        }
+        let attempt = self.attempt(cell, &mut row, progress);
+        if let Some(server) = &mut self.server {
+            server.stop();
+        }
+        match attempt {
+            Err(error) if error.is::<Interrupted>() => return Err(error),
+            Err(error) => row.limit = Some(format!("{error:#}")),
+            Ok(()) => {}
+        }
+        Ok(row)
+    }
+
+    fn not_tried(&self, cell: Cell) -> Option<String> {
+        match (&self.server, cell.path) {
+            (Some(_), _) => limits::forbidden(cell, &self.machine),
+            (None, Path::ServerPool) => Some(
+                "not tried: it needs a private server, whose thread_handling can be chosen; with \
+                 --target the path direct is the server as it is"
+                    .to_owned(),
+            ),
+            (None, _) => None,
+        }
+    }
+
+    fn attempt(&mut self, cell: Cell, row: &mut Row, progress: &mut Progress<'_>) -> Result<()> {
+        self.start_server(cell)?;
+        let direct = match &self.server {
+            Some(server) => server.dsn()?,
+            None => self.users_server()?.clone(),
+        };
+        let mut pool = None;
+        let mut target = direct.clone();
+        if cell.path == Path::Onramp {
+            let port = free_loopback_port()?;
+            target = direct.behind_pool(port);
+            pool = Some(self.start_pool(cell, port, &direct)?);
+        }
+        let mut server_usage = self
+            .server
+            .as_ref()
+            .and_then(PrivateServer::pid)
+            .map(Watched::new);
+        let mut pool_usage = pool.as_ref().map(|pool| Watched::new(pool.pid()));
+        let watched = [&mut server_usage, &mut pool_usage];
+        let run = self.run_load(cell, &target, watched, pool.as_ref(), row, progress)?;
+
+        let load_words = format!("{} ({})", run.last_words, run.status);
+        let server_log = self
+            .server
+            .as_ref()
+            .map(PrivateServer::log_tail)
+            .unwrap_or_default();
+        let outcome = Outcome {
+            cell,
+            report: run.report.as_ref(),
+            load_words: &load_words,
+            pool_death: run.pool_death.as_deref(),
+            server_log: &server_log,
+            machine: &self.machine,
+        };
+        row.limit = outcome.limit();
+        if let Some(report) = run.report {
+            let held = limits::is_held(cell, &report);
+            row.take(report, held);
+        }
+        note_usage(row, server_usage, pool_usage);
+        if let Some(mut pool) = pool {
+            pool.stop(POOL_GRACE);
+        }
+        Ok(())
+    }
+
+    fn start_server(&mut self, cell: Cell) -> Result<()> {
+        let Some(server) = &mut self.server else {
+            return Ok(());
+        };
+        let clients_max = match cell.path {
+            Path::Direct | Path::ServerPool => cell.connections,
+            Path::Onramp => BACKENDS_MAX,
+        };
+        let settings = Settings {
+            pool_of_threads: cell.path == Path::ServerPool,
+            clients_max,
+        };
+        server.start(settings, &self.machine, &self.interrupt)
+    }
+
+    fn start_pool(&self, cell: Cell, port: u16, direct: &Dsn) -> Result<Child> {
+        let backend = match &self.server {
+            Some(server) => server.backend()?,
+            None => direct.clone(),
+        };
+        let mut command = Command::new(&self.program);
+        command
+            .args(["pool", "--listen", &format!("127.0.0.1:{port}")])
+            .args(["--backend", &backend.secret_backend()])
+            .args(["--clients-max", &cell.connections.to_string()])
+            .args(&self.plan.raw.pool_arg);
+        let mut pool = Child::start("the pooler", command)?;
+        pool.await_line("listening on", POOL_PATIENCE, &self.interrupt)?;
+        Ok(pool)
+    }
+
+    /// Runs `load` to its end, and samples memory meanwhile.
+    fn run_load(
+        &self,
+        cell: Cell,
+        target: &Dsn,
+        mut watched: [&mut Option<Watched>; 2],
+        pool: Option<&Child>,
+        row: &mut Row,
+        progress: &mut Progress<'_>,
+    ) -> Result<Run> {
+        let json = self
+            .scratch
+            .path()
+            .join(format!("{}-{}.json", cell.connections, cell.path));
+        let mut load = Child::start("load", self.load_command(cell, target, &json))?;
+        let mut load_usage = Watched::new(load.pid());
+        let deadline = Instant::now() + self.patience(cell);
+        loop {
+            let event = load.next_event(SLICE);
+            self.interrupt.check()?;
+            for process in watched.iter_mut().filter_map(|process| process.as_mut()) {
+                process.sample();
+            }
+            load_usage.sample();
+            match event {
+                Event::Line(stream, text) => self.show(cell, stream, &text, progress),
+                Event::Quiet => {}
+                Event::Closed => break,
+            }
+            if Instant::now() >= deadline {
+                let seconds = self.patience(cell).as_secs();
+                bail!(
+                    "given up after {seconds} s; load said last: {}",
+                    load.last_words()
+                );
+            }
+        }
+        let last_words = load.last_words();
+        let pool_death = pool.filter(|pool| pool.has_ended(Duration::ZERO));
+        let pool_death = pool_death.map(Child::last_words);
+        let status = load.finish(CELL_SLACK, &self.interrupt)?;
+        row.load_rss_bytes = Some(load_usage.peak_rss_bytes);
+        row.load_cpu_s = Some(load_usage.cpu_s);
+        let report = std::fs::read(&json).ok();
+        let report = report.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        Ok(Run {
+            status,
+            report,
+            last_words,
+            pool_death,
+        })
+    }
+
+    fn load_command(&self, cell: Cell, target: &Dsn, json: &std::path::Path) -> Command {
+        let raw = &self.plan.raw;
+        let mut command = self.load(target);
+        command
+            .args(["--connections", &cell.connections.to_string()])
+            .args([
+                "--connect-rate",
+                &self.plan.connect_rate(cell.path).to_string(),
+            ])
+            .args([
+                "--warmup-time",
+                &raw.warmup_of(cell.connections).to_string(),
+            ])
+            .args(["--time", &raw.time_of(cell.connections).to_string()])
+            .args(["--report-interval", "1"])
+            .arg("--json")
+            .arg(json)
+            .args(&raw.load_arg)
+            .arg("run");
+        command
+    }
+
+    /// A command as far as prepare, run and cleanup have it in common.
+    fn load(&self, target: &Dsn) -> Command {
+        let raw = &self.plan.raw;
+        let mut command = Command::new(&self.program);
+        command
+            .args(["load", &raw.workload, "--target", &target.secret()])
+            .args(["--tables", &raw.tables.to_string()])
+            .args(["--table-size", &raw.table_size.to_string()]);
+        command
+    }
+
+    fn run_to_end(
+        &self,
+        verb: &'static str,
+        target: &Dsn,
+        patience: Duration,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
+        let mut command = self.load(target);
+        command.arg(verb);
+        let mut child = Child::start("load", command)?;
+        let status = child.finish(patience, interrupt)?;
+        anyhow::ensure!(
+            status.success(),
+            "load {verb}: {} ({status})",
+            child.last_words()
+        );
+        Ok(())
+    }
+
+    fn users_server(&self) -> Result<&Dsn> {
+        self.plan
+            .target
+            .as_ref()
+            .context("no server is named and none is private")
+    }
+
+    fn patience(&self, cell: Cell) -> Duration {
+        let connects = cell.connections / self.plan.connect_rate(cell.path);
+        let raw = &self.plan.raw;
+        let run = raw.warmup_of(cell.connections) + raw.time_of(cell.connections);
+        let seconds = connects
+            .saturating_mul(CONNECT_SLOWNESS_MAX)
+            .saturating_add(run);
+        Duration::from_secs(u64::from(seconds)) + CELL_SLACK
+    }
+
+    fn show(&self, cell: Cell, stream: Stream, text: &str, progress: &mut Progress<'_>) {
+        match (stream, progress::report_line(text)) {
+            (Stream::Stdout, Some((second, rate))) => {
+                let last = self.plan.raw.time_of(cell.connections);
+                let rate = crate::format::whole(rate);
+                progress.live(&format!(
+                    "  {cell}: second {second} of {last}, {rate} statements/s"
+                ));
+            }
+            (Stream::Stderr, _) => progress.live(&format!("  {cell}: {}", text.trim())),
+            (Stream::Stdout, None) => {}
+        }
+    }
+}
+
+impl Drop for Bench<'_> {
+    fn drop(&mut self) {
+        // Reached with tables only after a panic; `cleanup` has reported otherwise.
+        let _ = self.cleanup();
+    }
+}
+
+impl Watched {
+    fn new(pid: Pid) -> Self {
+        let before = Usage::of(pid).unwrap_or_default();
+        Self {
+            pid,
+            before,
+            peak_rss_bytes: before.rss_bytes,
+            cpu_s: 0.0,
+        }
+    }
+
+    /// A process that is gone keeps its last figures.
+    fn sample(&mut self) {
+        if let Some(now) = Usage::of(self.pid) {
+            self.peak_rss_bytes = self.peak_rss_bytes.max(now.rss_bytes);
+            self.cpu_s = now.cpu_s - self.before.cpu_s;
+        }
+    }
+}
+
+fn note_usage(row: &mut Row, server: Option<Watched>, pool: Option<Watched>) {
+    let clients = row.connected.unwrap_or_default();
+    if let Some(server) = server {
+        let (before, peak) = (server.before.rss_bytes, server.peak_rss_bytes);
+        row.server_rss_before_bytes = Some(before);
+        row.server_rss_bytes = Some(peak);
+        row.server_bytes_per_client = bytes_per_client(before, peak, clients);
+        row.server_cpu_s = Some(server.cpu_s);
+    }
+    if let Some(pool) = pool {
+        let (before, peak) = (pool.before.rss_bytes, pool.peak_rss_bytes);
+        row.pool_rss_before_bytes = Some(before);
+        row.pool_rss_bytes = Some(peak);
+        row.pool_bytes_per_client = bytes_per_client(before, peak, clients);
+        row.pool_cpu_s = Some(pool.cpu_s);
+    }
+}

@@ -1,0 +1,209 @@
+//! The table that a climb prints at its end.
+//!
+//! Rungs from top to bottom, the paths of a rung under each other, numbers right-aligned, so that
+//! the eye compares down a column. A cell without figures has its limit in their place; one with
+//! both has the limit on lines of its own below. Under the table stands what failed, by error, and
+//! where the evidence is. At most 100 columns, plain ASCII: it is pasted into issues and mails.
+
+use std::path::Path;
+
+use crate::evidence::{Evidence, LoadError, Row};
+use crate::format::{ABSENT, figure, or_absent, ratio, seconds, thousands, whole};
+
+const WIDTH: usize = 100;
+/// The column at which a limit's text begins: behind the path's name.
+const LIMIT_INDENT: usize = 24;
+const HEADINGS: [&str; 10] = [
+    "connections",
+    "path",
+    "statements/s",
+    "p50 ms",
+    "p95 ms",
+    "p99 ms",
+    "p99/mean",
+    "failed",
+    "connect s",
+    "pool B/client",
+];
+const WIDTHS: [usize; 10] = [11, 11, 12, 7, 7, 7, 8, 6, 9, 13];
+
+/// All that goes to stdout.
+pub(crate) fn report(evidence: &Evidence, json: &Path, html: &Path) -> String {
+    let mut text = format!("\n{}\n", wrapped(&evidence.headline, 0));
+    text += &of(&evidence.rows);
+    text += &failures(&evidence.rows);
+    if !evidence.finished {
+        text += "\nThe climb was stopped before its last cell.\n";
+    }
+    text += &format!(
+        "\nevidence: {}   page: {}\n",
+        json.display(),
+        html.display()
+    );
+    text
+}
+
+/// The table alone.
+fn of(rows: &[Row]) -> String {
+    let mut text = line(HEADINGS.map(ToOwned::to_owned));
+    let mut last_rung = None;
+    for row in rows {
+        let first = last_rung.replace(row.connections) != Some(row.connections);
+        if first {
+            text += &"-".repeat(WIDTHS.iter().sum::<usize>() + WIDTHS.len() - 1);
+            text.push('\n');
+        }
+        let limit = row
+            .limit
+            .as_deref()
+            .map(|limit| wrapped(limit, LIMIT_INDENT));
+        let limit = limit.unwrap_or_default();
+        if row.has_figures() || limit.is_empty() {
+            text += &line(columns(row, first));
+            text += &limit;
+        } else {
+            let [rung, path, ..] = columns(row, first);
+            let [rung_width, path_width, ..] = WIDTHS;
+            text += &format!(
+                "{rung:>rung_width$} {path:<path_width$} {}",
+                limit.trim_start()
+            );
+        }
+    }
+    text
+}
+
+fn columns(row: &Row, first: bool) -> [String; 10] {
+    let rung = thousands(u64::from(row.connections));
+    [
+        if first { rung } else { String::new() },
+        row.path.clone(),
+        or_absent(row.statements_per_s, whole),
+        or_absent(row.p50_ms, figure),
+        or_absent(row.p95_ms, figure),
+        or_absent(row.p99_ms, figure),
+        or_absent(row.p99_over_mean, ratio),
+        row.failed().map_or_else(|| ABSENT.to_owned(), thousands),
+        or_absent(row.connect_s, seconds),
+        or_absent(row.pool_bytes_per_client, whole),
+    ]
+}
+
+fn line(columns: [String; 10]) -> String {
+    let mut text = String::new();
+    for (at, (column, width)) in columns.iter().zip(WIDTHS).enumerate() {
+        // The path is a word; everything else is a number.
+        text += &if at == 1 {
+            format!("{column:<width$}")
+        } else {
+            format!("{column:>width$}")
+        };
+        text.push(' ');
+    }
+    format!("{}\n", text.trim_end())
+}
+
+/// One line for each kind of failure of each row that has any.
+fn failures(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows {
+        let rung = thousands(u64::from(row.connections));
+        for error in row.errors.iter().filter(|error| error.count > 0) {
+            let failed = format!("{} at {rung}: {}", row.path, of_error(error));
+            text += &wrapped(&failed, 2);
+        }
+    }
+    if text.is_empty() {
+        text
+    } else {
+        format!("\nfailed:\n{text}")
+    }
+}
+
+/// An error in words: `12 x 2013 (HY000) Lost connection, in a statement`.
+pub(crate) fn of_error(error: &LoadError) -> String {
+    let mut text = format!("{} x", thousands(error.count));
+    if let Some(code) = error.code {
+        text += &format!(" {code}");
+    }
+    if let Some(state) = &error.sqlstate {
+        text += &format!(" ({state})");
+    }
+    text += &format!(" {}", error.message.as_deref().unwrap_or("no message"));
+    match error.phase.as_deref() {
+        Some("connect") => text += ", at a connect",
+        Some("statement") => text += ", in a statement",
+        _ => {}
+    }
+    text
+}
+
+/// Text broken at spaces to the width of the table, each line indented.
+fn wrapped(text: &str, indent: usize) -> String {
+    let mut lines = String::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() && indent + line.len() + 1 + word.len() > WIDTH {
+            lines += &format!("{:indent$}{line}\n", "");
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line += word;
+    }
+    if !line.is_empty() {
+        lines += &format!("{:indent$}{line}\n", "");
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn the_whole_report() {
+        let mut evidence = samples::evidence();
+        evidence.finished = false;
+        let text = report(&evidence, Path::new("climb.json"), Path::new("climb.html"));
+        let expected = include_str!("table.txt");
+        assert_eq!(text, expected, "\n{text}");
+        assert!(
+            text.lines()
+                .all(|line| line.len() <= WIDTH && line == line.trim_end())
+        );
+    }
+
+    #[test]
+    fn figures_and_a_limit_are_both_shown() {
+        let text = of(&[samples::almost_held()]);
+        let lines: Vec<_> = text.lines().skip(2).collect();
+        assert!(
+            lines[0].starts_with("     10,000 direct             9,804     512"),
+            "{text}"
+        );
+        assert_eq!(
+            lines[1].find("9,990 of 10,000 connected"),
+            Some(LIMIT_INDENT)
+        );
+    }
+
+    #[test]
+    fn a_table_without_rows_is_its_headings() {
+        assert_eq!(of(&[]).lines().count(), 1);
+    }
+
+    #[test]
+    fn an_error_says_as_much_as_is_known() {
+        let error = LoadError {
+            count: 1_200,
+            ..LoadError::default()
+        };
+        assert_eq!(of_error(&error), "1,200 x no message");
+        let text = of_error(&samples::rows()[6].errors[0]);
+        let expected = "12 x 2013 (HY000) Lost connection to server during query, in a statement";
+        assert_eq!(text, expected);
+    }
+}
