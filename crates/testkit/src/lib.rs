@@ -1,1 +1,23 @@
-//! testkit
+//! What the tests need: a client that can say anything, real servers, fake ones, and a world that
+//! runs from a seed.
+//!
+//! - [`talk`] is the client's side of the protocol without a socket, [`client`] the same with one;
+//!   [`reply`] holds what came back as values to compare.
+//! - [`real`] starts a private MariaDB, [`onramp`] the program under test; [`guard`] ends both and
+//!   removes their files when the tests are over, however they end.
+//!
+//! Nothing here is part of a program. It fails by panicking, with the reason in words.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::unwrap_used,
+    reason = "the tests' machinery fails by panicking"
+)]
+
+pub mod client;
+pub mod guard;
+pub mod onramp;
+pub mod output;
+pub mod real;
+pub mod reply;
+pub mod sim;
+pub mod talk;

@@ -1,0 +1,370 @@
+//! A small blocking client: [`Talk`] over a socket.
+//!
+//! It can say anything at any time, which drivers cannot: raw bytes, several commands in one
+//! write, a command without waiting. It never waits longer than [`ANSWER_MAX`].
+
+use crate::reply::{Column, Failure, Outcome, Prepared, Rows};
+use crate::talk::{Account, Happened, Talk};
+use reactor::Address;
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+use wire::command::Command;
+
+/// Nothing that the tests ask for takes longer.
+pub const ANSWER_MAX: Duration = Duration::from_secs(60);
+
+/// Why a client got no answer.
+#[derive(Debug)]
+pub enum ClientError {
+    /// The connection failed or ended.
+    Io(io::Error),
+    /// The other side refused it.
+    Refused(Failure),
+    /// The other side broke the protocol.
+    Protocol(String),
+}
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ClientError::Io(error) => write!(f, "connection: {error}"),
+            ClientError::Refused(failure) => write!(f, "{failure}"),
+            ClientError::Protocol(what) => write!(f, "protocol: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for ClientError {}
+
+impl From<io::Error> for ClientError {
+    fn from(error: io::Error) -> Self {
+        ClientError::Io(error)
+    }
+}
+
+#[derive(Debug)]
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Stream {
+    fn open(address: &Address) -> io::Result<Stream> {
+        match address {
+            Address::Tcp(address) => {
+                let stream = TcpStream::connect(address)?;
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(ANSWER_MAX))?;
+                stream.set_write_timeout(Some(ANSWER_MAX))?;
+                Ok(Stream::Tcp(stream))
+            }
+            Address::Unix(path) => {
+                let stream = UnixStream::connect(path)?;
+                stream.set_read_timeout(Some(ANSWER_MAX))?;
+                stream.set_write_timeout(Some(ANSWER_MAX))?;
+                Ok(Stream::Unix(stream))
+            }
+        }
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => stream.read(buffer),
+            Stream::Unix(stream) => stream.read(buffer),
+        }
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Stream::Tcp(stream) => stream.write_all(bytes),
+            Stream::Unix(stream) => stream.write_all(bytes),
+        }
+    }
+
+    fn shutdown(&self) -> io::Result<()> {
+        match self {
+            Stream::Tcp(stream) => stream.shutdown(Shutdown::Write),
+            Stream::Unix(stream) => stream.shutdown(Shutdown::Write),
+        }
+    }
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct Client {
+    stream: Stream,
+    talk: Talk,
+    /// What LOAD DATA LOCAL sends, whatever file is asked for; `None` sends an empty file.
+    pub local_file: Option<Vec<u8>>,
+    /// Names of the files that were asked for.
+    pub files_wanted: Vec<String>,
+}
+
+impl Client {
+    /// Connects, without a word said.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn open(address: &Address, account: &Account) -> Result<Client, ClientError> {
+        let secure = matches!(address, Address::Unix(_));
+        Ok(Client {
+            stream: Stream::open(address)?,
+            talk: Talk::new(account.clone(), secure),
+            local_file: None,
+            files_wanted: Vec::new(),
+        })
+    }
+
+    /// Connects and logs in.
+    ///
+    /// # Errors
+    /// [`ClientError::Refused`] when the login is refused.
+    pub fn connect(address: &Address, account: &Account) -> Result<Client, ClientError> {
+        let mut client = Client::open(address, account)?;
+        match client.wait()? {
+            Happened::In => Ok(client),
+            Happened::Refused(failure) => Err(ClientError::Refused(failure)),
+            other => Err(ClientError::Protocol(format!(
+                "{other:?} instead of a login"
+            ))),
+        }
+    }
+
+    /// The conversation: capabilities, greeting.
+    #[must_use]
+    pub fn talk(&self) -> &Talk {
+        &self.talk
+    }
+
+    /// Sends bytes as they are.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn send_raw(&mut self, bytes: &[u8]) -> Result<(), ClientError> {
+        Ok(self.stream.write_all(bytes)?)
+    }
+
+    /// Says that nothing more will be sent.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn end_sending(&mut self) -> Result<(), ClientError> {
+        Ok(self.stream.shutdown()?)
+    }
+
+    /// Sends commands in one write; their replies are received one by one.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn send(&mut self, commands: &[(Command, &[u8])]) -> Result<(), ClientError> {
+        let mut out = Vec::new();
+        for (command, arguments) in commands {
+            self.talk.command(&mut out, *command, arguments);
+        }
+        self.send_raw(&out)
+    }
+
+    /// Waits for what happens next.
+    ///
+    /// # Errors
+    /// When the connection ends or the other side breaks the protocol.
+    pub fn wait(&mut self) -> Result<Happened, ClientError> {
+        let mut buffer = vec![0; 256 * 1024];
+        loop {
+            let mut out = Vec::new();
+            let happened = self.talk.next(&mut out).map_err(ClientError::Protocol)?;
+            if !out.is_empty() {
+                self.stream.write_all(&out)?;
+            }
+            if let Some(happened) = happened {
+                return Ok(happened);
+            }
+            match self.stream.read(&mut buffer)? {
+                0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                n => self.talk.feed(&buffer[..n]),
+            }
+        }
+    }
+
+    /// The reply to the oldest unanswered command.
+    ///
+    /// # Errors
+    /// As [`Client::wait`].
+    pub fn receive(&mut self) -> Result<Vec<Outcome>, ClientError> {
+        loop {
+            match self.wait()? {
+                Happened::Reply(outcomes) => return Ok(outcomes),
+                Happened::FileWanted(name) => {
+                    self.files_wanted.push(name);
+                    let mut out = Vec::new();
+                    self.talk
+                        .file(&mut out, self.local_file.as_deref().unwrap_or_default());
+                    self.stream.write_all(&out)?;
+                }
+                Happened::Refused(failure) => return Err(ClientError::Refused(failure)),
+                Happened::In => return Err(ClientError::Protocol("logged in twice".into())),
+            }
+        }
+    }
+
+    /// Runs a command.
+    ///
+    /// # Errors
+    /// As [`Client::wait`]; an ERR packet is an outcome, no error.
+    pub fn run(&mut self, command: Command, args: &[u8]) -> Result<Vec<Outcome>, ClientError> {
+        self.send(&[(command, args)])?;
+        if command.reply() == wire::command::ReplyShape::None {
+            return Ok(Vec::new());
+        }
+        self.receive()
+    }
+
+    /// Runs SQL.
+    ///
+    /// # Errors
+    /// As [`Client::run`].
+    pub fn query(&mut self, sql: &str) -> Result<Vec<Outcome>, ClientError> {
+        self.run(Command::Query, sql.as_bytes())
+    }
+
+    /// Runs SQL that must succeed; its first outcome.
+    ///
+    /// # Panics
+    /// When it does not succeed.
+    pub fn must(&mut self, sql: &str) -> Outcome {
+        let outcomes = self
+            .query(sql)
+            .unwrap_or_else(|error| panic!("{sql}: {error}"));
+        for outcome in &outcomes {
+            if let Outcome::Failed(failure) = outcome {
+                panic!("{sql}: {failure}");
+            }
+        }
+        outcomes.into_iter().next().unwrap()
+    }
+
+    /// Runs SQL that must return rows.
+    ///
+    /// # Panics
+    /// When it does not.
+    pub fn rows(&mut self, sql: &str) -> Rows {
+        self.must(sql).rows().clone()
+    }
+
+    /// Runs SQL that must return one value.
+    ///
+    /// # Panics
+    /// When it does not.
+    pub fn value(&mut self, sql: &str) -> String {
+        self.rows(sql).only()
+    }
+
+    /// Runs SQL that must fail.
+    ///
+    /// # Panics
+    /// When it succeeds.
+    pub fn failure(&mut self, sql: &str) -> Failure {
+        let outcomes = self
+            .query(sql)
+            .unwrap_or_else(|error| panic!("{sql}: {error}"));
+        outcomes.last().unwrap().failure().clone()
+    }
+
+    /// Prepares a statement that must be preparable.
+    ///
+    /// # Panics
+    /// When it is not.
+    pub fn prepare(&mut self, sql: &str) -> Prepared {
+        let outcomes = self.run(Command::StmtPrepare, sql.as_bytes());
+        match outcomes
+            .unwrap_or_else(|error| panic!("{sql}: {error}"))
+            .remove(0)
+        {
+            Outcome::Prepared(prepared) => prepared,
+            other => panic!("{sql}: expected a prepared statement, got {other:?}"),
+        }
+    }
+
+    /// Executes a prepared statement with texts as parameters; `cursor` opens a read-only one.
+    ///
+    /// # Errors
+    /// As [`Client::run`].
+    pub fn execute(
+        &mut self,
+        id: u32,
+        params: &[Option<&[u8]>],
+        cursor: bool,
+    ) -> Result<Vec<Outcome>, ClientError> {
+        self.run(Command::StmtExecute, &execution(id, params, cursor))
+    }
+
+    /// Reads rows from a cursor.
+    ///
+    /// # Errors
+    /// As [`Client::run`].
+    pub fn fetch(
+        &mut self,
+        id: u32,
+        rows: u32,
+        columns: &[Column],
+    ) -> Result<Vec<Outcome>, ClientError> {
+        let mut out = Vec::new();
+        self.talk.fetch(&mut out, id, rows, columns.to_vec());
+        self.send_raw(&out)?;
+        self.receive()
+    }
+
+    /// Sends a command that this crate has no name for; it must be answered by ERR.
+    ///
+    /// # Panics
+    /// When it is not.
+    pub fn refused_command(&mut self, byte: u8) -> Failure {
+        let mut expected = Vec::new();
+        // A ping is answered in the same form: by one packet.
+        self.talk.command(&mut expected, Command::Ping, b"");
+        self.send_raw(&[1, 0, 0, 0, byte]).unwrap();
+        let outcomes = self
+            .receive()
+            .unwrap_or_else(|e| panic!("command {byte:02x}: {e}"));
+        outcomes[0].failure().clone()
+    }
+
+    /// COM_CHANGE_USER.
+    ///
+    /// # Errors
+    /// As [`Client::run`].
+    pub fn change_user(&mut self, account: &Account) -> Result<Vec<Outcome>, ClientError> {
+        let mut out = Vec::new();
+        self.talk.change_user(&mut out, account.clone());
+        self.send_raw(&out)?;
+        self.receive()
+    }
+}
+
+/// The arguments of COM_STMT_EXECUTE with texts (or NULL) as parameters.
+#[must_use]
+pub fn execution(id: u32, params: &[Option<&[u8]>], cursor: bool) -> Vec<u8> {
+    const VAR_STRING: u8 = 253;
+    let mut out = id.to_le_bytes().to_vec();
+    out.push(u8::from(cursor));
+    out.extend_from_slice(&1u32.to_le_bytes());
+    if params.is_empty() {
+        return out;
+    }
+    let mut nulls = vec![0u8; params.len().div_ceil(8)];
+    for (index, param) in params.iter().enumerate() {
+        nulls[index / 8] |= u8::from(param.is_none()) << (index % 8);
+    }
+    out.extend_from_slice(&nulls);
+    out.push(1);
+    for _ in params {
+        out.extend_from_slice(&[VAR_STRING, 0]);
+    }
+    for param in params.iter().flatten() {
+        wire::packet::put_lenenc_bytes(&mut out, param);
+    }
+    out
+}

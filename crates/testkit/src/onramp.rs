@@ -1,0 +1,188 @@
+//! Starts the program under test, as a stranger would.
+//!
+//! [`Pool`] runs `onramp pool` until it is told to end; [`run`] runs any command to its end.
+//! Whatever happens, no process stays behind.
+
+use crate::guard::Guard;
+use crate::output::Output;
+use reactor::Address;
+use rustix::process::{Pid, Signal, kill_process};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
+
+/// The longest a pool may take to begin to listen or to end.
+const LIMIT: Duration = Duration::from_secs(40);
+
+/// A port of 127.0.0.1 that nobody listens on now.
+///
+/// # Panics
+/// When there is none.
+#[must_use]
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    listener.local_addr().unwrap().port()
+}
+
+/// An address of 127.0.0.1.
+#[must_use]
+pub fn loopback(port: u16) -> Address {
+    Address::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+}
+
+/// A running `onramp pool`.
+#[derive(Debug)]
+pub struct Pool {
+    child: Child,
+    guard: Guard,
+    stderr: Output,
+    /// Where it listens.
+    pub address: Address,
+}
+
+impl Pool {
+    /// Starts `binary pool` on a free port with these further arguments and waits until it listens.
+    ///
+    /// # Errors
+    /// What it said, when it does not.
+    pub fn start(binary: &Path, arguments: &[&str]) -> Result<Pool, String> {
+        let port = free_port();
+        let listen = format!("127.0.0.1:{port}");
+        let mut command = Command::new(binary);
+        command.args(["pool", "--listen", &listen]).args(arguments);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let mut guard = Guard::new(None);
+        let mut child = command
+            .spawn()
+            .map_err(|e| format!("{}: {e}", binary.display()))?;
+        guard.watch(child.id());
+        let stderr = Output::of(child.stderr.take().expect("stderr is a pipe"));
+        let pool = Pool {
+            child,
+            guard,
+            stderr,
+            address: loopback(port),
+        };
+        pool.stderr.wait_for("listening on", 0, LIMIT)?;
+        Ok(pool)
+    }
+
+    /// What it has said so far.
+    #[must_use]
+    pub fn said(&self) -> String {
+        self.stderr.text()
+    }
+
+    /// Waits for a line with `part` in it.
+    ///
+    /// # Errors
+    /// What it said instead.
+    pub fn wait_for(&self, part: &str) -> Result<String, String> {
+        self.stderr.wait_for(part, 0, LIMIT)
+    }
+
+    /// Asks it to drain and end.
+    ///
+    /// # Panics
+    /// When it is gone already.
+    pub fn terminate(&self) {
+        signal(&self.child, Signal::TERM);
+    }
+
+    /// True while it runs.
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().is_ok_and(|status| status.is_none())
+    }
+
+    /// Waits for its end; its status, and everything it said.
+    ///
+    /// # Panics
+    /// When it does not end in time; it is killed then.
+    pub fn wait(mut self) -> (ExitStatus, String) {
+        let status = wait_at_most(&mut self.child, LIMIT);
+        self.guard.watch(0);
+        (status, self.stderr.whole())
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.guard.watch(0);
+    }
+}
+
+/// What a command that ran to its end left.
+#[derive(Debug)]
+pub struct Ran {
+    /// Its status.
+    pub status: ExitStatus,
+    /// What it printed.
+    pub stdout: String,
+    /// What it said.
+    pub stderr: String,
+}
+
+/// Runs `binary` with these arguments to its end.
+///
+/// # Panics
+/// When it cannot be started or does not end within `limit`.
+#[must_use]
+pub fn run(binary: &Path, arguments: &[&str], limit: Duration) -> Ran {
+    let mut command = Command::new(binary);
+    command.args(arguments).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command
+        .spawn()
+        .unwrap_or_else(|e| panic!("{}: {e}", binary.display()));
+    let mut guard = Guard::new(None);
+    guard.watch(child.id());
+    let stdout = Output::of(child.stdout.take().expect("stdout is a pipe"));
+    let stderr = Output::of(child.stderr.take().expect("stderr is a pipe"));
+    let status = wait_at_most(&mut child, limit);
+    guard.watch(0);
+    Ran {
+        status,
+        stdout: stdout.whole(),
+        stderr: stderr.whole(),
+    }
+}
+
+/// Sends a signal to a child that has not been waited for.
+pub(crate) fn signal(child: &Child, signal: Signal) {
+    let pid = Pid::from_child(child);
+    kill_process(pid, signal).expect("a child that was not waited for can be signalled");
+}
+
+/// Waits for a child's end; one that takes longer is killed, and the test fails.
+pub(crate) fn wait_at_most(child: &mut Child, limit: Duration) -> ExitStatus {
+    let pid = Pid::from_child(child);
+    let ended = (Mutex::new(false), Condvar::new());
+    std::thread::scope(|scope| {
+        let killer = scope.spawn(|| {
+            let guard = ended.0.lock().unwrap();
+            let (guard, timeout) = ended
+                .1
+                .wait_timeout_while(guard, limit, |ended| !*ended)
+                .unwrap();
+            if timeout.timed_out() && !*guard {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+            timeout.timed_out()
+        });
+        let status = child.wait().expect("a child can be waited for");
+        *ended.0.lock().unwrap() = true;
+        ended.1.notify_all();
+        assert!(
+            !killer.join().unwrap(),
+            "the process did not end within {limit:?}: killed"
+        );
+        status
+    })
+}

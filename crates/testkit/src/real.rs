@@ -1,0 +1,302 @@
+//! A private MariaDB for the tests: made, started, killed and removed here.
+//!
+//! The server lives in a folder of its own below the system's folder for temporary files, listens
+//! on a Unix socket there and on a free port of 127.0.0.1, and keeps nothing safe on disk, which
+//! makes it fast. A [`Guard`] ends it and removes the folder even when the test process is killed.
+//! Installing a data folder takes half a second, so it is done once per process and copied.
+//!
+//! Where MariaDB is not installed, [`Real::start`] says which program is missing; tests then skip
+//! by name ([`skipped`]).
+
+use crate::client::Client;
+use crate::guard::Guard;
+use crate::onramp::{free_port, loopback, signal, wait_at_most};
+use crate::output::Output;
+use crate::talk::Account;
+use reactor::Address;
+use rustix::process::{Signal, geteuid};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// The longest a server may take to start or to end.
+const LIMIT: Duration = Duration::from_secs(60);
+/// Somebody else may take the free port between our look and the server's start.
+const PORTS_TRIED: u32 = 3;
+
+/// Says on stderr that a test was skipped, and why.
+pub fn skipped(test: &str, why: &str) {
+    eprintln!("SKIPPED {test}: {why}");
+}
+
+/// A running server.
+#[derive(Debug)]
+pub struct Real {
+    folder: PathBuf,
+    port: u16,
+    extra: Vec<String>,
+    child: Option<Child>,
+    log: Output,
+    guard: Guard,
+}
+
+/// An installed data folder, to be copied.
+struct Template {
+    folder: PathBuf,
+    _guard: Guard,
+}
+
+impl Real {
+    /// A new server with these arguments besides the usual ones. Its administrator is `root`
+    /// without a password, over the Unix socket.
+    ///
+    /// # Errors
+    /// Which program is missing, or what the server said instead of starting.
+    pub fn start(extra: &[&str]) -> Result<Real, String> {
+        static TEMPLATE: OnceLock<Result<Template, String>> = OnceLock::new();
+        let template = TEMPLATE
+            .get_or_init(install)
+            .as_ref()
+            .map_err(Clone::clone)?;
+        let folder = new_folder()?;
+        let guard = Guard::new(Some(&folder));
+        copy_folder(&template.folder.join("data"), &folder.join("data"))
+            .map_err(|error| format!("copying the data folder: {error}"))?;
+        let mut real = Real {
+            folder,
+            port: 0,
+            extra: extra.iter().map(ToString::to_string).collect(),
+            child: None,
+            log: Output::default(),
+            guard,
+        };
+        let mut tried = 0;
+        loop {
+            real.port = free_port();
+            match real.run() {
+                Ok(()) => return Ok(real),
+                Err(why) if why.contains("Address already in use") && tried < PORTS_TRIED => {
+                    tried += 1;
+                }
+                Err(why) => return Err(why),
+            }
+        }
+    }
+
+    fn run(&mut self) -> Result<(), String> {
+        let mut command = Command::new(program("mariadbd")?);
+        command.arg("--no-defaults");
+        command.arg(format!("--datadir={}", self.folder.join("data").display()));
+        command.arg(format!("--port={}", self.port));
+        command.arg(format!("--socket={}", self.socket_path().display()));
+        command.args([
+            "--bind-address=127.0.0.1",
+            "--skip-name-resolve",
+            "--skip-log-bin",
+            "--innodb-flush-log-at-trx-commit=0",
+            "--innodb-buffer-pool-size=64M",
+            "--innodb-log-file-size=8M",
+            "--innodb-fast-shutdown=2",
+            "--max-allowed-packet=64M",
+            "--max-connections=500",
+            "--local-infile=1",
+            "--performance-schema=OFF",
+        ]);
+        if geteuid().is_root() {
+            command.arg("--user=root");
+        }
+        command.args(&self.extra);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let mut child = command
+            .spawn()
+            .map_err(|error| format!("mariadbd: {error}"))?;
+        self.guard.watch(child.id());
+        self.log = Output::of(child.stderr.take().expect("stderr is a pipe"));
+        self.child = Some(child);
+        self.log
+            .wait_for("ready for connections", 0, LIMIT)
+            .map_err(|why| {
+                self.kill9();
+                format!("mariadbd did not start: {why}")
+            })?;
+        Ok(())
+    }
+
+    /// Where it listens for TCP.
+    #[must_use]
+    pub fn address(&self) -> Address {
+        loopback(self.port)
+    }
+
+    /// Its port of 127.0.0.1.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its Unix socket.
+    #[must_use]
+    pub fn socket(&self) -> Address {
+        Address::Unix(self.socket_path())
+    }
+
+    fn socket_path(&self) -> PathBuf {
+        self.folder.join("socket")
+    }
+
+    /// A folder that goes away with the server.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What it has written to its error log.
+    #[must_use]
+    pub fn log(&self) -> String {
+        self.log.text()
+    }
+
+    /// A connection of the administrator.
+    ///
+    /// # Panics
+    /// When the server does not let it in.
+    #[must_use]
+    pub fn admin(&self) -> Client {
+        Client::connect(&self.socket(), &Account::new("root", ""))
+            .unwrap_or_else(|error| panic!("root on {:?}: {error}", self.socket()))
+    }
+
+    /// Runs SQL as the administrator; every statement must succeed.
+    ///
+    /// # Panics
+    /// When one does not.
+    pub fn execute(&self, statements: &[&str]) {
+        let mut admin = self.admin();
+        for sql in statements {
+            admin.must(sql);
+        }
+    }
+
+    /// Makes an account with every right and this native password.
+    ///
+    /// # Panics
+    /// When it cannot be made.
+    pub fn create_user(&self, name: &str, password: &str) {
+        let password = password.replace('\'', "''");
+        let create = format!("CREATE OR REPLACE USER '{name}'@'%' IDENTIFIED BY '{password}'");
+        self.execute(&[&create, &format!("GRANT ALL ON *.* TO '{name}'@'%'")]);
+    }
+
+    /// Kills it as a crash would; [`Real::restart`] brings it back.
+    pub fn kill9(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+            self.guard.watch(0);
+        }
+    }
+
+    /// Ends it in good order.
+    ///
+    /// # Panics
+    /// When it does not end.
+    pub fn stop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            signal(&child, Signal::TERM);
+            wait_at_most(&mut child, LIMIT);
+            self.guard.watch(0);
+        }
+    }
+
+    /// Starts it again on the same port, with the same data; ends it first if it still runs.
+    ///
+    /// # Errors
+    /// What it said instead of starting.
+    pub fn restart(&mut self) -> Result<(), String> {
+        self.stop();
+        self.run()
+    }
+}
+
+impl Drop for Real {
+    fn drop(&mut self) {
+        self.kill9();
+    }
+}
+
+/// The whole path of a program; servers live in sbin, which the PATH often leaves out.
+fn program(name: &str) -> Result<PathBuf, String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let more = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
+    std::env::split_paths(&path)
+        .chain(more)
+        .map(|folder| folder.join(name))
+        .find(|file| file.is_file())
+        .ok_or_else(|| format!("{name} is not installed (Debian: mariadb-server)"))
+}
+
+fn new_folder() -> Result<PathBuf, String> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("onramp-test-{}-{number}", std::process::id());
+    let folder = std::env::temp_dir().join(name);
+    // A process of long ago may have had our number.
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    Ok(folder)
+}
+
+fn install() -> Result<Template, String> {
+    program("mariadbd")?;
+    let mut command = Command::new(program("mariadb-install-db")?);
+    let folder = new_folder()?;
+    let guard = Guard::new(Some(&folder));
+    command.arg("--no-defaults");
+    command.arg(format!("--datadir={}", folder.join("data").display()));
+    command.args([
+        "--auth-root-authentication-method=normal",
+        "--skip-test-db",
+        "--skip-name-resolve",
+        "--innodb-log-file-size=8M",
+    ]);
+    if geteuid().is_root() {
+        command.arg("--user=root");
+    }
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("mariadb-install-db: {error}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stdout);
+        let said_more = String::from_utf8_lossy(&output.stderr);
+        return Err(format!(
+            "mariadb-install-db: {}: {said}{said_more}",
+            output.status
+        ));
+    }
+    Ok(Template {
+        folder,
+        _guard: guard,
+    })
+}
+
+fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_folder(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

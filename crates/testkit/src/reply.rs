@@ -1,0 +1,176 @@
+//! Replies as a client receives them, as values to compare.
+//!
+//! [`Assembler`] takes the payloads of one command's reply and puts together its [`Outcome`]s, with
+//! or without CLIENT_DEPRECATE_EOF and CLIENT_SESSION_TRACK, text or binary rows. It knows nothing
+//! of `wire::reply::Reply`, which the pool follows replies with: the two check each other.
+
+mod assemble;
+mod rows;
+
+pub use assemble::{Assembler, Progress};
+pub use rows::{Column, Rows, Value};
+
+use std::fmt;
+use wire::packet::Malformed;
+use wire::reply::{ErrPacket, OkPacket};
+use wire::track::{self, Change};
+
+/// A command, or one statement of it, succeeded; also the end of rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Rows changed.
+    pub affected_rows: u64,
+    /// The AUTO_INCREMENT value made.
+    pub insert_id: u64,
+    /// Status flags.
+    pub status: u16,
+    /// Warnings.
+    pub warnings: u16,
+    /// Text for people.
+    pub info: String,
+    /// What the session trackers said, in words such as `schema=shop`.
+    pub changes: Vec<String>,
+}
+
+impl Done {
+    pub(crate) fn of(ok: &OkPacket<'_>) -> Result<Done, Malformed> {
+        let mut changes = Vec::new();
+        track::changes(ok.changes, |change| changes.push(words_of(change)))?;
+        Ok(Done {
+            affected_rows: ok.affected_rows,
+            insert_id: ok.insert_id,
+            status: ok.status,
+            warnings: ok.warnings,
+            info: String::from_utf8_lossy(ok.info).into_owned(),
+            changes,
+        })
+    }
+}
+
+fn words_of(change: Change<'_>) -> String {
+    let text = String::from_utf8_lossy;
+    match change {
+        Change::Variable { name, value } => format!("{}={}", text(name), text(value)),
+        Change::Schema(name) => format!("schema={}", text(name)),
+        Change::State => "state".into(),
+        Change::TransactionCharacteristics(sql) => format!("characteristics={}", text(sql)),
+        Change::TransactionState(state) => format!("transaction={}", text(state)),
+        Change::Other(kind) => format!("tracker {kind}"),
+    }
+}
+
+/// A command failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The error's number.
+    pub code: u16,
+    /// Its SQL state.
+    pub state: String,
+    /// Its words.
+    pub message: String,
+}
+
+impl Failure {
+    pub(crate) fn of(err: &ErrPacket<'_>) -> Failure {
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        Failure {
+            code: err.code,
+            state: text(err.state),
+            message: text(err.message),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Failure {
+            code,
+            state,
+            message,
+        } = self;
+        write!(f, "ERROR {code} ({state}): {message}")
+    }
+}
+
+/// A prepared statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prepared {
+    /// The server's id of it.
+    pub id: u32,
+    /// Names of its parameters.
+    pub params: Vec<Column>,
+    /// Columns of its result.
+    pub columns: Vec<Column>,
+    /// Warnings.
+    pub warnings: u16,
+}
+
+/// One result; a command may have several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// OK.
+    Done(Done),
+    /// ERR.
+    Failed(Failure),
+    /// A result set.
+    Rows(Rows),
+    /// A prepared statement.
+    Prepared(Prepared),
+    /// A line of text.
+    Text(String),
+}
+
+impl Outcome {
+    /// Sorts what the trackers said: servers send it in an order of their own.
+    pub fn sort_changes(&mut self) {
+        match self {
+            Outcome::Done(done) | Outcome::Rows(Rows { end: done, .. }) => done.changes.sort(),
+            _ => {}
+        }
+    }
+
+    /// Takes out what the trackers said.
+    pub fn forget_changes(&mut self) {
+        if let Outcome::Done(done) = self {
+            done.changes.clear();
+            done.status &= !wire::status::SESSION_STATE_CHANGED;
+        }
+    }
+
+    /// The OK.
+    ///
+    /// # Panics
+    /// When it is something else; says what.
+    #[must_use]
+    pub fn done(&self) -> &Done {
+        match self {
+            Outcome::Done(done) => done,
+            Outcome::Rows(rows) => panic!("expected OK, got {} rows", rows.rows.len()),
+            other => panic!("expected OK, got {other:?}"),
+        }
+    }
+
+    /// The rows.
+    ///
+    /// # Panics
+    /// When it is something else; says what.
+    #[must_use]
+    pub fn rows(&self) -> &Rows {
+        match self {
+            Outcome::Rows(rows) => rows,
+            other => panic!("expected rows, got {other:?}"),
+        }
+    }
+
+    /// The error.
+    ///
+    /// # Panics
+    /// When it is something else; says what.
+    #[must_use]
+    pub fn failure(&self) -> &Failure {
+        match self {
+            Outcome::Failed(failure) => failure,
+            other => panic!("expected an error, got {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! From payloads to outcomes.
+//!
+//! One [`Assembler`] per command. It is fed whole logical payloads (continuation packets joined)
+//! and says when the reply is over. Every packet that does not fit its place is an error with both
+//! sides of the mismatch in it.
+
+use super::rows::{binary_row, text_row};
+use super::{Column, Done, Failure, Outcome, Prepared, Rows};
+use wire::capabilities as cap;
+use wire::command::ReplyShape;
+use wire::packet::{Malformed, PAYLOAD_MAX, Reader};
+use wire::reply::{END, ERR, ErrPacket, LOCAL_INFILE, OK, OkPacket};
+use wire::status;
+
+/// How far a reply is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// More packets follow.
+    More,
+    /// The reply is over.
+    Over,
+    /// The server wants this file.
+    File(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Start,
+    Columns(usize),
+    ColumnsEof,
+    Rows,
+    Params(usize),
+    ParamsEof,
+    PreparedColumns(usize),
+    PreparedColumnsEof,
+    Over,
+}
+
+/// Puts one reply together.
+#[derive(Clone, Debug)]
+pub struct Assembler {
+    shape: ReplyShape,
+    binary: bool,
+    capabilities: u32,
+    state: State,
+    columns: Vec<Column>,
+    rows: Vec<Vec<super::Value>>,
+    prepared: Option<Prepared>,
+    left: (usize, usize),
+    outcomes: Vec<Outcome>,
+}
+
+impl Assembler {
+    /// A reply of this shape to a client with these capabilities; `binary` rows or text ones.
+    #[must_use]
+    pub fn new(shape: ReplyShape, binary: bool, capabilities: u32) -> Assembler {
+        let state = match shape {
+            ReplyShape::None => State::Over,
+            ReplyShape::Rows => State::Rows,
+            _ => State::Start,
+        };
+        Assembler {
+            shape,
+            binary,
+            capabilities,
+            state,
+            columns: Vec::new(),
+            rows: Vec::new(),
+            prepared: None,
+            left: (0, 0),
+            outcomes: Vec::new(),
+        }
+    }
+
+    /// For rows of a cursor: their columns, known from the execution.
+    pub fn expect_columns(&mut self, columns: Vec<Column>) {
+        self.columns = columns;
+    }
+
+    /// True when nothing is outstanding.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.state == State::Over
+    }
+
+    /// What came, once it is over.
+    #[must_use]
+    pub fn into_outcomes(self) -> Vec<Outcome> {
+        self.outcomes
+    }
+
+    fn has(&self, capability: u32) -> bool {
+        self.capabilities & capability != 0
+    }
+
+    /// Takes the next payload.
+    ///
+    /// # Errors
+    /// [`Malformed`] when it does not fit its place.
+    pub fn feed(&mut self, payload: &[u8]) -> Result<Progress, Malformed> {
+        let first = payload.first().copied();
+        match (self.state, first) {
+            (State::Over, _) => return Err(misfit("nothing after the reply's end", payload)),
+            (_, Some(ERR)) if self.shape != ReplyShape::Text => {
+                let failure = Failure::of(&ErrPacket::read(payload)?);
+                self.outcomes.push(Outcome::Failed(failure));
+                self.state = State::Over;
+            }
+            (State::Start, _) => return self.start(payload),
+            (State::Rows, Some(END)) if payload.len() < self.end_len_max() => {
+                let end = self.read_end(payload)?;
+                self.end_rows(end);
+            }
+            (State::Rows, _) => self.row(payload)?,
+            (State::ColumnsEof | State::ParamsEof | State::PreparedColumnsEof, Some(END))
+                if payload.len() == 5 =>
+            {
+                self.next_list()
+            }
+            (State::ColumnsEof | State::ParamsEof | State::PreparedColumnsEof, _) => {
+                return Err(misfit("an EOF packet behind the definitions", payload));
+            }
+            _ => self.definition(payload)?,
+        }
+        Ok(self.progress())
+    }
+
+    fn progress(&self) -> Progress {
+        if self.is_over() {
+            Progress::Over
+        } else {
+            Progress::More
+        }
+    }
+
+    /// An EOF packet has 5 bytes; an OK in its place any number that a row cannot have.
+    fn end_len_max(&self) -> usize {
+        if self.has(cap::DEPRECATE_EOF) {
+            PAYLOAD_MAX
+        } else {
+            9
+        }
+    }
+
+    fn read_end(&self, payload: &[u8]) -> Result<Done, Malformed> {
+        if self.has(cap::DEPRECATE_EOF) {
+            Done::of(&OkPacket::read(payload, self.has(cap::SESSION_TRACK))?)
+        } else if payload.len() == 5 {
+            Done::of(&OkPacket::read(payload, false)?)
+        } else {
+            Err(misfit("an EOF packet of 5 bytes", payload))
+        }
+    }
+
+    fn start(&mut self, payload: &[u8]) -> Result<Progress, Malformed> {
+        match (self.shape, payload.first().copied()) {
+            (ReplyShape::Text, _) => {
+                let text = String::from_utf8_lossy(payload).into_owned();
+                self.outcomes.push(Outcome::Text(text));
+                self.state = State::Over;
+            }
+            (ReplyShape::Prepared, Some(OK)) => self.prepared(payload)?,
+            (ReplyShape::Status, Some(END))
+            | (ReplyShape::Status | ReplyShape::Results, Some(OK)) => {
+                let done = Done::of(&OkPacket::read(payload, self.has(cap::SESSION_TRACK))?)?;
+                self.after(done.status);
+                self.outcomes.push(Outcome::Done(done));
+            }
+            (ReplyShape::Results, Some(LOCAL_INFILE)) => {
+                return Ok(Progress::File(
+                    String::from_utf8_lossy(&payload[1..]).into_owned(),
+                ));
+            }
+            (ReplyShape::Results, Some(_)) => {
+                let mut reader = Reader::new(payload);
+                let columns = reader.lenenc("a column count")?;
+                if !reader.is_empty() || columns == 0 {
+                    return Err(misfit("a column count and nothing else", payload));
+                }
+                self.columns.clear();
+                self.state = State::Columns(usize::try_from(columns).unwrap());
+            }
+            _ => return Err(misfit("a reply's first packet", payload)),
+        }
+        Ok(self.progress())
+    }
+
+    /// What follows a result with these status flags.
+    fn after(&mut self, flags: u16) {
+        let more = flags & status::MORE_RESULTS != 0 && self.shape == ReplyShape::Results;
+        self.state = if more { State::Start } else { State::Over };
+    }
+
+    fn end_rows(&mut self, end: Done) {
+        self.after(end.status);
+        // COM_FIELD_LIST has columns and no rows.
+        let columns = std::mem::take(&mut self.columns);
+        let rows = std::mem::take(&mut self.rows);
+        self.outcomes
+            .push(Outcome::Rows(Rows { columns, rows, end }));
+    }
+
+    fn row(&mut self, payload: &[u8]) -> Result<(), Malformed> {
+        if self.shape == ReplyShape::Rows && !self.binary {
+            self.columns.push(Column::read(payload)?);
+            return Ok(());
+        }
+        self.rows.push(if self.binary {
+            binary_row(payload, &self.columns)?
+        } else {
+            text_row(payload, self.columns.len())?
+        });
+        Ok(())
+    }
+
+    fn prepared(&mut self, payload: &[u8]) -> Result<(), Malformed> {
+        let header = wire::reply::Prepared::read(payload)?;
+        self.prepared = Some(Prepared {
+            id: header.id,
+            params: Vec::new(),
+            columns: Vec::new(),
+            warnings: header.warnings,
+        });
+        self.left = (usize::from(header.params), usize::from(header.columns));
+        self.next_list();
+        Ok(())
+    }
+
+    /// Goes on to the next list of definitions, or to what follows the last.
+    fn next_list(&mut self) {
+        let Some(prepared) = self.prepared.as_mut() else {
+            self.state = State::Rows;
+            return;
+        };
+        let (params, columns) = std::mem::take(&mut self.left);
+        if params > 0 {
+            self.left = (0, columns);
+            self.state = State::Params(params);
+        } else if columns > 0 {
+            self.state = State::PreparedColumns(columns);
+        } else {
+            let prepared = prepared.clone();
+            self.outcomes.push(Outcome::Prepared(prepared));
+            self.state = State::Over;
+        }
+    }
+
+    fn definition(&mut self, payload: &[u8]) -> Result<(), Malformed> {
+        let column = Column::read(payload)?;
+        let (left, eof) = match self.state {
+            State::Columns(left) => {
+                self.columns.push(column);
+                self.state = State::Columns(left - 1);
+                (left - 1, State::ColumnsEof)
+            }
+            State::Params(left) => {
+                self.prepared.as_mut().unwrap().params.push(column);
+                self.state = State::Params(left - 1);
+                (left - 1, State::ParamsEof)
+            }
+            State::PreparedColumns(left) => {
+                self.prepared.as_mut().unwrap().columns.push(column);
+                self.state = State::PreparedColumns(left - 1);
+                (left - 1, State::PreparedColumnsEof)
+            }
+            _ => return Err(misfit("no definition", payload)),
+        };
+        if left == 0 {
+            self.state = eof;
+            if self.has(cap::DEPRECATE_EOF) {
+                self.next_list();
+            }
+        }
+        Ok(())
+    }
+}
+
+fn misfit(what: &'static str, payload: &[u8]) -> Malformed {
+    Malformed {
+        what,
+        at: 0,
+        len: payload.len(),
+    }
+}

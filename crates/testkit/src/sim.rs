@@ -1,0 +1,38 @@
+//! A whole group in a simulated world: clock, network, server, clients and chaos from one seed.
+//!
+//! The problem: the failures that matter need a dying backend, a full send buffer and a client that
+//! leaves, in one order of thousands. The mechanism: `pool::Group` is generic over its network, so
+//! it runs here unchanged on [`net`], against [`fake_mysql`], with [`client`]s that judge every
+//! reply; [`world`] draws from the seed what happens next. Invariant: nothing but the seed decides,
+//! so a failure is repeated by its number.
+
+mod answers;
+mod client;
+mod fake_mysql;
+mod net;
+mod random;
+mod script;
+mod world;
+
+use wire::auth::caching_sha2::KeyPair;
+
+/// What a world has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Replies that clients judged.
+    pub answered: u64,
+    /// Turns of the group.
+    pub turns: u64,
+    /// Connections to the server that were killed.
+    pub killed: u64,
+}
+
+/// Runs the world of this seed to its end; `trace` writes what happens to the standard error
+/// output. The keys come back for the next world, because they take long to make.
+///
+/// # Panics
+/// When the group breaks a promise; the words say which.
+#[must_use]
+pub fn run(seed: u64, keys: KeyPair, trace: bool) -> (Seen, KeyPair) {
+    world::World::new(seed, keys, trace).run()
+}

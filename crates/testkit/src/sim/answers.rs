@@ -1,0 +1,142 @@
+//! A fake server's packets: OK, ERR, result sets, and the trackers' blocks in them.
+//!
+//! The problem: the pool must see what a server sends, byte for byte in form, without a server. The
+//! mechanism: an [`Answer`] says what happened, [`Answer::put`] writes it as a server would, to a
+//! connection with CLIENT_DEPRECATE_EOF and CLIENT_SESSION_TRACK. Invariant: packet numbers begin
+//! at 1 and leave none out.
+
+use wire::errors::ErrorCode;
+use wire::packet::{put_lenenc, put_lenenc_bytes, put_packet, put_short};
+use wire::reply::{END, OK, OkPacket, put_err};
+use wire::status;
+
+/// What a command led to.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    Ok {
+        affected: u64,
+        insert_id: u64,
+        changes: Vec<u8>,
+        /// 0xFE in front instead of 0x00.
+        as_end: bool,
+    },
+    Rows {
+        rows: Vec<Vec<Option<String>>>,
+        warnings: u16,
+        changes: Vec<u8>,
+    },
+    Err(ErrorCode, String),
+}
+
+impl Answer {
+    pub(crate) fn changed(changes: Vec<u8>) -> Answer {
+        Answer::Ok {
+            affected: 0,
+            insert_id: 0,
+            changes,
+            as_end: false,
+        }
+    }
+
+    pub(crate) fn row(values: Vec<Option<String>>) -> Answer {
+        Answer::rows(vec![values])
+    }
+
+    pub(crate) fn rows(rows: Vec<Vec<Option<String>>>) -> Answer {
+        Answer::Rows {
+            rows,
+            warnings: 0,
+            changes: Vec::new(),
+        }
+    }
+
+    /// Appends the packets of this answer, with these status flags.
+    pub(crate) fn put(&self, out: &mut Vec<u8>, flags: u16) {
+        match self {
+            Answer::Ok {
+                affected,
+                insert_id,
+                changes,
+                as_end,
+            } => {
+                let ok = OkPacket {
+                    affected_rows: *affected,
+                    insert_id: *insert_id,
+                    ..plain_ok(flags, 0, changes)
+                };
+                put_short(out, 1, |out| {
+                    ok.put(out, if *as_end { END } else { OK }, true);
+                });
+            }
+            Answer::Err(code, text) => put_err(out, 1, *code, text),
+            Answer::Rows {
+                rows,
+                warnings,
+                changes,
+            } => put_rows(out, rows, &plain_ok(flags, *warnings, changes)),
+        }
+    }
+}
+
+fn plain_ok(flags: u16, warnings: u16, changes: &[u8]) -> OkPacket<'_> {
+    let changed = if changes.is_empty() {
+        0
+    } else {
+        status::SESSION_STATE_CHANGED
+    };
+    OkPacket {
+        affected_rows: 0,
+        insert_id: 0,
+        status: flags | changed,
+        warnings,
+        info: b"",
+        changes,
+    }
+}
+
+fn put_rows(out: &mut Vec<u8>, rows: &[Vec<Option<String>>], end: &OkPacket<'_>) {
+    let columns = rows.first().map_or(1, Vec::len);
+    let mut payload = Vec::new();
+    put_lenenc(&mut payload, columns as u64);
+    let mut seq = put_packet(out, 1, &payload);
+    for _ in 0..columns {
+        seq = put_packet(
+            out,
+            seq,
+            b"\x03def\0\0\0\x01c\0\x0c\x2d\0\0\x01\0\0\xfd\0\0\0\0\0",
+        );
+    }
+    for row in rows {
+        payload.clear();
+        for value in row {
+            match value {
+                Some(text) => put_lenenc_bytes(&mut payload, text.as_bytes()),
+                None => payload.push(0xFB),
+            }
+        }
+        seq = put_packet(out, seq, &payload);
+    }
+    put_short(out, seq, |out| end.put(out, END, true));
+}
+
+/// Appends the report of a variable's new value.
+pub(crate) fn put_variable(changes: &mut Vec<u8>, name: &str, value: &str) {
+    let mut body = Vec::new();
+    put_lenenc_bytes(&mut body, name.as_bytes());
+    put_lenenc_bytes(&mut body, value.as_bytes());
+    changes.push(0);
+    put_lenenc_bytes(changes, &body);
+}
+
+/// Appends the report of a text: 1 the schema, 4 a transaction's characteristics, 5 its state.
+pub(crate) fn put_text(changes: &mut Vec<u8>, kind: u8, text: &str) {
+    let mut body = Vec::new();
+    put_lenenc_bytes(&mut body, text.as_bytes());
+    changes.push(kind);
+    put_lenenc_bytes(changes, &body);
+}
+
+/// Appends the report that something has changed.
+pub(crate) fn put_state(changes: &mut Vec<u8>) {
+    changes.extend_from_slice(b"\x02\x011");
+}

@@ -1,0 +1,500 @@
+//! A simulated client: its script, its conversation, and its judgement of every reply.
+//!
+//! The problem: "no client can notice the pool" must be checked by the clients. The mechanism: each
+//! speaks the protocol with [`Talk`], which checks packet numbers and shapes; what a reply must say
+//! follows from the client's [`Belief`]; where a statement ran, the server's [`Db`] knows.
+//!
+//! What holds, or the simulation ends with a panic that names the client and its statement:
+//! - a reply belongs to its statement and was made under its client's session;
+//! - who is told that a statement was done finds it executed once, in its own transaction; who is
+//!   told that it was not executed never finds it executed;
+//! - a connection ends for a reason only.
+
+use super::fake_mysql::{Db, PASSWORD, Standing, TAGS_PER_CLIENT};
+use super::random::Random;
+use super::script::{Belief, Kind, choose};
+use crate::reply::{Failure, Outcome, Rows};
+use crate::talk::{Account, Happened, Talk};
+use reactor::Time;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+use wire::capabilities as cap;
+use wire::command::Command;
+
+/// What the world has decided for all clients.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manners {
+    /// No transactions and no pins.
+    pub(crate) tame: bool,
+    /// Several statements may be sent before the first is answered.
+    pub(crate) pipelined: bool,
+    /// All clients have one session, and mostly read: they ride with each other.
+    pub(crate) uniform: bool,
+    /// How many kinds of backends the clients need.
+    pub(crate) kinds: u64,
+    /// Statements of one client.
+    pub(crate) statements: u64,
+    pub(crate) wait_max: Duration,
+    pub(crate) ride_max: u64,
+}
+
+/// How far a client is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Not connected yet.
+    New,
+    LoggingIn,
+    In,
+    /// It has said good-bye, or left without.
+    Left,
+    /// Its connection has ended.
+    Gone,
+}
+
+#[derive(Clone, Debug)]
+struct Asked {
+    tag: u64,
+    kind: Kind,
+}
+
+/// One client.
+pub(crate) struct SimClient {
+    pub(crate) id: usize,
+    pub(crate) wire: Option<usize>,
+    pub(crate) phase: Phase,
+    pub(crate) acts_at: Time,
+    /// It takes nothing before this moment.
+    pub(crate) frozen_until: Time,
+    /// Since when it waits for an answer.
+    pub(crate) since: Time,
+    pub(crate) belief: Belief,
+    /// Variables that its login has set; a reset goes back to them.
+    login_variables: BTreeMap<String, String>,
+    talk: Talk,
+    asked: VecDeque<Asked>,
+    made: u64,
+    last: Option<Kind>,
+    /// The pool has a reason to end the connection.
+    pub(crate) ends: bool,
+    /// The pool drains.
+    pub(crate) drained: bool,
+    /// Statements that were not executed, by the pool's word.
+    not_executed: Vec<u64>,
+    /// Rows that are in the log, by the server's word, and rows that are not.
+    pub(crate) kept: Vec<u64>,
+    dropped: Vec<u64>,
+    pub(crate) answered: u64,
+    /// Statements that found no lease of their client's: they run in the order of their arrival.
+    pub(crate) plain: Vec<u64>,
+}
+
+impl SimClient {
+    pub(crate) fn new(
+        id: usize,
+        random: &mut Random,
+        starts_at: Time,
+        manners: &Manners,
+    ) -> SimClient {
+        let mut account = Account::new("app", PASSWORD);
+        let mut standing = Standing::default();
+        if manners.uniform {
+            account = account.schema("a");
+            standing.schema = Some("a".into());
+        } else if random.chance(600) {
+            let schema = *random.pick(&["a", "a", "b", "nowhere"]);
+            account = account.schema(schema);
+            standing.schema = Some(schema.into());
+        }
+        if !manners.uniform && random.chance(200) {
+            account = account.with(cap::MULTI_STATEMENTS);
+            standing.multi = true;
+        }
+        if random.chance(300) {
+            account = account.without(cap::DEPRECATE_EOF);
+        }
+        if manners.kinds > 1 && random.chance(400) {
+            account = account.with(cap::FOUND_ROWS);
+        }
+        if !manners.uniform && random.chance(150) {
+            account.collation = 8;
+            for name in super::fake_mysql::DEFAULTS[..3]
+                .iter()
+                .map(|(name, _)| name)
+            {
+                standing.set(name, "latin1");
+            }
+            standing.set("collation_connection", "latin1_swedish_ci");
+        }
+        SimClient {
+            id,
+            wire: None,
+            phase: Phase::New,
+            acts_at: starts_at,
+            frozen_until: Time(0),
+            since: Time(0),
+            login_variables: standing.variables.clone(),
+            belief: Belief {
+                standing,
+                ..Belief::default()
+            },
+            talk: Talk::new(account, false),
+            asked: VecDeque::new(),
+            made: 0,
+            last: None,
+            ends: false,
+            drained: false,
+            not_executed: Vec::new(),
+            kept: Vec::new(),
+            dropped: Vec::new(),
+            answered: 0,
+            plain: Vec::new(),
+        }
+    }
+
+    /// Whether it waits for something.
+    pub(crate) fn waits(&self) -> bool {
+        self.phase == Phase::LoggingIn || (self.phase == Phase::In && !self.asked.is_empty())
+    }
+
+    /// Whether it may send something now.
+    pub(crate) fn may_act(&self, now: Time, manners: &Manners, leaving: bool) -> bool {
+        let ready = match self.phase {
+            Phase::New => true,
+            Phase::In if self.asked.is_empty() => true,
+            Phase::In => {
+                let more = !leaving && self.made < manners.statements;
+                manners.pipelined && more && self.asked.len() < 4
+            }
+            _ => false,
+        };
+        ready && self.acts_at <= now
+    }
+
+    /// Sends the next statement, or says good-bye. `leaving`: finishes what it has begun only.
+    pub(crate) fn act(
+        &mut self,
+        random: &mut Random,
+        manners: &Manners,
+        leaving: bool,
+        out: &mut Vec<u8>,
+    ) -> String {
+        let behind = !self.asked.is_empty();
+        let over = self.made >= manners.statements || leaving;
+        let kind = match self.belief.transaction {
+            Some(_) if over => Kind::Commit,
+            None if over => {
+                self.phase = Phase::Left;
+                // One in three goes without a word.
+                if !random.chance(300) {
+                    self.talk.command(out, Command::Quit, b"");
+                }
+                return "leaves".into();
+            }
+            _ if manners.uniform && random.chance(700) => Kind::Point,
+            _ => choose(random, &self.belief, behind, manners.tame),
+        };
+        self.made += 1;
+        let tag = (self.id as u64 + 1) * TAGS_PER_CLIENT + self.made;
+        let (command, text) = kind.command(tag);
+        self.talk.command(out, command, text.as_bytes());
+        let has_lease = self.belief.may_be_bound() || self.owes_read_back();
+        if kind.is_tagged() && !behind && !has_lease {
+            self.plain.push(tag);
+        }
+        self.asked.push_back(Asked { tag, kind });
+        format!("asks {command:?} {text}")
+    }
+
+    /// Bytes have come; answers to the login go to `out`. The words are for the trace.
+    pub(crate) fn hear(&mut self, db: &Db, manners: &Manners, bytes: &[u8], out: &mut Vec<u8>) {
+        self.talk.feed(bytes);
+        loop {
+            let happened = self.talk.next(out);
+            let happened = happened.unwrap_or_else(|error| self.wrong(&error));
+            match happened {
+                None => return,
+                Some(Happened::In) => {
+                    assert!(
+                        self.belief.standing.schema.as_deref() != Some("nowhere"),
+                        "client {} was let in to a schema that is not there",
+                        self.id
+                    );
+                    self.phase = Phase::In;
+                }
+                Some(Happened::Refused(failure)) => self.on_refused(&failure),
+                Some(Happened::Reply(outcomes)) => self.on_reply(db, manners, &outcomes),
+                Some(Happened::FileWanted(name)) => self.wrong(&format!("wants a file: {name}")),
+            }
+        }
+    }
+
+    /// What it waits for, in words.
+    pub(crate) fn words(&self) -> String {
+        format!("{:?} {:?} {:?}", self.phase, self.asked, self.belief)
+    }
+
+    fn owes_read_back(&self) -> bool {
+        self.last.as_ref().is_some_and(Kind::is_read_back)
+    }
+
+    fn wrong<T>(&self, what: &str) -> T {
+        panic!(
+            "client {}: {what}; unanswered: {:?}; last: {:?}; belief: {:?}",
+            self.id,
+            self.asked.front(),
+            self.last,
+            self.belief
+        )
+    }
+
+    fn on_refused(&mut self, failure: &Failure) {
+        let text = &failure.message;
+        let fair = match failure.code {
+            1049 => self.belief.standing.schema.as_deref() == Some("nowhere"),
+            1043 | 1053 | 9501 => true,
+            _ => false,
+        };
+        if !fair {
+            self.wrong::<()>(&format!("refused without reason: {text}"));
+        }
+        self.ends = true;
+    }
+
+    fn on_reply(&mut self, db: &Db, manners: &Manners, outcomes: &[Outcome]) {
+        let Some(asked) = self.asked.pop_front() else {
+            return self.wrong("a reply that nobody asked for");
+        };
+        self.answered += 1;
+        let [outcome] = outcomes else {
+            return self.wrong(&format!("{} results for {asked:?}", outcomes.len()));
+        };
+        let failure = match outcome {
+            Outcome::Failed(failure) => Some(failure),
+            Outcome::Rows(_) | Outcome::Done(_) => None,
+            other => return self.wrong(&format!("{asked:?} got {other:?}")),
+        };
+        match failure {
+            Some(failure) => self.on_failure(manners, &asked, failure),
+            None => self.on_success(db, &asked, outcome),
+        }
+        if !matches!(
+            asked.kind,
+            Kind::ShowWarnings | Kind::Ping | Kind::Option(_)
+        ) {
+            self.belief.warned = match (&asked.kind, failure) {
+                (Kind::Warn, None) => Some(asked.tag),
+                (Kind::Fail, Some(failure)) if failure.code == 1146 => Some(asked.tag),
+                _ => None,
+            };
+            self.belief.unsure = failure.is_some_and(|failure| failure.code != 1146);
+        }
+        self.last = Some(asked.kind);
+    }
+
+    /// Judges an error.
+    fn on_failure(&mut self, manners: &Manners, asked: &Asked, failure: &Failure) {
+        let (text, kind) = (&failure.message, &asked.kind);
+        let bound = self.belief.is_bound();
+        let says = |what: &str| text.contains(what);
+        let fair = match (failure.code, kind) {
+            (1146, Kind::Fail) => {
+                let words = format!("{} {}", asked.tag, self.belief.standing.words());
+                if *text != words {
+                    self.wrong::<()>(&format!("{asked:?} failed elsewhere: {text}"));
+                }
+                true
+            }
+            (1049, Kind::Use("nowhere") | Kind::InitDb("nowhere")) => true,
+            (1235, Kind::ShowWarnings) => {
+                self.belief.maybe_pinned = true;
+                true
+            }
+            (9501, _) if says("unexpectedly changed") => {
+                kind.may_ride() && manners.ride_max > 1 && !bound
+            }
+            (9501, _) => {
+                self.check_wait(manners, text);
+                self.not_executed.push(asked.tag);
+                self.belief.transaction.is_none() && (says("not executed") || says("nothing was"))
+            }
+            (1053, _) => {
+                self.not_executed.push(asked.tag);
+                self.ends = true;
+                !bound
+            }
+            // The connection's end took the session with it.
+            (2013, _) => {
+                self.ends |= self.belief.may_be_bound() || self.owes_read_back();
+                true
+            }
+            _ => false,
+        };
+        if !fair {
+            self.wrong::<()>(&format!("{asked:?} failed: {failure}"));
+        }
+        if matches!(kind, Kind::SetX | Kind::ReadX) {
+            // Whether the pin came before the failure is the pool's business.
+            self.belief.maybe_pinned = true;
+        }
+    }
+
+    fn check_wait(&self, manners: &Manners, text: &str) {
+        let waited = text.split_once("waited ").map(|(_, rest)| rest);
+        let ms = waited.and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok());
+        let longest = u64::try_from(manners.wait_max.as_millis()).unwrap() + 60;
+        if ms.is_some_and(|ms| ms > longest) {
+            self.wrong::<()>(&format!("waited longer than {longest} ms: {text}"));
+        }
+    }
+
+    /// Judges a result, and moves the belief on.
+    fn on_success(&mut self, db: &Db, asked: &Asked, outcome: &Outcome) {
+        if asked.kind.is_tagged() {
+            self.check_execution(db, asked);
+        }
+        match outcome {
+            Outcome::Rows(rows) => self.check_rows(asked, rows),
+            _ if asked.kind.may_ride() => {
+                self.wrong::<()>(&format!("{asked:?} got {outcome:?}"));
+            }
+            _ => {}
+        }
+        let belief = &mut self.belief;
+        match &asked.kind {
+            Kind::Poison => belief.standing.set("time_zone", "+09:00"),
+            Kind::Use(schema) | Kind::InitDb(schema) => {
+                belief.standing.schema = Some((*schema).into());
+            }
+            Kind::Set(name, value) => self.believe_variable(name, value),
+            Kind::Begin => belief.transaction = Some(asked.tag),
+            Kind::Commit | Kind::Rollback => {
+                let to = match asked.kind {
+                    Kind::Commit => &mut self.kept,
+                    _ => &mut self.dropped,
+                };
+                to.append(&mut belief.rows);
+                belief.transaction = None;
+            }
+            Kind::Insert => {
+                belief.insert_id = asked.tag;
+                match belief.transaction {
+                    Some(_) => belief.rows.push(asked.tag),
+                    None => self.kept.push(asked.tag),
+                }
+            }
+            Kind::SetX => {
+                belief.x = Some(asked.tag);
+                belief.pinned = true;
+            }
+            Kind::ReadX => belief.pinned = true,
+            Kind::Reset => self.believe_reset(),
+            Kind::Option(multi) => belief.standing.multi = *multi,
+            _ => {}
+        }
+    }
+
+    fn believe_variable(&mut self, name: &str, value: &str) {
+        let value = match value.trim_matches('\'') {
+            "1" => "ON",
+            "0" => "OFF",
+            value => value,
+        };
+        let standing = &mut self.belief.standing;
+        standing.set(name, value);
+        if name == "character_set_connection" {
+            standing.set("collation_connection", "latin1_swedish_ci");
+        }
+    }
+
+    fn believe_reset(&mut self) {
+        self.dropped.append(&mut self.belief.rows);
+        let standing = &self.belief.standing;
+        let standing = Standing {
+            variables: self.login_variables.clone(),
+            ..standing.clone()
+        };
+        self.belief = Belief {
+            standing,
+            ..Belief::default()
+        };
+    }
+
+    /// It ran once, and where the rest of its transaction ran.
+    fn check_execution(&self, db: &Db, asked: &Asked) {
+        let Some(execution) = db.executed.get(&asked.tag) else {
+            return self.wrong(&format!("{asked:?} was answered and never executed"));
+        };
+        if let Some(begin) = self.belief.transaction {
+            let first = db.executed[&begin];
+            let same = first.seat == execution.seat && first.transaction == execution.transaction;
+            if !same && asked.kind != Kind::Begin {
+                self.wrong::<()>(&format!(
+                    "{asked:?} ran at {execution:?}, BEGIN at {first:?}"
+                ));
+            }
+        } else if execution.transaction.is_some() && asked.kind != Kind::Begin {
+            self.wrong::<()>(&format!("{asked:?} ran in a transaction: {execution:?}"));
+        }
+    }
+
+    fn check_rows(&self, asked: &Asked, rows: &Rows) {
+        let text = |value: &Option<Vec<u8>>| {
+            let bytes = value.as_ref()?;
+            Some(String::from_utf8_lossy(bytes).into_owned())
+        };
+        let last = rows.rows.last().cloned().unwrap_or_default();
+        let last: Vec<Option<String>> = last.iter().map(text).collect();
+        let belief = &self.belief;
+        let words = Some(belief.standing.words());
+        let expected = match asked.kind {
+            Kind::ShowWarnings => match belief.warned {
+                Some(tag) => {
+                    let about = Some(format!("about {tag}"));
+                    vec![Some("Warning".into()), Some("1".into()), about]
+                }
+                None => Vec::new(),
+            },
+            Kind::LastInsertId => vec![Some(belief.insert_id.to_string()), words],
+            Kind::ReadX => vec![belief.x.map(|x| x.to_string()), words],
+            _ => vec![Some(asked.tag.to_string()), words],
+        };
+        let unsure = asked.kind == Kind::ShowWarnings && belief.unsure;
+        if last != expected && !unsure {
+            self.wrong::<()>(&format!("{asked:?} got {last:?}, expected {expected:?}"));
+        }
+    }
+
+    /// The connection has ended. `faults`: connections to the server were lost in this world.
+    pub(crate) fn on_end(&mut self, faults: bool) {
+        let fair = match self.phase {
+            _ if self.drained && !self.belief.is_bound() => true,
+            Phase::Left | Phase::Gone => true,
+            Phase::LoggingIn => self.ends || faults,
+            Phase::New | Phase::In => {
+                let between = self.asked.is_empty();
+                let bound = self.belief.may_be_bound() || self.owes_read_back();
+                self.ends || (faults && (!between || bound))
+            }
+        };
+        if !fair {
+            self.wrong::<()>("the connection was closed without a reason");
+        }
+        self.phase = Phase::Gone;
+    }
+
+    /// The log must agree with what the client was told.
+    pub(crate) fn check_log(&self, db: &Db) {
+        for tag in &self.not_executed {
+            assert!(
+                !db.executed.contains_key(tag),
+                "statement {tag} was executed, and its client told that it was not"
+            );
+        }
+        for (tags, times) in [(&self.kept, 1), (&self.dropped, 0)] {
+            for tag in tags {
+                let found = db.log.get(tag).copied().unwrap_or_default();
+                assert!(found == times, "row {tag} is {found} times in the log");
+            }
+        }
+    }
+}

@@ -1,0 +1,427 @@
+//! A fake MySQL server: bytes in, bytes out, and a memory of every statement that it ran.
+//!
+//! The problem: to prove that no client can notice the pool, each reply must say under which
+//! session it was made, and the server must know who ran what, where and how often. The mechanism:
+//! statements carry a number of their own (a tag, the client's number times [`TAGS_PER_CLIENT`] and
+//! a count), rows carry the session's schema and variables, and [`Db`] keeps the executions.
+//!
+//! What holds, or the simulation ends with a panic that says so:
+//! - no statement is executed twice;
+//! - within a transaction, and beside a user variable, a connection serves one client only.
+
+use super::answers::{Answer, put_state, put_text, put_variable};
+use std::collections::{BTreeMap, HashMap};
+use wire::auth::{Nonce, native};
+use wire::capabilities::{BACKEND_ALWAYS, BACKEND_KEY, CONNECT_ATTRS, SESSION_TRACK};
+use wire::command::Command;
+use wire::errors::{ACCESS_DENIED, BAD_DB, ErrorCode, UNKNOWN_COM};
+use wire::handshake::{Greeting, Login};
+use wire::packet::{Frame, HEADER_LEN, frame, put_short};
+use wire::reply::{OK, OkPacket};
+use wire::status;
+
+/// Tags of one client.
+pub(crate) const TAGS_PER_CLIENT: u64 = 100_000;
+/// The account of the pool.
+pub(crate) const PASSWORD: &str = "secret";
+const NONCE: Nonce = *b"abcdefghij0123456789";
+const NO_TABLE: ErrorCode = ErrorCode {
+    code: 1146,
+    state: "42S02",
+};
+
+/// What is in a session unless somebody has set it.
+pub(crate) const DEFAULTS: [(&str, &str); 7] = [
+    ("character_set_client", "utf8mb4"),
+    ("character_set_connection", "utf8mb4"),
+    ("character_set_results", "utf8mb4"),
+    ("collation_connection", "utf8mb4_general_ci"),
+    ("max_join_size", "1000"),
+    ("sql_safe_updates", "OFF"),
+    ("time_zone", "SYSTEM"),
+];
+
+/// Schemas that exist.
+pub(crate) const SCHEMAS: [&str; 3] = ["a", "b", "c"];
+
+/// The tag in a text: its first number of six or more digits. The pool's own texts have none, even
+/// where they restore an insert id, which is the tag of an old statement.
+pub(crate) fn tag_of(sql: &[u8]) -> Option<u64> {
+    let sql = std::str::from_utf8(sql).ok()?;
+    let mut runs = sql.split(|c: char| !c.is_ascii_digit());
+    let tag = runs.find(|run| run.len() >= 6)?;
+    tag.parse()
+        .ok()
+        .filter(|_| !sql.contains("last_insert_id="))
+}
+
+/// Where a statement ran.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Execution {
+    pub(crate) seat: usize,
+    /// The transaction that it ran in, by its number.
+    pub(crate) transaction: Option<u64>,
+}
+
+/// What has happened on the server.
+#[derive(Debug, Default)]
+pub(crate) struct Db {
+    pub(crate) executed: HashMap<u64, Execution>,
+    /// Rows of the log, by tag.
+    pub(crate) log: HashMap<u64, u32>,
+    transactions: u64,
+}
+
+#[derive(Debug)]
+struct Transaction {
+    number: u64,
+    client: u64,
+    rows: Vec<u64>,
+}
+
+/// A session's state, as a client or the server believes it to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) schema: Option<String>,
+    pub(crate) variables: BTreeMap<String, String>,
+    pub(crate) multi: bool,
+}
+
+impl Standing {
+    /// Sets a variable; those that have their default are not listed.
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        if DEFAULTS.contains(&(name, value)) {
+            self.variables.remove(name);
+        } else {
+            self.variables.insert(name.into(), value.into());
+        }
+    }
+
+    /// Everything in one line.
+    pub(crate) fn words(&self) -> String {
+        let schema = self.schema.as_deref().unwrap_or("-");
+        format!("{schema} {:?} multi={}", self.variables, self.multi)
+    }
+}
+
+/// One connection's session.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    id: usize,
+    logged_in: bool,
+    pub(crate) input: Vec<u8>,
+    standing: Standing,
+    variable_x: Option<(u64, u64)>,
+    transaction: Option<Transaction>,
+    insert_id: u64,
+    diagnostics: Option<u64>,
+}
+
+impl Seat {
+    /// A connection that stands, and its greeting.
+    pub(crate) fn new(id: usize, out: &mut Vec<u8>) -> Seat {
+        Greeting {
+            version: b"5.5.5-10.11.14-MariaDB".to_vec(),
+            connection_id: u32::try_from(id).unwrap(),
+            nonce: NONCE,
+            capabilities: BACKEND_ALWAYS | BACKEND_KEY | CONNECT_ATTRS,
+            collation: 45,
+            status: status::AUTOCOMMIT,
+            plugin: b"mysql_native_password".to_vec(),
+        }
+        .put(out);
+        Seat {
+            id,
+            logged_in: false,
+            input: Vec::new(),
+            standing: Standing::default(),
+            variable_x: None,
+            transaction: None,
+            insert_id: 0,
+            diagnostics: None,
+        }
+    }
+
+    /// Whether a whole command lies in its input, and how long it is to take, in milliseconds.
+    pub(crate) fn next_command(&self) -> Option<u64> {
+        let Frame::Whole { total, .. } = frame(&self.input) else {
+            return None;
+        };
+        let text = String::from_utf8_lossy(&self.input[HEADER_LEN..total]).into_owned();
+        let delay = text.split_once(" d=").map_or("0", |(_, ms)| ms);
+        Some(delay.parse().unwrap_or(0))
+    }
+
+    /// Runs the command at the front of the input; `false` when the client said good-bye.
+    pub(crate) fn run(&mut self, db: &mut Db, out: &mut Vec<u8>) -> bool {
+        let Frame::Whole { total, .. } = frame(&self.input) else {
+            return true;
+        };
+        let message: Vec<u8> = self.input.drain(..total).collect();
+        let payload = &message[HEADER_LEN..];
+        if !self.logged_in {
+            if payload == [Command::Quit.byte()] {
+                return false;
+            }
+            self.log_in(payload, out);
+            return true;
+        }
+        let arguments = String::from_utf8_lossy(&payload[1..]).into_owned();
+        let answer = match Command::from_byte(payload[0]) {
+            Some(Command::Quit) => return false,
+            Some(Command::Query) => self.query(db, &arguments),
+            Some(Command::InitDb) => self.change_schema(&arguments),
+            Some(Command::SetOption) => {
+                self.standing.multi = payload[1] == 0;
+                Answer::Ok {
+                    affected: 0,
+                    insert_id: 0,
+                    changes: Vec::new(),
+                    as_end: true,
+                }
+            }
+            _ => Answer::Err(UNKNOWN_COM, "unknown command".into()),
+        };
+        let mut flags = status::AUTOCOMMIT;
+        if self.transaction.is_some() {
+            flags |= status::IN_TRANS;
+        }
+        answer.put(out, flags);
+        true
+    }
+
+    fn log_in(&mut self, payload: &[u8], out: &mut Vec<u8>) {
+        let login = Login::read(payload).expect("the pool's login");
+        let stored = native::stored(PASSWORD.as_bytes());
+        if !native::verify(login.answer, &NONCE, &stored) {
+            return wire::reply::put_err(out, 2, ACCESS_DENIED, "Access denied");
+        }
+        assert!(login.capabilities & SESSION_TRACK != 0);
+        self.logged_in = true;
+        self.standing.multi = true;
+        let ok = OkPacket {
+            affected_rows: 0,
+            insert_id: 0,
+            status: status::AUTOCOMMIT,
+            warnings: 0,
+            info: b"",
+            changes: b"",
+        };
+        put_short(out, 2, |out| ok.put(out, OK, true));
+    }
+
+    fn change_schema(&mut self, schema: &str) -> Answer {
+        if !SCHEMAS.contains(&schema) {
+            return Answer::Err(BAD_DB, format!("Unknown database '{schema}'"));
+        }
+        self.standing.schema = Some(schema.into());
+        let mut changes = Vec::new();
+        put_text(&mut changes, 1, schema);
+        put_state(&mut changes);
+        Answer::changed(changes)
+    }
+
+    /// Notes that a client's statement runs here, and checks that it may.
+    fn execute(&mut self, db: &mut Db, sql: &str, tag: u64) {
+        let client = tag / TAGS_PER_CLIENT;
+        let transaction = self.transaction.as_ref().map(|transaction| {
+            let owner = transaction.client;
+            assert!(
+                owner == client,
+                "statement {tag} ran within a transaction of client {owner}: {sql}"
+            );
+            transaction.number
+        });
+        if let Some((_, owner)) = self.variable_x {
+            assert!(
+                owner == client,
+                "statement {tag} ran beside a user variable of client {owner}: {sql}"
+            );
+        }
+        let execution = Execution {
+            seat: self.id,
+            transaction,
+        };
+        let before = db.executed.insert(tag, execution);
+        assert!(
+            before.is_none(),
+            "statement {tag} was executed twice: {sql}"
+        );
+    }
+
+    fn query(&mut self, db: &mut Db, sql: &str) -> Answer {
+        let tag = tag_of(sql.as_bytes());
+        if sql.starts_with("SHOW WARNINGS") {
+            return self.show_warnings(sql);
+        }
+        self.diagnostics = None;
+        if let Some(tag) = tag {
+            self.execute(db, sql, tag);
+            return self.tagged(db, sql, tag);
+        }
+        if let Some(assignments) = sql.strip_prefix("SET ") {
+            return self.set(assignments);
+        }
+        let value = |name: &str| Some(self.variable(name));
+        if sql.starts_with("SELECT @@character_set_client") {
+            return Answer::row(DEFAULTS[..4].iter().map(|(name, _)| value(name)).collect());
+        }
+        if sql.starts_with("SELECT LAST_INSERT_ID(),@@collation_connection") {
+            let id = self.insert_id.to_string();
+            return Answer::row(vec![Some(id), value("collation_connection")]);
+        }
+        panic!("the fake server does not understand: {sql}");
+    }
+
+    fn variable(&self, name: &str) -> String {
+        let default = DEFAULTS.iter().find(|(other, _)| *other == name);
+        let default = default.map_or("", |(_, value)| value);
+        let set = self.standing.variables.get(name);
+        set.map_or_else(|| default.to_string(), Clone::clone)
+    }
+
+    /// A client's statement, by its first words.
+    fn tagged(&mut self, db: &mut Db, sql: &str, tag: u64) -> Answer {
+        let words = self.standing.words();
+        let row = vec![Some(tag.to_string()), Some(words.clone())];
+        let begins = |start: &str| sql.starts_with(start);
+        if begins("SELECT c FROM t") || begins("SELECT s FROM slow") {
+            Answer::row(row)
+        } else if begins("SELECT p FROM poison") {
+            let Answer::Ok { changes, .. } = self.set("time_zone='+09:00'") else {
+                panic!("a time zone can be set");
+            };
+            Answer::Rows {
+                rows: vec![row],
+                warnings: 0,
+                changes,
+            }
+        } else if begins("SELECT w FROM warns") {
+            self.diagnostics = Some(tag);
+            Answer::Rows {
+                rows: vec![row],
+                warnings: 1,
+                changes: Vec::new(),
+            }
+        } else if begins("SELECT e FROM fails") {
+            self.diagnostics = Some(tag);
+            Answer::Err(NO_TABLE, format!("{tag} {words}"))
+        } else if begins("SELECT b FROM big") {
+            let filler = "x".repeat(usize::try_from(300 + tag % 1000).unwrap());
+            let mut rows = vec![vec![Some(filler), Some(words)]; 90];
+            rows.push(row);
+            Answer::rows(rows)
+        } else if begins("SELECT LAST_INSERT_ID()") {
+            Answer::row(vec![Some(self.insert_id.to_string()), Some(words)])
+        } else if begins("SELECT @x") {
+            let x = self.variable_x.map(|(value, _)| value.to_string());
+            Answer::row(vec![x, Some(words)])
+        } else if let Some(rest) = sql.strip_prefix("SET @x=") {
+            let value = rest.split(' ').next().and_then(|value| value.parse().ok());
+            self.variable_x = Some((value.expect("a number"), tag / TAGS_PER_CLIENT));
+            let mut changes = Vec::new();
+            put_state(&mut changes);
+            Answer::changed(changes)
+        } else if let Some(rest) = sql.strip_prefix("SET ") {
+            self.set(rest.split(' ').next().unwrap_or(rest))
+        } else if let Some(rest) = sql.strip_prefix("USE ") {
+            self.change_schema(rest.split(' ').next().unwrap_or(rest))
+        } else if begins("INSERT INTO log") {
+            self.insert(db, tag)
+        } else {
+            self.transaction_statement(db, sql, tag)
+        }
+    }
+
+    fn insert(&mut self, db: &mut Db, tag: u64) -> Answer {
+        self.insert_id = tag;
+        let mut changes = Vec::new();
+        match &mut self.transaction {
+            Some(transaction) => {
+                transaction.rows.push(tag);
+                put_text(&mut changes, 5, "T___W___");
+            }
+            None => *db.log.entry(tag).or_default() += 1,
+        }
+        Answer::Ok {
+            affected: 1,
+            insert_id: tag,
+            changes,
+            as_end: false,
+        }
+    }
+
+    fn transaction_statement(&mut self, db: &mut Db, sql: &str, tag: u64) -> Answer {
+        let mut changes = Vec::new();
+        if sql.starts_with("BEGIN") {
+            db.transactions += 1;
+            self.transaction = Some(Transaction {
+                number: db.transactions,
+                client: tag / TAGS_PER_CLIENT,
+                rows: Vec::new(),
+            });
+            if let Some(execution) = db.executed.get_mut(&tag) {
+                execution.transaction = Some(db.transactions);
+            }
+            put_text(&mut changes, 4, "START TRANSACTION;");
+            put_text(&mut changes, 5, "T_______");
+            return Answer::changed(changes);
+        }
+        let rows = self.transaction.take().map_or(Vec::new(), |t| t.rows);
+        if sql.starts_with("COMMIT") {
+            for row in rows {
+                *db.log.entry(row).or_default() += 1;
+            }
+        } else {
+            assert!(sql.starts_with("ROLLBACK"), "not understood: {sql}");
+        }
+        put_text(&mut changes, 4, "");
+        put_text(&mut changes, 5, "________");
+        Answer::changed(changes)
+    }
+
+    fn set(&mut self, assignments: &str) -> Answer {
+        let mut changes = Vec::new();
+        for assignment in assignments.split(',') {
+            let (name, value) = assignment.split_once('=').expect("an assignment");
+            let value = value.trim_matches('\'');
+            if name == "last_insert_id" {
+                self.insert_id = value.parse().expect("a number");
+                continue;
+            }
+            if name.starts_with("session_track_") {
+                continue;
+            }
+            let default = DEFAULTS.iter().find(|(other, _)| *other == name);
+            let default = default
+                .unwrap_or_else(|| panic!("no such variable: {name}"))
+                .1;
+            let value = match value {
+                "DEFAULT" => default,
+                "1" => "ON",
+                "0" => "OFF",
+                value => value,
+            };
+            self.standing.set(name, value);
+            put_variable(&mut changes, name, value);
+            if name == "character_set_connection" {
+                let collation = match value {
+                    "latin1" => "latin1_swedish_ci",
+                    _ => "utf8mb4_general_ci",
+                };
+                self.standing.set("collation_connection", collation);
+            }
+        }
+        put_state(&mut changes);
+        Answer::changed(changes)
+    }
+
+    fn show_warnings(&self, sql: &str) -> Answer {
+        let none = sql.contains("LIMIT 0");
+        let rows = self.diagnostics.filter(|_| !none).map(|tag| {
+            let words = format!("about {tag}");
+            vec![Some("Warning".into()), Some("1".into()), Some(words)]
+        });
+        Answer::rows(rows.into_iter().collect())
+    }
+}

@@ -1,0 +1,571 @@
+//! The scheduler: what happens next is drawn from the seed, until everybody has gone.
+//!
+//! The problem: a group's mistakes hide in the order of events. The mechanism: at each step one of
+//! everything that could happen now is chosen: bytes arrive, a peer takes some, the server runs a
+//! command, a client sends, the group has its turn, something breaks. When nothing can happen, the
+//! clock jumps to the next moment that somebody waits for.
+//!
+//! What holds, or the run ends with a panic that says what does not:
+//! - a client that waits is answered within [`PATIENCE`];
+//! - the group never asks for turn after turn in which nothing happens;
+//! - when all clients have gone, nobody waits and no backend is leased.
+
+use super::Seen;
+use super::client::{Manners, Phase, SimClient};
+use super::fake_mysql::{Db, Seat};
+use super::net::{Dials, Peer, SimNet, Stage, Wires};
+use super::random::Random;
+use pool::{Group, Order, Raw, ServerFacts, Shared};
+use reactor::{Event, Time};
+use std::cell::RefMut;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use wire::auth::caching_sha2::KeyPair;
+
+/// Longest wait of a client for an answer: far above every limit, so a hang and nothing else.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// Turns without anything happening around them.
+const IDLE_TURNS_MAX: u32 = 40;
+const STEPS_MAX: u64 = 400_000;
+const DRAIN_MAX: Duration = Duration::from_secs(60);
+
+/// One connection's server side.
+struct Server {
+    seat: Seat,
+    /// When the command at the front of the input is done.
+    done_at: Option<Time>,
+}
+
+/// What can happen.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Turn,
+    Arrive(usize),
+    Take(usize),
+    End(usize),
+    Greet(usize),
+    Serve(usize),
+    Act(usize),
+}
+
+/// The world of one seed.
+pub(crate) struct World {
+    random: Random,
+    net: SimNet,
+    group: Group<SimNet>,
+    shared: Arc<Shared>,
+    servers: BTreeMap<usize, Server>,
+    db: Db,
+    clients: Vec<SimClient>,
+    manners: Manners,
+    /// Faults happen for so many steps, so many times in a thousand.
+    faults: (u64, u64),
+    frost: bool,
+    drain_at: Option<u64>,
+    dials_until: Time,
+    events: Vec<Event>,
+    idle_turns: u32,
+    steps: u64,
+    seen: Seen,
+    ordered: bool,
+}
+
+fn settings_text(random: &mut Random, backends: u64, ride_max: u64, wait_ms: u64) -> String {
+    let oversubscribe = random.below(4);
+    let waiting = *random.pick(&[4, 100, 100, 100]);
+    let stall = *random.pick(&[2, 20, 100]);
+    let write_ms = *random.pick(&[2000, 20_000]);
+    let dials = random.between(1, 3);
+    format!(
+        "listen = [\"127.0.0.1:6033\"]\nbackends_max = {backends}\ndials_max = {dials}\n\
+         groups = 1\noversubscribe = {oversubscribe}\nstall_ms_max = {stall}\n\
+         ride_max = {ride_max}\nwaiting_max = {waiting}\nwait_ms_max = {wait_ms}\n\
+         dial_ms_max = 1500\nwrite_ms_max = {write_ms}\ndrain_ms_max = {}\n\
+         [backend]\naddress = \"127.0.0.1:3306\"\n\
+         [[user]]\nname = \"app\"\npassword = \"secret\"\n",
+        DRAIN_MAX.as_millis()
+    )
+}
+
+fn facts() -> ServerFacts {
+    let texts = |texts: [&str; 4]| texts.map(|text| text.as_bytes().into());
+    let latin1 = texts(["latin1", "latin1", "latin1", "latin1_swedish_ci"]);
+    ServerFacts {
+        version: "5.5.5-10.11.14-MariaDB".into(),
+        max_allowed_packet: 1 << 20,
+        charsets: [(8, latin1)].into(),
+        default_charsets: texts(["utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4_general_ci"]),
+        trackers: wire::track::Wanted::from_setting("time_zone", true),
+        names_hosts: false,
+        sql_mode: String::new(),
+        flavour: wire::lex::Server::MariaDb(101_114),
+    }
+}
+
+impl World {
+    pub(crate) fn new(seed: u64, keys: KeyPair, trace: bool) -> World {
+        let mut random = Random::new(seed);
+        let backends = random.between(1, 4);
+        let ordered = random.chance(150);
+        let backends = if ordered { 1 } else { backends };
+        let ride_max = *random.pick(&[1, 2, 3, 8]);
+        let ride_max = if ordered { 1 } else { ride_max };
+        let wait_ms = *random.pick(&[150, 600, 2500]);
+        let text = settings_text(&mut random, backends, ride_max, wait_ms);
+        let settings = Raw::parse(&text).and_then(Raw::check).expect("settings");
+        let manners = Manners {
+            tame: ordered || random.chance(250),
+            pipelined: random.chance(400),
+            uniform: random.chance(300),
+            kinds: if ordered { 1 } else { random.between(1, 2) },
+            statements: random.between(4, 30),
+            wait_max: settings.wait_max,
+            ride_max,
+        };
+        let shared = Arc::new(Shared {
+            settings,
+            server: facts(),
+            keys,
+            groups: 1,
+            cores: 1,
+            clients_per_group: 1000,
+            clients: 0.into(),
+        });
+        let most = usize::try_from(backends).unwrap();
+        let net = SimNet::new(Random::new(random.next()), most, trace);
+        let group = Group::new(net.clone(), shared.clone(), 0);
+        let starts = net.0.borrow().now;
+        let clients = (0..random.between(3, 25)).map(|id| {
+            let at = starts + Duration::from_micros(random.below(20_000));
+            SimClient::new(usize::try_from(id).unwrap(), &mut random, at, &manners)
+        });
+        let clients = clients.collect();
+        let faults = if random.chance(300) {
+            (0, 0)
+        } else {
+            (random.below(6000), *random.pick(&[2, 8, 30]))
+        };
+        let drain_at = random.chance(250).then(|| random.below(8000));
+        let frost = random.chance(500);
+        let world = World {
+            random,
+            net,
+            group,
+            shared,
+            servers: BTreeMap::new(),
+            db: Db::default(),
+            clients,
+            manners,
+            faults,
+            frost,
+            drain_at,
+            dials_until: Time(0),
+            events: Vec::new(),
+            idle_turns: 0,
+            steps: 0,
+            seen: Seen::default(),
+            ordered,
+        };
+        world.note(|| format!("seed {seed}: {text}{manners:?} {:?}", world.faults));
+        world
+    }
+
+    fn note(&self, what: impl FnOnce() -> String) {
+        self.net.0.borrow().note(what);
+    }
+
+    fn wires(&self) -> RefMut<'_, Wires> {
+        self.net.0.borrow_mut()
+    }
+
+    fn now(&self) -> Time {
+        self.net.0.borrow().now
+    }
+
+    pub(crate) fn run(mut self) -> (Seen, KeyPair) {
+        while self.clients.iter().any(|c| c.phase != Phase::Gone) || self.unfinished() {
+            self.step();
+            assert!(self.steps < STEPS_MAX, "the world does not come to its end");
+        }
+        self.check_end();
+        let World { group, shared, .. } = self;
+        drop(group);
+        let shared = Arc::into_inner(shared).expect("nobody else holds it");
+        (self.seen, shared.keys)
+    }
+
+    /// The group has not noticed yet that its clients have gone.
+    fn unfinished(&self) -> bool {
+        self.group.census().clients > 0 || self.wires().has_events()
+    }
+
+    fn step(&mut self) {
+        self.steps += 1;
+        self.wires().end_dials();
+        self.make_trouble();
+        let steps = self.possible_steps();
+        if steps.is_empty() {
+            return self.jump();
+        }
+        if self.random.chance(50) {
+            let now = self.now() + Duration::from_micros(self.random.below(400));
+            self.wires().now = now;
+        }
+        let step = *self.random.pick(&steps);
+        if !matches!(step, Step::Turn) {
+            self.idle_turns = 0;
+        }
+        match step {
+            Step::Turn => self.turn(),
+            Step::Arrive(id) => self.wires().arrive(id),
+            Step::Take(id) => self.take(id),
+            Step::End(id) => self.end(id),
+            Step::Greet(id) => {
+                let mut out = Vec::new();
+                let seat = Seat::new(id, &mut out);
+                let done_at = None;
+                self.servers.insert(id, Server { seat, done_at });
+                self.wires().send(id, &out);
+            }
+            Step::Serve(id) => self.serve(id),
+            Step::Act(id) => self.act(id),
+        }
+    }
+
+    fn possible_steps(&mut self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let leaving = self.is_draining();
+        let deadline = self.group.deadline();
+        let wires = self.net.0.borrow();
+        let now = wires.now;
+        if wires.has_events() || deadline <= now {
+            steps.extend([Step::Turn; 3]);
+        }
+        for (id, wire) in wires.wires.iter().enumerate() {
+            if wire.can_arrive() {
+                steps.push(Step::Arrive(id));
+            }
+            let there = match wire.peer {
+                Peer::Client(client) => {
+                    let client = &self.clients[client];
+                    client.phase != Phase::Gone && client.frozen_until <= now
+                }
+                Peer::Server if self.servers.contains_key(&id) => true,
+                Peer::Server => {
+                    if wire.stage == Stage::Stands && wire.is_open() {
+                        steps.push(Step::Greet(id));
+                    }
+                    false
+                }
+            };
+            if there && wire.can_be_taken() {
+                steps.push(Step::Take(id));
+            } else if there && wire.is_over_for_peer() {
+                steps.push(Step::End(id));
+            }
+        }
+        for (id, server) in &self.servers {
+            let ready = match server.done_at {
+                Some(at) => at <= now,
+                None => server.seat.next_command().is_some(),
+            };
+            steps.extend(ready.then_some(Step::Serve(*id)));
+        }
+        for client in &self.clients {
+            if client.may_act(now, &self.manners, leaving) && !self.sits_still(client) {
+                steps.push(Step::Act(client.id));
+            }
+        }
+        steps
+    }
+
+    /// During a drain, a client that has nothing open waits to be sent away.
+    fn sits_still(&self, client: &SimClient) -> bool {
+        self.is_draining() && client.phase == Phase::In && !client.belief.may_be_bound()
+    }
+
+    fn is_draining(&self) -> bool {
+        self.drain_at.is_some_and(|at| self.steps > at)
+    }
+
+    /// Nothing can happen now: the clock goes on to the next moment that somebody waits for.
+    fn jump(&mut self) {
+        let now = self.now();
+        let mut next = self.group.deadline().min(self.wires().next_dial());
+        for server in self.servers.values() {
+            next = next.min(server.done_at.unwrap_or(Time::NEVER));
+        }
+        for client in &self.clients {
+            for at in [client.acts_at, client.frozen_until] {
+                if at > now && client.phase != Phase::Gone {
+                    next = next.min(at);
+                }
+            }
+            let waited = now.since(client.since.max(client.frozen_until));
+            assert!(
+                !client.waits() || waited < PATIENCE,
+                "client {} waits for ever for {}; {:?}",
+                client.id,
+                client.words(),
+                self.group.census()
+            );
+        }
+        if self.dials_until > now {
+            next = next.min(self.dials_until);
+        }
+        assert!(
+            next > now && next != Time::NEVER,
+            "nothing can happen any more"
+        );
+        self.wires().now = next;
+        self.idle_turns = 0;
+    }
+
+    fn turn(&mut self) {
+        let mut events = std::mem::take(&mut self.events);
+        self.wires().take_events(&mut events);
+        self.idle_turns = if events.is_empty() {
+            self.idle_turns + 1
+        } else {
+            0
+        };
+        assert!(
+            self.idle_turns < IDLE_TURNS_MAX,
+            "the group turns without end: {:?}",
+            self.group.census()
+        );
+        self.seen.turns += 1;
+        self.note(|| format!("turn {events:?}"));
+        self.group.turn(&events);
+        self.events = events;
+    }
+
+    /// The peer takes bytes that the group has written.
+    fn take(&mut self, id: usize) {
+        let bytes = self.wires().take(id);
+        if bytes.is_empty() {
+            return;
+        }
+        let peer = self.wires().wires[id].peer;
+        match peer {
+            Peer::Server => {
+                if let Some(server) = self.servers.get_mut(&id) {
+                    server.seat.input.extend_from_slice(&bytes);
+                }
+            }
+            Peer::Client(number) => {
+                let mut out = Vec::new();
+                let client = &mut self.clients[number];
+                let before = client.answered;
+                client.hear(&self.db, &self.manners, &bytes, &mut out);
+                self.wires().send(id, &out);
+                let now = self.now();
+                let client = &mut self.clients[number];
+                if client.answered > before {
+                    client.since = now;
+                    let think = match self.random.below(4) {
+                        0 => self.random.below(30_000),
+                        _ => self.random.below(500),
+                    };
+                    client.acts_at = now + Duration::from_micros(think);
+                    let (answered, id) = (client.answered, client.id);
+                    self.note(|| format!("client {id} has {answered} answers"));
+                }
+            }
+        }
+    }
+
+    /// The peer finds its connection ended.
+    fn end(&mut self, id: usize) {
+        let peer = self.wires().wires[id].peer;
+        match peer {
+            Peer::Server => {
+                self.note(|| format!("server loses {id}"));
+                self.leave_seat(id);
+            }
+            Peer::Client(number) => {
+                self.note(|| format!("client {number} is closed"));
+                let faults = self.seen.killed > 0;
+                self.clients[number].on_end(faults);
+            }
+        }
+    }
+
+    /// A connection's session ends; the command that runs may still be done, or not.
+    fn leave_seat(&mut self, id: usize) {
+        if let Some(mut server) = self.servers.remove(&id)
+            && server.done_at.is_some()
+            && self.random.chance(500)
+        {
+            server.seat.run(&mut self.db, &mut Vec::new());
+        }
+    }
+
+    /// The server begins or ends a command.
+    fn serve(&mut self, id: usize) {
+        let now = self.now();
+        let Some(server) = self.servers.get_mut(&id) else {
+            return;
+        };
+        if server.done_at.take().is_none() {
+            let ms = server.seat.next_command().unwrap_or(0);
+            let time = Duration::from_millis(ms) + Duration::from_micros(self.random.below(300));
+            server.done_at = Some(now + time);
+            return;
+        }
+        let mut out = Vec::new();
+        if !server.seat.run(&mut self.db, &mut out) {
+            self.servers.remove(&id);
+            self.wires().close(id);
+            return;
+        }
+        self.wires().send(id, &out);
+    }
+
+    /// A client connects, sends or leaves.
+    fn act(&mut self, number: usize) {
+        let now = self.now();
+        let leaving = self.is_draining();
+        let client = &mut self.clients[number];
+        if !client.waits() {
+            client.since = now;
+        }
+        if client.phase == Phase::New {
+            client.phase = Phase::LoggingIn;
+            let id = self.wires().connect_client(number);
+            self.clients[number].wire = Some(id);
+            return self.note(|| format!("client {number} connects as {id}"));
+        }
+        let mut out = Vec::new();
+        let said = client.act(&mut self.random, &self.manners, leaving, &mut out);
+        let left = client.phase == Phase::Left;
+        client.acts_at = now + Duration::from_micros(self.random.below(200));
+        if let Some(id) = client.wire {
+            self.wires().send(id, &out);
+            if left {
+                self.wires().close(id);
+                self.clients[number].phase = Phase::Gone;
+            }
+        }
+        self.note(|| format!("client {number} {said}"));
+    }
+
+    /// Something breaks, or stops to be broken.
+    fn make_trouble(&mut self) {
+        let now = self.now();
+        if self.dials_until <= now {
+            self.wires().dials = Dials::Stand;
+        }
+        if self.drain_at == Some(self.steps) {
+            self.note(|| "drain".into());
+            self.group.order(Order::Drain);
+            for client in &mut self.clients {
+                client.drained = true;
+            }
+        }
+        if self.frost && self.random.chance(2) {
+            let number = self.random.index(self.clients.len());
+            let time = *self.random.pick(&[5, 50, 500, 5000]);
+            let time = Duration::from_millis(time);
+            let client = &mut self.clients[number];
+            client.frozen_until = now + time;
+            client.ends |= time >= self.shared.settings.write_max;
+            self.note(|| format!("client {number} freezes for {time:?}"));
+        }
+        let (last, often) = self.faults;
+        if self.steps > last || !self.random.chance(often) {
+            return;
+        }
+        match self.random.below(8) {
+            0 => {
+                let all = [Dials::Refused, Dials::Impossible, Dials::Lost];
+                let dials = *self.random.pick(&all);
+                self.dials_until = now + Duration::from_millis(self.random.below(300));
+                self.wires().dials = dials;
+                self.note(|| format!("dials are {dials:?}"));
+            }
+            1 => self.lose_client(),
+            _ => self.kill(),
+        }
+    }
+
+    /// A connection to the server breaks, or the server closes it after a part of what it sent.
+    fn kill(&mut self) {
+        let open: Vec<usize> = self.servers.keys().copied().collect();
+        if open.is_empty() {
+            return;
+        }
+        let id = *self.random.pick(&open);
+        if !self.wires().wires[id].is_open() {
+            return;
+        }
+        self.leave_seat(id);
+        self.seen.killed += 1;
+        if self.random.chance(500) {
+            self.note(|| format!("server resets {id}"));
+            self.wires().reset(id);
+        } else {
+            self.note(|| format!("server closes {id}"));
+            self.wires().cut(id);
+        }
+    }
+
+    /// A client leaves without a word, in the middle of anything.
+    fn lose_client(&mut self) {
+        let number = self.random.index(self.clients.len());
+        let client = &mut self.clients[number];
+        let Some(id) = client.wire.filter(|_| client.phase == Phase::In) else {
+            return;
+        };
+        client.phase = Phase::Gone;
+        self.note(|| format!("client {number} breaks off"));
+        if self.random.chance(500) {
+            self.wires().reset(id);
+        } else {
+            self.wires().close(id);
+        }
+    }
+
+    fn check_end(&mut self) {
+        let census = self.group.census();
+        let clean = census.clients == 0 && census.waiting == 0;
+        assert!(clean, "everybody has gone, but: {census:?}");
+        for client in &self.clients {
+            client.check_log(&self.db);
+            self.seen.answered += client.answered;
+        }
+        self.let_backends_rest();
+        if self.drain_at.is_some_and(|at| self.steps > at) {
+            assert!(self.group.is_drained(), "the drain has no end");
+        }
+        if self.ordered {
+            self.check_order();
+        }
+    }
+
+    /// What runs on without its client comes to its end, and no lease stays.
+    fn let_backends_rest(&mut self) {
+        let until = self.now() + Duration::from_secs(20);
+        while self.now() < until {
+            self.step();
+        }
+        let census = self.group.census();
+        assert!(
+            census.backends_leased == 0 && census.backends_dialling == 0,
+            "nobody is there, but: {census:?}"
+        );
+    }
+
+    /// With one backend and no riding, statements run in the order in which they came.
+    fn check_order(&self) {
+        let wires = self.net.0.borrow();
+        let plain: Vec<u64> = self.clients.iter().flat_map(|c| c.plain.clone()).collect();
+        let came = |tag: &&u64| plain.contains(tag);
+        let ran: Vec<u64> = wires.dispatched.iter().filter(came).copied().collect();
+        for pair in ran.windows(2) {
+            let [first, then] = [pair[0], pair[1]].map(|tag| wires.read_at[&tag]);
+            assert!(first < then, "statement {} ran before {}", pair[0], pair[1]);
+        }
+    }
+}

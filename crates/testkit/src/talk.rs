@@ -1,0 +1,426 @@
+//! A client's side of a connection, without the connection: bytes in, bytes out.
+//!
+//! [`Talk`] logs in (native or caching_sha2, with RSA where the server asks for the password),
+//! sends commands, any number before the first reply, and checks of every packet that its sequence
+//! number is the one that must come. What it receives are [`Happened`]s in order.
+
+use crate::reply::{Assembler, Column, Failure, Outcome, Progress};
+use std::collections::VecDeque;
+use wire::auth::caching_sha2::{self, FAST_AUTH_OK, FULL_AUTH, REQUEST_PUBLIC_KEY};
+use wire::auth::{Nonce, Plugin};
+use wire::capabilities as cap;
+use wire::command::{Command, put_command};
+use wire::handshake::{AUTH_MORE, AUTH_SWITCH, AuthSwitch, Greeting, Login};
+use wire::packet::{Frame, frame, join_payload, put_packet};
+use wire::reply::{ERR, ErrPacket, OK};
+
+/// `utf8mb4_general_ci`.
+const COLLATION: u8 = 45;
+
+/// What a client asks for unless a test says otherwise: what the common drivers ask for.
+pub const USUAL: u32 = cap::LONG_PASSWORD
+    | cap::LONG_FLAG
+    | cap::PROTOCOL_41
+    | cap::TRANSACTIONS
+    | cap::SECURE_CONNECTION
+    | cap::MULTI_RESULTS
+    | cap::PS_MULTI_RESULTS
+    | cap::PLUGIN_AUTH
+    | cap::PLUGIN_AUTH_LENENC_DATA
+    | cap::SESSION_TRACK
+    | cap::DEPRECATE_EOF;
+
+/// Who logs in, and how.
+#[derive(Clone, Debug)]
+pub struct Account {
+    /// The name.
+    pub user: String,
+    /// The password.
+    pub password: String,
+    /// The schema at login.
+    pub schema: Option<String>,
+    /// What the client asks for; what the server does not offer is left out.
+    pub capabilities: u32,
+    /// The plugin of the first answer; `None` takes the server's.
+    pub plugin: Option<Plugin>,
+    /// The collation's number.
+    pub collation: u8,
+}
+
+impl Account {
+    /// A name and a password, and the usual capabilities.
+    #[must_use]
+    pub fn new(user: &str, password: &str) -> Account {
+        Account {
+            user: user.into(),
+            password: password.into(),
+            schema: None,
+            capabilities: USUAL,
+            plugin: None,
+            collation: COLLATION,
+        }
+    }
+
+    /// The same with a schema.
+    #[must_use]
+    pub fn schema(mut self, schema: &str) -> Account {
+        self.schema = Some(schema.into());
+        self
+    }
+
+    /// The same with more capabilities.
+    #[must_use]
+    pub fn with(mut self, capabilities: u32) -> Account {
+        self.capabilities |= capabilities;
+        self
+    }
+
+    /// The same with fewer capabilities.
+    #[must_use]
+    pub fn without(mut self, capabilities: u32) -> Account {
+        self.capabilities &= !capabilities;
+        self
+    }
+
+    /// The same that answers with this plugin first.
+    #[must_use]
+    pub fn plugin(mut self, plugin: Plugin) -> Account {
+        self.plugin = Some(plugin);
+        self
+    }
+}
+
+/// Something that a client learns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Happened {
+    /// It is logged in.
+    In,
+    /// It was not let in, or told to go without having asked; the connection ends.
+    Refused(Failure),
+    /// The reply to the oldest unanswered command is complete.
+    Reply(Vec<Outcome>),
+    /// The server wants this file: [`Talk::file`] sends it.
+    FileWanted(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Greeting,
+    Answered(Plugin),
+    Key,
+    In,
+    Refused,
+}
+
+#[derive(Clone, Debug)]
+struct Expected {
+    assembler: Assembler,
+    seq: u8,
+    /// COM_CHANGE_USER: where the authentication before its OK stands.
+    login: Option<Phase>,
+}
+
+/// One connection's conversation.
+#[derive(Clone, Debug)]
+pub struct Talk {
+    account: Account,
+    secure: bool,
+    phase: Phase,
+    nonce: Nonce,
+    seq: u8,
+    input: Vec<u8>,
+    read: usize,
+    expected: VecDeque<Expected>,
+    /// What both sides agreed on, once the greeting is there.
+    pub capabilities: u32,
+    /// The server's greeting, once it is there.
+    pub greeting: Option<Greeting>,
+    /// How often the login went over RSA or in clear.
+    pub full_authentications: u32,
+}
+
+impl Talk {
+    /// A conversation about to begin; `secure`: over a Unix socket.
+    #[must_use]
+    pub fn new(account: Account, secure: bool) -> Talk {
+        Talk {
+            account,
+            secure,
+            phase: Phase::Greeting,
+            nonce: [0; 20],
+            seq: 0,
+            input: Vec::new(),
+            read: 0,
+            expected: VecDeque::new(),
+            capabilities: 0,
+            greeting: None,
+            full_authentications: 0,
+        }
+    }
+
+    /// Bytes came.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        if self.read > 0 && self.read * 2 >= self.input.len() {
+            self.input.drain(..self.read);
+            self.read = 0;
+        }
+        self.input.extend_from_slice(bytes);
+    }
+
+    /// Replies that are outstanding.
+    #[must_use]
+    pub fn outstanding(&self) -> usize {
+        self.expected.len()
+    }
+
+    /// The next message's packets: its payload and the number of its first and last packet.
+    pub fn message(&mut self) -> Result<Option<(u8, u8, Vec<u8>)>, String> {
+        let input = &self.input[self.read..];
+        match frame(input) {
+            Frame::Partial { .. } => Ok(None),
+            Frame::OutOfOrder { expected, got } => Err(format!(
+                "packet number {got} continues a payload, expected {expected}"
+            )),
+            Frame::Whole { total, last_seq } => {
+                let mut payload = Vec::with_capacity(total);
+                join_payload(&input[..total], &mut payload);
+                let first = input[3];
+                self.read += total;
+                Ok(Some((first, last_seq, payload)))
+            }
+        }
+    }
+
+    /// Appends a command to `out`; its reply will be a [`Happened::Reply`], empty for commands
+    /// without one (which are not reported).
+    pub fn command(&mut self, out: &mut Vec<u8>, command: Command, arguments: &[u8]) {
+        let before = out.len();
+        put_command(out, command, arguments);
+        let packets = (1 + arguments.len()) / wire::packet::PAYLOAD_MAX + 1;
+        debug_assert!(out.len() > before);
+        let binary = matches!(
+            command,
+            Command::StmtExecute | Command::StmtBulkExecute | Command::StmtFetch
+        );
+        let assembler = Assembler::new(command.reply(), binary, self.capabilities);
+        if !assembler.is_over() {
+            self.expected.push_back(Expected {
+                assembler,
+                seq: u8::try_from(packets % 256).unwrap(),
+                login: None,
+            });
+        }
+    }
+
+    /// COM_STMT_FETCH, with the columns that the execution announced.
+    pub fn fetch(&mut self, out: &mut Vec<u8>, id: u32, rows: u32, columns: Vec<Column>) {
+        let arguments = [id.to_le_bytes(), rows.to_le_bytes()].concat();
+        self.command(out, Command::StmtFetch, &arguments);
+        let last = self.expected.back_mut().expect("a fetch has a reply");
+        last.assembler.expect_columns(columns);
+    }
+
+    /// COM_CHANGE_USER.
+    pub fn change_user(&mut self, out: &mut Vec<u8>, account: Account) {
+        let plugin = account.plugin.unwrap_or(Plugin::Native);
+        let mut arguments = account.user.clone().into_bytes();
+        arguments.push(0);
+        let answer = plugin.answer(account.password.as_bytes(), &self.nonce);
+        arguments.push(u8::try_from(answer.len()).unwrap());
+        arguments.extend_from_slice(&answer);
+        arguments.extend_from_slice(account.schema.as_deref().unwrap_or("").as_bytes());
+        arguments.extend_from_slice(&[0, account.collation, 0]);
+        arguments.extend_from_slice(plugin.name().as_bytes());
+        arguments.push(0);
+        self.account = account;
+        self.command(out, Command::ChangeUser, &arguments);
+        let last = self
+            .expected
+            .back_mut()
+            .expect("a change of user has a reply");
+        last.login = Some(Phase::Answered(plugin));
+    }
+
+    /// Appends a local file's packets: its content, and an empty one.
+    pub fn file(&mut self, out: &mut Vec<u8>, content: &[u8]) {
+        let expected = self.expected.front_mut().expect("a file was asked for");
+        let mut seq = expected.seq;
+        for piece in content.chunks(1 << 20) {
+            seq = put_packet(out, seq, piece);
+        }
+        expected.seq = put_packet(out, seq, b"");
+    }
+
+    /// What the bytes that came so far amount to, and what is to be sent because of it.
+    ///
+    /// # Errors
+    /// A sentence when the other side broke the protocol.
+    pub fn next(&mut self, out: &mut Vec<u8>) -> Result<Option<Happened>, String> {
+        while let Some((first, last, payload)) = self.message()? {
+            let happened = match self.phase {
+                Phase::In => self.on_reply(out, first, last, &payload)?,
+                Phase::Refused => return Err(format!("bytes after the refusal: {payload:02x?}")),
+                _ => {
+                    if first != self.seq {
+                        return Err(format!("login packet {first}, expected {}", self.seq));
+                    }
+                    self.seq = last.wrapping_add(1);
+                    self.on_login(out, &payload)?
+                }
+            };
+            if happened.is_some() {
+                return Ok(happened);
+            }
+        }
+        Ok(None)
+    }
+
+    fn on_reply(
+        &mut self,
+        out: &mut Vec<u8>,
+        first: u8,
+        last: u8,
+        payload: &[u8],
+    ) -> Result<Option<Happened>, String> {
+        let Some(expected) = self.expected.front_mut() else {
+            return self.unasked(payload);
+        };
+        if first != expected.seq {
+            let wanted = expected.seq;
+            return Err(format!(
+                "reply packet number {first}, expected {wanted}: {payload:02x?}"
+            ));
+        }
+        expected.seq = last.wrapping_add(1);
+        let talks = matches!(payload.first(), Some(&(AUTH_SWITCH | AUTH_MORE)));
+        if talks && let Some(phase) = expected.login {
+            let seq = expected.seq;
+            return self.change_exchange(out, phase, seq, payload);
+        }
+        match expected
+            .assembler
+            .feed(payload)
+            .map_err(|e| format!("{e}: {payload:02x?}"))?
+        {
+            Progress::More => Ok(None),
+            Progress::File(name) => Ok(Some(Happened::FileWanted(name))),
+            Progress::Over => {
+                let over = self.expected.pop_front().expect("there is a first");
+                Ok(Some(Happened::Reply(over.assembler.into_outcomes())))
+            }
+        }
+    }
+
+    /// The exchange inside COM_CHANGE_USER, which runs on the command's own packet numbers; the
+    /// final OK or ERR is the command's reply.
+    fn change_exchange(
+        &mut self,
+        out: &mut Vec<u8>,
+        phase: Phase,
+        seq: u8,
+        payload: &[u8],
+    ) -> Result<Option<Happened>, String> {
+        self.phase = phase;
+        self.seq = seq;
+        self.on_login(out, payload)?;
+        if let Some(expected) = self.expected.front_mut() {
+            expected.seq = self.seq;
+            expected.login = Some(self.phase);
+        }
+        self.phase = Phase::In;
+        Ok(None)
+    }
+
+    fn on_login(&mut self, out: &mut Vec<u8>, payload: &[u8]) -> Result<Option<Happened>, String> {
+        let text = |error: wire::packet::Malformed| error.to_string();
+        match (self.phase, payload.first().copied()) {
+            (_, Some(ERR)) => {
+                self.phase = Phase::Refused;
+                let failure = Failure::of(&ErrPacket::read(payload).map_err(text)?);
+                return Ok(Some(Happened::Refused(failure)));
+            }
+            (Phase::Greeting, _) => {
+                let greeting = Greeting::read(payload).map_err(text)?;
+                self.answer_greeting(out, greeting);
+            }
+            (Phase::Answered(_), Some(OK)) => {
+                self.phase = Phase::In;
+                return Ok(Some(Happened::In));
+            }
+            (_, Some(AUTH_SWITCH)) => {
+                let switch = AuthSwitch::read(payload).map_err(text)?;
+                let plugin = Plugin::from_name(switch.plugin).ok_or("switch to unknown plugin")?;
+                self.nonce = switch.nonce().ok_or("switch without a nonce")?;
+                self.phase = Phase::Answered(plugin);
+                let answer = plugin.answer(self.account.password.as_bytes(), &self.nonce);
+                self.put(out, &answer);
+            }
+            (Phase::Key, Some(AUTH_MORE)) => {
+                let password = self.account.password.as_bytes();
+                let sent = caching_sha2::encrypt(password, &self.nonce, &payload[1..])?;
+                self.phase = Phase::Answered(Plugin::CachingSha2);
+                self.put(out, &sent);
+            }
+            (Phase::Answered(_), Some(AUTH_MORE)) => self.more(out, &payload[1..])?,
+            _ => return Err(format!("unexpected packet during login: {payload:02x?}")),
+        }
+        Ok(None)
+    }
+
+    fn answer_greeting(&mut self, out: &mut Vec<u8>, greeting: Greeting) {
+        self.nonce = greeting.nonce;
+        let offered = Plugin::from_name(&greeting.plugin).unwrap_or(Plugin::Native);
+        let plugin = self.account.plugin.unwrap_or(offered);
+        self.phase = Phase::Answered(plugin);
+        let schema = self.account.schema.clone().unwrap_or_default();
+        self.capabilities = self.account.capabilities & greeting.capabilities;
+        if !schema.is_empty() {
+            self.capabilities |= cap::CONNECT_WITH_DB;
+        }
+        // An answer made for another plugin than the nonce's is refused or switched anyway.
+        let answer = plugin.answer(self.account.password.as_bytes(), &self.nonce);
+        Login {
+            capabilities: self.capabilities,
+            collation: self.account.collation,
+            user: self.account.user.as_bytes(),
+            answer: &answer,
+            schema: schema.as_bytes(),
+            plugin: plugin.name().as_bytes(),
+        }
+        .put(out, self.seq);
+        self.seq = self.seq.wrapping_add(1);
+        self.greeting = Some(greeting);
+    }
+
+    fn more(&mut self, out: &mut Vec<u8>, data: &[u8]) -> Result<(), String> {
+        match data {
+            [FAST_AUTH_OK] => Ok(()),
+            [FULL_AUTH] => {
+                self.full_authentications += 1;
+                if self.secure {
+                    let password = [self.account.password.as_bytes(), b"\0"].concat();
+                    self.put(out, &password);
+                } else {
+                    self.phase = Phase::Key;
+                    self.put(out, &[REQUEST_PUBLIC_KEY]);
+                }
+                Ok(())
+            }
+            _ => Err(format!("unknown authentication data {data:02x?}")),
+        }
+    }
+
+    fn put(&mut self, out: &mut Vec<u8>, payload: &[u8]) {
+        self.seq = put_packet(out, self.seq, payload);
+    }
+
+    /// A server that closes a connection may say why in an ERR packet that nobody asked for.
+    fn unasked(&mut self, payload: &[u8]) -> Result<Option<Happened>, String> {
+        if payload.first() != Some(&ERR) {
+            return Err(format!("a packet that nobody asked for: {payload:02x?}"));
+        }
+        let err = ErrPacket::read(payload).map_err(|error| error.to_string())?;
+        self.phase = Phase::Refused;
+        Ok(Some(Happened::Refused(Failure::of(&err))))
+    }
+}

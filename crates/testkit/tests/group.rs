@@ -1,0 +1,50 @@
+//! One whole group against a fake server and a hostile network, many times, each from its seed.
+//!
+//! The problem and the mechanism are those of `testkit::sim`; this file runs the seeds.
+//! `ONRAMP_SEEDS` says how many (200 unless it is set), `ONRAMP_SEED` runs one and prints what
+//! happens in it. Invariant: a seed that fails is named together with the command that repeats it.
+#![allow(
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test speaks to its reader and fails by panicking"
+)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use testkit::sim::{self, Seen};
+use wire::auth::caching_sha2::KeyPair;
+
+const SEEDS: u64 = 200;
+
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().expect("a number"))
+}
+
+#[test]
+fn no_client_notices_the_pool() {
+    let one = number("ONRAMP_SEED");
+    let seeds = match one {
+        Some(seed) => seed..seed + 1,
+        None => 1..number("ONRAMP_SEEDS").unwrap_or(SEEDS) + 1,
+    };
+    let mut keys = KeyPair::generate().unwrap();
+    let (mut sum, mut failed) = (Seen::default(), Vec::new());
+    for seed in seeds {
+        let world = AssertUnwindSafe(|| sim::run(seed, keys, one.is_some()));
+        let Ok((seen, again)) = catch_unwind(world) else {
+            eprintln!(
+                "seed {seed} failed; to repeat it: ONRAMP_SEED={seed} cargo test -p testkit \
+                 --test group -- --nocapture"
+            );
+            failed.push(seed);
+            keys = KeyPair::generate().unwrap();
+            continue;
+        };
+        keys = again;
+        sum.answered += seen.answered;
+        sum.turns += seen.turns;
+        sum.killed += seen.killed;
+    }
+    eprintln!("{sum:?}");
+    assert!(failed.is_empty(), "failed seeds: {failed:?}");
+}
