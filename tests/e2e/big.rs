@@ -1,0 +1,159 @@
+//! Large statements and rows, and the lengths at which packets are split.
+
+use crate::world::{app, fresh_schema, login, server, through};
+use wire::capabilities as cap;
+use wire::command::Command;
+
+const MIB: usize = 1 << 20;
+
+/// Bytes in which a lost, doubled or moved piece shows.
+fn pattern(len: usize) -> Vec<u8> {
+    let mut state = 7u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state.to_le_bytes()[3] & 0x3F | 0x40
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+#[test]
+fn rows_of_twenty_megabytes_go_both_ways() {
+    let Some(real) = server("rows_of_twenty_megabytes_go_both_ways") else {
+        return;
+    };
+    fresh_schema(real, "big");
+    real.execute(&["CREATE TABLE big.t (id INT PRIMARY KEY, v LONGBLOB) ENGINE=InnoDB"]);
+    for (id, without) in [(1, 0), (2, cap::DEPRECATE_EOF)] {
+        let way = through(real, 2);
+        let mut client = login(&way, &app().schema("big").without(without));
+        let value: Vec<u8> = pattern(20 * MIB)
+            .into_iter()
+            .map(|b| if b == b'\\' { b'/' } else { b })
+            .collect();
+        let mut sql = format!("INSERT INTO t VALUES ({id}, '").into_bytes();
+        sql.extend_from_slice(&value);
+        sql.extend_from_slice(b"')");
+        let outcomes = client.run(Command::Query, &sql).unwrap();
+        assert_eq!(outcomes[0].done().affected_rows, 1);
+        let rows = client.rows(&format!(
+            "SELECT 'front', v, 'behind' FROM t WHERE id = {id}"
+        ));
+        assert_eq!(rows.rows[0][0].as_deref(), Some(&b"front"[..]));
+        assert!(
+            rows.rows[0][1].as_deref() == Some(&value[..]),
+            "the value came back changed"
+        );
+        assert_eq!(rows.rows[0][2].as_deref(), Some(&b"behind"[..]));
+        assert_eq!(client.value("SELECT 1"), "1");
+        let prepared = client.prepare("SELECT LENGTH(?), MD5(?) = MD5(v) FROM t WHERE id = 1");
+        let outcomes = client
+            .execute(prepared.id, &[Some(&value), Some(&value)], false)
+            .unwrap();
+        assert_eq!(
+            outcomes[0].rows().texts(),
+            [[(20 * MIB).to_string(), "1".into()]]
+        );
+    }
+}
+
+#[test]
+fn statements_of_sixteen_megabytes_more_or_less_arrive_whole() {
+    let Some(real) = server("statements_of_sixteen_megabytes_more_or_less_arrive_whole") else {
+        return;
+    };
+    let way = through(real, 1);
+    let mut client = login(&way, &app());
+    for len in [
+        16 * MIB - 2,
+        16 * MIB - 1,
+        16 * MIB,
+        16 * MIB + 1,
+        32 * MIB - 2,
+        32 * MIB - 1,
+    ] {
+        // The payload is the command's byte and the text.
+        let mut sql = b"SELECT LENGTH('".to_vec();
+        let tail = b"')";
+        let filling = len - 1 - sql.len() - tail.len();
+        sql.resize(sql.len() + filling, b'x');
+        sql.extend_from_slice(tail);
+        assert_eq!(sql.len() + 1, len);
+        let outcomes = client.run(Command::Query, &sql).unwrap();
+        assert_eq!(outcomes[0].rows().only(), filling.to_string());
+        assert_eq!(client.value("SELECT 'next'"), "next");
+    }
+}
+
+#[test]
+fn rows_around_sixteen_megabytes_end_where_they_end() {
+    let Some(real) = server("rows_around_sixteen_megabytes_end_where_they_end") else {
+        return;
+    };
+    for without in [0, cap::DEPRECATE_EOF] {
+        let way = through(real, 1);
+        let mut client = login(&way, &app().without(without));
+        // A row's payload is its value and the 4 or 9 bytes of the value's length.
+        for payload in [
+            16 * MIB - 2,
+            16 * MIB - 1,
+            16 * MIB,
+            16 * MIB + 8,
+            16 * MIB + 9,
+        ] {
+            let prefix = if payload - 4 < 16 * MIB { 4 } else { 9 };
+            let len = payload - prefix;
+            let outcomes = client
+                .query(&format!("SELECT REPEAT('\u{f8}', {len} DIV 2)"))
+                .unwrap();
+            assert_eq!(
+                outcomes[0].rows().rows[0][0].as_ref().unwrap().len(),
+                len / 2 * 2
+            );
+            let sql = format!("SELECT REPEAT('x', {len}) UNION ALL SELECT 'y'");
+            let rows = client.rows(&sql);
+            let lens: Vec<_> = rows
+                .rows
+                .iter()
+                .map(|row| row[0].as_ref().unwrap().len())
+                .collect();
+            assert_eq!(lens, [len, 1]);
+        }
+    }
+}
+
+#[test]
+fn a_statement_above_the_servers_limit_is_refused() {
+    let Some(real) = server("a_statement_above_the_servers_limit_is_refused") else {
+        return;
+    };
+    let way = through(real, 1);
+    let mut client = login(&way, &app());
+    let mut sql = b"SELECT LENGTH('".to_vec();
+    sql.resize(65 * MIB, b'x');
+    sql.extend_from_slice(b"')");
+    // Either side may end the connection before the last byte was sent; never a wrong answer.
+    match client.run(Command::Query, &sql) {
+        Ok(outcomes) => assert_eq!(outcomes[0].failure().code, 1153),
+        Err(error) => assert!(!error.to_string().contains("protocol"), "{error}"),
+    }
+    assert_eq!(login(&way, &app()).value("SELECT 1"), "1");
+}
+
+#[test]
+fn a_reply_that_is_taken_slowly_holds_nobody_up() {
+    let Some(real) = server("a_reply_that_is_taken_slowly_holds_nobody_up") else {
+        return;
+    };
+    let way = through(real, 2);
+    let mut slow = login(&way, &app().schema("shop"));
+    let sql = b"SELECT seq, REPEAT('x', 100000) FROM seq_1_to_300";
+    slow.send(&[(Command::Query, sql), (Command::Query, b"SELECT 'behind'")])
+        .unwrap();
+    let mut quick = login(&way, &app());
+    for i in 0..50 {
+        assert_eq!(quick.value(&format!("SELECT {i}")), i.to_string());
+    }
+    let rows = slow.receive().unwrap()[0].rows().clone();
+    assert_eq!(rows.rows.len(), 300);
+    assert_eq!(slow.receive().unwrap()[0].rows().only(), "behind");
+}

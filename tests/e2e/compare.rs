@@ -1,0 +1,135 @@
+//! The same story told twice: on connections of the clients' own, and through the pool.
+//!
+//! Every reply is written down whole: values, columns, affected rows, insert id, status flags,
+//! warnings, trackers (which have no order). Both records must be the same line by line.
+
+use crate::world::{app, fresh_schema, login, server, through};
+use reactor::Address;
+use testkit::client::{Client, ClientError};
+use testkit::reply::{Outcome, Prepared};
+use testkit::talk::Account;
+use wire::command::Command;
+
+/// One telling.
+pub(crate) struct Story {
+    address: Address,
+    /// The story's schema; empty when it begins.
+    pub(crate) schema: String,
+    clients: Vec<Client>,
+    record: Vec<String>,
+}
+
+impl Story {
+    /// Another client comes, in the story's schema.
+    pub(crate) fn join(&mut self) -> usize {
+        let account = app().schema(&self.schema);
+        self.join_as(&account)
+    }
+
+    /// Another client comes.
+    pub(crate) fn join_as(&mut self, account: &Account) -> usize {
+        self.clients.push(login(&self.address, account));
+        self.clients.len() - 1
+    }
+
+    /// A client, for what has no method here; nothing is recorded.
+    pub(crate) fn client(&mut self, who: usize) -> &mut Client {
+        &mut self.clients[who]
+    }
+
+    /// A client runs SQL.
+    pub(crate) fn sql(&mut self, who: usize, sql: &str) -> Vec<Outcome> {
+        let reply = self.clients[who].query(sql);
+        self.note(&format!("client {who}: {}", short(sql)), reply)
+    }
+
+    /// A client runs several statements, one after the other.
+    pub(crate) fn all(&mut self, who: usize, statements: &[&str]) {
+        for sql in statements {
+            self.sql(who, sql);
+        }
+    }
+
+    /// A client runs a command.
+    pub(crate) fn command(&mut self, who: usize, command: Command, arguments: &[u8]) {
+        let reply = self.clients[who].run(command, arguments);
+        self.note(&format!("client {who}: {command:?}"), reply);
+    }
+
+    /// A client changes its user. What a server reports of the new session is not compared: the
+    /// pool answers before any backend has the session.
+    pub(crate) fn change_user(&mut self, who: usize, account: &Account) {
+        let mut reply = self.clients[who].change_user(account);
+        reply.iter_mut().flatten().for_each(Outcome::forget_changes);
+        self.note(&format!("client {who} becomes {}", account.user), reply);
+    }
+
+    /// A client prepares a statement; ids are not compared, they are each server's own.
+    pub(crate) fn prepare(&mut self, who: usize, sql: &str) -> Prepared {
+        let prepared = self.clients[who].prepare(sql);
+        let Prepared {
+            params,
+            columns,
+            warnings,
+            ..
+        } = &prepared;
+        self.record.push(format!(
+            "client {who} prepares {sql}: {params:?} {columns:?} {warnings}"
+        ));
+        prepared
+    }
+
+    /// A client executes a prepared statement.
+    pub(crate) fn execute(&mut self, who: usize, id: u32, params: &[Option<&[u8]>]) {
+        let reply = self.clients[who].execute(id, params, false);
+        self.note(&format!("client {who} executes {params:?}"), reply);
+    }
+
+    /// Writes a reply down.
+    pub(crate) fn note(
+        &mut self,
+        what: &str,
+        reply: Result<Vec<Outcome>, ClientError>,
+    ) -> Vec<Outcome> {
+        let mut reply = reply;
+        reply.iter_mut().flatten().for_each(Outcome::sort_changes);
+        let text = match &reply {
+            Ok(outcomes) => format!("{outcomes:?}"),
+            Err(error) => format!("no reply: {error}"),
+        };
+        self.record.push(format!("{what}: {text}"));
+        reply.unwrap_or_default()
+    }
+}
+
+fn short(sql: &str) -> &str {
+    &sql[..sql.floor_char_boundary(120)]
+}
+
+fn tell(address: &Address, schema: &str, story: &impl Fn(&mut Story)) -> Vec<String> {
+    let mut telling = Story {
+        address: address.clone(),
+        schema: schema.into(),
+        clients: Vec::new(),
+        record: Vec::new(),
+    };
+    story(&mut telling);
+    telling.record
+}
+
+/// Tells `story` directly and through a pool with at most so many backends; the test fails where
+/// the records differ. `test` is its schema's name.
+pub(crate) fn same(test: &str, backends: usize, story: impl Fn(&mut Story)) {
+    let Some(real) = server(test) else { return };
+    fresh_schema(real, test);
+    let expected = tell(&real.address(), test, &story);
+    fresh_schema(real, test);
+    let found = tell(&through(real, backends), test, &story);
+    for (index, (expected, found)) in expected.iter().zip(&found).enumerate() {
+        assert!(
+            expected == found,
+            "{test}: step {index} differs\n  server itself: {expected}\n  through pool:  {found}"
+        );
+    }
+    assert_eq!(expected.len(), found.len(), "{test}: steps");
+}

@@ -1,0 +1,205 @@
+//! A server that dies under load: every lost statement is reported, none is silently repeated.
+
+use crate::world::{app, direct, login, own_server, start_pool};
+use reactor::Address;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use testkit::client::Client;
+use testkit::reply::Outcome;
+use testkit::talk::Account;
+
+const CLIENTS: usize = 20;
+
+/// What one client knows about each of its statements.
+#[derive(Default)]
+struct Ledger {
+    told_ok: Vec<String>,
+    not_ok: Vec<String>,
+    after_restart: usize,
+}
+
+/// Inserts unique tags until told to end.
+fn insert_tags(
+    address: &Address,
+    who: usize,
+    phase: &AtomicUsize,
+    inserted: &AtomicUsize,
+) -> Ledger {
+    let account = app().schema("faults");
+    let mut ledger = Ledger::default();
+    let mut client: Option<Client> = None;
+    for number in 0.. {
+        let now = phase.load(Ordering::SeqCst);
+        if now == 2 && ledger.after_restart >= 10 {
+            return ledger;
+        }
+        let Some(open) = client.as_mut() else {
+            client = Client::connect(address, &account).ok();
+            continue;
+        };
+        let tag = format!("{who}.{number}");
+        match open.query(&format!("INSERT INTO t VALUES ('{tag}')")) {
+            Ok(outcomes) if matches!(outcomes[..], [Outcome::Done(_)]) => {
+                ledger.told_ok.push(tag);
+                inserted.fetch_add(1, Ordering::SeqCst);
+                ledger.after_restart += usize::from(now == 2);
+            }
+            Ok(_) => ledger.not_ok.push(tag),
+            Err(_) => {
+                ledger.not_ok.push(tag);
+                client = None;
+            }
+        }
+    }
+    unreachable!("the phases end")
+}
+
+#[test]
+fn a_killed_servers_statements_are_reported_and_never_repeated() {
+    let test = "a_killed_servers_statements_are_reported_and_never_repeated";
+    let Some(mut real) = own_server(test) else {
+        return;
+    };
+    real.create_user("app", "app");
+    real.execute(&[
+        "SET GLOBAL innodb_flush_log_at_trx_commit = 1",
+        "CREATE DATABASE faults",
+        "CREATE TABLE faults.t (tag VARCHAR(40)) ENGINE=InnoDB",
+    ]);
+    let pool = (!direct()).then(|| start_pool_for_app(&real));
+    let address = pool
+        .as_ref()
+        .map_or(real.address(), |pool| pool.address.clone());
+    let (phase, inserted) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let ledgers: Vec<Ledger> = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|who| {
+                let (address, phase, inserted) = (&address, &phase, &inserted);
+                scope.spawn(move || insert_tags(address, who, phase, inserted))
+            })
+            .collect();
+        while inserted.load(Ordering::SeqCst) < 500 {
+            std::thread::yield_now();
+        }
+        real.kill9();
+        phase.store(1, Ordering::SeqCst);
+        real.restart().unwrap();
+        phase.store(2, Ordering::SeqCst);
+        clients
+            .into_iter()
+            .map(|client| client.join().unwrap())
+            .collect()
+    });
+    let mut present: HashMap<String, usize> = HashMap::new();
+    for row in real.admin().rows("SELECT tag FROM faults.t").texts() {
+        *present.entry(row[0].clone()).or_default() += 1;
+    }
+    assert!(
+        present.values().all(|&count| count == 1),
+        "a statement was executed twice"
+    );
+    for ledger in &ledgers {
+        for tag in &ledger.told_ok {
+            assert!(
+                present.contains_key(tag),
+                "{tag} was reported OK and is not there"
+            );
+        }
+        assert!(ledger.after_restart > 0);
+    }
+    let known: usize = ledgers
+        .iter()
+        .map(|l| l.told_ok.len() + l.not_ok.len())
+        .sum();
+    assert!(present.len() <= known, "somebody executed what nobody sent");
+}
+
+fn start_pool_for_app(real: &testkit::real::Real) -> testkit::onramp::Pool {
+    let url = format!("mysql://app:app@127.0.0.1:{}", real.port());
+    let arguments = [
+        "--backend",
+        &url,
+        "--backends-max",
+        "4",
+        "--clients-max",
+        "1000",
+    ];
+    testkit::onramp::Pool::start(crate::world::binary(), &arguments).unwrap()
+}
+
+#[test]
+fn a_statement_lost_in_a_transaction_ends_the_session_as_a_server_would() {
+    let test = "a_statement_lost_in_a_transaction_ends_the_session_as_a_server_would";
+    let Some(mut real) = own_server(test) else {
+        return;
+    };
+    real.create_user("app", "app");
+    real.execute(&[
+        "CREATE DATABASE faults",
+        "CREATE TABLE faults.t (v INT) ENGINE=InnoDB",
+    ]);
+    let pool = (!direct()).then(|| start_pool_for_app(&real));
+    let address = pool
+        .as_ref()
+        .map_or(real.address(), |pool| pool.address.clone());
+    let mut inside = login(&address, &app().schema("faults"));
+    let mut idle = login(&address, &app().schema("faults"));
+    inside.must("BEGIN");
+    inside.must("INSERT INTO t VALUES (1)");
+    assert_eq!(idle.value("SELECT COUNT(*) FROM t"), "0");
+    real.restart().unwrap();
+    let lost = inside.query("INSERT INTO t VALUES (2)");
+    let told = match &lost {
+        Err(_) => true,
+        Ok(outcomes) => matches!(outcomes[..], [Outcome::Failed(_)]),
+    };
+    assert!(told, "a transaction that is gone must not go on: {lost:?}");
+    if pool.is_some() {
+        // An idle client holds nothing on the server, so it need not notice; one error is allowed
+        // to a statement that met the broken connection.
+        let first = idle.query("SELECT COUNT(*) FROM t").unwrap();
+        if !matches!(first[..], [Outcome::Rows(_)]) {
+            assert_eq!(idle.value("SELECT COUNT(*) FROM t"), "0");
+        }
+    }
+    let mut new = login(&address, &app().schema("faults"));
+    assert_eq!(new.value("SELECT COUNT(*) FROM t"), "0");
+}
+
+#[test]
+fn a_server_that_is_away_is_waited_for_within_a_limit() {
+    let test = "a_server_that_is_away_is_waited_for_within_a_limit";
+    let Some(mut real) = own_server(test) else {
+        return;
+    };
+    if direct() {
+        return testkit::real::skipped(test, "it is about the pool");
+    }
+    real.create_user("app", "app");
+    let pool = start_pool(
+        &real,
+        "away.toml",
+        "backends_max = 2\ngroups = 1\nwait_ms_max = 300",
+    );
+    let mut client = login(&pool.address, &Account::new("app", "app"));
+    assert_eq!(client.value("SELECT 1"), "1");
+    real.stop();
+    let mut failures = Vec::new();
+    while failures.len() < 3 {
+        match &client.query("SELECT 1").unwrap()[..] {
+            [Outcome::Failed(failure)] => failures.push(failure.clone()),
+            other => panic!("the server is away: {other:?}"),
+        }
+    }
+    assert!(failures[1..].iter().all(|f| f.code == 9501), "{failures:?}");
+    real.restart().unwrap();
+    // The error is retryable: a client that tries again gets its answer.
+    let back = AtomicBool::new(false);
+    for _ in 0..100 {
+        if matches!(client.query("SELECT 1").unwrap()[..], [Outcome::Rows(_)]) {
+            back.store(true, Ordering::SeqCst);
+            break;
+        }
+    }
+    assert!(back.load(Ordering::SeqCst), "{}", pool.said());
+}

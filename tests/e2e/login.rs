@@ -1,0 +1,218 @@
+//! Logins: who gets in, and what those are told who do not.
+
+use crate::world::{SHA_PASSWORD, app, direct, login, server, through};
+use reactor::Address;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use testkit::client::{Client, ClientError};
+use testkit::real::skipped;
+use testkit::reply::Failure;
+use testkit::talk::Account;
+use wire::auth::Plugin;
+use wire::capabilities as cap;
+
+fn refusal(address: &Address, account: &Account) -> Failure {
+    match Client::connect(address, account) {
+        Err(ClientError::Refused(failure)) => failure,
+        Err(other) => panic!("{}: expected an ERR packet, got {other}", account.user),
+        Ok(_) => panic!("{} must not get in", account.user),
+    }
+}
+
+#[test]
+fn the_right_password_lets_a_client_in() {
+    let Some(real) = server("the_right_password_lets_a_client_in") else {
+        return;
+    };
+    let way = through(real, 2);
+    let accounts = [
+        app(),
+        app().schema("shop"),
+        app().plugin(Plugin::CachingSha2),
+        app().without(cap::PLUGIN_AUTH),
+        app().without(cap::PLUGIN_AUTH_LENENC_DATA | cap::SESSION_TRACK | cap::DEPRECATE_EOF),
+        app().with(cap::CONNECT_ATTRS),
+        Account::new("other", "other's"),
+        Account::new("bare", ""),
+    ];
+    for account in accounts {
+        let mut client = login(&way, &account);
+        let expected = account.schema.clone().unwrap_or("NULL".into());
+        assert_eq!(client.value("SELECT DATABASE()"), expected);
+        let user = client.value("SELECT CURRENT_USER()");
+        assert_eq!(user, format!("{}@%", account.user));
+    }
+}
+
+#[test]
+fn a_wrong_password_is_denied_in_the_servers_words() {
+    let Some(real) = server("a_wrong_password_is_denied_in_the_servers_words") else {
+        return;
+    };
+    let way = through(real, 2);
+    let cases = [
+        Account::new("app", "wrong"),
+        Account::new("app", "wrong").schema("shop"),
+        Account::new("app", "wrong").plugin(Plugin::CachingSha2),
+        Account::new("app", ""),
+        Account::new("nobody", "x"),
+        Account::new("nobody", ""),
+        Account::new("", "x"),
+        Account::new("APP", "app"),
+        Account::new("bare", "x"),
+    ];
+    for account in cases {
+        let expected = refusal(&real.address(), &account);
+        assert_eq!(refusal(&way, &account), expected, "{account:?}");
+        assert_eq!(expected.code, 1045);
+    }
+    let words = refusal(&way, &Account::new("app", "wrong")).message;
+    assert_eq!(
+        words,
+        "Access denied for user 'app'@'127.0.0.1' (using password: YES)"
+    );
+}
+
+#[test]
+fn an_unknown_or_forbidden_schema_is_refused_at_login() {
+    let Some(real) = server("an_unknown_or_forbidden_schema_is_refused_at_login") else {
+        return;
+    };
+    let way = through(real, 1);
+    for account in [
+        app().schema("nowhere"),
+        Account::new("small", "small").schema("closed"),
+        Account::new("small", "small").schema("nowhere"),
+        app().schema("no`such"),
+    ] {
+        let expected = refusal(&real.address(), &account);
+        for _ in 0..2 {
+            assert_eq!(refusal(&way, &account), expected, "{account:?}");
+        }
+    }
+    assert_eq!(refusal(&way, &app().schema("nowhere")).code, 1049);
+}
+
+#[test]
+fn caching_sha2_works_over_rsa_first_and_fast_afterwards() {
+    let test = "caching_sha2_works_over_rsa_first_and_fast_afterwards";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "this MariaDB has no caching_sha2_password");
+    }
+    let way = through(real, 2);
+    // With the clear password in the configuration no full authentication is ever needed; with a
+    // native hash the first login must send the password.
+    for (account, full) in [
+        (Account::new("sha", SHA_PASSWORD), 0),
+        (Account::new("hashed_sha", "password"), 1),
+    ] {
+        for plugin in [Plugin::Native, Plugin::CachingSha2] {
+            let mut client = login(&way, &account.clone().plugin(plugin).schema("shop"));
+            assert_eq!(client.value("SELECT DATABASE()"), "shop");
+            assert!(
+                client.talk().full_authentications <= full,
+                "{}",
+                account.user
+            );
+        }
+        let again = login(&way, &account.clone().plugin(Plugin::CachingSha2));
+        assert_eq!(again.talk().full_authentications, 0, "{}", account.user);
+        let wrong = refusal(
+            &way,
+            &Account {
+                password: "x".into(),
+                ..account
+            },
+        );
+        assert_eq!(wrong.code, 1045);
+        assert!(
+            wrong.message.ends_with("(using password: YES)"),
+            "{}",
+            wrong.message
+        );
+    }
+}
+
+#[test]
+fn an_account_may_be_configured_by_its_hash() {
+    let test = "an_account_may_be_configured_by_its_hash";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool's configuration");
+    }
+    let way = through(real, 2);
+    let mut client = login(&way, &Account::new("hashed", "password"));
+    assert_eq!(client.value("SELECT CURRENT_USER()"), "app@%");
+    assert_eq!(
+        refusal(&way, &Account::new("hashed", "Password")).code,
+        1045
+    );
+    let sha = Account::new("hashed", "password").plugin(Plugin::CachingSha2);
+    assert_eq!(login(&way, &sha).value("SELECT 1"), "1");
+}
+
+#[test]
+fn a_unix_socket_is_a_listener_too() {
+    let Some(real) = server("a_unix_socket_is_a_listener_too") else {
+        return;
+    };
+    let way = through(real, 2);
+    let socket = way.socket.clone();
+    let mut client = login(&socket, &app().schema("shop"));
+    assert_eq!(client.value("SELECT DATABASE()"), "shop");
+    let wrong = refusal(&socket, &Account::new("app", "wrong"));
+    assert_eq!(
+        wrong.message,
+        "Access denied for user 'app'@'localhost' (using password: YES)"
+    );
+    if !direct() {
+        let sha = Account::new("sha", SHA_PASSWORD).plugin(Plugin::CachingSha2);
+        assert_eq!(login(&socket, &sha).value("SELECT 1"), "1");
+    }
+}
+
+/// What the other side says to these bytes, until it ends the connection or waits for more.
+fn answer_to(address: &Address, bytes: &[u8]) -> Vec<u8> {
+    let Address::Tcp(address) = address else {
+        panic!("a TCP address")
+    };
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream
+        .set_read_timeout(Some(testkit::client::ANSWER_MAX))
+        .unwrap();
+    let mut greeting = [0; 4];
+    stream.read_exact(&mut greeting).unwrap();
+    let mut rest = vec![0; usize::from(greeting[0])];
+    stream.read_exact(&mut rest).unwrap();
+    stream.write_all(bytes).unwrap();
+    let _ = stream.shutdown(std::net::Shutdown::Write);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    answer
+}
+
+#[test]
+fn nonsense_instead_of_a_login_ends_that_connection_only() {
+    let Some(real) = server("nonsense_instead_of_a_login_ends_that_connection_only") else {
+        return;
+    };
+    let way = through(real, 2);
+    let mut witness = login(&way, &app());
+    let nonsense: [&[u8]; 8] = [
+        b"",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"\x16\x03\x01\x02\0\x01\0",
+        b"\x05\0\0\x01abcde",
+        b"\xff\xff\xff\x01",
+        b"\0\0\0\x01",
+        b"\x20\0\0\x07\x85\xa6\x03\0\0\0\0\x01\x21\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+        &[0xff; 5000],
+    ];
+    for bytes in nonsense {
+        let answer = answer_to(&way, bytes);
+        let is_error = answer.get(4).is_none_or(|&first| first == 0xFF);
+        assert!(is_error, "{bytes:02x?} was answered with {answer:02x?}");
+        assert_eq!(witness.value("SELECT 1"), "1");
+    }
+}

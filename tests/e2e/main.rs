@@ -1,0 +1,23 @@
+//! End-to-end tests: the real binary, a real MariaDB, real sockets; black box.
+//!
+//! One private server for the whole run; pools are started once per configuration. With
+//! `ONRAMP_E2E_DIRECT=1` the same tests run against the server itself, which shows that what they
+//! expect is what a server does.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on says where by panicking"
+)]
+
+mod big;
+mod changes;
+mod compare;
+mod driver;
+mod faults;
+mod login;
+mod process;
+mod protocol;
+mod session;
+mod statements;
+mod transactions;
+mod world;

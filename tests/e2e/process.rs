@@ -1,0 +1,284 @@
+//! The pool as a process: how it begins, what it says about mistakes, how it ends.
+
+use crate::world::{app, binary, config, config_file, direct, login, server, start_pool};
+use std::path::Path;
+use std::time::Duration;
+use testkit::client::{Client, ClientError};
+use testkit::onramp::{Pool, Ran, free_port, run};
+use testkit::real::skipped;
+use testkit::reply::Outcome;
+use wire::command::Command;
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+fn pool_with(arguments: &[&str]) -> Ran {
+    let mut all = vec!["pool"];
+    all.extend_from_slice(arguments);
+    run(binary(), &all, LIMIT)
+}
+
+/// One clear line, status 2.
+fn refused_in_one_line(ran: &Ran, parts: &[&str]) {
+    assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+    let lines: Vec<&str> = ran.stderr.lines().filter(|line| !line.is_empty()).collect();
+    assert_eq!(lines.len(), 1, "{ran:?}");
+    for part in parts {
+        assert!(
+            lines[0].contains(part),
+            "'{part}' is missing in: {}",
+            lines[0]
+        );
+    }
+}
+
+#[test]
+fn a_mistake_in_the_configuration_is_one_line_and_status_2() {
+    if direct() {
+        return skipped("a_mistake_in_the_configuration", "it is about the pool");
+    }
+    let folder = std::env::temp_dir().join(format!("onramp-config-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("pool.toml");
+    let path = file.to_str().unwrap();
+    let address = testkit::onramp::loopback(1);
+    let listen = "listen = [\"127.0.0.1:0\"]";
+    let cases: [(&str, &[&str]); 8] = [
+        ("clients_maximum = 5", &["clients_maximum"]),
+        ("backends_max = 0", &["backends_max", "0"]),
+        ("backends_max = -1", &["backends_max"]),
+        ("wait_ms_max = \"long\"", &["wait_ms_max"]),
+        ("clients_max = 5\nclients_max = 6", &["clients_max"]),
+        ("listen = [\"nowhere\"]", &["listen", "nowhere"]),
+        ("clients_max = ", &["clients_max"]),
+        ("[[user]]\nname = \"app\"\npassword = \"again\"", &["app"]),
+    ];
+    for (line, parts) in cases {
+        let lines = if line.starts_with("listen") {
+            line.into()
+        } else {
+            format!("{listen}\n{line}")
+        };
+        std::fs::write(&file, config(&address, &lines)).unwrap();
+        refused_in_one_line(&pool_with(&["--config", path]), parts);
+    }
+    std::fs::write(&file, "listen = [").unwrap();
+    refused_in_one_line(&pool_with(&["--config", path]), &["pool.toml"]);
+    let missing = folder.join("missing.toml");
+    let missing = missing.to_str().unwrap();
+    refused_in_one_line(&pool_with(&["--config", missing]), &["missing.toml"]);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_mistake_in_an_option_is_status_2() {
+    if direct() {
+        return skipped("a_mistake_in_an_option_is_status_2", "it is about the pool");
+    }
+    let listen = "127.0.0.1:0";
+    for (arguments, part) in [
+        (
+            &["--listen", listen, "--backend", "localhost:3306"][..],
+            "mysql://",
+        ),
+        (
+            &["--listen", listen, "--backend", "mysql://app:app@nowhere"],
+            "nowhere",
+        ),
+        (&["--listen", listen], "backend"),
+        (
+            &["--listen", listen, "--no-such-option"],
+            "--no-such-option",
+        ),
+        (&["--listen", listen, "--clients-max", "many"], "many"),
+        (&["--listen", listen, "--backends-max", "0"], "backends"),
+    ] {
+        let mut all = arguments.to_vec();
+        if part.starts_with("--") || part == "many" || part == "backends" {
+            all.extend_from_slice(&["--backend", "mysql://app:app@127.0.0.1:1"]);
+        }
+        let ran = pool_with(&all);
+        assert_eq!(ran.status.code(), Some(2), "{arguments:?}: {ran:?}");
+        assert!(
+            ran.stderr.contains(part),
+            "'{part}' is missing in: {}",
+            ran.stderr
+        );
+    }
+}
+
+#[test]
+fn an_address_in_use_is_said_and_ends_the_pool() {
+    let test = "an_address_in_use_is_said_and_ends_the_pool";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let port = real.port();
+    let url = format!("mysql://app:app@localhost?socket={}", real.socket());
+    let listen = format!("127.0.0.1:{port}");
+    let ran = pool_with(&["--listen", &listen, "--backend", &url]);
+    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    assert!(ran.stderr.contains(&listen), "{ran:?}");
+}
+
+#[test]
+fn a_refused_account_is_said_and_ends_the_pool() {
+    let test = "a_refused_account_is_said_and_ends_the_pool";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let url = format!("mysql://app:wrong@127.0.0.1:{}", real.port());
+    let listen = format!("127.0.0.1:{}", free_port());
+    let ran = pool_with(&["--listen", &listen, "--backend", &url]);
+    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("Access denied"), "{ran:?}");
+    assert!(
+        !ran.stderr.contains("wrong"),
+        "a password must not be printed: {ran:?}"
+    );
+}
+
+#[test]
+fn the_server_may_be_reached_by_its_unix_socket() {
+    let test = "the_server_may_be_reached_by_its_unix_socket";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let url = format!("mysql://app:app@localhost?socket={}", real.socket());
+    let pool = Pool::start(binary(), &["--backend", &url, "--backends-max", "2"]).unwrap();
+    assert_eq!(
+        login(&pool.address, &app().schema("shop")).value("SELECT DATABASE()"),
+        "shop"
+    );
+}
+
+#[test]
+fn sigterm_drains() {
+    let test = "sigterm_drains";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    crate::world::fresh_schema(real, "drains");
+    real.execute(&["CREATE TABLE drains.t (v INT) ENGINE=InnoDB"]);
+    let pool = start_pool(real, "drains.toml", "backends_max = 3\ngroups = 1");
+    let account = app().schema("drains");
+    let mut idle = login(&pool.address, &account);
+    let mut inside = login(&pool.address, &account);
+    let mut running = login(&pool.address, &account);
+    idle.must("SET time_zone = '+01:00'");
+    inside.must("BEGIN");
+    inside.must("INSERT INTO t VALUES (1)");
+    running
+        .send(&[(Command::Query, b"SELECT SLEEP(0.5)")])
+        .unwrap();
+    await_sleep(real);
+    pool.terminate();
+    // An idle client is closed; that is the sign that the drain has begun.
+    match idle.wait() {
+        Err(ClientError::Io(_)) => {}
+        other => panic!("an idle client is closed, with or without words: {other:?}"),
+    }
+    assert!(
+        Client::connect(&pool.address, &account).is_err(),
+        "a drain takes no new clients"
+    );
+    inside.must("INSERT INTO t VALUES (2)");
+    inside.must("COMMIT");
+    assert_eq!(running.receive().unwrap()[0].rows().only(), "0");
+    let (status, said) = pool.wait();
+    assert_eq!(status.code(), Some(0), "{said}");
+    assert_eq!(real.admin().value("SELECT COUNT(*) FROM drains.t"), "2");
+}
+
+/// Waits until the server runs a SLEEP.
+fn await_sleep(real: &testkit::real::Real) {
+    let sql = "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT SLEEP%'";
+    let mut admin = real.admin();
+    while admin.value(sql) == "0" {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn the_limit_on_clients_is_kept_and_said() {
+    let test = "the_limit_on_clients_is_kept_and_said";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let pool = start_pool(
+        real,
+        "limit.toml",
+        "clients_max = 3\nbackends_max = 1\ngroups = 1",
+    );
+    let mut clients: Vec<Client> = (0..3).map(|_| login(&pool.address, &app())).collect();
+    match Client::connect(&pool.address, &app()) {
+        Err(ClientError::Refused(failure)) => {
+            assert_eq!(failure.code, 1040);
+            assert!(failure.message.contains("clients_max"), "{failure}");
+        }
+        other => panic!("a fourth client got {other:?}"),
+    }
+    clients[0].run(Command::Quit, b"").unwrap();
+    assert!(
+        clients[0].wait().is_err(),
+        "the pool closes behind COM_QUIT"
+    );
+    assert_eq!(login(&pool.address, &app()).value("SELECT 1"), "1");
+    assert!(matches!(
+        clients[1].query("DO 1").unwrap()[..],
+        [Outcome::Done(_)]
+    ));
+}
+
+#[test]
+fn help_and_version_go_to_stdout() {
+    if direct() {
+        return skipped("help_and_version_go_to_stdout", "it is about the program");
+    }
+    let help = pool_with(&["--help"]);
+    assert_eq!(help.status.code(), Some(0), "{help:?}");
+    for option in [
+        "--listen",
+        "--backend",
+        "--config",
+        "--clients-max",
+        "--backends-max",
+    ] {
+        assert!(
+            help.stdout.contains(option),
+            "{option} is missing in: {}",
+            help.stdout
+        );
+    }
+    let version = run(binary(), &["--version"], LIMIT);
+    assert!(version.stdout.starts_with("onramp "), "{version:?}");
+}
+
+#[test]
+fn a_pool_may_start_before_its_server() {
+    let test = "a_pool_may_start_before_its_server";
+    let Some(mut real) = crate::world::own_server(test) else {
+        return;
+    };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    real.create_user("app", "app");
+    real.stop();
+    let file = config_file(
+        &real,
+        "early.toml",
+        &config(&real.address(), "backends_max = 2"),
+    );
+    let starts = std::thread::spawn(move || {
+        let path: &Path = &file;
+        Pool::start(binary(), &["--config", path.to_str().unwrap()])
+    });
+    real.restart().unwrap();
+    let pool = starts.join().unwrap().unwrap();
+    assert_eq!(login(&pool.address, &app()).value("SELECT 1"), "1");
+}

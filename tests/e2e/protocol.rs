@@ -1,0 +1,320 @@
+//! Commands and forms of replies: each as the server itself has it.
+
+use crate::compare::{Story, same};
+use crate::world::{app, direct, login, server, through};
+use testkit::real::skipped;
+use testkit::reply::Outcome;
+use testkit::talk::Account;
+use wire::capabilities as cap;
+use wire::command::Command;
+
+/// Clients that agreed on different things at login.
+fn old_and_new(schema: &str) -> [Account; 4] {
+    let account = app().schema(schema);
+    [
+        account.clone(),
+        account.clone().without(cap::DEPRECATE_EOF),
+        account.clone().without(cap::SESSION_TRACK),
+        account.without(cap::DEPRECATE_EOF | cap::SESSION_TRACK | cap::PLUGIN_AUTH_LENENC_DATA),
+    ]
+}
+
+fn join_all(story: &mut Story) -> Vec<usize> {
+    let accounts = old_and_new(&story.schema.clone());
+    accounts
+        .iter()
+        .map(|account| story.join_as(account))
+        .collect()
+}
+
+#[test]
+fn replies_come_in_the_form_that_the_client_knows() {
+    same("forms", 1, |story| {
+        let clients = join_all(story);
+        story.sql(
+            clients[0],
+            "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v TEXT)",
+        );
+        for who in clients {
+            story.all(
+                who,
+                &[
+                    "SELECT 1, NULL, 'text'",
+                    "SELECT * FROM t WHERE id < 0",
+                    "INSERT INTO t (v) VALUES ('a'), (NULL), ('')",
+                    "SELECT v FROM t",
+                    "UPDATE t SET v = 'b' WHERE v IS NULL",
+                    "SELECT 1/0",
+                    "SELECT * FROM missing",
+                    "USE shop",
+                    "SET NAMES latin1",
+                    "SET autocommit = 0",
+                    "SET autocommit = 1",
+                    "USE forms",
+                    "DELETE FROM t",
+                    "",
+                    "/* nothing */",
+                ],
+            );
+        }
+    });
+}
+
+#[test]
+fn a_client_that_tracks_less_or_more_harms_nobody() {
+    same("tracks", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(
+            a,
+            "SET session_track_system_variables = '', session_track_schema = OFF",
+        );
+        for (who, other) in [(a, b), (b, a)] {
+            let set = story
+                .client(who)
+                .query("SET sql_mode = 'ANSI', time_zone = '+01:00'");
+            assert!(set.is_ok());
+            assert!(story.client(who).query("USE shop").is_ok());
+            story.sql(who, "SELECT @@sql_mode, @@time_zone, DATABASE()");
+            story.sql(other, "SELECT @@sql_mode, @@time_zone, DATABASE()");
+        }
+    });
+}
+
+#[test]
+fn every_small_command_is_answered_as_by_the_server() {
+    same("commands", 2, |story| {
+        for who in join_all(story) {
+            story.command(who, Command::Ping, b"");
+            story.command(who, Command::InitDb, b"shop");
+            story.sql(who, "SELECT DATABASE()");
+            story.command(who, Command::InitDb, b"nowhere");
+            story.command(who, Command::InitDb, b"commands");
+            story.command(who, Command::Debug, b"");
+            story.sql(who, "CREATE OR REPLACE TABLE t (id INT DEFAULT 5, v TEXT)");
+            story.command(who, Command::FieldList, b"t\0");
+            story.command(who, Command::FieldList, b"missing\0");
+            story.command(who, Command::ResetConnection, b"");
+            story.command(who, Command::Ping, b"");
+        }
+    });
+}
+
+#[test]
+fn statistics_is_a_line_of_text() {
+    let Some(real) = server("statistics_is_a_line_of_text") else {
+        return;
+    };
+    let way = through(real, 2);
+    let mut client = login(&way, &app());
+    match &client.run(Command::Statistics, b"").unwrap()[..] {
+        [Outcome::Text(text)] => assert!(text.contains("Uptime"), "{text}"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(client.value("SELECT 1"), "1");
+}
+
+#[test]
+fn a_command_that_is_not_for_clients_is_refused_and_the_session_goes_on() {
+    let test = "a_command_that_is_not_for_clients_is_refused_and_the_session_goes_on";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "one of them shuts the server down");
+    }
+    let way = through(real, 2);
+    let mut client = login(&way, &app().schema("shop"));
+    for byte in [0x00, 0x05, 0x08, 0x0A, 0x0B, 0x0C, 0x12, 0x1D, 0x77, 0xFF] {
+        let failure = client.refused_command(byte);
+        assert_eq!(failure.code, 1047, "{byte:02x}: {failure}");
+    }
+    assert_eq!(client.value("SELECT DATABASE()"), "shop");
+}
+
+#[test]
+fn several_commands_in_one_write_are_answered_in_order() {
+    same("pipelines", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        for _ in 0..2 {
+            for who in [a, b] {
+                let client = story.client(who);
+                client
+                    .send(&[
+                        (Command::Query, b"SELECT 1, DATABASE()"),
+                        (Command::Query, b"SET time_zone = '+03:00'"),
+                        (Command::Query, b"SELECT * FROM missing"),
+                        (Command::Ping, b""),
+                        (Command::InitDb, b"shop"),
+                        (Command::Query, b"SELECT @@time_zone, DATABASE()"),
+                        (Command::Query, b"BEGIN"),
+                        (Command::Query, b"SELECT 2 UNION SELECT 3"),
+                        (Command::Query, b"COMMIT"),
+                    ])
+                    .unwrap();
+                for step in 0..9 {
+                    let reply = story.client(who).receive();
+                    story.note(&format!("pipelined {step}"), reply);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_thousand_pipelined_statements_are_answered_in_order() {
+    let Some(real) = server("a_thousand_pipelined_statements_are_answered_in_order") else {
+        return;
+    };
+    let way = through(real, 1);
+    let mut client = login(&way, &app());
+    let texts: Vec<String> = (0..1000)
+        .map(|i| format!("SELECT {i}, REPEAT('x', {i})"))
+        .collect();
+    let commands: Vec<_> = texts
+        .iter()
+        .map(|sql| (Command::Query, sql.as_bytes()))
+        .collect();
+    client.send(&commands).unwrap();
+    for i in 0..1000 {
+        let rows = client.receive().unwrap()[0].rows().texts();
+        assert_eq!(rows[0][0], i.to_string());
+        assert_eq!(rows[0][1].len(), i);
+    }
+}
+
+#[test]
+fn multi_statements_are_an_option_that_can_be_switched() {
+    same("multi", 1, |story| {
+        let schema = story.schema.clone();
+        let plain = story.join();
+        let multi = story.join_as(&app().schema(&schema).with(cap::MULTI_STATEMENTS));
+        let old = story.join_as(
+            &app()
+                .schema(&schema)
+                .with(cap::MULTI_STATEMENTS)
+                .without(cap::DEPRECATE_EOF),
+        );
+        let text = "SELECT 1; SET time_zone = '+02:00'; SELECT 2 UNION SELECT 3; DO 1";
+        for who in [plain, multi, old, plain, multi] {
+            story.sql(who, text);
+            story.sql(who, "SELECT @@time_zone");
+        }
+        story.command(plain, Command::SetOption, &[0, 0]);
+        story.command(multi, Command::SetOption, &[1, 0]);
+        for who in [plain, multi, old, plain, multi] {
+            story.sql(who, text);
+        }
+        story.sql(old, "SELECT 1; SELECT * FROM missing; SELECT 3");
+        story.sql(old, "SELECT 4");
+    });
+}
+
+#[test]
+fn a_procedure_returns_all_its_result_sets() {
+    same("procedures", 4, |story| {
+        for who in join_all(story) {
+            story.all(
+                who,
+                &[
+                    "CREATE OR REPLACE PROCEDURE p(n INT) BEGIN SELECT n; SELECT n + 1, 'two'; END",
+                    "CREATE OR REPLACE PROCEDURE bad() BEGIN SELECT 1; SELECT * FROM missing; END",
+                    "CALL p(5)",
+                    "CALL bad()",
+                    "CALL missing()",
+                    "SELECT 1",
+                ],
+            );
+        }
+    });
+}
+
+#[test]
+fn prepared_statements_work_in_the_binary_protocol() {
+    same("prepared", 4, |story| {
+        for who in join_all(story) {
+            story.sql(
+                who,
+                "CREATE OR REPLACE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v TEXT)",
+            );
+            let insert = story.prepare(who, "INSERT INTO t (v) VALUES (?), (?)");
+            let select = story.prepare(who, "SELECT id, v, 1.5e0, NULL FROM t WHERE id > ?");
+            story.execute(who, insert.id, &[Some(b"one"), None]);
+            story.execute(who, insert.id, &[Some(b"three"), Some(b"four")]);
+            story.execute(who, select.id, &[Some(b"1")]);
+            story.sql(who, "SELECT COUNT(*), LAST_INSERT_ID() FROM t");
+            story.command(who, Command::StmtReset, &select.id.to_le_bytes());
+            story.command(who, Command::StmtClose, &insert.id.to_le_bytes());
+            story.execute(who, select.id, &[Some(b"3")]);
+            let missing = story
+                .client(who)
+                .run(Command::StmtPrepare, b"SELECT * FROM missing");
+            story.note("prepare of a missing table", missing);
+            let none = story.prepare(who, "DO 1");
+            story.execute(who, none.id, &[]);
+        }
+    });
+}
+
+#[test]
+fn prepared_statements_of_two_clients_do_not_meet() {
+    same("prepared_apart", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        let one = story.prepare(a, "SELECT 'one', ?");
+        let two = story.prepare(b, "SELECT 'two', ?");
+        for _ in 0..2 {
+            story.execute(a, one.id, &[Some(b"x")]);
+            story.execute(b, two.id, &[Some(b"y")]);
+        }
+    });
+}
+
+#[test]
+fn long_data_and_cursors_work() {
+    same("long_data", 2, |story| {
+        let who = story.join();
+        let long = story.prepare(who, "SELECT LENGTH(?), ?");
+        for piece in [&b"abc"[..], &[b'x'; 70_000], b"end"] {
+            let arguments = [&long.id.to_le_bytes()[..], &[0, 0], piece].concat();
+            story.command(who, Command::StmtSendLongData, &arguments);
+        }
+        // The first parameter's value has been sent; its place in the execution stays empty.
+        let mut arguments = long.id.to_le_bytes().to_vec();
+        arguments.extend_from_slice(&[0, 1, 0, 0, 0, 0, 1, 253, 0, 253, 0, 1, b'z']);
+        story.command(who, Command::StmtExecute, &arguments);
+
+        let cursor = story.prepare(who, "SELECT seq FROM seq_1_to_7");
+        let opened = story.client(who).execute(cursor.id, &[], true);
+        let outcomes = story.note("a cursor opens", opened);
+        let columns = outcomes[0].rows().columns.clone();
+        for rows in [3, 3, 3] {
+            let fetched = story.client(who).fetch(cursor.id, rows, &columns);
+            story.note("fetch", fetched);
+        }
+        story.sql(who, "SELECT 'still here'");
+    });
+}
+
+#[test]
+fn local_files_are_loaded() {
+    same("local_files", 2, |story| {
+        let schema = story.schema.clone();
+        for without in [0, cap::DEPRECATE_EOF] {
+            let account = app()
+                .schema(&schema)
+                .with(cap::LOCAL_FILES)
+                .without(without);
+            let who = story.join_as(&account);
+            story.sql(who, "CREATE OR REPLACE TABLE t (id INT, v VARCHAR(50))");
+            let file: String = (0..50_000).map(|i| format!("{i}\tvalue {i}\n")).collect();
+            story.client(who).local_file = Some(file.into_bytes());
+            let load = "LOAD DATA LOCAL INFILE 'anything' INTO TABLE t";
+            story.sql(who, load);
+            story.sql(who, "SELECT COUNT(*), SUM(id), MAX(v) FROM t");
+            story.client(who).local_file = None;
+            story.sql(who, load);
+            story.sql(who, "LOAD DATA LOCAL INFILE 'anything' INTO TABLE missing");
+            story.sql(who, "SELECT COUNT(*) FROM t");
+            assert_eq!(story.client(who).files_wanted[0], "anything");
+        }
+        let who = story.join();
+        story.sql(who, "LOAD DATA LOCAL INFILE 'anything' INTO TABLE t");
+    });
+}

@@ -1,0 +1,349 @@
+//! Two clients with different session states share one backend, and neither can tell.
+
+use crate::compare::{Story, same};
+use crate::world::{app, login, server, through};
+use testkit::reply::Outcome;
+
+/// Two clients take turns: each runs its own statements, then both look at `probe`, twice.
+fn interleaved(story: &mut Story, first: &[&str], second: &[&str], probe: &str) {
+    let (a, b) = (story.join(), story.join());
+    story.sql(a, probe);
+    story.sql(b, probe);
+    for (one, other) in first.iter().zip(second) {
+        story.sql(a, one);
+        story.sql(b, other);
+        story.sql(a, probe);
+        story.sql(b, probe);
+    }
+    story.sql(b, probe);
+    story.sql(a, probe);
+}
+
+#[test]
+fn each_client_keeps_its_schema() {
+    same("keeps_schema", 1, |story| {
+        story.client_setup();
+        interleaved(
+            story,
+            &["USE shop", "USE keeps_schema"],
+            &["USE mysql", "USE nowhere"],
+            "SELECT DATABASE()",
+        );
+        let none = story.join_as(&app());
+        story.sql(none, "SELECT DATABASE()");
+        story.sql(0, "SELECT DATABASE()");
+        story.sql(none, "SELECT DATABASE()");
+        story.sql(none, "SELECT * FROM here");
+        story.sql(0, "SELECT * FROM here");
+    });
+}
+
+#[test]
+fn a_dropped_schema_is_no_longer_the_clients() {
+    same("drops_schema", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(a, "CREATE OR REPLACE DATABASE drops_schema_too");
+        story.sql(a, "USE drops_schema_too");
+        story.sql(b, "SELECT DATABASE()");
+        story.sql(a, "DROP DATABASE drops_schema_too");
+        story.sql(a, "SELECT DATABASE()");
+        story.sql(b, "SELECT DATABASE()");
+        story.sql(a, "SELECT 1 FROM t");
+        story.sql(a, "USE drops_schema");
+        story.sql(a, "SELECT DATABASE()");
+    });
+}
+
+#[test]
+fn each_client_keeps_its_character_sets() {
+    let probe = "SELECT @@character_set_client, @@character_set_connection, \
+                 @@character_set_results, @@collation_connection, HEX('\u{e9}')";
+    same("keeps_charsets", 1, |story| {
+        interleaved(
+            story,
+            &[
+                "SET NAMES latin1",
+                "SET NAMES utf8mb4 COLLATE utf8mb4_unicode_ci",
+            ],
+            &[
+                "SET NAMES utf8mb4 COLLATE utf8mb4_bin",
+                "SET collation_connection = utf8mb4_general_ci",
+            ],
+            probe,
+        );
+        story.all(0, &["SET character_set_results = NULL", probe]);
+        story.all(1, &[probe, "SET CHARACTER SET latin1", probe]);
+        story.all(0, &[probe, "SET NAMES DEFAULT", probe]);
+    });
+}
+
+#[test]
+fn each_client_keeps_the_collation_it_logged_in_with() {
+    same("login_collation", 1, |story| {
+        let probe = "SELECT @@collation_connection, @@character_set_results";
+        for collation in [45, 8, 33, 46, 63, 224, 45] {
+            let mut account = app();
+            account.collation = collation;
+            let who = story.join_as(&account);
+            story.sql(who, probe);
+            story.sql(0, probe);
+        }
+        for who in (0..7).rev() {
+            story.sql(who, probe);
+        }
+    });
+}
+
+#[test]
+fn each_client_keeps_its_variables() {
+    let cases = [
+        ("sql_mode", "'ANSI_QUOTES,NO_BACKSLASH_ESCAPES'", "''"),
+        ("time_zone", "'+05:00'", "'-03:00'"),
+        ("group_concat_max_len", "5", "4096"),
+        ("max_join_size", "1000", "DEFAULT"),
+        ("sql_select_limit", "1", "DEFAULT"),
+        ("foreign_key_checks", "0", "1"),
+        ("lc_time_names", "'de_DE'", "'fr_FR'"),
+        ("innodb_lock_wait_timeout", "3", "7"),
+        ("div_precision_increment", "9", "0"),
+        ("optimizer_switch", "'index_merge=off'", "DEFAULT"),
+        ("sql_safe_updates", "1", "0"),
+        ("max_statement_time", "2.5", "0"),
+        ("wait_timeout", "1000", "2000"),
+        ("default_storage_engine", "'Aria'", "DEFAULT"),
+        ("auto_increment_increment", "7", "3"),
+    ];
+    same("keeps_variables", 1, |story| {
+        for (name, one, other) in cases {
+            interleaved(
+                story,
+                &[&format!("SET {name} = {one}")],
+                &[&format!("SET SESSION {name} = {other}")],
+                &format!("SELECT @@{name}"),
+            );
+        }
+    });
+}
+
+#[test]
+fn variables_do_what_they_say_on_a_shared_backend() {
+    same("variables_work", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(
+            a,
+            &[
+                "CREATE TABLE words (w VARCHAR(20))",
+                "INSERT INTO words VALUES ('one'), ('two'), ('three')",
+                "SET group_concat_max_len = 5, time_zone = '+01:00', sql_mode = 'ANSI_QUOTES'",
+            ],
+        );
+        let probes = [
+            "SELECT GROUP_CONCAT(w ORDER BY w) FROM words",
+            "SELECT FROM_UNIXTIME(0)",
+            "SELECT \"w\" FROM words ORDER BY w",
+            "SELECT 'a\\n', 'it''s'",
+        ];
+        for probe in probes {
+            story.sql(a, probe);
+            story.sql(b, probe);
+        }
+        story.sql(b, "SET sql_select_limit = 1");
+        story.sql(a, "SELECT w FROM words");
+        story.sql(b, "SELECT w FROM words");
+        story.sql(b, "SET sql_mode = 'NO_BACKSLASH_ESCAPES'");
+        story.sql(a, "SELECT 'a\\n'");
+        story.sql(b, "SELECT 'a\\n', '\\'");
+        story.sql(a, "SELECT 'a\\n'");
+    });
+}
+
+#[test]
+fn wrong_settings_fail_and_change_nothing() {
+    same("wrong_settings", 1, |story| {
+        interleaved(
+            story,
+            &[
+                "SET sql_mode = 'NO_SUCH_MODE'",
+                "SET no_such_variable = 1",
+                "SET time_zone = 'x'",
+            ],
+            &[
+                "SET time_zone = '+02:00'",
+                "SET version = 'x'",
+                "SET GLOBAL no_such = 1",
+            ],
+            "SELECT @@sql_mode, @@time_zone",
+        );
+    });
+}
+
+#[test]
+fn each_client_keeps_its_isolation_level_and_autocommit() {
+    same("keeps_isolation", 1, |story| {
+        interleaved(
+            story,
+            &[
+                "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+                "SET tx_isolation = 'READ-COMMITTED'",
+                "SET SESSION TRANSACTION READ ONLY",
+            ],
+            &[
+                "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",
+                "SET autocommit = 1",
+                "SET SESSION TRANSACTION READ WRITE",
+            ],
+            "SELECT @@tx_isolation, @@autocommit, @@tx_read_only",
+        );
+    });
+}
+
+#[test]
+fn an_isolation_level_for_one_transaction_lasts_for_one() {
+    same("next_isolation", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(a, "CREATE TABLE t (id INT PRIMARY KEY) ENGINE=InnoDB");
+        story.sql(a, "INSERT INTO t VALUES (1)");
+        story.sql(a, "SET TRANSACTION READ ONLY");
+        story.sql(b, "INSERT INTO t VALUES (2)");
+        story.all(a, &["BEGIN", "INSERT INTO t VALUES (3)", "COMMIT"]);
+        story.all(a, &["BEGIN", "INSERT INTO t VALUES (4)", "COMMIT"]);
+        story.sql(b, "SELECT * FROM t ORDER BY id");
+    });
+}
+
+#[test]
+fn each_client_keeps_its_last_insert_id() {
+    same("keeps_insert_id", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(
+            a,
+            &[
+                "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)",
+                "CREATE TABLE u (id INT AUTO_INCREMENT PRIMARY KEY, v INT) AUTO_INCREMENT = 1000",
+                "SELECT LAST_INSERT_ID()",
+                "INSERT INTO t (v) VALUES (1), (2), (3)",
+            ],
+        );
+        story.sql(b, "SELECT LAST_INSERT_ID()");
+        story.sql(b, "INSERT INTO u (v) VALUES (1)");
+        for who in [a, b, a, b, b, a] {
+            story.sql(who, "SELECT LAST_INSERT_ID(), @@last_insert_id, @@identity");
+        }
+        story.sql(a, "INSERT INTO u (id, v) VALUES (7, LAST_INSERT_ID())");
+        story.sql(b, "SELECT LAST_INSERT_ID(), id FROM u ORDER BY id");
+        story.sql(a, "SELECT LAST_INSERT_ID(41)");
+        story.sql(b, "UPDATE t SET v = LAST_INSERT_ID(v + 100) WHERE id = 2");
+        story.sql(a, "SELECT LAST_INSERT_ID()");
+        story.sql(b, "SELECT LAST_INSERT_ID()");
+        story.sql(a, "INSERT INTO t (v) SELECT v FROM u");
+        story.sql(b, "DO 1");
+        story.sql(a, "SELECT LAST_INSERT_ID()");
+        story.sql(b, "INSERT INTO missing VALUES (1)");
+        story.sql(a, "DO 1");
+        story.sql(b, "SELECT LAST_INSERT_ID()");
+    });
+}
+
+#[test]
+fn each_client_keeps_its_warnings() {
+    same("keeps_warnings", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(a, "SELECT 1/0");
+        story.sql(b, "SELECT CAST('x' AS SIGNED)");
+        story.sql(a, "SHOW WARNINGS");
+        story.sql(b, "SHOW WARNINGS");
+        story.sql(a, "SHOW WARNINGS");
+        story.sql(b, "SELECT COUNT(*) FROM mysql.proc WHERE 0");
+        story.sql(a, "SELECT * FROM missing");
+        story.sql(b, "SELECT 2");
+        story.sql(a, "SHOW WARNINGS");
+        story.sql(b, "SHOW WARNINGS");
+        story.sql(a, "DROP TABLE IF EXISTS no_such, no_such_either");
+        story.sql(b, "SELECT 3");
+        story.sql(a, "SHOW WARNINGS");
+    });
+}
+
+#[test]
+fn each_client_keeps_its_row_counts() {
+    same("keeps_counts", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(
+            a,
+            &[
+                "CREATE TABLE t (v INT)",
+                "INSERT INTO t VALUES (1), (2), (3)",
+            ],
+        );
+        story.sql(b, "SELECT * FROM t WHERE v > 1");
+        story.sql(a, "SELECT ROW_COUNT()");
+        story.sql(b, "SELECT FOUND_ROWS()");
+        story.sql(a, "UPDATE t SET v = v + 1");
+        story.sql(b, "DELETE FROM t WHERE v = 4");
+        story.sql(a, "SELECT ROW_COUNT()");
+        story.sql(b, "SELECT ROW_COUNT()");
+        story.sql(a, "SELECT ROW_COUNT()");
+        story.sql(b, "SELECT FOUND_ROWS()");
+    });
+}
+
+#[test]
+fn rows_are_counted_beyond_a_limit() {
+    same("calc_found_rows", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(
+            a,
+            &[
+                "CREATE TABLE t (v INT)",
+                "INSERT INTO t VALUES (1), (2), (3)",
+            ],
+        );
+        story.sql(a, "SELECT SQL_CALC_FOUND_ROWS v FROM t LIMIT 1");
+        story.sql(b, "SELECT 1");
+        story.sql(a, "SELECT FOUND_ROWS()");
+        story.sql(b, "SELECT FOUND_ROWS()");
+    });
+}
+
+/// What only the backend of the statement before could tell is refused once, in words; from then
+/// on the client keeps a backend and gets its answers.
+#[test]
+fn a_question_about_the_statement_before_is_answered_or_refused_but_never_wrong() {
+    let Some(real) = server("a_question_about_the_statement_before") else {
+        return;
+    };
+    let way = through(real, 2);
+    let account = app().schema("shop");
+    for (before, question, answer) in [
+        ("SELECT 1/0", "SHOW COUNT(*) WARNINGS", "1"),
+        ("SELECT 1/0", "SELECT @@warning_count", "1"),
+        ("SELECT seq FROM seq_1_to_3", "SELECT FOUND_ROWS() + 1", "4"),
+    ] {
+        let (mut one, mut other) = (login(&way, &account), login(&way, &account));
+        one.must(before);
+        other.must("SELECT 2");
+        match &one.query(question).unwrap()[..] {
+            [Outcome::Rows(rows)] => assert_eq!(rows.only(), answer, "{question}"),
+            [Outcome::Failed(failure)] => {
+                assert_eq!(failure.code, 1235, "{question}: {failure}");
+                assert!(
+                    failure.message.contains("run both statements again"),
+                    "{failure}"
+                );
+            }
+            outcomes => panic!("{question}: {outcomes:?}"),
+        }
+        one.must(before);
+        other.must("SELECT 2");
+        assert_eq!(one.value(question), answer, "{question}");
+    }
+}
+
+impl Story {
+    /// A table to be found in the story's own schema only.
+    fn client_setup(&mut self) {
+        let who = self.join();
+        self.sql(who, "CREATE TABLE here (x INT)");
+        self.sql(who, "INSERT INTO here VALUES (1)");
+    }
+}

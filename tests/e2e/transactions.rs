@@ -1,0 +1,200 @@
+//! Transactions: their own backend, their isolation, their end.
+
+use crate::compare::same;
+use crate::world::app;
+
+#[test]
+fn what_is_committed_stays_and_what_is_rolled_back_does_not() {
+    same("commits", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(a, "CREATE TABLE t (v INT) ENGINE=InnoDB");
+        for end in ["COMMIT", "ROLLBACK", "COMMIT AND CHAIN", "ROLLBACK RELEASE"] {
+            story.all(a, &["START TRANSACTION", "INSERT INTO t VALUES (1)"]);
+            story.sql(b, "SELECT COUNT(*) FROM t");
+            story.sql(a, "SELECT COUNT(*) FROM t");
+            story.sql(a, end);
+            story.sql(b, "SELECT COUNT(*) FROM t");
+        }
+    });
+}
+
+#[test]
+fn two_transactions_do_not_see_each_other() {
+    same("isolation", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(
+            a,
+            &[
+                "CREATE TABLE t (v INT) ENGINE=InnoDB",
+                "INSERT INTO t VALUES (1)",
+            ],
+        );
+        story.all(b, &["BEGIN", "SELECT * FROM t"]);
+        story.all(
+            a,
+            &[
+                "BEGIN",
+                "INSERT INTO t VALUES (2)",
+                "SELECT * FROM t",
+                "COMMIT",
+            ],
+        );
+        story.all(
+            b,
+            &[
+                "SELECT * FROM t",
+                "INSERT INTO t VALUES (3)",
+                "SELECT * FROM t",
+            ],
+        );
+        story.sql(a, "SELECT * FROM t");
+        story.sql(b, "COMMIT");
+        story.sql(a, "SELECT * FROM t");
+        story.sql(b, "SELECT * FROM t");
+    });
+}
+
+#[test]
+fn without_autocommit_every_statement_opens_a_transaction() {
+    same("no_autocommit", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(
+            a,
+            &[
+                "CREATE TABLE t (v INT) ENGINE=InnoDB",
+                "SET autocommit = 0",
+                "INSERT INTO t VALUES (1)",
+            ],
+        );
+        story.sql(b, "SELECT @@autocommit, COUNT(*) FROM t");
+        story.all(a, &["SELECT @@autocommit, COUNT(*) FROM t", "ROLLBACK"]);
+        story.all(a, &["INSERT INTO t VALUES (2)", "COMMIT"]);
+        story.sql(b, "SELECT @@autocommit, COUNT(*) FROM t");
+        story.all(a, &["INSERT INTO t VALUES (3)", "SET autocommit = 1"]);
+        story.sql(b, "SELECT @@autocommit, COUNT(*) FROM t");
+    });
+}
+
+#[test]
+fn savepoints_are_kept_inside_a_transaction() {
+    same("savepoints", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(
+            a,
+            &[
+                "CREATE TABLE t (v INT) ENGINE=InnoDB",
+                "BEGIN",
+                "INSERT INTO t VALUES (1)",
+                "SAVEPOINT s",
+                "INSERT INTO t VALUES (2)",
+            ],
+        );
+        story.all(b, &["ROLLBACK TO s", "SELECT COUNT(*) FROM t"]);
+        story.all(a, &["ROLLBACK TO SAVEPOINT s", "COMMIT", "ROLLBACK TO s"]);
+        story.sql(b, "SELECT * FROM t");
+        story.all(
+            a,
+            &[
+                "SET autocommit = 0",
+                "SAVEPOINT outside",
+                "ROLLBACK TO outside",
+            ],
+        );
+    });
+}
+
+#[test]
+fn an_error_inside_a_transaction_does_not_end_it() {
+    same("errors_inside", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(
+            a,
+            &[
+                "CREATE TABLE t (v INT PRIMARY KEY) ENGINE=InnoDB",
+                "BEGIN",
+                "INSERT INTO t VALUES (1)",
+                "INSERT INTO t VALUES (1)",
+                "SELECT * FROM missing",
+                "THIS IS NO SQL",
+            ],
+        );
+        story.sql(b, "SELECT COUNT(*) FROM t");
+        story.all(
+            a,
+            &[
+                "INSERT INTO t VALUES (2)",
+                "SELECT COUNT(*) FROM t",
+                "COMMIT",
+            ],
+        );
+        story.sql(b, "SELECT COUNT(*) FROM t");
+    });
+}
+
+#[test]
+fn a_deadlock_is_reported_and_its_victim_rolled_back() {
+    same("lock_waits", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(
+            a,
+            &[
+                "CREATE TABLE t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB",
+                "INSERT INTO t VALUES (1, 0), (2, 0)",
+                "SET innodb_lock_wait_timeout = 1",
+            ],
+        );
+        story.sql(
+            b,
+            "SET innodb_lock_wait_timeout = 1, innodb_rollback_on_timeout = 0",
+        );
+        story.sql(b, "SET innodb_lock_wait_timeout = 1");
+        story.all(a, &["BEGIN", "UPDATE t SET v = 1 WHERE id = 1"]);
+        story.all(b, &["BEGIN", "UPDATE t SET v = 2 WHERE id = 2"]);
+        story.sql(b, "UPDATE t SET v = 2 WHERE id = 1");
+        story.all(b, &["SELECT v FROM t WHERE id = 2", "COMMIT"]);
+        story.all(a, &["UPDATE t SET v = 1 WHERE id = 2", "COMMIT"]);
+        story.sql(b, "SELECT * FROM t");
+    });
+}
+
+#[test]
+fn ddl_commits_and_read_only_refuses() {
+    same("ddl", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(
+            a,
+            &[
+                "CREATE TABLE t (v INT) ENGINE=InnoDB",
+                "BEGIN",
+                "INSERT INTO t VALUES (1)",
+                "CREATE TABLE u (v INT)",
+            ],
+        );
+        story.sql(b, "SELECT COUNT(*) FROM t");
+        story.all(
+            a,
+            &[
+                "ROLLBACK",
+                "START TRANSACTION READ ONLY",
+                "INSERT INTO t VALUES (2)",
+            ],
+        );
+        story.sql(b, "INSERT INTO t VALUES (3)");
+        story.all(a, &["COMMIT", "SELECT * FROM t ORDER BY v"]);
+    });
+}
+
+#[test]
+fn a_transaction_without_a_change_shares_nothing_either() {
+    same("snapshots", 3, |story| {
+        let clients: Vec<usize> = (0..3).map(|_| story.join_as(&app())).collect();
+        story.sql(clients[0], "CREATE TABLE snapshots.t (v INT) ENGINE=InnoDB");
+        for &who in &clients[1..] {
+            story.sql(who, "START TRANSACTION WITH CONSISTENT SNAPSHOT");
+        }
+        story.sql(clients[0], "INSERT INTO snapshots.t VALUES (1)");
+        for &who in &clients {
+            story.sql(who, "SELECT COUNT(*) FROM snapshots.t");
+        }
+    });
+}

@@ -1,0 +1,152 @@
+//! The server and the pools that the tests share.
+
+use reactor::Address;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use testkit::client::Client;
+use testkit::onramp::Pool;
+use testkit::real::{Real, skipped};
+use testkit::talk::Account;
+
+/// A caching_sha2 password that is longer than a nonce.
+pub(crate) const SHA_PASSWORD: &str = "a pass phrase that is longer than any nonce";
+
+/// The program under test.
+pub(crate) fn binary() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_onramp"))
+}
+
+/// True when the tests are to run against the server itself.
+pub(crate) fn direct() -> bool {
+    std::env::var_os("ONRAMP_E2E_DIRECT").is_some()
+}
+
+/// The shared server; `None`, said on stderr, where MariaDB is not installed.
+pub(crate) fn server(test: &str) -> Option<&'static Real> {
+    static SERVER: OnceLock<Result<Real, String>> = OnceLock::new();
+    let server = SERVER.get_or_init(|| {
+        let real = Real::start(&[])?;
+        real.create_user("app", "app");
+        real.create_user("other", "other's");
+        real.execute(&[
+            "CREATE DATABASE shop",
+            "CREATE DATABASE closed",
+            "CREATE USER small@'%' IDENTIFIED BY 'small'",
+            "GRANT ALL ON shop.* TO small@'%'",
+            "CREATE USER bare@'%' IDENTIFIED BY ''",
+            "GRANT ALL ON shop.* TO bare@'%'",
+        ]);
+        Ok(real)
+    });
+    found(server.as_ref(), test)
+}
+
+/// A server of the test's own, to be killed.
+pub(crate) fn own_server(test: &str) -> Option<Real> {
+    found(Real::start(&[]), test)
+}
+
+fn found<T, E: AsRef<str>>(started: Result<T, E>, test: &str) -> Option<T> {
+    match started {
+        Ok(real) => Some(real),
+        Err(why) if why.as_ref().contains("is not installed") => {
+            skipped(test, why.as_ref());
+            None
+        }
+        Err(why) => panic!("{}", why.as_ref()),
+    }
+}
+
+/// A configuration for every account of the tests; `extra` are lines of its top level.
+pub(crate) fn config(backend: &Address, extra: &str) -> String {
+    format!(
+        "{extra}\n[backend]\naddress = \"{backend}\"\n\
+         [[user]]\nname = \"app\"\npassword = \"app\"\n\
+         [[user]]\nname = \"other\"\npassword = \"other's\"\n\
+         [[user]]\nname = \"small\"\npassword = \"small\"\n\
+         [[user]]\nname = \"bare\"\npassword = \"\"\n\
+         [[user]]\nname = \"hashed\"\n\
+         password_hash = \"*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19\"\n\
+         backend_user = \"app\"\nbackend_password = \"app\"\n\
+         [[user]]\nname = \"sha\"\npassword = \"{SHA_PASSWORD}\"\n\
+         auth = \"caching_sha2_password\"\nbackend_user = \"app\"\nbackend_password = \"app\"\n\
+         [[user]]\nname = \"hashed_sha\"\n\
+         password_hash = \"*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19\"\n\
+         auth = \"caching_sha2_password\"\nbackend_user = \"app\"\nbackend_password = \"app\"\n"
+    )
+}
+
+/// Writes a configuration into the server's folder.
+pub(crate) fn config_file(real: &Real, name: &str, text: &str) -> PathBuf {
+    let path = real.folder().join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// Starts a pool in front of `real` with these lines of configuration.
+pub(crate) fn start_pool(real: &Real, name: &str, extra: &str) -> Pool {
+    start_pool_with(real, name, extra, &[])
+}
+
+fn start_pool_with(real: &Real, name: &str, extra: &str, more: &[&str]) -> Pool {
+    let file = config_file(real, name, &config(&real.address(), extra));
+    let mut arguments = vec!["--config", file.to_str().unwrap()];
+    arguments.extend_from_slice(more);
+    Pool::start(binary(), &arguments).unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// The way of a test to the server: a pool of its own, or none.
+pub(crate) struct Way {
+    address: Address,
+    /// The Unix socket.
+    pub(crate) socket: Address,
+    /// Ends with the test.
+    _pool: Option<Pool>,
+}
+
+impl std::ops::Deref for Way {
+    type Target = Address;
+    fn deref(&self) -> &Address {
+        &self.address
+    }
+}
+
+/// A new pool with at most so many backends, in one group, so that clients share them. Each test
+/// has its own: clients that keep a backend are a part of many stories.
+pub(crate) fn through(real: &Real, backends: usize) -> Way {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    if direct() {
+        return Way {
+            address: real.address(),
+            socket: real.socket(),
+            _pool: None,
+        };
+    }
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let socket = real.folder().join(format!("pool{number}.sock"));
+    let extra = format!("backends_max = {backends}\ngroups = 1");
+    let more = ["--listen", socket.to_str().unwrap()];
+    let pool = start_pool_with(real, &format!("pool{number}.toml"), &extra, &more);
+    Way {
+        address: pool.address.clone(),
+        socket: Address::Unix(socket),
+        _pool: Some(pool),
+    }
+}
+
+/// The usual account.
+pub(crate) fn app() -> Account {
+    Account::new("app", "app")
+}
+
+/// Logs in, which must succeed.
+pub(crate) fn login(address: &Address, account: &Account) -> Client {
+    Client::connect(address, account)
+        .unwrap_or_else(|error| panic!("{} at {address}: {error}", account.user))
+}
+
+/// Makes an empty schema of this name.
+pub(crate) fn fresh_schema(real: &Real, name: &str) {
+    real.execute(&[&format!("CREATE OR REPLACE DATABASE {name}")]);
+}
