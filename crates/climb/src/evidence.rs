@@ -96,6 +96,8 @@ pub(crate) struct Row {
     pub(crate) server_cpu_s: Option<f64>,
     pub(crate) load_rss_bytes: Option<u64>,
     pub(crate) load_cpu_s: Option<f64>,
+    /// Growth of the kernel's own memory, mostly sockets; of the whole machine.
+    pub(crate) kernel_bytes: Option<u64>,
 }
 
 /// What `onramp load --json` writes, as far as it is used here.
@@ -202,7 +204,8 @@ impl Row {
         self.connected = report.connected;
         self.failed_connects = report.failed_connects;
         self.connect_s = finite(report.connect_s);
-        self.load_rss_bytes = report.load_rss_bytes.or(self.load_rss_bytes);
+        // Of what load says of itself and what was seen from outside, the peak.
+        self.load_rss_bytes = report.load_rss_bytes.max(self.load_rss_bytes);
         self.load_cpu_s = finite(report.load_cpu_s).or(self.load_cpu_s);
         self.errors = report.errors;
         if !held {
@@ -295,6 +298,7 @@ mod tests {
                 "limit",
                 "pool_rss_bytes",
                 "load_rss_bytes",
+                "kernel_bytes",
             ] {
                 assert!(row.contains_key(name), "{name}");
             }

@@ -161,6 +161,13 @@ fn cpu_model(cpuinfo: &str) -> String {
         .unwrap_or_else(|| "unknown".to_owned())
 }
 
+/// Memory of the kernel's own objects that it cannot give back (sockets, descriptors), of the whole
+/// machine, now; None if it is not told.
+pub(crate) fn kernel_memory_bytes() -> Option<u64> {
+    let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
+    Some(kib_of(&meminfo, "SUnreclaim:")? * 1024)
+}
+
 fn memory_bytes(meminfo: &str) -> u64 {
     kib_of(meminfo, "MemTotal:").unwrap_or_default() * 1024
 }

@@ -136,6 +136,12 @@ pub(crate) struct Plan {
 /// when each has had several.
 const CONNECTIONS_PER_SECOND_ADDED: u32 = 10_000;
 
+/// Seconds that a statement may take on a rung of few connections.
+const ANSWER_S: u32 = 30;
+/// A statement may take as long as everybody's statements take at this many a second: in a closed
+/// loop each waits for all the others, and a slow server is to be measured, not refused.
+const STATEMENTS_PER_SECOND_MIN: u32 = 5_000;
+
 impl ClimbArgs {
     /// Seconds of warm-up with so many connections.
     pub(crate) fn warmup_of(&self, connections: u32) -> u32 {
@@ -145,6 +151,11 @@ impl ClimbArgs {
     /// Seconds measured with so many connections.
     pub(crate) fn time_of(&self, connections: u32) -> u32 {
         self.time + connections / CONNECTIONS_PER_SECOND_ADDED
+    }
+
+    /// Seconds that one statement may take with so many connections, at most a day.
+    pub(crate) fn answer_max_of(&self, connections: u32) -> u32 {
+        (ANSWER_S + connections / STATEMENTS_PER_SECOND_MIN).min(86_400)
     }
 
     /// Checks what clap cannot. An error is one line for the user.
@@ -212,6 +223,15 @@ mod tests {
         assert_eq!(plan.cells().len(), 9);
         assert_eq!(plan.connect_rate(Path::Direct), 4_000);
         assert_eq!((plan.raw.tables, plan.raw.table_size), (4, 25_000));
+        let times = |n| {
+            (
+                plan.raw.warmup_of(n),
+                plan.raw.time_of(n),
+                plan.raw.answer_max_of(n),
+            )
+        };
+        assert_eq!(times(1_000), (3, 10, 30));
+        assert_eq!(times(1_000_000), (103, 110, 230));
     }
 
     #[test]

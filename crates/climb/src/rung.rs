@@ -21,7 +21,7 @@ use crate::child::{Child, Event, Interrupt, Interrupted, SLICE, Stream, Usage};
 use crate::evidence::{LoadReport, Row, bytes_per_client};
 use crate::ladder::{Cell, Path};
 use crate::limits::{self, Outcome};
-use crate::machine::Machine;
+use crate::machine::{self, Machine};
 use crate::options::Plan;
 use crate::progress::{self, Progress};
 use crate::scratch::Scratch;
@@ -208,6 +208,10 @@ impl Bench<'_> {
             .args(["pool", "--listen", &format!("127.0.0.1:{port}")])
             .args(["--backend", &backend.secret_backend()])
             .args(["--clients-max", &cell.connections.to_string()])
+            .args([
+                "--wait-ms-max",
+                &(self.answer_max_s(cell) * 1_000).to_string(),
+            ])
             .args(&self.plan.raw.pool_arg);
         let mut pool = Child::start("the pooler", command)?;
         pool.await_line("listening on", POOL_PATIENCE, &self.interrupt)?;
@@ -230,6 +234,7 @@ impl Bench<'_> {
             .join(format!("{}-{}.json", cell.connections, cell.path));
         let mut load = Child::start("load", self.load_command(cell, target, &json))?;
         let mut load_usage = Watched::new(load.pid());
+        let mut kernel = KernelMemory::new();
         let deadline = Instant::now() + self.patience(cell);
         loop {
             let event = load.next_event(SLICE);
@@ -238,6 +243,7 @@ impl Bench<'_> {
                 process.sample();
             }
             load_usage.sample();
+            kernel.sample();
             match event {
                 Event::Line(stream, text) => self.show(cell, stream, &text, progress),
                 Event::Quiet => {}
@@ -257,6 +263,7 @@ impl Bench<'_> {
         let status = load.finish(CELL_SLACK, &self.interrupt)?;
         row.load_rss_bytes = Some(load_usage.peak_rss_bytes);
         row.load_cpu_s = Some(load_usage.cpu_s);
+        row.kernel_bytes = kernel.growth();
         let report = std::fs::read(&json).ok();
         let report = report.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         Ok(Run {
@@ -281,6 +288,7 @@ impl Bench<'_> {
                 &raw.warmup_of(cell.connections).to_string(),
             ])
             .args(["--time", &raw.time_of(cell.connections).to_string()])
+            .args(["--end-timeout", &self.answer_max_s(cell).to_string()])
             .args(["--report-interval", "1"])
             .arg("--json")
             .arg(json)
@@ -326,6 +334,11 @@ impl Bench<'_> {
             .context("no server is named and none is private")
     }
 
+    /// Seconds that a statement of the cell may take.
+    fn answer_max_s(&self, cell: Cell) -> u64 {
+        self.plan.raw.answer_max_of(cell.connections).into()
+    }
+
     fn patience(&self, cell: Cell) -> Duration {
         let connects = cell.connections / self.plan.connect_rate(cell.path);
         let raw = &self.plan.raw;
@@ -333,7 +346,7 @@ impl Bench<'_> {
         let seconds = connects
             .saturating_mul(CONNECT_SLOWNESS_MAX)
             .saturating_add(run);
-        Duration::from_secs(u64::from(seconds)) + CELL_SLACK
+        Duration::from_secs(u64::from(seconds) + self.answer_max_s(cell)) + CELL_SLACK
     }
 
     fn show(&self, cell: Cell, stream: Stream, text: &str, progress: &mut Progress<'_>) {
@@ -375,6 +388,32 @@ impl Watched {
             self.peak_rss_bytes = self.peak_rss_bytes.max(now.rss_bytes);
             self.cpu_s = now.cpu_s - self.before.cpu_s;
         }
+    }
+}
+
+/// Memory that the kernel keeps for itself and cannot give back, mostly sockets: how it grew.
+struct KernelMemory {
+    before: Option<u64>,
+    peak: u64,
+}
+
+impl KernelMemory {
+    fn new() -> Self {
+        let before = machine::kernel_memory_bytes();
+        Self {
+            before,
+            peak: before.unwrap_or_default(),
+        }
+    }
+
+    fn sample(&mut self) {
+        self.peak = self
+            .peak
+            .max(machine::kernel_memory_bytes().unwrap_or_default());
+    }
+
+    fn growth(&self) -> Option<u64> {
+        Some(self.peak - self.before?)
     }
 }
 

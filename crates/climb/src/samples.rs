@@ -87,6 +87,11 @@ pub(crate) fn almost_held() -> Row {
 pub(crate) fn held(path: Path, connections: u32, rate: f64, latency: [f64; 4]) -> Row {
     let [mean, p50, p95, p99] = latency;
     let clients = f64::from(connections);
+    let server_each = match path {
+        Path::Onramp => 0,
+        Path::Direct => 161_000,
+        Path::ServerPool => 74_000,
+    };
     let (pool, server) = match path {
         Path::Onramp => (
             Some(412.0 + 120_000.0 / clients),
@@ -106,7 +111,11 @@ pub(crate) fn held(path: Path, connections: u32, rate: f64, latency: [f64; 4]) -
         failed_statements: Some(0),
         failed_connects: Some(0),
         connect_s: Some(clients / 4_000.0),
+        pool_rss_bytes: pool.map(|_| u64::from(connections) * 412 + (6 << 20)),
+        load_rss_bytes: Some(u64::from(connections) * 232 + (8 << 20)),
+        kernel_bytes: Some(u64::from(connections) * 5_600),
         pool_bytes_per_client: pool,
+        server_rss_bytes: Some(u64::from(connections) * server_each + (112 << 20)),
         server_bytes_per_client: server,
         ..Row::of(Cell { connections, path })
     }

@@ -31,6 +31,7 @@ const WIDTHS: [usize; 10] = [11, 11, 12, 7, 7, 7, 8, 6, 9, 13];
 pub(crate) fn report(evidence: &Evidence, json: &Path, html: &Path) -> String {
     let mut text = format!("\n{}\n", wrapped(&evidence.headline, 0));
     text += &of(&evidence.rows);
+    text += &memory(&evidence.rows);
     text += &failures(&evidence.rows);
     if !evidence.finished {
         text += "\nThe climb was stopped before its last cell.\n";
@@ -101,6 +102,39 @@ fn line(columns: [String; 10]) -> String {
         text.push(' ');
     }
     format!("{}\n", text.trim_end())
+}
+
+/// What each process held at its peak, in MiB; empty if nobody's memory is known.
+fn memory(rows: &[Row]) -> String {
+    let columns = |row: &Row| {
+        let bytes = [
+            row.server_rss_bytes,
+            row.pool_rss_bytes,
+            row.load_rss_bytes,
+            row.kernel_bytes,
+        ];
+        let known = bytes.iter().any(Option::is_some);
+        known.then(|| bytes.map(|bytes| or_absent(bytes.map(|bytes| bytes as f64), mebibytes)))
+    };
+    let mut text = String::new();
+    for row in rows {
+        let Some([server, pool, load, kernel]) = columns(row) else {
+            continue;
+        };
+        let (rung, path) = (thousands(u64::from(row.connections)), &row.path);
+        text += &format!("{rung:>11} {path:<11} {server:>12} {pool:>7} {load:>7} {kernel:>7}\n");
+    }
+    if text.is_empty() {
+        return text;
+    }
+    format!(
+        "\nmemory at its peak, MiB; the kernel's is its growth, mostly sockets\n\
+         connections path              server    pool    load  kernel\n{text}"
+    )
+}
+
+fn mebibytes(bytes: f64) -> String {
+    whole(bytes / f64::from(1 << 20))
 }
 
 /// One line for each kind of failure of each row that has any.
@@ -193,6 +227,7 @@ mod tests {
     #[test]
     fn a_table_without_rows_is_its_headings() {
         assert_eq!(of(&[]).lines().count(), 1);
+        assert_eq!(memory(&[]), "");
     }
 
     #[test]

@@ -22,7 +22,7 @@ Example, for one account:
 /// SIGTERM lets running transactions finish and ends the pool, a second one ends it at once;
 /// SIGUSR1 prints its counters.
 #[derive(clap::Args, Clone, Debug, Default)]
-#[command(verbatim_doc_comment, after_long_help = EXAMPLE)]
+#[command(args_override_self = true, verbatim_doc_comment, after_long_help = EXAMPLE)]
 pub struct PoolArgs {
     /// Read settings from this file (TOML); options override what it says
     #[arg(long, value_name = "FILE")]
