@@ -10,12 +10,13 @@
 //! - a statement's latency runs from just before its write to its reply's last byte;
 //! - rows pass by unread; packets that carry a decision are taken whole.
 
-use crate::errors::Fault;
+use crate::errors::{Fault, Phase};
 use crate::group::Bench;
 use crate::login::{Login, Progress};
+use crate::preparing::{self, Prepared};
 use crate::random::Random;
 use crate::stats::Class;
-use crate::workload::Event;
+use crate::workload::{Draw, Event, Script};
 use reactor::{Net, Read, RealNet, Time, Write};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -41,6 +42,8 @@ pub(crate) struct Seat {
     pub(crate) index: u32,
     /// It was open before and was lost.
     pub(crate) reopening: bool,
+    /// Rows that it has made.
+    pub(crate) made: u32,
     pub(crate) events: u32,
     pub(crate) busy: Duration,
 }
@@ -56,13 +59,28 @@ pub(crate) enum State {
     Idle,
     /// A statement of the workload has no answer yet.
     Executing,
+    /// A statement of the workload is being prepared, to be executed next.
+    Preparing,
     /// The ROLLBACK after an error has no answer yet; then the event is run again, or another.
     RollingBack { again: bool },
 }
 
+impl Seat {
+    fn draw(&mut self) -> Draw<'_> {
+        Draw {
+            random: &mut self.random,
+            index: self.index,
+            made: &mut self.made,
+        }
+    }
+}
+
 impl State {
     fn is_executing(&self) -> bool {
-        matches!(self, State::Executing | State::RollingBack { .. })
+        matches!(
+            self,
+            State::Executing | State::Preparing | State::RollingBack { .. }
+        )
     }
 
     fn may_become(&self, next: &State) -> bool {
@@ -71,9 +89,12 @@ impl State {
             (self, next),
             (Connecting, LoggingIn(_))
                 | (LoggingIn(_), Idle)
-                | (Idle, Executing)
-                | (Executing | RollingBack { .. }, Idle | Executing)
-                | (Executing, RollingBack { .. })
+                | (Idle, Executing | Preparing)
+                | (
+                    Executing | Preparing | RollingBack { .. },
+                    Idle | Executing | Preparing
+                )
+                | (Executing | Preparing, RollingBack { .. })
         )
     }
 }
@@ -103,6 +124,7 @@ pub(crate) struct Connection {
     event_at: Time,
     pub(crate) seat: Seat,
     spill: Option<Box<Spill>>,
+    prepared: Option<Box<Prepared>>,
 }
 
 /// How a statement went.
@@ -125,6 +147,7 @@ impl Connection {
             event_at: now,
             seat,
             spill: None,
+            prepared: None,
         }
     }
 
@@ -240,7 +263,7 @@ impl Connection {
         match self.state {
             State::Connecting | State::LoggingIn(_) => "during the login",
             State::Idle => "while it was idle",
-            State::Executing | State::RollingBack { .. } => "during a statement",
+            State::Executing | State::Preparing | State::RollingBack { .. } => "during a statement",
         }
     }
 
@@ -266,6 +289,9 @@ impl Connection {
             let pass = bytes.len().saturating_sub(at).min(self.skip as usize);
             at += pass;
             self.skip -= u32::try_from(pass).unwrap_or(self.skip);
+            if matches!(self.state, State::Preparing) && self.skip == 0 && self.reply.is_done() {
+                self.send_statement(bench, Time::now())?;
+            }
             let rest = &bytes[at..];
             let Some(header) = Header::read(rest) else {
                 return Ok(at);
@@ -360,7 +386,14 @@ impl Connection {
                 let what = "the server asks for a local file, which no workload offers";
                 return Err(Fault::protocol(what.to_owned()));
             }
-            Step::Middle | Step::DefinitionsDone | Step::Prepared(_) => return Ok(false),
+            Step::Prepared(prepared) => {
+                if let Some(key) = bench.plan.script.key(&self.event) {
+                    let known = self.prepared.get_or_insert_default();
+                    known.insert(key, prepared.id);
+                }
+                return Ok(false);
+            }
+            Step::Middle | Step::DefinitionsDone => return Ok(false),
         };
         let has_ended = self.reply.is_done();
         if has_ended {
@@ -388,13 +421,24 @@ impl Connection {
                 bench.stats.failed(fault, false);
                 self.after_error(bench, again, now)
             }
+            (Outcome::Failed(fault), None)
+                if matches!(self.state, State::Preparing) && preparing::is_refusal(&fault) =>
+            {
+                // It goes as text, then; that it did stands among the errors.
+                let number = bench.plan.script.number_of(&self.event);
+                bench.refusals.note(fault.code, number, now);
+                bench.stats.errors.count(Phase::Statement, fault);
+                self.send_statement(bench, now)
+            }
             (Outcome::Failed(fault), None) => {
                 let again = IGNORED.contains(&fault.code);
                 bench.stats.failed(fault, again);
-                if bench.running && bench.plan.workload.in_transaction(&self.event) {
+                if bench.running && bench.plan.script.in_transaction(&self.event) {
                     self.become_state(bench, State::RollingBack { again });
-                    put_query(&mut bench.out, |out| out.extend_from_slice(b"ROLLBACK"));
-                    self.send_query(bench, now)
+                    put_command(&mut bench.out, Command::Query, |out| {
+                        out.extend_from_slice(b"ROLLBACK");
+                    });
+                    self.send_command(bench, ReplyShape::Results, now)
                 } else {
                     self.after_error(bench, again, now)
                 }
@@ -404,7 +448,7 @@ impl Connection {
 
     /// Runs the event again, with its clock going on, or gives it up for another.
     fn after_error(&mut self, bench: &mut Bench, again: bool, now: Time) -> Result<(), Fault> {
-        self.event = Event::default();
+        self.event.restart();
         if again {
             self.next_statement(bench, now)
         } else {
@@ -418,32 +462,62 @@ impl Connection {
             return Ok(());
         }
         self.event = Event::default();
+        if let Some(rows) = bench.plan.script.rows_of_next(self.seat.made) {
+            Script::begin_bulk(&mut self.event, 1 + bench.take_events(rows - 1));
+        }
         self.event_at = now;
         self.next_statement(bench, now)
     }
 
     /// Sends the event's next statement; where the event is over counts it and begins another.
     fn next_statement(&mut self, bench: &mut Bench, now: Time) -> Result<(), Fault> {
-        let plan = &bench.plan;
-        let mut more = false;
-        put_query(&mut bench.out, |out| {
-            let (event, random) = (&mut self.event, &mut self.seat.random);
-            more = plan.workload.put_next(&plan.shape, event, random, out);
-        });
-        if !more {
-            let latency = now.since(self.event_at);
-            bench.stats.events += 1;
-            bench.stats.event_latency.record(latency);
-            self.seat.events += 1;
-            self.seat.busy += latency;
+        let script = &bench.plan.script;
+        if !script.advance(&mut self.event, &mut self.seat.draw()) {
+            self.count_event(bench, now);
             return self.begin_event(bench, now);
         }
+        self.send_statement(bench, now)
+    }
+
+    /// Sends the present statement: as text, or as the values of a prepared one, or first the
+    /// command that prepares it.
+    fn send_statement(&mut self, bench: &mut Bench, now: Time) -> Result<(), Fault> {
         if !bench.running {
             self.rest(bench);
             return Ok(());
         }
-        self.become_state(bench, State::Executing);
-        self.send_query(bench, now)
+        let (plan, event, mut draw) = (&bench.plan, &mut self.event, self.seat.draw());
+        let script = &plan.script;
+        let key = script.key(event);
+        let id = key.and_then(|key| self.prepared.as_ref()?.id(key));
+        let (command, shape, state) = match (key, id) {
+            (Some(_), None) if bench.refusals.allow(script.number_of(event), now) => {
+                (Command::StmtPrepare, ReplyShape::Prepared, State::Preparing)
+            }
+            (Some(_), Some(_)) => (Command::StmtExecute, ReplyShape::Results, State::Executing),
+            _ => (Command::Query, ReplyShape::Results, State::Executing),
+        };
+        put_command(&mut bench.out, command, |out| match (command, id) {
+            (Command::StmtPrepare, _) => script.put_prepared_text(event, out),
+            (_, Some(id)) => script.put_values(id, event, &mut draw, out),
+            _ => script.put_text(event, &mut draw, out),
+        });
+        self.become_state(bench, state);
+        self.send_command(bench, shape, now)
+    }
+
+    /// The event has run to its end. One that is many rows counts as many events, and all but the
+    /// last have cost nothing.
+    fn count_event(&mut self, bench: &mut Bench, now: Time) {
+        let weight = bench.plan.script.weight(&self.event);
+        let latency = now.since(self.event_at);
+        bench.stats.events += u64::from(weight);
+        for _ in 1..weight {
+            bench.stats.event_latency.record(Duration::ZERO);
+        }
+        bench.stats.event_latency.record(latency);
+        self.seat.events += weight;
+        self.seat.busy += latency;
     }
 
     /// Nothing more is asked of the server for now.
@@ -453,10 +527,15 @@ impl Connection {
         }
     }
 
-    /// Sends the statement in `bench.out`.
-    fn send_query(&mut self, bench: &mut Bench, now: Time) -> Result<(), Fault> {
+    /// Sends the command in `bench.out`.
+    fn send_command(
+        &mut self,
+        bench: &mut Bench,
+        shape: ReplyShape,
+        now: Time,
+    ) -> Result<(), Fault> {
         let out = std::mem::take(&mut bench.out);
-        self.reply = Reply::new(ReplyShape::Results);
+        self.reply = Reply::new(shape);
         self.seq = 1;
         self.sent_at = now;
         let result = self.send(bench, &out);
@@ -485,11 +564,11 @@ impl Connection {
     }
 }
 
-/// Replaces `out` by a statement whose text `put_text` writes.
-fn put_query(out: &mut Vec<u8>, put_text: impl FnOnce(&mut Vec<u8>)) {
+/// Replaces `out` by a command whose arguments `put_arguments` writes.
+fn put_command(out: &mut Vec<u8>, command: Command, put_arguments: impl FnOnce(&mut Vec<u8>)) {
     out.clear();
     wire::packet::put_short(out, 0, |out| {
-        out.push(Command::Query.byte());
-        put_text(out);
+        out.push(command.byte());
+        put_arguments(out);
     });
 }

@@ -90,8 +90,7 @@ fn make_plan(args: &LoadArgs) -> Result<Plan, String> {
         seed => seed,
     };
     Ok(Plan {
-        workload: args.workload,
-        shape: args.shape(),
+        script: args.make_script(),
         credentials: Credentials::of(&args.target),
         sources: Sources::choose(server, args.connections, given, ports::local_range()),
         address,

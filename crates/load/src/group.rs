@@ -16,8 +16,9 @@ use crate::login::Credentials;
 use crate::opener::Opener;
 use crate::pace::Pace;
 use crate::ports::Sources;
+use crate::preparing::Refusals;
 use crate::stats::{Stats, Tally};
-use crate::workload::{Shape, Workload};
+use crate::workload::Script;
 use reactor::{
     Address, Event, Key, Mailbox, Net, RealNet, Slots, Time, Token, descriptors, scheduling,
 };
@@ -38,8 +39,7 @@ const MAILBOX: u8 = 1;
 /// What all groups need to know; never changes.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    pub(crate) workload: Workload,
-    pub(crate) shape: Shape,
+    pub(crate) script: Script,
     pub(crate) credentials: Credentials,
     pub(crate) address: Address,
     pub(crate) sources: Sources,
@@ -117,10 +117,24 @@ pub(crate) struct Bench {
     pub(crate) executing: u32,
     /// New statements may be sent.
     pub(crate) running: bool,
+    /// What the server does not prepare.
+    pub(crate) refusals: Refusals,
     events_left: Option<u64>,
 }
 
 impl Bench {
+    /// Takes leave to begin up to `wanted` more events at once; returns how many.
+    pub(crate) fn take_events(&mut self, wanted: u32) -> u32 {
+        match &mut self.events_left {
+            None => wanted,
+            Some(left) => {
+                let taken = wanted.min(u32::try_from(*left).unwrap_or(u32::MAX));
+                *left -= u64::from(taken);
+                taken
+            }
+        }
+    }
+
     /// Takes leave to begin one more event.
     pub(crate) fn take_event(&mut self) -> bool {
         match &mut self.events_left {
@@ -205,6 +219,7 @@ impl Group {
                 out: Vec::new(),
                 executing: 0,
                 running: false,
+                refusals: Refusals::default(),
                 events_left: share.events,
             },
             connections: Slots::with_capacity(share.connections as usize),

@@ -22,6 +22,7 @@ mod options;
 mod pace;
 mod ports;
 mod prepare;
+mod preparing;
 mod random;
 mod report;
 mod stats;
@@ -34,7 +35,7 @@ mod tests;
 pub use errors::{ErrorCount, Phase};
 pub use options::{Action, LoadArgs};
 pub use summary::{Point, Summary};
-pub use workload::{Distribution, Workload};
+pub use workload::Workload;
 
 use std::process::ExitCode;
 use std::sync::Arc;

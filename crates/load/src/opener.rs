@@ -72,6 +72,7 @@ impl Opener {
             random: Random::new(self.seed, u64::from(index)),
             index,
             reopening: false,
+            made: 0,
             events: 0,
             busy: Duration::ZERO,
         })

@@ -4,7 +4,8 @@
 //! `--connections`). [`LoadArgs`] is what the command line says; [`LoadArgs::check`] refuses what
 //! contradicts itself before anything is opened.
 
-use crate::workload::{Distribution, Shape, Workload};
+use crate::random::{RandArgs, Rows};
+use crate::workload::{Script, ScriptArgs, Workload};
 use clap::{Args, ValueEnum};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -76,15 +77,6 @@ pub struct LoadArgs {
           value_parser = clap::value_parser!(u32).range(1..=2_147_483_647))]
     pub table_size: u32,
 
-    /// Rows in a range of oltp_read_write, at least 1
-    #[arg(long, value_name = "N", default_value_t = 100,
-          value_parser = clap::value_parser!(u32).range(1..=2_147_483_647))]
-    pub range_size: u32,
-
-    /// How rows are chosen
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = Distribution::Uniform)]
-    pub rand_type: Distribution,
-
     /// Seed of the random numbers; 0 takes one from the clock
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub rand_seed: u64,
@@ -126,6 +118,12 @@ pub struct LoadArgs {
     /// Believe that a group has this many descriptors, to try out many groups
     #[arg(long, value_name = "N", hide = true)]
     pub descriptors_per_group: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) rand: RandArgs,
+
+    #[command(flatten)]
+    pub(crate) script: ScriptArgs,
 }
 
 /// What `onramp load` is to do.
@@ -166,23 +164,18 @@ impl LoadArgs {
         if self.target.socket.is_some() && !self.source_addresses.is_empty() {
             return Err("--source-addresses is for TCP; the target is a Unix socket".into());
         }
-        if self.table_size < self.range_size && self.workload == Workload::ReadWrite {
-            return Err(format!(
-                "--range-size {} is more than --table-size {}",
-                self.range_size, self.table_size
-            ));
+        self.script.check(self.workload, self.table_size)?;
+        if self.make_script().is_empty() {
+            return Err("with these options an event has no statement; ask for one".into());
         }
         Ok(())
     }
 
-    /// The tables and how they are used.
-    pub(crate) fn shape(&self) -> Shape {
-        Shape {
-            tables: self.tables,
-            table_size: self.table_size,
-            range_size: self.range_size,
-            distribution: self.rand_type,
-        }
+    /// The workload with its options put in.
+    pub(crate) fn make_script(&self) -> Script {
+        let rows = Rows::new(&self.rand, self.table_size);
+        let (args, connections) = (&self.script, self.connections);
+        Script::new(self.workload, args, self.tables, rows, connections)
     }
 
     /// How long to measure; `None` is without end.

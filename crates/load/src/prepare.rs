@@ -1,4 +1,5 @@
-//! `prepare` and `cleanup`: the tables sbtest1 to sbtestN, laid out as sysbench's.
+//! `prepare` and `cleanup`: the tables sbtest1 to sbtestN, laid out as sysbench's. For rows in bulk
+//! each connection gets a table of its own, which stays empty.
 //!
 //! Rows go in by statements of many rows, up to 1,000 rows or half a mebibyte; the index on `k`
 //! is made last, which is cheaper than keeping it up to date. Up to four tables are filled at once,
@@ -12,8 +13,8 @@ use crate::crowd;
 use crate::errors::Fault;
 use crate::login::Credentials;
 use crate::options::LoadArgs;
-use crate::random::Random;
-use crate::workload::{put_number, put_row_values};
+use crate::random::{Random, Rows};
+use crate::workload::{Workload, put_number, put_row_values};
 use reactor::{Address, Time};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -31,6 +32,60 @@ const STATEMENT_BYTES: usize = 512 * 1024;
 const ROW_BYTES: usize = 256;
 const TABLE_EXISTS: u32 = 1050;
 
+/// What the tables are like.
+struct Kind {
+    /// Empty tables of two columns, for rows in bulk.
+    bulk: bool,
+    auto_inc: bool,
+    /// The key is a plain index.
+    secondary: bool,
+    /// Column k has an index.
+    index: bool,
+    engine: String,
+}
+
+impl Kind {
+    fn of(args: &LoadArgs) -> Kind {
+        let script = &args.script;
+        Kind {
+            bulk: args.workload == Workload::BulkInsert,
+            auto_inc: script.auto_inc,
+            secondary: script.secondary,
+            index: script.create_secondary,
+            engine: script.mysql_storage_engine.clone(),
+        }
+    }
+
+    fn create(&self, table: u32) -> String {
+        if self.bulk {
+            return format!(
+                "CREATE TABLE sbtest{table} (id INTEGER NOT NULL, k INTEGER DEFAULT '0' NOT NULL, \
+                 PRIMARY KEY (id))"
+            );
+        }
+        let auto = if self.auto_inc { " AUTO_INCREMENT" } else { "" };
+        let key = if self.secondary {
+            "KEY xid"
+        } else {
+            "PRIMARY KEY"
+        };
+        format!(
+            "CREATE TABLE sbtest{table} (id INTEGER NOT NULL{auto}, k INTEGER DEFAULT '0' NOT \
+             NULL, c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, {key} (id)) \
+             ENGINE={}",
+            self.engine
+        )
+    }
+}
+
+/// How many tables the workload uses: for rows in bulk, one for each connection.
+fn tables_of(args: &LoadArgs) -> u32 {
+    match args.workload {
+        Workload::BulkInsert => args.connections,
+        _ => args.tables,
+    }
+}
+
 /// What the threads share.
 struct Job {
     address: Address,
@@ -38,6 +93,9 @@ struct Job {
     timeout: Duration,
     tables: u32,
     rows: u32,
+    kind: Kind,
+    /// Draws column k.
+    draws: Rows,
     seed: u64,
     next_table: AtomicU32,
     rows_done: AtomicU64,
@@ -50,8 +108,10 @@ impl Job {
             address: crowd::resolve(&args.target)?,
             credentials: Credentials::of(&args.target),
             timeout: Duration::from_secs(args.connect_timeout),
-            tables: args.tables,
+            tables: tables_of(args),
             rows: args.table_size,
+            kind: Kind::of(args),
+            draws: Rows::new(&args.rand, args.table_size),
             seed: args.rand_seed.max(1),
             next_table: AtomicU32::new(1),
             rows_done: AtomicU64::new(0),
@@ -127,7 +187,7 @@ fn say_progress(job: &Job, began: Time) {
     let seconds = Time::now().since(began).as_secs_f64().max(1e-3);
     eprintln!(
         "load: prepared {done} of {} rows in {} tables, {seconds:.1} s, {:.0} rows/s",
-        u64::from(job.rows) * u64::from(job.tables),
+        u64::from(if job.kind.bulk { 0 } else { job.rows }) * u64::from(job.tables),
         job.tables,
         done as f64 / seconds
     );
@@ -148,39 +208,45 @@ fn fill_tables(job: &Job) -> Result<(), String> {
 }
 
 fn fill_table(job: &Job, client: &mut Client, table: u32) -> Result<(), Fault> {
-    let create = format!(
-        "CREATE TABLE sbtest{table} (id INTEGER NOT NULL AUTO_INCREMENT, k INTEGER DEFAULT '0' \
-         NOT NULL, c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, \
-         PRIMARY KEY (id)) ENGINE=innodb"
-    );
-    client.query(create.as_bytes())?;
+    client.query(job.kind.create(table).as_bytes())?;
+    if job.kind.bulk {
+        return Ok(());
+    }
     let mut random = Random::new(job.seed, table.into());
     let mut statement = Vec::with_capacity(STATEMENT_BYTES + ROW_BYTES);
     let mut id = 1;
     while id <= job.rows && !job.is_stopped() {
-        let next = put_insert(&mut statement, table, id, job.rows, &mut random);
+        let next = put_insert(&mut statement, table, id, &job.draws, &mut random);
         client.query(&statement)?;
         job.rows_done
             .fetch_add(u64::from(next - id), Ordering::Relaxed);
         id = next;
     }
-    client.query(format!("CREATE INDEX k_{table} ON sbtest{table}(k)").as_bytes())?;
+    if job.kind.index {
+        client.query(format!("CREATE INDEX k_{table} ON sbtest{table}(k)").as_bytes())?;
+    }
     Ok(())
 }
 
 /// Replaces `statement` by an insert of rows from `id` on; returns the id after its last.
-fn put_insert(statement: &mut Vec<u8>, table: u32, id: u32, rows: u32, random: &mut Random) -> u32 {
+fn put_insert(
+    statement: &mut Vec<u8>,
+    table: u32,
+    id: u32,
+    rows: &Rows,
+    random: &mut Random,
+) -> u32 {
     statement.clear();
     statement.extend_from_slice(b"INSERT INTO sbtest");
     put_number(statement, table);
     statement.extend_from_slice(b" (id,k,c,pad) VALUES ");
-    let end = rows.min(id.saturating_add(ROWS_MAX - 1));
+    let end = rows.count().min(id.saturating_add(ROWS_MAX - 1));
     let mut next = id;
     while next <= end && statement.len() < STATEMENT_BYTES {
         if next > id {
             statement.push(b',');
         }
-        let k = 1 + random.below(rows);
+        let k = rows.draw(random);
         put_row_values(statement, next, k, random);
         next += 1;
     }
@@ -211,9 +277,10 @@ mod tests {
     #[test]
     fn an_insert_has_a_thousand_rows_at_most_and_all_get_in() {
         let mut random = Random::new(1, 1);
+        let rows = Rows::uniform(2_500);
         let (mut statement, mut id, mut sizes) = (Vec::new(), 1, Vec::new());
         while id <= 2_500 {
-            let next = put_insert(&mut statement, 7, id, 2_500, &mut random);
+            let next = put_insert(&mut statement, 7, id, &rows, &mut random);
             let text = std::str::from_utf8(&statement).unwrap();
             assert!(text.starts_with(&format!("INSERT INTO sbtest7 (id,k,c,pad) VALUES ({id},")));
             assert_eq!(text.matches("'),(").count() + 1, (next - id) as usize);

@@ -4,6 +4,10 @@
 //! usual statistical tests, has no bad seeds, and costs a few instructions. Each connection has its
 //! own, so a run repeats from its seed however its connections are dealt to groups.
 
+mod rows;
+
+pub(crate) use rows::{RandArgs, Rows};
+
 /// One connection's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Random(u64);
@@ -32,6 +36,22 @@ impl Random {
         let wide = u64::from(bound) * (self.next() >> 32);
         u32::try_from(wide >> 32).unwrap_or(0)
     }
+
+    /// A number from 0 to just below 1, in steps of 2^-53.
+    pub(crate) fn unit(&mut self) -> f64 {
+        const STEPS: f64 = (1u64 << 53) as f64;
+        (self.next() >> 11) as f64 / STEPS
+    }
+}
+
+/// The `index`th of 2^32 different numbers in no apparent order: a bijection, so that what is drawn
+/// in one run is never drawn twice.
+pub(crate) fn unique(index: u32) -> u32 {
+    // Each step can be undone: an odd factor, and a shift that leaves the upper half as it was.
+    let mut x = index ^ 0x5BD1_E995;
+    x = (x ^ x >> 16).wrapping_mul(0x85EB_CA6B);
+    x = (x ^ x >> 13).wrapping_mul(0xC2B2_AE35);
+    x ^ x >> 16
 }
 
 #[cfg(test)]
@@ -59,5 +79,17 @@ mod tests {
         assert_eq!(first(7, 3), first(7, 3));
         assert_ne!(first(7, 3), first(7, 4));
         assert_ne!(first(7, 3), first(8, 3));
+    }
+
+    #[test]
+    fn unique_numbers_are_unique() {
+        let mut seen: Vec<u32> = (0..100_000).map(unique).collect();
+        assert!(
+            seen.windows(2).filter(|pair| pair[0] > pair[1]).count() > 40_000,
+            "no apparent order"
+        );
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), 100_000);
     }
 }

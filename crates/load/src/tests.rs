@@ -31,6 +31,8 @@ enum Answer {
     Pieces(Vec<u8>, usize),
     HangUp,
     Silence,
+    /// A statement is prepared: its parameters are its question marks, its column is one.
+    Prepared,
 }
 
 type Script = dyn Fn(&str) -> Answer + Send + Sync;
@@ -61,6 +63,21 @@ fn err(code: u16, words: &str) -> Vec<u8> {
     payload.extend_from_slice(b"#40001");
     payload.extend_from_slice(words.as_bytes());
     packets(&[&payload])
+}
+
+/// The reply to a prepare command; the statement is the `number`th, from 1.
+fn prepared_reply(text: &str, number: usize) -> Vec<u8> {
+    let params = text.matches('?').count();
+    let columns = usize::from(text.starts_with("SELECT"));
+    let mut header = vec![0];
+    header.extend_from_slice(&u32::try_from(99 + number).unwrap().to_le_bytes());
+    for count in [columns, params, 0] {
+        header.extend_from_slice(&u16::try_from(count).unwrap().to_le_bytes());
+    }
+    header.insert(9, 0);
+    let mut all = vec![&header[..]];
+    all.resize(1 + params + columns, COLUMN);
+    packets(&all)
 }
 
 fn serve(script: Arc<Script>) -> SocketAddr {
@@ -102,12 +119,24 @@ fn talk(mut stream: TcpStream, script: &Script) -> std::io::Result<()> {
     stream.write_all(&out)?;
     read_packet(&mut stream)?;
     stream.write_all(b"\x07\0\0\x02\0\0\0\x02\0\0\0")?;
+    let mut prepared: Vec<String> = Vec::new();
     loop {
         let payload = read_packet(&mut stream)?;
-        let [3, text @ ..] = &payload[..] else {
-            return Ok(());
+        let said = match &payload[..] {
+            [3, text @ ..] => String::from_utf8_lossy(text).into_owned(),
+            [0x16, text @ ..] => format!("PREPARE {}", String::from_utf8_lossy(text)),
+            [0x17, id @ ..] => {
+                let number = u32::from_le_bytes(*id.first_chunk().unwrap()) - 100;
+                format!("EXECUTE {}", prepared[number as usize])
+            }
+            _ => return Ok(()),
         };
-        match script(std::str::from_utf8(text).unwrap()) {
+        match script(&said) {
+            Answer::Prepared => {
+                let text = said.strip_prefix("PREPARE ").unwrap();
+                prepared.push(text.to_owned());
+                stream.write_all(&prepared_reply(text, prepared.len()))?;
+            }
             Answer::Send(bytes) => stream.write_all(&bytes)?,
             Answer::Pieces(bytes, size) => {
                 for piece in bytes.chunks(size) {
@@ -137,8 +166,7 @@ impl Trial {
         let line = format!("load {options} --target mysql://a:b@{address}/t run");
         let args = Line::parse_from(line.split_whitespace()).load;
         let plan = Plan {
-            workload: args.workload,
-            shape: args.shape(),
+            script: args.make_script(),
             credentials: Credentials::of(&args.target),
             sources: Sources::choose(None, args.connections, &args.source_addresses, (1, 2)),
             address: Address::Tcp(address),
@@ -341,4 +369,75 @@ fn nonsense_from_the_server_is_an_error_and_no_panic() {
         let (stats, _) = trial.run(|stats| stats.lost > 1);
         assert_eq!(stats.errors.of(Phase::Statement)[0].code, 2027);
     }
+}
+
+/// What a server that prepares was asked, in order.
+fn prepared_run(options: &str, refused: &'static str, code: u16) -> (Vec<String>, Stats) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let script = {
+        let seen = seen.clone();
+        move |said: &str| {
+            seen.lock().unwrap().push(said.to_owned());
+            match said.split(' ').next().unwrap() {
+                "PREPARE" if said.contains(refused) => Answer::Send(err(code, "refused")),
+                "PREPARE" => Answer::Prepared,
+                _ if said.contains("SELECT") => Answer::Pieces(one_row(), 9),
+                _ => Answer::Send(ok()),
+            }
+        }
+    };
+    let options = format!("{options} --db-ps-mode auto --threads 1");
+    let (stats, _) = Trial::new(&options, script).run(never);
+    let seen = std::mem::take(&mut *seen.lock().unwrap());
+    (seen, stats)
+}
+
+#[test]
+fn a_statement_is_prepared_when_first_needed_and_then_executed() {
+    let options = "oltp_read_only --range-selects=off --point-selects 2 --events 2";
+    let (seen, stats) = prepared_run(options, "nothing", 0);
+    let point = "SELECT c FROM sbtest1 WHERE id=?";
+    let execute = format!("EXECUTE {point}");
+    let expected = [
+        "PREPARE BEGIN",
+        "EXECUTE BEGIN",
+        &format!("PREPARE {point}"),
+        &execute,
+        &execute,
+        "PREPARE COMMIT",
+        "EXECUTE COMMIT",
+        "EXECUTE BEGIN",
+        &execute,
+        &execute,
+        "EXECUTE COMMIT",
+    ];
+    assert_eq!(seen, expected);
+    assert_eq!((stats.reads, stats.others, stats.events), (4, 4, 2));
+    assert_eq!(
+        stats.statement_latency.count(),
+        8,
+        "preparing is no statement"
+    );
+}
+
+#[test]
+fn what_the_server_does_not_prepare_goes_as_text() {
+    for (refused, code) in [("BEGIN", 1295), ("SELECT", 1461)] {
+        let options = "oltp_read_only --range-selects=off --point-selects 2 --events 3";
+        let (seen, stats) = prepared_run(options, refused, code);
+        let count = |said: &str| seen.iter().filter(|s| s.starts_with(said)).count();
+        assert_eq!((stats.failed, stats.events), (0, 3), "{seen:?}");
+        assert_eq!(stats.successes(), 12);
+        assert_eq!(count(&format!("PREPARE {refused}")), 1, "{seen:?}");
+        let texts = if refused == "BEGIN" { 3 } else { 6 };
+        assert_eq!(count(refused), texts, "{seen:?}");
+        assert_eq!(stats.errors.of(Phase::Statement)[0].code, u32::from(code));
+    }
+}
+
+#[test]
+fn a_statement_that_cannot_be_prepared_for_another_reason_fails() {
+    let (seen, stats) = prepared_run("oltp_point_select --events 3", "SELECT", 1146);
+    assert_eq!(seen, ["PREPARE SELECT c FROM sbtest1 WHERE id=?"; 3]);
+    assert_eq!((stats.failed, stats.events), (3, 0));
 }

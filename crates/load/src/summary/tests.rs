@@ -23,8 +23,7 @@ fn args() -> LoadArgs {
 
 fn plan(args: &LoadArgs) -> Plan {
     Plan {
-        workload: args.workload,
-        shape: args.shape(),
+        script: args.make_script(),
         credentials: Credentials::of(&args.target),
         address: Address::Tcp(([127, 0, 0, 1], 3306).into()),
         sources: Sources {

@@ -9,9 +9,9 @@ use crate::random::Random;
 /// Digits in a group of a random string.
 const GROUP: usize = 11;
 /// Groups in column `c`: 119 characters of its 120.
-const GROUPS_C: usize = 10;
+pub(super) const GROUPS_C: usize = 10;
 /// Groups in column `pad`: 59 characters of its 60.
-const GROUPS_PAD: usize = 5;
+pub(super) const GROUPS_PAD: usize = 5;
 
 /// Appends a number in decimal.
 pub(crate) fn put_number(out: &mut Vec<u8>, number: u32) {
@@ -29,17 +29,12 @@ pub(crate) fn put_number(out: &mut Vec<u8>, number: u32) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// Appends `SELECT`-like text in pieces: text, table number, text, row.
-pub(crate) fn put_by_row(out: &mut Vec<u8>, head: &str, table: u32, middle: &str, row: u32) {
-    out.extend_from_slice(head.as_bytes());
-    put_number(out, table);
-    out.extend_from_slice(middle.as_bytes());
-    put_number(out, row);
-}
-
-/// Appends a value for column `c` without quotes.
-pub(crate) fn put_c(out: &mut Vec<u8>, random: &mut Random) {
-    put_groups(out, random, GROUPS_C);
+/// Appends a number with its sign.
+pub(super) fn put_signed(out: &mut Vec<u8>, number: i64) {
+    match u32::try_from(number) {
+        Ok(number) => put_number(out, number),
+        Err(_) => out.extend_from_slice(number.to_string().as_bytes()),
+    }
 }
 
 /// Appends a row: `(id,k,'c','pad')`.
@@ -55,7 +50,8 @@ pub(crate) fn put_row_values(out: &mut Vec<u8>, id: u32, k: u32, random: &mut Ra
     out.extend_from_slice(b"')");
 }
 
-fn put_groups(out: &mut Vec<u8>, random: &mut Random, groups: usize) {
+/// Appends so many groups of digits.
+pub(super) fn put_groups(out: &mut Vec<u8>, random: &mut Random, groups: usize) {
     for group in 0..groups {
         if group > 0 {
             out.push(b'-');
