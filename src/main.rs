@@ -29,6 +29,7 @@ Exit status: 0 done; 1 could not be done; 2 the command line or a file cannot be
 enum Job {
     Pool(pool::PoolArgs),
     Load(Box<load::LoadArgs>),
+    Doctor(doctor::DoctorArgs),
     Climb(climb::ClimbArgs),
 }
 
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
     match Cli::parse().job {
         Job::Pool(args) => pool::run(args),
         Job::Load(args) => load::run(&args, &stop_flag()),
+        Job::Doctor(args) => doctor::run(&args),
         Job::Climb(args) => climb::run(args).unwrap_or_else(|error| {
             let _ = writeln!(std::io::stderr(), "onramp climb: {error:#}");
             ExitCode::FAILURE

@@ -15,11 +15,14 @@ const EDGES: &[(&str, &[&str])] = &[
     ("reactor", &[]),
     ("pool", &["wire", "reactor", "measure"]),
     ("load", &["wire", "reactor", "measure"]),
-    ("climb", &["measure"]),
-    ("onramp", &["pool", "load", "climb"]),
+    ("doctor", &["wire"]),
+    ("climb", &["measure", "doctor"]),
+    ("onramp", &["pool", "load", "doctor", "climb"]),
     (
         "testkit",
-        &["wire", "measure", "reactor", "pool", "load", "climb"],
+        &[
+            "wire", "measure", "reactor", "pool", "load", "doctor", "climb",
+        ],
     ),
     ("xtask", &[]),
 ];

@@ -1,0 +1,190 @@
+//! What there is: one plain struct with everything that the checks look at.
+//!
+//! The problem: a check that reads `/proc` itself can be tried on one machine only. So all facts
+//! are read once, into [`Facts`], and the checks are pure functions of it. The struct can be
+//! written as JSON and read again, so that the checks run over recorded hosts, small and large.
+//!
+//! Invariants: nothing here decides anything; a fact that could not be had is `None` (or is not in
+//! its map), and the check that wants it is skipped and says so; "no limit" is [`NO_LIMIT`].
+
+mod cgroup;
+mod network;
+mod process;
+mod read;
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+pub use process::find_server;
+pub use read::Files;
+
+/// What "unlimited" and "max" are read as.
+pub const NO_LIMIT: u64 = u64::MAX;
+
+/// A fact that may be unknown.
+pub type Fact = Option<u64>;
+
+/// Everything that the checks look at.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Facts {
+    /// This host, as its kernel tells.
+    pub host: Host,
+    /// This process; what it may have, a pooler or load generator started from the same shell may.
+    pub this: Process,
+    /// The server's process, where it runs on this host and was found.
+    pub server_process: Option<Process>,
+    /// What the server said of itself.
+    pub server: Option<Server>,
+    /// Why there is nothing, or not everything, of the server; sentences.
+    pub missing: Vec<String>,
+}
+
+/// The kernel's settings and counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Host {
+    /// Release of the kernel.
+    pub kernel: String,
+    /// Processors that this process may use.
+    pub cpus: Fact,
+    /// Thousandths of the processors' time since boot that the hypervisor gave to others.
+    pub steal_permille: Fact,
+    /// The kernel's clock source, e.g. `tsc`.
+    pub clock_source: String,
+    /// Settings by their name in sysctl, e.g. `net.ipv4.tcp_mem`, with their numbers.
+    pub sysctls: BTreeMap<String, Vec<u64>>,
+    /// What is in use or was counted since boot; the names are in `read.rs`.
+    pub counts: BTreeMap<String, u64>,
+}
+
+impl Host {
+    /// The first number of a setting.
+    #[must_use]
+    pub fn sysctl(&self, name: &str) -> Fact {
+        self.sysctls.get(name)?.first().copied()
+    }
+
+    /// The last number of a setting, which is the upper bound of those with three.
+    #[must_use]
+    pub fn sysctl_last(&self, name: &str) -> Fact {
+        self.sysctls.get(name)?.last().copied()
+    }
+
+    /// A count, e.g. `files_open`.
+    #[must_use]
+    pub fn count(&self, name: &str) -> Fact {
+        self.counts.get(name).copied()
+    }
+}
+
+/// The limits of one process and what it uses of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Process {
+    /// Its number.
+    pub pid: u64,
+    /// Its name, as the kernel has it.
+    pub name: String,
+    /// The real user.
+    pub uid: Fact,
+    /// It is root's, or has CAP_SYS_RESOURCE or CAP_SYS_ADMIN: RLIMIT_NPROC does not bind it.
+    pub nproc_is_free: bool,
+    /// RLIMIT_NOFILE in force.
+    pub nofile_soft: Fact,
+    /// RLIMIT_NOFILE, as far as it may raise it itself.
+    pub nofile_hard: Fact,
+    /// RLIMIT_NPROC in force.
+    pub nproc_soft: Fact,
+    /// RLIMIT_NPROC, as far as it may raise it itself.
+    pub nproc_hard: Fact,
+    /// Its threads.
+    pub threads: Fact,
+    /// Its open descriptors; known of one's own processes and to root.
+    pub files: Fact,
+    /// Its memory maps; known of one's own processes and to root.
+    pub maps: Fact,
+    /// Threads of its user, over all processes that this one can see.
+    pub user_threads: Fact,
+    /// Its control group.
+    pub group: Group,
+}
+
+/// The tightest limits on the way from a control group to the root.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Group {
+    /// Where the tightest pids.max stands, as a path below the hierarchy's root.
+    pub pids_path: String,
+    /// The tightest pids.max.
+    pub pids_max: Fact,
+    /// What is used of it.
+    pub pids_now: Fact,
+    /// Where the tightest memory limit stands.
+    pub memory_path: String,
+    /// The tightest memory limit, in bytes.
+    pub memory_max: Fact,
+    /// What is used of it, in bytes.
+    pub memory_now: Fact,
+}
+
+/// What a server said of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Server {
+    /// Where it was asked: `HOST:PORT` or a socket's path.
+    pub place: String,
+    /// The target is on this host: a Unix socket or a loopback address.
+    pub is_local: bool,
+    /// Its version text.
+    pub version: String,
+    /// Global variables, as it wrote them.
+    pub variables: BTreeMap<String, String>,
+    /// Global status, as it wrote it.
+    pub status: BTreeMap<String, String>,
+    /// Bytes between the newest log record and the last checkpoint.
+    pub checkpoint_age: Fact,
+}
+
+impl Server {
+    /// A variable that is a number.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Fact {
+        self.variables.get(name)?.parse().ok()
+    }
+
+    /// A variable as text; empty if the server has none of that name.
+    #[must_use]
+    pub fn text(&self, name: &str) -> &str {
+        self.variables.get(name).map_or("", String::as_str)
+    }
+
+    /// A status that is a number.
+    #[must_use]
+    pub fn counted(&self, name: &str) -> Fact {
+        self.status.get(name)?.parse().ok()
+    }
+
+    /// Whether it is MariaDB, by its version.
+    #[must_use]
+    pub fn is_mariadb(&self) -> bool {
+        self.version.to_ascii_lowercase().contains("mariadb")
+    }
+}
+
+impl Facts {
+    /// Reads this host and this process. `server_pid` is the server's process on this host.
+    #[must_use]
+    pub fn read(files: &Files, server_pid: Option<u64>) -> Facts {
+        Facts {
+            host: read::host(files),
+            this: process::read(files, u64::from(std::process::id())),
+            server_process: server_pid.map(|pid| process::read(files, pid)),
+            server: None,
+            missing: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! Control groups: the tightest limit on threads and on memory from a process's group to the root.
+//!
+//! Each group on the way up bounds all that is below it, so the one with the least room counts.
+//! With version 2 there is one hierarchy (`0::/path`); with version 1 each controller has its own
+//! (`8:pids:/path`), mounted under its name. In a container the path may be that of the host, which
+//! is not there; then only the root of the mount is looked at. systemd's TasksMax is the pids.max
+//! of the unit's group.
+
+use super::read::{Files, is_there};
+use super::{Group, NO_LIMIT};
+use std::path::Path;
+
+/// Version 1 writes "no memory limit" as a number just below 2^63.
+const NO_MEMORY_LIMIT: u64 = 1 << 62;
+
+/// Names of the files of one controller.
+struct Controller {
+    name: &'static str,
+    max: [&'static str; 2],
+    now: [&'static str; 2],
+}
+
+/// Files by version: first 1, then 2.
+const PIDS: Controller = Controller {
+    name: "pids",
+    max: ["pids.max", "pids.max"],
+    now: ["pids.current", "pids.current"],
+};
+const MEMORY: Controller = Controller {
+    name: "memory",
+    max: ["memory.limit_in_bytes", "memory.max"],
+    now: ["memory.usage_in_bytes", "memory.current"],
+};
+
+/// Where the tightest limit is, what it is, what is used of it.
+type Tightest = Option<(String, u64, u64)>;
+
+/// Reads the groups of a process from the text of its `/proc/PID/cgroup`.
+pub(super) fn read(files: &Files, cgroup: &str) -> Group {
+    let mut group = Group::default();
+    if let Some((path, max, now)) = tightest(files, cgroup, &PIDS) {
+        (group.pids_path, group.pids_max, group.pids_now) = (path, Some(max), Some(now));
+    }
+    if let Some((path, max, now)) = tightest(files, cgroup, &MEMORY) {
+        (group.memory_path, group.memory_max, group.memory_now) = (path, Some(max), Some(now));
+    }
+    group
+}
+
+fn tightest(files: &Files, cgroup: &str, controller: &Controller) -> Tightest {
+    let (mount, version, path) = hierarchy(files, cgroup, controller)?;
+    let mut paths: Vec<&Path> = Path::new(&path).ancestors().collect();
+    if !is_there(&files.path(&format!("{mount}{path}"))) {
+        paths = vec![Path::new("/")];
+    }
+    let limits = paths.into_iter().filter_map(|path| {
+        let path = path.display().to_string();
+        let file = |name: &str| files.number(&format!("{mount}{path}/{name}"));
+        let max = file(controller.max[version])?;
+        let max = Some(max)
+            .filter(|max| *max < NO_MEMORY_LIMIT)
+            .unwrap_or(NO_LIMIT);
+        let now = file(controller.now[version]).unwrap_or_default();
+        Some((path, max, now))
+    });
+    let tightest = limits.min_by_key(|(_, max, now)| max.saturating_sub(*now));
+    // The root of a hierarchy has no such file: nothing bounds what stands in it.
+    tightest.or_else(|| is_there(&files.path(&mount)).then(|| (path.clone(), NO_LIMIT, 0)))
+}
+
+/// Mount point, index of the version, and path of the group that holds this controller.
+fn hierarchy(files: &Files, cgroup: &str, of: &Controller) -> Option<(String, usize, String)> {
+    let lines = cgroup.lines().filter_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        Some((parts.next()?, parts.next()?))
+    });
+    for (controllers, path) in lines.clone() {
+        if controllers.split(',').any(|name| name == of.name) {
+            return Some((format!("/sys/fs/cgroup/{}", of.name), 0, path.to_owned()));
+        }
+    }
+    let (_, path) = lines
+        .clone()
+        .find(|(controllers, _)| controllers.is_empty())?;
+    let unified = "/sys/fs/cgroup/unified";
+    let mount = if is_there(&files.path(unified)) {
+        unified
+    } else {
+        "/sys/fs/cgroup"
+    };
+    Some((mount.to_owned(), 1, path.to_owned()))
+}

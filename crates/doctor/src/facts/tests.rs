@@ -1,0 +1,123 @@
+//! Facts of a tree that looks like the kernel's, and of this host.
+use super::*;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A directory that is gone when the test ends.
+struct Tree(PathBuf);
+
+impl Tree {
+    fn new(name: &str) -> Tree {
+        let path = std::env::temp_dir().join(format!("doctor-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        Tree(path)
+    }
+
+    fn put(&self, path: &str, text: &str) -> &Tree {
+        let path = self.0.join(path.trim_start_matches('/'));
+        fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).unwrap();
+        fs::write(path, text).unwrap();
+        self
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_host_is_read_from_its_files() {
+    let tree = Tree::new("host");
+    tree.put("/proc/loadavg", "0.48 0.18 0.10 2/96 13094\n")
+        .put("/proc/sys/fs/file-nr", "3136\t0\t2466193\n")
+        .put("/proc/sys/fs/file-max", "2466193\n")
+        .put("/proc/sys/net/ipv4/ip_local_port_range", "32768\t60999\n")
+        .put(
+            "/proc/sys/net/ipv4/ip_local_reserved_ports",
+            "40000-40009\n",
+        )
+        .put("/proc/meminfo", "MemTotal: 24 kB\nMemAvailable: 20 kB\n")
+        .put(
+            "/proc/7/status",
+            "Name:\tmysqld\nUid:\t27\t27\nThreads:\t40\n",
+        )
+        .put("/proc/9/status", "Name:\tbash\nUid:\t0\t0\nThreads:\t2\n");
+    let host = read::host(&Files::below(&tree.0));
+    assert_eq!(host.count("threads"), Some(96));
+    assert_eq!(host.count("pids"), Some(42));
+    assert_eq!(host.count("files_open"), Some(3_136));
+    assert_eq!(host.sysctl("fs.file-max"), Some(2_466_193));
+    assert_eq!(
+        host.sysctl_last("net.ipv4.ip_local_port_range"),
+        Some(60_999)
+    );
+    assert_eq!(host.count("ports_reserved"), Some(10));
+    assert_eq!(host.count("memory_available_bytes"), Some(20 * 1024));
+    assert_eq!(
+        host.count("conntrack_entries"),
+        None,
+        "the module is not loaded"
+    );
+    assert_eq!(host.sysctl("vm.max_map_count"), None);
+}
+
+#[test]
+fn the_tightest_group_on_the_way_up_counts() {
+    let tree = Tree::new("groups");
+    let unit = "/sys/fs/cgroup/system.slice/db.service";
+    tree.put(&format!("{unit}/pids.max"), "max\n")
+        .put(&format!("{unit}/pids.current"), "40\n")
+        .put(&format!("{unit}/memory.max"), "1000000\n")
+        .put(&format!("{unit}/memory.current"), "1000\n")
+        .put("/sys/fs/cgroup/system.slice/pids.max", "4915\n")
+        .put("/sys/fs/cgroup/system.slice/pids.current", "100\n");
+    let group = cgroup::read(&Files::below(&tree.0), "0::/system.slice/db.service\n");
+    assert_eq!((group.pids_max, group.pids_now), (Some(4_915), Some(100)));
+    assert_eq!(group.pids_path, "/system.slice");
+    assert_eq!(
+        (group.memory_max, group.memory_now),
+        (Some(1_000_000), Some(1_000))
+    );
+}
+
+#[test]
+fn groups_of_version_1_have_a_hierarchy_for_each_controller() {
+    let tree = Tree::new("groups1");
+    tree.put("/sys/fs/cgroup/pids/pids.max", "500\n")
+        .put("/sys/fs/cgroup/pids/pids.current", "5\n")
+        .put(
+            "/sys/fs/cgroup/memory/box/memory.limit_in_bytes",
+            "9223372036854771712\n",
+        )
+        .put("/sys/fs/cgroup/memory/box/memory.usage_in_bytes", "77\n")
+        .put("/sys/fs/cgroup/unified/cgroup.procs", "");
+    // The path of the pids group is the host's, and not here.
+    let text = "8:pids:/docker/abc\n4:memory:/box\n0::/\n";
+    let group = cgroup::read(&Files::below(&tree.0), text);
+    assert_eq!((group.pids_max, group.pids_now), (Some(500), Some(5)));
+    assert_eq!(
+        (group.memory_max, group.memory_now),
+        (Some(NO_LIMIT), Some(77))
+    );
+}
+
+#[test]
+fn the_only_server_is_found_and_of_two_none() {
+    let tree = Tree::new("servers");
+    tree.put("/proc/7/comm", "mariadbd\n")
+        .put("/proc/8/comm", "bash\n");
+    assert_eq!(find_server(&Files::below(&tree.0)), Some(7));
+    tree.put("/proc/9/comm", "mysqld\n");
+    assert_eq!(find_server(&Files::below(&tree.0)), None);
+}
+
+#[test]
+fn this_host_has_facts_and_they_survive_json() {
+    let facts = Facts::read(&Files::of_kernel(), None);
+    assert!(facts.host.cpus >= Some(1) && facts.host.sysctl("fs.file-max") > Some(0));
+    assert!(facts.host.count("memory_available_bytes") > Some(0));
+    let text = serde_json::to_string(&facts).unwrap();
+    assert_eq!(serde_json::from_str::<Facts>(&text).unwrap(), facts);
+}

@@ -1,0 +1,110 @@
+//! What connections need, as arithmetic: the constants behind the checks, each with where it is
+//! from.
+//!
+//! Measured figures were taken on Linux 6.18, x86-64, with everything on one machine.
+
+use crate::question::{PerWay, Question, Way};
+
+/// Process numbers below this are given out only once after boot (the kernel's RESERVED_PIDS).
+pub const PIDS_RESERVED: u64 = 300;
+/// Maps that a thread needs: its stack and the guard page below it.
+pub const MAPS_PER_THREAD: u64 = 2;
+/// Maps of a server without clients: its libraries, heaps and files, where it cannot be looked at.
+pub const MAPS_OF_SERVER: u64 = 400;
+/// Descriptors of a server without clients, where it cannot be looked at: files of its tables and
+/// logs. The server makes sure of its table cache itself when it starts.
+pub const FILES_OF_SERVER: u64 = 100;
+/// Descriptors of a group of the pooler that are not for clients or backends.
+pub const POOLER_RESERVE: u64 = 64;
+/// Descriptors of a group of the load generator that are not for connections.
+pub const LOAD_RESERVE: u64 = 48;
+/// Kernel memory of one end of an idle TCP connection, in bytes; measured over loopback with a
+/// million of them: 8.2 GB for both ends of each.
+pub const SOCKET_BYTES: u64 = 4096;
+/// Memory of an idle client in the pooler, in bytes: its struct and its place in the table.
+pub const POOLER_BYTES: u64 = 152;
+/// Memory of a connection in the load generator, in bytes.
+pub const LOAD_BYTES: u64 = 160;
+/// Prepared statements of a connection of sysbench's `oltp_read_write` on ten tables: nine for each
+/// table, and one.
+pub const SYSBENCH_STATEMENTS: u64 = 91;
+/// Most connections that MySQL and MariaDB let max_connections be.
+pub const SERVER_CONNECTIONS_MAX: u64 = 100_000;
+/// The largest kernel.pid_max of a 64-bit kernel (PID_MAX_LIMIT).
+pub const PID_MAX_MAX: u64 = 4_194_304;
+
+/// Connections that `onramp load` can hold with `descriptors` for each table of a group: each group
+/// has a table of its own, and a descriptor in it for each group's mailbox.
+#[must_use]
+pub fn load_holds(descriptors: u64) -> u64 {
+    let groups = descriptors / 2;
+    let room = descriptors.saturating_sub(LOAD_RESERVE + groups);
+    // The product is largest at half of what is free.
+    let best = descriptors.saturating_sub(LOAD_RESERVE) / 2;
+    let at_best = best.saturating_mul(descriptors.saturating_sub(LOAD_RESERVE + best));
+    groups
+        .saturating_mul(room)
+        .max(if best <= groups { at_best } else { 0 })
+}
+
+/// Clients that `onramp pool` can hold with `descriptors` for each table of a group and `backends`
+/// in all: each group wants at least one backend, and the kernel deals connections to groups by
+/// hash, so the fullest gets the mean and five standard deviations.
+#[must_use]
+pub fn pool_holds(descriptors: u64, backends: u64) -> u64 {
+    let groups_max = backends
+        .min(descriptors.saturating_sub(POOLER_RESERVE + 1))
+        .max(1);
+    let clients = |groups: u64| {
+        let taken = POOLER_RESERVE + groups + backends.div_ceil(groups);
+        let room = descriptors.saturating_sub(taken);
+        if groups == 1 {
+            return room;
+        }
+        // mean + 5 x sqrt(mean) = room, solved for the mean.
+        let root = (25 + 4 * room).isqrt().saturating_sub(5) / 2;
+        groups.saturating_mul(root * root)
+    };
+    // The product grows, then falls; its top is at most at half of the descriptors.
+    [groups_max, groups_max.min(descriptors / 2).max(1), 1]
+        .map(clients)
+        .into_iter()
+        .max()
+        .unwrap_or_default()
+}
+
+/// Bytes of memory that one connection takes on this host, on each way; `thread_bytes` are a
+/// thread's of the server.
+#[must_use]
+pub fn bytes_per_connection(question: &Question, thread_bytes: PerWay<u64>) -> PerWay<u64> {
+    Way::ALL.map(|way| {
+        let role = question.role;
+        let mut bytes = role.ends(way) * SOCKET_BYTES;
+        if role.has_clients() {
+            bytes += LOAD_BYTES;
+        }
+        if role.has_pooler() && way == Way::Onramp {
+            bytes += POOLER_BYTES;
+        }
+        if role.has_server() && way != Way::Onramp {
+            bytes += thread_bytes[way.index()];
+        }
+        bytes
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the pool plans: with a hard limit of 20,000 descriptors 53 groups hold a million.
+    #[test]
+    fn groups_hold_what_the_pooler_plans() {
+        assert!(pool_holds(20_000, 64) > 1_000_000);
+        assert!(pool_holds(20_000, 53) > 1_000_000);
+        assert!(pool_holds(20_000, 52) < 1_010_000);
+        assert_eq!(pool_holds(1_024, 1), 1_024 - 64 - 1 - 1);
+        assert!(load_holds(20_000) > 50_000_000);
+        assert_eq!(load_holds(10), 0);
+    }
+}

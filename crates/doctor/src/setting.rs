@@ -1,0 +1,60 @@
+//! A setting with the value it should have: what remedies are made of.
+//!
+//! One value serves the sentence in the table, the fragment of a file (`--emit`) and the change at
+//! run time (`--apply`), so the three cannot disagree.
+
+use crate::number::thousands;
+
+/// One setting and its wanted value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// A kernel setting and its numbers.
+    Sysctl(&'static str, Vec<u64>),
+    /// Descriptors of a process: of the server, or of whoever starts the pooler or the load.
+    Descriptors(u64),
+    /// Threads of a user.
+    Threads(u64),
+    /// Threads of a control group: systemd's TasksMax.
+    Tasks(u64),
+    /// A global variable of the server.
+    Global(&'static str, String),
+}
+
+impl Setting {
+    /// The command that sets it, for the table.
+    #[must_use]
+    pub fn command(&self) -> String {
+        match self {
+            Setting::Sysctl(name, values) => {
+                let values: Vec<String> = values.iter().map(u64::to_string).collect();
+                match values.as_slice() {
+                    [value] => format!("sysctl -w {name}={value}"),
+                    _ => format!("sysctl -w {name}=\"{}\"", values.join(" ")),
+                }
+            }
+            Setting::Descriptors(value) => {
+                format!("LimitNOFILE={value} in the unit, or ulimit -n {value}, then restart")
+            }
+            Setting::Threads(value) => {
+                format!("LimitNPROC={value} in the unit, or ulimit -u {value}, then restart")
+            }
+            Setting::Tasks(value) => {
+                format!(
+                    "TasksMax={value} in the unit: systemctl set-property UNIT TasksMax={value}"
+                )
+            }
+            Setting::Global(name, value) => format!("SET GLOBAL {name} = {value}"),
+        }
+    }
+
+    /// What it is, for a heading.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Setting::Sysctl(name, _) | Setting::Global(name, _) => (*name).to_owned(),
+            Setting::Descriptors(value) => format!("{} descriptors", thousands(*value)),
+            Setting::Threads(value) => format!("{} threads of the user", thousands(*value)),
+            Setting::Tasks(value) => format!("{} threads of the group", thousands(*value)),
+        }
+    }
+}
