@@ -1,22 +1,24 @@
 //! One connection: its state, and what it does when its socket can be read or written.
 //!
-//! Connecting -> LoggingIn -> Idle <-> Executing <-> RollingBack. The loop is closed: where a reply
-//! ends the next statement goes out at once. [`Connection::become_state`] is the only place where
-//! the state changes; leaving for good is a [`Fault`] that is returned to the group.
+//! Connecting -> LoggingIn -> Idle <-> Executing <-> RollingBack. Within an event the next
+//! statement goes out at once where a reply ends; whether another event follows at once is for the
+//! model of load to say ([`Bench::next_start`]). [`Connection::become_state`] is the only place
+//! where the state changes; leaving for good is a [`Fault`] that is returned to the group.
 //!
 //! Invariants:
 //! - an idle connection is its struct and nothing else: bytes are read into the group's buffer, and
 //!   only what a short read or a full socket leaves over is kept in a [`Spill`] for a while;
-//! - a statement's latency runs from just before its write to its reply's last byte;
+//! - a statement's latency runs to its reply's last byte from when it was to be sent: the intended
+//!   start of its event for the first, the end of the reply before it for the others;
 //! - rows pass by unread; packets that carry a decision are taken whole.
 
 use crate::errors::{Fault, Phase};
 use crate::group::Bench;
 use crate::login::{Login, Progress};
 use crate::preparing::{self, Prepared};
-use crate::random::Random;
+use crate::seat::Seat;
 use crate::stats::Class;
-use crate::workload::{Draw, Event, Script};
+use crate::workload::{Event, Script};
 use reactor::{Net, Read, RealNet, Time, Write};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -34,20 +36,6 @@ const WHOLE_MAX: usize = 16 * 1024;
 /// changed since it was read, lock wait timeout.
 const IGNORED: [u32; 3] = [1213, 1020, 1205];
 
-/// What a connection is of the run, whether it is open or not.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Seat {
-    pub(crate) random: Random,
-    /// Decides its source address.
-    pub(crate) index: u32,
-    /// It was open before and was lost.
-    pub(crate) reopening: bool,
-    /// Rows that it has made.
-    pub(crate) made: u32,
-    pub(crate) events: u32,
-    pub(crate) busy: Duration,
-}
-
 /// Where a connection stands.
 #[derive(Debug)]
 pub(crate) enum State {
@@ -63,16 +51,6 @@ pub(crate) enum State {
     Preparing,
     /// The ROLLBACK after an error has no answer yet; then the event is run again, or another.
     RollingBack { again: bool },
-}
-
-impl Seat {
-    fn draw(&mut self) -> Draw<'_> {
-        Draw {
-            random: &mut self.random,
-            index: self.index,
-            made: &mut self.made,
-        }
-    }
 }
 
 impl State {
@@ -119,10 +97,13 @@ pub(crate) struct Connection {
     skip: u32,
     reply: Reply,
     event: Event,
-    /// When the statement was sent; while connecting, when that began.
+    /// When the statement was to be sent; while connecting, when that began.
     sent_at: Time,
-    event_at: Time,
     pub(crate) seat: Seat,
+    /// A timer looks after its patience.
+    pub(crate) is_watched: bool,
+    /// It has lived its life: it goes at the end of its event.
+    pub(crate) is_leaving: bool,
     spill: Option<Box<Spill>>,
     prepared: Option<Box<Prepared>>,
 }
@@ -144,8 +125,9 @@ impl Connection {
             reply: Reply::new(ReplyShape::None),
             event: Event::default(),
             sent_at: now,
-            event_at: now,
             seat,
+            is_watched: false,
+            is_leaving: false,
             spill: None,
             prepared: None,
         }
@@ -182,12 +164,37 @@ impl Connection {
         self.state = next;
     }
 
-    /// Begins the first event.
-    pub(crate) fn start(&mut self, bench: &mut Bench, now: Time) -> Result<(), Fault> {
-        if self.is_idle() {
-            self.begin_event(bench, now)?;
+    /// While connecting, when that began; else when the last statement was to be sent.
+    pub(crate) fn sent_at(&self) -> Time {
+        self.sent_at
+    }
+
+    /// From when on its patience counts: the intended start of what it waits for.
+    pub(crate) fn asked_at(&self) -> Time {
+        if self.is_opening() {
+            self.seat.asked_at
+        } else {
+            self.sent_at
         }
-        Ok(())
+    }
+
+    /// Begins an event of which `start` is the intended start.
+    pub(crate) fn begin(&mut self, bench: &mut Bench, start: Time) -> Result<(), Fault> {
+        self.event = Event::default();
+        if let Some(rows) = bench.plan.script.rows_of_next(self.seat.made) {
+            Script::begin_bulk(&mut self.event, 1 + bench.take_events(rows - 1));
+        }
+        self.seat.event_at = start;
+        self.seat.repeats = 0;
+        self.next_statement(bench, start)
+    }
+
+    /// Begins the event again that was given up before the connection was opened anew.
+    pub(crate) fn repeat(&mut self, bench: &mut Bench) -> Result<(), Fault> {
+        if let Some(rows) = bench.plan.script.rows_of_next(self.seat.made) {
+            Script::begin_bulk(&mut self.event, rows);
+        }
+        self.next_statement(bench, self.seat.asked_at)
     }
 
     /// Says goodbye; the socket is closed when the connection is dropped.
@@ -411,7 +418,10 @@ impl Connection {
         };
         match (outcome, again) {
             (Outcome::Succeeded(class), again) => {
-                bench.stats.succeeded(class, now.since(self.sent_at));
+                let in_time = bench.plan.model.in_time;
+                bench
+                    .stats
+                    .succeeded(class, now.since(self.sent_at), in_time);
                 match again {
                     None => self.next_statement(bench, now),
                     Some(again) => self.after_error(bench, again, now),
@@ -456,20 +466,21 @@ impl Connection {
         }
     }
 
-    fn begin_event(&mut self, bench: &mut Bench, now: Time) -> Result<(), Fault> {
-        if !bench.take_event() {
+    /// Begins the next event where one is to follow at once.
+    pub(crate) fn begin_event(&mut self, bench: &mut Bench, now: Time) -> Result<(), Fault> {
+        let start = match self.is_leaving {
+            true => None,
+            false => bench.next_start(now),
+        };
+        let Some(start) = start else {
             self.rest(bench);
             return Ok(());
-        }
-        self.event = Event::default();
-        if let Some(rows) = bench.plan.script.rows_of_next(self.seat.made) {
-            Script::begin_bulk(&mut self.event, 1 + bench.take_events(rows - 1));
-        }
-        self.event_at = now;
-        self.next_statement(bench, now)
+        };
+        self.begin(bench, start)
     }
 
-    /// Sends the event's next statement; where the event is over counts it and begins another.
+    /// Sends the event's next statement, which was to be sent `now`; where the event is over counts
+    /// it and begins another.
     fn next_statement(&mut self, bench: &mut Bench, now: Time) -> Result<(), Fault> {
         let script = &bench.plan.script;
         if !script.advance(&mut self.event, &mut self.seat.draw()) {
@@ -510,7 +521,7 @@ impl Connection {
     /// last have cost nothing.
     fn count_event(&mut self, bench: &mut Bench, now: Time) {
         let weight = bench.plan.script.weight(&self.event);
-        let latency = now.since(self.event_at);
+        let latency = now.since(self.seat.event_at);
         bench.stats.events += u64::from(weight);
         for _ in 1..weight {
             bench.stats.event_latency.record(Duration::ZERO);
@@ -527,7 +538,7 @@ impl Connection {
         }
     }
 
-    /// Sends the command in `bench.out`.
+    /// Sends the command in `bench.out`, which was to be sent `now`.
     fn send_command(
         &mut self,
         bench: &mut Bench,

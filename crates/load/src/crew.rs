@@ -7,7 +7,7 @@
 //! Invariants: mailboxes are made before any group takes its own table; [`Crew::report`] returns
 //! what was counted since it was last called, so nothing is counted twice or lost.
 
-use crate::group::{self, Counted, Letter, Order, Plan, Share};
+use crate::group::{self, Counted, Letter, Order, Part, Plan, Share};
 use crate::options::LoadArgs;
 use crate::stats::{Stats, Tally};
 use reactor::{Sender, Time, descriptors, mailbox};
@@ -81,6 +81,11 @@ impl Layout {
             .saturating_sub(RESERVE + u64::from(self.groups))
     }
 
+    /// Cores that its threads can keep busy.
+    pub(crate) fn usable_cores(&self) -> f64 {
+        f64::from(self.groups.min(self.cores).max(1))
+    }
+
     /// First index and number of the connections of group `group`.
     fn deal(&self, group: u32, connections: u32) -> (u32, u32) {
         let (each, rest) = (connections / self.groups, connections % self.groups);
@@ -114,6 +119,19 @@ impl Layout {
     }
 }
 
+/// How things stand at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Gauges {
+    /// Connections that are open and logged in.
+    pub(crate) connected: u64,
+    /// Those of them that wait for a reply.
+    pub(crate) executing: u64,
+    /// Events that have arrived and wait for an idle connection.
+    pub(crate) waiting: u64,
+    /// CPU time of the group's thread so far.
+    pub(crate) cpu: Duration,
+}
+
 /// All groups.
 pub(crate) struct Crew {
     orders: Vec<Sender<Order>>,
@@ -121,7 +139,8 @@ pub(crate) struct Crew {
     letters: Receiver<Letter>,
     /// Counted since the last report, of all groups.
     stats: Stats,
-    connected: Vec<u32>,
+    /// How things stood in each group when it last answered.
+    gauges: Vec<Gauges>,
     answers: usize,
     pub(crate) settled: usize,
     pub(crate) finished: usize,
@@ -153,7 +172,11 @@ impl Crew {
         for (number, mailbox) in (0..layout.groups).zip(boxes) {
             let (first, connections) = layout.deal(number, args.connections);
             let share = Share {
-                group: number as usize,
+                part: Part {
+                    group: number,
+                    groups: layout.groups,
+                    connections: args.connections,
+                },
                 first,
                 connections,
                 connects_per_second: f64::from(args.connect_rate) * f64::from(connections)
@@ -173,7 +196,7 @@ impl Crew {
             threads,
             letters,
             stats: Stats::default(),
-            connected: vec![0; count],
+            gauges: vec![Gauges::default(); count],
             answers: 0,
             settled: 0,
             finished: 0,
@@ -191,7 +214,24 @@ impl Crew {
 
     /// Connections that stood when the groups last answered.
     pub(crate) fn connected(&self) -> u64 {
-        self.connected.iter().copied().map(u64::from).sum()
+        self.gauges().connected
+    }
+
+    /// How things stood in all groups when they last answered.
+    pub(crate) fn gauges(&self) -> Gauges {
+        self.gauges
+            .iter()
+            .fold(Gauges::default(), |sum, one| Gauges {
+                connected: sum.connected + one.connected,
+                executing: sum.executing + one.executing,
+                waiting: sum.waiting + one.waiting,
+                cpu: sum.cpu + one.cpu,
+            })
+    }
+
+    /// CPU time that each group's thread had used when it last answered.
+    pub(crate) fn cpu(&self) -> Vec<Duration> {
+        self.gauges.iter().map(|gauges| gauges.cpu).collect()
     }
 
     /// Gives all groups an order.
@@ -255,8 +295,8 @@ impl Crew {
 
     fn count(&mut self, counted: Counted) {
         self.stats.merge(counted.stats);
-        if let Some(connected) = self.connected.get_mut(counted.group) {
-            *connected = counted.connected;
+        if let Some(gauges) = self.gauges.get_mut(counted.group) {
+            *gauges = counted.gauges;
         }
     }
 

@@ -13,8 +13,9 @@ use crate::login::Credentials;
 use crate::options::LoadArgs;
 use crate::ports::{self, Sources};
 use crate::report;
+use crate::series::Point;
 use crate::stats::Stats;
-use crate::summary::{Measured, Point, Summary};
+use crate::summary::{Measured, Summary};
 use measure::process;
 use reactor::{Address, Time};
 use std::io::{self, Write};
@@ -50,6 +51,7 @@ pub(crate) fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> Result<(), String>
     crowd.ramp();
     crowd.measured.rss_idle_bytes = process::own().map_or(0, |sample| sample.rss_bytes);
     crowd.measured.rss_before_bytes = rss_before;
+    crowd.measured.cores = layout.usable_cores();
     let can_run = crowd.measured.connected > 0 && crowd.crew.failure.is_none();
     if can_run {
         crowd.hold();
@@ -67,6 +69,43 @@ pub(crate) fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> Result<(), String>
     match summary.limit {
         Some(_) if !can_run => Err("it could not run; the limit above says why".to_owned()),
         _ => Ok(()),
+    }
+}
+
+/// Where the measured time stands: a point each second, a line each interval of the report.
+struct Clock {
+    began: Time,
+    /// CPU time of this process, and of each group's thread, when it began.
+    cpu_began: Duration,
+    groups_cpu_began: Vec<Duration>,
+    /// CPU time of this process at the last point.
+    cpu: Duration,
+    point_from: Time,
+    point_due: Time,
+    interval: Duration,
+    line_from: Time,
+    line_due: Time,
+    /// Counted since the last line.
+    pending: Stats,
+}
+
+impl Clock {
+    fn new(args: &LoadArgs, crew: &Crew) -> Clock {
+        let began = Time::now();
+        let cpu = process::own().unwrap_or_default().cpu;
+        let interval = Duration::from_secs(args.report_interval.max(1));
+        Clock {
+            began,
+            cpu_began: cpu,
+            groups_cpu_began: crew.cpu(),
+            cpu,
+            point_from: began,
+            point_due: began + SECOND,
+            interval,
+            line_from: began,
+            line_due: began + interval,
+            pending: Stats::default(),
+        }
     }
 }
 
@@ -91,11 +130,12 @@ fn make_plan(args: &LoadArgs) -> Result<Plan, String> {
     };
     Ok(Plan {
         script: args.make_script(),
+        model: args.model.model(args.connections),
         credentials: Credentials::of(&args.target),
         sources: Sources::choose(server, args.connections, given, ports::local_range()),
         address,
         connect_timeout: Duration::from_secs(args.connect_timeout),
-        connects_in_flight: args.connects_in_flight,
+        connects_in_flight: args.connects_in_flight(),
         seed,
     })
 }
@@ -213,39 +253,49 @@ impl Crowd<'_> {
             self.crew.report(Order::Report);
             self.crew.order(Order::Reset);
         }
-        let began = Time::now();
-        let cpu_before = process::own().unwrap_or_default().cpu;
+        let mut clock = Clock::new(self.args, &self.crew);
         let end = self
             .args
             .duration()
-            .map_or(Time::NEVER, |time| began + time);
-        let interval = Duration::from_secs(self.args.report_interval.max(1));
-        let (mut last, mut due) = (began, began + interval);
+            .map_or(Time::NEVER, |time| clock.began + time);
         loop {
-            self.crew.listen(due.min(end));
+            self.crew.listen(clock.point_due.min(end));
             let now = Time::now();
             let is_finished = self.crew.finished == self.crew.len();
             if now >= end || is_finished || self.is_stopped() {
                 break;
             }
-            if now >= due {
+            if now >= clock.point_due {
                 let counts = self.crew.report(Order::Report);
-                self.interval(counts, due.since(began), last);
-                last = Time::now();
-                due = due + interval;
+                let due = clock.point_due;
+                self.point(&mut clock, counts, due);
+                clock.point_due = clock.point_due + SECOND;
             }
         }
         let now = Time::now();
-        let sample = process::own().unwrap_or_default();
-        self.measured.rss_bytes = sample.rss_bytes;
-        self.measured.cpu_s = sample.cpu.saturating_sub(cpu_before).as_secs_f64();
-        self.measured.seconds = now.since(began).as_secs_f64();
         let counts = self.stop();
-        if now.since(last) * 2 >= interval {
-            self.interval(counts, now.since(began), last);
+        self.note_end(&clock, now);
+        if now.since(clock.point_from) * 2 >= SECOND {
+            self.point(&mut clock, counts, now);
         } else {
-            self.measured.window.merge(counts);
+            clock.pending.merge(counts);
         }
+        self.line(&mut clock, now);
+        self.measured.window.merge(clock.pending);
+    }
+
+    /// What has to be read at the end of the measured time.
+    fn note_end(&mut self, clock: &Clock, now: Time) {
+        let sample = process::own().unwrap_or_default();
+        let measured = &mut self.measured;
+        measured.rss_bytes = sample.rss_bytes;
+        measured.cpu_s = sample.cpu.saturating_sub(clock.cpu_began).as_secs_f64();
+        measured.seconds = now.since(clock.began).as_secs_f64();
+        measured.waiting = self.crew.gauges().waiting;
+        let used = self.crew.cpu().into_iter().zip(&clock.groups_cpu_began);
+        measured.busiest_group_s = used
+            .map(|(now, began)| now.saturating_sub(*began).as_secs_f64())
+            .fold(0.0, f64::max);
     }
 
     /// Tells the groups to stop; returns what they counted until then.
@@ -255,28 +305,45 @@ impl Crowd<'_> {
         self.crew.report(Order::Stop(end))
     }
 
-    /// One line of the report and one point of the series, for the interval that began at `last`
-    /// and was to end `at` after the start.
-    fn interval(&mut self, counts: Stats, at: Duration, last: Time) {
-        let seconds = Time::now().since(last).as_secs_f64().max(1e-9);
-        let at = at.as_secs_f64();
-        self.measured.series.push(Point {
-            t_s: (at * 1e3).round() / 1e3,
-            statements_per_s: counts.successes() as f64 / seconds,
-            p95_ms: counts.statement_latency.percentile_ms(95.0),
-            failed: counts.failed,
-        });
+    /// One point of the series, which was to end at `due`, and a line of the report where one is
+    /// due.
+    fn point(&mut self, clock: &mut Clock, counts: Stats, due: Time) {
+        let now = Time::now();
+        let cpu = process::own().unwrap_or_default().cpu;
+        let point = Point::new(
+            due.since(clock.began),
+            now.since(clock.point_from),
+            &counts,
+            &self.crew.gauges(),
+            cpu.saturating_sub(clock.cpu),
+            self.measured.cores,
+        );
+        self.measured.series.push(point);
+        (clock.point_from, clock.cpu) = (now, cpu);
+        clock.pending.merge(counts);
+        if due >= clock.line_due {
+            self.line(clock, due);
+            clock.line_due = clock.line_due + clock.interval;
+        }
+    }
+
+    /// A line of the report, for what has been counted since the last one, if that is a good part
+    /// of an interval.
+    fn line(&mut self, clock: &mut Clock, due: Time) {
+        let now = Time::now();
+        let length = now.since(clock.line_from);
+        if length * 2 < clock.interval {
+            return;
+        }
+        let counts = std::mem::take(&mut clock.pending);
         if self.args.report_interval > 0 {
-            let connected = self.crew.connected();
-            say(&report::interval(
-                at,
-                seconds,
-                connected,
-                self.args.percentile,
-                &counts,
-            ));
+            let at = due.since(clock.began).as_secs_f64();
+            let seconds = length.as_secs_f64();
+            let text = report::interval(self.args, at, seconds, &self.crew.gauges(), &counts);
+            say(&text);
         }
         self.measured.window.merge(counts);
+        clock.line_from = now;
     }
 
     /// Ends all groups and takes their last numbers.

@@ -10,6 +10,7 @@
 
 use serde::Serialize;
 use std::io;
+use std::time::Duration;
 use wire::packet::Malformed;
 use wire::reply::ErrPacket;
 
@@ -84,6 +85,18 @@ impl Fault {
             message: format!(
                 "ETIMEDOUT: the server did not finish the login within {seconds} s; look whether \
                  it is overloaded, or allow more time (--connect-timeout)"
+            ),
+        }
+    }
+
+    /// A client that gives up did so before it was let in.
+    pub(crate) fn impatience(waited: Duration) -> Fault {
+        Fault {
+            code: ETIMEDOUT.unsigned_abs(),
+            sqlstate: String::new(),
+            message: format!(
+                "ETIMEDOUT: not logged in {} ms after the event was to begin (--give-up)",
+                waited.as_millis()
             ),
         }
     }

@@ -1,8 +1,9 @@
 //! One group: a thread, its descriptor table, its poll, its share of the connections.
 //!
-//! A turn waits for events, lets each connection deal with its own, opens connections that are due,
-//! and follows the orders of the main thread: start, report, reset, stop. What a group counts it
-//! keeps to itself until it is asked.
+//! A turn waits for events, lets each connection deal with its own, begins those of the workload
+//! that the model of load has due ([`work`]), opens connections that are due, and follows the
+//! orders of the main thread: start, report, reset, stop. What a group counts it keeps to itself
+//! until it is asked.
 //!
 //! Invariants:
 //! - nothing on a statement's way is shared with another thread;
@@ -10,13 +11,18 @@
 //! - a group that has been told to stop ends within the time it was given, whatever servers do, and
 //!   counts what was still executing then.
 
-use crate::connection::{Connection, Seat};
+mod work;
+
+use crate::connection::Connection;
+use crate::crew::Gauges;
 use crate::errors::{Fault, Phase};
 use crate::login::Credentials;
+use crate::model::Model;
 use crate::opener::Opener;
 use crate::pace::Pace;
 use crate::ports::Sources;
 use crate::preparing::Refusals;
+use crate::seat::Seat;
 use crate::stats::{Stats, Tally};
 use crate::workload::Script;
 use reactor::{
@@ -27,6 +33,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
+pub(crate) use work::{Part, Work};
 
 /// Bytes that are read at once.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -40,6 +47,7 @@ const MAILBOX: u8 = 1;
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) script: Script,
+    pub(crate) model: Model,
     pub(crate) credentials: Credentials,
     pub(crate) address: Address,
     pub(crate) sources: Sources,
@@ -51,8 +59,8 @@ pub(crate) struct Plan {
 /// A group's part of the whole.
 #[derive(Debug)]
 pub(crate) struct Share {
-    /// Which group, from 0.
-    pub(crate) group: usize,
+    /// Which group of how many.
+    pub(crate) part: Part,
     /// Index of its first connection.
     pub(crate) first: u32,
     pub(crate) connections: u32,
@@ -96,8 +104,7 @@ pub(crate) struct Counted {
     /// Which group, from 0.
     pub(crate) group: usize,
     pub(crate) stats: Stats,
-    /// Connections that are open and logged in.
-    pub(crate) connected: u32,
+    pub(crate) gauges: Gauges,
     /// At the end only: sums over connections.
     pub(crate) tally: Tally,
     /// At the end only: statements whose reply had not come.
@@ -119,6 +126,7 @@ pub(crate) struct Bench {
     pub(crate) running: bool,
     /// What the server does not prepare.
     pub(crate) refusals: Refusals,
+    pub(crate) work: Work,
     events_left: Option<u64>,
 }
 
@@ -135,8 +143,19 @@ impl Bench {
         }
     }
 
+    /// The intended start of the event that a connection is to begin now that its last one is
+    /// over; `None` lets it rest.
+    pub(crate) fn next_start(&mut self, now: Time) -> Option<Time> {
+        let start = match self.running {
+            true => self.work.next_start(now)?,
+            false => return None,
+        };
+        // An arrival took its leave when it arrived.
+        (!self.work.is_closed() || self.take_event()).then_some(start)
+    }
+
     /// Takes leave to begin one more event.
-    pub(crate) fn take_event(&mut self) -> bool {
+    fn take_event(&mut self) -> bool {
         match &mut self.events_left {
             _ if !self.running => false,
             None => true,
@@ -209,8 +228,9 @@ impl Group {
             in_flight_max,
             pace,
         );
-        Ok(Group {
-            number: share.group,
+        let work = Work::new(&plan.model, share.part, share.connections, plan.seed);
+        let mut group = Group {
+            number: share.part.group as usize,
             bench: Bench {
                 net,
                 plan,
@@ -220,6 +240,7 @@ impl Group {
                 executing: 0,
                 running: false,
                 refusals: Refusals::default(),
+                work,
                 events_left: share.events,
             },
             connections: Slots::with_capacity(share.connections as usize),
@@ -233,7 +254,9 @@ impl Group {
             said_finished: false,
             end: None,
             tally: Tally::default(),
-        })
+        };
+        group.allow_first_stage();
+        Ok(group)
     }
 
     /// Turn after turn, until told to end.
@@ -251,6 +274,7 @@ impl Group {
                 }
             }
             self.start_some();
+            self.work_due();
             self.open_some();
             self.expire_some();
             if self.is_over() {
@@ -273,16 +297,14 @@ impl Group {
         self.opener
             .due(now)
             .min(expiry)
+            .min(self.bench.work.due(&self.bench.plan.model, now))
             .min(self.end.unwrap_or(Time::NEVER))
     }
 
     fn obey(&mut self) {
         for order in self.mailbox.take() {
             match order {
-                Order::Start => {
-                    self.bench.running = true;
-                    self.starting = self.connections.keys();
-                }
+                Order::Start => self.begin_work(),
                 Order::Report => {
                     let counted = self.counted();
                     self.tell(Letter::Counted(counted));
@@ -292,6 +314,7 @@ impl Group {
                     let counted = self.counted();
                     self.tell(Letter::Counted(counted));
                     self.bench.running = false;
+                    self.bench.work.stop();
                     self.starting = Vec::new();
                     self.end = Some(end);
                 }
@@ -308,7 +331,12 @@ impl Group {
         Box::new(Counted {
             group: self.number,
             stats: std::mem::take(&mut self.bench.stats),
-            connected: self.connected,
+            gauges: Gauges {
+                connected: self.connected.into(),
+                executing: self.bench.executing.into(),
+                waiting: self.bench.work.waiting(),
+                cpu: measure::process::thread_cpu(),
+            },
             ..Counted::default()
         })
     }
@@ -328,7 +356,7 @@ impl Group {
         let Some(connection) = self.connections.get_mut(key) else {
             return;
         };
-        let was_opening = connection.is_opening();
+        let (was_opening, was_busy) = (connection.is_opening(), !connection.is_idle());
         let bench = &mut self.bench;
         let mut result = Ok(());
         if event.writable {
@@ -340,17 +368,19 @@ impl Group {
         if result.is_ok() && was_opening && !connection.is_opening() {
             self.connected += 1;
             self.opener.opened();
-            bench.stats.reconnects += u64::from(connection.seat.reopening);
-            let now = bench.net.now();
-            if bench.running && self.starting.is_empty() {
-                result = connection.start(bench, now);
-            }
+            result = self.on_login(key);
         }
         match result {
             Err(fault) => self.close(key, fault),
             // What is at rest may hold locks that others wait for: it goes at once.
-            Ok(()) if self.end.is_some() && connection.is_idle() => self.retire(key),
-            Ok(()) => {}
+            Ok(()) if self.end.is_some() => self.retire_idle(key),
+            Ok(()) => self.after_event(key, was_busy),
+        }
+    }
+
+    fn retire_idle(&mut self, key: Key) {
+        if self.connections.get(key).is_some_and(Connection::is_idle) {
+            self.retire(key);
         }
     }
 
@@ -400,8 +430,12 @@ impl Group {
             let Some(connection) = self.connections.get_mut(key) else {
                 continue;
             };
-            if let Err(fault) = connection.start(&mut self.bench, now) {
-                self.close(key, fault);
+            if !connection.is_idle() {
+                continue;
+            }
+            match connection.begin_event(&mut self.bench, now) {
+                Ok(()) => self.after_event(key, true),
+                Err(fault) => self.close(key, fault),
             }
         }
     }
@@ -435,6 +469,9 @@ impl Group {
             }
         }
         self.opening.push_back((now, key));
+        if seat.repeats > 0 {
+            self.watch(key);
+        }
         Ok(())
     }
 
@@ -470,6 +507,7 @@ impl Group {
         }
         let is_finished = self.bench.events_left == Some(0)
             && self.bench.executing == 0
+            && self.bench.work.is_done()
             && self.starting.is_empty();
         if !self.said_finished && is_finished {
             self.said_finished = true;
@@ -490,7 +528,11 @@ impl Group {
                 self.retire(key);
             }
         }
-        for seat in self.opener.close().filter(|seat| seat.reopening) {
+        for seat in self
+            .opener
+            .close()
+            .filter(|seat| seat.reopening || seat.events > 0)
+        {
             self.tally.add(seat.events.into(), seat.busy);
         }
         counted.tally = self.tally;

@@ -10,13 +10,17 @@
 //! and a summary for people on stderr, and JSON in a file for programs ([`summary`]).
 #![forbid(unsafe_code)]
 
+mod arrivals;
 mod blocking;
 mod connection;
+mod course;
 mod crew;
 mod crowd;
 mod errors;
 mod group;
+mod latency;
 mod login;
+mod model;
 mod opener;
 mod options;
 mod pace;
@@ -25,16 +29,26 @@ mod prepare;
 mod preparing;
 mod random;
 mod report;
+mod seat;
+mod series;
+mod spans;
 mod stats;
 mod summary;
+mod timers;
 mod workload;
 
 #[cfg(test)]
 mod tests;
 
+pub use arrivals::Gaps;
+pub use course::Course;
 pub use errors::{ErrorCount, Phase};
+pub use latency::Latency;
+pub use model::{Active, ModelArgs};
 pub use options::{Action, LoadArgs};
-pub use summary::{Point, Summary};
+pub use series::Point;
+pub use spans::Spread;
+pub use summary::Summary;
 pub use workload::Workload;
 
 use std::process::ExitCode;
@@ -60,7 +74,7 @@ pub fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> ExitCode {
         return BAD_OPTIONS.into();
     }
     let result = match args.command {
-        Action::Run => crowd::run(args, stop),
+        Action::Run => crowd::run(&args.settled(), stop),
         Action::Prepare => prepare::prepare(args, stop),
         Action::Cleanup => prepare::cleanup(args),
     };

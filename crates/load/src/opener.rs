@@ -2,18 +2,23 @@
 //!
 //! The ramp opens every seat once, at the group's share of the connect rate and with a bound on how
 //! many are being opened at once; a seat that fails stays empty. A connection that is lost later is
-//! opened again, a second after each failure. The ramp gives up early where going on makes no
+//! opened again, a second after each failure. Those that we closed ourselves are opened again when
+//! their time comes, at no rate but their own. The ramp gives up early where going on makes no
 //! sense: at a limit of this machine, or after many failures in a row.
 //!
+//! How many may be out at all can change while it runs ([`Opener::allow`]); seats that are not
+//! wanted for a while are parked.
+//!
 //! Invariants: seats are handed out by [`Opener::next`] only, which keeps rate and bound; whoever
-//! got one reports back exactly once by [`Opener::opened`] or [`Opener::failed`].
+//! got one reports back exactly once by [`Opener::opened`], [`Opener::failed`] or
+//! [`Opener::abandoned`], and once more when what was opened ends.
 
-use crate::connection::Seat;
 use crate::errors::Fault;
 use crate::pace::Pace;
 use crate::random::Random;
+use crate::seat::Seat;
+use crate::timers::Timers;
 use reactor::Time;
-use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Failures in a row after which the ramp gives up.
@@ -30,8 +35,15 @@ pub(crate) struct Opener {
     fresh: u32,
     next_index: u32,
     seed: u64,
-    /// Seats to be tried again, each not before its time.
-    again: VecDeque<(Time, Seat)>,
+    /// Seats to be tried again at the connect rate, each not before its time.
+    again: Timers<Seat>,
+    /// Seats that we closed ourselves, to be opened at their time whatever the rate.
+    returning: Timers<Seat>,
+    /// Seats that were open and are not wanted for now.
+    parked: Vec<Seat>,
+    /// Seats that are being opened or open, and how many may be.
+    out: u32,
+    out_max: u32,
     in_flight: u32,
     in_flight_max: u32,
     failures_in_row: u32,
@@ -44,7 +56,11 @@ impl Opener {
             fresh: seats,
             next_index: first,
             seed,
-            again: VecDeque::new(),
+            again: Timers::default(),
+            returning: Timers::default(),
+            parked: Vec::new(),
+            out: 0,
+            out_max: u32::MAX,
             in_flight: 0,
             in_flight_max,
             failures_in_row: 0,
@@ -52,44 +68,62 @@ impl Opener {
         }
     }
 
+    /// Lets so many seats be open or being opened from now on. Who is open stays open.
+    pub(crate) fn allow(&mut self, out_max: u32) {
+        self.out_max = out_max;
+    }
+
+    /// Room for one more, at once and altogether.
+    fn has_room(&self) -> bool {
+        self.in_flight < self.in_flight_max && self.out < self.out_max
+    }
+
     /// A seat to be opened now, if there is one and its time has come.
     pub(crate) fn next(&mut self, now: Time) -> Option<Seat> {
-        let is_again = self.again.front().is_some_and(|(due, _)| *due <= now);
-        if self.in_flight >= self.in_flight_max || !(is_again || self.fresh > 0) {
+        if !self.has_room() {
             return None;
         }
-        if !self.pace.take(now) {
-            return None;
-        }
+        let seat = match self.returning.take(now) {
+            Some((_, seat)) => seat,
+            None => self.next_paced(now)?,
+        };
         self.in_flight += 1;
+        self.out += 1;
+        Some(seat)
+    }
+
+    /// One that keeps to the connect rate: lost, parked, or never opened.
+    fn next_paced(&mut self, now: Time) -> Option<Seat> {
+        let is_again = self.again.next_due() <= now;
+        let is_any = is_again || self.fresh > 0 || !self.parked.is_empty();
+        if !is_any || !self.pace.take(now) {
+            return None;
+        }
         if is_again {
-            return self.again.pop_front().map(|(_, seat)| seat);
+            return self.again.take(now).map(|(_, seat)| seat);
+        }
+        if let Some(seat) = self.parked.pop() {
+            return Some(seat);
         }
         let index = self.next_index;
         self.next_index += 1;
         self.fresh -= 1;
-        Some(Seat {
-            random: Random::new(self.seed, u64::from(index)),
-            index,
-            reopening: false,
-            made: 0,
-            events: 0,
-            busy: Duration::ZERO,
-        })
+        Some(Seat::new(Random::new(self.seed, index.into()), index))
     }
 
     /// When [`Opener::next`] may have something.
     pub(crate) fn due(&self, now: Time) -> Time {
-        if self.in_flight >= self.in_flight_max {
+        if !self.has_room() {
             return Time::NEVER;
         }
-        if self.fresh > 0 {
-            return self.pace.due(now);
-        }
-        match self.again.front() {
-            Some((due, _)) => (*due).max(self.pace.due(now)),
-            None => Time::NEVER,
-        }
+        let paced = if self.fresh > 0 || !self.parked.is_empty() {
+            self.pace.due(now)
+        } else if self.again.next_due() < Time::NEVER {
+            self.again.next_due().max(self.pace.due(now))
+        } else {
+            Time::NEVER
+        };
+        paced.min(self.returning.next_due())
     }
 
     /// A seat is connected and logged in.
@@ -101,13 +135,15 @@ impl Opener {
     /// A seat could not be opened. True when that is to be counted as a failure.
     pub(crate) fn failed(&mut self, seat: Seat, fault: &Fault, now: Time) -> bool {
         self.in_flight -= 1;
+        self.out -= 1;
         if fault.is_busy_listener() {
-            self.again.push_front((now + BUSY_PAUSE, seat));
+            // It has been waiting since before: `asked_at` stays.
+            self.heap_of(&seat).add(now + BUSY_PAUSE, seat);
             return false;
         }
         self.failures_in_row += 1;
         if seat.reopening {
-            self.again.push_back((now + REOPEN_PAUSE, seat));
+            self.put_again(now + REOPEN_PAUSE, seat);
         }
         if fault.is_own_limit() || self.failures_in_row >= FAILURES_MAX {
             self.fresh = 0;
@@ -115,27 +151,76 @@ impl Opener {
         true
     }
 
-    /// An open connection was lost: it is to be opened again.
-    pub(crate) fn lost(&mut self, seat: Seat, now: Time) {
-        let seat = Seat {
-            reopening: true,
-            ..seat
-        };
-        self.again.push_back((now, seat));
+    /// Nobody waits any more for a seat that was being opened; it is handed to
+    /// [`Opener::reopen_at`] if it is wanted again.
+    pub(crate) fn abandoned(&mut self) {
+        self.in_flight -= 1;
+        self.out -= 1;
     }
 
-    /// True when every seat has been tried.
+    /// An open connection was lost: it is to be opened again, at the connect rate.
+    pub(crate) fn lost(&mut self, seat: Seat, now: Time) {
+        self.closed();
+        let seat = Seat {
+            repeats: 0,
+            unpaced: false,
+            ..seat
+        };
+        self.put_again(now, seat);
+    }
+
+    /// An open connection was closed by us.
+    pub(crate) fn closed(&mut self) {
+        self.out -= 1;
+    }
+
+    /// A seat that we closed is to be opened again at its own time.
+    pub(crate) fn reopen_at(&mut self, due: Time, seat: Seat) {
+        let unpaced = true;
+        self.put_again(due, Seat { unpaced, ..seat });
+    }
+
+    /// A seat that we closed is not wanted for now.
+    pub(crate) fn park(&mut self, seat: Seat) {
+        self.parked.push(Seat {
+            reopening: false,
+            repeats: 0,
+            ..seat
+        });
+    }
+
+    fn put_again(&mut self, due: Time, seat: Seat) {
+        let seat = Seat {
+            reopening: true,
+            asked_at: due,
+            ..seat
+        };
+        self.heap_of(&seat).add(due, seat);
+    }
+
+    fn heap_of(&mut self, seat: &Seat) -> &mut Timers<Seat> {
+        match seat.unpaced {
+            true => &mut self.returning,
+            false => &mut self.again,
+        }
+    }
+
+    /// True when every seat has been tried that may be open.
     pub(crate) fn is_settled(&self) -> bool {
-        self.fresh == 0 && self.in_flight == 0 && self.again.iter().all(|(_, s)| s.reopening)
+        (self.fresh == 0 || self.out >= self.out_max)
+            && self.in_flight == 0
+            && self.again.iter().all(|seat| seat.reopening)
     }
 
     /// Opens nothing any more; the seats that wait are returned.
     pub(crate) fn close(&mut self) -> impl Iterator<Item = Seat> {
         self.fresh = 0;
         self.in_flight_max = 0;
-        std::mem::take(&mut self.again)
-            .into_iter()
-            .map(|(_, seat)| seat)
+        let parked = std::mem::take(&mut self.parked);
+        self.again
+            .drain()
+            .chain(self.returning.drain())
+            .chain(parked)
     }
 }
 
@@ -205,6 +290,44 @@ mod tests {
         assert!(!opener.is_settled());
         let later = START + BUSY_PAUSE;
         assert_eq!(opener.next(later).unwrap().index, seat.index);
+    }
+
+    #[test]
+    fn how_many_are_out_follows_what_is_allowed() {
+        let mut opener = opener(5, 10);
+        opener.allow(2);
+        let first = opener.next(START).unwrap();
+        opener.next(START).unwrap();
+        assert!(opener.next(START).is_none());
+        opener.opened();
+        opener.opened();
+        assert!(opener.is_settled(), "as many as are allowed");
+        opener.closed();
+        opener.park(first);
+        opener.allow(3);
+        let back = opener.next(START).unwrap();
+        assert_eq!((back.index, back.reopening), (first.index, false));
+        assert_eq!(opener.next(START).unwrap().index, 12);
+        assert!(opener.next(START).is_none());
+    }
+
+    #[test]
+    fn who_gave_up_comes_back_at_his_own_time_and_not_at_the_connect_rate() {
+        let pace = Pace::new(1.0, START);
+        let mut opener = Opener::new(0, 100, 1, 100, pace);
+        let seat = opener.next(START).unwrap();
+        assert!(opener.next(START).is_none(), "one each second");
+        opener.abandoned();
+        let due = START + Duration::from_millis(5);
+        let repeats = 3;
+        opener.reopen_at(due, Seat { repeats, ..seat });
+        assert_eq!(opener.due(START), START + Duration::from_millis(5));
+        assert!(opener.next(START).is_none());
+        let back = opener.next(due).unwrap();
+        assert_eq!((back.index, back.repeats, back.asked_at), (0, 3, due));
+        opener.opened();
+        opener.lost(back, due);
+        assert_eq!(opener.close().map(|seat| seat.repeats).sum::<u16>(), 0);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! `--connections`). [`LoadArgs`] is what the command line says; [`LoadArgs::check`] refuses what
 //! contradicts itself before anything is opened.
 
+use crate::model::ModelArgs;
 use crate::random::{RandArgs, Rows};
 use crate::workload::{Script, ScriptArgs, Workload};
 use clap::{Args, ValueEnum};
@@ -11,6 +12,12 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use wire::dsn::Dsn;
+
+/// The most connections that are taken.
+const CONNECTIONS_MAX: u32 = 16_000_000;
+/// Connections being opened at once in a group, where nothing else is said; and at most.
+const IN_FLIGHT: u32 = 256;
+const IN_FLIGHT_MAX: u32 = 65_536;
 
 const EXAMPLE: &str = "\
 Example, with the tables made on the server itself and the load through a pool:
@@ -39,7 +46,7 @@ pub struct LoadArgs {
 
     /// Connections to hold, 1 to 16,000,000
     #[arg(long, visible_alias = "threads", value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u32).range(1..=16_000_000))]
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(CONNECTIONS_MAX)))]
     pub connections: u32,
 
     /// How long to measure, in seconds; 0 is without end
@@ -85,10 +92,11 @@ pub struct LoadArgs {
     #[arg(long, value_name = "N", default_value_t = 5_000)]
     pub connect_rate: u32,
 
-    /// Connections being opened at once in each group, at least 1
-    #[arg(long, value_name = "N", default_value_t = 256,
-          value_parser = clap::value_parser!(u32).range(1..=65_536))]
-    pub connects_in_flight: u32,
+    /// Connections being opened at once in each group, at least 1 [default: 256; 65,536 with
+    /// --give-up]
+    #[arg(long, value_name = "N",
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(IN_FLIGHT_MAX)))]
+    pub connects_in_flight: Option<u32>,
 
     /// How long one connection may take to open and log in, in seconds, at least 1
     #[arg(long, value_name = "S", default_value_t = 30,
@@ -114,6 +122,10 @@ pub struct LoadArgs {
     /// Write the result to this file, as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+
+    /// When connections send, how long they wait, how long they live.
+    #[command(flatten)]
+    pub model: ModelArgs,
 
     /// Believe that a group has this many descriptors, to try out many groups
     #[arg(long, value_name = "N", hide = true)]
@@ -161,6 +173,7 @@ impl LoadArgs {
                 self.target
             ));
         }
+        self.model.check()?;
         if self.target.socket.is_some() && !self.source_addresses.is_empty() {
             return Err("--source-addresses is for TCP; the target is a Unix socket".into());
         }
@@ -176,6 +189,26 @@ impl LoadArgs {
         let rows = Rows::new(&self.rand, self.table_size);
         let (args, connections) = (&self.script, self.connections);
         Script::new(self.workload, args, self.tables, rows, connections)
+    }
+
+    /// The same, with as many connections as the stages want at most.
+    #[must_use]
+    pub(crate) fn settled(&self) -> LoadArgs {
+        let mut settled = self.clone();
+        if self.model.stages.is_some() {
+            settled.connections = self.model.model(CONNECTIONS_MAX).highest(CONNECTIONS_MAX);
+        }
+        settled
+    }
+
+    /// Connections being opened at once in each group. Clients who give up know nothing of each
+    /// other, so nothing holds them up by default.
+    pub(crate) fn connects_in_flight(&self) -> u32 {
+        let default = match self.model.give_up {
+            Some(_) => IN_FLIGHT_MAX,
+            None => IN_FLIGHT,
+        };
+        self.connects_in_flight.unwrap_or(default)
     }
 
     /// How long to measure; `None` is without end.

@@ -4,6 +4,7 @@
 //! kept exactly; the name in the first line's parentheses says who really wrote it. Latencies here
 //! are those of events, as in sysbench; statements are in the summary and the JSON.
 
+use crate::crew::Gauges;
 use crate::options::LoadArgs;
 use crate::stats::Stats;
 use crate::summary::Measured;
@@ -19,6 +20,10 @@ pub(crate) fn header(args: &LoadArgs) -> String {
     out.push_str(&format!("sysbench 1.0.20 (onramp {version})\n\n"));
     out.push_str("Running the test with following options:\n");
     out.push_str(&format!("Number of threads: {}\n", args.connections));
+    if let Some(rate) = &args.model.rate {
+        let rate = rate.highest();
+        out.push_str(&format!("Target transaction rate: {rate:.0}/sec\n"));
+    }
     if args.report_interval > 0 {
         let seconds = args.report_interval;
         out.push_str(&format!(
@@ -33,16 +38,18 @@ pub(crate) fn header(args: &LoadArgs) -> String {
     out
 }
 
-/// One line for an interval of `seconds` that ended `at` seconds after the start.
+/// One line for an interval of `seconds` that ended `at` seconds after the start; in the open loop
+/// a second one with the line of those that wait, and how many connections work.
 pub(crate) fn interval(
+    args: &LoadArgs,
     at: f64,
     seconds: f64,
-    connected: u64,
-    percentile: u8,
+    gauges: &Gauges,
     counts: &Stats,
 ) -> String {
+    let (connected, percentile) = (gauges.connected, args.percentile);
     let per_second = |count: u64| count as f64 / seconds;
-    format!(
+    let mut out = format!(
         "[ {at:.0}s ] thds: {connected} tps: {:4.2} qps: {:4.2} (r/w/o: {:4.2}/{:4.2}/{:4.2}) \
          lat (ms,{percentile}%): {:4.2} err/s: {:4.2} reconn/s: {:4.2}\n",
         per_second(counts.events),
@@ -51,9 +58,19 @@ pub(crate) fn interval(
         per_second(counts.writes),
         per_second(counts.others),
         counts.event_latency.percentile_ms(percentile.into()),
-        per_second(counts.failed + counts.ignored),
+        per_second(counts.failed + counts.ignored + counts.gave_up),
         per_second(counts.reconnects),
-    )
+    );
+    if args.model.rate.is_some() {
+        let Gauges {
+            waiting, executing, ..
+        } = gauges;
+        line(
+            &mut out,
+            &format!("[ {at:.0}s ] queue length: {waiting}, concurrency: {executing}"),
+        );
+    }
+    out
 }
 
 /// The report at the end. Failed statements are among the ignored errors, for the run went on.
@@ -73,7 +90,10 @@ pub(crate) fn last(args: &LoadArgs, measured: &Measured) -> String {
     let rates = [
         ("transactions:", window.events),
         ("queries:", window.successes()),
-        ("ignored errors:", window.ignored + window.failed),
+        (
+            "ignored errors:",
+            window.ignored + window.failed + window.gave_up,
+        ),
         ("reconnects:", window.reconnects),
     ];
     for (label, count) in rates {

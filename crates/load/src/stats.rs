@@ -19,6 +19,8 @@ pub(crate) enum Class {
     Other,
 }
 
+const CLASSES: usize = 3;
+
 /// Counts and latencies since the last time they were taken.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stats {
@@ -36,21 +38,38 @@ pub(crate) struct Stats {
     pub(crate) lost: u64,
     pub(crate) reconnects: u64,
     pub(crate) failed_connects: u64,
-    /// From a statement's first byte out to its reply's last byte in; successes only.
-    pub(crate) statement_latency: Histogram,
+    /// Statements that succeeded in time, where a time is set.
+    pub(crate) in_time: u64,
+    /// Statements whose client gave them up before they were answered.
+    pub(crate) gave_up: u64,
+    /// Events that arrived in the open loop; those that found the line full, and those whose
+    /// patience ended in the line.
+    pub(crate) arrived: u64,
+    pub(crate) shed: u64,
+    pub(crate) expired: u64,
+    /// Connections that were closed at the end of their lifetime.
+    pub(crate) retired: u64,
+    /// From when a statement was to be sent to its reply's last byte; successes only, by class.
+    latency: [Histogram; CLASSES],
     pub(crate) event_latency: Histogram,
+    /// From the first step of connecting to the end of the login: the first time, and again.
+    pub(crate) connect_latency: Histogram,
+    pub(crate) reconnect_latency: Histogram,
+    /// How late this program itself sent what was to be sent at a certain time.
+    pub(crate) lag: Histogram,
     pub(crate) errors: ErrorTable,
 }
 
 impl Stats {
-    /// Counts a statement that succeeded.
-    pub(crate) fn succeeded(&mut self, class: Class, latency: Duration) {
+    /// Counts a statement that succeeded; `in_time` is how long it was worth waiting for.
+    pub(crate) fn succeeded(&mut self, class: Class, latency: Duration, in_time: Option<Duration>) {
+        self.in_time += u64::from(in_time.is_none_or(|in_time| latency <= in_time));
         match class {
             Class::Read => self.reads += 1,
             Class::Write => self.writes += 1,
             Class::Other => self.others += 1,
         }
-        self.statement_latency.record(latency);
+        self.latency[class as usize].record(latency);
     }
 
     /// Counts a statement that failed.
@@ -61,6 +80,23 @@ impl Stats {
             self.failed += 1;
         }
         self.errors.count(Phase::Statement, fault);
+    }
+
+    /// Latencies of the statements of one class.
+    pub(crate) fn latency_of(&self, class: Class) -> &Histogram {
+        &self.latency[class as usize]
+    }
+
+    /// Latencies of all statements.
+    pub(crate) fn statement_latency(&self) -> Histogram {
+        let mut all = Histogram::new();
+        self.latency.iter().for_each(|one| all.merge(one));
+        all
+    }
+
+    /// Statements that came to an end, whichever.
+    pub(crate) fn ended(&self) -> u64 {
+        self.successes() + self.failed + self.ignored + self.gave_up
     }
 
     /// Statements that succeeded.
@@ -79,8 +115,19 @@ impl Stats {
         self.lost += other.lost;
         self.reconnects += other.reconnects;
         self.failed_connects += other.failed_connects;
-        self.statement_latency.merge(&other.statement_latency);
+        self.in_time += other.in_time;
+        self.gave_up += other.gave_up;
+        self.arrived += other.arrived;
+        self.shed += other.shed;
+        self.expired += other.expired;
+        self.retired += other.retired;
+        for (own, others) in self.latency.iter_mut().zip(&other.latency) {
+            own.merge(others);
+        }
         self.event_latency.merge(&other.event_latency);
+        self.connect_latency.merge(&other.connect_latency);
+        self.reconnect_latency.merge(&other.reconnect_latency);
+        self.lag.merge(&other.lag);
         self.errors.merge(other.errors);
     }
 }
@@ -140,16 +187,19 @@ mod tests {
     #[test]
     fn merging_adds_everything() {
         let (mut a, mut b) = (Stats::default(), Stats::default());
-        a.succeeded(Class::Read, Duration::from_millis(1));
-        b.succeeded(Class::Write, Duration::from_millis(3));
-        b.succeeded(Class::Other, Duration::from_millis(2));
+        let in_time = Some(Duration::from_millis(2));
+        a.succeeded(Class::Read, Duration::from_millis(1), in_time);
+        b.succeeded(Class::Write, Duration::from_millis(3), in_time);
+        b.succeeded(Class::Other, Duration::from_millis(2), in_time);
         b.failed(Fault::ended("x"), false);
         b.failed(Fault::ended("x"), true);
         b.events = 1;
         a.merge(b);
         assert_eq!((a.reads, a.writes, a.others, a.successes()), (1, 1, 1, 3));
         assert_eq!((a.failed, a.ignored, a.events), (1, 1, 1));
-        assert_eq!(a.statement_latency.mean_ms(), 2.0);
+        assert_eq!(a.statement_latency().mean_ms(), 2.0);
+        assert_eq!(a.latency_of(Class::Write).mean_ms(), 3.0);
+        assert_eq!((a.in_time, a.ended()), (2, 5));
         assert_eq!(a.errors.sorted()[0].count, 2);
     }
 

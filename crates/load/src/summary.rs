@@ -6,19 +6,22 @@
 //!
 //! The first fields of [`Summary`] have the names of a row of climb.json.
 
+mod limit;
+mod text;
+mod warnings;
+
 use crate::crew::Layout;
-use crate::errors::{EADDRNOTAVAIL, EMFILE, ErrorCount, ErrorTable, Phase};
+use crate::errors::{ErrorCount, ErrorTable};
 use crate::group::Plan;
+use crate::latency::Latency;
 use crate::options::LoadArgs;
-use crate::stats::{Stats, Tally};
+use crate::series::Point;
+use crate::stats::{Class, Stats, Tally};
 use measure::Histogram;
 use serde::Serialize;
 use std::fs;
 use std::path::Path;
 use wire::dsn::Dsn;
-
-/// Above this share of its cores the generator may be what limits the result.
-const BUSY_SHARE: f64 = 0.85;
 
 /// What the main thread gathered.
 #[derive(Debug, Default)]
@@ -39,6 +42,12 @@ pub(crate) struct Measured {
     pub(crate) rss_bytes: u64,
     pub(crate) tally: Tally,
     pub(crate) unfinished: u64,
+    /// Events that had arrived and waited at the end of the measured time.
+    pub(crate) waiting: u64,
+    /// CPU time of the group that used most of it, within the measured time.
+    pub(crate) busiest_group_s: f64,
+    /// Cores that this program can keep busy.
+    pub(crate) cores: f64,
 }
 
 impl Measured {
@@ -50,9 +59,36 @@ impl Measured {
     }
 
     fn statement_latency(&self) -> Histogram {
-        let mut all = self.window.statement_latency.clone();
-        all.merge(&self.drain.statement_latency);
+        let mut all = self.window.statement_latency();
+        all.merge(&self.drain.statement_latency());
         all
+    }
+
+    fn latency_of(&self, class: Class) -> Latency {
+        let mut all = self.window.latency_of(class).clone();
+        all.merge(self.drain.latency_of(class));
+        Latency::of(&all)
+    }
+
+    fn latencies(&self) -> Latencies {
+        Latencies {
+            read: self.latency_of(Class::Read),
+            write: self.latency_of(Class::Write),
+            other: self.latency_of(Class::Other),
+            event: Latency::of(&self.event_latency()),
+            connect: self.whole(|stats| &stats.connect_latency),
+            reconnect: self.whole(|stats| &stats.reconnect_latency),
+            lag: self.whole(|stats| &stats.lag),
+        }
+    }
+
+    /// Of the whole run, from the first connection on.
+    fn whole(&self, of: impl Fn(&Stats) -> &Histogram) -> Latency {
+        let mut all = Histogram::new();
+        for stats in [&self.outside, &self.window, &self.drain] {
+            all.merge(of(stats));
+        }
+        Latency::of(&all)
     }
 
     fn errors(&self) -> ErrorTable {
@@ -66,19 +102,6 @@ impl Measured {
     fn sum(&self, count: impl Fn(&Stats) -> u64) -> u64 {
         count(&self.outside) + count(&self.window) + count(&self.drain)
     }
-}
-
-/// One interval of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Point {
-    /// Its end, in seconds since measuring began.
-    pub t_s: f64,
-    /// Statements that succeeded, each second.
-    pub statements_per_s: f64,
-    /// 95th percentile of their latencies.
-    pub p95_ms: f64,
-    /// Statements that failed, in the whole interval.
-    pub failed: u64,
 }
 
 /// A run's result, as `--json` writes it.
@@ -104,8 +127,8 @@ pub struct Summary {
     pub p999_ms: f64,
     /// The longest latency.
     pub max_ms: f64,
-    /// Statements that got a reply, good or bad, and those that were lost with their connection;
-    /// also those that ended after the measured time.
+    /// Statements that got a reply, good or bad, and those that were lost with their connection
+    /// or given up; also those that ended after the measured time.
     pub statements: u64,
     /// Those of them that failed for good.
     pub failed_statements: u64,
@@ -145,6 +168,53 @@ pub struct Summary {
     pub rss_bytes_per_connection: u64,
     /// Threads that held the connections.
     pub groups: u32,
+    /// Statements that succeeded in time, each second of the measured time.
+    pub goodput_per_s: f64,
+    /// How long a statement may take to count as goodput; null counts all that succeed.
+    pub in_time_ms: Option<f64>,
+    /// Statements that came to an end or were given up, each second of the measured time: the load
+    /// that was really put on the server.
+    pub attempted_per_s: f64,
+    /// Events that arrived in the open loop, each second of the measured time.
+    pub arrived_per_s: f64,
+    /// Statements that were given up before they were answered, in the whole run.
+    pub gave_up: u64,
+    /// Arrivals that found the line full; those whose patience ended in the line; those that still
+    /// waited at the end of the measured time.
+    pub shed: u64,
+    /// See `shed`.
+    pub expired: u64,
+    /// See `shed`.
+    pub waiting: u64,
+    /// Connections that were closed at the end of their lifetime.
+    pub retired_connections: u64,
+    /// Latencies by kind.
+    pub latencies: Latencies,
+    /// CPU time of this process over the cores it can use, in the measured time: 0 to 1.
+    pub load_cpu_share: f64,
+    /// CPU time of its busiest thread over the measured time: 0 to 1.
+    pub load_busiest_share: f64,
+    /// What makes the figures doubtful.
+    pub warnings: Vec<String>,
+}
+
+/// Latencies by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Latencies {
+    /// Statements that returned rows.
+    pub read: Latency,
+    /// Statements that changed rows.
+    pub write: Latency,
+    /// Statements that did neither.
+    pub other: Latency,
+    /// Events, from their intended start to the end of their last statement.
+    pub event: Latency,
+    /// Connecting and logging in, for the first time.
+    pub connect: Latency,
+    /// The same, again.
+    pub reconnect: Latency,
+    /// How late this program itself began what was to begin at a certain time.
+    pub lag: Latency,
 }
 
 impl Summary {
@@ -165,7 +235,7 @@ impl Summary {
         let grown = measured
             .rss_idle_bytes
             .saturating_sub(measured.rss_before_bytes);
-        Summary {
+        let mut summary = Summary {
             connections: args.connections,
             connected: measured.connected,
             statements_per_s: rate(measured.window.successes()),
@@ -176,12 +246,12 @@ impl Summary {
             p99_ms: latency.percentile_ms(99.0),
             p999_ms: latency.percentile_ms(99.9),
             max_ms: latency.max_ms(),
-            statements: measured.sum(Stats::successes) + failed + ignored,
+            statements: measured.sum(Stats::ended),
             failed_statements: failed,
             failed_connects: measured.sum(|stats| stats.failed_connects),
             connect_s: measured.connect_s,
             duration_s: measured.seconds,
-            limit: failure.or_else(|| limit(args, plan, layout, measured)),
+            limit: failure.or_else(|| limit::of(args, plan, layout, measured)),
             load_rss_bytes: measured.rss_bytes.max(measured.rss_idle_bytes),
             load_cpu_s: measured.cpu_s,
             errors: measured.errors().sorted(),
@@ -196,7 +266,22 @@ impl Summary {
             unfinished_statements: measured.unfinished,
             rss_bytes_per_connection: grown.checked_div(measured.connected).unwrap_or(0),
             groups: layout.groups,
-        }
+            goodput_per_s: rate(measured.window.in_time),
+            in_time_ms: plan.model.in_time.map(|time| time.as_secs_f64() * 1e3),
+            attempted_per_s: rate(measured.window.ended()),
+            arrived_per_s: rate(measured.window.arrived),
+            gave_up: measured.sum(|stats| stats.gave_up),
+            shed: measured.sum(|stats| stats.shed),
+            expired: measured.sum(|stats| stats.expired),
+            waiting: measured.waiting,
+            retired_connections: measured.sum(|stats| stats.retired),
+            latencies: measured.latencies(),
+            load_cpu_share: share(measured.cpu_s, measured.seconds * measured.cores),
+            load_busiest_share: share(measured.busiest_group_s, measured.seconds),
+            warnings: Vec::new(),
+        };
+        summary.warnings = warnings::of(&summary, args);
+        summary
     }
 
     /// Writes the JSON, if a file is wanted.
@@ -211,144 +296,11 @@ impl Summary {
         json.push('\n');
         fs::write(path, json).map_err(|e| format!("--json {}: {e}", path.display()))
     }
-
-    /// The result for people.
-    pub(crate) fn text(&self, measured: &Measured, layout: &Layout) -> String {
-        let mut lines = vec![format!(
-            "connects: {} ok, {} failed, {:.1} s",
-            self.connected, self.failed_connects, self.connect_s
-        )];
-        if self.duration_s > 0.0 {
-            self.put_run(&mut lines, measured, layout);
-        }
-        for row in &self.errors {
-            let phase = match row.phase {
-                Phase::Connect => "connecting",
-                Phase::Statement => "executing",
-            };
-            let state = match row.sqlstate.as_str() {
-                "" => String::new(),
-                state => format!(" ({state})"),
-            };
-            let ErrorCount {
-                code,
-                message,
-                count,
-                ..
-            } = row;
-            lines.push(format!(
-                "error {code}{state} x {count} while {phase}: {message}"
-            ));
-        }
-        if let Some(limit) = &self.limit {
-            lines.push(format!("limit: {limit}"));
-        }
-        lines
-            .into_iter()
-            .map(|line| format!("load: {line}\n"))
-            .collect()
-    }
-
-    fn put_run(&self, lines: &mut Vec<String>, measured: &Measured, layout: &Layout) {
-        let ratio = if self.mean_ms > 0.0 {
-            self.p99_ms / self.mean_ms
-        } else {
-            0.0
-        };
-        lines.push(format!(
-            "statements: {:.0} per second; ms: mean {:.3}, p50 {:.3}, p95 {:.3}, p99 {:.3}, \
-             p99.9 {:.3}, max {:.3}; p99/mean {ratio:.2}",
-            self.statements_per_s,
-            self.mean_ms,
-            self.p50_ms,
-            self.p95_ms,
-            self.p99_ms,
-            self.p999_ms,
-            self.max_ms
-        ));
-        lines.push(format!(
-            "statements: {} succeeded, {} failed, {} ignored; {} connections lost, {} reopened",
-            measured.sum(Stats::successes),
-            self.failed_statements,
-            self.ignored_errors,
-            self.lost_connections,
-            self.reconnects
-        ));
-        if self.unfinished_statements > 0 {
-            lines.push(format!(
-                "statements: {} had no reply when the run ended and are counted neither as \
-                 succeeded nor as failed (--end-timeout)",
-                self.unfinished_statements
-            ));
-        }
-        let usable = f64::from(layout.groups.min(layout.cores).max(1));
-        let share = self.load_cpu_s / (self.duration_s * usable);
-        lines.push(format!(
-            "this generator: {:.1} s of CPU in {:.1} s ({:.0} % of {usable} cores), {:.1} MiB, \
-             {} bytes for each idle connection",
-            self.load_cpu_s,
-            self.duration_s,
-            share * 100.0,
-            self.load_rss_bytes as f64 / f64::from(1 << 20),
-            self.rss_bytes_per_connection
-        ));
-        if share > BUSY_SHARE {
-            lines.push(
-                "warning: the generator itself was busy nearly all the time: the server may be \
-                 capable of more; use another machine or more cores for the generator"
-                    .to_owned(),
-            );
-        }
-    }
 }
 
-/// Why fewer connections stand than were wanted.
-fn limit(args: &LoadArgs, plan: &Plan, layout: &Layout, measured: &Measured) -> Option<String> {
-    if measured.connected >= u64::from(args.connections) {
-        return None;
-    }
-    let had = format!(
-        "{} of {} connections stand",
-        measured.connected, args.connections
-    );
-    let errors = measured.errors();
-    let Some(first) = errors.of(Phase::Connect).into_iter().next() else {
-        return Some(format!(
-            "{had}: the run was stopped while it was connecting"
-        ));
-    };
-    let advice = match (first.code, first.sqlstate.as_str()) {
-        (code, "") if code == EMFILE.unsigned_abs() => {
-            format!(
-                "; {}; raise the limit (ulimit -n) or use --groups",
-                layout.reason()
-            )
-        }
-        (code, "") if code == EADDRNOTAVAIL.unsigned_abs() => format!(
-            "; {}; give more --source-addresses, or widen net.ipv4.ip_local_port_range",
-            plan.sources.arithmetic()
-        ),
-        (1040 | 1203 | 1226, _) => "; raise the server's limit on connections".to_owned(),
-        (1045 | 1130 | 1044, _) if !plan.sources.addresses.is_empty() => format!(
-            "; connections come from {} addresses: the account must be allowed from all of them \
-             ('user'@'%')",
-            plan.sources.addresses.len()
-        ),
-        _ => String::new(),
-    };
-    let who = if first.sqlstate.is_empty() {
-        "the system"
-    } else {
-        "the server"
-    };
-    let code = match first.sqlstate.as_str() {
-        "" => String::new(),
-        state => format!("error {} ({state}): ", first.code),
-    };
-    Some(format!(
-        "{had}: {who} said {} times: {code}{}{advice}",
-        first.count, first.message
-    ))
+/// `part` of `whole`; 0 where there is no whole.
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
 }
 
 /// The command line with the target's password left out.

@@ -2,6 +2,8 @@
 //!
 //! The server is a thread per connection that greets, lets everybody in, and answers each statement
 //! as the test's function says: with what bytes, in what pieces, or by hanging up.
+mod models;
+
 use crate::crew::{Crew, Layout};
 use crate::errors::Phase;
 use crate::group::{Order, Plan};
@@ -167,11 +169,12 @@ impl Trial {
         let args = Line::parse_from(line.split_whitespace()).load;
         let plan = Plan {
             script: args.make_script(),
+            model: args.model.model(args.connections),
             credentials: Credentials::of(&args.target),
             sources: Sources::choose(None, args.connections, &args.source_addresses, (1, 2)),
             address: Address::Tcp(address),
             connect_timeout: Duration::from_secs(args.connect_timeout),
-            connects_in_flight: args.connects_in_flight,
+            connects_in_flight: args.connects_in_flight(),
             seed: 1,
         };
         let layout = Layout {
@@ -236,7 +239,7 @@ fn every_event_is_run_and_counted_once() {
     assert_eq!(trial.crew.connected(), 20);
     let (stats, crew) = trial.run(never);
     assert_eq!((stats.reads, stats.events, stats.failed), (500, 500, 0));
-    assert_eq!(stats.statement_latency.count(), 500);
+    assert_eq!(stats.statement_latency().count(), 500);
     assert_eq!(crew.unfinished, 0);
     assert_eq!(crew.tally.events().0, 25.0);
 }
@@ -299,7 +302,7 @@ fn another_error_gives_the_event_up_and_goes_on() {
     let (stats, _) = Trial::new("select --threads 2 --events 6", script).run(never);
     assert_eq!((stats.failed, stats.ignored, stats.events), (6, 0, 0));
     assert_eq!(
-        stats.statement_latency.count(),
+        stats.statement_latency().count(),
         0,
         "a failure is no latency"
     );
@@ -414,7 +417,7 @@ fn a_statement_is_prepared_when_first_needed_and_then_executed() {
     assert_eq!(seen, expected);
     assert_eq!((stats.reads, stats.others, stats.events), (4, 4, 2));
     assert_eq!(
-        stats.statement_latency.count(),
+        stats.statement_latency().count(),
         8,
         "preparing is no statement"
     );

@@ -25,13 +25,23 @@ pub struct Sample {
 /// # Errors
 /// As [`of`].
 pub fn own() -> io::Result<Sample> {
-    let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    let seconds = u64::try_from(cpu.tv_sec).unwrap_or(0);
-    let nanos = u64::try_from(cpu.tv_nsec).unwrap_or(0);
     Ok(Sample {
         rss_bytes: rss_bytes("self")?,
-        cpu: Duration::from_nanos(seconds * 1_000_000_000 + nanos),
+        cpu: of_clock(rustix::time::ClockId::ProcessCPUTime),
     })
+}
+
+/// CPU time of the calling thread, user and system.
+#[must_use]
+pub fn thread_cpu() -> Duration {
+    of_clock(rustix::time::ClockId::ThreadCPUTime)
+}
+
+fn of_clock(clock: rustix::time::ClockId) -> Duration {
+    let cpu = rustix::time::clock_gettime(clock);
+    let seconds = u64::try_from(cpu.tv_sec).unwrap_or(0);
+    let nanos = u64::try_from(cpu.tv_nsec).unwrap_or(0);
+    Duration::from_nanos(seconds * 1_000_000_000 + nanos)
 }
 
 /// A sample of another process.
@@ -98,6 +108,7 @@ mod tests {
         assert!(sum > 0);
         assert!(after.rss_bytes > before.rss_bytes + (30 << 20));
         assert!(after.cpu > before.cpu);
+        assert!(thread_cpu() > Duration::ZERO);
     }
 
     #[test]

@@ -43,7 +43,7 @@ fn counts() -> Stats {
         Class::Other,
     ];
     for (ms, class) in (1..).zip(classes) {
-        stats.succeeded(class, Duration::from_millis(ms));
+        stats.succeeded(class, Duration::from_millis(ms), None);
     }
     for ms in [10, 20] {
         stats.events += 1;
@@ -55,15 +55,42 @@ fn counts() -> Stats {
     stats
 }
 
+fn gauges(connected: u64) -> Gauges {
+    Gauges {
+        connected,
+        executing: 3,
+        waiting: 17,
+        ..Gauges::default()
+    }
+}
+
+#[test]
+fn an_open_loop_has_its_rate_and_its_queue() {
+    let args = args("--rate 0:10,5s:500");
+    let text = header(&args);
+    assert!(text.contains("threads: 4\nTarget transaction rate: 500/sec\nInit"));
+    let lines = interval(&args, 2.0, 2.0, &gauges(4), &counts());
+    assert!(
+        lines.ends_with("\n[ 2s ] queue length: 17, concurrency: 3\n"),
+        "{lines}"
+    );
+}
+
 #[test]
 fn an_interval_is_one_line() {
     assert_eq!(
-        interval(2.0, 2.0, 4, 95, &counts()),
+        interval(&args(""), 2.0, 2.0, &gauges(4), &counts()),
         "[ 2s ] thds: 4 tps: 1.00 qps: 3.00 (r/w/o: 1.50/0.50/1.00) lat (ms,95%): 20.00 \
          err/s: 1.50 reconn/s: 0.50\n"
     );
     assert_eq!(
-        interval(1.0, 1.0, 1, 99, &Stats::default()),
+        interval(
+            &args("--percentile 99"),
+            1.0,
+            1.0,
+            &gauges(1),
+            &Stats::default()
+        ),
         "[ 1s ] thds: 1 tps: 0.00 qps: 0.00 (r/w/o: 0.00/0.00/0.00) lat (ms,99%): 0.00 \
          err/s: 0.00 reconn/s: 0.00\n"
     );

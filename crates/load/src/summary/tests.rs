@@ -1,6 +1,6 @@
 //! The summary's JSON and texts.
 use super::*;
-use crate::errors::Fault;
+use crate::errors::{EADDRNOTAVAIL, EMFILE, Fault, Phase};
 use crate::login::Credentials;
 use crate::ports::Sources;
 use crate::stats::Class;
@@ -24,6 +24,7 @@ fn args() -> LoadArgs {
 fn plan(args: &LoadArgs) -> Plan {
     Plan {
         script: args.make_script(),
+        model: args.model.model(args.connections),
         credentials: Credentials::of(&args.target),
         address: Address::Tcp(([127, 0, 0, 1], 3306).into()),
         sources: Sources {
@@ -53,6 +54,7 @@ fn full() -> Measured {
         connected: 10,
         seconds: 2.0,
         cpu_s: 3.9,
+        cores: 2.0,
         rss_before_bytes: 1_000,
         rss_idle_bytes: 3_000,
         rss_bytes: 4_000,
@@ -61,12 +63,12 @@ fn full() -> Measured {
     for ms in 1..=100 {
         measured
             .window
-            .succeeded(Class::Read, Duration::from_millis(ms));
+            .succeeded(Class::Read, Duration::from_millis(ms), None);
     }
     measured.window.events = 100;
     measured
         .drain
-        .succeeded(Class::Read, Duration::from_millis(200));
+        .succeeded(Class::Read, Duration::from_millis(200), None);
     measured
         .drain
         .failed(Fault::ended("during a statement"), false);
@@ -96,7 +98,7 @@ fn the_json_begins_with_the_names_of_a_rung() {
         t_s: 1.0,
         statements_per_s: 50.0,
         p95_ms: 9.5,
-        failed: 0,
+        ..Point::default()
     });
     let json = serde_json::to_value(summary(&measured)).unwrap();
     let names: Vec<&str> = json

@@ -1,0 +1,481 @@
+//! Which connection begins an event when: the models of load, as one group lives them.
+//!
+//! In a closed loop a connection goes on by itself and nothing here costs it anything. In the other
+//! models it comes to rest after each event, and one of three things starts it again: an arrival
+//! (open loop), its turn (`--active`), or the end of its pause (`--think-time`). Here also patience
+//! ends, lifetimes end, and the number of connections follows its stages.
+//!
+//! Invariants: a resting connection stands in `idle` or has a timer, never both; a watched one has
+//! one timer for its patience, however many statements it sends; what has been given up goes on in
+//! the seat, so it is neither lost nor run twice at a time.
+
+use super::{Bench, Group};
+use crate::arrivals::Arrivals;
+use crate::connection::Connection;
+use crate::errors::{Fault, Phase};
+use crate::model::{Loop, Model};
+use crate::random::Random;
+use crate::seat::Seat;
+use crate::spans::unit;
+use crate::timers::Timers;
+use reactor::{Key, Net, Time};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// How often the number of connections is set anew while it changes.
+const STAGE_STEP: Duration = Duration::from_millis(10);
+
+/// Why a connection has a timer.
+#[derive(Clone, Copy, Debug)]
+enum Why {
+    /// Its pause is over.
+    Pause,
+    /// It may be out of patience.
+    Patience,
+    /// Its life is over.
+    Lifetime,
+}
+
+/// A part of a whole that is dealt to groups evenly.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) group: u32,
+    pub(crate) groups: u32,
+    /// Connections of all groups.
+    pub(crate) connections: u32,
+}
+
+impl Part {
+    /// This group's part of `whole`.
+    fn of(self, whole: u32) -> u32 {
+        whole / self.groups + u32::from(self.group < whole % self.groups)
+    }
+}
+
+/// What a group knows of its model of load.
+#[derive(Debug)]
+pub(crate) struct Work {
+    part: Part,
+    is_closed: bool,
+    /// Connections that work at a time, with `--active`.
+    active: Option<u32>,
+    arrivals: Option<Arrivals>,
+    /// Connections that rest and may begin at once, the one that has rested longest first.
+    idle: VecDeque<Key>,
+    timers: Timers<(Key, Why)>,
+    /// So many connections leave as soon as they are at rest.
+    surplus: u32,
+    began: Option<Time>,
+    random: Random,
+    /// Events that were given up and have not begun again.
+    repeating: u32,
+}
+
+impl Work {
+    /// Of a group with this part of the run, and this many connections of its own.
+    pub(super) fn new(model: &Model, part: Part, connections: u32, seed: u64) -> Work {
+        // Connections count up from 0; groups count down from the end, so that none share numbers.
+        let random = Random::new(seed, u64::MAX - u64::from(part.group));
+        let arrivals = match &model.drive {
+            Loop::Open {
+                rate,
+                gaps,
+                queue_max,
+            } => {
+                let share = f64::from(connections) / f64::from(part.connections);
+                let line_max = part.of(*queue_max);
+                Some(Arrivals::new(rate.clone(), *gaps, share, line_max, random))
+            }
+            _ => None,
+        };
+        Work {
+            part,
+            is_closed: matches!(model.drive, Loop::Closed),
+            active: match model.drive {
+                Loop::Active(active) => Some(part.of(active)),
+                _ => None,
+            },
+            arrivals,
+            idle: VecDeque::new(),
+            timers: Timers::default(),
+            surplus: 0,
+            began: None,
+            random,
+            repeating: 0,
+        }
+    }
+
+    /// The intended start of an event that a connection at rest is to begin at once; the closed
+    /// loop asks elsewhere whether there is one.
+    pub(super) fn next_start(&mut self, now: Time) -> Option<Time> {
+        if self.surplus > 0 {
+            return None;
+        }
+        match &mut self.arrivals {
+            Some(arrivals) => arrivals.next_in_line(),
+            None => self.is_closed.then_some(now),
+        }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Events that have arrived and wait for an idle connection.
+    pub(super) fn waiting(&self) -> u64 {
+        self.arrivals.as_ref().map_or(0, Arrivals::waiting)
+    }
+
+    /// True when no event waits to begin or to begin again.
+    pub(super) fn is_done(&self) -> bool {
+        self.waiting() == 0 && self.repeating == 0
+    }
+
+    /// All events have arrived.
+    fn close(&mut self) {
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.close();
+        }
+    }
+
+    /// No more events begin, also none of those that wait.
+    pub(super) fn stop(&mut self) {
+        self.idle.clear();
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.stop();
+        }
+    }
+
+    fn has_stages_left(&self, model: &Model, now: Time) -> bool {
+        let (Some(began), Some(stages)) = (self.began, &model.stages) else {
+            return false;
+        };
+        now.since(began).as_secs_f64() <= stages.end() + 2.0 * STAGE_STEP.as_secs_f64()
+    }
+
+    /// When something of it is due.
+    pub(super) fn due(&self, model: &Model, now: Time) -> Time {
+        let stage = match self.has_stages_left(model, now) {
+            true => now + STAGE_STEP,
+            false => Time::NEVER,
+        };
+        let arrival = self.arrivals.as_ref().map_or(Time::NEVER, Arrivals::due);
+        self.timers.next_due().min(arrival).min(stage)
+    }
+}
+
+impl Group {
+    /// The order to execute has come.
+    pub(super) fn begin_work(&mut self) {
+        let now = Time::now();
+        self.bench.running = true;
+        self.bench.work.began = Some(now);
+        let keys = self.connections.keys();
+        let Bench { work, plan, .. } = &mut self.bench;
+        let part = work.part;
+        if let Some(arrivals) = &mut work.arrivals {
+            arrivals.start(now, f64::from(part.group + 1) / f64::from(part.groups));
+        }
+        match plan.model.drive {
+            Loop::Closed => self.starting = keys,
+            Loop::Open { .. } | Loop::Active(_) => work.idle.extend(keys),
+            // The first pauses are cut at a random place, so that not all end at once.
+            Loop::Thinking(spread) => {
+                for key in keys {
+                    let pause = spread.draw(&mut work.random);
+                    let rest = pause.mul_f64(unit(&mut work.random));
+                    work.timers.add(now + rest, (key, Why::Pause));
+                }
+            }
+        }
+    }
+
+    /// A connection has logged in: it begins its life, and an event if one waits for it.
+    pub(super) fn on_login(&mut self, key: Key) -> Result<(), Fault> {
+        let now = self.bench.net.now();
+        let Some(connection) = self.connections.get_mut(key) else {
+            return Ok(());
+        };
+        let Bench {
+            work, plan, stats, ..
+        } = &mut self.bench;
+        let took = now.since(connection.sent_at());
+        match connection.seat.reopening {
+            true => stats.reconnect_latency.record(took),
+            false => stats.connect_latency.record(took),
+        }
+        stats.reconnects += u64::from(connection.seat.reopening);
+        if let Some(lifetime) = plan.model.lifetime {
+            let life = lifetime.draw(&mut work.random);
+            work.timers.add(now + life, (key, Why::Lifetime));
+        }
+        let is_closed = work.is_closed;
+        match self.bench.running {
+            true if connection.seat.repeats > 0 => {
+                self.bench.work.repeating -= 1;
+                connection.repeat(&mut self.bench)
+            }
+            true if is_closed => connection.begin_event(&mut self.bench, now),
+            _ => Ok(()),
+        }
+    }
+
+    /// A connection has dealt with its socket: watches its patience where it executes, and finds
+    /// work for it where it has come to rest.
+    pub(super) fn after_event(&mut self, key: Key, was_busy: bool) {
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
+        if connection.is_executing() {
+            self.watch(key);
+        } else if was_busy && connection.is_idle() {
+            self.on_rest(key);
+        }
+    }
+
+    /// Sees to it that a timer looks after a connection's patience.
+    pub(super) fn watch(&mut self, key: Key) {
+        let Some(patience) = self.bench.plan.model.give_up else {
+            return;
+        };
+        match self.connections.get_mut(key) {
+            Some(connection) if !connection.is_watched => {
+                connection.is_watched = true;
+                let due = connection.asked_at() + patience;
+                self.bench.work.timers.add(due, (key, Why::Patience));
+            }
+            _ => {}
+        }
+    }
+
+    fn on_rest(&mut self, key: Key) {
+        if self.connections.get(key).is_some_and(|c| c.is_leaving) {
+            return self.renew(key);
+        }
+        let now = Time::now();
+        let Bench {
+            work,
+            plan,
+            running: true,
+            ..
+        } = &mut self.bench
+        else {
+            return;
+        };
+        if work.surplus > 0 {
+            work.surplus -= 1;
+            return self.park(key);
+        }
+        match plan.model.drive {
+            Loop::Closed => {}
+            Loop::Active(_) => work.idle.push_back(key),
+            Loop::Open { .. } => match work.next_start(now) {
+                Some(start) => self.begin(key, start),
+                None => work.idle.push_back(key),
+            },
+            Loop::Thinking(spread) => {
+                let pause = spread.draw(&mut work.random);
+                work.timers.add(now + pause, (key, Why::Pause));
+            }
+        }
+    }
+
+    /// Begins an event on a connection at rest.
+    pub(super) fn begin(&mut self, key: Key, start: Time) {
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
+        match connection.begin(&mut self.bench, start) {
+            Ok(()) => self.watch(key),
+            Err(fault) => self.close(key, fault),
+        }
+    }
+
+    /// Does what the model of load has due: timers, stages, arrivals, turns.
+    pub(super) fn work_due(&mut self) {
+        if self.bench.work.is_closed && self.bench.work.timers.next_due() == Time::NEVER {
+            return self.follow_stages();
+        }
+        let now = Time::now();
+        while let Some((due, (key, why))) = self.bench.work.timers.take(now) {
+            match why {
+                Why::Pause => self.end_pause(key, due, now),
+                Why::Patience => self.look_at_patience(key, now),
+                Why::Lifetime => self.end_life(key),
+            }
+        }
+        self.follow_stages();
+        self.take_arrivals();
+        while self
+            .bench
+            .work
+            .active
+            .is_some_and(|active| self.bench.executing < active && self.bench.running)
+        {
+            let Some(key) = self.pop_idle() else {
+                break;
+            };
+            if !self.bench.take_event() {
+                break;
+            }
+            self.begin(key, Time::now());
+        }
+    }
+
+    /// The connection that has rested longest. Those that ended meanwhile are passed over.
+    fn pop_idle(&mut self) -> Option<Key> {
+        let connections = &self.connections;
+        let is_idle = |key: &Key| connections.get(*key).is_some_and(Connection::is_idle);
+        let idle = &mut self.bench.work.idle;
+        std::iter::from_fn(|| idle.pop_front()).find(is_idle)
+    }
+
+    fn end_pause(&mut self, key: Key, due: Time, now: Time) {
+        if !self.connections.get(key).is_some_and(Connection::is_idle) || !self.bench.running {
+            return;
+        }
+        if self.bench.work.surplus > 0 {
+            self.bench.work.surplus -= 1;
+            return self.park(key);
+        }
+        if self.bench.take_event() {
+            self.bench.stats.lag.record(now.since(due));
+            self.begin(key, due);
+        }
+    }
+
+    fn take_arrivals(&mut self) {
+        let now = Time::now();
+        while let Some(arrivals) = &mut self.bench.work.arrivals {
+            let Some(start) = arrivals.take(now) else {
+                break;
+            };
+            if !self.bench.take_event() {
+                self.bench.work.close();
+                break;
+            }
+            self.bench.stats.arrived += 1;
+            if let Some(key) = self.pop_idle() {
+                self.bench.stats.lag.record(now.since(start));
+                self.begin(key, start);
+            } else if let Some(arrivals) = &mut self.bench.work.arrivals {
+                self.bench.stats.shed += u64::from(!arrivals.wait(start));
+            }
+        }
+        if let (Some(arrivals), Some(patience)) =
+            (&mut self.bench.work.arrivals, self.bench.plan.model.give_up)
+        {
+            self.bench.stats.expired += arrivals.expire(now - patience);
+        }
+    }
+
+    /// Lets as many connections be open as the stages want now.
+    fn follow_stages(&mut self) {
+        let now = self.bench.net.now();
+        let Bench { work, plan, .. } = &mut self.bench;
+        if !work.has_stages_left(&plan.model, now) {
+            return;
+        }
+        let seconds = work
+            .began
+            .map_or(0.0, |began| now.since(began).as_secs_f64());
+        let wanted = plan.model.wanted(seconds, work.part.connections);
+        let wanted = work.part.of(wanted);
+        self.opener.allow(wanted);
+        work.surplus = self.connected.saturating_sub(wanted);
+        while self.bench.work.surplus > 0 {
+            let Some(key) = self.pop_idle() else {
+                return;
+            };
+            self.bench.work.surplus -= 1;
+            self.park(key);
+        }
+    }
+
+    /// Before execution: as many as the first stage wants.
+    pub(super) fn allow_first_stage(&mut self) {
+        let Bench { work, plan, .. } = &mut self.bench;
+        let wanted = plan.model.wanted(0.0, work.part.connections);
+        self.opener.allow(work.part.of(wanted));
+    }
+
+    /// Gives a connection up if it has waited too long; else looks again when that may be so.
+    fn look_at_patience(&mut self, key: Key, now: Time) {
+        let patience = self.bench.plan.model.give_up;
+        let (Some(connection), Some(patience)) = (self.connections.get_mut(key), patience) else {
+            return;
+        };
+        let due = connection.asked_at() + patience;
+        if connection.is_idle() {
+            connection.is_watched = false;
+        } else if due > now {
+            self.bench.work.timers.add(due, (key, Why::Patience));
+        } else {
+            self.give_up(key, now);
+        }
+    }
+
+    /// The client behind a connection has lost its patience: it hangs up, and tries again.
+    fn give_up(&mut self, key: Key, now: Time) {
+        let Some(connection) = self.connections.remove(key) else {
+            return;
+        };
+        self.bench.stats.gave_up += 1;
+        let mut seat = connection.seat;
+        if connection.is_opening() {
+            self.opener.abandoned();
+            self.bench.work.repeating -= 1;
+            self.bench.stats.failed_connects += 1;
+            let waited = self.bench.plan.model.give_up.unwrap_or_default();
+            let fault = Fault::impatience(waited);
+            self.bench.stats.errors.count(Phase::Connect, fault);
+        } else {
+            self.opener.closed();
+            self.connected -= 1;
+            self.bench.executing -= 1;
+        }
+        let model = &self.bench.plan.model;
+        let is_repeated =
+            model.retries.is_none_or(|most| seat.repeats < most) && self.end.is_none();
+        seat.repeats = match is_repeated {
+            true => seat.repeats.saturating_add(1),
+            false => 0,
+        };
+        self.bench.work.repeating += u32::from(is_repeated);
+        let pause = model.retry_pause.draw(&mut self.bench.work.random);
+        self.opener.reopen_at(now + pause, seat);
+    }
+
+    /// A connection's lifetime is over: at once where it rests, else at the end of its event.
+    fn end_life(&mut self, key: Key) {
+        match self.connections.get_mut(key) {
+            Some(connection) if connection.is_idle() => self.renew(key),
+            Some(connection) => connection.is_leaving = true,
+            None => {}
+        }
+    }
+
+    /// Closes a connection at rest in good order, to be opened anew.
+    fn renew(&mut self, key: Key) {
+        if let Some(seat) = self.say_goodbye(key) {
+            self.bench.stats.retired += 1;
+            let now = self.bench.net.now();
+            self.opener.reopen_at(now, seat);
+        }
+    }
+
+    /// Closes a connection at rest that is not wanted for now.
+    fn park(&mut self, key: Key) {
+        if let Some(seat) = self.say_goodbye(key) {
+            self.opener.park(seat);
+        }
+    }
+
+    fn say_goodbye(&mut self, key: Key) -> Option<Seat> {
+        let connection = self.connections.remove(key)?;
+        connection.quit(&mut self.bench.net);
+        self.connected -= 1;
+        self.opener.closed();
+        Some(connection.seat)
+    }
+}

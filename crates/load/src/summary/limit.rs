@@ -1,0 +1,62 @@
+//! The sentence that says why fewer connections stand than were wanted.
+//!
+//! It is made of the most frequent error of connecting, in the words of whoever said it, and of
+//! what to do about it, where that is known.
+
+use super::Measured;
+use crate::crew::Layout;
+use crate::errors::{EADDRNOTAVAIL, EMFILE, Phase};
+use crate::group::Plan;
+use crate::options::LoadArgs;
+
+/// Why fewer connections stand than were wanted.
+pub(super) fn of(
+    args: &LoadArgs,
+    plan: &Plan,
+    layout: &Layout,
+    measured: &Measured,
+) -> Option<String> {
+    let wanted = plan.model.wanted(0.0, args.connections);
+    if measured.connected >= u64::from(wanted) {
+        return None;
+    }
+    let had = format!("{} of {wanted} connections stand", measured.connected);
+    let errors = measured.errors();
+    let Some(first) = errors.of(Phase::Connect).into_iter().next() else {
+        return Some(format!(
+            "{had}: the run was stopped while it was connecting"
+        ));
+    };
+    let advice = match (first.code, first.sqlstate.as_str()) {
+        (code, "") if code == EMFILE.unsigned_abs() => {
+            format!(
+                "; {}; raise the limit (ulimit -n) or use --groups",
+                layout.reason()
+            )
+        }
+        (code, "") if code == EADDRNOTAVAIL.unsigned_abs() => format!(
+            "; {}; give more --source-addresses, or widen net.ipv4.ip_local_port_range",
+            plan.sources.arithmetic()
+        ),
+        (1040 | 1203 | 1226, _) => "; raise the server's limit on connections".to_owned(),
+        (1045 | 1130 | 1044, _) if !plan.sources.addresses.is_empty() => format!(
+            "; connections come from {} addresses: the account must be allowed from all of them \
+             ('user'@'%')",
+            plan.sources.addresses.len()
+        ),
+        _ => String::new(),
+    };
+    let who = if first.sqlstate.is_empty() {
+        "the system"
+    } else {
+        "the server"
+    };
+    let code = match first.sqlstate.as_str() {
+        "" => String::new(),
+        state => format!("error {} ({state}): ", first.code),
+    };
+    Some(format!(
+        "{had}: {who} said {} times: {code}{}{advice}",
+        first.count, first.message
+    ))
+}
