@@ -4,12 +4,13 @@
 //! rows are read and dropped.
 
 use crate::errors::Fault;
-use crate::login::{Credentials, Login, Progress};
+use crate::login::Credentials;
 use reactor::Address;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
+use wire::client_login::{ClientLogin, Progress};
 use wire::command::{Command, ReplyShape, put_command};
 use wire::packet::{HEADER_LEN, Header};
 use wire::reply::{Reply, Step};
@@ -40,11 +41,11 @@ impl Client {
     }
 
     fn log_in(&mut self, who: &Credentials) -> Result<(), Fault> {
-        let (mut login, mut out) = (Login::new(), Vec::new());
+        let (mut login, mut out) = (ClientLogin::new(), Vec::new());
         loop {
             let header = self.read_packet("during the login")?;
             out.clear();
-            let progress = login.on_packet(who, header.seq, &self.payload, &mut out)?;
+            let progress = login.on_packet(&who.account(), header.seq, &self.payload, &mut out)?;
             self.write(&out)?;
             if progress == Progress::Done {
                 return Ok(());

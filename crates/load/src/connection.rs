@@ -14,7 +14,6 @@
 
 use crate::errors::{Fault, Phase};
 use crate::group::Bench;
-use crate::login::{Login, Progress};
 use crate::preparing::{self, Prepared};
 use crate::seat::Seat;
 use crate::stats::Class;
@@ -22,6 +21,7 @@ use crate::workload::{Event, Script};
 use reactor::{Net, Read, RealNet, Time, Write};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
+use wire::client_login::{ClientLogin, Progress};
 use wire::command::{Command, ReplyShape};
 use wire::packet::{HEADER_LEN, Header};
 use wire::reply::{ErrPacket, Reply, Role, Step};
@@ -42,7 +42,7 @@ pub(crate) enum State {
     /// The system is opening it.
     Connecting,
     /// The server is letting us in. Boxed, for it is short-lived.
-    LoggingIn(Box<Login>),
+    LoggingIn(Box<ClientLogin>),
     /// Open, and nothing is asked.
     Idle,
     /// A statement of the workload has no answer yet.
@@ -214,7 +214,7 @@ impl Connection {
                 .net
                 .connected(&self.sock)
                 .map_err(|e| Fault::system(&e))?;
-            self.become_state(bench, State::LoggingIn(Box::new(Login::new())));
+            self.become_state(bench, State::LoggingIn(Box::new(ClientLogin::new())));
         }
         if let Some(mut spill) = self.spill.take() {
             let unsent = std::mem::take(&mut spill.unsent);
@@ -368,14 +368,14 @@ impl Connection {
         };
         let mut out = std::mem::take(&mut bench.out);
         out.clear();
-        let progress = login.on_packet(&bench.plan.credentials, seq, payload, &mut out);
+        let progress = login.on_packet(&bench.plan.credentials.account(), seq, payload, &mut out);
         let result = match progress {
             Ok(Progress::Waits) => self.send(bench, &out),
             Ok(Progress::Done) => {
                 self.become_state(bench, State::Idle);
                 Ok(())
             }
-            Err(fault) => Err(fault),
+            Err(error) => Err(error.into()),
         };
         bench.out = out;
         result

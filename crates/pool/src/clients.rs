@@ -100,7 +100,7 @@ impl<N: Net> Group<N> {
             connection_id: id,
             nonce,
             capabilities: OFFERED,
-            collation: crate::dial::COLLATION,
+            collation: wire::client_login::COLLATION,
             status: status::AUTOCOMMIT,
             plugin: Plugin::Native.name().as_bytes().to_vec(),
         }

@@ -19,6 +19,7 @@
 pub mod auth;
 pub mod capabilities;
 pub mod classify;
+pub mod client_login;
 pub mod command;
 pub mod dsn;
 pub mod errors;

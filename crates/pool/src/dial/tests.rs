@@ -1,7 +1,9 @@
 //! Our login on a server, against packets written out.
 use super::*;
+use wire::auth::Nonce;
 use wire::auth::caching_sha2::KeyPair;
 use wire::capabilities as cap;
+use wire::handshake::{Greeting, Login};
 
 const NONCE: Nonce = *b"abcdefghijklmnopqrst";
 

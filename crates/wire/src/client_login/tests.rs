@@ -1,14 +1,22 @@
 //! Logins against packets written out: both plugins, the switch between them, refusals.
 use super::*;
-use wire::handshake::put_auth_switch;
-use wire::packet::HEADER_LEN;
+use crate::handshake::put_auth_switch;
+use crate::packet::HEADER_LEN;
 
 const NONCE: Nonce = *b"abcdefghijklmnopqrst";
 
-fn who(password: &str, private: bool) -> Credentials {
-    let socket = if private { "?socket=/s" } else { "" };
-    let dsn = Dsn::parse(&format!("mysql://app:{password}@h/shop{socket}")).unwrap();
-    Credentials::of(&dsn)
+const REQUIRED: u32 =
+    cap::PROTOCOL_41 | cap::SECURE_CONNECTION | cap::PLUGIN_AUTH | cap::DEPRECATE_EOF;
+
+fn who(password: &'static str, private: bool) -> Account<'static> {
+    Account {
+        user: b"app",
+        password: password.as_bytes(),
+        schema: b"shop",
+        private,
+        wanted: REQUIRED | cap::LONG_PASSWORD | cap::CONNECT_WITH_DB | cap::FOUND_ROWS,
+        required: REQUIRED,
+    }
 }
 
 fn greeting(plugin: &str, without: u32) -> Vec<u8> {
@@ -27,7 +35,7 @@ fn greeting(plugin: &str, without: u32) -> Vec<u8> {
 }
 
 /// Feeds one payload and returns what is sent: the packet's number and its payload.
-fn step(login: &mut Login, who: &Credentials, seq: u8, payload: &[u8]) -> (u8, Vec<u8>) {
+fn step(login: &mut ClientLogin, who: &Account<'_>, seq: u8, payload: &[u8]) -> (u8, Vec<u8>) {
     let mut out = Vec::new();
     assert_eq!(
         login.on_packet(who, seq, payload, &mut out),
@@ -41,7 +49,7 @@ fn step(login: &mut Login, who: &Credentials, seq: u8, payload: &[u8]) -> (u8, V
     (out[3], payload)
 }
 
-fn fault(login: &mut Login, who: &Credentials, payload: &[u8]) -> Fault {
+fn error(login: &mut ClientLogin, who: &Account<'_>, payload: &[u8]) -> LoginError {
     login
         .on_packet(who, 0, payload, &mut Vec::new())
         .unwrap_err()
@@ -49,10 +57,10 @@ fn fault(login: &mut Login, who: &Credentials, payload: &[u8]) -> Fault {
 
 #[test]
 fn a_native_login_is_one_answer() {
-    let (mut login, who) = (Login::new(), who("secret", false));
+    let (mut login, who) = (ClientLogin::new(), who("secret", false));
     let (seq, sent) = step(&mut login, &who, 0, &greeting("mysql_native_password", 0));
     assert_eq!(seq, 1);
-    let response = Response::read(&sent).unwrap();
+    let response = Login::read(&sent).unwrap();
     assert_eq!(
         (response.user, response.schema),
         (&b"app"[..], &b"shop"[..])
@@ -60,9 +68,19 @@ fn a_native_login_is_one_answer() {
     assert_eq!(response.plugin, b"mysql_native_password");
     assert_eq!(
         response.answer,
-        wire::auth::native::answer(b"secret", &NONCE)
+        crate::auth::native::answer(b"secret", &NONCE)
     );
-    assert_eq!(response.capabilities & cap::SESSION_TRACK, 0);
+    let (asked, offered) = (response.capabilities, greeting("", cap::FOUND_ROWS));
+    assert_eq!(asked, who.wanted);
+    let mut out = Vec::new();
+    let mut other = ClientLogin::new();
+    other.on_packet(&who, 0, &offered, &mut out).unwrap();
+    let asked = Login::read(&out[HEADER_LEN..]).unwrap().capabilities;
+    assert_eq!(
+        asked,
+        who.wanted & !cap::FOUND_ROWS,
+        "what is not offered is left out"
+    );
     let mut out = Vec::new();
     let ok = b"\0\0\0\x02\0\0\0";
     assert_eq!(login.on_packet(&who, 2, ok, &mut out), Ok(Progress::Done));
@@ -71,14 +89,14 @@ fn a_native_login_is_one_answer() {
 
 #[test]
 fn an_empty_password_is_an_empty_answer() {
-    let (mut login, who) = (Login::new(), who("", false));
+    let (mut login, who) = (ClientLogin::new(), who("", false));
     let (_, sent) = step(&mut login, &who, 0, &greeting("caching_sha2_password", 0));
-    assert_eq!(Response::read(&sent).unwrap().answer, b"");
+    assert_eq!(Login::read(&sent).unwrap().answer, b"");
 }
 
 #[test]
 fn the_server_may_switch_the_plugin() {
-    let (mut login, who) = (Login::new(), who("secret", false));
+    let (mut login, who) = (ClientLogin::new(), who("secret", false));
     step(&mut login, &who, 0, &greeting("auth_gssapi", 0));
     let mut switch = Vec::new();
     let nonce = b"0123456789abcdefghij";
@@ -93,17 +111,13 @@ fn the_server_may_switch_the_plugin() {
     );
     let mut other = Vec::new();
     put_auth_switch(&mut other, 2, "client_ed25519", nonce);
-    let fault = fault(&mut login, &who, &other[HEADER_LEN..]);
-    assert!(
-        fault.message.contains("'client_ed25519'"),
-        "{}",
-        fault.message
-    );
+    let error = error(&mut login, &who, &other[HEADER_LEN..]);
+    assert_eq!(error, LoginError::Plugin("client_ed25519".into()));
 }
 
 #[test]
 fn full_authentication_is_clear_where_nobody_listens() {
-    let (mut login, who) = (Login::new(), who("secret", true));
+    let (mut login, who) = (ClientLogin::new(), who("secret", true));
     step(&mut login, &who, 0, &greeting("caching_sha2_password", 0));
     assert_eq!(
         step(&mut login, &who, 2, b"\x01\x04"),
@@ -114,7 +128,7 @@ fn full_authentication_is_clear_where_nobody_listens() {
 #[test]
 fn full_authentication_is_encrypted_over_tcp() {
     let pair = caching_sha2::KeyPair::generate().unwrap();
-    let (mut login, who) = (Login::new(), who("secret", false));
+    let (mut login, who) = (ClientLogin::new(), who("secret", false));
     step(&mut login, &who, 0, &greeting("caching_sha2_password", 0));
     assert_eq!(step(&mut login, &who, 2, b"\x01\x04"), (3, vec![2]));
     let mut key = vec![1];
@@ -130,29 +144,32 @@ fn full_authentication_is_encrypted_over_tcp() {
 
 #[test]
 fn a_refusal_keeps_the_servers_words() {
-    let (mut login, who) = (Login::new(), who("secret", false));
-    let early = fault(&mut login, &who, b"\xff\x10\x04Too many connections");
-    assert_eq!(
-        (early.code, &*early.message),
-        (1040, "Too many connections")
-    );
+    let (mut login, who) = (ClientLogin::new(), who("secret", false));
+    let early = error(&mut login, &who, b"\xff\x10\x04Too many connections");
+    assert_eq!(early.to_string(), "error 1040: Too many connections");
     step(&mut login, &who, 0, &greeting("mysql_native_password", 0));
-    let late = fault(&mut login, &who, b"\xff\x15\x04#28000Access denied");
-    assert_eq!((late.code, &*late.sqlstate), (1045, "28000"));
+    let late = error(&mut login, &who, b"\xff\x15\x04#28000Access denied");
+    let LoginError::Refused { code, state, .. } = late else {
+        panic!("{late:?}")
+    };
+    assert_eq!((code, &state[..]), (1045, &b"28000"[..]));
 }
 
 #[test]
 fn an_old_server_is_told_what_it_lacks() {
-    let (mut login, who) = (Login::new(), who("secret", false));
+    let (mut login, who) = (ClientLogin::new(), who("secret", false));
     let payload = greeting("mysql_native_password", cap::DEPRECATE_EOF);
-    let fault = fault(&mut login, &who, &payload);
-    assert!(fault.message.contains("8.0.36") && fault.message.contains("DEPRECATE_EOF"));
+    let words = error(&mut login, &who, &payload).to_string();
+    assert!(
+        words.contains("8.0.36") && words.contains("DEPRECATE_EOF"),
+        "{words}"
+    );
 }
 
 #[test]
 fn nonsense_is_an_error() {
     let who = who("secret", false);
-    let mut login = Login::new();
+    let mut login = ClientLogin::new();
     for payload in [&b""[..], b"\x09old", b"\x0a5.5", b"\xfe"] {
         assert!(login.on_packet(&who, 0, payload, &mut Vec::new()).is_err());
     }

@@ -1,0 +1,278 @@
+//! The client's side of a login, without a socket: packets in, packets out.
+//!
+//! greeting -> login -> (another plugin? -> answer) -> (more data -> answer)* -> OK or ERR.
+//! `mysql_native_password` and `caching_sha2_password` are spoken. When the latter's server has not
+//! cached the user's hash it wants the password itself: in clear where nobody can listen (a Unix
+//! socket), else encrypted by the server's RSA key, which is asked for first.
+//!
+//! Invariants: the password goes out in clear over a Unix socket only; whatever the server sends,
+//! the result is an answer or a [`LoginError`] that says what was expected. Whoever logs in to a
+//! server, a million times or once, uses this: the load generator, the pool's backends, the doctor.
+
+use crate::auth::{Nonce, Plugin, caching_sha2};
+use crate::capabilities as cap;
+use crate::handshake::{AUTH_MORE, AUTH_SWITCH, AuthSwitch, Greeting, Login};
+use crate::packet::{Malformed, put_short};
+use crate::reply::{ERR, ErrPacket, OK};
+use std::fmt;
+
+/// `utf8mb4_general_ci`: MySQL and MariaDB have it under the same number.
+pub const COLLATION: u8 = 45;
+
+/// Who logs in, and for what.
+#[derive(Clone, Copy)]
+pub struct Account<'a> {
+    /// The user's name.
+    pub user: &'a [u8],
+    /// The password; empty for none.
+    pub password: &'a [u8],
+    /// The default schema; empty for none.
+    pub schema: &'a [u8],
+    /// Nobody can listen (a Unix socket): the password may go out in clear.
+    pub private: bool,
+    /// Capabilities that are asked for. What the server does not offer is left out, but for
+    /// LONG_PASSWORD: it says towards MariaDB that its extended capabilities are not in use.
+    pub wanted: u32,
+    /// Capabilities without which there is no login.
+    pub required: u32,
+}
+
+/// What a packet brought about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// The next packet of the server is awaited.
+    Waits,
+    /// The server has let us in.
+    Done,
+}
+
+/// Why there is no login.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoginError {
+    /// The server's refusal.
+    Refused {
+        /// The error's number.
+        code: u16,
+        /// Its SQL state.
+        state: Vec<u8>,
+        /// Its words.
+        message: Vec<u8>,
+    },
+    /// A packet that is cut or garbled.
+    Malformed(Malformed),
+    /// The server cannot do what is required.
+    Lacks {
+        /// Its version.
+        version: String,
+        /// The names of the capabilities.
+        missing: Vec<&'static str>,
+    },
+    /// The account wants a plugin that is not spoken.
+    Plugin(String),
+    /// The server's key cannot be used.
+    Key(&'static str),
+    /// A packet that has no place here.
+    OutOfPlace(String),
+}
+
+impl fmt::Display for LoginError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LoginError::Refused { code, message, .. } => {
+                write!(f, "error {code}: {}", String::from_utf8_lossy(message))
+            }
+            LoginError::Malformed(malformed) => write!(f, "from the server: {malformed}"),
+            LoginError::Lacks { version, missing } => write!(
+                f,
+                "the server (version {version}) does not offer {}, without which it cannot be \
+                 used here",
+                missing.join(", ")
+            ),
+            LoginError::Plugin(name) => write!(
+                f,
+                "the server wants this user authenticated by '{name}'; spoken are \
+                 mysql_native_password and caching_sha2_password: give the user one of these"
+            ),
+            LoginError::Key(why) => f.write_str(why),
+            LoginError::OutOfPlace(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for LoginError {}
+
+impl From<Malformed> for LoginError {
+    fn from(malformed: Malformed) -> LoginError {
+        LoginError::Malformed(malformed)
+    }
+}
+
+impl LoginError {
+    fn refused(payload: &[u8]) -> LoginError {
+        match ErrPacket::read(payload) {
+            Ok(err) => LoginError::Refused {
+                code: err.code,
+                state: err.state.to_vec(),
+                message: err.message.to_vec(),
+            },
+            Err(malformed) => malformed.into(),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The greeting is to come.
+    Greeting,
+    /// An answer is out; OK, ERR, another plugin or more data is to come.
+    Answered,
+    /// The server's public key is to come.
+    KeyRequested,
+}
+
+/// One login on its way.
+#[derive(Debug)]
+pub struct ClientLogin {
+    stage: Stage,
+    plugin: Plugin,
+    nonce: Nonce,
+}
+
+impl Default for ClientLogin {
+    fn default() -> ClientLogin {
+        ClientLogin::new()
+    }
+}
+
+impl ClientLogin {
+    /// A login that waits for the greeting.
+    #[must_use]
+    pub fn new() -> ClientLogin {
+        ClientLogin {
+            stage: Stage::Greeting,
+            plugin: Plugin::Native,
+            nonce: Nonce::default(),
+        }
+    }
+
+    /// Takes the server's packet numbered `seq`; appends what is to be sent.
+    ///
+    /// # Errors
+    /// The server's refusal, or what it sent out of place.
+    pub fn on_packet(
+        &mut self,
+        who: &Account<'_>,
+        seq: u8,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, LoginError> {
+        let seq = seq.wrapping_add(1);
+        match (self.stage, payload.first()) {
+            (_, Some(&ERR)) => Err(LoginError::refused(payload)),
+            (Stage::Greeting, _) => self.on_greeting(who, seq, payload, out),
+            (_, Some(&OK)) => Ok(Progress::Done),
+            (Stage::Answered, Some(&AUTH_SWITCH)) => self.on_switch(who, seq, payload, out),
+            (_, Some(&AUTH_MORE)) => self.on_more(who, seq, &payload[1..], out),
+            (_, first) => Err(LoginError::OutOfPlace(format!(
+                "expected OK, ERR or a step of authentication from the server; its packet begins \
+                 with {first:02x?}"
+            ))),
+        }
+    }
+
+    fn on_greeting(
+        &mut self,
+        who: &Account<'_>,
+        seq: u8,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, LoginError> {
+        let greeting = Greeting::read(payload)?;
+        let offered = greeting.capabilities;
+        if offered & who.required != who.required {
+            return Err(lacks(&greeting, who.required));
+        }
+        // A plugin that is not ours is the server's default, not this user's: it will switch.
+        self.plugin = Plugin::from_name(&greeting.plugin).unwrap_or(Plugin::Native);
+        self.nonce = greeting.nonce;
+        self.stage = Stage::Answered;
+        let login = Login {
+            capabilities: who.wanted & (offered | cap::LONG_PASSWORD),
+            collation: COLLATION,
+            user: who.user,
+            answer: &self.plugin.answer(who.password, &self.nonce),
+            schema: who.schema,
+            plugin: self.plugin.name().as_bytes(),
+        };
+        login.put(out, seq);
+        Ok(Progress::Waits)
+    }
+
+    fn on_switch(
+        &mut self,
+        who: &Account<'_>,
+        seq: u8,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, LoginError> {
+        let switch = AuthSwitch::read(payload)?;
+        self.plugin = Plugin::from_name(switch.plugin).ok_or_else(|| {
+            LoginError::Plugin(String::from_utf8_lossy(switch.plugin).into_owned())
+        })?;
+        self.nonce = switch.nonce().ok_or_else(|| {
+            LoginError::OutOfPlace("the server's switch of authentication has no nonce".to_owned())
+        })?;
+        let answer = self.plugin.answer(who.password, &self.nonce);
+        put_short(out, seq, |out| out.extend_from_slice(&answer));
+        Ok(Progress::Waits)
+    }
+
+    fn on_more(
+        &mut self,
+        who: &Account<'_>,
+        seq: u8,
+        data: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, LoginError> {
+        match (self.plugin, self.stage, data) {
+            (Plugin::CachingSha2, Stage::Answered, [caching_sha2::FAST_AUTH_OK]) => {}
+            (Plugin::CachingSha2, Stage::Answered, [caching_sha2::FULL_AUTH]) if who.private => {
+                put_short(out, seq, |out| {
+                    out.extend_from_slice(who.password);
+                    out.push(0);
+                });
+            }
+            (Plugin::CachingSha2, Stage::Answered, [caching_sha2::FULL_AUTH]) => {
+                self.stage = Stage::KeyRequested;
+                put_short(out, seq, |out| out.push(caching_sha2::REQUEST_PUBLIC_KEY));
+            }
+            (Plugin::CachingSha2, Stage::KeyRequested, pem) => {
+                self.stage = Stage::Answered;
+                let secret = caching_sha2::encrypt(who.password, &self.nonce, pem)
+                    .map_err(LoginError::Key)?;
+                put_short(out, seq, |out| out.extend_from_slice(&secret));
+            }
+            _ => {
+                return Err(LoginError::OutOfPlace(format!(
+                    "the server sent {} bytes of authentication data that {} has no use for",
+                    data.len(),
+                    self.plugin.name()
+                )));
+            }
+        }
+        Ok(Progress::Waits)
+    }
+}
+
+fn lacks(greeting: &Greeting, required: u32) -> LoginError {
+    let missing = cap::BACKEND_REQUIRED
+        .iter()
+        .filter(|(flag, _)| flag & required & !greeting.capabilities != 0);
+    LoginError::Lacks {
+        version: String::from_utf8_lossy(&greeting.version).into_owned(),
+        missing: missing.map(|(_, name)| *name).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
