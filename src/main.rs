@@ -30,6 +30,7 @@ enum Job {
     Pool(pool::PoolArgs),
     Load(Box<load::LoadArgs>),
     Doctor(doctor::DoctorArgs),
+    Explain(doctor::explain::ExplainArgs),
     Climb(climb::ClimbArgs),
 }
 
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Job::Pool(args) => pool::run(args),
         Job::Load(args) => load::run(&args, &stop_flag()),
         Job::Doctor(args) => doctor::run(&args),
+        Job::Explain(args) => doctor::explain::run(&args),
         Job::Climb(args) => climb::run(args).unwrap_or_else(|error| {
             let _ = writeln!(std::io::stderr(), "onramp climb: {error:#}");
             ExitCode::FAILURE

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod catalog;
+pub mod explain;
 pub mod facts;
 pub mod finding;
 pub mod need;

@@ -1,0 +1,113 @@
+//! `onramp explain`: what an error meant, how to see it on this host now, and what to do.
+//!
+//! The problem: the limits on the way to many connections show themselves as `(99)`, `errno 11` or
+//! `Aborted connection`, in the words of whichever program met them first, and mostly on the wrong
+//! host. The mechanism: the [`catalogue`] is data: numbers, errnos and words that stand in a line,
+//! and for each its cause, commands that show it, and the remedy. [`clues`] reads what a line gives
+//! away, [`matching`] finds the entry that fits best, [`live`] adds the values of this host from
+//! the same facts as the doctor's, [`arithmetic`] reckons with the numbers of the line, and
+//! [`log`] goes through a whole log.
+//!
+//! Invariants: nothing is changed on the host, and no server is asked; a line that fits no entry is
+//! said to be unknown, never explained by a guess.
+
+mod arithmetic;
+mod catalogue;
+mod clues;
+mod errno;
+mod live;
+mod log;
+mod matching;
+mod options;
+mod render;
+
+pub use options::ExplainArgs;
+
+use crate::facts::{Facts, Files, find_server};
+use matching::{Explained, Query};
+use std::io::{IsTerminal as _, Read as _};
+use std::process::ExitCode;
+
+/// Bytes of a log that are read from standard input.
+const LOG_BYTES_MAX: u64 = 256 << 20;
+/// Nothing was recognised.
+const STATUS_UNKNOWN: u8 = 1;
+/// Neither an error nor a log was given.
+const STATUS_USAGE: u8 = 2;
+
+/// Explains and prints. Status 0: at least one error was recognised; 1: none was; 2: nothing to
+/// explain was given.
+#[must_use]
+pub fn run(args: &ExplainArgs) -> ExitCode {
+    let asked = args.error.join(" ");
+    let text = if !asked.trim().is_empty() && asked != "-" {
+        None
+    } else if asked != "-" && std::io::stdin().is_terminal() {
+        say(&mut std::io::stderr(), render::USAGE);
+        return STATUS_USAGE.into();
+    } else {
+        Some(read_log())
+    };
+    let facts = facts(args);
+    let (explained, heading) = match &text {
+        None => (Query::of(&asked).answer(), String::new()),
+        Some(text) => {
+            let log = log::read(text);
+            let heading = render::log_heading(&log);
+            (log.explained, heading)
+        }
+    };
+    let known = !explained.is_empty();
+    let out = match (args.json, known) {
+        (true, _) => render::json(&explained, &facts),
+        (false, true) => heading + &render::text(&explained, &facts),
+        (false, false) if text.is_some() => heading,
+        (false, false) => render::unknown(&asked),
+    };
+    if !say(&mut std::io::stdout(), &out) {
+        return ExitCode::FAILURE;
+    }
+    if known {
+        ExitCode::SUCCESS
+    } else {
+        STATUS_UNKNOWN.into()
+    }
+}
+
+/// What an error line means, in one sentence; None for a line that the catalogue does not know.
+#[must_use]
+pub fn in_short(line: &str) -> Option<&'static str> {
+    let explained = Query::of(line).answer().into_iter().next();
+    explained.and_then(|explained: Explained| explained.entry.map(|entry| entry.title.as_str()))
+}
+
+fn facts(args: &ExplainArgs) -> Facts {
+    let files = Files::of_kernel();
+    let server = args.pid.or_else(|| find_server(&files));
+    Facts::read(&files, server)
+}
+
+fn read_log() -> String {
+    let mut bytes = Vec::new();
+    let read = std::io::stdin()
+        .lock()
+        .take(LOG_BYTES_MAX)
+        .read_to_end(&mut bytes);
+    if let Err(error) = read {
+        say(
+            &mut std::io::stderr(),
+            &format!("onramp explain: standard input: {error}\n"),
+        );
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Writes; false if nobody reads.
+fn say(out: &mut impl std::io::Write, text: &str) -> bool {
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .is_ok()
+}
+
+#[cfg(test)]
+mod tests;

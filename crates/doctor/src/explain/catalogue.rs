@@ -1,0 +1,143 @@
+//! The catalogue of errors, as data.
+//!
+//! The problem: a hundred errors, each with its words, cause, commands and remedy, must be easy to
+//! read, to check and to add to. The mechanism: TOML files beside this one, compiled into the
+//! binary and read once, at the first question. What an entry may say is the struct [`Entry`];
+//! unknown keys are errors.
+//!
+//! Invariants, held by tests: names are unique; an entry can be found by its own number, errno and
+//! words; each has a cause, and a remedy.
+
+use super::arithmetic::Arithmetic;
+use super::live::Live;
+use serde::Deserialize;
+use std::sync::LazyLock;
+
+const FILES: &[&str] = &[
+    include_str!("catalogue/server.toml"),
+    include_str!("catalogue/login.toml"),
+    include_str!("catalogue/client.toml"),
+    include_str!("catalogue/log.toml"),
+    include_str!("catalogue/errno.toml"),
+    include_str!("catalogue/kernel.toml"),
+    include_str!("catalogue/tools.toml"),
+    include_str!("catalogue/onramp.toml"),
+];
+
+/// One error, or several that have one cause.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Entry {
+    /// Its name; stays the same between versions.
+    pub(crate) name: String,
+    /// What it means, in one sentence.
+    pub(crate) title: String,
+    /// Numbers of MySQL's servers and clients, from 1000 on.
+    #[serde(default)]
+    pub(crate) number: Vec<u32>,
+    /// Numbers of the system. With `number`, both must stand in the line.
+    #[serde(default)]
+    pub(crate) errno: Vec<i32>,
+    /// Numbers of the system that its cause deals with, so that they need no word of their own.
+    #[serde(default)]
+    pub(crate) covers: Vec<i32>,
+    /// Names of the numbers in the servers' manuals.
+    #[serde(default)]
+    pub(crate) symbol: Vec<String>,
+    /// Words that identify it; `*` stands for anything between two parts.
+    #[serde(default)]
+    pub(crate) says: Vec<String>,
+    /// One of these must stand in the line, whatever else does.
+    #[serde(default)]
+    pub(crate) only_if: Vec<String>,
+    /// `says` and `symbol` in lower case, cut at `*`.
+    #[serde(skip)]
+    pub(crate) patterns: Vec<Pattern>,
+    /// `only_if` in the same form.
+    #[serde(skip)]
+    pub(crate) only_patterns: Vec<Pattern>,
+    /// At whose end something is to be done.
+    pub(crate) fault: String,
+    /// It is the echo of another error: in a log it is shown last.
+    #[serde(default)]
+    pub(crate) symptom: bool,
+    /// Why it happens.
+    pub(crate) cause: String,
+    /// What is reckoned from the numbers of the line.
+    pub(crate) arithmetic: Option<Arithmetic>,
+    /// Commands that show it.
+    pub(crate) verify: Vec<Look>,
+    /// What to do, the quickest first; text behind three blanks and a # or -- is a remark.
+    pub(crate) remedy: Vec<String>,
+}
+
+/// One command that shows the cause, and what it would say here.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Look {
+    /// A command of the shell.
+    pub(crate) run: Option<String>,
+    /// A statement for the server.
+    pub(crate) sql: Option<String>,
+    /// Which fact it shows.
+    pub(crate) live: Option<Live>,
+    /// How to read it, or where to run it.
+    pub(crate) means: Option<String>,
+}
+
+/// Words to be found in a line that is in lower case.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    /// What must come one after the other.
+    parts: Vec<String>,
+    /// Bytes of all parts: a longer pattern says more.
+    pub(crate) len: usize,
+}
+
+impl Pattern {
+    fn of(words: &str) -> Pattern {
+        let parts = words.to_lowercase().split('*').map(str::to_owned).collect();
+        Pattern {
+            parts,
+            len: words.len(),
+        }
+    }
+
+    /// Where it begins in `text`; None if it is not there.
+    pub(crate) fn place(&self, text: &str) -> Option<usize> {
+        let (first, rest) = self.parts.split_first()?;
+        let start = text.find(first.as_str())?;
+        let mut from = start + first.len();
+        for part in rest {
+            from += text[from..].find(part.as_str())? + part.len();
+        }
+        Some(start)
+    }
+}
+
+#[derive(Deserialize)]
+struct File {
+    entry: Vec<Entry>,
+}
+
+/// All entries, in the order of the files.
+pub(crate) fn entries() -> &'static [Entry] {
+    static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+        let mut entries = Vec::new();
+        for text in FILES {
+            let file: File = toml::from_str(text).expect("the tests read the catalogue");
+            entries.extend(file.entry);
+        }
+        for entry in &mut entries {
+            let words = entry.says.iter().chain(&entry.symbol);
+            entry.patterns = words.map(|words| Pattern::of(words)).collect();
+            entry.only_patterns = entry
+                .only_if
+                .iter()
+                .map(|words| Pattern::of(words))
+                .collect();
+        }
+        entries
+    });
+    &ENTRIES
+}
