@@ -15,6 +15,7 @@ mod compare;
 mod driver;
 mod faults;
 mod login;
+mod prepared;
 mod process;
 mod protocol;
 mod session;

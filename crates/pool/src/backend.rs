@@ -11,6 +11,7 @@
 
 use crate::dial::Dial;
 use crate::heard::Heard;
+use crate::prepared::OnBackend;
 use crate::relay::Middle;
 use crate::session::Session;
 use reactor::{Key, Time};
@@ -43,6 +44,8 @@ pub(crate) enum Purpose {
     Prepare(bool),
     /// Brings the backend into the client's session state; `true` for the last one.
     Restore(bool),
+    /// Prepares what the client's statement executes.
+    Ahead,
     /// The client's statement; its reply goes to the client.
     Statement,
     /// SHOW WARNINGS on the client's behalf, kept for it.
@@ -107,6 +110,8 @@ pub(crate) struct Backend<S> {
     pub transaction_state: bool,
     /// Characteristics of the next transaction have been set (`SET TRANSACTION`).
     pub transaction_announced: bool,
+    /// Statements that are prepared on it.
+    pub(crate) prepared: OnBackend,
     /// Outstanding replies, oldest first.
     pub flight: VecDeque<InFlight>,
     /// Where the oldest reply is between two reads.
@@ -159,6 +164,7 @@ impl<S> Backend<S> {
             status: status::AUTOCOMMIT,
             transaction_state: false,
             transaction_announced: false,
+            prepared: OnBackend::default(),
             flight: VecDeque::new(),
             middle: Middle::default(),
             input: Vec::new(),

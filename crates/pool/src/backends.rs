@@ -201,9 +201,13 @@ impl<N: Net> Group<N> {
             self.lose(key, &last_words(input));
             return 0;
         };
+        let relayed = command.purpose == Purpose::Statement;
+        let told = self.told(command.owner.filter(|_| relayed));
+        let Some(backend) = self.backends.get_mut(key) else {
+            return 0;
+        };
         let mut out = std::mem::take(&mut self.lent);
         out.clear();
-        let relayed = command.purpose == Purpose::Statement;
         let client = command
             .owner
             .filter(|_| relayed)
@@ -228,6 +232,7 @@ impl<N: Net> Group<N> {
             seq,
             shape,
             status: backend.status,
+            told,
         };
         let fed = relay.feed(input, &mut out, |notice| heard.notice(notice));
         heard.len += out.len();
@@ -310,6 +315,7 @@ impl<N: Net> Group<N> {
         match command.purpose {
             Purpose::Prepare(fresh) => self.prepared(key, fresh, &heard, &collected),
             Purpose::Restore(last) => self.restored(key, command.owner, last, &heard),
+            Purpose::Ahead => self.prepared_ahead(key, command.owner, &heard, &collected),
             Purpose::Statement => self.statement_done(key, &command, &heard),
             Purpose::Warnings => {
                 if let Some(client) = command.owner.and_then(|owner| self.clients.get_mut(owner))

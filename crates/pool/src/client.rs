@@ -8,11 +8,18 @@
 
 use crate::heard::Heard;
 use crate::login::Login;
+use crate::prepared::Statements;
 use crate::reasons::PinReason;
 use crate::session::Session;
 use reactor::{Key, Time};
 use std::rc::Rc;
+use wire::classify::Reads;
 use wire::command::ReplyShape;
+
+/// What the statement before counted.
+const COUNTS: Reads = Reads::ROW_COUNT
+    .union(Reads::FOUND_ROWS)
+    .union(Reads::LAST_GTID);
 
 /// Where a client stands, in the order of its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +61,8 @@ pub(crate) struct Statement {
     pub may_insert_id: bool,
     /// Its shape, when it may share a backend in flight (see [`crate::shapes`]); else 0.
     pub(crate) ride: u64,
+    /// It leaves ROW_COUNT() and FOUND_ROWS() as they are, if it succeeds.
+    pub(crate) keeps_counts: bool,
     /// It pinned its client because nobody could read it; when the server cannot either, it has
     /// left nothing.
     pub unpins_if_unparsed: bool,
@@ -71,6 +80,7 @@ impl Statement {
             shows_warnings: false,
             may_insert_id: false,
             ride: 0,
+            keeps_counts: false,
             unpins_if_unparsed: false,
         }
     }
@@ -160,6 +170,10 @@ pub(crate) struct Client<S> {
         reason = "8 bytes of an idle client instead of 24"
     )]
     pub warnings: Option<Box<Vec<u8>>>,
+    /// Its prepared statements, if it has any.
+    pub(crate) prepared: Option<Box<Statements>>,
+    /// The id of the statement that it prepared last; the next one's is higher.
+    pub(crate) statements_made: u32,
     /// The backend bound to it.
     pub lease: Option<Key>,
     /// LAST_INSERT_ID() of its session.
@@ -204,6 +218,8 @@ impl<S> Client<S> {
             output: None,
             login: Some(Box::new(login)),
             warnings: None,
+            prepared: None,
+            statements_made: 0,
             lease: None,
             insert_id: 0,
             row_count: 0,
@@ -245,6 +261,34 @@ impl<S> Client<S> {
         allowed
     }
 
+    /// Whether it keeps its backend though no transaction is open.
+    pub(crate) fn is_held(&self) -> bool {
+        self.pin.is_some() || self.prepared.as_ref().is_some_and(|p| p.holds())
+    }
+
+    /// What only the backend of the statement before could tell, and this client's cannot.
+    pub(crate) fn reads_elsewhere(&self) -> Reads {
+        let mut elsewhere = Reads::NONE;
+        if self.lease.is_none() || !self.counts_native {
+            elsewhere = elsewhere.union(COUNTS);
+        }
+        if self.lease.is_none() || !self.warnings_native {
+            elsewhere = elsewhere.union(Reads::DIAGNOSTICS);
+        }
+        elsewhere
+    }
+
+    /// Forgets a command about a prepared statement that was not carried out, and the box when
+    /// nothing else is in it.
+    pub(crate) fn forget_command(&mut self) {
+        if let Some(prepared) = &mut self.prepared {
+            prepared.under_way = None;
+            if prepared.is_empty() {
+                self.prepared = None;
+            }
+        }
+    }
+
     /// Whether its bytes are wanted now: one that has not taken its last reply must not hold a
     /// backend for the next.
     pub(crate) fn takes_input(&self) -> bool {
@@ -258,10 +302,12 @@ impl<S> Client<S> {
         if self.statement.unpins_if_unparsed && heard.is_error(1064) {
             self.pin = None;
         }
-        self.row_count = match heard.affected {
-            Some(rows) if !failed => i64::try_from(rows).unwrap_or(i64::MAX),
-            _ => -1,
-        };
+        if failed || !self.statement.keeps_counts {
+            self.row_count = match heard.affected {
+                Some(rows) if !failed => i64::try_from(rows).unwrap_or(i64::MAX),
+                _ => -1,
+            };
+        }
         if self.statement.selects && !failed && heard.affected.is_none() {
             self.found_rows = rows;
         }

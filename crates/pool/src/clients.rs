@@ -499,8 +499,9 @@ impl<N: Net> Group<N> {
             return;
         };
         self.shared.clients.fetch_sub(1, Ordering::Relaxed);
+        self.long_data -= client.prepared.as_ref().map_or(0, |p| p.long_len());
         if let Some(lease) = client.lease {
-            self.orphan(lease, key, client.pin.is_some());
+            self.orphan(lease, key, client.is_held());
         }
     }
 }

@@ -22,6 +22,8 @@ pub struct Raw {
     pub clients_max: Option<u64>,
     /// See [`Settings::backends_max`].
     pub backends_max: Option<u64>,
+    /// See [`Settings::prepared_max`].
+    pub prepared_max: Option<u64>,
     /// See [`Settings::dials_max`].
     pub dials_max: Option<u64>,
     /// Number of groups; derived when not given.
@@ -106,6 +108,10 @@ pub struct Settings {
     /// Connections to the server, over all groups, dialling ones included; no instant exceeds it.
     /// Default 64; at least one per group.
     pub backends_max: usize,
+    /// Prepared statements on the server, over all backends; no instant exceeds it. Each backend
+    /// has an even share, at least one. Default 8,192: half of what the servers allow all their
+    /// clients (`max_prepared_stmt_count`), or `backends_max` where that is more.
+    pub prepared_max: usize,
     /// Connections to the server being opened at once, per group. Default 4; 1 to 1000.
     pub dials_max: usize,
     /// Number of groups, when the user gave one.
@@ -185,11 +191,17 @@ impl Raw {
         let ms = |key, value, default| {
             bounded(key, value, default, 1, 86_400_000).map(|ms| Duration::from_millis(ms as u64))
         };
+        let backends_max = bounded("backends_max", self.backends_max, 64, 1, 100_000)?;
+        let least = backends_max as u64;
+        let budget = self.prepared_max.or(Some(least.max(8192)));
+        let prepared_max = bounded("prepared_max", budget, 8192, least, 4_194_304)
+            .map_err(|why| format!("{why} (at least one for each of backends_max)"))?;
         let backlog = bounded("backlog", self.backlog, 4096, 1, 1 << 30)?;
         Ok(Settings {
             listen,
             clients_max,
-            backends_max: bounded("backends_max", self.backends_max, 64, 1, 100_000)?,
+            backends_max,
+            prepared_max,
             dials_max: bounded("dials_max", self.dials_max, 4, 1, 1000)?,
             groups: self
                 .groups

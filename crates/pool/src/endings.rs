@@ -30,6 +30,7 @@ impl<N: Net> Group<N> {
         if let Some(backend) = self.backends.get_mut(key) {
             backend.served = true;
         }
+        self.note_prepared(key, command.owner, heard);
         let contaminated = self.learn(key, command, heard);
         self.pass_lease_on(key);
         let Some(owner) = command
@@ -55,8 +56,10 @@ impl<N: Net> Group<N> {
         if !client.statement.shows_warnings {
             client.warnings = None;
         }
-        client.counts_native = alone;
-        client.warnings_native = alone;
+        // A backend that knows nothing of the statement before does not learn it by this one.
+        let keeps = client.statement.keeps_counts && heard.error.is_none();
+        client.counts_native = alone && (client.counts_native || !keeps);
+        client.warnings_native = alone && (client.warnings_native || !keeps);
         client.warnings_lost = false;
         if !alone && !contaminated {
             // Others rode behind: the backend is theirs, and the words of a warning are gone.
@@ -228,7 +231,7 @@ impl<N: Net> Group<N> {
             return;
         };
         let rests = matches!(client.state(), ClientState::Idle | ClientState::Waiting);
-        if !rests || client.pin.is_some() {
+        if !rests || client.is_held() {
             return;
         }
         let in_transaction = backend.in_transaction();

@@ -20,6 +20,7 @@ use crate::backend::Backend;
 use crate::client::{Client, ClientState};
 use crate::config::Settings;
 use crate::counts::{Census, Counts};
+use crate::prepared::Definitions;
 use crate::reasons::Refusal;
 use crate::roster::Roster;
 use crate::session::{Interner, Text};
@@ -120,6 +121,13 @@ impl Shared {
         all.div_ceil(self.groups)
     }
 
+    /// Statements that may be prepared on one backend: with as many backends as there may be, all
+    /// of them together stay within the budget.
+    #[must_use]
+    pub(crate) fn prepared_of_backend(&self) -> usize {
+        self.settings.prepared_max / self.settings.backends_max
+    }
+
     /// Backends that group number `index` may have: an even share of the whole.
     #[must_use]
     pub fn backends_of(&self, index: usize) -> usize {
@@ -152,6 +160,10 @@ pub struct Group<N: Net> {
     pub(crate) waiting: usize,
     /// Backends that run statements, those that have stalled not counted.
     pub(crate) busy: usize,
+    /// Texts that clients have prepared.
+    pub(crate) definitions: Definitions,
+    /// Bytes of long data that wait for their executions.
+    pub(crate) long_data: usize,
     /// Which statements may ride with others'.
     pub(crate) shapes: Shapes,
     /// Backends that something is to be written to at the end of the turn.
@@ -190,6 +202,8 @@ impl<N: Net> Group<N> {
             learnt: RefCell::default(),
             waiting: 0,
             busy: 0,
+            definitions: Definitions::default(),
+            long_data: 0,
             shapes: Shapes::default(),
             dirty: Vec::new(),
             received: Vec::new(),
@@ -281,7 +295,7 @@ impl<N: Net> Group<N> {
         census.clients = self.clients.len();
         census.waiting = self.waiting;
         for (_, client) in self.clients.iter() {
-            census.pinned += usize::from(client.pin.is_some() && client.lease.is_some());
+            census.pinned += usize::from(client.is_held() && client.lease.is_some());
         }
         for (_, backend) in self.backends.iter() {
             census.count_backend(backend.state(), backend.lease.is_some());

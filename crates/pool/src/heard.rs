@@ -4,6 +4,7 @@
 //! whoever looks after the backend is noted here, and read when the last byte has passed.
 
 use crate::relay::Notice;
+use wire::reply::Prepared;
 
 /// Notes of one reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +19,10 @@ pub(crate) struct Heard {
     pub insert_id: u64,
     /// Warnings of the last result.
     pub warnings: u16,
+    /// The header of a statement that was prepared.
+    pub(crate) prepared: Option<Prepared>,
+    /// Columns of the first result.
+    pub(crate) columns: Option<u16>,
     /// Bytes sent to the client.
     pub(crate) len: usize,
     /// Session changes of all OKs, one behind the other.
@@ -42,11 +47,18 @@ impl Heard {
                 }
                 self.changes.extend_from_slice(ok.changes);
             }
+            Notice::Columns(count) => {
+                self.columns
+                    .get_or_insert(u16::try_from(count).unwrap_or(u16::MAX));
+            }
             Notice::Err(err) => {
                 let text = String::from_utf8_lossy(err.message).into_owned();
                 self.error = Some((err.code, text));
             }
-            Notice::Prepared(prepared) => self.warnings = prepared.warnings,
+            Notice::Prepared(prepared) => {
+                self.warnings = prepared.warnings;
+                self.prepared = Some(prepared);
+            }
         }
     }
 }

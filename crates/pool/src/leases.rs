@@ -285,7 +285,7 @@ impl<N: Net> Group<N> {
             && backend.kind == client.kind as usize
             && backend.insert_id == Some(client.insert_id)
             && Rc::ptr_eq(&backend.session, &client.session)
-            && client.pin.is_none()
+            && !client.is_held()
             && self.shapes.trusts(client.statement.ride)
     }
 

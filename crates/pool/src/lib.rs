@@ -26,6 +26,7 @@ mod log;
 mod login;
 mod losses;
 mod options;
+mod prepared;
 mod probe;
 mod reasons;
 mod relay;

@@ -57,12 +57,19 @@ impl<N: Net> Group<N> {
 
     /// The server would not take the client's state: the client hears why, in the server's words.
     pub(crate) fn restore_failed(&mut self, key: Key, owner: Key, code: u16, text: &str) {
+        let keeps = self.backends.get(key).is_some_and(|b| b.in_transaction());
         self.retire(key);
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
         client.lease = None;
+        if self.ahead_failed(owner, keeps, code, text) {
+            return;
+        }
+        let Some(client) = self.clients.get_mut(owner) else {
+            return;
+        };
         let kind = client.kind as usize;
         if let Some(schema) = client.session.schema.clone() {
             self.schemas.remove(&(kind, schema));
@@ -130,7 +137,7 @@ impl<N: Net> Group<N> {
         };
         client.lease = None;
         let (keeps, served) = held;
-        let pinned = client.pin.is_some();
+        let pinned = client.is_held();
         match client.state() {
             ClientState::Restoring if !(keeps || pinned && served) => {
                 // What it waited for before an earlier statement does not count.

@@ -14,8 +14,6 @@ use wire::errors::{self, ErrorCode};
 pub(crate) enum PinReason {
     /// The text of a statement says that it may leave state behind.
     Text(PinCause),
-    /// The client prepared a statement in the binary protocol; its id lives on one backend.
-    PreparedStatement,
     /// The server reported a change of state that neither a variable nor the text explains.
     UnexplainedChange,
     /// A session variable took a value that cannot be written back exactly.
@@ -33,7 +31,6 @@ impl PinReason {
     pub(crate) fn name(self) -> &'static str {
         match self {
             PinReason::Text(cause) => cause.name(),
-            PinReason::PreparedStatement => "prepared-statement",
             PinReason::UnexplainedChange => "unexplained-change",
             PinReason::Variable => "variable",
             PinReason::Schema => "schema",
@@ -102,8 +99,44 @@ pub(crate) enum Refusal {
     Restore(String),
     /// A statement that was sent ahead on the same backend changed its session.
     Overtaken,
+    /// A prepared statement cannot be prepared, or executed.
+    Prepared(Unprepared),
     /// The server refused our login with the backend account.
     BackendLogin(String),
+}
+
+/// Why a prepared statement cannot be prepared, or executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unprepared {
+    /// Its long data was more than the pool keeps.
+    LongData,
+    /// Every statement that the client's backend may have is held by a cursor.
+    Full {
+        /// How many that are.
+        max: usize,
+    },
+    /// No backend can be brought into the session in which it was prepared.
+    NoSession,
+}
+
+impl fmt::Display for Unprepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unprepared::LongData => f.write_str(
+                "onramp: the long data of this statement's parameters is longer than \
+                 'max_allowed_packet', or too much of it waits in the pool; nothing was executed",
+            ),
+            Unprepared::Full { max } => write!(
+                f,
+                "Can't create more than max_prepared_stmt_count statements (current value: {max}; \
+                 onramp: all of them have open cursors; close one, or raise prepared_max)"
+            ),
+            Unprepared::NoSession => f.write_str(
+                "onramp: the statement was prepared with a default schema, which the session has \
+                 lost since; nothing was executed, prepare it again",
+            ),
+        }
+    }
 }
 
 impl Refusal {
@@ -124,6 +157,8 @@ impl Refusal {
             Refusal::TooSlow(_) => errors::HANDSHAKE,
             Refusal::BackendLost(_) => errors::SERVER_LOST,
             Refusal::Restore(_) => errors::UNKNOWN_ERROR,
+            Refusal::Prepared(Unprepared::Full { .. }) => errors::PREPARED_COUNT,
+            Refusal::Prepared(_) => errors::UNKNOWN_ERROR,
             Refusal::BackendLogin(_) => errors::CONN_HOST,
         }
     }
@@ -190,6 +225,7 @@ impl fmt::Display for Refusal {
                 "onramp: no backend could be brought into this session's state: {why}; the \
                  statement was not executed"
             ),
+            Refusal::Prepared(why) => why.fmt(f),
             Refusal::Overtaken => f.write_str(
                 "onramp: another client's statement unexpectedly changed the session in which this \
                  SELECT ran; its result was dropped, run it again",

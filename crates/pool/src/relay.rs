@@ -11,7 +11,8 @@
 //! never half told; every other byte is forwarded at once, so a row may be larger than any buffer;
 //! nothing is allocated here but what the output needs to grow.
 
-use wire::packet::{HEADER_LEN, Header, Malformed, put_short};
+use wire::execution::set_statement_id;
+use wire::packet::{HEADER_LEN, Header, Malformed, Reader, put_short};
 use wire::reply::{END, ErrPacket, OK, OkPacket, Prepared, Reply, Role, Step};
 use wire::status;
 use wire::track::{self, Wanted};
@@ -35,6 +36,8 @@ pub(crate) struct Shape<'a> {
 pub(crate) struct Middle {
     remaining: usize,
     eof_due: bool,
+    /// The result has other columns than the client knows.
+    changed: bool,
 }
 
 impl Middle {
@@ -54,6 +57,8 @@ pub(crate) enum Notice<'a> {
     Err(ErrPacket<'a>),
     /// A statement is prepared.
     Prepared(Prepared),
+    /// A result has so many columns.
+    Columns(u64),
 }
 
 /// Why [`Relay::feed`] stopped.
@@ -79,6 +84,21 @@ pub(crate) struct Relay<'a> {
     pub shape: Shape<'a>,
     /// The backend's status flags, for an EOF packet in the middle.
     pub status: u16,
+    /// Of a prepared statement: what the client knows it by.
+    pub(crate) told: Told,
+}
+
+/// What a client knows of the prepared statement that a reply is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// Its id, while it is being prepared.
+    pub(crate) id: Option<u32>,
+    /// Columns of its result; others than these are announced by a status flag, as a server does
+    /// that had to prepare it anew.
+    pub(crate) columns: Option<u16>,
+    /// A cursor may be opened: then nothing follows the EOF packet behind the definitions, and its
+    /// flags say so; it is sent once the next packet is known.
+    pub(crate) delays_eof: bool,
 }
 
 impl Relay<'_> {
@@ -142,23 +162,36 @@ impl Relay<'_> {
         let now = self.middle.remaining.min(input.len());
         out.extend_from_slice(&input[..now]);
         self.middle.remaining -= now;
-        if self.middle.remaining == 0 && self.middle.eof_due {
-            self.middle.eof_due = false;
-            let eof = [
-                END,
-                0,
-                0,
-                self.status.to_le_bytes()[0],
-                self.status.to_le_bytes()[1],
-            ];
-            put_short(out, self.take_seq(), |out| out.extend_from_slice(&eof));
+        if self.middle.remaining == 0 && !self.told.delays_eof {
+            self.put_eof_due(out);
         }
         now
+    }
+
+    fn put_eof_due(&mut self, out: &mut Vec<u8>) {
+        if std::mem::take(&mut self.middle.eof_due) {
+            let [low, high] = self
+                .flags(self.status & !status::OF_ONE_REPLY)
+                .to_le_bytes();
+            let eof = [END, 0, 0, low, high];
+            put_short(out, self.take_seq(), |out| out.extend_from_slice(&eof));
+        }
+    }
+
+    /// Status flags as the client is to see them: whether its statement's columns have changed is
+    /// seen from what it knows, not from what the backend had prepared.
+    fn flags(&self, status: u16) -> u16 {
+        match self.told.columns {
+            None => status,
+            Some(_) if self.middle.changed => status | status::METADATA_CHANGED,
+            Some(_) => status & !status::METADATA_CHANGED,
+        }
     }
 
     /// Begins a payload that may pass by in pieces.
     fn begin(&mut self, role: Role, len: usize, out: &mut Vec<u8>) -> Result<(), Malformed> {
         let step = self.reply.advance(role, b"", len)?;
+        self.put_eof_due(out);
         out.extend_from_slice(
             &Header {
                 len,
@@ -179,25 +212,37 @@ impl Relay<'_> {
         out: &mut Vec<u8>,
         notice: &mut impl FnMut(Notice<'_>),
     ) -> Result<Stop, Malformed> {
+        let step = self.reply.advance(role, payload, payload.len())?;
+        if let Step::End(ok) = &step
+            && ok.status & status::CURSOR_EXISTS != 0
+        {
+            self.middle.eof_due = false;
+        }
+        self.put_eof_due(out);
+        if role == Role::ColumnCount {
+            let count = Reader::new(payload).lenenc("a column count")?;
+            let known = self.told.columns;
+            self.middle.changed = known.is_some_and(|known| u64::from(known) != count);
+            notice(Notice::Columns(count));
+        }
         let seq = self.take_seq();
-        match self.reply.advance(role, payload, payload.len())? {
+        match step {
             Step::Ok(ok) => {
                 self.put_ok(&ok, payload[0], seq, out)?;
                 self.status = ok.status;
                 notice(Notice::Ok(ok, false));
             }
             Step::End(ok) => {
-                if self.shape.deprecate_eof {
-                    self.put_ok(&ok, END, seq, out)?;
-                } else {
-                    let status = ok.status & !status::SESSION_STATE_CHANGED;
-                    put_short(out, seq, |out| OkPacket { status, ..ok }.put_eof(out));
-                }
+                self.put_ok(&ok, END, seq, out)?;
                 self.status = ok.status;
                 notice(Notice::Ok(ok, true));
             }
             other => {
+                let start = out.len();
                 put_short(out, seq, |out| out.extend_from_slice(payload));
+                if let (Step::Prepared(_), Some(id)) = (&other, self.told.id) {
+                    set_statement_id(&mut out[start..], id);
+                }
                 match other {
                     Step::Err(err) => notice(Notice::Err(err)),
                     Step::Prepared(prepared) => notice(Notice::Prepared(prepared)),
@@ -222,7 +267,7 @@ impl Relay<'_> {
         {
             track::keep(ok.changes, wanted, &mut changes)?;
         }
-        let mut status = ok.status & !status::SESSION_STATE_CHANGED;
+        let mut status = self.flags(ok.status) & !status::SESSION_STATE_CHANGED;
         if !changes.is_empty() {
             status |= status::SESSION_STATE_CHANGED;
         }
@@ -277,7 +322,16 @@ mod tests {
 
     /// Relays `input` in pieces of `piece` bytes; what is not used up is offered again.
     fn relay(input: &[u8], piece: usize, shape: Shape<'_>) -> (Vec<u8>, Vec<String>, Stop) {
-        let mut reply = Reply::new(ReplyShape::Results);
+        relay_told(input, piece, shape, (ReplyShape::Results, Told::default()))
+    }
+
+    fn relay_told(
+        input: &[u8],
+        piece: usize,
+        shape: Shape<'_>,
+        (reply, told): (ReplyShape, Told),
+    ) -> (Vec<u8>, Vec<String>, Stop) {
+        let mut reply = Reply::new(reply);
         let (mut middle, mut seq) = (Middle::default(), 1);
         let (mut out, mut said, mut kept) = (Vec::new(), Vec::new(), Vec::new());
         let mut stop = Stop::Hungry;
@@ -289,13 +343,15 @@ mod tests {
                 seq: &mut seq,
                 shape,
                 status: 2,
+                told,
             };
             let (used, why) = relay
                 .feed(&kept, &mut out, |notice| {
-                    said.push(match notice {
-                        Notice::Ok(ok, end) => format!("ok {:x} {end}", ok.status),
-                        Notice::Err(err) => format!("err {}", err.code),
-                        Notice::Prepared(prepared) => format!("prepared {}", prepared.id),
+                    said.extend(match notice {
+                        Notice::Ok(ok, end) => Some(format!("ok {:x} {end}", ok.status)),
+                        Notice::Err(err) => Some(format!("err {}", err.code)),
+                        Notice::Prepared(prepared) => Some(format!("prepared {}", prepared.id)),
+                        Notice::Columns(_) => None,
                     });
                 })
                 .unwrap();
@@ -368,6 +424,71 @@ mod tests {
     fn a_request_for_a_file_stops_the_relay() {
         let (out, _, stop) = relay(&packets(&[b"\xfb/tmp/x"]), 99, MODERN);
         assert_eq!((out, stop), (packets(&[b"\xfb/tmp/x"]), Stop::File));
+    }
+
+    #[test]
+    fn a_prepared_statement_gets_its_clients_id() {
+        let header = |id: u8| [0, id, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+        let input = packets(&[&header(99), COLUMN]);
+        let told = Told {
+            id: Some(7),
+            ..Told::default()
+        };
+        for piece in 1..=input.len() {
+            let prepared = (ReplyShape::Prepared, told);
+            let (out, said, stop) = relay_told(&input, piece, MODERN, prepared);
+            assert_eq!(out, packets(&[&header(7), COLUMN]));
+            assert_eq!(
+                (&said[..], stop),
+                (&["prepared 99".to_string()][..], Stop::Done)
+            );
+            let (out, ..) = relay_told(&input, piece, OLD, prepared);
+            assert_eq!(out, packets(&[&header(7), COLUMN, b"\xfe\0\0\x02\0"]));
+        }
+    }
+
+    #[test]
+    fn an_old_client_gets_one_eof_packet_for_an_open_cursor() {
+        let told = Told {
+            delays_eof: true,
+            ..Told::default()
+        };
+        let results = (ReplyShape::Results, told);
+        let open = packets(&[b"\x01", COLUMN, b"\xfe\0\0\x42\0\0\0"]);
+        let none = packets(&[b"\x01", COLUMN, b"\0\0\x01", b"\xfe\0\0\x02\0\0\0"]);
+        let fails = packets(&[b"\x01", COLUMN, b"\xff\x28\x04#42000bad"]);
+        for piece in 1..=open.len() {
+            let (out, ..) = relay_told(&open, piece, OLD, results);
+            assert_eq!(out, packets(&[b"\x01", COLUMN, b"\xfe\0\0\x42\0"]));
+            assert_eq!(relay_told(&open, piece, MODERN, results).0, open);
+            let eof = b"\xfe\0\0\x02\0";
+            let (out, ..) = relay_told(&none, piece, OLD, results);
+            assert_eq!(out, packets(&[b"\x01", COLUMN, eof, b"\0\0\x01", eof]));
+            let (out, ..) = relay_told(&fails, piece, OLD, results);
+            let err = b"\xff\x28\x04#42000bad";
+            assert_eq!(out, packets(&[b"\x01", COLUMN, eof, err]));
+        }
+    }
+
+    #[test]
+    fn changed_columns_are_told_by_what_the_client_knows() {
+        // Flags: the server's word on what its own statement was, 0x400, and autocommit.
+        let says = |high: u8| {
+            let end = [0xFE, 0, 0, 2, high, 0, 0];
+            packets(&[b"\x01", COLUMN, &end])
+        };
+        let results = |columns| {
+            let told = Told {
+                columns,
+                ..Told::default()
+            };
+            (ReplyShape::Results, told)
+        };
+        for (said, knows, told) in [(0, 1, 0), (4, 1, 0), (0, 2, 4), (4, 2, 4)] {
+            let (out, ..) = relay_told(&says(said), 3, MODERN, results(Some(knows)));
+            assert_eq!(out, says(told), "{said} {knows}");
+        }
+        assert_eq!(relay_told(&says(4), 3, MODERN, results(None)).0, says(4));
     }
 
     #[test]

@@ -186,7 +186,7 @@ impl<N: Net> Group<N> {
             return 0;
         };
         if let Some(backend) = client.lease.and_then(|lease| self.backends.get(lease)) {
-            return backend.status & !(status::MORE_RESULTS | status::SESSION_STATE_CHANGED);
+            return backend.status & !status::OF_ONE_REPLY;
         }
         let session = &client.session;
         let mut flags = 0;

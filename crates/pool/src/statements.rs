@@ -18,13 +18,14 @@ use crate::client::{ClientState, Owed, Statement};
 use crate::clients::Handled;
 use crate::group::Group;
 use crate::reasons::{PinReason, Refusal};
-use crate::relay::{Middle, Relay, Shape};
+use crate::relay::{Middle, Relay, Shape, Told};
 use crate::session::{Session, restore};
 use crate::shapes;
 use reactor::{Key, Net};
 use std::borrow::Cow;
+use std::rc::Rc;
 use wire::capabilities as cap;
-use wire::classify::{self, PinCause, Reads, SimpleRead, Verb, classify};
+use wire::classify::{self, PinCause, SimpleRead, Verb, classify};
 use wire::command::{Command, ReplyShape, put_command};
 use wire::lex::{Charset, Kind, LexMode, Lexer};
 use wire::packet::{HEADER_LEN, PAYLOAD_MAX, join_payload};
@@ -41,6 +42,9 @@ impl<N: Net> Group<N> {
             self.refuse_and_leave(key, &refusal);
             return Handled::Used;
         }
+        if let Some(client) = self.clients.get_mut(key) {
+            client.forget_command();
+        }
         let payload = payload_of(message);
         let byte = payload.first().copied().unwrap_or(0);
         let Some(command) = Command::from_byte(byte) else {
@@ -55,20 +59,17 @@ impl<N: Net> Group<N> {
             Command::SetOption => self.on_set_option(key, arguments),
             Command::ResetConnection => self.on_reset(key),
             Command::ChangeUser => self.on_change_user(key, arguments),
-            Command::StmtClose | Command::StmtSendLongData => self.pass_unanswered(key, message),
             Command::Query => return self.on_query(key, message, arguments),
-            Command::StmtPrepare if mentions_kill(arguments) => {
-                self.counts.refused += 1;
-                self.refuse(key, &Refusal::Kill);
-            }
-            Command::StmtPrepare => {
-                self.pin(key, PinReason::PreparedStatement);
-                return self.start(key, message, Statement::plain(command.reply()));
-            }
+            Command::StmtPrepare
+            | Command::StmtExecute
+            | Command::StmtBulkExecute
+            | Command::StmtSendLongData
+            | Command::StmtFetch
+            | Command::StmtReset
+            | Command::StmtClose => return self.on_prepared(key, command, message),
             _ => {
                 let mut statement = Statement::plain(command.reply());
                 statement.explains_change = command == Command::InitDb;
-                statement.selects = command == Command::StmtExecute;
                 return self.start(key, message, statement);
             }
         }
@@ -111,7 +112,12 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let (lease, pinned) = (client.lease.take(), client.pin.take().is_some());
+        let pinned = client.is_held();
+        let lease = client.lease.take();
+        client.pin = None;
+        if let Some(prepared) = client.prepared.take() {
+            self.long_data -= prepared.long_len();
+        }
         client.warnings = None;
         client.owed = Owed::default();
         client.insert_id = 0;
@@ -119,14 +125,6 @@ impl<N: Net> Group<N> {
         client.found_rows = 0;
         if let Some(lease) = lease {
             self.orphan(lease, key, pinned);
-        }
-    }
-
-    /// Commands that get no reply concern a prepared statement, so they go to the client's own
-    /// backend; without one there is no such statement.
-    fn pass_unanswered(&mut self, key: Key, message: &[u8]) {
-        if let Some(lease) = self.clients.get(key).and_then(|client| client.lease) {
-            self.send_backend(lease, message);
         }
     }
 
@@ -142,13 +140,7 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         }
         let statement = statement_of(&found);
-        let mut elsewhere = Reads::NONE;
-        if client.lease.is_none() || !client.counts_native {
-            elsewhere = elsewhere.union(COUNTS);
-        }
-        if client.lease.is_none() || !client.warnings_native {
-            elsewhere = elsewhere.union(Reads::DIAGNOSTICS);
-        }
+        let elsewhere = client.reads_elsewhere();
         // Stored code may read anything; that it reads what a statement before its call left is
         // not assumed, or no CALL could ever be made.
         let told = !matches!(found.pin, Some(cause) if hides_reads(cause));
@@ -157,7 +149,7 @@ impl<N: Net> Group<N> {
         }
         let mut statement = statement;
         if self.shared.settings.ride_max > 1 && shapes::rides(&found) {
-            let session = std::rc::Rc::as_ptr(&client.session).addr();
+            let session = Rc::as_ptr(&client.session).addr();
             statement.ride = shapes::shape_of(sql, mode, session);
         }
         if let Some(cause) = found.pin {
@@ -215,7 +207,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Says that what the statement before left is gone, and sees to it that the next is not.
-    fn previous_gone(&mut self, key: Key) -> Handled {
+    pub(crate) fn previous_gone(&mut self, key: Key) -> Handled {
         self.counts.refused += 1;
         self.pin(key, PinReason::ReadsPrevious);
         self.refuse(key, &Refusal::PreviousGone);
@@ -223,7 +215,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Sends a kept reply, in the form that this client understands.
-    fn replay(&mut self, key: Key, kept: &[u8]) {
+    pub(crate) fn replay(&mut self, key: Key, kept: &[u8]) {
         let status = self.status_of(key);
         let Some(client) = self.clients.get_mut(key) else {
             return;
@@ -240,6 +232,7 @@ impl<N: Net> Group<N> {
             seq: &mut client.seq,
             shape,
             status,
+            told: Told::default(),
         };
         client.row_count = -1;
         // These bytes have been through a relay once, so they are a reply.
@@ -250,7 +243,7 @@ impl<N: Net> Group<N> {
     }
 
     /// How this session's texts are cut.
-    fn lex_mode(&self, session: &Session, capabilities: u32) -> LexMode {
+    pub(crate) fn lex_mode(&self, session: &Session, capabilities: u32) -> LexMode {
         let default = &self.shared.server.sql_mode;
         let has = |mode: &str| match session.variable(b"sql_mode") {
             Some(_) => session.sql_mode_has(mode),
@@ -306,9 +299,15 @@ impl<N: Net> Group<N> {
 
     /// Sends a command to the client's backend, once that stands in the client's session state.
     fn begin(&mut self, key: Key, lease: Key, message: &[u8]) -> Handled {
+        if let Some(handled) = self.prepare_ahead(key, lease, message) {
+            return handled;
+        }
+        let Some(session) = self.clients.get(key).map(|client| client.session.clone()) else {
+            return Handled::Used;
+        };
         let mut out = std::mem::take(&mut self.lent);
         out.clear();
-        let waits = self.put_restore(key, lease, &mut out);
+        let waits = self.put_restore(key, lease, &session, &mut out);
         let result = match waits {
             None => Handled::Used,
             Some(true) => self.send_restore(key, lease, &out),
@@ -318,18 +317,24 @@ impl<N: Net> Group<N> {
         result
     }
 
-    /// Writes what brings the backend into the client's state. `Some(true)`: it may fail, so its
-    /// reply is waited for; `Some(false)`: the statement may follow at once; `None`: one of the
+    /// Writes what brings the backend into a session of the client's. `Some(true)`: it may fail, so
+    /// its reply is waited for; `Some(false)`: the statement may follow at once; `None`: one of the
     /// two is gone.
-    fn put_restore(&mut self, key: Key, lease: Key, out: &mut Vec<u8>) -> Option<bool> {
+    pub(crate) fn put_restore(
+        &mut self,
+        key: Key,
+        lease: Key,
+        session: &Rc<Session>,
+        out: &mut Vec<u8>,
+    ) -> Option<bool> {
         let client = self.clients.get(key)?;
         let backend = self.backends.get_mut(lease)?;
         let insert_id = (backend.insert_id != Some(client.insert_id)).then_some(client.insert_id);
-        let same = std::rc::Rc::ptr_eq(&backend.session, &client.session);
+        let same = Rc::ptr_eq(&backend.session, session);
         if same && insert_id.is_none() {
             return Some(false);
         }
-        let commands = restore(out, &backend.session, &client.session, insert_id);
+        let commands = restore(out, &backend.session, session, insert_id);
         for i in 1..=commands {
             let purpose = Purpose::Restore(!same && i == commands);
             backend
@@ -341,11 +346,11 @@ impl<N: Net> Group<N> {
         }
         // Setting LAST_INSERT_ID() cannot fail; from here on the backend is as the client's.
         backend.insert_id = Some(client.insert_id);
-        backend.session = client.session.clone();
+        backend.session = session.clone();
         Some(!same && commands > 0)
     }
 
-    fn send_restore(&mut self, key: Key, lease: Key, out: &[u8]) -> Handled {
+    pub(crate) fn send_restore(&mut self, key: Key, lease: Key, out: &[u8]) -> Handled {
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
@@ -384,7 +389,7 @@ impl<N: Net> Group<N> {
         client.owed.warnings = false;
         let first = backend.flight.is_empty();
         // Beside a transaction, or what a client is pinned for, nobody else has a place.
-        let apart = client.pin.is_some() || backend.in_transaction();
+        let apart = client.is_held() || backend.in_transaction();
         let shape = if apart { 0 } else { client.statement.ride };
         if first {
             backend.rideable = self.shapes.trusts(shape);
@@ -397,7 +402,7 @@ impl<N: Net> Group<N> {
             sent: now,
             first,
         });
-        self.send_backend(lease, message);
+        self.send_command(key, lease, message);
         self.count_busy(lease);
     }
 }
@@ -409,18 +414,13 @@ fn may_hide_kill(found: &classify::Statement) -> bool {
 
 /// Whether the word KILL occurs anywhere, strings included: the ids that a client knows are not
 /// the server's, so a KILL would hit a stranger.
-fn mentions_kill(sql: &[u8]) -> bool {
+pub(crate) fn mentions_kill(sql: &[u8]) -> bool {
     sql.windows(4)
         .any(|word| word.eq_ignore_ascii_case(b"kill"))
 }
 
-/// What the statement before counted.
-const COUNTS: Reads = Reads::ROW_COUNT
-    .union(Reads::FOUND_ROWS)
-    .union(Reads::LAST_GTID);
-
 /// The name that a server gives the column of `SELECT function()`: the call as typed.
-fn column_of(sql: &[u8], server: wire::lex::Server) -> String {
+pub(crate) fn column_of(sql: &[u8], server: wire::lex::Server) -> String {
     let mode = LexMode {
         server,
         charset: Charset::Utf8,
@@ -438,14 +438,14 @@ fn column_of(sql: &[u8], server: wire::lex::Server) -> String {
 }
 
 /// Causes that stand for code whose text is not at hand.
-fn hides_reads(cause: PinCause) -> bool {
+pub(crate) fn hides_reads(cause: PinCause) -> bool {
     matches!(
         cause,
         PinCause::StoredCode | PinCause::TextPrepare | PinCause::Unknown
     )
 }
 
-fn statement_of(found: &classify::Statement) -> Statement {
+pub(crate) fn statement_of(found: &classify::Statement) -> Statement {
     Statement {
         shape: ReplyShape::Results,
         selects: matches!(found.verb, Verb::Select),
@@ -454,6 +454,7 @@ fn statement_of(found: &classify::Statement) -> Statement {
         explains_change: matches!(found.verb, Verb::Set | Verb::Use),
         shows_warnings: found.simple == Some(SimpleRead::ShowWarnings),
         unpins_if_unparsed: false,
+        keeps_counts: false,
         ride: 0,
     }
 }

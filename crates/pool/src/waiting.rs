@@ -24,7 +24,7 @@ impl<N: Net> Group<N> {
         else {
             return false;
         };
-        let ends = client.pin.is_none() && !backend.in_transaction() && !backend.flight.is_empty();
+        let ends = !client.is_held() && !backend.in_transaction() && !backend.flight.is_empty();
         let kind = client.kind as usize;
         ends && self.front_of(kind).is_some()
     }

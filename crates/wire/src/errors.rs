@@ -36,6 +36,12 @@ pub const NET_PACKET_TOO_LARGE: ErrorCode = error(1153, "08S01");
 pub const NET_PACKETS_OUT_OF_ORDER: ErrorCode = error(1156, "08S01");
 /// A packet could not be read.
 pub const MALFORMED_PACKET: ErrorCode = error(1835, "HY000");
+/// No prepared statement of this session has the id.
+pub const UNKNOWN_STATEMENT: ErrorCode = error(1243, "HY000");
+/// A prepared statement has no open cursor to read from.
+pub const NO_OPEN_CURSOR: ErrorCode = error(1421, "HY000");
+/// No more statements can be prepared.
+pub const PREPARED_COUNT: ErrorCode = error(1461, "42000");
 /// Onramp's own: nothing was executed because too much waits, or waited too long; retryable. No
 /// server uses the number, so nobody takes it for a lock wait or a full server.
 pub const NOT_EXECUTED: ErrorCode = error(9501, "HY000");

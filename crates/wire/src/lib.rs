@@ -23,6 +23,7 @@ pub mod client_login;
 pub mod command;
 pub mod dsn;
 pub mod errors;
+pub mod execution;
 pub mod handshake;
 pub mod lex;
 pub mod packet;

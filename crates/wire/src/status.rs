@@ -17,7 +17,12 @@ pub const LAST_ROW_SENT: u16 = 1 << 7;
 pub const DB_DROPPED: u16 = 1 << 8;
 /// Backslashes in strings are plain characters; changes how SQL is lexed.
 pub const NO_BACKSLASH_ESCAPES: u16 = 1 << 9;
+/// The columns of a prepared statement are others than when it was prepared.
+pub const METADATA_CHANGED: u16 = 1 << 10;
 /// Session state changed; tracker blocks follow in the OK.
 pub const SESSION_STATE_CHANGED: u16 = 1 << 14;
+/// Flags that say something of one reply, and nothing of the session behind it.
+pub const OF_ONE_REPLY: u16 =
+    MORE_RESULTS | CURSOR_EXISTS | LAST_ROW_SENT | METADATA_CHANGED | SESSION_STATE_CHANGED;
 /// MariaDB: double quotes quote identifiers; changes how SQL is lexed.
 pub const ANSI_QUOTES: u16 = 1 << 15;

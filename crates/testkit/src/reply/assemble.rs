@@ -115,7 +115,13 @@ impl Assembler {
             (State::ColumnsEof | State::ParamsEof | State::PreparedColumnsEof, Some(END))
                 if payload.len() == 5 =>
             {
-                self.next_list()
+                let end = Done::of(&OkPacket::read(payload, false)?)?;
+                // Rows of a cursor come by COM_STMT_FETCH.
+                if end.status & status::CURSOR_EXISTS != 0 && self.shape == ReplyShape::Results {
+                    self.end_rows(end);
+                } else {
+                    self.next_list();
+                }
             }
             (State::ColumnsEof | State::ParamsEof | State::PreparedColumnsEof, _) => {
                 return Err(misfit("an EOF packet behind the definitions", payload));

@@ -1,0 +1,395 @@
+//! Prepared statements: what clients call theirs, what backends have, and how the two meet.
+//!
+//! The problem: a statement that is prepared lives on one connection of the server, and a client's
+//! next execution may run on another. Preparing each client's statements on each backend would
+//! multiply them; the server bounds their number (`max_prepared_stmt_count`). The mechanism: a
+//! [`Definition`] is a text and the session it was prepared in, one object for all clients that
+//! prepared the same; a client has ids of its own for definitions ([`Statements`]); a backend has
+//! some definitions prepared ([`OnBackend`]), the ones used last, up to its share of the budget. An
+//! execution whose definition its backend lacks waits until it has been prepared there. A client's
+//! own COM_STMT_PREPARE always runs on a backend, because what it is told is what the server says
+//! at that moment.
+//!
+//! `prepared/commands.rs` handles the clients' commands, `prepared/ahead.rs` prepares what a
+//! backend lacks, `prepared/sent.rs` writes the ids and types that a backend knows and notes what
+//! came of it.
+//!
+//! Invariants:
+//! - the server holds at most [`OnBackend::count`] statements for a backend, and that is never
+//!   above its share: the least recently used one is closed in front of the next;
+//! - an execution without types runs with those that its client sent last, whoever else has used
+//!   the statement;
+//! - a statement with an open cursor is used by the client's statement that opened it and no other,
+//!   and is not closed to make room;
+//! - a client without prepared statements has a number (the next id) and an empty box for them.
+
+mod ahead;
+mod commands;
+mod sent;
+
+use crate::session::Session;
+use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+use wire::classify;
+use wire::command::Command;
+use wire::reply::Prepared;
+
+/// A text and the session in which it was prepared: schema, `sql_mode` and character sets decide
+/// what it means.
+#[derive(Debug)]
+pub(crate) struct Definition {
+    /// The text.
+    pub(crate) sql: Box<[u8]>,
+    /// The session; interned, so the same session is the same object.
+    pub(crate) session: Rc<Session>,
+    /// What its executions may do.
+    pub(crate) class: classify::Statement,
+}
+
+impl Definition {
+    /// A number that no other definition has while this one lives.
+    fn address(self: &Rc<Self>) -> usize {
+        Rc::as_ptr(self).addr()
+    }
+}
+
+impl PartialEq for Definition {
+    fn eq(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.session, &other.session) && self.sql == other.sql
+    }
+}
+
+impl Eq for Definition {}
+
+impl Hash for Definition {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Rc::as_ptr(&self.session).hash(state);
+        self.sql.hash(state);
+    }
+}
+
+/// One object for equal definitions; those that nobody has are swept out as others come.
+#[derive(Debug, Default)]
+pub(crate) struct Definitions {
+    all: HashSet<Rc<Definition>>,
+    sweep_at: usize,
+}
+
+impl Definitions {
+    /// The shared object that equals `definition`.
+    pub(crate) fn intern(&mut self, definition: Definition) -> Rc<Definition> {
+        if let Some(found) = self.all.get(&definition) {
+            return found.clone();
+        }
+        if self.all.len() >= self.sweep_at {
+            self.all
+                .retain(|definition| Rc::strong_count(definition) > 1);
+            self.sweep_at = (2 * self.all.len()).max(64);
+        }
+        let shared = Rc::new(definition);
+        self.all.insert(shared.clone());
+        shared
+    }
+}
+
+/// One statement of a client.
+#[derive(Debug)]
+pub(crate) struct Held {
+    /// Its id, as the client was told.
+    pub(crate) id: u32,
+    /// Columns of its result when the client was last told.
+    pub(crate) columns: u16,
+    /// Parameters it takes.
+    pub(crate) params: u16,
+    /// A cursor of it is open on the client's backend.
+    pub(crate) cursor: bool,
+    /// Long data came that was too long to be kept.
+    pub(crate) overlong: bool,
+    pub(crate) definition: Rc<Definition>,
+    /// Types of its parameters, as the client sent them last.
+    pub(crate) types: Option<Rc<[u8]>>,
+    /// Messages of long data for its next execution, headers included.
+    #[expect(
+        clippy::box_collection,
+        reason = "8 bytes of a statement instead of 24"
+    )]
+    pub(crate) long: Option<Box<Vec<u8>>>,
+}
+
+impl Held {
+    fn long_len(&self) -> usize {
+        self.long.as_ref().map_or(0, |long| long.len())
+    }
+}
+
+/// The command about a prepared statement that a client waits for.
+#[derive(Debug)]
+pub(crate) struct UnderWay {
+    pub(crate) command: Command,
+    /// The client's id of the statement.
+    pub(crate) id: u32,
+    pub(crate) definition: Rc<Definition>,
+    /// It asks for a cursor.
+    pub(crate) cursor: bool,
+    /// The server's id of the statement, once the command has been sent.
+    pub(crate) sent_to: u32,
+    /// Long data that was sent in front of it.
+    #[expect(
+        clippy::box_collection,
+        reason = "it is moved from and to where that counts"
+    )]
+    pub(crate) long: Option<Box<Vec<u8>>>,
+    /// The backend is being brought into the session in which the statement is to be prepared.
+    pub(crate) ahead: bool,
+}
+
+/// A client's prepared statements.
+#[derive(Debug, Default)]
+pub(crate) struct Statements {
+    /// By id, which only grow.
+    list: Vec<Held>,
+    pub(crate) under_way: Option<UnderWay>,
+    /// The one that MariaDB's id for the last prepared one means.
+    last: Option<u32>,
+    /// How many have an open cursor.
+    cursors: usize,
+}
+
+impl Statements {
+    /// The statement with this id.
+    pub(crate) fn get(&self, id: u32) -> Option<&Held> {
+        let found = self.list.binary_search_by_key(&id, |held| held.id).ok()?;
+        self.list.get(found)
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut Held> {
+        let found = self.list.binary_search_by_key(&id, |held| held.id).ok()?;
+        self.list.get_mut(found)
+    }
+
+    /// Adds a statement, whose id is above all others.
+    fn add(&mut self, held: Held) {
+        debug_assert!(self.list.last().is_none_or(|last| last.id < held.id));
+        if self.list.len() == self.list.capacity() {
+            // Doubling would cost a client with many statements half of its memory.
+            self.list.reserve_exact(self.list.len() / 4 + 1);
+        }
+        self.last = Some(held.id);
+        self.list.push(held);
+    }
+
+    /// The server has answered to a COM_STMT_PREPARE, with a header or an error.
+    fn note_new(&mut self, under_way: UnderWay, header: Option<Prepared>) {
+        let Some(header) = header else {
+            self.last = None;
+            return;
+        };
+        self.add(Held {
+            id: under_way.id,
+            columns: header.columns,
+            params: header.params,
+            cursor: false,
+            overlong: false,
+            definition: under_way.definition,
+            types: None,
+            long: None,
+        });
+    }
+
+    fn remove(&mut self, id: u32) -> Option<Held> {
+        let found = self.list.binary_search_by_key(&id, |held| held.id).ok()?;
+        if self.last == Some(id) {
+            self.last = None;
+        }
+        Some(self.list.remove(found))
+    }
+
+    /// Notes that a statement's cursor is open, or not; `true` when that is new.
+    fn set_cursor(&mut self, id: u32, open: bool) -> bool {
+        let Some(held) = self.get_mut(id) else {
+            return false;
+        };
+        if held.cursor == open {
+            return false;
+        }
+        held.cursor = open;
+        if open {
+            self.cursors += 1;
+        } else {
+            self.cursors -= 1;
+        }
+        true
+    }
+
+    /// Whether something is open on the client's backend, so that it must keep it.
+    pub(crate) fn holds(&self) -> bool {
+        self.cursors > 0
+    }
+
+    /// Whether there is nothing to remember.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty() && self.under_way.is_none()
+    }
+
+    /// Bytes of long data that wait for an execution.
+    pub(crate) fn long_len(&self) -> usize {
+        self.list.iter().map(Held::long_len).sum()
+    }
+}
+
+/// A statement that is prepared on a backend.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    definition: Rc<Definition>,
+    /// The server's id of it.
+    id: u32,
+    /// The types that the server was sent last.
+    types: Option<Rc<[u8]>>,
+    /// When it was used last, in uses of this backend.
+    used: u64,
+    /// The client's statement that has a cursor open on it.
+    cursor_of: Option<u32>,
+}
+
+/// A definition, and the id of the client's statement that uses it.
+type What<'a> = (&'a Rc<Definition>, u32);
+
+/// With which types an execution is to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted<'a> {
+    /// With these; empty where there are no parameters.
+    Types(&'a [u8]),
+    /// With none that any execution has sent: its client never sent any.
+    Untouched,
+}
+
+/// The statements that are prepared on one backend.
+#[derive(Debug, Default)]
+pub(crate) struct OnBackend {
+    entries: HashMap<usize, Vec<Entry>>,
+    count: usize,
+    uses: u64,
+    /// The definition of the COM_STMT_PREPARE in flight, when there is one.
+    pub(crate) preparing: Option<Rc<Definition>>,
+}
+
+impl OnBackend {
+    /// Statements that the server holds for this backend.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// What this statement of a client can run on. With `by_types`, executions with other types in
+    /// the past rule it out: MySQL, from 8.0.22, derives parameters' types from them for good (its
+    /// manual on PREPARE).
+    fn find(&mut self, what: What<'_>, wanted: Wanted<'_>, by_types: bool) -> Option<&mut Entry> {
+        let entries = self.entries.get_mut(&what.0.address())?;
+        let fits = |entry: &Entry| match (wanted, &entry.types) {
+            (Wanted::Untouched, types) => types.is_none(),
+            (Wanted::Types(types), Some(sent)) => !by_types || **sent == *types,
+            (Wanted::Types(_), None) => true,
+        };
+        let with = |cursor_of: Option<u32>| {
+            let mut entries = entries.iter();
+            entries.position(|entry| entry.cursor_of == cursor_of && fits(entry))
+        };
+        // Executing again closes the cursor, where that is open.
+        let found = with(Some(what.1)).or_else(|| with(None))?;
+        entries.get_mut(found)
+    }
+
+    /// The server's id of the entry on which a client's statement has its cursor open.
+    fn with_cursor(&self, what: What<'_>) -> Option<u32> {
+        let mut entries = self.entries.get(&what.0.address())?.iter();
+        let found = entries.find(|entry| entry.cursor_of == Some(what.1))?;
+        Some(found.id)
+    }
+
+    /// Notes that the server has prepared a definition.
+    fn add(&mut self, definition: Rc<Definition>, id: u32) {
+        self.uses += 1;
+        self.count += 1;
+        let entry = Entry {
+            definition,
+            id,
+            types: None,
+            used: self.uses,
+            cursor_of: None,
+        };
+        let address = entry.definition.address();
+        self.entries.entry(address).or_default().push(entry);
+    }
+
+    /// Notes on which entry a client's statement has its cursor open, if on any.
+    fn set_cursor(&mut self, what: What<'_>, on: Option<u32>) {
+        let entries = self.entries.get_mut(&what.0.address());
+        for entry in entries.into_iter().flatten() {
+            if on == Some(entry.id) {
+                entry.cursor_of = Some(what.1);
+            } else if entry.cursor_of == Some(what.1) {
+                entry.cursor_of = None;
+            }
+        }
+    }
+
+    /// Notes that an entry is used now.
+    fn use_now(&mut self) -> u64 {
+        self.uses += 1;
+        self.uses
+    }
+
+    /// Takes out the entries of a definition that no cursor holds; gives their ids.
+    fn take_all_of(&mut self, definition: &Rc<Definition>) -> Vec<u32> {
+        let Some(entries) = self.entries.get_mut(&definition.address()) else {
+            return Vec::new();
+        };
+        let mut ids = Vec::new();
+        entries.retain(|entry| {
+            let keep = entry.cursor_of.is_some();
+            if !keep {
+                ids.push(entry.id);
+            }
+            keep
+        });
+        if entries.is_empty() {
+            self.entries.remove(&definition.address());
+        }
+        self.count -= ids.len();
+        ids
+    }
+
+    /// Takes out the entry with this id of the server's.
+    fn take(&mut self, definition: &Rc<Definition>, id: u32) {
+        let Some(entries) = self.entries.get_mut(&definition.address()) else {
+            return;
+        };
+        let before = entries.len();
+        entries.retain(|entry| entry.id != id);
+        self.count -= before - entries.len();
+        if entries.is_empty() {
+            self.entries.remove(&definition.address());
+        }
+    }
+
+    /// Whether there is no room for another, and none that could be closed to make room.
+    fn is_full(&self, share: usize) -> bool {
+        let mut all = self.entries.values().flatten();
+        self.count >= share && all.all(|entry| entry.cursor_of.is_some())
+    }
+
+    /// Takes out the entry that was not used for longest and has no cursor; gives its id.
+    fn take_oldest(&mut self) -> Option<u32> {
+        let all = self.entries.values().flatten();
+        let oldest = all
+            .filter(|entry| entry.cursor_of.is_none())
+            .min_by_key(|entry| entry.used)?;
+        let (definition, id) = (oldest.definition.clone(), oldest.id);
+        self.take(&definition, id);
+        Some(id)
+    }
+}
+
+#[cfg(test)]
+mod tests;

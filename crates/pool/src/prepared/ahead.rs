@@ -1,0 +1,188 @@
+//! Ahead: preparing on a backend what a client's execution needs there.
+//!
+//! The execution stays in its client's input, and is looked at anew when the backend has answered:
+//! first the backend is brought into the session in which the client prepared the statement, if it
+//! is in another, then it prepares the text; then the execution takes its usual way. Each step is
+//! waited for, because what stands behind it would run all the same.
+//!
+//! A text that can no longer be prepared fails as its execution would: a server that finds its
+//! tables changed prepares anew, and says what that said.
+
+use crate::backend::{InFlight, Purpose};
+use crate::client::ClientState;
+use crate::clients::Handled;
+use crate::group::Group;
+use crate::heard::Heard;
+use crate::leases::command_len;
+use crate::reasons::{Refusal, Unprepared};
+use crate::session::Session;
+use reactor::{Key, Net};
+use std::rc::Rc;
+use wire::command::{Command, ReplyShape, put_command};
+
+impl<N: Net> Group<N> {
+    /// Prepares what a client's execution needs and its backend lacks; `None` when that is nothing.
+    pub(crate) fn prepare_ahead(
+        &mut self,
+        key: Key,
+        lease: Key,
+        message: &[u8],
+    ) -> Option<Handled> {
+        if self.is_prepared(key, lease, message) {
+            return None;
+        }
+        if self.is_full(lease) {
+            return Some(self.refuse_to_prepare(key));
+        }
+        let client = self.clients.get(key)?;
+        let definition = client
+            .prepared
+            .as_ref()?
+            .under_way
+            .as_ref()?
+            .definition
+            .clone();
+        let Some(session) = self.session_to_prepare_in(key, &definition.session) else {
+            return Some(self.no_session_to_prepare_in(key));
+        };
+        let mut out = Vec::new();
+        let waits = self.put_restore(key, lease, &session, &mut out)?;
+        let client = self.clients.get_mut(key)?;
+        let under_way = client.prepared.as_mut()?.under_way.as_mut()?;
+        under_way.ahead = true;
+        if !waits {
+            let under_way = client.prepared.as_mut()?.under_way.take()?;
+            self.make_room_for(lease, &under_way, &mut out);
+            put_command(&mut out, Command::StmtPrepare, &definition.sql);
+            let command = InFlight::own(Some(key), Purpose::Ahead, ReplyShape::Prepared);
+            self.backends.get_mut(lease)?.flight.push_back(command);
+            let prepared = self.clients.get_mut(key)?.prepared.as_mut()?;
+            prepared.under_way = Some(under_way);
+        }
+        Some(self.send_restore(key, lease, &out))
+    }
+
+    /// The session in which a definition can be prepared for this client: its own, but without a
+    /// schema it can be any where the client now has one, since the text names none.
+    fn session_to_prepare_in(&mut self, key: Key, session: &Rc<Session>) -> Option<Rc<Session>> {
+        let now = self.clients.get(key)?.session.schema.clone();
+        match (&session.schema, now) {
+            (None, Some(schema)) => {
+                let mut with_schema = (**session).clone();
+                with_schema.schema = Some(schema);
+                Some(self.sessions.intern(with_schema))
+            }
+            // There would be no way back to a session without a schema.
+            (Some(_), None) => None,
+            _ => Some(session.clone()),
+        }
+    }
+
+    fn no_session_to_prepare_in(&mut self, key: Key) -> Handled {
+        self.counts.refused += 1;
+        self.refuse(key, &Refusal::Prepared(Unprepared::NoSession));
+        Handled::Used
+    }
+
+    /// Whether every statement that a backend may have is held by a cursor.
+    pub(super) fn is_full(&self, lease: Key) -> bool {
+        let share = self.shared.prepared_of_backend();
+        let backend = self.backends.get(lease);
+        backend.is_some_and(|backend| backend.prepared.is_full(share))
+    }
+
+    pub(super) fn refuse_to_prepare(&mut self, key: Key) -> Handled {
+        let max = self.shared.prepared_of_backend();
+        self.counts.refused += 1;
+        self.refuse(key, &Refusal::Prepared(Unprepared::Full { max }));
+        Handled::Used
+    }
+
+    /// A backend has answered to a text that was prepared ahead.
+    pub(crate) fn prepared_ahead(
+        &mut self,
+        lease: Key,
+        owner: Option<Key>,
+        heard: &Heard,
+        collected: &[u8],
+    ) {
+        let Some(owner) = owner.filter(|owner| self.clients.get(*owner).is_some()) else {
+            return self.retire(lease);
+        };
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
+        let preparing = backend.prepared.preparing.take();
+        if let (Some(definition), Some(header)) = (preparing, heard.prepared) {
+            backend.prepared.add(definition, header.id);
+        }
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(owner) else {
+            return;
+        };
+        // What stood on the backend for SHOW WARNINGS may be gone.
+        client.warnings_native = false;
+        if !client.change_state(ClientState::Idle, now) {
+            return self.doom(owner);
+        }
+        if heard.error.is_some() {
+            self.drop_command(owner);
+            self.replay(owner, collected);
+            if let Some(client) = self.clients.get_mut(owner) {
+                client.owed.failed = true;
+                client.owed.warnings = true;
+                client.warnings = None;
+                client.warnings_lost = false;
+                // The error is this client's, and stands on its backend.
+                client.warnings_native = true;
+                client.counts_native = true;
+            }
+            self.settle(lease);
+            return self.pump(owner);
+        }
+        self.pump(owner);
+        self.settle(lease);
+    }
+
+    /// A backend could not be brought into the session in which a statement was prepared; `false`
+    /// when that is not what the client waits for.
+    pub(crate) fn ahead_failed(&mut self, owner: Key, keeps: bool, code: u16, text: &str) -> bool {
+        let client = self.clients.get(owner);
+        let under_way = client.and_then(|client| client.prepared.as_ref()?.under_way.as_ref());
+        if !under_way.is_some_and(|under_way| under_way.ahead) {
+            return false;
+        }
+        self.drop_command(owner);
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(owner) else {
+            return true;
+        };
+        let moved = client.change_state(ClientState::Idle, now);
+        self.counts.refused += 1;
+        self.refuse(owner, &Refusal::Restore(format!("error {code}: {text}")));
+        let held = self
+            .clients
+            .get(owner)
+            .is_some_and(|client| client.is_held());
+        if keeps || held || !moved {
+            // The session was on that backend alone.
+            self.leave(owner);
+        } else {
+            self.pump(owner);
+        }
+        true
+    }
+
+    /// The command at the front of a client's input is answered.
+    fn drop_command(&mut self, key: Key) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let len = client.input.as_ref().map_or(0, |input| command_len(input));
+        client.drop_input(len);
+        let under_way = client.prepared.as_mut().and_then(|p| p.under_way.take());
+        if let Some(under_way) = under_way {
+            self.drop_long_data(key, under_way.id);
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! What clients say about their prepared statements.
+//!
+//! COM_STMT_PREPARE and COM_STMT_EXECUTE become statements like any other, classified by their text
+//! as COM_QUERY is; COM_STMT_FETCH and COM_STMT_RESET go to the client's backend where a cursor is
+//! open and are answered here otherwise, in the server's words; COM_STMT_CLOSE and
+//! COM_STMT_SEND_LONG_DATA get no answer. Long data is kept with the client until its statement
+//! runs, resets or closes.
+//!
+//! Source of what is answered here: MariaDB 10.11 and MySQL 9.7, asked over the wire.
+
+use super::{Definition, Held, UnderWay};
+use crate::client::Statement;
+use crate::clients::Handled;
+use crate::group::Group;
+use crate::reasons::{PinReason, Refusal, Unprepared};
+use crate::statements::{hides_reads, mentions_kill, payload_of, statement_of};
+use reactor::{Key, Net};
+use std::rc::Rc;
+use wire::classify::{Reads, SimpleRead, Verb, classify};
+use wire::command::Command;
+use wire::errors;
+use wire::execution::{LAST_PREPARED, set_statement_id, statement_id, wants_cursor};
+use wire::lex::Server;
+use wire::reply::OK;
+
+/// Long data that the clients of one group may have under way, in bytes.
+const LONG_DATA_MAX: usize = 256 << 20;
+
+impl<N: Net> Group<N> {
+    /// A command about a prepared statement.
+    pub(crate) fn on_prepared(&mut self, key: Key, command: Command, message: &[u8]) -> Handled {
+        let payload = payload_of(message);
+        match command {
+            Command::StmtPrepare => return self.on_prepare(key, message, &payload[1..]),
+            Command::StmtExecute | Command::StmtBulkExecute => {
+                return self.on_execute(key, command, message, &payload);
+            }
+            Command::StmtFetch => return self.on_fetch(key, message, &payload),
+            Command::StmtReset => return self.on_statement_reset(key, message, &payload),
+            Command::StmtSendLongData => self.on_long_data(key, message, &payload),
+            _ => self.on_statement_close(key, &payload),
+        }
+        Handled::Used
+    }
+
+    /// COM_STMT_PREPARE: always asks the server, whatever is known of the text.
+    fn on_prepare(&mut self, key: Key, message: &[u8], sql: &[u8]) -> Handled {
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        let class = classify(sql, self.lex_mode(&client.session, client.capabilities));
+        if class.verb == Verb::Kill || mentions_kill(sql) {
+            self.counts.refused += 1;
+            self.refuse(key, &Refusal::Kill);
+            return Handled::Used;
+        }
+        let session = client.session.clone();
+        if client.lease.is_some_and(|lease| self.is_full(lease)) {
+            return self.refuse_to_prepare(key);
+        }
+        let names_schema = mentions(sql, b"database") || mentions(sql, b"schema");
+        if session.schema.is_none() && names_schema {
+            // No command takes a schema away again, so only here can it be prepared without one.
+            self.pin(key, PinReason::Schema);
+        }
+        let definition = self.definitions.intern(Definition {
+            sql: sql.into(),
+            session,
+            class,
+        });
+        let Some(client) = self.clients.get_mut(key) else {
+            return Handled::Used;
+        };
+        let under_way = UnderWay {
+            command: Command::StmtPrepare,
+            id: client.statements_made.wrapping_add(1),
+            definition,
+            cursor: false,
+            sent_to: 0,
+            long: None,
+            ahead: false,
+        };
+        client.prepared.get_or_insert_default().under_way = Some(under_way);
+        let mut statement = Statement::plain(Command::StmtPrepare.reply());
+        statement.keeps_counts = true;
+        self.start(key, message, statement)
+    }
+
+    /// COM_STMT_EXECUTE and COM_STMT_BULK_EXECUTE.
+    fn on_execute(
+        &mut self,
+        key: Key,
+        command: Command,
+        message: &[u8],
+        payload: &[u8],
+    ) -> Handled {
+        let Some(id) = self.id_of(key, payload, "mysqld_stmt_execute") else {
+            return Handled::Used;
+        };
+        let Some((client, held)) = self.clients.get_mut(key).and_then(|client| {
+            let held = client.prepared.as_ref()?.get(id)?;
+            let held = (held.definition.clone(), held.overlong);
+            Some((client, held))
+        }) else {
+            return Handled::Used;
+        };
+        let (definition, overlong) = held;
+        if overlong {
+            return self.refuse_long_data(key, id);
+        }
+        let class = definition.class;
+        let told = !class.pin.is_some_and(hides_reads);
+        if told && class.reads.intersects(client.reads_elsewhere()) {
+            return self.execute_reading(key, id, &definition, message);
+        }
+        self.execute(key, (command, id), definition, message)
+    }
+
+    fn execute(
+        &mut self,
+        key: Key,
+        (command, id): (Command, u32),
+        definition: Rc<Definition>,
+        message: &[u8],
+    ) -> Handled {
+        let class = definition.class;
+        if let Some(cause) = class.pin {
+            self.pin(key, PinReason::Text(cause));
+        }
+        let Some(client) = self.clients.get_mut(key) else {
+            return Handled::Used;
+        };
+        let cursor = command == Command::StmtExecute && wants_cursor(&payload_of(message));
+        client.prepared.get_or_insert_default().under_way = Some(UnderWay {
+            command,
+            id,
+            definition,
+            cursor,
+            sent_to: 0,
+            long: None,
+            ahead: false,
+        });
+        let mut statement = statement_of(&class);
+        statement.shows_warnings = false;
+        self.start(key, message, statement)
+    }
+
+    /// An execution that reads what the statement before left, on a backend that does not know. A
+    /// count that the pool has kept is executed as a text of its own.
+    fn execute_reading(
+        &mut self,
+        key: Key,
+        id: u32,
+        definition: &Rc<Definition>,
+        message: &[u8],
+    ) -> Handled {
+        let flavour = self.shared.server.flavour;
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        let count = match definition.class.simple {
+            Some(SimpleRead::RowCount) => client.row_count.to_string(),
+            Some(SimpleRead::FoundRows) => client.found_rows.to_string(),
+            _ => return self.previous_gone(key),
+        };
+        let column = crate::statements::column_of(&definition.sql, flavour);
+        let text = format!("SELECT CAST({count} AS SIGNED) AS `{column}`");
+        let mut class = definition.class;
+        (class.reads, class.simple) = (Reads::NONE, None);
+        let session = client.session.clone();
+        let instead = self.definitions.intern(Definition {
+            sql: text.into_bytes().into(),
+            session,
+            class,
+        });
+        self.execute(key, (Command::StmtExecute, id), instead, message)
+    }
+
+    /// COM_STMT_FETCH: rows of a cursor on the client's backend.
+    fn on_fetch(&mut self, key: Key, message: &[u8], payload: &[u8]) -> Handled {
+        let Some(id) = self.id_of(key, payload, "mysqld_stmt_fetch") else {
+            return Handled::Used;
+        };
+        if self.goes_to_cursor(key, Command::StmtFetch, id) {
+            let statement = Statement::plain(Command::StmtFetch.reply());
+            return self.start(key, message, statement);
+        }
+        let end = match self.shared.server.flavour {
+            Server::MySql(_) => ".",
+            _ => "",
+        };
+        let text = format!("The statement ({id}) has no open cursor{end}");
+        self.send_error(key, errors::NO_OPEN_CURSOR, &text);
+        Handled::Used
+    }
+
+    /// COM_STMT_RESET: drops long data, closes the cursor.
+    fn on_statement_reset(&mut self, key: Key, message: &[u8], payload: &[u8]) -> Handled {
+        let Some(id) = self.id_of(key, payload, "mysqld_stmt_reset") else {
+            return Handled::Used;
+        };
+        self.drop_long_data(key, id);
+        if self.goes_to_cursor(key, Command::StmtReset, id) {
+            let statement = Statement::plain(Command::StmtReset.reply());
+            return self.start(key, message, statement);
+        }
+        self.send_ok(key, b"", OK);
+        if let Some(client) = self.clients.get_mut(key) {
+            client.row_count = 0;
+            client.counts_native = false;
+        }
+        Handled::Used
+    }
+
+    /// Notes that a command goes to the backend where a statement's cursor is open, if it is.
+    fn goes_to_cursor(&mut self, key: Key, command: Command, id: u32) -> bool {
+        let prepared = self.clients.get_mut(key).map(|client| &mut client.prepared);
+        let Some(Some(prepared)) = prepared else {
+            return false;
+        };
+        let Some(held) = prepared.get(id).filter(|held| held.cursor) else {
+            return false;
+        };
+        prepared.under_way = Some(UnderWay {
+            command,
+            id,
+            definition: held.definition.clone(),
+            cursor: false,
+            sent_to: 0,
+            long: None,
+            ahead: false,
+        });
+        true
+    }
+
+    /// COM_STMT_CLOSE: an unknown id is nothing to a server either.
+    fn on_statement_close(&mut self, key: Key, payload: &[u8]) {
+        let Some(id) = statement_id(payload).and_then(|id| self.meant(key, id)) else {
+            return;
+        };
+        self.drop_long_data(key, id);
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let Some(prepared) = &mut client.prepared else {
+            return;
+        };
+        let was_open = prepared.set_cursor(id, false);
+        let Some(held) = prepared.remove(id) else {
+            return;
+        };
+        if prepared.is_empty() {
+            client.prepared = None;
+        }
+        let Some(lease) = client.lease.filter(|_| was_open) else {
+            return;
+        };
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
+        if let Some(sent_to) = backend.prepared.with_cursor((&held.definition, id)) {
+            backend.prepared.take(&held.definition, sent_to);
+            self.close_on(lease, &[sent_to]);
+        }
+        self.settle(lease);
+    }
+
+    /// COM_STMT_SEND_LONG_DATA: kept for the execution; mistakes in it are the server's to find.
+    fn on_long_data(&mut self, key: Key, message: &[u8], payload: &[u8]) {
+        let Some(id) = statement_id(payload).and_then(|id| self.meant(key, id)) else {
+            return;
+        };
+        let max = self.shared.server.max_allowed_packet;
+        let room = LONG_DATA_MAX.saturating_sub(self.long_data);
+        let prepared = self.clients.get_mut(key).map(|client| &mut client.prepared);
+        let Some(Some(prepared)) = prepared else {
+            return;
+        };
+        let kept = prepared.long_len();
+        let Some(held) = prepared.get_mut(id) else {
+            return;
+        };
+        if held.overlong || message.len() > room || kept + message.len() > 2 * max {
+            held.overlong = true;
+            let dropped = held.long.take().map_or(0, |long| long.len());
+            self.long_data -= dropped;
+            return;
+        }
+        held.long.get_or_insert_default().extend_from_slice(message);
+        self.long_data += message.len();
+    }
+
+    fn refuse_long_data(&mut self, key: Key, id: u32) -> Handled {
+        self.drop_long_data(key, id);
+        self.counts.refused += 1;
+        self.refuse(key, &Refusal::Prepared(Unprepared::LongData));
+        Handled::Used
+    }
+
+    /// Forgets long data that was to be executed with.
+    pub(crate) fn drop_long_data(&mut self, key: Key, id: u32) {
+        let prepared = self.clients.get_mut(key).map(|client| &mut client.prepared);
+        if let Some(Some(prepared)) = prepared
+            && let Some(held) = prepared.get_mut(id)
+        {
+            held.overlong = false;
+            self.long_data -= held.long.take().map_or(0, |long| long.len());
+        }
+    }
+
+    /// The id in a command that must name a statement of the client's; without one the client gets
+    /// the server's error.
+    fn id_of(&mut self, key: Key, payload: &[u8], what: &str) -> Option<u32> {
+        let Some(id) = statement_id(payload) else {
+            let end = match self.shared.server.flavour {
+                Server::MySql(_) => ".",
+                _ => "",
+            };
+            let text = format!("Malformed communication packet{end}");
+            self.send_error(key, errors::MALFORMED_PACKET, &text);
+            return None;
+        };
+        let meant = self.meant(key, id);
+        if meant.is_none() {
+            let text = format!("Unknown prepared statement handler ({id}) given to {what}");
+            self.send_error(key, errors::UNKNOWN_STATEMENT, &text);
+        }
+        meant
+    }
+
+    /// The client's statement that an id means.
+    fn meant(&self, key: Key, id: u32) -> Option<u32> {
+        let prepared = self.clients.get(key)?.prepared.as_ref()?;
+        let mysql = matches!(self.shared.server.flavour, Server::MySql(_));
+        let id = match prepared.last {
+            Some(last) if id == LAST_PREPARED && !mysql => last,
+            _ => id,
+        };
+        prepared.get(id).map(|held: &Held| held.id)
+    }
+
+    /// Closes statements on a backend; the server does not answer that.
+    pub(super) fn close_on(&mut self, lease: Key, ids: &[u32]) {
+        let mut out = Vec::with_capacity(9 * ids.len());
+        put_closes(&mut out, ids);
+        if !out.is_empty() {
+            self.send_backend(lease, &out);
+        }
+    }
+}
+
+/// Appends COM_STMT_CLOSE for each id.
+pub(super) fn put_closes(out: &mut Vec<u8>, ids: &[u32]) {
+    for id in ids {
+        wire::command::put_command(out, Command::StmtClose, &id.to_le_bytes());
+    }
+}
+
+/// Appends messages of long data, with the server's id in each.
+pub(super) fn put_long_data(out: &mut Vec<u8>, messages: &[u8], id: u32) {
+    let mut at = 0;
+    while let wire::packet::Frame::Whole { total, .. } = wire::packet::frame(&messages[at..]) {
+        let start = out.len();
+        out.extend_from_slice(&messages[at..at + total]);
+        set_statement_id(&mut out[start..], id);
+        at += total;
+    }
+}
+
+fn mentions(sql: &[u8], word: &[u8]) -> bool {
+    sql.windows(word.len())
+        .any(|found| found.eq_ignore_ascii_case(word))
+}

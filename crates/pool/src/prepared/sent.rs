@@ -1,0 +1,279 @@
+//! What a backend is sent for a client's command about a prepared statement, and what came of it.
+//!
+//! The client's id becomes the server's, long data goes in front of its execution, and types that
+//! the client left out are put in unless the server was sent the same ones last. When the reply is
+//! complete, client and backend remember what now exists: a statement, a cursor.
+
+use super::commands::{put_closes, put_long_data};
+use super::{Entry, Held, UnderWay, Wanted};
+use crate::group::Group;
+use crate::heard::Heard;
+use crate::relay::Told;
+use crate::statements::payload_of;
+use reactor::{Key, Net};
+use std::rc::Rc;
+use wire::command::Command;
+use wire::execution::{Types, put_with_types, set_statement_id, types};
+use wire::lex::Server;
+use wire::packet::{HEADER_LEN, PAYLOAD_MAX};
+use wire::status;
+
+impl<N: Net> Group<N> {
+    /// Sends a client's command to the backend that it has, in the words that the backend knows.
+    pub(crate) fn send_command(&mut self, key: Key, lease: Key, message: &[u8]) {
+        let under_way = self
+            .clients
+            .get_mut(key)
+            .and_then(|client| client.prepared.as_mut()?.under_way.take());
+        let Some(mut under_way) = under_way else {
+            return self.send_backend(lease, message);
+        };
+        let mut out = Vec::with_capacity(message.len() + 64);
+        match under_way.command {
+            Command::StmtPrepare => {
+                self.make_room_for(lease, &under_way, &mut out);
+                out.extend_from_slice(message);
+            }
+            Command::StmtExecute | Command::StmtBulkExecute => {
+                self.put_execution(key, lease, &mut under_way, message, &mut out);
+            }
+            _ => {
+                let what = (&under_way.definition, under_way.id);
+                let backend = self.backends.get(lease);
+                let open = backend.and_then(|backend| backend.prepared.with_cursor(what));
+                under_way.sent_to = open.unwrap_or(0);
+                out.extend_from_slice(message);
+                set_statement_id(&mut out, under_way.sent_to);
+            }
+        }
+        if let Some(client) = self.clients.get_mut(key)
+            && let Some(prepared) = &mut client.prepared
+        {
+            if under_way.command == Command::StmtPrepare {
+                client.statements_made = under_way.id;
+            }
+            prepared.under_way = Some(under_way);
+        }
+        self.send_backend(lease, &out);
+    }
+
+    /// Notes that a backend is about to prepare a statement, and closes what is too many for that.
+    pub(super) fn make_room_for(&mut self, lease: Key, under_way: &UnderWay, out: &mut Vec<u8>) {
+        let share = self.shared.prepared_of_backend();
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
+        // The same text anew: what it means may have changed since.
+        let old = backend.prepared.take_all_of(&under_way.definition);
+        put_closes(out, &old);
+        while backend.prepared.count() >= share
+            && let Some(oldest) = backend.prepared.take_oldest()
+        {
+            put_closes(out, &[oldest]);
+        }
+        backend.prepared.preparing = Some(under_way.definition.clone());
+    }
+
+    fn put_execution(
+        &mut self,
+        key: Key,
+        lease: Key,
+        under_way: &mut UnderWay,
+        message: &[u8],
+        out: &mut Vec<u8>,
+    ) {
+        let by_types = matches!(self.shared.server.flavour, Server::MySql(_));
+        let (Some(client), Some(backend)) =
+            (self.clients.get_mut(key), self.backends.get_mut(lease))
+        else {
+            return;
+        };
+        let Some(held) = client
+            .prepared
+            .as_mut()
+            .and_then(|p| p.get_mut(under_way.id))
+        else {
+            return;
+        };
+        let command = under_way.command;
+        let given = types(command, head_of(message), usize::from(held.params));
+        let now = backend.prepared.use_now();
+        let what = (&under_way.definition, under_way.id);
+        let wanted = wanted(given, held);
+        let Some(entry) = backend.prepared.find(what, wanted, by_types) else {
+            return;
+        };
+        entry.used = now;
+        under_way.sent_to = entry.id;
+        if let Some(long) = held.long.take() {
+            self.long_data -= long.len();
+            put_long_data(out, &long, entry.id);
+            under_way.long = Some(long);
+        }
+        let start = out.len();
+        match (given, &held.types) {
+            (Types::Earlier, Some(types)) if entry.types.as_ref() != Some(types) => {
+                put_with_types(out, command, &payload_of(message), types);
+                entry.types = Some(types.clone());
+            }
+            _ => out.extend_from_slice(message),
+        }
+        set_statement_id(&mut out[start..], entry.id);
+        if let Types::Sent(types) = given {
+            remember(held, entry, types);
+        }
+        if given == Types::Unreadable {
+            // How much of it the server takes is unknown, so nobody else is to use it after that.
+            let id = entry.id;
+            put_closes(out, &[id]);
+            backend.prepared.take(&under_way.definition, id);
+        }
+    }
+
+    /// Whether the backend of a client has what its execution needs.
+    pub(super) fn is_prepared(&mut self, key: Key, lease: Key, message: &[u8]) -> bool {
+        let by_types = matches!(self.shared.server.flavour, Server::MySql(_));
+        let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get_mut(lease))
+        else {
+            return true;
+        };
+        let Some(prepared) = &client.prepared else {
+            return true;
+        };
+        let Some(under_way) = &prepared.under_way else {
+            return true;
+        };
+        let executes = matches!(
+            under_way.command,
+            Command::StmtExecute | Command::StmtBulkExecute
+        );
+        let Some(held) = prepared.get(under_way.id).filter(|_| executes) else {
+            return true;
+        };
+        let given = types(
+            under_way.command,
+            head_of(message),
+            usize::from(held.params),
+        );
+        let what = (&under_way.definition, under_way.id);
+        let wanted = wanted(given, held);
+        backend.prepared.find(what, wanted, by_types).is_some()
+    }
+
+    /// The reply to a statement is complete: notes what it has prepared, opened or closed.
+    /// `owner` is gone when the client is.
+    pub(crate) fn note_prepared(&mut self, lease: Key, owner: Option<Key>, heard: &Heard) {
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
+        let preparing = backend.prepared.preparing.take();
+        if let (Some(definition), Some(prepared)) = (preparing, heard.prepared) {
+            backend.prepared.add(definition, prepared.id);
+        }
+        let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner)) else {
+            return;
+        };
+        let Some(prepared) = &mut client.prepared else {
+            return;
+        };
+        let Some(mut under_way) = prepared.under_way.take() else {
+            return;
+        };
+        let open =
+            |flags: u16| flags & status::CURSOR_EXISTS != 0 && flags & status::LAST_ROW_SENT == 0;
+        let flags = heard.status.unwrap_or_default();
+        let failed = heard.error.is_some();
+        let is_open = match under_way.command {
+            Command::StmtPrepare => {
+                prepared.note_new(under_way, heard.prepared.filter(|_| !failed));
+                return client.forget_command();
+            }
+            Command::StmtFetch if failed => return,
+            Command::StmtFetch => flags & status::LAST_ROW_SENT == 0,
+            Command::StmtReset => failed,
+            _ => under_way.cursor && !failed && open(flags),
+        };
+        if failed && let Some(long) = under_way.long.take() {
+            let unread = heard.is_error(1210) || heard.is_error(1835);
+            if unread && let Some(held) = prepared.get_mut(under_way.id) {
+                // The server keeps long data that it could not execute with, and its complaint
+                // about it, until a reset: so must the client, and nobody else may meet them.
+                self.long_data += long.len();
+                held.long = Some(long);
+                let sent_to = under_way.sent_to;
+                backend.prepared.take(&under_way.definition, sent_to);
+                return self.close_on(lease, &[sent_to]);
+            }
+        }
+        if let Some(columns) = heard.columns
+            && let Some(held) = prepared.get_mut(under_way.id)
+            && held.columns > 0
+        {
+            held.columns = columns;
+        }
+        let what = (&under_way.definition, under_way.id);
+        backend
+            .prepared
+            .set_cursor(what, is_open.then_some(under_way.sent_to));
+        if prepared.set_cursor(under_way.id, is_open) && is_open {
+            *self.counts.pins.entry("cursor").or_default() += 1;
+        }
+    }
+
+    /// What a client knows of the statement that the reply to its command is about.
+    pub(crate) fn told(&self, owner: Option<Key>) -> Told {
+        let client = owner.and_then(|owner| self.clients.get(owner));
+        let prepared = client.and_then(|client| client.prepared.as_ref());
+        let Some((prepared, under_way)) =
+            prepared.and_then(|prepared| Some((prepared, prepared.under_way.as_ref()?)))
+        else {
+            return Told::default();
+        };
+        let columns = || {
+            let known = prepared.get(under_way.id)?.columns;
+            // A statement without a result, CALL among them, has none to compare.
+            (known > 0).then_some(known)
+        };
+        match under_way.command {
+            Command::StmtPrepare => Told {
+                id: Some(under_way.id),
+                ..Told::default()
+            },
+            Command::StmtExecute => Told {
+                columns: columns(),
+                delays_eof: under_way.cursor,
+                id: None,
+            },
+            _ => Told::default(),
+        }
+    }
+}
+
+/// The payload's first packet, which is where everything stands that is looked at here.
+fn head_of(message: &[u8]) -> &[u8] {
+    let end = message.len().min(HEADER_LEN + PAYLOAD_MAX);
+    &message[HEADER_LEN..end]
+}
+
+fn wanted<'a>(given: Types<'a>, held: &'a Held) -> Wanted<'a> {
+    match (given, &held.types) {
+        (Types::Sent(types), _) => Wanted::Types(types),
+        (Types::NoParameters, _) => Wanted::Types(&[]),
+        (Types::Earlier | Types::Unreadable, Some(types)) => Wanted::Types(types),
+        (Types::Earlier | Types::Unreadable, None) => Wanted::Untouched,
+    }
+}
+
+/// Notes the types of an execution with client and backend; equal ones are one object where that
+/// is easily had.
+fn remember(held: &mut Held, entry: &mut Entry, types: &[u8]) {
+    if held.types.as_deref() != Some(types) {
+        let shared = entry.types.clone().filter(|sent| **sent == *types);
+        held.types = Some(shared.unwrap_or_else(|| types.into()));
+    }
+    if entry.types.as_deref() != Some(types) {
+        entry.types.clone_from(&held.types);
+    }
+}
+
+const _: () = assert!(size_of::<Option<Rc<[u8]>>>() == 16);

@@ -1,0 +1,150 @@
+//! Tests of the lists: ids, definitions, what a backend has and what goes first.
+
+use super::*;
+use wire::lex::LexMode;
+
+fn definition(sql: &str, session: &Rc<Session>) -> Definition {
+    Definition {
+        sql: sql.as_bytes().into(),
+        session: session.clone(),
+        class: classify::classify(sql.as_bytes(), LexMode::default()),
+    }
+}
+
+fn held(id: u32, definition: &Rc<Definition>) -> Held {
+    Held {
+        id,
+        columns: 0,
+        params: 1,
+        cursor: false,
+        overlong: false,
+        definition: definition.clone(),
+        types: None,
+        long: None,
+    }
+}
+
+const INT: Wanted<'_> = Wanted::Types(&[8, 0]);
+const TEXT: Wanted<'_> = Wanted::Types(&[253, 0]);
+
+#[test]
+fn a_statement_of_a_client_is_small() {
+    assert!(size_of::<Held>() <= 48);
+    assert_eq!(size_of::<Option<Box<Statements>>>(), 8);
+}
+
+#[test]
+fn equal_texts_in_one_session_are_one_definition_and_unused_ones_go() {
+    let mut all = Definitions::default();
+    let (here, there) = (Rc::new(Session::default()), Rc::new(Session::default()));
+    let one = all.intern(definition("SELECT 1", &here));
+    assert!(Rc::ptr_eq(&one, &all.intern(definition("SELECT 1", &here))));
+    assert!(!Rc::ptr_eq(
+        &one,
+        &all.intern(definition("SELECT 2", &here))
+    ));
+    let elsewhere = all.intern(definition("SELECT 1", &there));
+    assert!(!Rc::ptr_eq(&one, &elsewhere), "another schema, maybe");
+    for i in 0..1000 {
+        all.intern(definition(&i.to_string(), &here));
+    }
+    assert!(all.all.len() <= 130);
+    assert!(Rc::ptr_eq(&one, &all.intern(definition("SELECT 1", &here))));
+}
+
+#[test]
+fn a_clients_ids_only_grow_and_the_last_prepared_one_is_known() {
+    let session = Rc::new(Session::default());
+    let mut all = Definitions::default();
+    let shared = all.intern(definition("SELECT ?", &session));
+    let mut statements = Statements::default();
+    for id in [1, 2, 5] {
+        statements.add(held(id, &shared));
+    }
+    assert_eq!(statements.last, Some(5));
+    assert!(statements.get(5).is_some() && statements.get(3).is_none());
+    assert!(statements.remove(2).is_some() && statements.remove(2).is_none());
+    assert_eq!(statements.last, Some(5));
+    statements.remove(5);
+    assert_eq!(statements.last, None, "it is not the one before instead");
+    statements.remove(1);
+    assert!(statements.is_empty());
+}
+
+#[test]
+fn a_cursor_is_counted_once() {
+    let session = Rc::new(Session::default());
+    let shared = Rc::new(definition("SELECT ?", &session));
+    let mut statements = Statements::default();
+    statements.add(held(1, &shared));
+    assert!(!statements.holds());
+    assert!(statements.set_cursor(1, true));
+    assert!(!statements.set_cursor(1, true));
+    assert!(statements.holds());
+    assert!(statements.set_cursor(1, false));
+    assert!(!statements.set_cursor(7, false));
+    assert!(!statements.holds());
+}
+
+#[test]
+fn the_least_recently_used_goes_first_and_cursors_stay() {
+    let session = Rc::new(Session::default());
+    let texts: Vec<_> = ["a", "b", "c"]
+        .map(|sql| Rc::new(definition(sql, &session)))
+        .into();
+    let mut backend = OnBackend::default();
+    for (id, definition) in (10..).zip(&texts) {
+        backend.add(definition.clone(), id);
+    }
+    let (a, b) = ((&texts[0], 1), (&texts[1], 2));
+    let now = backend.use_now();
+    backend.find(a, INT, false).unwrap().used = now;
+    backend.find(b, INT, false).unwrap().cursor_of = Some(2);
+    assert_eq!(backend.count(), 3);
+    assert_eq!(
+        backend.take_oldest(),
+        Some(12),
+        "b is older but has a cursor"
+    );
+    assert_eq!(backend.take_oldest(), Some(10));
+    assert_eq!(backend.take_oldest(), None);
+    assert_eq!(backend.count(), 1);
+    assert!(backend.take_all_of(&texts[1]).is_empty());
+    backend.take(&texts[1], 11);
+    assert_eq!((backend.count(), backend.entries.len()), (0, 0));
+}
+
+#[test]
+fn types_of_others_do_not_reach_who_sent_none() {
+    let session = Rc::new(Session::default());
+    let shared = Rc::new(definition("SELECT ?", &session));
+    let mut backend = OnBackend::default();
+    backend.add(shared.clone(), 10);
+    let mine = (&shared, 1);
+    assert!(backend.find(mine, Wanted::Untouched, false).is_some());
+    backend.find(mine, INT, false).unwrap().types = Some([8, 0].into());
+    assert!(backend.find(mine, Wanted::Untouched, false).is_none());
+    assert!(backend.find(mine, TEXT, false).is_some());
+    assert!(backend.find(mine, TEXT, true).is_none());
+    assert!(backend.find(mine, INT, true).is_some());
+}
+
+#[test]
+fn a_statement_with_a_cursor_is_its_owners_alone() {
+    let session = Rc::new(Session::default());
+    let shared = Rc::new(definition("SELECT ?", &session));
+    let mut backend = OnBackend::default();
+    backend.add(shared.clone(), 10);
+    let (one, two) = ((&shared, 1), (&shared, 2));
+    backend.set_cursor(one, Some(10));
+    assert!(backend.find(two, INT, false).is_none());
+    assert_eq!(backend.find(one, INT, false).unwrap().id, 10);
+    assert_eq!(backend.with_cursor(one), Some(10));
+    assert_eq!(backend.with_cursor(two), None);
+    backend.add(shared.clone(), 11);
+    assert_eq!(backend.find(two, INT, false).unwrap().id, 11);
+    assert_eq!(backend.take_all_of(&shared), [11]);
+    backend.set_cursor(one, None);
+    assert_eq!(backend.with_cursor(one), None);
+    assert_eq!(backend.take_all_of(&shared), [10]);
+}

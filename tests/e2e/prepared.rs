@@ -1,0 +1,526 @@
+//! Prepared statements in the binary protocol: many clients, few backends, the same answers.
+//!
+//! Each story runs with fewer backends than clients, so a statement is executed where another
+//! client has used it before, or where nobody has prepared it yet.
+
+use crate::compare::{Story, same};
+use crate::world::{app, direct, login, own_server, start_pool};
+use testkit::client::{Client, ClientError, execution};
+use testkit::real::skipped;
+use testkit::reply::{Column, Outcome};
+use wire::capabilities as cap;
+use wire::command::Command;
+
+const LONGLONG: u8 = 8;
+const VAR_STRING: u8 = 253;
+
+/// The arguments of an execution with one parameter: its type, if that is to be sent, and its
+/// bytes as they stand in the message.
+fn one(id: u32, kind: Option<u8>, value: &[u8]) -> Vec<u8> {
+    let mut out = id.to_le_bytes().to_vec();
+    out.extend_from_slice(&[0, 1, 0, 0, 0, 0]);
+    match kind {
+        Some(kind) => out.extend_from_slice(&[1, kind, 0]),
+        None => out.push(0),
+    }
+    out.extend_from_slice(value);
+    out
+}
+
+fn text(value: &str) -> Vec<u8> {
+    [&[u8::try_from(value.len()).unwrap()], value.as_bytes()].concat()
+}
+
+/// Clients that agreed on different things at login.
+fn three(story: &mut Story) -> [usize; 3] {
+    let account = app().schema(&story.schema.clone());
+    [
+        account.clone(),
+        account.clone().without(cap::DEPRECATE_EOF),
+        account.without(cap::DEPRECATE_EOF | cap::SESSION_TRACK),
+    ]
+    .map(|account| story.join_as(&account))
+}
+
+/// A client prepares what may be no statement; ids are each server's own.
+fn prepare(story: &mut Story, who: usize, sql: &str) -> Option<u32> {
+    let mut reply = story.client(who).run(Command::StmtPrepare, sql.as_bytes());
+    let mut id = None;
+    for outcome in reply.iter_mut().flatten() {
+        if let Outcome::Prepared(prepared) = outcome {
+            id = Some(std::mem::take(&mut prepared.id));
+        }
+    }
+    story.note(&format!("client {who} prepares {sql}"), reply);
+    id
+}
+
+type Reply = Result<Vec<Outcome>, ClientError>;
+
+/// Takes a statement's id out of the words of errors.
+fn without_id(mut reply: Reply, id: u32) -> Reply {
+    for outcome in reply.iter_mut().flatten() {
+        if let Outcome::Failed(failure) = outcome {
+            failure.message = failure.message.replace(&format!("({id})"), "(id)");
+        }
+    }
+    reply
+}
+
+/// A command about a statement.
+fn about(story: &mut Story, who: usize, command: Command, id: u32, more: &[u8]) {
+    let arguments = [&id.to_le_bytes()[..], more].concat();
+    let reply = without_id(story.client(who).run(command, &arguments), id);
+    story.note(&format!("client {who}: {command:?}"), reply);
+}
+
+/// Behind the id in an execution without parameters.
+const PLAIN: [u8; 5] = [0, 1, 0, 0, 0];
+/// Behind the id in a fetch of one row.
+const ONE_ROW: [u8; 4] = [1, 0, 0, 0];
+
+#[test]
+fn clients_that_share_a_statement_do_not_meet() {
+    same("ps_shared", 2, |story| {
+        let clients = three(story);
+        story.sql(
+            clients[0],
+            "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, who INT, v TEXT)",
+        );
+        let mut ids = Vec::new();
+        for who in clients {
+            let insert = story.prepare(who, "INSERT INTO t (who, v) VALUES (?, ?)");
+            let select = story.prepare(who, "SELECT id, v FROM t WHERE who = ? ORDER BY id");
+            let last = story.prepare(who, "SELECT LAST_INSERT_ID(), @@identity");
+            ids.push((insert.id, select.id, last.id));
+        }
+        for round in 0..3 {
+            for (&who, &(insert, select, _)) in clients.iter().zip(&ids) {
+                let name = who.to_string();
+                let value = format!("{who} {round}");
+                let params = [Some(name.as_bytes()), Some(value.as_bytes())];
+                story.sql(who, ["BEGIN", "SET autocommit = 0", "DO 1"][round]);
+                story.execute(who, insert, &params);
+                story.sql(who, "SELECT LAST_INSERT_ID(), @@insert_id");
+                story.sql(who, ["ROLLBACK", "COMMIT", "DO 2"][round]);
+                story.execute(who, select, &params[..1]);
+                story.sql(who, "SELECT FOUND_ROWS()");
+                story.sql(who, "SET autocommit = 1");
+            }
+        }
+        for (&who, &(.., last)) in clients.iter().zip(&ids) {
+            story.sql(who, "UPDATE t SET v = 'x' WHERE who = 1");
+            story.execute(who, last, &[]);
+        }
+    });
+}
+
+#[test]
+fn types_are_each_clients_own() {
+    same("ps_types", 1, |story| {
+        let clients = three(story);
+        let ids = clients.map(|who| story.prepare(who, "SELECT ?, ? IS NULL").id);
+        let two = |id: u32, types: Option<[u8; 4]>, values: &[u8]| {
+            let mut out = id.to_le_bytes().to_vec();
+            out.extend_from_slice(&[0, 1, 0, 0, 0, 2]);
+            out.push(u8::from(types.is_some()));
+            out.extend_from_slice(&types.into_iter().flatten().collect::<Vec<_>>());
+            out.extend_from_slice(values);
+            out
+        };
+        let [a, b, c] = clients;
+        let int = 5i64.to_le_bytes();
+        let sends = |story: &mut Story, who: usize, arguments: Vec<u8>| {
+            story.command(who, Command::StmtExecute, &arguments);
+        };
+        sends(
+            story,
+            a,
+            two(ids[0], Some([LONGLONG, 0, VAR_STRING, 0]), &int),
+        );
+        sends(
+            story,
+            b,
+            two(ids[1], Some([VAR_STRING, 0, LONGLONG, 0]), &text("text")),
+        );
+        for _ in 0..2 {
+            sends(story, a, two(ids[0], None, &int));
+            sends(story, b, two(ids[1], None, &text("again")));
+        }
+        // Unsigned, then without a word about it.
+        let all = [0xFF; 8];
+        sends(
+            story,
+            c,
+            two(ids[2], Some([LONGLONG, 128, LONGLONG, 0]), &all),
+        );
+        sends(story, a, two(ids[0], None, &all));
+        sends(story, c, two(ids[2], None, &all));
+        // Another type from now on.
+        sends(
+            story,
+            a,
+            two(
+                ids[0],
+                Some([VAR_STRING, 0, VAR_STRING, 0]),
+                &text("now text"),
+            ),
+        );
+        sends(story, a, two(ids[0], None, &text("still text")));
+        sends(story, c, two(ids[2], None, &int));
+    });
+}
+
+#[test]
+fn an_execution_that_never_sent_types_gets_nobody_elses() {
+    same("ps_untyped", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        let [mine, others] = [a, b].map(|who| story.prepare(who, "SELECT ?").id);
+        let int = 7i64.to_le_bytes();
+        story.command(b, Command::StmtExecute, &one(others, Some(LONGLONG), &int));
+        story.command(a, Command::StmtExecute, &one(mine, None, &text("seven")));
+        story.command(b, Command::StmtExecute, &one(others, None, &int));
+    });
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_by_the_server() {
+    same("ps_malformed", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        let ids = [a, b].map(|who| story.prepare(who, "SELECT ?, ?").id);
+        for arguments in [&[][..], &[0], &[0, 1, 8], &[0, 1, 8, 0, 8, 0, 1]] {
+            let cut = [&ids[0].to_le_bytes()[..], &[0, 1, 0, 0, 0], arguments].concat();
+            story.command(a, Command::StmtExecute, &cut);
+            story.execute(b, ids[1], &[Some(b"x"), Some(b"y")]);
+        }
+        story.command(a, Command::StmtExecute, &[1, 0]);
+    });
+}
+
+#[test]
+fn a_statement_keeps_the_session_in_which_it_was_prepared() {
+    same("ps_context", 2, |story| {
+        let schema = story.schema.clone();
+        let old = app().schema(&schema).without(cap::DEPRECATE_EOF);
+        let clients = [story.join(), story.join_as(&old), story.join()];
+        story.sql(clients[0], "CREATE TABLE here (v INT)");
+        story.sql(clients[0], "INSERT INTO here VALUES (1)");
+        let prepared = clients.map(|who| {
+            story.all(
+                who,
+                &[
+                    "SET sql_mode = 'PIPES_AS_CONCAT,ANSI_QUOTES'",
+                    "SET NAMES latin1",
+                ],
+            );
+            let table = story.prepare(who, "SELECT v, DATABASE() FROM here");
+            let pipes = story.prepare(who, "SELECT 'a' || 'b', COLLATION('x'), \"v\" FROM here");
+            story.all(who, &["USE shop", "SET sql_mode = ''", "SET NAMES utf8mb4"]);
+            [table.id, pipes.id]
+        });
+        for _ in 0..2 {
+            for (who, ids) in clients.into_iter().zip(prepared) {
+                for id in ids {
+                    story.execute(who, id, &[]);
+                }
+                story.sql(who, "SELECT DATABASE(), 'a' || 'b', @@sql_mode");
+                story.sql(who, &format!("USE {schema}"));
+                story.sql(who, "USE shop");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_statement_without_a_schema_follows_its_client_into_one() {
+    same("ps_no_schema", 2, |story| {
+        let (a, b) = (story.join_as(&app()), story.join());
+        let qualified = story.prepare(a, "SELECT COUNT(*) FROM information_schema.schemata");
+        let own = story.prepare(a, "SELECT DATABASE()");
+        for _ in 0..2 {
+            story.execute(a, own.id, &[]);
+            story.sql(b, "SELECT DATABASE()");
+            story.sql(a, "USE shop");
+            story.client(a).execute(qualified.id, &[], false).unwrap();
+            story.execute(a, own.id, &[]);
+        }
+    });
+}
+
+#[test]
+fn altered_tables_are_seen_as_on_a_connection_of_ones_own() {
+    same("ps_altered", 2, |story| {
+        let clients = three(story);
+        let admin = story.join();
+        story.sql(admin, "CREATE TABLE t (a INT, b TEXT)");
+        story.sql(admin, "INSERT INTO t VALUES (1, 'one')");
+        let mut ids = clients.map(|_| Vec::new());
+        for change in [
+            "DO 0",
+            "ALTER TABLE t ADD COLUMN c INT DEFAULT 3",
+            "ALTER TABLE t DROP COLUMN b",
+            "ALTER TABLE t MODIFY a VARCHAR(20)",
+            "RENAME TABLE t TO u",
+            "CREATE TABLE t (z INT, y INT, x INT, w INT)",
+            "DROP TABLE t",
+            "CREATE VIEW t AS SELECT a FROM u",
+        ] {
+            story.sql(admin, change);
+            for (who, ids) in clients.into_iter().zip(&mut ids) {
+                ids.extend(prepare(story, who, "SELECT * FROM t"));
+                story.sql(who, "SHOW WARNINGS");
+                for &id in ids.iter() {
+                    story.execute(who, id, &[]);
+                }
+                story.sql(who, "SHOW WARNINGS");
+            }
+        }
+    });
+}
+
+#[test]
+fn ids_that_mean_nothing_are_refused_in_the_servers_words() {
+    same("ps_unknown", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        let known = story.prepare(a, "SELECT 1").id;
+        story.prepare(b, "SELECT 2");
+        for id in [known, 77, 0, u32::MAX - 1] {
+            about(story, b, Command::StmtClose, id, &[]);
+            about(story, b, Command::StmtExecute, id, &PLAIN);
+            about(story, b, Command::StmtReset, id, &[]);
+            about(story, b, Command::StmtFetch, id, &ONE_ROW);
+        }
+        for _ in 0..2 {
+            about(story, a, Command::StmtClose, known, &[]);
+            about(story, a, Command::StmtExecute, known, &PLAIN);
+        }
+        let next = story.prepare(a, "SELECT 3").id;
+        assert_ne!(next, known, "an id is not given twice");
+        about(story, a, Command::StmtClose, known, &[]);
+        about(story, a, Command::StmtExecute, next, &PLAIN);
+        about(story, a, Command::StmtFetch, next, &ONE_ROW);
+        story.command(a, Command::ResetConnection, b"");
+        about(story, a, Command::StmtExecute, next, &PLAIN);
+    });
+}
+
+#[test]
+fn the_last_prepared_statement_needs_no_id() {
+    same("ps_last", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        for who in [a, b] {
+            let execute = execution(u32::MAX, &[], false);
+            let prepare = format!("SELECT {who}");
+            let commands = [
+                (Command::StmtPrepare, prepare.as_bytes()),
+                (Command::StmtExecute, &execute[..]),
+                (Command::StmtPrepare, b"SELECT * FROM missing"),
+                (Command::StmtExecute, &execute[..]),
+                (Command::StmtPrepare, b"SELECT 'next'"),
+                (Command::StmtExecute, &execute[..]),
+                (Command::StmtClose, &[0xFF; 4][..]),
+                (Command::StmtExecute, &execute[..]),
+            ];
+            story.client(who).send(&commands).unwrap();
+            for step in 0..commands.len() - 1 {
+                let mut reply = story.client(who).receive();
+                for outcome in reply.iter_mut().flatten() {
+                    if let Outcome::Prepared(prepared) = outcome {
+                        prepared.id = 0;
+                    }
+                }
+                story.note(&format!("client {who}, step {step}"), reply);
+            }
+        }
+    });
+}
+
+#[test]
+fn what_a_statement_leaves_is_its_clients() {
+    same("ps_leaves", 3, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(a, "CREATE TABLE t (v TINYINT)");
+        let warns = story.prepare(a, "INSERT INTO t VALUES (CAST(? AS INT))");
+        let fails = story.prepare(a, "SELECT 1 FROM t HAVING (SELECT 1 UNION SELECT 2)");
+        let counts = story.prepare(a, "SELECT ROW_COUNT()");
+        let found = story.prepare(a, "SELECT FOUND_ROWS()");
+        let variable = story.prepare(a, "SELECT @x := 5");
+        story.sql(b, "SELECT 1/0");
+        story.execute(a, warns.id, &[Some(b"7 apples")]);
+        story.sql(b, "SELECT 1");
+        story.sql(a, "SHOW WARNINGS");
+        story.execute(a, warns.id, &[Some(b"9")]);
+        story.sql(b, "INSERT INTO t VALUES (1), (2), (3)");
+        story.execute(a, counts.id, &[]);
+        story.execute(a, fails.id, &[]);
+        story.sql(b, "DO 0");
+        story.sql(a, "SHOW WARNINGS");
+        story.sql(a, "SELECT * FROM t LIMIT 2");
+        story.sql(b, "SELECT 1");
+        story.execute(a, found.id, &[]);
+        story.command(a, Command::StmtReset, &counts.id.to_le_bytes());
+        story.execute(a, counts.id, &[]);
+        story.execute(a, variable.id, &[]);
+        story.execute(b, u32::MAX, &[]);
+        story.sql(a, "SELECT @x");
+        story.sql(b, "SELECT @x");
+    });
+}
+
+#[test]
+fn long_data_goes_with_its_execution() {
+    same("ps_long", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        let ids = [a, b].map(|who| story.prepare(who, "SELECT CONCAT(?, '!')").id);
+        let send = |story: &mut Story, who: usize, param: u8, data: &[u8]| {
+            let arguments = [&ids[who].to_le_bytes()[..], &[param, 0], data].concat();
+            story.command(who, Command::StmtSendLongData, &arguments);
+        };
+        send(story, a, 0, b"from a");
+        send(story, b, 0, b"from b");
+        send(story, a, 0, b", more");
+        story.sql(a, "SELECT 1");
+        for who in [a, b] {
+            let execute = one(ids[who], Some(VAR_STRING), b"");
+            story.command(who, Command::StmtExecute, &execute);
+            story.execute(who, ids[who], &[Some(b"in the message")]);
+        }
+        send(story, a, 0, b"dropped");
+        story.command(a, Command::StmtReset, &ids[a].to_le_bytes());
+        story.execute(a, ids[a], &[Some(b"kept")]);
+        // No such parameter: the execution says so, the next one is well again.
+        send(story, a, 9, b"x");
+        story.execute(a, ids[a], &[Some(b"with a mistake")]);
+        story.execute(a, ids[a], &[Some(b"without")]);
+        send(story, b, 0, &[b'y'; 300_000]);
+        let execute = one(ids[b], Some(VAR_STRING), b"");
+        story.command(b, Command::StmtExecute, &execute);
+    });
+}
+
+fn open_cursor(story: &mut Story, who: usize, id: u32) -> Vec<Column> {
+    let opened = without_id(story.client(who).execute(id, &[], true), id);
+    let outcomes = story.note(&format!("client {who} opens a cursor"), opened);
+    match outcomes.first() {
+        Some(Outcome::Rows(rows)) => rows.columns.clone(),
+        _ => Vec::new(),
+    }
+}
+
+fn fetch(story: &mut Story, who: usize, id: u32, rows: u32, columns: &[Column]) {
+    let fetched = without_id(story.client(who).fetch(id, rows, columns), id);
+    story.note(&format!("client {who} fetches {rows}"), fetched);
+}
+
+#[test]
+fn cursors_stay_open_beside_other_statements() {
+    same("ps_cursors", 3, |story| {
+        let clients = three(story);
+        let other = story.join();
+        for who in clients {
+            let text = "SELECT seq FROM seq_1_to_5";
+            let (one, two) = (story.prepare(who, text).id, story.prepare(who, text).id);
+            let (none, empty) = (
+                story.prepare(who, "DO 1").id,
+                story
+                    .prepare(who, "SELECT seq FROM seq_1_to_5 WHERE seq > 9")
+                    .id,
+            );
+            let columns = open_cursor(story, who, one);
+            fetch(story, who, one, 2, &columns);
+            open_cursor(story, who, two);
+            story.sql(other, "SELECT 1");
+            story.execute(who, none, &[]);
+            open_cursor(story, who, none);
+            fetch(story, who, two, 3, &columns);
+            fetch(story, who, one, 2, &columns);
+            fetch(story, who, none, 2, &columns);
+            story.command(who, Command::StmtReset, &two.to_le_bytes());
+            fetch(story, who, two, 2, &columns);
+            fetch(story, who, one, 2, &columns);
+            fetch(story, who, one, 2, &columns);
+            open_cursor(story, who, empty);
+            fetch(story, who, empty, 2, &columns);
+            // Executed again without one, and with one again.
+            open_cursor(story, who, one);
+            story.execute(who, one, &[]);
+            fetch(story, who, one, 2, &columns);
+            open_cursor(story, who, one);
+            open_cursor(story, who, one);
+            fetch(story, who, one, 1, &columns);
+            story.command(who, Command::StmtClose, &one.to_le_bytes());
+            fetch(story, who, one, 1, &columns);
+        }
+    });
+}
+
+#[test]
+fn a_backend_is_free_again_when_the_last_cursor_is_closed() {
+    same("ps_cursor_ends", 1, |story| {
+        let clients = three(story);
+        let ids = clients.map(|who| story.prepare(who, "SELECT seq FROM seq_1_to_5").id);
+        for (way, (who, id)) in clients.into_iter().zip(ids).enumerate() {
+            let columns = open_cursor(story, who, id);
+            fetch(story, who, id, 2, &columns);
+            // With one backend the others could not go on before this.
+            match way {
+                0 => fetch(story, who, id, 9, &columns),
+                1 => story.command(who, Command::StmtReset, &id.to_le_bytes()),
+                _ => story.command(who, Command::StmtClose, &id.to_le_bytes()),
+            }
+            for who in clients {
+                story.sql(who, "SELECT 'still here'");
+            }
+        }
+    });
+}
+
+/// How many statements the server holds, over all connections.
+fn prepared_count(client: &mut Client) -> usize {
+    let rows = client.rows("SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'");
+    rows.texts()[0][1].parse().unwrap()
+}
+
+#[test]
+fn the_server_never_holds_more_statements_than_the_budget() {
+    let test = "the_server_never_holds_more_statements_than_the_budget";
+    if direct() {
+        return skipped(test, "the pool's budget is meant");
+    }
+    let Some(real) = own_server(test) else { return };
+    real.create_user("app", "app");
+    let number = |name: &str, default: usize| {
+        std::env::var(name).map_or(default, |text| text.parse().unwrap())
+    };
+    let (clients, budget) = (number("ONRAMP_PREPARED_CLIENTS", 60), 40);
+    let settings =
+        format!("groups = 1\nbackends_max = 4\nprepared_max = {budget}\nclients_max = 20000");
+    let pool = start_pool(&real, "pool.toml", &settings);
+    let mut watcher = login(&real.address(), &app());
+    let mut all: Vec<(Client, Vec<u32>)> = Vec::new();
+    for who in 0..clients {
+        let mut client = login(&pool.address, &app());
+        let ids = (0..91).map(|i| {
+            let sql = format!("SELECT {i} + ?, {}", who % 3);
+            client.prepare(&sql).id
+        });
+        let ids = ids.collect();
+        all.push((client, ids));
+        let count = prepared_count(&mut watcher);
+        assert!(
+            count <= budget,
+            "{count} statements, the budget is {budget}"
+        );
+    }
+    for (who, (client, ids)) in all.iter_mut().enumerate() {
+        for i in [0, 45, 90] {
+            let outcomes = client.execute(ids[i], &[Some(b"1000")], false).unwrap();
+            let row = outcomes[0].rows().texts()[0].clone();
+            let expected = [(1000 + i).to_string(), (who % 3).to_string()];
+            assert_eq!(row, expected, "client {who}");
+        }
+    }
+    let count = prepared_count(&mut watcher);
+    assert!(count <= budget && count > 0, "{count} statements");
+    drop(all);
+}
