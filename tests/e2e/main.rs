@@ -12,6 +12,7 @@
 mod big;
 mod changes;
 mod compare;
+mod doctor;
 mod driver;
 mod faults;
 mod login;

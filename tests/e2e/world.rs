@@ -47,7 +47,8 @@ pub(crate) fn own_server(test: &str) -> Option<Real> {
     found(Real::start(&[]), test)
 }
 
-fn found<T, E: AsRef<str>>(started: Result<T, E>, test: &str) -> Option<T> {
+/// What was started; `None`, said on stderr, where MariaDB is not installed.
+pub(crate) fn found<T, E: AsRef<str>>(started: Result<T, E>, test: &str) -> Option<T> {
     match started {
         Ok(real) => Some(real),
         Err(why) if why.as_ref().contains("is not installed") => {

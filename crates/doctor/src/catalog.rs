@@ -4,7 +4,11 @@
 //! place on this host. A check reads nothing and decides only about its own fact.
 
 mod descriptors;
+mod health;
+mod machine;
+mod memory;
 mod network;
+mod server;
 mod threads;
 
 use crate::facts::Facts;
@@ -24,7 +28,39 @@ const CHECKS: &[Check] = &[
     descriptors::pooler_descriptors,
     descriptors::client_descriptors,
     descriptors::file_max,
+    memory::memory,
+    memory::overcommit,
+    memory::tcp_mem,
+    memory::tcp_buffers,
     network::local_ports,
+    network::conntrack,
+    network::epoll_watches,
+    network::accept_queue,
+    network::syn_queue,
+    network::listen_drops,
+    network::netdev_backlog,
+    network::orphans,
+    network::time_wait,
+    machine::cpus,
+    machine::steal,
+    machine::clock_source,
+    machine::sockets,
+    server::server,
+    server::max_connections,
+    server::max_user_connections,
+    server::prepared_statements,
+    server::thread_handling,
+    server::table_open_cache,
+    memory::session_buffers,
+    health::wait_timeout,
+    health::max_connect_errors,
+    health::skip_name_resolve,
+    health::redo_log,
+    health::buffer_pool,
+    health::flush_settings,
+    health::aborted_connects,
+    health::connection_errors,
+    health::threads_running,
 ];
 
 /// All findings about `facts` that the question asks for.
@@ -35,3 +71,6 @@ pub fn check(facts: &Facts, question: &Question) -> Vec<Finding> {
         .filter_map(|check| check(facts, question))
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 
 pub use process::find_server;
 pub use read::Files;
+pub(crate) use read::sysctl_path;
 
 /// What "unlimited" and "max" are read as.
 pub const NO_LIMIT: u64 = u64::MAX;
@@ -116,6 +117,8 @@ pub struct Process {
 pub struct Group {
     /// Where the tightest pids.max stands, as a path below the hierarchy's root.
     pub pids_path: String,
+    /// Its file.
+    pub pids_file: String,
     /// The tightest pids.max.
     pub pids_max: Fact,
     /// What is used of it.

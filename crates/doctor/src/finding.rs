@@ -7,7 +7,7 @@
 //! fails, a *strain* makes them slow or unsure and warns.
 
 use crate::facts::{Fact, NO_LIMIT};
-use crate::number::thousands;
+use crate::number::{bytes, thousands};
 use crate::question::{PerWay, Question, Way};
 use crate::setting::Setting;
 use serde::{Serialize, Serializer};
@@ -116,8 +116,14 @@ pub enum Severity {
 pub struct Finding {
     /// Its name, in lower case with underscores; stays the same between versions.
     pub name: &'static str,
+    /// It matters on a way that was asked for.
+    pub is_asked: bool,
+    /// What happens where it is short; None where the number of connections is no matter.
+    pub severity: Option<Severity>,
     /// What the check says, for the ways and the number that were asked for.
     pub status: Status,
+    /// Its numbers are bytes, which the text shows in larger units.
+    pub in_bytes: bool,
     /// What there is.
     pub have: Amount,
     /// What is needed.
@@ -153,6 +159,9 @@ impl Finding {
         };
         Finding {
             name,
+            is_asked: need.is_some(),
+            severity: Some(severity),
+            in_bytes: false,
             status,
             have: have.into(),
             need: question.connections.and(need).into(),
@@ -172,6 +181,9 @@ impl Finding {
     pub fn observed(name: &'static str, status: Status, have: Amount, need: Amount) -> Finding {
         Finding {
             name,
+            is_asked: true,
+            severity: None,
+            in_bytes: false,
             status,
             have,
             need,
@@ -179,6 +191,22 @@ impl Finding {
             why: String::new(),
             remedy: String::new(),
             settings: Vec::new(),
+        }
+    }
+
+    /// With numbers that are bytes.
+    #[must_use]
+    pub fn in_bytes(mut self) -> Finding {
+        self.in_bytes = true;
+        self
+    }
+
+    /// An amount of it for people; a dash where it is not known.
+    #[must_use]
+    pub fn shown(&self, amount: &Amount) -> String {
+        match amount {
+            Amount::Number(number) if self.in_bytes => bytes(*number),
+            amount => amount.to_string(),
         }
     }
 
@@ -213,6 +241,16 @@ impl Finding {
             Amount::Number(number) => number,
             _ => 0,
         }
+    }
+
+    /// The ways that were asked for and that it stops.
+    #[must_use]
+    pub fn stops(&self, question: &Question) -> Vec<Way> {
+        let short = |way: &&Way| {
+            let holds = self.holds_on(**way);
+            holds.is_some_and(|holds| holds < question.wanted())
+        };
+        question.ways.iter().filter(short).copied().collect()
     }
 
     /// Connections it allows on a way.

@@ -1,16 +1,13 @@
-//! The answer as JSON and as text.
+//! The answer as JSON, for programs.
 //!
-//! Both show the same findings. The JSON's form is for programs and does not change between
-//! versions; the text is for a person who has a run to save.
+//! Its form does not change between versions: names of checks stay, and numbers are numbers. What
+//! is not known is null, and what has no limit the word "unlimited".
 
-use crate::facts::NO_LIMIT;
 use crate::finding::{Amount, Finding, Status};
-use crate::number::thousands;
-use crate::question::{Question, Way};
-use crate::verdict::{ladder, limit};
+use crate::question::Way;
+use crate::verdict::limit;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 /// One check, as programs read it.
 #[derive(Debug, Serialize)]
@@ -46,6 +43,7 @@ pub fn json(findings: &[Finding]) -> String {
             .collect(),
         checks: findings
             .iter()
+            .filter(|finding| finding.is_asked)
             .map(|finding| CheckJson {
                 name: finding.name,
                 status: finding.status,
@@ -57,47 +55,4 @@ pub fn json(findings: &[Finding]) -> String {
             .collect(),
     };
     serde_json::to_string_pretty(&answer).unwrap_or_default() + "\n"
-}
-
-/// The answer as text.
-#[must_use]
-pub fn text(findings: &[Finding], question: &Question) -> String {
-    let mut out = String::new();
-    for way in &question.ways {
-        let _ = match limit(findings, *way) {
-            Some(rung) => writeln!(
-                out,
-                "{way:<15} {:>12}  by {}",
-                thousands(rung.connections),
-                rung.finding.name
-            ),
-            None => writeln!(out, "{way:<15} {:>12}", "unbounded"),
-        };
-    }
-    if question.connections.is_none() {
-        for way in &question.ways {
-            let _ = writeln!(out, "\n{way}");
-            for rung in ladder(findings, *way)
-                .iter()
-                .filter(|rung| rung.connections < NO_LIMIT)
-            {
-                let connections = thousands(rung.connections);
-                let _ = writeln!(out, "  {connections:>14}  {}", rung.finding.name);
-            }
-        }
-        return out;
-    }
-    for finding in findings {
-        let (have, need) = (&finding.have, &finding.need);
-        let status = format!("{:?}", finding.status).to_lowercase();
-        let _ = writeln!(
-            out,
-            "{status:<8} {:<20} {have:>12} {need:>12}",
-            finding.name
-        );
-        if !finding.remedy.is_empty() {
-            let _ = writeln!(out, "         {}\n         {}", finding.why, finding.remedy);
-        }
-    }
-    out
 }

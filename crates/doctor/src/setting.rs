@@ -3,8 +3,6 @@
 //! One value serves the sentence in the table, the fragment of a file (`--emit`) and the change at
 //! run time (`--apply`), so the three cannot disagree.
 
-use crate::number::thousands;
-
 /// One setting and its wanted value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Setting {
@@ -18,6 +16,8 @@ pub enum Setting {
     Tasks(u64),
     /// A global variable of the server.
     Global(&'static str, String),
+    /// A variable of the server that is read from its file when it starts.
+    File(&'static str, String),
 }
 
 impl Setting {
@@ -44,17 +44,9 @@ impl Setting {
                 )
             }
             Setting::Global(name, value) => format!("SET GLOBAL {name} = {value}"),
-        }
-    }
-
-    /// What it is, for a heading.
-    #[must_use]
-    pub fn words(&self) -> String {
-        match self {
-            Setting::Sysctl(name, _) | Setting::Global(name, _) => (*name).to_owned(),
-            Setting::Descriptors(value) => format!("{} descriptors", thousands(*value)),
-            Setting::Threads(value) => format!("{} threads of the user", thousands(*value)),
-            Setting::Tasks(value) => format!("{} threads of the group", thousands(*value)),
+            Setting::File(name, value) => {
+                format!("{name} = {value} under [mysqld] in my.cnf, then restart")
+            }
         }
     }
 }

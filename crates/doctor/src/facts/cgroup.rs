@@ -32,22 +32,30 @@ const MEMORY: Controller = Controller {
     now: ["memory.usage_in_bytes", "memory.current"],
 };
 
-/// Where the tightest limit is, what it is, what is used of it.
-type Tightest = Option<(String, u64, u64)>;
+/// The tightest limit.
+struct Tightest {
+    /// Of its group, below the hierarchy's root.
+    path: String,
+    file: String,
+    max: u64,
+    now: u64,
+}
 
 /// Reads the groups of a process from the text of its `/proc/PID/cgroup`.
 pub(super) fn read(files: &Files, cgroup: &str) -> Group {
     let mut group = Group::default();
-    if let Some((path, max, now)) = tightest(files, cgroup, &PIDS) {
-        (group.pids_path, group.pids_max, group.pids_now) = (path, Some(max), Some(now));
+    if let Some(found) = tightest(files, cgroup, &PIDS) {
+        (group.pids_path, group.pids_file) = (found.path, found.file);
+        (group.pids_max, group.pids_now) = (Some(found.max), Some(found.now));
     }
-    if let Some((path, max, now)) = tightest(files, cgroup, &MEMORY) {
-        (group.memory_path, group.memory_max, group.memory_now) = (path, Some(max), Some(now));
+    if let Some(found) = tightest(files, cgroup, &MEMORY) {
+        group.memory_path = found.path;
+        (group.memory_max, group.memory_now) = (Some(found.max), Some(found.now));
     }
     group
 }
 
-fn tightest(files: &Files, cgroup: &str, controller: &Controller) -> Tightest {
+fn tightest(files: &Files, cgroup: &str, controller: &Controller) -> Option<Tightest> {
     let (mount, version, path) = hierarchy(files, cgroup, controller)?;
     let mut paths: Vec<&Path> = Path::new(&path).ancestors().collect();
     if !is_there(&files.path(&format!("{mount}{path}"))) {
@@ -55,17 +63,25 @@ fn tightest(files: &Files, cgroup: &str, controller: &Controller) -> Tightest {
     }
     let limits = paths.into_iter().filter_map(|path| {
         let path = path.display().to_string();
-        let file = |name: &str| files.number(&format!("{mount}{path}/{name}"));
-        let max = file(controller.max[version])?;
-        let max = Some(max)
-            .filter(|max| *max < NO_MEMORY_LIMIT)
-            .unwrap_or(NO_LIMIT);
-        let now = file(controller.now[version]).unwrap_or_default();
-        Some((path, max, now))
+        let file = |name: &str| format!("{mount}{}/{name}", path.trim_end_matches('/'));
+        let max = files.number(&file(controller.max[version]))?;
+        let now = files.number(&file(controller.now[version]));
+        Some(Tightest {
+            file: file(controller.max[version]),
+            max: if max < NO_MEMORY_LIMIT { max } else { NO_LIMIT },
+            now: now.unwrap_or_default(),
+            path,
+        })
     });
-    let tightest = limits.min_by_key(|(_, max, now)| max.saturating_sub(*now));
+    let tightest = limits.min_by_key(|limit| limit.max.saturating_sub(limit.now));
     // The root of a hierarchy has no such file: nothing bounds what stands in it.
-    tightest.or_else(|| is_there(&files.path(&mount)).then(|| (path.clone(), NO_LIMIT, 0)))
+    let unbounded = || Tightest {
+        path: path.clone(),
+        file: String::new(),
+        max: NO_LIMIT,
+        now: 0,
+    };
+    tightest.or_else(|| is_there(&files.path(&mount)).then(unbounded))
 }
 
 /// Mount point, index of the version, and path of the group that holds this controller.

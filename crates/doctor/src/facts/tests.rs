@@ -76,6 +76,7 @@ fn the_tightest_group_on_the_way_up_counts() {
     let group = cgroup::read(&Files::below(&tree.0), "0::/system.slice/db.service\n");
     assert_eq!((group.pids_max, group.pids_now), (Some(4_915), Some(100)));
     assert_eq!(group.pids_path, "/system.slice");
+    assert_eq!(group.pids_file, "/sys/fs/cgroup/system.slice/pids.max");
     assert_eq!(
         (group.memory_max, group.memory_now),
         (Some(1_000_000), Some(1_000))
