@@ -23,7 +23,7 @@ const AFTER_HELP: &str = "\
 Try it: `onramp climb` measures a private MariaDB direct and through the pool (a few minutes).
 
 Exit status: 0 done; 1 could not be done; 2 the command line or a file cannot be used;
-130 ended by a signal (climb) or by a second one (load).";
+130 ended by a signal (climb) or by a second one (load, target).";
 
 #[derive(Subcommand)]
 enum Job {
@@ -32,9 +32,16 @@ enum Job {
     Doctor(doctor::DoctorArgs),
     Explain(doctor::explain::ExplainArgs),
     Climb(climb::ClimbArgs),
+    Target(load::target::TargetArgs),
 }
 
 fn main() -> ExitCode {
+    if let Some(args) = long_connections() {
+        return args.map_or_else(
+            |error| error.exit(),
+            |args| load::long::run(&args, &stop_flag()),
+        );
+    }
     match Cli::parse().job {
         Job::Pool(args) => pool::run(args),
         Job::Load(args) => load::run(&args, &stop_flag()),
@@ -44,7 +51,18 @@ fn main() -> ExitCode {
             let _ = writeln!(std::io::stderr(), "onramp climb: {error:#}");
             ExitCode::FAILURE
         }),
+        Job::Target(args) => load::target::run(&args, &stop_flag()),
     }
+}
+
+/// `onramp load tcp-hold ...` and `onramp load http://... ...`: where a workload's name stands
+/// otherwise is what has options of its own.
+fn long_connections() -> Option<Result<load::long::LongArgs, clap::Error>> {
+    let mut words = std::env::args_os().skip(1);
+    words
+        .next()
+        .filter(|word| word == "load")
+        .and_then(|_| load::long::LongArgs::read(words))
 }
 
 /// Set by the first SIGINT or SIGTERM, so that a run ends early with a report of what it measured;

@@ -16,6 +16,7 @@ mod doctor;
 mod driver;
 mod faults;
 mod login;
+mod long;
 mod prepared;
 mod process;
 mod protocol;

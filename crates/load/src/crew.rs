@@ -41,15 +41,20 @@ pub(crate) struct Layout {
 impl Layout {
     /// From the options and this machine.
     pub(crate) fn choose(args: &LoadArgs) -> Layout {
+        Layout::choose_for(args.connections, args.groups, args.descriptors_per_group)
+    }
+
+    /// From what is wanted and this machine; 0 groups leave their number open.
+    pub(crate) fn choose_for(connections: u32, groups: u32, descriptors: Option<u64>) -> Layout {
         let limit = descriptors::raise_limit().soft;
         let cores = thread::available_parallelism().map_or(1, |n| n.get());
         // Some sandboxes forbid it; a thread of its own finds out without harm.
         let own_tables = thread::spawn(|| descriptors::own_table().is_ok()).join();
         Layout::of(
-            args.connections,
-            args.groups,
+            connections,
+            groups,
             u32::try_from(cores).unwrap_or(1),
-            args.descriptors_per_group.unwrap_or(limit),
+            descriptors.unwrap_or(limit),
             own_tables.unwrap_or(false),
         )
     }
@@ -87,7 +92,7 @@ impl Layout {
     }
 
     /// First index and number of the connections of group `group`.
-    fn deal(&self, group: u32, connections: u32) -> (u32, u32) {
+    pub(crate) fn deal(&self, group: u32, connections: u32) -> (u32, u32) {
         let (each, rest) = (connections / self.groups, connections % self.groups);
         (
             group * each + group.min(rest),

@@ -20,6 +20,7 @@ mod errors;
 mod group;
 mod latency;
 mod login;
+pub mod long;
 mod model;
 mod opener;
 mod options;
@@ -34,6 +35,7 @@ mod series;
 mod spans;
 mod stats;
 mod summary;
+pub mod target;
 mod timers;
 mod workload;
 

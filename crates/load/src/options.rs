@@ -23,7 +23,11 @@ const EXAMPLE: &str = "\
 Example, with the tables made on the server itself and the load through a pool:
   onramp load oltp_point_select prepare --target mysql://app:secret@127.0.0.1:3306/sbtest
   onramp load oltp_point_select run --target mysql://app:secret@127.0.0.1:6033/sbtest \\
-      --connections 10000 --time 30 --report-interval 1";
+      --connections 10000 --time 30 --report-interval 1
+
+Instead of a workload, with options of their own:
+  onramp load tcp-hold --help       hold long TCP connections, and judge every message
+  onramp load http://HOST/ --help   ask over HTTP, and judge every answer";
 
 /// Hold many executing MySQL connections, measure them, report as sysbench 1.0 does
 ///

@@ -1,6 +1,7 @@
 //! Starts the program under test, as a stranger would.
 //!
-//! [`Pool`] runs `onramp pool` until it is told to end; [`run`] runs any command to its end.
+//! [`Pool`] runs `onramp pool` until it is told to end, [`Target`] does so with `onramp target`;
+//! [`run`] runs any command to its end.
 //! Whatever happens, no process stays behind.
 
 use crate::guard::Guard;
@@ -111,6 +112,68 @@ impl Pool {
 }
 
 impl Drop for Pool {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.guard.watch(0);
+    }
+}
+
+/// A running `onramp target`.
+#[derive(Debug)]
+pub struct Target {
+    child: Child,
+    guard: Guard,
+    stderr: Output,
+    /// Where it listens, as `HOST:PORT`.
+    pub address: String,
+}
+
+impl Target {
+    /// Starts `binary target` of this kind on a free port with these further arguments and waits
+    /// until it listens.
+    ///
+    /// # Errors
+    /// What it said, when it does not.
+    pub fn start(binary: &Path, kind: &str, arguments: &[&str]) -> Result<Target, String> {
+        let mut command = Command::new(binary);
+        command
+            .args(["target", kind, "--listen", "127.0.0.1:0"])
+            .args(arguments);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let mut guard = Guard::new(None);
+        let mut child = command
+            .spawn()
+            .map_err(|e| format!("{}: {e}", binary.display()))?;
+        guard.watch(child.id());
+        let stderr = Output::of(child.stderr.take().expect("stderr is a pipe"));
+        let mut target = Target {
+            child,
+            guard,
+            stderr,
+            address: String::new(),
+        };
+        let line = target.stderr.wait_for("listening on", 0, LIMIT)?;
+        target.address = line.rsplit(' ').next().unwrap_or_default().to_owned();
+        Ok(target)
+    }
+
+    /// Tells it to end; its status, and everything it said.
+    ///
+    /// # Panics
+    /// When it is gone already, or does not end in time.
+    pub fn end(mut self) -> (ExitStatus, String) {
+        signal(&self.child, Signal::TERM);
+        let status = wait_at_most(&mut self.child, LIMIT);
+        self.guard.watch(0);
+        (status, self.stderr.whole())
+    }
+}
+
+impl Drop for Target {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

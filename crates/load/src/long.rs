@@ -1,0 +1,52 @@
+//! Long connections and HTTP: `onramp load tcp-hold` and `onramp load http://...`.
+//!
+//! The problem: to hold a million connections says little if nobody counts what came over them.
+//! The mechanism: each connection knows what it must hear and when, in some dozens of bytes, and
+//! everything that it hears, or should have heard, gets one of four names:
+//!
+//! | name | is |
+//! |---|---|
+//! | right | what was expected, in its time |
+//! | late | what was expected, but after its time |
+//! | wrong | something else |
+//! | lost | nothing: it did not come, or the connection was gone |
+//!
+//! Files: [`options`] is the command line, [`run`] the main thread and its crew, [`group`] one
+//! thread, [`hold`] and [`http`] what a connection does, [`answer`] how HTTP answers are read,
+//! [`counts`] and [`summary`] the numbers, [`body`] what both sides are told.
+
+mod answer;
+pub(crate) mod body;
+mod counts;
+mod group;
+mod hold;
+mod http;
+mod options;
+mod place;
+mod run;
+mod summary;
+
+pub use body::BodyArgs;
+pub use options::{HoldArgs, HttpArgs, LongArgs, SwarmArgs};
+pub use place::Place;
+pub use run::run;
+
+/// What stands behind `onramp load` when it is not a workload of SQL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// `tcp-hold`
+    Hold,
+    /// A URL that begins with `http://`.
+    Http,
+}
+
+impl Kind {
+    /// Which one the first word behind `load` asks for.
+    fn of(word: &str) -> Option<Kind> {
+        match word {
+            "tcp-hold" => Some(Kind::Hold),
+            word if word.starts_with("http://") => Some(Kind::Http),
+            _ => None,
+        }
+    }
+}

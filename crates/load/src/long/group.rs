@@ -1,0 +1,582 @@
+//! One group of long connections: a thread, its poll, and its share of the connections.
+//!
+//! What a connection says and hears is a [`Talk`]; this file opens connections at their pace, gives
+//! each the bytes that come for it, wakes it when it asked for that, opens it again where that is
+//! right, and closes what takes too long.
+//!
+//! Invariants:
+//! - a connection is its struct: bytes are read into the group's buffer, and what does not fit
+//!   (half a head, a full socket) is the talk's to keep;
+//! - a wake or an event for a connection that is gone finds nothing;
+//! - time limits are looked at once a second, for all connections in one pass, so that a limit
+//!   costs no memory.
+
+use super::counts::{Census, Counts, Marks, Verdict};
+use crate::errors::Fault;
+use crate::pace::Pace;
+use crate::ports::Sources;
+use crate::random::Random;
+use reactor::{
+    Address, Event, Key, Mailbox, Net, Read, RealNet, Slots, Time, Token, descriptors, scheduling,
+};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::time::Duration;
+
+/// Bytes that are read at once.
+const BUFFER_BYTES: usize = 64 * 1024;
+/// Kinds of tokens.
+const CONNECTION: u8 = 0;
+const MAILBOX: u8 = 1;
+/// How often limits of time are looked at.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+/// Failures in a row after which no more connections are opened.
+const FAILURES_MAX: u32 = 64;
+/// How long to wait before a connection is opened again that was lost or failed.
+const REOPEN_PAUSE: Duration = Duration::from_secs(1);
+
+/// What all groups know; `own` is the talk's part.
+#[derive(Debug)]
+pub(super) struct Plan<P> {
+    pub(super) address: Address,
+    pub(super) sources: Sources,
+    pub(super) connect_timeout: Duration,
+    pub(super) connects_in_flight: u32,
+    pub(super) seed: u64,
+    pub(super) own: P,
+}
+
+/// A group's part of the whole.
+#[derive(Debug)]
+pub(super) struct Share {
+    pub(super) group: usize,
+    /// Index of its first connection.
+    pub(super) first: u32,
+    pub(super) connections: u32,
+    /// 0 is as fast as possible.
+    pub(super) connects_per_second: f64,
+}
+
+/// What the main thread wants.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Order {
+    /// Talk from now on.
+    Start,
+    /// Hand over what was counted.
+    Report,
+    /// Begin nothing more, and end by then at the latest.
+    Stop(Time),
+}
+
+/// What a group tells the main thread.
+#[derive(Debug)]
+pub(super) enum Letter {
+    /// Every connection has been tried.
+    Settled,
+    Counted(Box<Counted>),
+    /// The last numbers.
+    Ended(Box<Counted>, Census),
+    Failed(String),
+}
+
+/// A group's numbers since they were last taken.
+#[derive(Debug)]
+pub(super) struct Counted {
+    pub(super) group: usize,
+    pub(super) counts: Counts,
+    /// Connections that stand.
+    pub(super) standing: u32,
+}
+
+/// Whether a connection goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    Stays,
+    /// It has ended in order.
+    Ends,
+}
+
+/// What a connection works with besides itself.
+pub(super) struct Desk<'a, P> {
+    pub(super) plan: &'a P,
+    pub(super) counts: &'a mut Counts,
+    pub(super) marks: &'a mut Marks,
+    pub(super) random: &'a mut Random,
+    pub(super) net: &'a mut RealNet,
+    pub(super) sock: &'a OwnedFd,
+    pub(super) now: Time,
+    /// It may begin something new.
+    pub(super) running: bool,
+    /// Set by the talk: when it wants to be woken; `None` leaves it asleep.
+    pub(super) wake_at: Option<Time>,
+}
+
+impl<P> Desk<'_, P> {
+    /// Counts `count` messages of one verdict, if there are any.
+    pub(super) fn judge(&mut self, verdict: Verdict, count: u64) {
+        if count > 0 {
+            self.counts.judge(verdict, count);
+            self.marks.note(verdict);
+        }
+    }
+}
+
+/// What a connection says and hears, from the moment at which it stands.
+pub(super) trait Talk: Sized {
+    /// What all connections share of it.
+    type Plan: Send + Sync + 'static;
+    /// A connection that is gone is opened again.
+    const REOPENS: bool;
+
+    /// It stands, which was asked for at an earlier moment.
+    fn new(asked_at: Time, now: Time) -> Self;
+    /// It may begin to talk: with everybody else (`is_first`), or because it was opened later.
+    fn begin(&mut self, desk: &mut Desk<'_, Self::Plan>, is_first: bool) -> Result<Next, Fault>;
+    /// It asked to be woken.
+    fn wake(&mut self, desk: &mut Desk<'_, Self::Plan>) -> Result<Next, Fault>;
+    /// There is room to write again.
+    fn resume(&mut self, desk: &mut Desk<'_, Self::Plan>) -> Result<Next, Fault>;
+    /// Bytes have come.
+    fn hear(&mut self, desk: &mut Desk<'_, Self::Plan>, bytes: &[u8]) -> Result<Next, Fault>;
+    /// The server has ended the connection: in order or not.
+    fn ended(&mut self, desk: &mut Desk<'_, Self::Plan>) -> Result<Next, Fault>;
+    /// Why it has taken too long, if it has.
+    fn overdue(&self, plan: &Self::Plan, now: Time) -> Option<Fault>;
+    /// It waits for something that the end of the run should wait for.
+    fn is_busy(&self) -> bool;
+    /// It is gone, before its time.
+    fn lost(&mut self, desk: &mut Desk<'_, Self::Plan>);
+    /// The run is over, or was when the connection was gone already.
+    fn finish(&mut self, plan: &Self::Plan, counts: &mut Counts, marks: &mut Marks, end: Time);
+}
+
+/// A connection.
+struct Line<T> {
+    sock: OwnedFd,
+    /// Which of the group's connections.
+    seat: u32,
+    /// `None` while it is being opened.
+    talk: Option<T>,
+    /// When it began to be opened.
+    since: Time,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Wake {
+    Talk(Key),
+    /// A seat is to be opened again.
+    Open(u32),
+}
+
+/// A group at work.
+struct Group<T: Talk> {
+    net: RealNet,
+    plan: Arc<Plan<T::Plan>>,
+    share: Share,
+    lines: Slots<Line<T>>,
+    /// Talks whose connection is gone for good, with their seats.
+    gone: Vec<(u32, T)>,
+    /// A byte for each seat.
+    marks: Vec<Marks>,
+    counts: Counts,
+    random: Random,
+    wakes: BinaryHeap<Reverse<(Time, Wake)>>,
+    sweep_at: Time,
+    /// Seats never tried, the number of those being opened, and how many failed in a row.
+    fresh: u32,
+    in_flight: u32,
+    failures: u32,
+    pace: Pace,
+    standing: u32,
+    buffer: Vec<u8>,
+    mailbox: Mailbox<Order>,
+    letters: SyncSender<Letter>,
+    running: bool,
+    said_settled: bool,
+    /// When to end at the latest, once told to stop; and when that was.
+    end: Option<(Time, Time)>,
+}
+
+/// The life of a group's thread.
+pub(super) fn run<T: Talk>(
+    plan: Arc<Plan<T::Plan>>,
+    share: Share,
+    mailbox: Mailbox<Order>,
+    letters: SyncSender<Letter>,
+) {
+    let failure = letters.clone();
+    let result = Group::<T>::new(plan, share, mailbox, letters).and_then(Group::live);
+    if let Err(reason) = result {
+        // When the main thread is gone nobody is left to be told.
+        let _ = failure.send(Letter::Failed(reason));
+    }
+}
+
+impl<T: Talk> Group<T> {
+    fn new(
+        plan: Arc<Plan<T::Plan>>,
+        share: Share,
+        mailbox: Mailbox<Order>,
+        letters: SyncSender<Letter>,
+    ) -> Result<Group<T>, String> {
+        let wrong = |what: &str, error: io::Error| format!("a group could not {what}: {error}");
+        // Where this is not allowed the main thread knows it and has said so.
+        let _ = descriptors::own_table();
+        let _ = scheduling::wake_gently();
+        let mut net = RealNet::new().map_err(|e| wrong("make its poll", e))?;
+        let token = Token::new(MAILBOX, Key::from_parts(0, 0));
+        net.watch_mailbox(&mailbox, token)
+            .map_err(|e| wrong("watch its mailbox", e))?;
+        let now = net.now();
+        Ok(Group {
+            lines: Slots::with_capacity(share.connections as usize),
+            gone: Vec::new(),
+            marks: vec![Marks::default(); share.connections as usize],
+            counts: Counts::default(),
+            random: Random::new(plan.seed, share.first.into()),
+            wakes: BinaryHeap::new(),
+            sweep_at: now + SWEEP_EVERY,
+            fresh: share.connections,
+            in_flight: 0,
+            failures: 0,
+            pace: Pace::new(share.connects_per_second, now),
+            standing: 0,
+            buffer: vec![0; BUFFER_BYTES],
+            mailbox,
+            letters,
+            running: false,
+            said_settled: false,
+            end: None,
+            net,
+            plan,
+            share,
+        })
+    }
+
+    fn live(mut self) -> Result<(), String> {
+        let mut events = Vec::new();
+        loop {
+            let waited = self.net.wait(self.deadline(), &mut events);
+            waited.map_err(|e| format!("a group's poll failed: {e}"))?;
+            for event in &events {
+                match event.token.kind() {
+                    MAILBOX => self.obey(),
+                    _ => self.on_event(event),
+                }
+            }
+            self.wake_some();
+            self.open_some();
+            self.sweep();
+            if !self.said_settled && self.fresh == 0 && self.in_flight == 0 {
+                self.said_settled = true;
+                self.tell(Letter::Settled);
+            }
+            if self.is_over() {
+                self.finish();
+                return Ok(());
+            }
+        }
+    }
+
+    fn deadline(&self) -> Time {
+        let now = self.net.now();
+        let may_open = self.fresh > 0 && self.in_flight < self.plan.connects_in_flight;
+        let open = if may_open {
+            self.pace.due(now)
+        } else {
+            Time::NEVER
+        };
+        let wake = self
+            .wakes
+            .peek()
+            .map_or(Time::NEVER, |Reverse((due, _))| *due);
+        open.min(wake).min(self.sweep_at)
+    }
+
+    fn obey(&mut self) {
+        for order in self.mailbox.take() {
+            match order {
+                Order::Start => {
+                    self.running = true;
+                    for key in self.lines.keys() {
+                        self.talk(key, |talk, desk| talk.begin(desk, true));
+                    }
+                }
+                Order::Report => {
+                    let counted = self.counted();
+                    self.tell(Letter::Counted(counted));
+                }
+                Order::Stop(end) => {
+                    self.running = false;
+                    self.fresh = 0;
+                    self.end = Some((end, Time::now()));
+                }
+            }
+        }
+    }
+
+    fn tell(&self, letter: Letter) {
+        // The main thread outlives its groups; if it does not, the process is ending.
+        let _ = self.letters.send(letter);
+    }
+
+    fn counted(&mut self) -> Box<Counted> {
+        let counts = std::mem::take(&mut self.counts);
+        Box::new(Counted {
+            group: self.share.group,
+            counts,
+            standing: self.standing,
+        })
+    }
+
+    fn on_event(&mut self, event: &Event) {
+        let key = event.token.key();
+        let Some(line) = self.lines.get(key) else {
+            return;
+        };
+        if line.talk.is_none() {
+            return self.on_opened(key, event);
+        }
+        if event.writable {
+            self.talk(key, Talk::resume);
+        }
+        if event.readable {
+            self.read_all(key, event.closed);
+        }
+    }
+
+    /// A connection has come to stand, or has failed to.
+    fn on_opened(&mut self, key: Key, event: &Event) {
+        let Some(line) = self.lines.get_mut(key) else {
+            return;
+        };
+        if let Err(error) = self.net.connected(&line.sock) {
+            return self.open_failed(key, &Fault::system(&error));
+        }
+        let now = Time::now();
+        line.talk = Some(T::new(line.since, now));
+        self.counts.connected(now.since(line.since));
+        (self.in_flight, self.failures) = (self.in_flight - 1, 0);
+        self.standing += 1;
+        if self.running {
+            self.talk(key, |talk, desk| talk.begin(desk, false));
+        }
+        if event.readable {
+            self.read_all(key, event.closed);
+        }
+    }
+
+    fn read_all(&mut self, key: Key, closed: bool) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        while let Some(line) = self.lines.get(key) {
+            match self.net.read(&line.sock, &mut buffer) {
+                Read::Bytes(count) => {
+                    self.counts.bytes += count as u64;
+                    self.talk(key, |talk, desk| talk.hear(desk, &buffer[..count]));
+                    // Less than was asked for means that the socket is empty, unless the peer's
+                    // end is still to be heard.
+                    if count < buffer.len() && !closed {
+                        break;
+                    }
+                }
+                Read::Blocked => break,
+                Read::End => self.talk(key, |talk, desk| talk.ended(desk).map(|_| Next::Ends)),
+                Read::Failed(error) => {
+                    self.talk(key, |_, _| Err(Fault::system(&error)));
+                }
+            }
+        }
+        self.buffer = buffer;
+    }
+
+    /// Lets a connection that stands do something, and sees to what comes of it.
+    fn talk(
+        &mut self,
+        key: Key,
+        act: impl FnOnce(&mut T, &mut Desk<'_, T::Plan>) -> Result<Next, Fault>,
+    ) {
+        let Some(line) = self.lines.get_mut(key) else {
+            return;
+        };
+        let Some(talk) = &mut line.talk else {
+            return;
+        };
+        let mut desk = Desk {
+            plan: &self.plan.own,
+            counts: &mut self.counts,
+            marks: &mut self.marks[line.seat as usize],
+            random: &mut self.random,
+            net: &mut self.net,
+            sock: &line.sock,
+            now: Time::now(),
+            running: self.running,
+            wake_at: None,
+        };
+        let result = act(talk, &mut desk);
+        if result.is_err() {
+            talk.lost(&mut desk);
+        }
+        let (now, wake_at) = (desk.now, desk.wake_at);
+        match result {
+            Ok(Next::Stays) => {
+                if let Some(at) = wake_at {
+                    self.wakes.push(Reverse((at, Wake::Talk(key))));
+                }
+            }
+            Ok(Next::Ends) => self.close(key, wake_at.unwrap_or(now)),
+            Err(fault) => {
+                self.counts.lost_connections += 1;
+                self.counts
+                    .errors
+                    .count(crate::errors::Phase::Statement, fault);
+                self.close(key, now + REOPEN_PAUSE);
+            }
+        }
+    }
+
+    /// A connection that stood is gone; where it is opened again that is at `again`.
+    fn close(&mut self, key: Key, again: Time) {
+        let Some(line) = self.lines.remove(key) else {
+            return;
+        };
+        self.standing -= 1;
+        if T::REOPENS {
+            self.wakes.push(Reverse((again, Wake::Open(line.seat))));
+        } else if let Some(talk) = line.talk {
+            self.gone.push((line.seat, talk));
+        }
+    }
+
+    /// A connection could not be opened.
+    fn open_failed(&mut self, key: Key, fault: &Fault) {
+        if let Some(line) = self.lines.remove(key) {
+            self.seat_failed(line.seat, fault);
+        }
+    }
+
+    fn seat_failed(&mut self, seat: u32, fault: &Fault) {
+        self.in_flight -= 1;
+        self.failures += 1;
+        self.counts.connect_failed(fault.clone());
+        if fault.is_own_limit() || self.failures >= FAILURES_MAX {
+            self.fresh = 0;
+        }
+        if T::REOPENS && self.running {
+            let again = self.net.now() + REOPEN_PAUSE;
+            self.wakes.push(Reverse((again, Wake::Open(seat))));
+        }
+    }
+
+    fn wake_some(&mut self) {
+        let now = Time::now();
+        while let Some(&Reverse((due, wake))) = self.wakes.peek() {
+            if due > now {
+                return;
+            }
+            self.wakes.pop();
+            match wake {
+                Wake::Talk(key) => self.talk(key, Talk::wake),
+                Wake::Open(_) if self.end.is_some() => {}
+                Wake::Open(seat) => {
+                    self.counts.reopened += 1;
+                    self.open(seat);
+                }
+            }
+        }
+    }
+
+    fn open_some(&mut self) {
+        let now = self.net.now();
+        while self.fresh > 0 && self.in_flight < self.plan.connects_in_flight && self.pace.take(now)
+        {
+            let seat = self.share.connections - self.fresh;
+            self.fresh -= 1;
+            self.open(seat);
+        }
+    }
+
+    fn open(&mut self, seat: u32) {
+        self.in_flight += 1;
+        let source = self
+            .plan
+            .sources
+            .of(u64::from(self.share.first) + u64::from(seat));
+        let sock = match self.net.connect_from(&self.plan.address, source) {
+            Ok(sock) => sock,
+            Err(error) => return self.seat_failed(seat, &Fault::system(&error)),
+        };
+        let since = Time::now();
+        let key = self.lines.insert(Line {
+            sock,
+            seat,
+            talk: None,
+            since,
+        });
+        if let Some(line) = self.lines.get(key)
+            && let Err(error) = self.net.watch(&line.sock, Token::new(CONNECTION, key))
+        {
+            self.open_failed(key, &Fault::system(&error));
+        }
+    }
+
+    /// Closes what takes too long.
+    fn sweep(&mut self) {
+        let now = self.net.now();
+        if now < self.sweep_at {
+            return;
+        }
+        self.sweep_at = now + SWEEP_EVERY;
+        let mut late = Vec::new();
+        for (key, line) in self.lines.iter() {
+            match &line.talk {
+                None if now.since(line.since) > self.plan.connect_timeout => late.push((key, None)),
+                None => {}
+                Some(talk) => late.extend(
+                    talk.overdue(&self.plan.own, now)
+                        .map(|fault| (key, Some(fault))),
+                ),
+            }
+        }
+        for (key, fault) in late {
+            match fault {
+                Some(fault) => self.talk(key, |_, _| Err(fault)),
+                None => {
+                    let seconds = self.plan.connect_timeout.as_secs();
+                    self.open_failed(key, &Fault::timeout(seconds));
+                }
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let is_busy = |(_, line): (Key, &Line<T>)| line.talk.as_ref().is_some_and(Talk::is_busy);
+        self.end
+            .is_some_and(|(end, _)| self.net.now() >= end || !self.lines.iter().any(is_busy))
+    }
+
+    /// Judges what has not come, and hands over the last numbers.
+    fn finish(mut self) {
+        let end = self.end.map_or_else(Time::now, |(_, end)| end);
+        let own = &self.plan.own;
+        for key in self.lines.keys() {
+            if let Some(Line {
+                seat,
+                talk: Some(talk),
+                ..
+            }) = self.lines.get_mut(key)
+            {
+                talk.finish(own, &mut self.counts, &mut self.marks[*seat as usize], end);
+            }
+        }
+        for (seat, talk) in &mut self.gone {
+            talk.finish(own, &mut self.counts, &mut self.marks[*seat as usize], end);
+        }
+        let census = Census::of(&self.marks);
+        let counted = self.counted();
+        self.tell(Letter::Ended(counted, census));
+    }
+}

@@ -1,0 +1,203 @@
+//! A connection that asks over HTTP/1.1: request, answer, a pause for thought, and again.
+//!
+//! The loop is closed. An answer is *right* when its status is 2xx and its body what was expected;
+//! *late* if it is right but took longer than allowed; *wrong* otherwise; *lost* when the
+//! connection broke or the time was over before its last byte. A connection that the server ends
+//! between two requests, or with an answer that says so, is opened again and is no failure: HTTP
+//! lets it.
+
+use super::answer::{Answer, Reader};
+use super::counts::{Counts, Marks, Verdict};
+use super::group::{Desk, Next, Talk};
+use crate::errors::Fault;
+use crate::spans::{Spread, unit};
+use reactor::{Net, Time, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A million of them are this times a million.
+const _: () = assert!(size_of::<Option<Asker>>() <= 72);
+
+/// The system's number for a time that is over.
+const ETIMEDOUT: u32 = 110;
+
+/// What all connections were told.
+#[derive(Debug)]
+pub(super) struct Question {
+    /// The request, byte for byte.
+    pub(super) request: Vec<u8>,
+    /// The body of a right answer; `None` takes any.
+    pub(super) expected: Option<Arc<[u8]>>,
+    /// The pause between an answer and the next request.
+    pub(super) think: Spread,
+    /// A right answer that takes longer is late.
+    pub(super) late_after: Duration,
+    /// An answer that takes longer is given up.
+    pub(super) timeout: Duration,
+    /// One connection for many requests.
+    pub(super) keep_alive: bool,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct Asker {
+    reader: Reader,
+    sent_at: Time,
+    /// Bytes of the request that have left.
+    sent: u32,
+    /// A request has no answer yet.
+    asking: bool,
+}
+
+impl Asker {
+    fn ask(&mut self, desk: &mut Desk<'_, Question>) -> Result<Next, Fault> {
+        (self.sent_at, self.sent, self.asking) = (desk.now, 0, true);
+        self.resume(desk)
+    }
+
+    fn on_answer(&mut self, desk: &mut Desk<'_, Question>, answer: Answer) {
+        self.asking = false;
+        let took = desk.now.since(self.sent_at);
+        let is_right = (200..300).contains(&answer.status) && answer.as_expected;
+        let verdict = match is_right {
+            false => Verdict::Wrong,
+            true if took > desk.plan.late_after => Verdict::Late,
+            true => Verdict::Right,
+        };
+        desk.judge(verdict, 1);
+        if is_right {
+            desk.counts.latency.record(took);
+        } else {
+            let what = if answer.as_expected {
+                ""
+            } else {
+                ", with another body than expected"
+            };
+            let message = format!("status {}{what}", answer.status);
+            let code = u32::from(answer.status);
+            let fault = Fault {
+                code,
+                sqlstate: "HTTP".to_owned(),
+                message,
+            };
+            desk.counts
+                .errors
+                .count(crate::errors::Phase::Statement, fault);
+        }
+    }
+
+    fn think(desk: &mut Desk<'_, Question>) -> Duration {
+        desk.plan.think.draw(desk.random)
+    }
+}
+
+impl Talk for Asker {
+    type Plan = Question;
+    const REOPENS: bool = true;
+
+    fn new(_: Time, now: Time) -> Asker {
+        Asker {
+            reader: Reader::new(),
+            sent_at: now,
+            sent: 0,
+            asking: false,
+        }
+    }
+
+    fn begin(&mut self, desk: &mut Desk<'_, Question>, is_first: bool) -> Result<Next, Fault> {
+        let think = Asker::think(desk);
+        if is_first && think > Duration::ZERO {
+            // Nobody begins in step with everybody else.
+            desk.wake_at = Some(desk.now + think.mul_f64(unit(desk.random)));
+            return Ok(Next::Stays);
+        }
+        self.ask(desk)
+    }
+
+    fn wake(&mut self, desk: &mut Desk<'_, Question>) -> Result<Next, Fault> {
+        if desk.running && !self.asking {
+            return self.ask(desk);
+        }
+        Ok(Next::Stays)
+    }
+
+    fn resume(&mut self, desk: &mut Desk<'_, Question>) -> Result<Next, Fault> {
+        while self.asking {
+            let rest = &desk.plan.request[self.sent as usize..];
+            if rest.is_empty() {
+                break;
+            }
+            match desk.net.write(desk.sock, rest) {
+                Write::Bytes(count) => self.sent += u32::try_from(count).unwrap_or(0),
+                Write::Blocked => break,
+                Write::Failed(error) => return Err(Fault::system(&error)),
+            }
+        }
+        Ok(Next::Stays)
+    }
+
+    fn hear(&mut self, desk: &mut Desk<'_, Question>, mut bytes: &[u8]) -> Result<Next, Fault> {
+        while !bytes.is_empty() {
+            if !self.asking {
+                let what = "the server sent an answer that nobody asked for";
+                return Err(Fault::protocol(what.to_owned()));
+            }
+            let (used, answer) = self.reader.take(bytes, desk.plan.expected.as_deref())?;
+            bytes = &bytes[used..];
+            let Some(answer) = answer else {
+                continue;
+            };
+            self.on_answer(desk, answer);
+            let think = Asker::think(desk);
+            if answer.close || !desk.plan.keep_alive {
+                desk.wake_at = Some(desk.now + think);
+                return Ok(Next::Ends);
+            }
+            if !desk.running {
+                continue;
+            }
+            if think > Duration::ZERO {
+                desk.wake_at = Some(desk.now + think);
+            } else {
+                self.ask(desk)?;
+            }
+        }
+        Ok(Next::Stays)
+    }
+
+    fn ended(&mut self, desk: &mut Desk<'_, Question>) -> Result<Next, Fault> {
+        if self.asking {
+            let answer = self.reader.end(desk.plan.expected.as_deref());
+            let answer = answer.ok_or_else(|| Fault::ended("before its answer was over"))?;
+            self.on_answer(desk, answer);
+        }
+        desk.wake_at = Some(desk.now + Asker::think(desk));
+        Ok(Next::Ends)
+    }
+
+    fn overdue(&self, question: &Question, now: Time) -> Option<Fault> {
+        let is_over = self.asking && now.since(self.sent_at) > question.timeout;
+        is_over.then(|| Fault {
+            code: ETIMEDOUT,
+            sqlstate: String::new(),
+            message: format!(
+                "ETIMEDOUT: no answer within {} s (--timeout)",
+                question.timeout.as_secs_f64()
+            ),
+        })
+    }
+
+    fn is_busy(&self) -> bool {
+        self.asking
+    }
+
+    fn lost(&mut self, desk: &mut Desk<'_, Question>) {
+        if std::mem::take(&mut self.asking) {
+            desk.judge(Verdict::Lost, 1);
+        }
+    }
+
+    fn finish(&mut self, _: &Question, counts: &mut Counts, _: &mut Marks, _: Time) {
+        counts.unfinished += u64::from(self.asking);
+    }
+}

@@ -1,0 +1,355 @@
+//! The run of long connections: open them, let them talk, stop, say what came.
+//!
+//! The main thread gives orders by mailbox and collects letters; what a group counts it keeps until
+//! it is asked. All connections are opened first, at the rate that was asked for and without a
+//! limit of time for the whole; the time of the run counts from then on.
+
+use super::counts::{Census, Counts};
+use super::group::{self, Counted, Letter, Order, Plan, Share, Talk};
+use super::hold::{Agreed, Hold};
+use super::http::{Asker, Question};
+use super::options::{HoldArgs, HttpArgs, LongArgs, SwarmArgs};
+use super::place::Place;
+use super::summary::{Summary, Words};
+use crate::crew::Layout;
+use crate::ports::{self, Sources};
+use measure::process;
+use reactor::{Address, Sender, Time, mailbox};
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+/// Stack of a group's thread, in bytes; what is not used costs nothing.
+const STACK_BYTES: usize = 512 * 1024;
+/// How long the main thread waits at a time, so that it sees a signal soon.
+const WAIT_MAX: Duration = Duration::from_millis(100);
+/// How long groups may take to answer.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
+
+/// Does what `args` say, until `stop` is set or the time is over. Status 0 when it ran, whatever
+/// came; 1 when it could not, with the reason on stderr; 2 for options that make no sense.
+#[must_use]
+pub fn run(args: &LongArgs, stop: &AtomicBool) -> ExitCode {
+    let result = match args {
+        LongArgs::Hold(args) if args.body.bytes().is_empty() => {
+            eprintln!("onramp load: --payload is empty; a message has at least one byte");
+            return ExitCode::from(crate::BAD_OPTIONS);
+        }
+        LongArgs::Hold(args) => run_hold(args, stop),
+        LongArgs::Http(args) => run_http(args, stop),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("onramp load: {reason}");
+            ExitCode::from(crate::FAILED)
+        }
+    }
+}
+
+fn run_hold(args: &HoldArgs, stop: &AtomicBool) -> Result<(), String> {
+    let agreed = Agreed {
+        message: args.body.bytes(),
+        every: args.every,
+        tolerance: args.late_after,
+    };
+    let time = args.time.unwrap_or(args.every * 2);
+    let words = Words {
+        kind: "tcp-hold",
+        message: "message",
+        latency: "behind its time",
+    };
+    run_kind::<Hold>(
+        &args.swarm,
+        &args.target,
+        agreed,
+        (time, Duration::ZERO),
+        &words,
+        stop,
+    )
+}
+
+fn run_http(args: &HttpArgs, stop: &AtomicBool) -> Result<(), String> {
+    let close = if args.no_keep_alive {
+        "Connection: close\r\n"
+    } else {
+        ""
+    };
+    let question = Question {
+        request: format!(
+            "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: onramp/{}\r\nAccept: */*\r\n{close}\r\n",
+            args.url.path,
+            args.url.authority(),
+            env!("CARGO_PKG_VERSION")
+        )
+        .into_bytes(),
+        expected: args.expected(),
+        think: args.think_time,
+        late_after: args.late_after,
+        timeout: args.timeout,
+        keep_alive: !args.no_keep_alive,
+    };
+    let words = Words {
+        kind: "http",
+        message: "answer",
+        latency: "from request to last byte",
+    };
+    let times = (args.time, args.timeout);
+    run_kind::<Asker>(&args.swarm, &args.url, question, times, &words, stop)
+}
+
+/// Runs one kind for a time, and waits at the end for what is under way, up to another.
+fn run_kind<T: Talk>(
+    args: &SwarmArgs,
+    place: &Place,
+    own: T::Plan,
+    (time, patience): (Duration, Duration),
+    words: &Words,
+    stop: &AtomicBool,
+) -> Result<(), String> {
+    let layout = Layout::choose_for(args.connections, args.groups, args.descriptors_per_group);
+    let address = place.resolve()?;
+    let given = &args.source_addresses;
+    let sources = Sources::choose(
+        Some(address.ip()),
+        args.connections,
+        given,
+        ports::local_range(),
+    );
+    eprintln!(
+        "load: {} connections to {place} in {}; {}",
+        args.connections,
+        layout.reason(),
+        sources.arithmetic()
+    );
+    let seed = if args.rand_seed == 0 {
+        Time::now().0
+    } else {
+        args.rand_seed
+    };
+    let plan = Plan {
+        address: Address::Tcp(address),
+        sources,
+        connect_timeout: args.connect_timeout,
+        connects_in_flight: args.connects_in_flight,
+        seed,
+        own,
+    };
+    let rss_before = process::own().map_or(0, |sample| sample.rss_bytes);
+    let mut crew = Crew::start::<T>(args, &layout, plan)?;
+    let mut summary = Summary::new(words, args, place, &layout);
+    crew.ramp(args, stop);
+    summary.ramped(&crew.total, crew.elapsed());
+    if crew.failure.is_none() && summary.connected > 0 {
+        let rss = process::own().map_or(0, |sample| sample.rss_bytes);
+        summary.rss_bytes_per_connection =
+            rss.saturating_sub(rss_before) as f64 / summary.connected as f64;
+        crew.order(Order::Start);
+        crew.hold(args, words, time, stop);
+    }
+    let standing = crew.ask(Order::Report);
+    let seconds = crew.elapsed() - summary.connect_s;
+    let census = crew.end(patience);
+    summary.finish(&crew.total, standing, census, seconds);
+    summary.write(args.json.as_deref())?;
+    // Whoever reads it may have gone; the run is what counts.
+    let _ = io::stdout()
+        .lock()
+        .write_all(summary.text(words).as_bytes());
+    match crew.failure {
+        Some(reason) => Err(reason),
+        None if summary.connected == 0 => Err("no connection came to stand".to_owned()),
+        None => Ok(()),
+    }
+}
+
+/// All groups, as the main thread sees them.
+struct Crew {
+    orders: Vec<Sender<Order>>,
+    letters: Receiver<Letter>,
+    began: Time,
+    standing: Vec<u32>,
+    settled: usize,
+    answers: usize,
+    ended: usize,
+    total: Counts,
+    census: Census,
+    /// Why a group could not begin or go on.
+    failure: Option<String>,
+}
+
+impl Crew {
+    fn start<T: Talk>(
+        args: &SwarmArgs,
+        layout: &Layout,
+        plan: Plan<T::Plan>,
+    ) -> Result<Crew, String> {
+        let plan = Arc::new(plan);
+        let count = layout.groups as usize;
+        let (sender, letters) = sync_channel(4 * count);
+        let (mut orders, mut boxes) = (Vec::new(), Vec::new());
+        for _ in 0..count {
+            let (order, mailbox) =
+                mailbox().map_err(|e| format!("no mailbox for a group: {e}; ulimit -n?"))?;
+            orders.push(order);
+            boxes.push(mailbox);
+        }
+        let began = Time::now();
+        for (number, mailbox) in (0..layout.groups).zip(boxes) {
+            let (first, connections) = layout.deal(number, args.connections);
+            let part = f64::from(connections) / f64::from(args.connections);
+            let share = Share {
+                group: number as usize,
+                first,
+                connections,
+                connects_per_second: f64::from(args.connect_rate) * part,
+            };
+            let (plan, sender) = (plan.clone(), sender.clone());
+            thread::Builder::new()
+                .name(format!("group-{number}"))
+                .stack_size(STACK_BYTES)
+                .spawn(move || group::run::<T>(plan, share, mailbox, sender))
+                .map_err(|e| format!("no thread for a group: {e}"))?;
+        }
+        Ok(Crew {
+            orders,
+            letters,
+            began,
+            standing: vec![0; count],
+            settled: 0,
+            answers: 0,
+            ended: 0,
+            total: Counts::default(),
+            census: Census::default(),
+            failure: None,
+        })
+    }
+
+    fn elapsed(&self) -> f64 {
+        Time::now().since(self.began).as_secs_f64()
+    }
+
+    fn standing(&self) -> u64 {
+        self.standing.iter().copied().map(u64::from).sum()
+    }
+
+    fn order(&self, order: Order) {
+        self.orders.iter().for_each(|group| group.send(order));
+    }
+
+    fn is_stopped(&self, stop: &AtomicBool) -> bool {
+        stop.load(Ordering::Relaxed) || self.failure.is_some()
+    }
+
+    /// Reads one letter, if one comes in a short while.
+    fn listen(&mut self, until: Time) {
+        match self
+            .letters
+            .recv_timeout(WAIT_MAX.min(until.since(Time::now())))
+        {
+            Ok(Letter::Settled) => self.settled += 1,
+            Ok(Letter::Counted(counted)) => {
+                self.answers += 1;
+                self.count(*counted);
+            }
+            Ok(Letter::Ended(counted, census)) => {
+                self.ended += 1;
+                self.census.add(census);
+                self.count(*counted);
+            }
+            Ok(Letter::Failed(reason)) => {
+                self.ended += 1;
+                self.failure = Some(reason);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                if self.ended < self.orders.len() {
+                    let words = "a group panicked, which is a fault of this program";
+                    self.failure.get_or_insert_with(|| words.to_owned());
+                }
+                self.ended = self.orders.len();
+            }
+        }
+    }
+
+    fn count(&mut self, counted: Counted) {
+        self.total.merge(counted.counts);
+        if let Some(standing) = self.standing.get_mut(counted.group) {
+            *standing = counted.standing;
+        }
+    }
+
+    /// Has all groups hand over what they counted; says how many connections stand.
+    fn ask(&mut self, order: Order) -> u64 {
+        self.answers = 0;
+        self.order(order);
+        let until = Time::now() + ANSWER_MAX;
+        while self.answers + self.ended < self.orders.len() && Time::now() < until {
+            self.listen(until);
+        }
+        self.standing()
+    }
+
+    /// Opens all connections, and says how it goes each second.
+    fn ramp(&mut self, args: &SwarmArgs, stop: &AtomicBool) {
+        let mut due = Time::now() + Duration::from_secs(1);
+        while self.settled < self.orders.len() && !self.is_stopped(stop) {
+            self.listen(due);
+            if Time::now() >= due {
+                due = due + Duration::from_secs(1);
+                self.say_ramp(args);
+            }
+        }
+        self.say_ramp(args);
+    }
+
+    fn say_ramp(&mut self, args: &SwarmArgs) {
+        let standing = self.ask(Order::Report);
+        eprintln!(
+            "load: connected {standing} of {}, {} failed, {:.1} s",
+            args.connections,
+            self.total.failed_connects,
+            self.elapsed()
+        );
+    }
+
+    /// Lets the connections talk for a time, and says now and then how it goes.
+    fn hold(&mut self, args: &SwarmArgs, words: &Words, time: Duration, stop: &AtomicBool) {
+        let end = Time::now() + time;
+        let interval = Duration::from_secs(args.report_interval);
+        let next = |now: Time| {
+            if interval.is_zero() {
+                Time::NEVER
+            } else {
+                now + interval
+            }
+        };
+        let mut due = next(Time::now());
+        while Time::now() < end && !self.is_stopped(stop) {
+            self.listen(end.min(due));
+            if Time::now() >= due {
+                due = next(due);
+                let standing = self.ask(Order::Report);
+                eprintln!(
+                    "load: {standing} connections; {}",
+                    words.verdicts(&self.total)
+                );
+            }
+        }
+    }
+
+    /// Ends all groups and takes their last numbers.
+    fn end(&mut self, patience: Duration) -> Census {
+        let end = Time::now() + patience;
+        self.order(Order::Stop(end));
+        let until = end + ANSWER_MAX;
+        while self.ended < self.orders.len() && Time::now() < until {
+            self.listen(until);
+        }
+        self.census
+    }
+}

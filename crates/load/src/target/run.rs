@@ -1,0 +1,240 @@
+//! A target's main thread: from options to groups that serve, and to their end.
+
+use super::group::{self, Counts, Letter, Order, Plan};
+use super::options::{Kind, SizeArgs, TargetArgs};
+use super::peer::Texts;
+use reactor::{Address, Sender, Time, descriptors, mailbox, socket};
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+/// Descriptors of a table that are not for connections: standard streams, poll, listener.
+const RESERVE: u64 = 64;
+/// Stack of a group's thread, in bytes; what is not used costs nothing.
+const STACK_BYTES: usize = 512 * 1024;
+/// How long the main thread waits at a time, so that it sees a signal soon.
+const WAIT_MAX: Duration = Duration::from_millis(100);
+/// How long groups may take to answer.
+const ANSWER_MAX: Duration = Duration::from_secs(5);
+
+/// Serves until `stop` is set. Status 0; 1 when it could not serve; 2 for options that make no
+/// sense.
+#[must_use]
+pub fn run(args: &TargetArgs, stop: &Arc<AtomicBool>) -> ExitCode {
+    let (listen, texts, every, size) = match &args.kind {
+        Kind::Tcp(tcp) => (
+            &tcp.listen,
+            Texts::plain(&tcp.body.bytes()),
+            Some(tcp.every),
+            &tcp.size,
+        ),
+        Kind::Http(http) => (
+            &http.listen,
+            Texts::http(&http.body.bytes()),
+            None,
+            &http.size,
+        ),
+    };
+    if texts.message.is_empty() {
+        eprintln!("onramp target: --payload is empty; a message has at least one byte");
+        return ExitCode::from(crate::BAD_OPTIONS);
+    }
+    match serve(listen, texts, every, size, stop) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("onramp target: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(
+    listen: &str,
+    texts: Texts,
+    every: Option<Duration>,
+    size: &SizeArgs,
+    stop: &AtomicBool,
+) -> Result<(), String> {
+    let address = match Address::parse(listen)? {
+        Address::Tcp(address) => address,
+        Address::Unix(path) => {
+            let path = path.display();
+            return Err(format!(
+                "--listen {path}: expected HOST:PORT, not the path of a socket"
+            ));
+        }
+    };
+    // Held to the end, so that nobody else takes the port before the groups listen there.
+    let (_held, address) =
+        socket::reserve(&address).map_err(|e| format!("cannot listen on {address}: {e}"))?;
+    let (groups, room) = plan_groups(size);
+    let plan = Plan {
+        address,
+        backlog: size.backlog,
+        texts,
+        every,
+        room,
+    };
+    let crew = Crew::start(groups, plan)?;
+    eprintln!(
+        "target: {groups} groups with room for {room} connections each; listening on {address}"
+    );
+    crew.attend(size.report_interval, stop)
+}
+
+/// How many groups, and how many connections each has room for.
+fn plan_groups(size: &SizeArgs) -> (usize, usize) {
+    let limit = descriptors::raise_limit().soft;
+    let cores = thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    let own_tables = thread::spawn(|| descriptors::own_table().is_ok())
+        .join()
+        .unwrap_or(false);
+    let wanted = u64::from(size.connections_max);
+    let room = |groups: u64| limit.saturating_sub(RESERVE + groups).max(1);
+    let mut groups = cores.min(wanted);
+    if size.groups > 0 {
+        groups = size.groups.into();
+    } else if own_tables {
+        // Each group costs the others a descriptor, for its mailbox.
+        groups = descriptors::groups_for(wanted, room(0), groups);
+        groups = descriptors::groups_for(wanted, room(groups), groups);
+    }
+    // One table has to do for all groups where they may not have their own.
+    let room = if own_tables {
+        room(groups)
+    } else {
+        room(groups) / groups
+    };
+    (
+        usize::try_from(groups).unwrap_or(1),
+        usize::try_from(room).unwrap_or(usize::MAX),
+    )
+}
+
+struct Crew {
+    orders: Vec<Sender<Order>>,
+    letters: Receiver<Letter>,
+    every: Option<Duration>,
+    address: SocketAddr,
+}
+
+impl Crew {
+    fn start(groups: usize, plan: Plan) -> Result<Crew, String> {
+        let plan = Arc::new(plan);
+        let (sender, letters) = sync_channel(4 * groups);
+        let mut boxes = Vec::with_capacity(groups);
+        let mut orders = Vec::with_capacity(groups);
+        for _ in 0..groups {
+            let (order, mailbox) = mailbox().map_err(|e| format!("no mailbox for a group: {e}"))?;
+            orders.push(order);
+            boxes.push(mailbox);
+        }
+        for (number, mailbox) in boxes.into_iter().enumerate() {
+            let (plan, sender) = (plan.clone(), sender.clone());
+            thread::Builder::new()
+                .name(format!("group-{number}"))
+                .stack_size(STACK_BYTES)
+                .spawn(move || group::run(plan, mailbox, sender))
+                .map_err(|e| format!("no thread for a group: {e}"))?;
+        }
+        let (every, address) = (plan.every, plan.address);
+        let crew = Crew {
+            orders,
+            letters,
+            every,
+            address,
+        };
+        let until = Time::now() + ANSWER_MAX;
+        let mut ready = 0;
+        while ready < groups {
+            match crew.letters.recv_timeout(until.since(Time::now())) {
+                Ok(Letter::Ready) => ready += 1,
+                Ok(Letter::Failed(reason)) => return Err(reason),
+                Ok(_) => {}
+                Err(_) => return Err("a group did not begin to listen in time".to_owned()),
+            }
+        }
+        Ok(crew)
+    }
+
+    /// Waits for the end, and says on the way how it stands.
+    fn attend(&self, report_interval: u64, stop: &AtomicBool) -> Result<(), String> {
+        let began = Time::now();
+        let interval = Duration::from_secs(report_interval);
+        let mut due = if report_interval > 0 {
+            began + interval
+        } else {
+            Time::NEVER
+        };
+        let mut total = Counts::default();
+        while !stop.load(Ordering::Relaxed) {
+            match self
+                .letters
+                .recv_timeout(WAIT_MAX.min(due.since(Time::now())))
+            {
+                Ok(Letter::Failed(reason)) => return Err(reason),
+                Err(RecvTimeoutError::Disconnected) => return Err("all groups have ended".into()),
+                _ => {}
+            }
+            if Time::now() >= due {
+                due = due + interval;
+                self.ask(Order::Report, &mut total)?;
+                eprintln!("target: {}", self.sentence(&total));
+            }
+        }
+        self.ask(Order::Stop, &mut total)?;
+        let seconds = Time::now().since(began).as_secs_f64();
+        eprintln!(
+            "target: ended on {} after {seconds:.1} s: {}",
+            self.address,
+            self.sentence(&total)
+        );
+        Ok(())
+    }
+
+    /// Adds what all groups have counted.
+    fn ask(&self, order: Order, total: &mut Counts) -> Result<(), String> {
+        self.orders.iter().for_each(|group| group.send(order));
+        total.standing = 0;
+        let until = Time::now() + ANSWER_MAX;
+        let mut answers = 0;
+        while answers < self.orders.len() {
+            match self.letters.recv_timeout(until.since(Time::now())) {
+                Ok(Letter::Counted(counts) | Letter::Ended(counts)) => {
+                    answers += 1;
+                    total.add(counts);
+                }
+                Ok(Letter::Failed(reason)) => return Err(reason),
+                Ok(Letter::Ready) => {}
+                Err(_) => return Err("a group did not answer in time".to_owned()),
+            }
+        }
+        Ok(())
+    }
+
+    fn sentence(&self, counts: &Counts) -> String {
+        let Counts {
+            standing,
+            accepted,
+            refused,
+            sent,
+            behind,
+            broken,
+        } = *counts;
+        let (what, behind) = match self.every {
+            Some(_) => (
+                "messages",
+                format!(" ({behind} of them due before the last had left)"),
+            ),
+            None => ("answers", String::new()),
+        };
+        format!(
+            "{standing} connections stand, {accepted} accepted, {refused} refused, {broken} broken; \
+             {sent} {what} sent{behind}"
+        )
+    }
+}

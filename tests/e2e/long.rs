@@ -1,0 +1,268 @@
+//! Long connections and HTTP: `onramp load` against `onramp target`, and against servers that lie.
+//!
+//! What is late depends on the machine, so no test asserts that something was in time; what is
+//! right, wrong or lost does not.
+
+use crate::world::binary;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::Mutex;
+use std::time::Duration;
+use testkit::onramp::{Ran, Target, run};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn target(kind: &str, arguments: &[&str]) -> Target {
+    let all = [&["--connections-max", "2000"], arguments].concat();
+    Target::start(binary(), kind, &all).unwrap()
+}
+
+fn load(arguments: &[&str]) -> Ran {
+    let all = [&["load"], arguments, &["--report-interval", "0"]].concat();
+    let ran = run(binary(), &all, LIMIT);
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    ran
+}
+
+fn hold(address: &str, arguments: &[&str]) -> Ran {
+    let place = format!("tcp://{address}");
+    load(&[&["tcp-hold", "--target", &place], arguments].concat())
+}
+
+/// The number in front of `word` in the report's line that begins with `line`.
+fn number(ran: &Ran, line: &str, word: &str) -> u64 {
+    let found = ran.stdout.lines().find(|text| text.starts_with(line));
+    let words: Vec<_> = found.unwrap_or_default().split([' ', ',']).collect();
+    let at = words.iter().position(|found| *found == word);
+    let number = at.and_then(|at| words[at - 1].parse().ok());
+    number.unwrap_or_else(|| panic!("no number of '{word}' in {line} of {}", ran.stdout))
+}
+
+/// Right ones and late ones, wrong ones, lost ones.
+fn verdicts(ran: &Ran, line: &str) -> (u64, u64, u64) {
+    let of = |word| number(ran, line, word);
+    (of("right") + of("late"), of("wrong"), of("lost"))
+}
+
+#[test]
+fn every_message_to_every_connection_is_counted() {
+    let target = target("tcp", &["--every", "400ms", "--groups", "2"]);
+    let ran = hold(
+        &target.address,
+        &[
+            "--connections",
+            "300",
+            "--every",
+            "400ms",
+            "--time",
+            "1s",
+            "--late-after",
+            "20s",
+        ],
+    );
+    let (came, wrong, lost) = verdicts(&ran, "messages:");
+    assert_eq!((wrong, lost), (0, 0), "{ran:?}");
+    assert!((300..=300 * 60).contains(&came), "{ran:?}");
+    assert_eq!(number(&ran, "connections:", "stood"), 300, "{ran:?}");
+    let (status, said) = target.end();
+    assert!(status.success());
+    let sent: u64 = said
+        .rsplit("; ")
+        .find_map(|part| part.split_once(" messages sent"))
+        .and_then(|(number, _)| number.parse().ok())
+        .unwrap_or_else(|| panic!("{said}"));
+    assert!(sent >= came, "{sent} sent, {came} came");
+    assert!(said.contains("300 accepted"), "{said}");
+}
+
+#[test]
+fn messages_of_any_size_are_compared_to_their_last_byte() {
+    let target = target("tcp", &["--every", "200ms", "--payload-size", "300000"]);
+    let with = |size| {
+        let rest = ["--every", "200ms", "--time", "1s", "--late-after", "20s"];
+        hold(
+            &target.address,
+            &[&["--connections", "8", "--payload-size", size][..], &rest].concat(),
+        )
+    };
+    let (came, wrong, lost) = verdicts(&with("300000"), "messages:");
+    assert!(
+        came >= 8 && wrong == 0 && lost == 0,
+        "{came} {wrong} {lost}"
+    );
+    let ran = with("299999");
+    let (_, wrong, _) = verdicts(&ran, "messages:");
+    assert!(wrong > 0, "{ran:?}");
+}
+
+#[test]
+fn other_bytes_are_wrong_and_silence_is_lost() {
+    let lies = target("tcp", &["--every", "200ms", "--payload", "no"]);
+    let ran = hold(
+        &lies.address,
+        &[
+            "--connections",
+            "20",
+            "--every",
+            "200ms",
+            "--time",
+            "1s",
+            "--late-after",
+            "20s",
+        ],
+    );
+    let (right, wrong, _) = verdicts(&ran, "messages:");
+    assert!(right == 0 && wrong >= 20, "{ran:?}");
+    assert!(ran.stdout.contains("20 a wrong one"), "{ran:?}");
+
+    let silent = target("tcp", &["--every", "1h"]);
+    let ran = hold(
+        &silent.address,
+        &[
+            "--connections",
+            "20",
+            "--every",
+            "100ms",
+            "--time",
+            "1s",
+            "--late-after",
+            "100ms",
+        ],
+    );
+    let (right, wrong, lost) = verdicts(&ran, "messages:");
+    assert!(right == 0 && wrong == 0 && lost >= 20 * 9, "{ran:?}");
+    assert_eq!(
+        number(&ran, "connections:", "lost"),
+        0,
+        "the connections stand: {ran:?}"
+    );
+}
+
+/// A server of the test's own, which does `act` with each connection, one after the other.
+fn server(act: impl Fn(std::net::TcpStream) + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || listener.incoming().map_while(Result::ok).for_each(act));
+    address
+}
+
+#[test]
+fn a_connection_that_the_server_ends_is_lost_with_all_its_messages() {
+    let address = server(drop);
+    let ran = hold(
+        &address,
+        &[
+            "--connections",
+            "10",
+            "--every",
+            "100ms",
+            "--time",
+            "1s",
+            "--late-after",
+            "0s",
+        ],
+    );
+    assert_eq!(number(&ran, "connections:", "lost"), 10, "{ran:?}");
+    let (_, _, lost) = verdicts(&ran, "messages:");
+    assert!(lost >= 90, "{ran:?}");
+    assert!(
+        ran.stdout
+            .contains("10 x 2013 the server closed the connection"),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn answers_are_counted_with_and_without_keep_alive() {
+    let target = target("http", &["--payload", "hello"]);
+    let url = format!("http://{}/x", target.address);
+    let ask = |more: &[&str]| {
+        let usual = ["--connections", "20", "--time", "1s", "--late-after", "20s"];
+        load(&[&[url.as_str()], &usual[..], more].concat())
+    };
+    for more in [
+        &["--expect", "hello"][..],
+        &["--expect", "hello", "--think-time", "10ms-50ms"],
+        &[
+            "--expect",
+            "hello",
+            "--no-keep-alive",
+            "--think-time",
+            "50ms",
+        ],
+    ] {
+        let ran = ask(more);
+        let (right, wrong, lost) = verdicts(&ran, "answers:");
+        assert!(right >= 20 && wrong == 0 && lost == 0, "{more:?}: {ran:?}");
+    }
+    let ran = ask(&["--expect", "hell"]);
+    let (right, wrong, _) = verdicts(&ran, "answers:");
+    assert!(right == 0 && wrong >= 20, "{ran:?}");
+    let (_, said) = target.end();
+    assert!(said.contains("0 connections stand"), "{said}");
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_lost_and_asked_for_again() {
+    let address = server(|mut stream| {
+        let _ = stream.read(&mut [0; 4096]);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf");
+    });
+    let ran = load(&[
+        &format!("http://{address}/"),
+        "--connections",
+        "2",
+        "--time",
+        "3s",
+    ]);
+    let (right, wrong, lost) = verdicts(&ran, "answers:");
+    assert!(right == 0 && wrong == 0 && lost >= 4, "{ran:?}");
+}
+
+#[test]
+fn an_answer_that_never_comes_is_lost_after_the_timeout() {
+    let kept = Mutex::new(Vec::new());
+    let address = server(move |stream| kept.lock().unwrap().push(stream));
+    let url = format!("http://{address}/");
+    let ran = load(&[
+        &url,
+        "--connections",
+        "3",
+        "--time",
+        "3s",
+        "--timeout",
+        "500ms",
+    ]);
+    let (right, wrong, lost) = verdicts(&ran, "answers:");
+    assert!(right == 0 && wrong == 0 && lost >= 3, "{ran:?}");
+    assert!(ran.stdout.contains("no answer within 0.5 s"), "{ran:?}");
+}
+
+#[test]
+fn nobody_there_is_a_failure_with_its_number() {
+    let ran = run(
+        binary(),
+        &[
+            "load",
+            "tcp-hold",
+            "--target",
+            "tcp://127.0.0.1:1",
+            "--connections",
+            "5",
+        ],
+        LIMIT,
+    );
+    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    assert!(ran.stdout.contains("5 x 111 ECONNREFUSED"), "{ran:?}");
+    assert!(
+        ran.stderr.contains("no connection came to stand"),
+        "{ran:?}"
+    );
+    let ran = run(
+        binary(),
+        &["load", "tcp-hold", "--target", "127.0.0.1:1"],
+        LIMIT,
+    );
+    assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("expected tcp://HOST:PORT"), "{ran:?}");
+}
