@@ -4,6 +4,9 @@
 //! not be done, 2 the command line or a file cannot be used, 130 ended by a signal.
 #![forbid(unsafe_code)]
 
+mod preflight;
+
+use crate::preflight::{Checked, look, of_load, of_pool};
 use clap::{Parser, Subcommand};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io::Write as _;
@@ -27,8 +30,8 @@ Exit status: 0 done; 1 could not be done; 2 the command line or a file cannot be
 
 #[derive(Subcommand)]
 enum Job {
-    Pool(pool::PoolArgs),
-    Load(Box<load::LoadArgs>),
+    Pool(Box<Checked<pool::PoolArgs>>),
+    Load(Box<Checked<load::LoadArgs>>),
     Doctor(doctor::DoctorArgs),
     Explain(doctor::explain::ExplainArgs),
     Climb(climb::ClimbArgs),
@@ -43,8 +46,14 @@ fn main() -> ExitCode {
         );
     }
     match Cli::parse().job {
-        Job::Pool(args) => pool::run(args),
-        Job::Load(args) => load::run(&args, &stop_flag()),
+        Job::Pool(job) => match look("pool", job.preflight, of_pool(&job.args)) {
+            Ok(()) => pool::run(job.args),
+            Err(status) => status,
+        },
+        Job::Load(job) => match look("load", job.preflight, of_load(&job.args)) {
+            Ok(()) => load::run(&job.args, &stop_flag()),
+            Err(status) => status,
+        },
         Job::Doctor(args) => doctor::run(&args),
         Job::Explain(args) => doctor::explain::run(&args),
         Job::Climb(args) => climb::run(args).unwrap_or_else(|error| {

@@ -147,3 +147,52 @@ fn the_poolers_fragment_starts_a_pool_but_for_names() {
         );
     }
 }
+
+#[test]
+fn pool_and_load_refuse_in_the_doctors_words() {
+    if direct() {
+        return skipped("pool_and_load_refuse", "it is about the doctor");
+    }
+    let refused = |arguments: &[&str], check: &str| {
+        let ran = run(binary(), arguments, LIMIT);
+        assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+        let start = format!("onramp {}: refused: {check}: have ", arguments[0]);
+        assert!(ran.stderr.starts_with(&start), "{ran:?}");
+        ran.stderr
+    };
+    let target = "mysql://a@127.0.0.1:1/t";
+    let load = [
+        "load",
+        "select",
+        "run",
+        "--target",
+        target,
+        "--connections",
+        "200000",
+    ];
+    let one = ["--source-addresses", "127.0.0.9", "--preflight", "refuse"];
+    let words = refused(&[&load[..], &one[..]].concat(), "local_ports");
+    let options = ["--connections", "200000", "--role", "client"];
+    let answer = doctor(&[&options[..], &["--source-addresses", "127.0.0.9"]].concat());
+    let why = "a connection is told from others by addresses and ports";
+    assert!(
+        words.contains(why) && answer.stdout.contains(why),
+        "{words}\n{answer:?}"
+    );
+    let backend = "mysql://a:b@127.0.0.1:1";
+    let pool = ["pool", "--listen", "127.0.0.1:0", "--backend", backend];
+    let many = [
+        "--clients-max",
+        "10000000",
+        "--backends-max",
+        "1",
+        "--preflight",
+        "refuse",
+    ];
+    let hard = doctor(&["--save-facts", "/dev/stderr"]).stderr;
+    let facts: serde_json::Value = serde_json::from_str(&hard).unwrap();
+    if facts["this"]["nofile_hard"].as_u64() > Some(9_000_000) {
+        return skipped("pool_refuses", "this shell has descriptors for all of them");
+    }
+    refused(&[&pool[..], &many[..]].concat(), "pooler_descriptors");
+}

@@ -1,15 +1,13 @@
-//! What this machine has: the facts that bound a climb, and the facts that a reader of the figures
-//! asks for.
+//! What this machine is: the facts that a reader of the figures asks for. What bounds a climb is
+//! the doctor's to read.
 //!
-//! All of it is read from `/proc` once, into a plain struct, so that the arithmetic in `limits` and
-//! its tests need no machine. A bound that cannot be read counts as none (`u64::MAX`): then the
-//! climb tries, and the error that comes is explained afterwards.
+//! All of it is read from `/proc` once, into a plain struct. A bound that cannot be read counts as
+//! none (`u64::MAX`).
 //!
 //! Descriptor and process limits are inherited by children. The soft limits of this process are
 //! therefore raised to the hard ones before the first child starts.
 
 use std::fs;
-use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -23,25 +21,12 @@ pub(crate) struct Machine {
     pub(crate) kernel: String,
     /// Descriptors that one process may have: RLIMIT_NOFILE, hard.
     pub(crate) nofile_hard: u64,
-    /// Threads that this user may have: RLIMIT_NPROC, hard; no bound for root.
-    pub(crate) user_threads: u64,
-    /// Threads that this control group may have: the lowest pids.max up to the root.
-    pub(crate) group_threads: u64,
-    /// Threads that the kernel runs: kernel.threads-max.
-    pub(crate) threads_max: u64,
-    /// Threads that have a number: kernel.pid_max.
-    pub(crate) pid_max: u64,
-    /// Memory maps that one process may have: vm.max_map_count.
-    pub(crate) max_map_count: u64,
-    /// Threads that run now, of everybody.
-    pub(crate) threads_now: u64,
 }
 
 impl Machine {
     /// Reads the facts.
     pub(crate) fn read() -> Self {
         let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        let bound = |path: &str| text(path).trim().parse().unwrap_or(u64::MAX);
         let hard = |resource| getrlimit(resource).maximum.unwrap_or(u64::MAX);
         let uname = rustix::system::uname();
         Self {
@@ -54,16 +39,6 @@ impl Machine {
                 uname.release().to_string_lossy()
             ),
             nofile_hard: hard(Resource::Nofile),
-            user_threads: if is_root() {
-                u64::MAX
-            } else {
-                hard(Resource::Nproc)
-            },
-            group_threads: group_threads(&text("/proc/self/cgroup")),
-            threads_max: bound("/proc/sys/kernel/threads-max"),
-            pid_max: bound("/proc/sys/kernel/pid_max"),
-            max_map_count: bound("/proc/sys/vm/max_map_count"),
-            threads_now: threads_now(&text("/proc/loadavg")),
         }
     }
 }
@@ -132,22 +107,6 @@ fn iso_utc(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// Walks from this process's group (a line `0::/path`) up to the root. "max" is no bound.
-fn group_threads(cgroup: &str) -> u64 {
-    let Some(group) = cgroup.lines().find_map(|line| line.strip_prefix("0::/")) else {
-        return u64::MAX;
-    };
-    let bound = |group: &Path| {
-        let file = Path::new("/sys/fs/cgroup").join(group).join("pids.max");
-        fs::read_to_string(file).ok()?.trim().parse().ok()
-    };
-    Path::new(group)
-        .ancestors()
-        .filter_map(bound)
-        .min()
-        .unwrap_or(u64::MAX)
-}
-
 fn cpu_model(cpuinfo: &str) -> String {
     let value = |name| {
         let of_line = |line: &str| Some(line.split_once(':')?.1.trim().to_owned());
@@ -178,17 +137,6 @@ pub(crate) fn kib_of(text: &str, name: &str) -> Option<u64> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// The number behind the slash in `0.00 0.12 0.08 2/96 13094`.
-fn threads_now(loadavg: &str) -> u64 {
-    let field = loadavg
-        .split_whitespace()
-        .nth(3)
-        .and_then(|field| field.split_once('/'));
-    field
-        .and_then(|(_, all)| all.parse().ok())
-        .unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,8 +159,6 @@ mod tests {
             memory_bytes("MemTotal:       24117248 kB\n"),
             24_117_248 * 1024
         );
-        assert_eq!(threads_now("0.48 0.18 0.10 2/96 13094\n"), 96);
-        assert_eq!(threads_now(""), 0);
     }
 
     #[test]

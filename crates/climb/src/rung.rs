@@ -27,6 +27,7 @@ use crate::progress::{self, Progress};
 use crate::scratch::Scratch;
 use crate::server::{PrivateServer, Settings, free_loopback_port};
 use crate::target::Dsn;
+use doctor::question::{Question, Role};
 
 /// Clients of the server when the pooler stands in front: its backends, with room to spare.
 const BACKENDS_MAX: u32 = 2_000;
@@ -125,7 +126,10 @@ impl Bench<'_> {
 
     fn not_tried(&self, cell: Cell) -> Option<String> {
         match (&self.server, cell.path) {
-            (Some(_), _) => limits::forbidden(cell, &self.machine),
+            (Some(_), _) => {
+                let facts = limits::facts_with_server(self.clients_of_server(cell));
+                limits::forbidden(&self.question(cell), &facts)
+            }
             (None, Path::ServerPool) => Some(
                 "not tried: it needs a private server, whose thread_handling can be chosen; with \
                  --target the path direct is the server as it is"
@@ -135,7 +139,29 @@ impl Bench<'_> {
         }
     }
 
+    /// What a cell needs of this machine; where the server is the user's, it may be elsewhere.
+    fn question(&self, cell: Cell) -> Question {
+        let role = match &self.server {
+            Some(_) => Role::AllInOne,
+            None => Role::Client,
+        };
+        limits::question(cell, role, BACKENDS_MAX)
+    }
+
+    /// Connections that the private server sees.
+    fn clients_of_server(&self, cell: Cell) -> u32 {
+        match cell.path {
+            Path::Direct | Path::ServerPool => cell.connections,
+            Path::Onramp => BACKENDS_MAX,
+        }
+    }
+
     fn attempt(&mut self, cell: Cell, row: &mut Row, progress: &mut Progress<'_>) -> Result<()> {
+        // Before the run: afterwards its own threads and sockets would count as others'.
+        let mut facts = limits::facts_with_server(self.clients_of_server(cell));
+        if self.server.is_none() {
+            facts.server = None;
+        }
         self.start_server(cell)?;
         let direct = match &self.server {
             Some(server) => server.dsn()?,
@@ -169,7 +195,8 @@ impl Bench<'_> {
             load_words: &load_words,
             pool_death: run.pool_death.as_deref(),
             server_log: &server_log,
-            machine: &self.machine,
+            question: &self.question(cell),
+            facts: &facts,
         };
         row.limit = outcome.limit();
         if let Some(report) = run.report {
@@ -184,12 +211,9 @@ impl Bench<'_> {
     }
 
     fn start_server(&mut self, cell: Cell) -> Result<()> {
+        let clients_max = self.clients_of_server(cell);
         let Some(server) = &mut self.server else {
             return Ok(());
-        };
-        let clients_max = match cell.path {
-            Path::Direct | Path::ServerPool => cell.connections,
-            Path::Onramp => BACKENDS_MAX,
         };
         let settings = Settings {
             pool_of_threads: cell.path == Path::ServerPool,

@@ -30,8 +30,6 @@ use crate::target::Dsn;
 const NAME: &str = "sbtest";
 /// The largest max_connections that MariaDB takes.
 pub(crate) const CONNECTIONS_MAX: u64 = 100_000;
-/// Descriptors of the server that are no client's: files, logs and its smallest table cache.
-pub(crate) const DESCRIPTORS_RESERVE: u64 = 500;
 
 const INSTALL_PATIENCE: Duration = Duration::from_secs(120);
 const START_PATIENCE: Duration = Duration::from_secs(120);

@@ -91,6 +91,8 @@ pub struct Process {
     pub uid: Fact,
     /// It is root's, or has CAP_SYS_RESOURCE or CAP_SYS_ADMIN: RLIMIT_NPROC does not bind it.
     pub nproc_is_free: bool,
+    /// It has CAP_SYS_ADMIN: fs.file-max does not bind it.
+    pub file_max_is_free: bool,
     /// RLIMIT_NOFILE in force.
     pub nofile_soft: Fact,
     /// RLIMIT_NOFILE, as far as it may raise it itself.

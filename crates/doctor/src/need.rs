@@ -11,9 +11,9 @@ pub const PIDS_RESERVED: u64 = 300;
 pub const MAPS_PER_THREAD: u64 = 2;
 /// Maps of a server without clients: its libraries, heaps and files, where it cannot be looked at.
 pub const MAPS_OF_SERVER: u64 = 400;
-/// Descriptors of a server without clients, where it cannot be looked at: files of its tables and
-/// logs. The server makes sure of its table cache itself when it starts.
-pub const FILES_OF_SERVER: u64 = 100;
+/// Descriptors of a server without clients, where it cannot be looked at: its files, and the 400
+/// that MariaDB keeps for its smallest table cache, lowering max_connections when it starts.
+pub const FILES_OF_SERVER: u64 = 450;
 /// Descriptors of a group of the pooler that are not for clients or backends.
 pub const POOLER_RESERVE: u64 = 64;
 /// Descriptors of a group of the load generator that are not for connections.

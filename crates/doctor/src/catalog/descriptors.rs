@@ -155,7 +155,10 @@ fn least(wanted: u64, holds: impl Fn(u64) -> u64) -> u64 {
 }
 
 pub(super) fn file_max(facts: &Facts, question: &Question) -> Option<Finding> {
-    let have = facts.host.sysctl("fs.file-max");
+    let most = facts.host.sysctl("fs.file-max");
+    let server = facts.server_process.as_ref();
+    let is_free = facts.this.file_max_is_free && server.is_none_or(|of| of.file_max_is_free);
+    let have = most.map(|most| if is_free { NO_LIMIT } else { most });
     let open = facts.host.count("files_open").unwrap_or_default();
     let demands = Way::ALL.map(|way| {
         let backends = match way {
@@ -165,13 +168,15 @@ pub(super) fn file_max(facts: &Facts, question: &Question) -> Option<Finding> {
         Some(Demand::new(open + backends, question.role.ends(way)))
     });
     let finding = Finding::of(question, "file_max", Severity::Wall, have, demands);
-    let value = round_up(finding.needed()).max(have.unwrap_or_default());
+    let value = round_up(finding.needed()).max(most.unwrap_or_default());
     Some(
         finding
             .why(format!(
-                "every end of a connection on this host is an open file; {} are open now. Past it \
-             errno 23 (ENFILE) meets everybody on the host but root",
-                thousands(open)
+                "every end of a connection on this host is an open file: {} at most, {} open now. \
+                 Past it errno 23 (ENFILE) meets everybody on the host who is not root{}",
+                thousands(most.unwrap_or_default()),
+                thousands(open),
+                if is_free { ", as this shell is" } else { "" }
             ))
             .settings(vec![Setting::Sysctl("fs.file-max", vec![value])]),
     )

@@ -157,7 +157,7 @@ fn walls_of_descriptors() {
     assert_eq!(found[2], Some(0), "not even the backends have descriptors");
     let found = holds("server_descriptors", |f, _| {
         f.server_process = None;
-        variable(f, "open_files_limit", "1124");
+        variable(f, "open_files_limit", "1474");
     });
     assert_eq!(
         found[0],
@@ -176,6 +176,12 @@ fn walls_of_descriptors() {
         q.role = Role::Client;
     });
     assert_eq!(found, [Some(100_000); 3], "one end is here");
+    let root = holds("file_max", |f, _| {
+        sysctl(f, "fs.file-max", &[100]);
+        f.this.file_max_is_free = true;
+        server_process(f).file_max_is_free = true;
+    });
+    assert_eq!(root, [Some(NO_LIMIT); 3], "root opens files past it");
     let found = holds("pooler_descriptors", |f, q| {
         f.this.nofile_hard = Some(1_024);
         q.backends = 1;

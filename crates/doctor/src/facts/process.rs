@@ -6,8 +6,9 @@
 use super::read::{Files, number};
 use super::{Fact, Process, cgroup};
 
-/// CAP_SYS_ADMIN and CAP_SYS_RESOURCE: either lifts RLIMIT_NPROC.
-const CAPABILITIES_OVER_NPROC: u64 = 1 << 21 | 1 << 24;
+/// Lifts fs.file-max.
+const CAP_SYS_ADMIN: u64 = 1 << 21;
+const CAP_SYS_RESOURCE: u64 = 1 << 24;
 
 /// Names that servers run under.
 const SERVER_NAMES: [&str; 2] = ["mysqld", "mariadbd"];
@@ -29,7 +30,8 @@ pub(super) fn read(files: &Files, pid: u64) -> Process {
         pid,
         name: status.word("Name:").to_owned(),
         uid,
-        nproc_is_free: uid == Some(0) || capabilities & CAPABILITIES_OVER_NPROC != 0,
+        nproc_is_free: uid == Some(0) || capabilities & (CAP_SYS_ADMIN | CAP_SYS_RESOURCE) != 0,
+        file_max_is_free: capabilities & CAP_SYS_ADMIN != 0,
         nofile_soft,
         nofile_hard,
         nproc_soft,
