@@ -11,10 +11,12 @@
 
 mod big;
 mod changes;
+mod climb;
 mod compare;
 mod doctor;
 mod driver;
 mod faults;
+mod load;
 mod login;
 mod long;
 mod prepared;

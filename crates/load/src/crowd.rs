@@ -7,10 +7,12 @@
 //! time. Statements that were on their way then may still finish; their latencies count, for
 //! leaving them out would leave out the slow ones, but they are in no rate.
 
+use crate::Outcome;
 use crate::crew::{Crew, Layout};
 use crate::group::{Order, Plan};
 use crate::login::Credentials;
 use crate::options::LoadArgs;
+use crate::output::{self, Watchers};
 use crate::ports::{self, Sources};
 use crate::report;
 use crate::series::Point;
@@ -34,17 +36,19 @@ const ENDING_MAX: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// A sentence that says why it could not run; the JSON has been written all the same.
-pub(crate) fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> Result<(), String> {
+pub(crate) fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> Result<Outcome, String> {
     let layout = Layout::choose(args);
     let plan = Arc::new(make_plan(args)?);
     eprintln!("load: {}", opening_line(args, &plan, &layout));
     say(&report::header(args));
     let rss_before = process::own().map_or(0, |sample| sample.rss_bytes);
+    let watchers = Watchers::open(&args.output)?;
     let crew = Crew::start(args, &plan, &layout)?;
     let mut crowd = Crowd {
         args,
         stop,
         crew,
+        watchers,
         measured: Measured::default(),
         end: None,
     };
@@ -65,10 +69,11 @@ pub(crate) fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> Result<(), String>
     let failure = crowd.crew.failure.take();
     let summary = Summary::new(args, &plan, &layout, &crowd.measured, failure);
     eprint!("{}", summary.text(&crowd.measured, &layout));
-    summary.write(args.json.as_deref())?;
+    output::write_files(&args.output, &summary)?;
     match summary.limit {
         Some(_) if !can_run => Err("it could not run; the limit above says why".to_owned()),
-        _ => Ok(()),
+        _ if summary.thresholds.iter().any(|checked| checked.crossed) => Ok(Outcome::Crossed),
+        _ => Ok(Outcome::Ran),
     }
 }
 
@@ -176,6 +181,7 @@ struct Crowd<'a> {
     args: &'a LoadArgs,
     stop: &'a AtomicBool,
     crew: Crew,
+    watchers: Watchers,
     measured: Measured,
     /// When groups have to end, once they have been told.
     end: Option<Time>,
@@ -195,7 +201,9 @@ impl Crowd<'_> {
             self.crew.listen(line_due);
             if Time::now() >= line_due {
                 line_due = line_due + SECOND;
-                counts.merge(self.crew.report(Order::Report));
+                let new = self.crew.report(Order::Report);
+                self.watchers.show(&new, self.crew.gauges(), None);
+                counts.merge(new);
                 self.say_ramp(&counts, began);
             }
         }
@@ -318,6 +326,8 @@ impl Crowd<'_> {
             cpu.saturating_sub(clock.cpu),
             self.measured.cores,
         );
+        self.watchers
+            .show(&counts, self.crew.gauges(), Some(&point));
         self.measured.series.push(point);
         (clock.point_from, clock.cpu) = (now, cpu);
         clock.pending.merge(counts);

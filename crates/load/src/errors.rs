@@ -31,6 +31,16 @@ pub enum Phase {
     Statement,
 }
 
+impl Phase {
+    /// Behind "while".
+    pub(crate) fn doing(self) -> &'static str {
+        match self {
+            Phase::Connect => "connecting",
+            Phase::Statement => "executing",
+        }
+    }
+}
+
 /// One error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {

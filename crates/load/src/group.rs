@@ -214,7 +214,10 @@ impl Group {
         let wrong = |what: &str, error: io::Error| format!("a group could not {what}: {error}");
         // Where this is not allowed the main thread knows it and has said so.
         let _ = descriptors::own_table();
-        let _ = scheduling::wake_gently();
+        // Where times have to be kept, waking late would be the generator's own doing.
+        if !plan.model.keeps_time() {
+            let _ = scheduling::wake_gently();
+        }
         let mut net = RealNet::new().map_err(|e| wrong("make its poll", e))?;
         let token = Token::new(MAILBOX, Key::from_parts(0, 0));
         net.watch_mailbox(&mailbox, token)

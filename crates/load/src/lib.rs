@@ -24,6 +24,7 @@ pub mod long;
 mod model;
 mod opener;
 mod options;
+mod output;
 mod pace;
 mod ports;
 mod prepare;
@@ -36,6 +37,7 @@ mod spans;
 mod stats;
 mod summary;
 pub mod target;
+mod thresholds;
 mod timers;
 mod workload;
 
@@ -48,9 +50,11 @@ pub use errors::{ErrorCount, Phase};
 pub use latency::Latency;
 pub use model::{Active, ModelArgs};
 pub use options::{Action, LoadArgs};
+pub use output::OutputArgs;
 pub use series::Point;
 pub use spans::Spread;
-pub use summary::Summary;
+pub use summary::{Latencies, Summary};
+pub use thresholds::{Checked, Threshold};
 pub use workload::Workload;
 
 use std::process::ExitCode;
@@ -63,12 +67,14 @@ const RAN: u8 = 0;
 const FAILED: u8 = 1;
 /// The options contradict each other.
 const BAD_OPTIONS: u8 = 2;
+/// It ran, and a threshold was crossed.
+const CROSSED: u8 = 3;
 
 /// Does what `args` say. `stop` is set from outside (by a signal) to end a run early, with the
 /// report of what was measured until then.
 ///
 /// The status is 0 when it ran (also with failed statements), 1 when it could not, 2 for bad
-/// options; the reason is on stderr.
+/// options, 3 when it ran and crossed a threshold; the reason is on stderr.
 #[must_use]
 pub fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> ExitCode {
     if let Err(reason) = args.check() {
@@ -77,14 +83,23 @@ pub fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> ExitCode {
     }
     let result = match args.command {
         Action::Run => crowd::run(&args.settled(), stop),
-        Action::Prepare => prepare::prepare(args, stop),
-        Action::Cleanup => prepare::cleanup(args),
+        Action::Prepare => prepare::prepare(args, stop).map(|()| Outcome::Ran),
+        Action::Cleanup => prepare::cleanup(args).map(|()| Outcome::Ran),
     };
     match result {
-        Ok(()) => RAN.into(),
+        Ok(Outcome::Ran) => RAN.into(),
+        Ok(Outcome::Crossed) => CROSSED.into(),
         Err(reason) => {
             eprintln!("onramp load: {reason}");
             FAILED.into()
         }
     }
+}
+
+/// How a job ended that could be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Ran,
+    /// A threshold was crossed.
+    Crossed,
 }

@@ -200,6 +200,12 @@ impl ModelArgs {
 }
 
 impl Model {
+    /// True where something is to be done at a certain time, and not only when a reply comes.
+    pub(crate) fn keeps_time(&self) -> bool {
+        let by_reply = matches!(self.drive, Loop::Closed | Loop::Active(_));
+        !by_reply || self.give_up.is_some()
+    }
+
     /// The most connections that are ever wanted, of so many at most.
     #[expect(
         clippy::cast_possible_truncation,

@@ -5,11 +5,11 @@
 //! contradicts itself before anything is opened.
 
 use crate::model::ModelArgs;
+use crate::output::OutputArgs;
 use crate::random::{RandArgs, Rows};
 use crate::workload::{Script, ScriptArgs, Workload};
 use clap::{Args, ValueEnum};
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 use wire::dsn::Dsn;
 
@@ -123,13 +123,13 @@ pub struct LoadArgs {
           value_parser = clap::value_parser!(u32).range(0..=65_536))]
     pub groups: u32,
 
-    /// Write the result to this file, as JSON
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-
     /// When connections send, how long they wait, how long they live.
     #[command(flatten)]
     pub model: ModelArgs,
+
+    /// Where results go.
+    #[command(flatten)]
+    pub output: OutputArgs,
 
     /// Believe that a group has this many descriptors, to try out many groups
     #[arg(long, value_name = "N", hide = true)]

@@ -55,7 +55,7 @@ pub(crate) struct Stats {
     /// From the first step of connecting to the end of the login: the first time, and again.
     pub(crate) connect_latency: Histogram,
     pub(crate) reconnect_latency: Histogram,
-    /// How late this program itself sent what was to be sent at a certain time.
+    /// How late this program itself did what was to be done at a certain time: begin, give up.
     pub(crate) lag: Histogram,
     pub(crate) errors: ErrorTable,
 }

@@ -17,10 +17,9 @@ use crate::latency::Latency;
 use crate::options::LoadArgs;
 use crate::series::Point;
 use crate::stats::{Class, Stats, Tally};
+use crate::thresholds::Checked;
 use measure::Histogram;
 use serde::Serialize;
-use std::fs;
-use std::path::Path;
 use wire::dsn::Dsn;
 
 /// What the main thread gathered.
@@ -72,6 +71,7 @@ impl Measured {
 
     fn latencies(&self) -> Latencies {
         Latencies {
+            statement: Latency::of(&self.statement_latency()),
             read: self.latency_of(Class::Read),
             write: self.latency_of(Class::Write),
             other: self.latency_of(Class::Other),
@@ -196,11 +196,17 @@ pub struct Summary {
     pub load_busiest_share: f64,
     /// What makes the figures doubtful.
     pub warnings: Vec<String>,
+    /// What became of each threshold.
+    pub thresholds: Vec<Checked>,
+    /// Events that arrived in the open loop, in the whole run.
+    pub arrived: u64,
 }
 
 /// Latencies by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Latencies {
+    /// All statements.
+    pub statement: Latency,
     /// Statements that returned rows.
     pub read: Latency,
     /// Statements that changed rows.
@@ -213,7 +219,7 @@ pub struct Latencies {
     pub connect: Latency,
     /// The same, again.
     pub reconnect: Latency,
-    /// How late this program itself began what was to begin at a certain time.
+    /// How late this program itself did what was to be done at a certain time: begin, give up.
     pub lag: Latency,
 }
 
@@ -279,22 +285,23 @@ impl Summary {
             load_cpu_share: share(measured.cpu_s, measured.seconds * measured.cores),
             load_busiest_share: share(measured.busiest_group_s, measured.seconds),
             warnings: Vec::new(),
+            thresholds: Vec::new(),
+            arrived: measured.sum(|stats| stats.arrived),
         };
         summary.warnings = warnings::of(&summary, args);
+        let rules = args.output.fail_if.iter();
+        summary.thresholds = rules.map(|rule| rule.check(&summary)).collect();
         summary
     }
 
-    /// Writes the JSON, if a file is wanted.
+    /// The JSON.
     ///
     /// # Errors
-    /// A sentence with the file's name and the system's reason.
-    pub(crate) fn write(&self, path: Option<&Path>) -> Result<(), String> {
-        let Some(path) = path else {
-            return Ok(());
-        };
+    /// The serializer's, which does not happen with these types.
+    pub(crate) fn json(&self) -> Result<String, String> {
         let mut json = serde_json::to_string_pretty(self).map_err(|e| e.to_string())?;
         json.push('\n');
-        fs::write(path, json).map_err(|e| format!("--json {}: {e}", path.display()))
+        Ok(json)
     }
 }
 
@@ -315,8 +322,17 @@ fn command_line(words: impl Iterator<Item = String>) -> String {
             Err(_) => format!("{option}mysql://..."),
         }
     });
-    masked.collect::<Vec<_>>().join(" ")
+    masked.map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a shell takes it.
+fn quoted(word: String) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=.,:/@%+".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word,
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

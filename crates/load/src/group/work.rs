@@ -411,6 +411,7 @@ impl Group {
         } else if due > now {
             self.bench.work.timers.add(due, (key, Why::Patience));
         } else {
+            self.bench.stats.lag.record(now.since(due));
             self.give_up(key, now);
         }
     }

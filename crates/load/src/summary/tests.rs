@@ -44,12 +44,12 @@ const LAYOUT: Layout = Layout {
     own_tables: true,
 };
 
-fn summary(measured: &Measured) -> Summary {
+pub(crate) fn summary(measured: &Measured) -> Summary {
     let args = args();
     Summary::new(&args, &plan(&args), &LAYOUT, measured, None)
 }
 
-fn full() -> Measured {
+pub(crate) fn full() -> Measured {
     let mut measured = Measured {
         connected: 10,
         seconds: 2.0,
@@ -195,10 +195,13 @@ fn a_command_line_keeps_its_password_to_itself() {
         "--target",
         "mysql://a:secret@h/t",
         "--target=mysql://a:secret@h:0",
+        "--fail-if",
+        "p99>50ms",
+        "it's",
     ];
     let line = command_line(words.into_iter().map(str::to_owned));
     assert_eq!(
         line,
-        "load --target mysql://a@h:3306/t --target=mysql://..."
+        r"load --target mysql://a@h:3306/t --target=mysql://... --fail-if 'p99>50ms' 'it'\''s'"
     );
 }

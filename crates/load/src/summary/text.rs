@@ -5,8 +5,9 @@
 
 use super::{Measured, Summary, share};
 use crate::crew::Layout;
-use crate::errors::{ErrorCount, Phase};
+use crate::errors::ErrorCount;
 use crate::stats::Stats;
+use crate::thresholds::Checked;
 
 impl Summary {
     /// The result for people.
@@ -19,10 +20,7 @@ impl Summary {
             self.put_run(&mut lines, measured, layout);
         }
         for row in &self.errors {
-            let phase = match row.phase {
-                Phase::Connect => "connecting",
-                Phase::Statement => "executing",
-            };
+            let phase = row.phase.doing();
             let state = match row.sqlstate.as_str() {
                 "" => String::new(),
                 state => format!(" ({state})"),
@@ -37,6 +35,7 @@ impl Summary {
                 "error {code}{state} x {count} while {phase}: {message}"
             ));
         }
+        lines.extend(self.thresholds.iter().map(Checked::text));
         if let Some(limit) = &self.limit {
             lines.push(format!("limit: {limit}"));
         }

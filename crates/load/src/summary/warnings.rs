@@ -2,7 +2,7 @@
 //!
 //! A load generator that is itself the bottleneck shows its own limits as the server's. It is known
 //! by three signs: it used nearly all of its cores, one of its threads was busy nearly all the
-//! time, or it began events noticeably later than they were to begin.
+//! time, or it began (or gave up) noticeably later than it was to.
 
 use super::Summary;
 use crate::options::LoadArgs;
@@ -31,8 +31,8 @@ pub(super) fn of(summary: &Summary, args: &LoadArgs) -> Vec<String> {
     let lag = &summary.latencies.lag;
     if lag.p99_ms > LAG_MS.max(summary.latencies.event.mean_ms / 10.0) {
         warnings.push(format!(
-            "the generator began one in a hundred events {:.1} ms late or later, which is in their \
-             latencies: it had too little of the processor",
+            "the generator did one in a hundred things {:.1} ms late or later, which is in the \
+             latencies of what it began: it had too little of the processor",
             lag.p99_ms
         ));
     }

@@ -1,0 +1,110 @@
+//! Where results go besides stdout: files, a page, a monitoring system, the screen.
+//!
+//! [`OutputArgs`] is what the command line says. Files are written once, at the end; what watches
+//! the run while it goes ([`Watchers`]) is shown one [`Frame`] each second.
+
+mod chart;
+mod csv;
+mod page;
+mod prometheus;
+
+use crate::crew::Gauges;
+use crate::series::Point;
+use crate::stats::Stats;
+use crate::summary::Summary;
+use crate::thresholds::Threshold;
+use clap::Args;
+use prometheus::Exporter;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Where results go besides stdout.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Results")]
+pub struct OutputArgs {
+    /// Write the result to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Write a row for every second to this file
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+
+    /// Write the result to this file, as a page with charts
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
+    /// Serve the figures at http://ADDR/metrics while it runs, as HOST:PORT
+    #[arg(long, value_name = "ADDR")]
+    pub prometheus: Option<String>,
+
+    /// End with status 3 if this is so, as in 'p99>50ms', 'errors>0.1%', 'goodput<5000'; may be
+    /// given several times
+    #[arg(long, value_name = "RULE", value_parser = Threshold::from_str)]
+    pub fail_if: Vec<Threshold>,
+}
+
+/// How a run stands, once a second.
+pub(crate) struct Frame<'a> {
+    /// Everything that was counted so far, the ramp included.
+    pub(crate) total: &'a Stats,
+    pub(crate) gauges: Gauges,
+    /// The last second; `None` while connections are opened.
+    pub(crate) point: Option<&'a Point>,
+}
+
+/// Whoever looks on while the run goes.
+#[derive(Default)]
+pub(crate) struct Watchers {
+    exporter: Option<Exporter>,
+    total: Stats,
+}
+
+impl Watchers {
+    /// As the options say.
+    ///
+    /// # Errors
+    /// A sentence that says what could not be opened.
+    pub(crate) fn open(args: &OutputArgs) -> Result<Watchers, String> {
+        let exporter = args.prometheus.as_deref().map(Exporter::open).transpose()?;
+        Ok(Watchers {
+            exporter,
+            total: Stats::default(),
+        })
+    }
+
+    /// Shows everybody how things stand: what was counted since the last time, and how it is now.
+    pub(crate) fn show(&mut self, counts: &Stats, gauges: Gauges, point: Option<&Point>) {
+        if self.exporter.is_none() {
+            return;
+        }
+        self.total.merge(counts.clone());
+        let frame = Frame {
+            total: &self.total,
+            gauges,
+            point,
+        };
+        if let Some(exporter) = &self.exporter {
+            exporter.show(&frame);
+        }
+    }
+}
+
+/// Writes the files that are wanted.
+///
+/// # Errors
+/// A sentence with the option, the file's name and the system's reason.
+pub(crate) fn write_files(args: &OutputArgs, summary: &Summary) -> Result<(), String> {
+    let write = |option: &str, path: Option<&Path>, text: &dyn Fn() -> Result<String, String>| {
+        let Some(path) = path else {
+            return Ok(());
+        };
+        let wrong = |error: String| format!("{option} {}: {error}", path.display());
+        let text = text().map_err(wrong)?;
+        fs::write(path, text).map_err(|error| wrong(error.to_string()))
+    };
+    write("--json", args.json.as_deref(), &|| summary.json())?;
+    write("--csv", args.csv.as_deref(), &|| csv::text(&summary.series))?;
+    write("--html", args.html.as_deref(), &|| page::render(summary))
+}

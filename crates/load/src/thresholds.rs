@@ -1,0 +1,320 @@
+//! Thresholds: what must not be, as `METRIC>VALUE` or `METRIC<VALUE`, so that a pipeline can fail.
+//!
+//! A metric is a latency (`p99>50ms`, `connect.max>2s`), a count (`errors>0`), its share
+//! (`errors>0.1%`), or a rate (`goodput<5000`). A latency of which nothing was measured counts as
+//! crossed: a run without an answer must not pass for a fast one.
+
+use crate::latency::Latency;
+use crate::spans::parse_length;
+use crate::summary::Summary;
+use serde::Serialize;
+use std::str::FromStr;
+
+const LATENCIES: &str = "\
+mean, min, p50, p75, p90, p95, p99, p99.9, p99.99 or max, of statements or with read., write., \
+other., event., connect. or reconnect. in front";
+const COUNTS: &str = "errors, failed, ignored, gave_up, shed, failed_connects, lost, reconnects";
+const RATES: &str = "qps, tps, goodput, connected, load_cpu";
+
+/// A rule that a run must not break.
+#[derive(Clone, Debug)]
+pub struct Threshold {
+    /// As it was written.
+    text: String,
+    metric: Metric,
+    is_above: bool,
+    /// Milliseconds, a share, or a plain number, as the metric has it.
+    bound: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Metric {
+    Latency(Kind, Figure),
+    Count(Count),
+    Share(Count),
+    Rate(Rate),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Statement,
+    Read,
+    Write,
+    Other,
+    Event,
+    Connect,
+    Reconnect,
+}
+
+type Figure = fn(&Latency) -> f64;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Count {
+    Errors,
+    Failed,
+    Ignored,
+    GaveUp,
+    Shed,
+    FailedConnects,
+    Lost,
+    Reconnects,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Rate {
+    Statements,
+    Events,
+    Goodput,
+    Connected,
+    Cpu,
+}
+
+/// What became of a threshold.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Checked {
+    /// As it was written.
+    pub rule: String,
+    /// What was measured: milliseconds, a share in percent, or a plain number; null if nothing was.
+    pub value: Option<f64>,
+    /// The rule is broken.
+    pub crossed: bool,
+}
+
+impl FromStr for Threshold {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Threshold, String> {
+        let wrong = |what: &str| format!("'{text}': {what}; write as in 'p99>50ms', 'errors>0.1%'");
+        let at = text.find(['>', '<']);
+        let at = at.ok_or_else(|| wrong("a rule has > or < in it"))?;
+        let (name, value) = (text[..at].trim(), text[at + 1..].trim());
+        let number = |value: &str| value.parse().ok().filter(|value: &f64| value.is_finite());
+        let (metric, bound) = if let Some((kind, figure)) = latency_named(name) {
+            let length = parse_length(value)?;
+            (Metric::Latency(kind, figure), length.as_secs_f64() * 1e3)
+        } else if let Some(count) = count_named(name) {
+            match value.strip_suffix('%') {
+                Some(percent) => (Metric::Share(count), number(percent)),
+                None => (Metric::Count(count), number(value)),
+            }
+            .with_number()
+            .ok_or_else(|| wrong("no number behind the sign"))?
+        } else if let Some(rate) = rate_named(name) {
+            (Metric::Rate(rate), number(value.trim_end_matches('%')))
+                .with_number()
+                .ok_or_else(|| wrong("no number behind the sign"))?
+        } else {
+            let known = format!("'{name}' is none of {LATENCIES}; {COUNTS}; {RATES}");
+            return Err(wrong(&known));
+        };
+        Ok(Threshold {
+            text: text.to_owned(),
+            metric,
+            is_above: text[at..].starts_with('>'),
+            bound,
+        })
+    }
+}
+
+trait WithNumber {
+    fn with_number(self) -> Option<(Metric, f64)>;
+}
+
+impl WithNumber for (Metric, Option<f64>) {
+    fn with_number(self) -> Option<(Metric, f64)> {
+        self.1.map(|number| (self.0, number))
+    }
+}
+
+fn latency_named(name: &str) -> Option<(Kind, Figure)> {
+    let (kind, figure) = match name.split_once('.') {
+        Some((kind, figure)) if !kind.starts_with('p') => (kind, figure),
+        _ => ("statement", name),
+    };
+    let kind = match kind {
+        "statement" => Kind::Statement,
+        "read" => Kind::Read,
+        "write" => Kind::Write,
+        "other" => Kind::Other,
+        "event" => Kind::Event,
+        "connect" => Kind::Connect,
+        "reconnect" => Kind::Reconnect,
+        _ => return None,
+    };
+    let figure: Figure = match figure {
+        "mean" | "avg" => |l| l.mean_ms,
+        "min" => |l| l.min_ms,
+        "p50" => |l| l.p50_ms,
+        "p75" => |l| l.p75_ms,
+        "p90" => |l| l.p90_ms,
+        "p95" => |l| l.p95_ms,
+        "p99" => |l| l.p99_ms,
+        "p99.9" | "p999" => |l| l.p999_ms,
+        "p99.99" | "p9999" => |l| l.p9999_ms,
+        "max" => |l| l.max_ms,
+        _ => return None,
+    };
+    Some((kind, figure))
+}
+
+fn count_named(name: &str) -> Option<Count> {
+    Some(match name {
+        "errors" => Count::Errors,
+        "failed" => Count::Failed,
+        "ignored" => Count::Ignored,
+        "gave_up" => Count::GaveUp,
+        "shed" => Count::Shed,
+        "failed_connects" => Count::FailedConnects,
+        "lost" => Count::Lost,
+        "reconnects" => Count::Reconnects,
+        _ => return None,
+    })
+}
+
+fn rate_named(name: &str) -> Option<Rate> {
+    Some(match name {
+        "qps" => Rate::Statements,
+        "tps" => Rate::Events,
+        "goodput" => Rate::Goodput,
+        "connected" => Rate::Connected,
+        "load_cpu" => Rate::Cpu,
+        _ => return None,
+    })
+}
+
+impl Count {
+    /// How many, and of how many.
+    fn of(self, summary: &Summary) -> (u64, u64) {
+        let connects = summary.latencies.connect.count + summary.latencies.reconnect.count;
+        let arrived = summary.arrived.max(1);
+        let statements = summary.statements;
+        match self {
+            Count::Errors => (summary.failed_statements + summary.gave_up, statements),
+            Count::Failed => (summary.failed_statements, statements),
+            Count::Ignored => (summary.ignored_errors, statements),
+            Count::GaveUp => (summary.gave_up, statements),
+            Count::Shed => (summary.shed + summary.expired, arrived),
+            Count::FailedConnects => (summary.failed_connects, connects + summary.failed_connects),
+            Count::Lost => (summary.lost_connections, connects),
+            Count::Reconnects => (summary.reconnects, connects),
+        }
+    }
+}
+
+impl Threshold {
+    /// Holds a result to the rule.
+    pub(crate) fn check(&self, summary: &Summary) -> Checked {
+        let value = self.value(summary);
+        let crossed = match value {
+            None => true,
+            Some(value) if self.is_above => value > self.bound,
+            Some(value) => value < self.bound,
+        };
+        Checked {
+            rule: self.text.clone(),
+            value,
+            crossed,
+        }
+    }
+
+    fn value(&self, summary: &Summary) -> Option<f64> {
+        let latencies = &summary.latencies;
+        match self.metric {
+            Metric::Latency(kind, figure) => {
+                let latency = match kind {
+                    Kind::Statement => &latencies.statement,
+                    Kind::Read => &latencies.read,
+                    Kind::Write => &latencies.write,
+                    Kind::Other => &latencies.other,
+                    Kind::Event => &latencies.event,
+                    Kind::Connect => &latencies.connect,
+                    Kind::Reconnect => &latencies.reconnect,
+                };
+                (latency.count > 0).then(|| figure(latency))
+            }
+            Metric::Count(count) => Some(count.of(summary).0 as f64),
+            Metric::Share(count) => {
+                let (part, whole) = count.of(summary);
+                Some(part as f64 / whole.max(1) as f64 * 100.0)
+            }
+            Metric::Rate(rate) => Some(match rate {
+                Rate::Statements => summary.statements_per_s,
+                Rate::Events => summary.events_per_s,
+                Rate::Goodput => summary.goodput_per_s,
+                Rate::Connected => summary.connected as f64,
+                Rate::Cpu => summary.load_cpu_share * 100.0,
+            }),
+        }
+    }
+}
+
+impl Checked {
+    /// For people.
+    pub(crate) fn text(&self) -> String {
+        let verdict = if self.crossed { "CROSSED" } else { "kept" };
+        match self.value {
+            Some(value) => format!("threshold {verdict}: {} (measured {value:.3})", self.rule),
+            None => format!("threshold {verdict}: {} (nothing was measured)", self.rule),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::summary::tests::{full, summary};
+
+    fn check(rule: &str) -> Checked {
+        rule.parse::<Threshold>().unwrap().check(&summary(&full()))
+    }
+
+    /// 101 reads of 1 to 100 and of 200 ms succeeded, one statement failed; 10 connections.
+    #[test]
+    fn rules_are_held_against_what_was_measured() {
+        for (rule, crossed) in [
+            ("p99>150ms", false),
+            ("p99>90ms", true),
+            ("max > 0.2s", false),
+            ("max>199999us", true),
+            ("read.mean>50ms", true),
+            ("p99.9<1s", true),
+            ("errors>0", true),
+            ("errors>1", false),
+            ("errors>1%", false),
+            ("errors>0.9%", true),
+            ("failed>0.5%", true),
+            ("gave_up>0", false),
+            ("qps<50", false),
+            ("qps<50.1", true),
+            ("connected<10", false),
+            ("load_cpu>90%", true),
+            ("shed>0%", false),
+        ] {
+            let checked = check(rule);
+            assert_eq!(checked.crossed, crossed, "{rule}: {checked:?}");
+            assert_eq!(checked.rule, rule);
+        }
+    }
+
+    #[test]
+    fn a_latency_of_nothing_is_crossed() {
+        let checked = check("write.p99>1h");
+        assert_eq!((checked.value, checked.crossed), (None, true));
+        assert!(checked.text().contains("nothing was measured"));
+    }
+
+    #[test]
+    fn a_rule_that_makes_no_sense_is_refused_with_an_example() {
+        for (rule, words) in [
+            ("p99", "> or <"),
+            ("p98>1ms", "p99.9"),
+            ("speed>1", "goodput"),
+            ("p99>fast", "250ms"),
+            ("errors>many", "errors>0.1%"),
+            ("qps<", "p99>50ms"),
+        ] {
+            let error = rule.parse::<Threshold>().unwrap_err();
+            assert!(error.contains(words), "{rule}: {error}");
+        }
+    }
+}

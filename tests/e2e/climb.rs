@@ -1,0 +1,70 @@
+//! `onramp climb` as a command: a small ladder on a private MariaDB, from nothing to a page.
+
+use crate::world::{binary, direct, server};
+use serde_json::Value;
+use std::time::Duration;
+use testkit::onramp::run;
+use testkit::real::skipped;
+
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Two rungs, two paths: four cells, each with figures, nothing failed, nothing left behind.
+#[test]
+fn a_small_climb_reaches_its_top() {
+    let test = "a_small_climb_reaches_its_top";
+    if direct() {
+        return skipped(test, "it starts a server of its own");
+    }
+    // The shared server is not used, but says whether MariaDB is installed.
+    let Some(real) = server(test) else { return };
+    let folder = real.folder().join("climb");
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let (json, html, scratch) = (path("climb.json"), path("climb.html"), path("scratch"));
+    std::fs::create_dir_all(&scratch).unwrap();
+    let words = "climb --rungs 10,50 --paths direct,onramp --time 1 --warmup-time 0 --tables 1 \
+                 --table-size 1000";
+    let mut all: Vec<&str> = words.split_whitespace().collect();
+    all.extend([
+        "--out-json",
+        &json,
+        "--out-html",
+        &html,
+        "--scratch-dir",
+        &scratch,
+    ]);
+    let ran = run(binary(), &all, LIMIT);
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+
+    let text = std::fs::read_to_string(&json).unwrap();
+    let evidence: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(evidence["finished"], true, "{evidence}");
+    let rows = evidence["rows"].as_array().unwrap();
+    let cells: Vec<_> = rows
+        .iter()
+        .map(|row| (row["connections"].as_u64(), row["path"].as_str()))
+        .collect();
+    let expected = [10, 10, 50, 50].map(Some);
+    let paths = ["direct", "onramp", "direct", "onramp"].map(Some);
+    assert_eq!(cells, expected.into_iter().zip(paths).collect::<Vec<_>>());
+    for row in rows {
+        assert_eq!(row["connected"], row["connections"], "{row}");
+        assert_eq!(
+            (&row["failed_statements"], &row["failed_connects"]),
+            (&0.into(), &0.into())
+        );
+        assert!(row["statements_per_s"].as_f64().unwrap() > 0.0, "{row}");
+        assert!(row["limit"].is_null(), "{row}");
+    }
+    let page = std::fs::read_to_string(&html).unwrap();
+    assert!(page.contains("Onramp climb") && page.contains("<svg"));
+    for path in ["direct", "onramp"] {
+        assert!(
+            ran.stdout.contains(path),
+            "the table has every path: {}",
+            ran.stdout
+        );
+    }
+    let left = std::fs::read_dir(&scratch).unwrap().count();
+    assert_eq!(left, 0, "the server's data is gone");
+}

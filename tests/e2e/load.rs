@@ -1,0 +1,334 @@
+//! `onramp load` as a command: tables, reports, files, thresholds, statuses, and a storm.
+
+use crate::world::{binary, direct, fresh_schema, server};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::time::Duration;
+use testkit::onramp::{Ran, free_port, run};
+use testkit::real::{Real, skipped};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Where a test's server is, and a schema of its own there.
+struct Place {
+    real: &'static Real,
+    target: String,
+    folder: PathBuf,
+}
+
+impl Place {
+    /// `None`, said on stderr, where there is no server, or where it is the server that is tested.
+    fn new(test: &str) -> Option<Place> {
+        if direct() {
+            skipped(test, "it is about the load generator");
+            return None;
+        }
+        let real = server(test)?;
+        let schema = format!("load_{test}");
+        fresh_schema(real, &schema);
+        let folder = real.folder().join(&schema);
+        std::fs::create_dir_all(&folder).unwrap();
+        Some(Place {
+            real,
+            target: format!("mysql://app:app@127.0.0.1:{}/{schema}", real.port()),
+            folder,
+        })
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.folder.join(name).to_str().unwrap().to_owned()
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.folder.join(name)).unwrap()
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.read("result.json")).unwrap()
+    }
+
+    /// Runs `load` with these words; the JSON goes to `result.json`.
+    fn load(&self, words: &str) -> Ran {
+        let json = self.file("result.json");
+        let mut all = vec!["load", "--target", &self.target, "--json", &json];
+        all.extend(words.split_whitespace());
+        run(binary(), &all, LIMIT)
+    }
+
+    /// Makes one small table.
+    fn prepare(&self) {
+        let ran = self.load("select prepare --table-size 100");
+        assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    }
+
+    fn schema(&self) -> &str {
+        self.target.rsplit('/').next().unwrap()
+    }
+}
+
+#[test]
+fn tables_are_made_run_on_and_dropped() {
+    let Some(place) = Place::new("tables") else {
+        return;
+    };
+    let sizes = "--tables 2 --table-size 500";
+    let ran = place.load(&format!("oltp_read_write prepare {sizes}"));
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let mut admin = place.real.admin();
+    let count = format!("SELECT COUNT(*) FROM {}.sbtest2", place.schema());
+    assert_eq!(admin.value(&count), "500");
+
+    let words = "oltp_read_write run --connections 4 --events 40 --time 0 --range-size 10";
+    let ran = place.load(&format!("{words} {sizes}"));
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    for part in [
+        "sysbench 1.0.20 (onramp ",
+        "Number of threads: 4\n",
+        "\nThreads started!\n",
+        "    transactions:                        40     (",
+        "    reconnects:                          0      (0.00 per sec.)\n",
+        "    total number of events:              40\n",
+        "\nThreads fairness:\n    events (avg/stddev):           10.0000/",
+    ] {
+        assert!(
+            ran.stdout.contains(part),
+            "'{part}' is missing in: {}",
+            ran.stdout
+        );
+    }
+    let json = place.json();
+    assert_eq!(
+        (&json["connected"], &json["groups"].is_u64()),
+        (&4.into(), &true)
+    );
+    assert_eq!(json["latencies"]["event"]["count"], 40);
+    // A deadlock among four connections runs an event again; each ends once.
+    let ignored = json["ignored_errors"].as_u64().unwrap();
+    let reads = json["latencies"]["read"]["count"].as_u64().unwrap();
+    assert!(
+        reads >= 40 * 14 && (ignored > 0 || reads == 40 * 14),
+        "{json}"
+    );
+    assert_eq!(json["failed_statements"], 0);
+    assert!(
+        !ran.stderr.contains("app:app"),
+        "a password must not be printed"
+    );
+    assert!(!json.to_string().contains("app:app"));
+
+    let ran = place.load(&format!("oltp_read_write cleanup {sizes}"));
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let tables = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema";
+    assert_eq!(
+        admin.value(&format!("{tables} = '{}'", place.schema())),
+        "0"
+    );
+}
+
+#[test]
+fn errors_stand_by_number_in_the_servers_words() {
+    let Some(place) = Place::new("errors") else {
+        return;
+    };
+    let ran = place.load("select run --connections 2 --events 10 --time 0");
+    assert_eq!(ran.status.code(), Some(0), "the run went on: {ran:?}");
+    let json = place.json();
+    assert_eq!(
+        (&json["failed_statements"], &json["statements"]),
+        (&10.into(), &10.into())
+    );
+    let error = &json["errors"][0];
+    assert_eq!(
+        (&error["code"], &error["count"]),
+        (&1146.into(), &10.into())
+    );
+    assert_eq!(
+        (&error["sqlstate"], &error["phase"]),
+        (&"42S02".into(), &"statement".into())
+    );
+    let words = format!("Table '{}.sbtest1' doesn't exist", place.schema());
+    assert_eq!(error["message"], words);
+    assert!(
+        ran.stderr
+            .contains(&format!("error 1146 (42S02) x 10 while executing: {words}"))
+    );
+}
+
+#[test]
+fn a_run_that_cannot_be_has_status_1_and_says_why() {
+    let Some(place) = Place::new("cannot") else {
+        return;
+    };
+    let wrong = place.target.replace("app:app", "app:wrong");
+    let nobody = format!("mysql://app:app@127.0.0.1:{}/x", free_port());
+    for (target, code, words) in [
+        (wrong, 1045, "Access denied"),
+        (nobody, 111, "ECONNREFUSED"),
+    ] {
+        let ran = place.load(&format!("select run --target {target} --connections 3"));
+        assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+        assert!(
+            ran.stderr.contains("limit: 0 of 3 connections stand"),
+            "{ran:?}"
+        );
+        let json = place.json();
+        assert_eq!(
+            (&json["connected"], &json["failed_connects"]),
+            (&0.into(), &3.into())
+        );
+        assert_eq!(json["errors"][0]["code"], code);
+        assert!(json["limit"].as_str().unwrap().contains(words), "{json}");
+    }
+}
+
+#[test]
+fn thresholds_decide_the_status() {
+    let Some(place) = Place::new("thresholds") else {
+        return;
+    };
+    place.prepare();
+    let run = "select run --table-size 100 --connections 2 --events 50 --time 0";
+    let kept = place.load(&format!("{run} --fail-if errors>0 --fail-if p99>1m"));
+    assert_eq!(kept.status.code(), Some(0), "{kept:?}");
+    assert_eq!(place.json()["thresholds"][0]["crossed"], false);
+    let crossed = place.load(&format!("{run} --fail-if errors>0 --fail-if max<1m"));
+    assert_eq!(crossed.status.code(), Some(3), "{crossed:?}");
+    assert!(
+        crossed
+            .stderr
+            .contains("threshold kept: errors>0 (measured 0.000)")
+    );
+    assert!(
+        crossed
+            .stderr
+            .contains("threshold CROSSED: max<1m (measured ")
+    );
+    let thresholds = &place.json()["thresholds"];
+    assert_eq!(
+        (&thresholds[1]["rule"], &thresholds[1]["crossed"]),
+        (&"max<1m".into(), &true.into())
+    );
+    let wrong = place.load(&format!("{run} --fail-if speed>1"));
+    assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+    assert!(
+        wrong.stderr.contains("goodput"),
+        "it names what there is: {wrong:?}"
+    );
+}
+
+/// An open loop for two seconds, with everything that can be written; while it runs, it is asked
+/// for its figures.
+#[test]
+fn an_open_loop_is_written_everywhere() {
+    let Some(place) = Place::new("open") else {
+        return;
+    };
+    place.prepare();
+    let address = format!("127.0.0.1:{}", free_port());
+    let (csv, html) = (place.file("series.csv"), place.file("page.html"));
+    let words = format!(
+        "select run --table-size 100 --connections 20 --rate 300 --arrivals constant --time 2 \
+         --report-interval 1 --csv {csv} --html {html} --prometheus {address}"
+    );
+    let (ran, scraped) = std::thread::scope(|scope| {
+        let running = scope.spawn(|| place.load(&words));
+        let mut scraped = String::new();
+        while !running.is_finished() && counted(&scraped, "arrived") == 0 {
+            scraped = scrape(&address).unwrap_or_default();
+            std::thread::yield_now();
+        }
+        (running.join().unwrap(), scraped)
+    });
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    assert!(counted(&scraped, "arrived") > 0, "{scraped}");
+    assert!(
+        scraped.contains("\nonramp_load_connected 20\n"),
+        "{scraped}"
+    );
+    assert!(
+        ran.stdout.contains("\nTarget transaction rate: 300/sec\n"),
+        "{ran:?}"
+    );
+    assert!(ran.stdout.contains("\n[ 1s ] queue length: "), "{ran:?}");
+    let json = place.json();
+    let arrived = json["arrived"].as_u64().unwrap();
+    assert!(
+        (500..=600).contains(&arrived),
+        "300 a second for two seconds: {arrived}"
+    );
+    assert_eq!((&json["shed"], &json["expired"]), (&0.into(), &0.into()));
+    let rows = place.read("series.csv");
+    assert_eq!(
+        rows.lines().count(),
+        1 + json["series"].as_array().unwrap().len()
+    );
+    assert!(rows.starts_with("t_s,statements_per_s,"), "{rows}");
+    let page = place.read("page.html");
+    assert!(
+        page.contains("<polyline") && page.ends_with("</html>"),
+        "{page}"
+    );
+}
+
+fn scrape(address: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").ok()?;
+    let mut said = String::new();
+    stream.read_to_string(&mut said).ok()?;
+    Some(said)
+}
+
+/// The counter of this name; 0 where it is not there.
+fn counted(scraped: &str, name: &str) -> u64 {
+    let name = format!("onramp_load_{name}_total ");
+    let mut values = scraped.lines().filter_map(|line| line.strip_prefix(&name));
+    values.next().map_or(0, |value| value.parse().unwrap())
+}
+
+/// While a table is locked nobody is answered: clients give up, hang up, come back and ask again.
+/// When the lock is gone, all their events are answered.
+#[test]
+fn a_storm_rises_and_ends() {
+    let Some(place) = Place::new("storm") else {
+        return;
+    };
+    place.prepare();
+    let mut locker = place.real.admin();
+    locker.must(&format!("LOCK TABLES {}.sbtest1 WRITE", place.schema()));
+    let address = format!("127.0.0.1:{}", free_port());
+    let words = format!(
+        "select run --table-size 100 --connections 3 --events 30 --time 0 --give-up 100ms \
+         --prometheus {address}"
+    );
+    let ran = std::thread::scope(|scope| {
+        let running = scope.spawn(|| place.load(&words));
+        let mut scraped = String::new();
+        while counted(&scraped, "gave_up") < 9 && !running.is_finished() {
+            scraped = scrape(&address).unwrap_or_default();
+            std::thread::yield_now();
+        }
+        locker.must("UNLOCK TABLES");
+        running.join().unwrap()
+    });
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let json = place.json();
+    let gave_up = json["gave_up"].as_u64().unwrap();
+    assert!(gave_up >= 6, "{json}");
+    assert_eq!(
+        json["latencies"]["event"]["count"], 30,
+        "every event is answered in the end"
+    );
+    assert!(json["reconnects"].as_u64().unwrap() >= 3, "{json}");
+    assert_eq!(
+        (&json["failed_statements"], &json["in_time_ms"]),
+        (&0.into(), &100.0.into())
+    );
+    assert!(json["goodput_per_s"].as_f64().unwrap() > 0.0);
+    let longest = json["latencies"]["event"]["max_ms"].as_f64().unwrap();
+    assert!(
+        longest >= 200.0,
+        "an event's clock runs through its repetitions: {longest}"
+    );
+}
