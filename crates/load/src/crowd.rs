@@ -42,7 +42,7 @@ pub(crate) fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> Result<Outcome, St
     eprintln!("load: {}", opening_line(args, &plan, &layout));
     say(&report::header(args));
     let rss_before = process::own().map_or(0, |sample| sample.rss_bytes);
-    let watchers = Watchers::open(&args.output)?;
+    let watchers = Watchers::open(args)?;
     let crew = Crew::start(args, &plan, &layout)?;
     let mut crowd = Crowd {
         args,
@@ -59,10 +59,11 @@ pub(crate) fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> Result<Outcome, St
     let can_run = crowd.measured.connected > 0 && crowd.crew.failure.is_none();
     if can_run {
         crowd.hold();
-        say(report::THREADS_STARTED);
+        crowd.say(report::THREADS_STARTED);
         crowd.measure();
     }
     crowd.end();
+    crowd.watchers.step_aside();
     if can_run {
         say(&report::last(args, &crowd.measured));
     }
@@ -188,6 +189,12 @@ struct Crowd<'a> {
 }
 
 impl Crowd<'_> {
+    /// Writes to stdout, above the picture on the terminal if there is one.
+    fn say(&mut self, text: &str) {
+        self.watchers.step_aside();
+        say(text);
+    }
+
     fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.crew.failure.is_some()
     }
@@ -204,7 +211,9 @@ impl Crowd<'_> {
                 let new = self.crew.report(Order::Report);
                 self.watchers.show(&new, self.crew.gauges(), None);
                 counts.merge(new);
-                self.say_ramp(&counts, began);
+                if !self.watchers.is_live() {
+                    self.say_ramp(&counts, began);
+                }
             }
         }
         self.measured.connect_s = Time::now().since(began).as_secs_f64();
@@ -214,7 +223,8 @@ impl Crowd<'_> {
         self.measured.outside = counts;
     }
 
-    fn say_ramp(&self, counts: &Stats, began: Time) {
+    fn say_ramp(&mut self, counts: &Stats, began: Time) {
+        self.watchers.step_aside();
         eprintln!(
             "load: connected {} of {}, {} failed, {:.1} s",
             self.crew.connected(),
@@ -230,6 +240,7 @@ impl Crowd<'_> {
         if seconds == 0 {
             return;
         }
+        self.watchers.step_aside();
         eprintln!(
             "load: holding {} idle connections for {seconds} s",
             self.measured.connected
@@ -237,6 +248,7 @@ impl Crowd<'_> {
         self.wait(Time::now() + Duration::from_secs(seconds));
         let counts = self.crew.report(Order::Report);
         if counts.lost > 0 {
+            self.watchers.step_aside();
             eprintln!(
                 "load: {} idle connections were lost and opened again",
                 counts.lost
@@ -256,6 +268,7 @@ impl Crowd<'_> {
     fn measure(&mut self) {
         self.crew.order(Order::Start);
         if self.args.warmup_time > 0 {
+            self.watchers.step_aside();
             eprintln!("load: warming up for {} s", self.args.warmup_time);
             self.wait(Time::now() + Duration::from_secs(self.args.warmup_time));
             self.crew.report(Order::Report);
@@ -350,7 +363,7 @@ impl Crowd<'_> {
             let at = due.since(clock.began).as_secs_f64();
             let seconds = length.as_secs_f64();
             let text = report::interval(self.args, at, seconds, &self.crew.gauges(), &counts);
-            say(&text);
+            self.say(&text);
         }
         self.measured.window.merge(counts);
         clock.line_from = now;

@@ -50,7 +50,7 @@ pub use errors::{ErrorCount, Phase};
 pub use latency::Latency;
 pub use model::{Active, ModelArgs};
 pub use options::{Action, LoadArgs};
-pub use output::OutputArgs;
+pub use output::{OutputArgs, When};
 pub use series::Point;
 pub use spans::Spread;
 pub use summary::{Latencies, Summary};

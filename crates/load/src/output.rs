@@ -5,15 +5,18 @@
 
 mod chart;
 mod csv;
+mod live;
 mod page;
 mod prometheus;
 
 use crate::crew::Gauges;
+use crate::options::LoadArgs;
 use crate::series::Point;
 use crate::stats::Stats;
 use crate::summary::Summary;
 use crate::thresholds::Threshold;
-use clap::Args;
+use clap::{Args, ValueEnum};
+use live::{Live, Scene};
 use prometheus::Exporter;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,10 +42,23 @@ pub struct OutputArgs {
     #[arg(long, value_name = "ADDR")]
     pub prometheus: Option<String>,
 
+    /// Show the run while it goes, where standard output is a terminal
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto)]
+    pub live: When,
+
     /// End with status 3 if this is so, as in 'p99>50ms', 'errors>0.1%', 'goodput<5000'; may be
     /// given several times
     #[arg(long, value_name = "RULE", value_parser = Threshold::from_str)]
     pub fail_if: Vec<Threshold>,
+}
+
+/// When to show the run on the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// Where standard output is a terminal
+    Auto,
+    /// Not at all
+    Never,
 }
 
 /// How a run stands, once a second.
@@ -58,6 +74,7 @@ pub(crate) struct Frame<'a> {
 #[derive(Default)]
 pub(crate) struct Watchers {
     exporter: Option<Exporter>,
+    live: Option<Live>,
     total: Stats,
 }
 
@@ -66,17 +83,21 @@ impl Watchers {
     ///
     /// # Errors
     /// A sentence that says what could not be opened.
-    pub(crate) fn open(args: &OutputArgs) -> Result<Watchers, String> {
-        let exporter = args.prometheus.as_deref().map(Exporter::open).transpose()?;
+    pub(crate) fn open(args: &LoadArgs) -> Result<Watchers, String> {
+        let output = &args.output;
+        let exporter = output.prometheus.as_deref();
+        let exporter = exporter.map(Exporter::open).transpose()?;
+        let wants_live = output.live == When::Auto;
         Ok(Watchers {
             exporter,
+            live: wants_live.then(|| Live::open(Scene::of(args))).flatten(),
             total: Stats::default(),
         })
     }
 
     /// Shows everybody how things stand: what was counted since the last time, and how it is now.
     pub(crate) fn show(&mut self, counts: &Stats, gauges: Gauges, point: Option<&Point>) {
-        if self.exporter.is_none() {
+        if self.exporter.is_none() && self.live.is_none() {
             return;
         }
         self.total.merge(counts.clone());
@@ -87,6 +108,21 @@ impl Watchers {
         };
         if let Some(exporter) = &self.exporter {
             exporter.show(&frame);
+        }
+        if let Some(live) = &mut self.live {
+            live.show(&frame);
+        }
+    }
+
+    /// True while the terminal shows the run, and lines on how it goes are not needed.
+    pub(crate) fn is_live(&self) -> bool {
+        self.live.is_some()
+    }
+
+    /// Takes the picture off the terminal, for a line to be printed.
+    pub(crate) fn step_aside(&mut self) {
+        if let Some(live) = &mut self.live {
+            live.clear();
         }
     }
 }
