@@ -162,6 +162,8 @@ pub(crate) struct Client<S> {
     pub input: Option<Box<Vec<u8>>>,
     /// Bytes not yet sent.
     pub output: Option<Box<Output>>,
+    /// Its session has something that the pool does not know how to write back.
+    pub(crate) unsure: bool,
     /// Its login, while it lasts.
     pub login: Option<Box<Login>>,
     /// Its statement's warnings, as SHOW WARNINGS gave them.
@@ -204,6 +206,7 @@ impl<S> Client<S> {
             opening: false,
             secure: false,
             warnings_lost: false,
+            unsure: false,
             counts_native: false,
             warnings_native: false,
             owed: Owed::default(),

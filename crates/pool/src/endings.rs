@@ -246,10 +246,15 @@ impl<N: Net> Group<N> {
             return;
         }
         if owed.insert_id || owed.collation {
-            return self.send_own(key, owner, Purpose::ReadBack, READ_BACK);
+            return self.read_back_now(key, owner);
         }
         client.owed = Owed::default();
         self.release(key);
+    }
+
+    /// Asks for what no tracker reports of the client's session.
+    pub(crate) fn read_back_now(&mut self, key: Key, owner: Key) {
+        self.send_own(key, owner, Purpose::ReadBack, READ_BACK);
     }
 
     fn send_own(&mut self, key: Key, owner: Key, purpose: Purpose, sql: &str) {
@@ -299,9 +304,11 @@ impl<N: Net> Group<N> {
             restorable &= changed.set(b"collation_connection", &row[1]).is_ok();
             *session = self.sessions.intern(changed);
         }
-        if !restorable && let Some(owner) = owner {
+        let Some(owner) = owner else { return };
+        if !restorable {
             self.pin(owner, PinReason::Variable);
         }
+        self.go_on(owner);
         self.settle(key);
     }
 }

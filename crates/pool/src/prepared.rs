@@ -33,6 +33,7 @@ use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use wire::classify;
 use wire::command::Command;
+use wire::execution::Types;
 use wire::reply::Prepared;
 
 /// A text and the session in which it was prepared: schema, `sql_mode` and character sets decide
@@ -91,6 +92,19 @@ impl Definitions {
         self.all.insert(shared.clone());
         shared
     }
+
+    /// The same text in this session.
+    fn with_session(&mut self, old: &Rc<Definition>, session: Rc<Session>) -> Rc<Definition> {
+        if Rc::ptr_eq(&old.session, &session) {
+            return old.clone();
+        }
+        let (sql, class) = (old.sql.clone(), old.class);
+        self.intern(Definition {
+            sql,
+            session,
+            class,
+        })
+    }
 }
 
 /// One statement of a client.
@@ -118,6 +132,15 @@ pub(crate) struct Held {
 }
 
 impl Held {
+    /// Notes the types that an execution sends.
+    fn remember(&mut self, types: Types<'_>) {
+        if let Types::Sent(types) = types
+            && self.types.as_deref() != Some(types)
+        {
+            self.types = Some(types.into());
+        }
+    }
+
     fn long_len(&self) -> usize {
         self.long.as_ref().map_or(0, |long| long.len())
     }
@@ -142,6 +165,8 @@ pub(crate) struct UnderWay {
     pub(crate) long: Option<Box<Vec<u8>>>,
     /// The backend is being brought into the session in which the statement is to be prepared.
     pub(crate) ahead: bool,
+    /// It goes on when the session has been read back.
+    reads_back: bool,
 }
 
 /// A client's prepared statements.
@@ -181,18 +206,18 @@ impl Statements {
     }
 
     /// The server has answered to a COM_STMT_PREPARE, with a header or an error.
-    fn note_new(&mut self, under_way: UnderWay, header: Option<Prepared>) {
+    fn note_new(&mut self, id: u32, definition: Rc<Definition>, header: Option<Prepared>) {
         let Some(header) = header else {
             self.last = None;
             return;
         };
         self.add(Held {
-            id: under_way.id,
+            id,
             columns: header.columns,
             params: header.params,
             cursor: false,
             overlong: false,
-            definition: under_way.definition,
+            definition,
             types: None,
             long: None,
         });

@@ -20,6 +20,8 @@ pub(crate) enum PinReason {
     Variable,
     /// The default schema has a name, or no name, that cannot be given back by a command.
     Schema,
+    /// A statement that asks for the default schema was prepared without one.
+    PreparedSchema,
     /// The client reads what the statement before left, in a form that cannot be answered
     /// elsewhere.
     ReadsPrevious,
@@ -34,6 +36,7 @@ impl PinReason {
             PinReason::UnexplainedChange => "unexplained-change",
             PinReason::Variable => "variable",
             PinReason::Schema => "schema",
+            PinReason::PreparedSchema => "prepared-schema",
             PinReason::ReadsPrevious => "reads-previous",
         }
     }

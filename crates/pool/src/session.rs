@@ -107,6 +107,14 @@ impl Session {
         }
     }
 
+    /// Whether a text means the same in both: schema, `sql_mode` and character sets are equal.
+    #[must_use]
+    pub(crate) fn reads_as(&self, other: &Session) -> bool {
+        let equal = |name: &str| self.variable(name.as_bytes()) == other.variable(name.as_bytes());
+        let charsets = CHARSET_VARIABLES.iter().all(|name| equal(name));
+        self.schema == other.schema && equal("sql_mode") && charsets
+    }
+
     /// How SQL is lexed in this session.
     #[must_use]
     pub(crate) fn sql_mode_has(&self, mode: &str) -> bool {

@@ -115,6 +115,7 @@ impl<N: Net> Group<N> {
         let pinned = client.is_held();
         let lease = client.lease.take();
         client.pin = None;
+        client.unsure = false;
         if let Some(prepared) = client.prepared.take() {
             self.long_data -= prepared.long_len();
         }
@@ -263,6 +264,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return false;
         };
+        client.unsure |= matches!(reason, PinReason::Variable | PinReason::Schema);
         if client.pin.is_some() {
             return false;
         }

@@ -28,6 +28,9 @@ impl<N: Net> Group<N> {
         lease: Key,
         message: &[u8],
     ) -> Option<Handled> {
+        if self.prepares_unread(key) {
+            return Some(self.read_back_ahead(key, lease));
+        }
         if self.is_prepared(key, lease, message) {
             return None;
         }
@@ -45,6 +48,16 @@ impl<N: Net> Group<N> {
         let Some(session) = self.session_to_prepare_in(key, &definition.session) else {
             return Some(self.no_session_to_prepare_in(key));
         };
+        let client = self.clients.get(key)?;
+        let same = Rc::ptr_eq(&self.backends.get(lease)?.session, &session);
+        let session = match client {
+            _ if same => session,
+            // What the session is now must be known, or there would be no way back to it.
+            client if client.owed.collation => return Some(self.read_back_ahead(key, lease)),
+            client if !client.unsure => session,
+            client if session.reads_as(&client.session) => client.session.clone(),
+            _ => return Some(self.no_session_to_prepare_in(key)),
+        };
         let mut out = Vec::new();
         let waits = self.put_restore(key, lease, &session, &mut out)?;
         let client = self.clients.get_mut(key)?;
@@ -60,6 +73,51 @@ impl<N: Net> Group<N> {
             prepared.under_way = Some(under_way);
         }
         Some(self.send_restore(key, lease, &out))
+    }
+
+    /// Whether a client prepares a statement in a session that is not known whole.
+    fn prepares_unread(&self, key: Key) -> bool {
+        let Some(client) = self.clients.get(key).filter(|client| client.owed.collation) else {
+            return false;
+        };
+        let under_way = client.prepared.as_ref().and_then(|p| p.under_way.as_ref());
+        under_way.is_some_and(|under_way| under_way.command == Command::StmtPrepare)
+    }
+
+    /// Keeps a command until the session that it needs to be known has been read back.
+    fn read_back_ahead(&mut self, key: Key, lease: Key) -> Handled {
+        let prepared = self.clients.get_mut(key).map(|client| &mut client.prepared);
+        if let Some(Some(prepared)) = prepared
+            && let Some(under_way) = &mut prepared.under_way
+        {
+            under_way.reads_back = true;
+        }
+        let handled = self.send_restore(key, lease, b"");
+        let under_way = self.backends.get(lease).is_some_and(|backend| {
+            let mut flight = backend.flight.iter();
+            flight.any(|command| command.purpose == Purpose::ReadBack)
+        });
+        if !under_way {
+            self.read_back_now(lease, key);
+        }
+        handled
+    }
+
+    /// What was read back for the sake of an execution is there: it goes on.
+    pub(crate) fn go_on(&mut self, key: Key) {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let under_way = client.prepared.as_mut().and_then(|p| p.under_way.as_mut());
+        if !under_way.is_some_and(|under_way| std::mem::take(&mut under_way.reads_back)) {
+            return;
+        }
+        if client.change_state(ClientState::Idle, now) {
+            self.pump(key);
+        } else {
+            self.doom(key);
+        }
     }
 
     /// The session in which a definition can be prepared for this client: its own, but without a

@@ -8,6 +8,7 @@
 //!
 //! Source of what is answered here: MariaDB 10.11 and MySQL 9.7, asked over the wire.
 
+use super::sent::head_of;
 use super::{Definition, Held, UnderWay};
 use crate::client::Statement;
 use crate::clients::Handled;
@@ -19,7 +20,7 @@ use std::rc::Rc;
 use wire::classify::{Reads, SimpleRead, Verb, classify};
 use wire::command::Command;
 use wire::errors;
-use wire::execution::{LAST_PREPARED, set_statement_id, statement_id, wants_cursor};
+use wire::execution::{LAST_PREPARED, set_statement_id, statement_id, types, wants_cursor};
 use wire::lex::Server;
 use wire::reply::OK;
 
@@ -61,7 +62,7 @@ impl<N: Net> Group<N> {
         let names_schema = mentions(sql, b"database") || mentions(sql, b"schema");
         if session.schema.is_none() && names_schema {
             // No command takes a schema away again, so only here can it be prepared without one.
-            self.pin(key, PinReason::Schema);
+            self.pin(key, PinReason::PreparedSchema);
         }
         let definition = self.definitions.intern(Definition {
             sql: sql.into(),
@@ -79,6 +80,7 @@ impl<N: Net> Group<N> {
             sent_to: 0,
             long: None,
             ahead: false,
+            reads_back: false,
         };
         client.prepared.get_or_insert_default().under_way = Some(under_way);
         let mut statement = Statement::plain(Command::StmtPrepare.reply());
@@ -97,14 +99,15 @@ impl<N: Net> Group<N> {
         let Some(id) = self.id_of(key, payload, "mysqld_stmt_execute") else {
             return Handled::Used;
         };
-        let Some((client, held)) = self.clients.get_mut(key).and_then(|client| {
-            let held = client.prepared.as_ref()?.get(id)?;
-            let held = (held.definition.clone(), held.overlong);
-            Some((client, held))
-        }) else {
+        let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
         };
-        let (definition, overlong) = held;
+        let Some(held) = client.prepared.as_mut().and_then(|p| p.get_mut(id)) else {
+            return Handled::Used;
+        };
+        // What becomes of the execution is another matter: a driver does not send them again.
+        held.remember(types(command, head_of(message), usize::from(held.params)));
+        let (definition, overlong) = (held.definition.clone(), held.overlong);
         if overlong {
             return self.refuse_long_data(key, id);
         }
@@ -139,6 +142,7 @@ impl<N: Net> Group<N> {
             sent_to: 0,
             long: None,
             ahead: false,
+            reads_back: false,
         });
         let mut statement = statement_of(&class);
         statement.shows_warnings = false;
@@ -161,7 +165,10 @@ impl<N: Net> Group<N> {
         let count = match definition.class.simple {
             Some(SimpleRead::RowCount) => client.row_count.to_string(),
             Some(SimpleRead::FoundRows) => client.found_rows.to_string(),
-            _ => return self.previous_gone(key),
+            _ => {
+                self.drop_long_data(key, id);
+                return self.previous_gone(key);
+            }
         };
         let column = crate::statements::column_of(&definition.sql, flavour);
         let text = format!("SELECT CAST({count} AS SIGNED) AS `{column}`");
@@ -229,6 +236,7 @@ impl<N: Net> Group<N> {
             sent_to: 0,
             long: None,
             ahead: false,
+            reads_back: false,
         });
         true
     }
@@ -295,6 +303,15 @@ impl<N: Net> Group<N> {
         self.counts.refused += 1;
         self.refuse(key, &Refusal::Prepared(Unprepared::LongData));
         Handled::Used
+    }
+
+    /// An execution was refused, and is over for its client: so is the long data for it.
+    pub(crate) fn drop_refused(&mut self, key: Key) {
+        let client = self.clients.get(key);
+        let under_way = client.and_then(|client| client.prepared.as_ref()?.under_way.as_ref());
+        if let Some(under_way) = under_way {
+            self.drop_long_data(key, under_way.id);
+        }
     }
 
     /// Forgets long data that was to be executed with.

@@ -5,13 +5,12 @@
 //! complete, client and backend remember what now exists: a statement, a cursor.
 
 use super::commands::{put_closes, put_long_data};
-use super::{Entry, Held, UnderWay, Wanted};
+use super::{Held, UnderWay, Wanted};
 use crate::group::Group;
 use crate::heard::Heard;
 use crate::relay::Told;
 use crate::statements::payload_of;
 use reactor::{Key, Net};
-use std::rc::Rc;
 use wire::command::Command;
 use wire::execution::{Types, put_with_types, set_statement_id, types};
 use wire::lex::Server;
@@ -120,7 +119,11 @@ impl<N: Net> Group<N> {
         }
         set_statement_id(&mut out[start..], entry.id);
         if let Types::Sent(types) = given {
-            remember(held, entry, types);
+            match &entry.types {
+                // Equal ones are one object from here on.
+                Some(sent) if **sent == *types => held.types = Some(sent.clone()),
+                _ => entry.types.clone_from(&held.types),
+            }
         }
         if given == Types::Unreadable {
             // How much of it the server takes is unknown, so nobody else is to use it after that.
@@ -167,8 +170,13 @@ impl<N: Net> Group<N> {
             return;
         };
         let preparing = backend.prepared.preparing.take();
-        if let (Some(definition), Some(prepared)) = (preparing, heard.prepared) {
-            backend.prepared.add(definition, prepared.id);
+        let preparing = preparing.map(|definition| {
+            // What was read back in front of it belongs to the session in which it was prepared.
+            let session = backend.session.clone();
+            self.definitions.with_session(&definition, session)
+        });
+        if let (Some(definition), Some(prepared)) = (&preparing, heard.prepared) {
+            backend.prepared.add(definition.clone(), prepared.id);
         }
         let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner)) else {
             return;
@@ -185,7 +193,9 @@ impl<N: Net> Group<N> {
         let failed = heard.error.is_some();
         let is_open = match under_way.command {
             Command::StmtPrepare => {
-                prepared.note_new(under_way, heard.prepared.filter(|_| !failed));
+                let definition = preparing.unwrap_or(under_way.definition);
+                let header = heard.prepared.filter(|_| !failed);
+                prepared.note_new(under_way.id, definition, header);
                 return client.forget_command();
             }
             Command::StmtFetch if failed => return,
@@ -250,7 +260,7 @@ impl<N: Net> Group<N> {
 }
 
 /// The payload's first packet, which is where everything stands that is looked at here.
-fn head_of(message: &[u8]) -> &[u8] {
+pub(super) fn head_of(message: &[u8]) -> &[u8] {
     let end = message.len().min(HEADER_LEN + PAYLOAD_MAX);
     &message[HEADER_LEN..end]
 }
@@ -263,17 +273,3 @@ fn wanted<'a>(given: Types<'a>, held: &'a Held) -> Wanted<'a> {
         (Types::Earlier | Types::Unreadable, None) => Wanted::Untouched,
     }
 }
-
-/// Notes the types of an execution with client and backend; equal ones are one object where that
-/// is easily had.
-fn remember(held: &mut Held, entry: &mut Entry, types: &[u8]) {
-    if held.types.as_deref() != Some(types) {
-        let shared = entry.types.clone().filter(|sent| **sent == *types);
-        held.types = Some(shared.unwrap_or_else(|| types.into()));
-    }
-    if entry.types.as_deref() != Some(types) {
-        entry.types.clone_from(&held.types);
-    }
-}
-
-const _: () = assert!(size_of::<Option<Rc<[u8]>>>() == 16);

@@ -25,6 +25,11 @@ pub(crate) enum Answer {
         warnings: u16,
         changes: Vec<u8>,
     },
+    /// A prepared statement with one parameter.
+    Prepared {
+        id: u32,
+        columns: u16,
+    },
     Err(ErrorCode, String),
 }
 
@@ -50,8 +55,9 @@ impl Answer {
         }
     }
 
-    /// Appends the packets of this answer, with these status flags.
-    pub(crate) fn put(&self, out: &mut Vec<u8>, flags: u16) {
+    /// Appends the packets of this answer, with these status flags; rows are `binary` in answer to
+    /// an execution.
+    pub(crate) fn put(&self, out: &mut Vec<u8>, flags: u16, binary: bool) {
         match self {
             Answer::Ok {
                 affected,
@@ -73,7 +79,8 @@ impl Answer {
                 rows,
                 warnings,
                 changes,
-            } => put_rows(out, rows, &plain_ok(flags, *warnings, changes)),
+            } => put_rows(out, rows, &plain_ok(flags, *warnings, changes), binary),
+            Answer::Prepared { id, columns } => put_prepared(out, *id, *columns),
         }
     }
 }
@@ -94,20 +101,35 @@ fn plain_ok(flags: u16, warnings: u16, changes: &[u8]) -> OkPacket<'_> {
     }
 }
 
-fn put_rows(out: &mut Vec<u8>, rows: &[Vec<Option<String>>], end: &OkPacket<'_>) {
+/// A column, or a parameter, of a text.
+const COLUMN: &[u8] = b"\x03def\0\0\0\x01c\0\x0c\x2d\0\0\x01\0\0\xfd\0\0\0\0\0";
+
+fn put_prepared(out: &mut Vec<u8>, id: u32, columns: u16) {
+    let mut header = vec![OK];
+    header.extend_from_slice(&id.to_le_bytes());
+    header.extend_from_slice(&columns.to_le_bytes());
+    // One parameter, a filler, no warnings.
+    header.extend_from_slice(&[1, 0, 0, 0, 0]);
+    let mut seq = put_packet(out, 1, &header);
+    for _ in 0..=columns {
+        seq = put_packet(out, seq, COLUMN);
+    }
+}
+
+fn put_rows(out: &mut Vec<u8>, rows: &[Vec<Option<String>>], end: &OkPacket<'_>, binary: bool) {
     let columns = rows.first().map_or(1, Vec::len);
     let mut payload = Vec::new();
     put_lenenc(&mut payload, columns as u64);
     let mut seq = put_packet(out, 1, &payload);
     for _ in 0..columns {
-        seq = put_packet(
-            out,
-            seq,
-            b"\x03def\0\0\0\x01c\0\x0c\x2d\0\0\x01\0\0\xfd\0\0\0\0\0",
-        );
+        seq = put_packet(out, seq, COLUMN);
     }
     for row in rows {
         payload.clear();
+        if binary {
+            // The header, and a bitmap of NULLs, of which executions have none.
+            payload.extend_from_slice(&[0, 0]);
+        }
         for value in row {
             match value {
                 Some(text) => put_lenenc_bytes(&mut payload, text.as_bytes()),

@@ -12,8 +12,8 @@
 
 use super::fake_mysql::{Db, PASSWORD, Standing, TAGS_PER_CLIENT};
 use super::random::Random;
-use super::script::{Belief, Kind, choose};
-use crate::reply::{Failure, Outcome, Rows};
+use super::script::{Belief, Held, Kind, PREPARED, choose};
+use crate::reply::{Failure, Outcome, Prepared, Rows};
 use crate::talk::{Account, Happened, Talk};
 use reactor::Time;
 use std::collections::{BTreeMap, VecDeque};
@@ -73,6 +73,8 @@ pub(crate) struct SimClient {
     talk: Talk,
     asked: VecDeque<Asked>,
     made: u64,
+    /// The highest id of a prepared statement.
+    highest: u32,
     last: Option<Kind>,
     /// The pool has a reason to end the connection.
     pub(crate) ends: bool,
@@ -140,6 +142,7 @@ impl SimClient {
             talk: Talk::new(account, false),
             asked: VecDeque::new(),
             made: 0,
+            highest: 0,
             last: None,
             ends: false,
             drained: false,
@@ -195,14 +198,41 @@ impl SimClient {
         };
         self.made += 1;
         let tag = (self.id as u64 + 1) * TAGS_PER_CLIENT + self.made;
-        let (command, text) = kind.command(tag);
-        self.talk.command(out, command, text.as_bytes());
+        let tag = match &kind {
+            Kind::Execute(id, _) => self.belief.prepared[id].long.unwrap_or(tag),
+            _ => tag,
+        };
+        let (command, arguments) = kind.command(tag, &self.belief);
+        self.talk.command(out, command, &arguments);
+        let words = format!("asks {command:?} {kind:?} {tag}");
+        self.believe_sent(&kind, tag);
+        if kind.is_unanswered() {
+            return words;
+        }
         let has_lease = self.belief.may_be_bound() || self.owes_read_back();
         if kind.is_tagged() && !behind && !has_lease {
             self.plain.push(tag);
         }
         self.asked.push_back(Asked { tag, kind });
-        format!("asks {command:?} {text}")
+        words
+    }
+
+    /// What a statement changes by being sent, whatever its answer.
+    fn believe_sent(&mut self, kind: &Kind, tag: u64) {
+        let prepared = &mut self.belief.prepared;
+        match kind {
+            Kind::Close(id) => drop(prepared.remove(id)),
+            Kind::LongData(id) => {
+                prepared.entry(*id).and_modify(|held| held.long = Some(tag));
+            }
+            Kind::Execute(id, says) => {
+                prepared.entry(*id).and_modify(|held| {
+                    held.long = None;
+                    held.kind = says.or(held.kind);
+                });
+            }
+            _ => {}
+        }
     }
 
     /// Bytes have come; answers to the login go to `out`. The words are for the trace.
@@ -271,6 +301,7 @@ impl SimClient {
         let failure = match outcome {
             Outcome::Failed(failure) => Some(failure),
             Outcome::Rows(_) | Outcome::Done(_) => None,
+            Outcome::Prepared(_) if matches!(asked.kind, Kind::Prepare(_)) => None,
             other => return self.wrong(&format!("{asked:?} got {other:?}")),
         };
         match failure {
@@ -281,14 +312,17 @@ impl SimClient {
             asked.kind,
             Kind::ShowWarnings | Kind::Ping | Kind::Option(_)
         ) {
-            self.belief.warned = match (&asked.kind, failure) {
+            self.belief.warned = match (&self.belief.ran(&asked.kind), failure) {
                 (Kind::Warn, None) => Some(asked.tag),
                 (Kind::Fail, Some(failure)) if failure.code == 1146 => Some(asked.tag),
                 _ => None,
             };
             self.belief.unsure = failure.is_some_and(|failure| failure.code != 1146);
         }
-        self.last = Some(asked.kind);
+        // The pool answers a ping itself, whatever it reads back meanwhile.
+        if asked.kind != Kind::Ping {
+            self.last = Some(asked.kind);
+        }
     }
 
     /// Judges an error.
@@ -297,8 +331,9 @@ impl SimClient {
         let bound = self.belief.is_bound();
         let says = |what: &str| text.contains(what);
         let fair = match (failure.code, kind) {
-            (1146, Kind::Fail) => {
-                let words = format!("{} {}", asked.tag, self.belief.standing.words());
+            (1146, Kind::Prepare(text)) => *text == PREPARED.len(),
+            (1146, kind) if self.belief.ran(kind) == Kind::Fail => {
+                let words = format!("{} {}", asked.tag, self.belief.words(kind));
                 if *text != words {
                     self.wrong::<()>(&format!("{asked:?} failed elsewhere: {text}"));
                 }
@@ -349,18 +384,20 @@ impl SimClient {
 
     /// Judges a result, and moves the belief on.
     fn on_success(&mut self, db: &Db, asked: &Asked, outcome: &Outcome) {
-        if asked.kind.is_tagged() {
+        let ran = self.belief.ran(&asked.kind);
+        if ran.is_tagged() {
             self.check_execution(db, asked);
         }
         match outcome {
             Outcome::Rows(rows) => self.check_rows(asked, rows),
-            _ if asked.kind.may_ride() => {
+            Outcome::Prepared(prepared) => return self.believe_prepared(asked, prepared),
+            _ if ran.may_ride() => {
                 self.wrong::<()>(&format!("{asked:?} got {outcome:?}"));
             }
             _ => {}
         }
         let belief = &mut self.belief;
-        match &asked.kind {
+        match &ran {
             Kind::Poison => belief.standing.set("time_zone", "+09:00"),
             Kind::Use(schema) | Kind::InitDb(schema) => {
                 belief.standing.schema = Some((*schema).into());
@@ -391,6 +428,29 @@ impl SimClient {
             Kind::Option(multi) => belief.standing.multi = *multi,
             _ => {}
         }
+    }
+
+    fn believe_prepared(&mut self, asked: &Asked, prepared: &Prepared) {
+        let Kind::Prepare(text) = asked.kind else {
+            return self.wrong("prepared what nobody wanted");
+        };
+        let columns = match PREPARED.get(text) {
+            Some((_, Kind::Insert)) => 0,
+            Some(_) => 2,
+            None => return self.wrong("prepared what cannot be"),
+        };
+        let fits = prepared.params.len() == 1 && prepared.columns.len() == columns;
+        if !fits || prepared.id <= self.highest {
+            self.wrong::<()>(&format!("{prepared:?} after id {}", self.highest));
+        }
+        self.highest = prepared.id;
+        let held = Held {
+            text,
+            standing: self.belief.standing.clone(),
+            kind: None,
+            long: None,
+        };
+        self.belief.prepared.insert(prepared.id, held);
     }
 
     fn believe_variable(&mut self, name: &str, value: &str) {
@@ -445,8 +505,8 @@ impl SimClient {
         let last = rows.rows.last().cloned().unwrap_or_default();
         let last: Vec<Option<String>> = last.iter().map(text).collect();
         let belief = &self.belief;
-        let words = Some(belief.standing.words());
-        let expected = match asked.kind {
+        let words = Some(belief.words(&asked.kind));
+        let expected = match belief.ran(&asked.kind) {
             Kind::ShowWarnings => match belief.warned {
                 Some(tag) => {
                     let about = Some(format!("about {tag}"));

@@ -7,6 +7,8 @@
 //!
 //! What holds, or the simulation ends with a panic that says so:
 //! - no statement is executed twice;
+//! - a prepared statement is executed by an id that it has, and a connection has no more of them
+//!   than its share of the budget;
 //! - within a transaction, and beside a user variable, a connection serves one client only.
 
 use super::answers::{Answer, put_state, put_text, put_variable};
@@ -44,6 +46,10 @@ pub(crate) const DEFAULTS: [(&str, &str); 7] = [
 /// Schemas that exist.
 pub(crate) const SCHEMAS: [&str; 3] = ["a", "b", "c"];
 
+fn id_of(payload: &[u8]) -> u32 {
+    wire::execution::statement_id(payload).expect("the id of a statement")
+}
+
 /// The tag in a text: its first number of six or more digits. The pool's own texts have none, even
 /// where they restore an insert id, which is the tag of an old statement.
 pub(crate) fn tag_of(sql: &[u8]) -> Option<u64> {
@@ -69,7 +75,27 @@ pub(crate) struct Db {
     pub(crate) executed: HashMap<u64, Execution>,
     /// Rows of the log, by tag.
     pub(crate) log: HashMap<u64, u32>,
-    transactions: u64,
+    pub(crate) transactions: u64,
+    /// Statements that a connection may have prepared.
+    pub(crate) prepared_max: usize,
+}
+
+/// A prepared statement.
+#[derive(Debug)]
+struct PreparedText {
+    sql: String,
+    standing: Standing,
+    /// The type of its parameter, as it was sent last.
+    kind: Option<u8>,
+    long: Option<Vec<u8>>,
+}
+
+/// The session of an execution in words: what it is now, but for the schema, and what it was when
+/// the statement was prepared.
+pub(crate) fn words_of(now: &Standing, prepared: &Standing) -> String {
+    let mut now = now.clone();
+    now.schema.clone_from(&prepared.schema);
+    format!("{} prepared in {}", now.words(), prepared.words())
 }
 
 #[derive(Debug)]
@@ -115,6 +141,9 @@ pub(crate) struct Seat {
     transaction: Option<Transaction>,
     insert_id: u64,
     diagnostics: Option<u64>,
+    prepared: HashMap<u32, PreparedText>,
+    /// How many have been prepared.
+    preparations: u32,
 }
 
 impl Seat {
@@ -139,6 +168,8 @@ impl Seat {
             transaction: None,
             insert_id: 0,
             diagnostics: None,
+            prepared: HashMap::new(),
+            preparations: 0,
         }
     }
 
@@ -170,6 +201,19 @@ impl Seat {
         let answer = match Command::from_byte(payload[0]) {
             Some(Command::Quit) => return false,
             Some(Command::Query) => self.query(db, &arguments),
+            Some(Command::StmtPrepare) => self.prepare(db, &arguments),
+            Some(Command::StmtExecute) => self.execute_prepared(db, payload),
+            Some(Command::StmtClose) => {
+                let closed = self.prepared.remove(&id_of(payload));
+                assert!(closed.is_some(), "a statement that is not there was closed");
+                return true;
+            }
+            Some(Command::StmtSendLongData) => {
+                let statement = self.statement(payload);
+                let data = statement.long.get_or_insert_default();
+                data.extend_from_slice(&payload[7..]);
+                return true;
+            }
             Some(Command::InitDb) => self.change_schema(&arguments),
             Some(Command::SetOption) => {
                 self.standing.multi = payload[1] == 0;
@@ -186,8 +230,64 @@ impl Seat {
         if self.transaction.is_some() {
             flags |= status::IN_TRANS;
         }
-        answer.put(out, flags);
+        answer.put(out, flags, payload[0] == Command::StmtExecute.byte());
         true
+    }
+
+    fn prepare(&mut self, db: &Db, sql: &str) -> Answer {
+        self.diagnostics = None;
+        if sql.contains("nothing") {
+            return Answer::Err(NO_TABLE, "Table 'nothing' doesn't exist".into());
+        }
+        // No two connections give the same ids.
+        self.preparations += 1;
+        let id = u32::try_from(self.id).unwrap() * 1000 + self.preparations;
+        let statement = PreparedText {
+            sql: sql.into(),
+            standing: self.standing.clone(),
+            kind: None,
+            long: None,
+        };
+        self.prepared.insert(id, statement);
+        let (count, max) = (self.prepared.len(), db.prepared_max);
+        assert!(
+            count <= max,
+            "{count} statements are prepared, {max} allowed"
+        );
+        let columns = if sql.starts_with("SELECT") { 2 } else { 0 };
+        Answer::Prepared { id, columns }
+    }
+
+    fn statement(&mut self, payload: &[u8]) -> &mut PreparedText {
+        let id = id_of(payload);
+        let found = self.prepared.get_mut(&id);
+        found.unwrap_or_else(|| panic!("there is no statement {id} on this connection"))
+    }
+
+    /// An execution: its one parameter is the tag, of the type that was sent last.
+    fn execute_prepared(&mut self, db: &mut Db, payload: &[u8]) -> Answer {
+        let statement = self.statement(payload);
+        // Fixed fields and a null bitmap of one byte.
+        let mut rest = &payload[11..];
+        if rest[0] == 1 {
+            statement.kind = Some(rest[1]);
+            rest = &rest[2..];
+        }
+        let value = &rest[1..];
+        let long = statement.long.take();
+        let kind = statement.kind.expect("the type of a parameter");
+        let text = match (long, kind) {
+            (Some(data), _) => String::from_utf8(data).expect("a number"),
+            (None, 8) => u64::from_le_bytes(value.try_into().expect("8 bytes")).to_string(),
+            (None, _) => String::from_utf8(value[1..].to_vec()).expect("a number"),
+        };
+        let tag = text.parse().expect("a tag");
+        let sql = statement.sql.replace('?', &text);
+        let prepared = statement.standing.clone();
+        let words = words_of(&self.standing, &prepared);
+        self.diagnostics = None;
+        self.execute(db, &sql, tag);
+        self.tagged(db, &sql, tag, words)
     }
 
     fn log_in(&mut self, payload: &[u8], out: &mut Vec<u8>) {
@@ -215,6 +315,7 @@ impl Seat {
             return Answer::Err(BAD_DB, format!("Unknown database '{schema}'"));
         }
         self.standing.schema = Some(schema.into());
+        self.diagnostics = None;
         let mut changes = Vec::new();
         put_text(&mut changes, 1, schema);
         put_state(&mut changes);
@@ -257,7 +358,8 @@ impl Seat {
         self.diagnostics = None;
         if let Some(tag) = tag {
             self.execute(db, sql, tag);
-            return self.tagged(db, sql, tag);
+            let words = self.standing.words();
+            return self.tagged(db, sql, tag, words);
         }
         if let Some(assignments) = sql.strip_prefix("SET ") {
             return self.set(assignments);
@@ -281,8 +383,7 @@ impl Seat {
     }
 
     /// A client's statement, by its first words.
-    fn tagged(&mut self, db: &mut Db, sql: &str, tag: u64) -> Answer {
-        let words = self.standing.words();
+    fn tagged(&mut self, db: &mut Db, sql: &str, tag: u64, words: String) -> Answer {
         let row = vec![Some(tag.to_string()), Some(words.clone())];
         let begins = |start: &str| sql.starts_with(start);
         if begins("SELECT c FROM t") || begins("SELECT s FROM slow") {

@@ -8,6 +8,7 @@
 
 use super::fake_mysql::{SCHEMAS, Standing};
 use super::random::Random;
+use std::collections::BTreeMap;
 use wire::command::Command;
 
 /// A statement.
@@ -34,11 +35,30 @@ pub(crate) enum Kind {
     Reset,
     /// Multi-statements, on or off.
     Option(bool),
+    /// Prepares one of a few texts.
+    Prepare(usize),
+    /// Runs the statement with this id of the client's, and says its parameter's type, or not.
+    Execute(u32, Option<u8>),
+    Close(u32),
+    /// A piece of a parameter of the next execution.
+    LongData(u32),
 }
+
+/// Texts that clients prepare, and what they are with the tag of an execution as their parameter.
+pub(crate) const PREPARED: [(&str, Kind); 4] = [
+    ("SELECT c FROM t WHERE id=?", Kind::Point),
+    ("SELECT e FROM fails WHERE id=?", Kind::Fail),
+    ("INSERT INTO log VALUES (?)", Kind::Insert),
+    ("SELECT LAST_INSERT_ID() /* ? */", Kind::LastInsertId),
+];
+/// What cannot be prepared.
+pub(crate) const UNPREPARABLE: &str = "SELECT n FROM nothing";
+/// Types of parameters: a number of 8 bytes, a text.
+pub(crate) const TYPES: [u8; 2] = [8, 253];
 
 impl Kind {
     /// The command and its arguments, with this tag.
-    pub(crate) fn command(&self, tag: u64) -> (Command, String) {
+    pub(crate) fn command(&self, tag: u64, belief: &Belief) -> (Command, Vec<u8>) {
         let text = match self {
             Kind::Point => format!("SELECT c FROM t WHERE id={tag}"),
             Kind::Poison => format!("SELECT p FROM poison WHERE id={tag}"),
@@ -47,7 +67,7 @@ impl Kind {
             Kind::Fail => format!("SELECT e FROM fails WHERE id={tag}"),
             Kind::Slow(ms) => format!("SELECT s FROM slow WHERE id={tag} AND d={ms}"),
             Kind::Use(schema) => format!("USE {schema} /* {tag} */"),
-            Kind::InitDb(schema) => return (Command::InitDb, (*schema).to_string()),
+            Kind::InitDb(schema) => return (Command::InitDb, (*schema).into()),
             Kind::Set(name, value) => format!("SET {name}={value} /* {tag} */"),
             Kind::Begin => format!("BEGIN /* {tag} */"),
             Kind::Commit => format!("COMMIT /* {tag} */"),
@@ -57,20 +77,47 @@ impl Kind {
             Kind::ReadX => format!("SELECT @x /* {tag} */"),
             Kind::LastInsertId => format!("SELECT LAST_INSERT_ID() /* {tag} */"),
             Kind::ShowWarnings => "SHOW WARNINGS".to_string(),
-            Kind::Ping => return (Command::Ping, String::new()),
-            Kind::Reset => return (Command::ResetConnection, String::new()),
-            Kind::Option(true) => return (Command::SetOption, "\0\0".into()),
-            Kind::Option(false) => return (Command::SetOption, "\u{1}\0".into()),
+            Kind::Ping => return (Command::Ping, Vec::new()),
+            Kind::Reset => return (Command::ResetConnection, Vec::new()),
+            Kind::Prepare(text) => {
+                let text = PREPARED.get(*text).map_or(UNPREPARABLE, |known| known.0);
+                return (Command::StmtPrepare, text.into());
+            }
+            Kind::Execute(id, kind) => {
+                let arguments = execution(*id, *kind, tag, &belief.prepared[id]);
+                return (Command::StmtExecute, arguments);
+            }
+            Kind::Close(id) => return (Command::StmtClose, id.to_le_bytes().into()),
+            Kind::LongData(id) => {
+                let mut arguments = [&id.to_le_bytes()[..], &[0, 0]].concat();
+                arguments.extend_from_slice(tag.to_string().as_bytes());
+                return (Command::StmtSendLongData, arguments);
+            }
+            Kind::Option(true) => return (Command::SetOption, vec![0, 0]),
+            Kind::Option(false) => return (Command::SetOption, vec![1, 0]),
         };
-        (Command::Query, text)
+        (Command::Query, text.into_bytes())
     }
 
     /// Whether the server runs it and can tell by its tag.
     pub(crate) fn is_tagged(&self) -> bool {
         !matches!(
             self,
-            Kind::InitDb(_) | Kind::ShowWarnings | Kind::Ping | Kind::Reset | Kind::Option(_)
+            Kind::InitDb(_)
+                | Kind::ShowWarnings
+                | Kind::Ping
+                | Kind::Reset
+                | Kind::Option(_)
+                | Kind::Prepare(_)
+                | Kind::Close(_)
+                | Kind::LongData(_)
+                | Kind::Execute(..)
         )
+    }
+
+    /// Whether the server does not answer it.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        matches!(self, Kind::Close(_) | Kind::LongData(_))
     }
 
     /// Whether it may ride with others' statements.
@@ -83,7 +130,41 @@ impl Kind {
     pub(crate) fn is_read_back(&self) -> bool {
         matches!(self, Kind::Insert | Kind::Warn | Kind::Fail | Kind::Use(_))
             || matches!(self, Kind::InitDb(_) | Kind::Set(..))
+            || matches!(self, Kind::Execute(..) | Kind::Prepare(_))
+            // What was put off while the transaction was open.
+            || matches!(self, Kind::Commit | Kind::Rollback)
     }
+}
+
+/// The arguments of an execution: its one parameter is the tag, unless that has gone as long data.
+fn execution(id: u32, kind: Option<u8>, tag: u64, held: &Held) -> Vec<u8> {
+    let mut out = id.to_le_bytes().to_vec();
+    out.extend_from_slice(&[0, 1, 0, 0, 0, 0]);
+    match kind {
+        Some(kind) => out.extend_from_slice(&[1, kind, 0]),
+        None => out.push(0),
+    }
+    if held.long.is_some() {
+        return out;
+    }
+    match kind.or(held.kind) {
+        Some(8) => out.extend_from_slice(&tag.to_le_bytes()),
+        _ => wire::packet::put_lenenc_bytes(&mut out, tag.to_string().as_bytes()),
+    }
+    out
+}
+
+/// A prepared statement as its client believes it to be.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    /// Which of [`PREPARED`].
+    pub(crate) text: usize,
+    /// The session in which it was prepared.
+    pub(crate) standing: Standing,
+    /// The type that was sent last.
+    pub(crate) kind: Option<u8>,
+    /// The tag that has gone as long data.
+    pub(crate) long: Option<u64>,
 }
 
 /// A session as its client believes it to be.
@@ -92,6 +173,7 @@ pub(crate) struct Belief {
     pub(crate) standing: Standing,
     pub(crate) x: Option<u64>,
     pub(crate) insert_id: u64,
+    pub(crate) prepared: BTreeMap<u32, Held>,
     /// The tag of the BEGIN.
     pub(crate) transaction: Option<u64>,
     /// Rows that the open transaction has added.
@@ -112,6 +194,23 @@ impl Belief {
         self.transaction.is_some() || self.pinned
     }
 
+    /// What a statement is, once its text is known.
+    pub(crate) fn ran(&self, kind: &Kind) -> Kind {
+        match kind {
+            Kind::Execute(id, _) => PREPARED[self.prepared[id].text].1.clone(),
+            other => other.clone(),
+        }
+    }
+
+    /// The session under which a statement runs, in words: one that is prepared keeps the schema
+    /// in which it was, and says where that was done.
+    pub(crate) fn words(&self, kind: &Kind) -> String {
+        let Kind::Execute(id, _) = kind else {
+            return self.standing.words();
+        };
+        super::fake_mysql::words_of(&self.standing, &self.prepared[id].standing)
+    }
+
     /// Whether that may be so.
     pub(crate) fn may_be_bound(&self) -> bool {
         self.is_bound() || self.maybe_pinned
@@ -123,7 +222,8 @@ impl Belief {
 pub(crate) fn choose(random: &mut Random, belief: &Belief, behind: bool, tame: bool) -> Kind {
     let open = belief.transaction.is_some();
     match random.below(100) {
-        0..40 => Kind::Point,
+        0..26 => Kind::Point,
+        26..40 => prepared(random, belief, behind),
         40..45 => Kind::Slow(*random.pick(&[1, 5, 30, 200])),
         45..49 => Kind::Big,
         49..52 => Kind::Warn,
@@ -143,6 +243,28 @@ pub(crate) fn choose(random: &mut Random, belief: &Belief, behind: bool, tame: b
         96..97 => Kind::Poison,
         97..99 => Kind::Option(random.chance(500)),
         _ => Kind::Point,
+    }
+}
+
+/// Something with a prepared statement. Nothing that depends on what is still unanswered, and
+/// nothing that is prepared without a schema: what becomes of that is not in this language.
+fn prepared(random: &mut Random, belief: &Belief, behind: bool) -> Kind {
+    if behind || belief.standing.schema.is_none() {
+        return Kind::Point;
+    }
+    let ids: Vec<u32> = belief.prepared.keys().copied().collect();
+    if ids.is_empty() || (ids.len() < 6 && random.chance(350)) {
+        return Kind::Prepare(random.index(PREPARED.len() + 1));
+    }
+    let id = *random.pick(&ids);
+    let held = &belief.prepared[&id];
+    match random.below(12) {
+        0 => Kind::Close(id),
+        1 if held.long.is_none() => Kind::LongData(id),
+        _ => {
+            let says = held.kind.is_none() || random.chance(400);
+            Kind::Execute(id, says.then(|| *random.pick(&TYPES)))
+        }
     }
 }
 

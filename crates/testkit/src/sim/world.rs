@@ -77,8 +77,10 @@ fn settings_text(random: &mut Random, backends: u64, ride_max: u64, wait_ms: u64
     let stall = *random.pick(&[2, 20, 100]);
     let write_ms = *random.pick(&[2000, 20_000]);
     let dials = random.between(1, 3);
+    let prepared = backends * random.between(1, 4);
     format!(
-        "listen = [\"127.0.0.1:6033\"]\nbackends_max = {backends}\ndials_max = {dials}\n\
+        "listen = [\"127.0.0.1:6033\"]\nbackends_max = {backends}\nprepared_max = {prepared}\n\
+         dials_max = {dials}\n\
          groups = 1\noversubscribe = {oversubscribe}\nstall_ms_max = {stall}\n\
          ride_max = {ride_max}\nwaiting_max = {waiting}\nwait_ms_max = {wait_ms}\n\
          dial_ms_max = 1500\nwrite_ms_max = {write_ms}\ndrain_ms_max = {}\n\
@@ -123,6 +125,7 @@ impl World {
             wait_max: settings.wait_max,
             ride_max,
         };
+        let prepared_max = settings.prepared_max / settings.backends_max;
         let shared = Arc::new(Shared {
             settings,
             server: facts(),
@@ -154,7 +157,10 @@ impl World {
             group,
             shared,
             servers: BTreeMap::new(),
-            db: Db::default(),
+            db: Db {
+                prepared_max,
+                ..Db::default()
+            },
             clients,
             manners,
             faults,
