@@ -8,7 +8,7 @@
 //! Invariant: a backend is not read while the client that its bytes are for has not taken the last
 //! ones, so the memory that waits for slow clients is bounded.
 
-use crate::backend::{BackendState, InFlight, Purpose, READ_LEN};
+use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN};
 use crate::client::{Client, ClientState};
 use crate::dial::{DialStep, put_preparation};
 use crate::group::{Group, ServerFacts};
@@ -23,7 +23,7 @@ use std::sync::LazyLock;
 use wire::capabilities as cap;
 use wire::classify::PinCause;
 use wire::command::ReplyShape;
-use wire::packet::{Frame, HEADER_LEN, frame};
+use wire::packet::{Frame, HEADER_LEN, Header, frame};
 use wire::reply::{OK, Reply, Role};
 use wire::track::Wanted;
 
@@ -196,7 +196,12 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(key) else {
             return 0;
         };
-        let Some(mut command) = backend.flight.front().copied() else {
+        let Some(mut command) = backend
+            .flight
+            .front()
+            .filter(|command| !is_unasked(backend, command, input))
+            .copied()
+        else {
             // A server speaks unasked only to say why it is about to close.
             self.lose(key, &last_words(input));
             return 0;
@@ -433,6 +438,16 @@ fn shape_for<'a, S>(client: &Client<S>, server: &'a ServerFacts) -> Shape<'a> {
 }
 
 static EVERYTHING: LazyLock<Wanted> = LazyLock::new(|| Wanted::from_setting("*", true));
+
+/// Whether what arrives is no answer to the oldest command in flight: packets of an answer go on
+/// counting from those of the command, which took at least number 0 ("Sequence ID" in MySQL's
+/// protocol documentation), so at a reply's very first packet number 0 is the server's own word.
+fn is_unasked<S>(backend: &Backend<S>, command: &InFlight, input: &[u8]) -> bool {
+    backend.heard.len == 0
+        && command.reply.is_at_start()
+        && backend.middle.at_packet_start()
+        && Header::read(input).is_some_and(|header| header.seq == 0)
+}
 
 /// The error in a packet that nobody asked for.
 fn last_words(input: &[u8]) -> String {

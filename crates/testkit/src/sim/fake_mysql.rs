@@ -173,6 +173,11 @@ impl Seat {
         }
     }
 
+    /// Whether somebody is logged in and has sent nothing more.
+    pub(crate) fn is_resting(&self) -> bool {
+        self.logged_in && self.input.is_empty()
+    }
+
     /// Whether a whole command lies in its input, and how long it is to take, in milliseconds.
     pub(crate) fn next_command(&self) -> Option<u64> {
         let Frame::Whole { total, .. } = frame(&self.input) else {

@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use wire::auth::caching_sha2::KeyPair;
+use wire::errors::ErrorCode;
 
 /// Longest wait of a client for an answer: far above every limit, so a hang and nothing else.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -29,6 +30,12 @@ const PATIENCE: Duration = Duration::from_secs(90);
 const IDLE_TURNS_MAX: u32 = 40;
 const STEPS_MAX: u64 = 400_000;
 const DRAIN_MAX: Duration = Duration::from_secs(60);
+/// What MySQL says since 8.0.24 before it closes an idle connection (ER_CLIENT_INTERACTION_TIMEOUT
+/// of its manual).
+const IDLE_FOR_TOO_LONG: ErrorCode = ErrorCode {
+    code: 4031,
+    state: "HY000",
+};
 
 /// One connection's server side.
 struct Server {
@@ -506,9 +513,20 @@ impl World {
         if !self.wires().wires[id].is_open() {
             return;
         }
+        let rests = self
+            .servers
+            .get(&id)
+            .is_some_and(|server| server.done_at.is_none() && server.seat.is_resting());
         self.leave_seat(id);
         self.seen.killed += 1;
-        if self.random.chance(500) {
+        if rests && self.random.chance(500) {
+            // A server that ends an idle session says why, unasked, whatever is on its way to it.
+            self.note(|| format!("server says its last words to {id}"));
+            let mut out = Vec::new();
+            wire::reply::put_err(&mut out, 0, IDLE_FOR_TOO_LONG, "idle for too long");
+            self.wires().send(id, &out);
+            self.wires().close(id);
+        } else if self.random.chance(500) {
             self.note(|| format!("server resets {id}"));
             self.wires().reset(id);
         } else {
