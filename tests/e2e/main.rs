@@ -22,6 +22,7 @@ mod long;
 mod prepared;
 mod process;
 mod protocol;
+mod scheduling;
 mod session;
 mod statements;
 mod transactions;

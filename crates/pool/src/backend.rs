@@ -97,6 +97,10 @@ pub(crate) struct Backend<S> {
     pub kind: usize,
     /// Since when it is in its state.
     pub since: Time,
+    /// When it was dialled.
+    pub(crate) born: Time,
+    /// Since when its client's transaction is open, as far as was noticed.
+    pub(crate) transaction_since: Option<Time>,
     /// The login, while it lasts.
     pub dial: Option<Box<Dial>>,
     /// The server session's state.
@@ -158,6 +162,8 @@ impl<S> Backend<S> {
             state: BackendState::Dialling,
             kind,
             since: now,
+            born: now,
+            transaction_since: None,
             dial: Some(Box::new(Dial::new(secure))),
             session,
             insert_id: Some(0),

@@ -23,7 +23,7 @@ use std::sync::LazyLock;
 use wire::capabilities as cap;
 use wire::classify::PinCause;
 use wire::command::ReplyShape;
-use wire::packet::{Frame, HEADER_LEN, Header, frame};
+use wire::packet::{Frame, HEADER_LEN, Header, Malformed, frame};
 use wire::reply::{OK, Reply, Role};
 use wire::track::Wanted;
 
@@ -250,6 +250,11 @@ impl<N: Net> Group<N> {
             _ => backend.collected.extend_from_slice(&out),
         }
         self.lent = out;
+        self.after_feeding(key, fed)
+    }
+
+    /// What follows from why the relay stopped; returns the bytes used.
+    fn after_feeding(&mut self, key: Key, fed: Result<(usize, Stop), Malformed>) -> usize {
         match fed {
             Ok((used, stop)) => {
                 match stop {

@@ -7,8 +7,10 @@
 //! [`ClientState`] is where it stands; [`Client::change_state`] is the one place that moves it.
 
 use crate::heard::Heard;
+use crate::lane::LaneName;
 use crate::login::Login;
 use crate::prepared::Statements;
+use crate::priority::Priority;
 use crate::reasons::PinReason;
 use crate::session::Session;
 use reactor::{Key, Time};
@@ -146,6 +148,18 @@ pub(crate) struct Client<S> {
     pub statement: Statement,
     /// What it negotiated.
     pub capabilities: u32,
+    /// Its user, an index into the settings; says something once it is `known`.
+    pub(crate) user: u16,
+    /// It has proven its user, and is counted among that user's clients.
+    pub(crate) known: bool,
+    /// Where its statements are to wait, if its session has said so.
+    pub(crate) priority: Option<Priority>,
+    /// The lane it waits in, or waited in last.
+    pub(crate) waits_in: LaneName,
+    /// Times in a row that it may still use the high lane.
+    pub(crate) tickets: u32,
+    /// Bytes of the command with which it waits.
+    pub(crate) waiting_bytes: u32,
     /// Which kind of backend serves it, an index into the roster.
     pub kind: u32,
     /// Since when it is in its state, or since its peer took bytes last.
@@ -213,6 +227,12 @@ impl<S> Client<S> {
             pin: None,
             statement: Statement::plain(ReplyShape::None),
             capabilities: 0,
+            user: 0,
+            known: false,
+            priority: None,
+            waits_in: LaneName::Low,
+            tickets: 0,
+            waiting_bytes: 0,
             kind: 0,
             since: now,
             waits_since: now,

@@ -64,6 +64,8 @@ impl<N: Net> Group<N> {
             Some(Refusal::Clients {
                 max: self.shared.settings.clients_max,
             })
+        } else if self.shared.is_memory_full.load(Ordering::Relaxed) {
+            Some(self.shared.memory_refusal())
         } else {
             None
         };
@@ -406,11 +408,16 @@ impl<N: Net> Group<N> {
             Outcome::Welcome(user, front, seq) => {
                 client.seq = seq;
                 let capabilities = client.capabilities & BACKEND_KEY;
+                if !self.count_user(key, user) {
+                    return;
+                }
                 let user = &self.shared.settings.users[user];
                 let kind =
                     self.roster
                         .index_of(capabilities, &user.backend_user, &user.backend_password);
-                client.kind = u32::try_from(kind).unwrap_or(0);
+                if let Some(client) = self.clients.get_mut(key) {
+                    client.kind = u32::try_from(kind).unwrap_or(0);
+                }
                 self.welcome(key, &front);
             }
             Outcome::Denied(seq, with_password) => {
@@ -500,6 +507,10 @@ impl<N: Net> Group<N> {
         };
         self.shared.clients.fetch_sub(1, Ordering::Relaxed);
         self.long_data -= client.prepared.as_ref().map_or(0, |p| p.long_len());
+        if client.known {
+            let user = &self.shared.users[client.user as usize];
+            user.clients.fetch_sub(1, Ordering::Relaxed);
+        }
         if let Some(lease) = client.lease {
             self.orphan(lease, key, client.is_held());
         }

@@ -6,6 +6,7 @@
 //! what to do. Invariant: nothing reads `Raw` after that.
 
 use crate::login::Verifier;
+use crate::priority::{Mode, Priority};
 use reactor::Address;
 use serde::Deserialize;
 use std::time::Duration;
@@ -36,6 +37,28 @@ pub struct Raw {
     pub ride_max: Option<u64>,
     /// See [`Settings::waiting_max`].
     pub waiting_max: Option<u64>,
+    /// See [`Settings::waiting_bytes_max`].
+    pub waiting_bytes_max: Option<u64>,
+    /// See [`Settings::memory_bytes_max`].
+    pub memory_bytes_max: Option<u64>,
+    /// See [`Settings::prio_kickup`].
+    pub prio_kickup_ms: Option<u64>,
+    /// See [`Limits::high_prio_mode`]; for users that do not set it.
+    pub high_prio_mode: Option<String>,
+    /// See [`Limits::high_prio_tickets`]; for users that do not set it.
+    pub high_prio_tickets: Option<u64>,
+    /// See [`Limits::transaction_max`]; for users that do not set it.
+    pub transaction_ms_max: Option<u64>,
+    /// See [`Limits::statement_max`]; for users that do not set it.
+    pub statement_ms_max: Option<u64>,
+    /// See [`Settings::backends_min`].
+    pub backends_min: Option<u64>,
+    /// See [`Settings::backends_reserved`].
+    pub backends_reserved: Option<u64>,
+    /// See [`Settings::backend_idle_max`].
+    pub backend_idle_ms_max: Option<u64>,
+    /// See [`Settings::backend_life_max`].
+    pub backend_life_s_max: Option<u64>,
     /// See [`Settings::wait_max`].
     pub wait_ms_max: Option<u64>,
     /// See [`Settings::login_max`].
@@ -44,7 +67,7 @@ pub struct Raw {
     pub dial_ms_max: Option<u64>,
     /// See [`Settings::write_max`].
     pub write_ms_max: Option<u64>,
-    /// See [`Settings::idle_max`].
+    /// See [`Limits::idle_max`]; for users that do not set it.
     pub idle_s_max: Option<u64>,
     /// See [`Settings::drain_max`].
     pub drain_ms_max: Option<u64>,
@@ -66,7 +89,7 @@ pub struct RawBackend {
 }
 
 /// A user as typed.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawUser {
     /// The name with which clients log in.
@@ -81,6 +104,22 @@ pub struct RawUser {
     pub backend_user: Option<String>,
     /// Its password, when it is another one.
     pub backend_password: Option<String>,
+    /// See [`Limits::clients_max`].
+    pub clients_max: Option<u64>,
+    /// See [`Limits::waiting_max`].
+    pub waiting_max: Option<u64>,
+    /// See [`Limits::priority`].
+    pub priority: Option<String>,
+    /// See [`Limits::high_prio_mode`].
+    pub high_prio_mode: Option<String>,
+    /// See [`Limits::high_prio_tickets`].
+    pub high_prio_tickets: Option<u64>,
+    /// See [`Limits::idle_max`].
+    pub idle_s_max: Option<u64>,
+    /// See [`Limits::transaction_max`].
+    pub transaction_ms_max: Option<u64>,
+    /// See [`Limits::statement_max`].
+    pub statement_ms_max: Option<u64>,
 }
 
 /// A user, checked.
@@ -96,6 +135,33 @@ pub struct User {
     pub backend_user: String,
     /// Its password.
     pub backend_password: String,
+    /// What it may use.
+    pub limits: Limits,
+}
+
+/// What a user's clients may use, and where they stand.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Clients of this user at once, over all groups. Default: no limit but that of all clients.
+    pub clients_max: Option<usize>,
+    /// Statements of this user that may wait at once, over all groups. Default: no limit.
+    pub waiting_max: Option<usize>,
+    /// Where its statements wait. Default `auto`.
+    pub priority: Priority,
+    /// Which of its statements have high priority by themselves. Default `transactions`.
+    pub high_prio_mode: Mode,
+    /// Times in a row that a client may use the high lane; then it goes once by the low lane.
+    /// Default 4,294,967,295; 0 is never.
+    pub high_prio_tickets: u32,
+    /// A client without a statement for so long is closed. Default 28,800 s, as the servers'
+    /// `wait_timeout`.
+    pub idle_max: Duration,
+    /// A transaction that is open for longer is rolled back and its client closed. Default: no
+    /// limit.
+    pub transaction_max: Option<Duration>,
+    /// A statement that runs for longer is given up: its client gets an error, its backend is
+    /// closed. Default: no limit.
+    pub statement_max: Option<Duration>,
 }
 
 /// What the pool runs on.
@@ -128,6 +194,24 @@ pub struct Settings {
     /// Statements (and logins) waiting for a backend at once, per group. Default: no bound but the
     /// clients of the group, since each waits with one statement at most.
     pub waiting_max: usize,
+    /// Bytes of the commands that wait at once, per group. Default 256 MiB; 1 MiB to 1 TiB.
+    pub waiting_bytes_max: usize,
+    /// Resident memory above which no client is let in. Default: nine tenths of what the machine or
+    /// the control group has; at least 1 MiB.
+    pub memory_bytes_max: Option<usize>,
+    /// A statement of the low lane that has waited for so long is in line with those of the high
+    /// lane. Default 1000 ms, as in the servers' pools; 0 to a day.
+    pub prio_kickup: Duration,
+    /// Idle backends that are kept whatever their age of idleness, over all groups. Default 2.
+    pub backends_min: usize,
+    /// Backends of each group that statements of the low lane leave to logins and to statements of
+    /// high priority; never more than half of the group's. Default 1.
+    pub backends_reserved: usize,
+    /// A backend that is idle for longer is closed, down to `backends_min`. Default 60 s.
+    pub backend_idle_max: Duration,
+    /// A backend that is older is closed when it is idle next; the age differs by up to a tenth
+    /// from backend to backend. Default 3600 s.
+    pub backend_life_max: Duration,
     /// Longest wait for a backend. Default 30 s.
     pub wait_max: Duration,
     /// Longest login of a client. Default 30 s.
@@ -136,9 +220,6 @@ pub struct Settings {
     pub dial_max: Duration,
     /// Longest time in which a client takes nothing of its reply. Default 60 s.
     pub write_max: Duration,
-    /// A client without a statement for so long is closed. Default 28,800 s, as the servers'
-    /// `wait_timeout`.
-    pub idle_max: Duration,
     /// Longest drain after SIGTERM. Default 30 s.
     pub drain_max: Duration,
     /// Connections that may wait to be accepted, per listener; the kernel cuts it to
@@ -164,32 +245,21 @@ impl Raw {
     /// # Errors
     /// One sentence that names the key, what was expected and what came.
     pub fn check(self) -> Result<Settings, String> {
-        let listen = self
-            .listen
-            .iter()
-            .map(|text| Address::parse(text).map_err(|error| format!("listen: {error}")));
-        let listen = listen.collect::<Result<Vec<_>, _>>()?;
-        if listen.is_empty() {
-            return Err("listen: expected at least one address, such as 127.0.0.1:6033".into());
-        }
-        let backend = self.backend.ok_or(
-            "backend: expected the server's address ([backend] address = \"HOST:PORT\", \
-             or --backend mysql://USER:PASSWORD@HOST:PORT)",
-        )?;
-        let backend =
-            Address::parse(&backend.address).map_err(|e| format!("backend.address: {e}"))?;
-        if listen.contains(&backend) {
-            return Err(format!(
-                "backend.address: {backend} is also in listen; the pool would \
-                                be its own server"
-            ));
-        }
+        let (listen, backend) = check_addresses(&self.listen, self.backend)?;
         if self.users.is_empty() {
             return Err("user: expected at least one [[user]] with name and password".into());
         }
         let clients_max = bounded("clients_max", self.clients_max, 10_000, 1, 10_000_000)?;
         let ms = |key, value, default| {
-            bounded(key, value, default, 1, 86_400_000).map(|ms| Duration::from_millis(ms as u64))
+            bounded(key, value, default, 1, DAY_MS).map(|ms| Duration::from_millis(ms as u64))
+        };
+        let defaults = RawUser {
+            high_prio_mode: self.high_prio_mode,
+            high_prio_tickets: self.high_prio_tickets,
+            idle_s_max: self.idle_s_max,
+            transaction_ms_max: self.transaction_ms_max,
+            statement_ms_max: self.statement_ms_max,
+            ..RawUser::default()
         };
         let backends_max = bounded("backends_max", self.backends_max, 64, 1, 100_000)?;
         let least = backends_max as u64;
@@ -215,14 +285,66 @@ impl Raw {
             login_max: ms("login_ms_max", self.login_ms_max, 30_000)?,
             dial_max: ms("dial_ms_max", self.dial_ms_max, 10_000)?,
             write_max: ms("write_ms_max", self.write_ms_max, 60_000)?,
-            idle_max: bounded("idle_s_max", self.idle_s_max, 28_800, 1, 31_536_000)
-                .map(|s| Duration::from_secs(s as u64))?,
+            waiting_bytes_max: bounded(
+                "waiting_bytes_max",
+                self.waiting_bytes_max,
+                256 << 20,
+                1 << 20,
+                1 << 40,
+            )?,
+            memory_bytes_max: optional("memory_bytes_max", self.memory_bytes_max, 1 << 20)?,
+            prio_kickup: bounded("prio_kickup_ms", self.prio_kickup_ms, 1000, 0, DAY_MS)
+                .map(|ms| Duration::from_millis(ms as u64))?,
+            backends_min: bounded("backends_min", self.backends_min, 2, 0, 100_000)?,
+            backends_reserved: bounded("backends_reserved", self.backends_reserved, 1, 0, 1000)?,
+            backend_idle_max: ms("backend_idle_ms_max", self.backend_idle_ms_max, 60_000)?,
+            backend_life_max: seconds("backend_life_s_max", self.backend_life_s_max, 3600)?,
             drain_max: ms("drain_ms_max", self.drain_ms_max, 30_000)?,
             backlog: i32::try_from(backlog).unwrap_or(i32::MAX),
             backend,
-            users: check_users(self.users)?,
+            users: check_users(self.users, &defaults)?,
         })
     }
+}
+
+/// Where clients come in, and the server.
+fn check_addresses(
+    listen: &[String],
+    backend: Option<RawBackend>,
+) -> Result<(Vec<Address>, Address), String> {
+    let listen = listen
+        .iter()
+        .map(|text| Address::parse(text).map_err(|error| format!("listen: {error}")));
+    let listen = listen.collect::<Result<Vec<_>, _>>()?;
+    if listen.is_empty() {
+        return Err("listen: expected at least one address, such as 127.0.0.1:6033".into());
+    }
+    let backend = backend.ok_or(
+        "backend: expected the server's address ([backend] address = \"HOST:PORT\", \
+         or --backend mysql://USER:PASSWORD@HOST:PORT)",
+    )?;
+    let backend = Address::parse(&backend.address).map_err(|e| format!("backend.address: {e}"))?;
+    if listen.contains(&backend) {
+        return Err(format!(
+            "backend.address: {backend} is also in listen; the pool would \
+                            be its own server"
+        ));
+    }
+    Ok((listen, backend))
+}
+
+/// Milliseconds of a day, the most that a time in milliseconds may be.
+const DAY_MS: u64 = 86_400_000;
+
+fn seconds(key: &str, value: Option<u64>, default: u64) -> Result<Duration, String> {
+    bounded(key, value, default, 1, 31_536_000).map(|s| Duration::from_secs(s as u64))
+}
+
+/// A limit that is none when it is not given.
+fn optional(key: &str, value: Option<u64>, min: u64) -> Result<Option<usize>, String> {
+    value
+        .map(|n| bounded(key, Some(n), 0, min, 1 << 50))
+        .transpose()
 }
 
 fn bounded(
@@ -241,18 +363,19 @@ fn bounded(
     usize::try_from(value).map_err(|_| format!("{key}: {value} is too large for this machine"))
 }
 
-fn check_users(raw: Vec<RawUser>) -> Result<Vec<User>, String> {
+fn check_users(raw: Vec<RawUser>, defaults: &RawUser) -> Result<Vec<User>, String> {
     let mut users: Vec<User> = Vec::with_capacity(raw.len());
     for user in raw {
         if users.iter().any(|other| other.name == user.name) {
             return Err(format!("user: '{}' is listed twice", user.name));
         }
-        users.push(check_user(user)?);
+        users.push(check_user(user, defaults)?);
     }
     Ok(users)
 }
 
-fn check_user(raw: RawUser) -> Result<User, String> {
+fn check_user(raw: RawUser, defaults: &RawUser) -> Result<User, String> {
+    let limits = check_limits(&raw, defaults).map_err(|e| format!("user '{}': {e}", raw.name))?;
     let name = raw.name;
     let plugin = match raw.auth.as_deref() {
         None => None,
@@ -296,6 +419,54 @@ fn check_user(raw: RawUser) -> Result<User, String> {
         plugin,
         backend_user,
         backend_password,
+        limits,
+    })
+}
+
+fn check_limits(raw: &RawUser, defaults: &RawUser) -> Result<Limits, String> {
+    let mode = raw
+        .high_prio_mode
+        .as_ref()
+        .or(defaults.high_prio_mode.as_ref());
+    let high_prio_mode = match mode {
+        None => Mode::default(),
+        Some(text) => Mode::from_name(text).ok_or_else(|| {
+            format!("high_prio_mode: expected transactions, statements or none, got '{text}'")
+        })?,
+    };
+    let priority = match &raw.priority {
+        None => Priority::default(),
+        Some(text) => Priority::from_name(text)
+            .ok_or_else(|| format!("priority: expected high, low or auto, got '{text}'"))?,
+    };
+    let most = u64::from(u32::MAX);
+    let tickets = raw.high_prio_tickets.or(defaults.high_prio_tickets);
+    let tickets = bounded("high_prio_tickets", tickets, most, 0, most)?;
+    let time = |key, own: Option<u64>, default: Option<u64>| {
+        let ms = own
+            .or(default)
+            .map(|ms| bounded(key, Some(ms), 0, 1, DAY_MS));
+        let ms = ms.transpose()?;
+        Ok::<_, String>(ms.map(|ms| Duration::from_millis(ms as u64)))
+    };
+    let idle = raw.idle_s_max.or(defaults.idle_s_max);
+    Ok(Limits {
+        clients_max: optional("clients_max", raw.clients_max, 1)?,
+        waiting_max: optional("waiting_max", raw.waiting_max, 1)?,
+        priority,
+        high_prio_mode,
+        high_prio_tickets: u32::try_from(tickets).unwrap_or(u32::MAX),
+        idle_max: seconds("idle_s_max", idle, 28_800)?,
+        transaction_max: time(
+            "transaction_ms_max",
+            raw.transaction_ms_max,
+            defaults.transaction_ms_max,
+        )?,
+        statement_max: time(
+            "statement_ms_max",
+            raw.statement_ms_max,
+            defaults.statement_ms_max,
+        )?,
     })
 }
 

@@ -20,8 +20,14 @@ pub struct Counts {
     pub statements: u64,
     /// Statements that had to wait in a lane.
     pub waited: u64,
+    /// Those of them that waited in the high lane.
+    pub waited_high: u64,
+    /// Statements of the low lane that went before one of the high lane, having waited for long.
+    pub kicked_up: u64,
     /// Clients and statements refused by a limit.
     pub refused: u64,
+    /// Errors that the pool itself has sent, by reason.
+    pub refusals: BTreeMap<&'static str, u64>,
     /// Clients that left while their statement waited; it was not executed.
     pub gave_up: u64,
     /// Clients closed by a time limit.
@@ -34,6 +40,8 @@ pub struct Counts {
     pub backends_lost: u64,
     /// Times a backend answered nothing for so long that others were let past.
     pub stalled: u64,
+    /// Connections to the server that were closed for being idle or old.
+    pub trimmed: u64,
     /// Times a backend was brought into another session's state.
     pub restored: u64,
     /// Accepts that failed for want of descriptors or memory.
@@ -49,13 +57,19 @@ impl AddAssign<&Counts> for Counts {
         self.denied += other.denied;
         self.statements += other.statements;
         self.waited += other.waited;
+        self.waited_high += other.waited_high;
+        self.kicked_up += other.kicked_up;
         self.refused += other.refused;
+        for (reason, count) in &other.refusals {
+            *self.refusals.entry(reason).or_default() += count;
+        }
         self.gave_up += other.gave_up;
         self.too_slow += other.too_slow;
         self.dialled += other.dialled;
         self.dial_failures += other.dial_failures;
         self.backends_lost += other.backends_lost;
         self.stalled += other.stalled;
+        self.trimmed += other.trimmed;
         self.restored += other.restored;
         self.accept_failures += other.accept_failures;
         for (reason, count) in &other.pins {

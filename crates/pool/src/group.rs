@@ -20,6 +20,7 @@ use crate::backend::Backend;
 use crate::client::{Client, ClientState};
 use crate::config::Settings;
 use crate::counts::{Census, Counts};
+use crate::fairness::{Fronts, Look};
 use crate::prepared::Definitions;
 use crate::reasons::Refusal;
 use crate::roster::Roster;
@@ -28,8 +29,8 @@ use crate::shapes::Shapes;
 use reactor::{Event, Key, Net, Slots, Time, Token};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use wire::auth::caching_sha2::{Cached, KeyPair};
 use wire::track::Wanted;
@@ -110,15 +111,66 @@ pub struct Shared {
     pub clients_per_group: usize,
     /// Clients of all groups at this moment; changed when one comes or goes.
     pub clients: AtomicUsize,
+    /// Since when the front of each group's lanes waits.
+    pub fronts: Fronts,
+    /// What each user uses at this moment, by its index in the settings.
+    pub(crate) users: Box<[UserUse]>,
+    /// No memory is left for more clients; the words say how much is used of what.
+    pub(crate) memory_full: Mutex<Option<String>>,
+    /// Whether it is so; read at each login.
+    pub(crate) is_memory_full: AtomicBool,
+}
+
+/// What one user uses, in all groups.
+#[derive(Debug, Default)]
+pub(crate) struct UserUse {
+    /// Clients that have logged in.
+    pub clients: AtomicUsize,
+    /// Statements that wait; counted for users with a limit only.
+    pub waiting: AtomicUsize,
 }
 
 impl Shared {
-    /// Backends of one group that may run statements at once. Where there are more groups than
-    /// cores (because clients need their descriptors), they share what the cores' groups would run.
+    /// What groups share at their start: `groups` of them on `cores`, each with room for
+    /// `clients_per_group`.
     #[must_use]
-    pub fn busy_max(&self) -> usize {
+    pub fn new(
+        settings: Settings,
+        server: ServerFacts,
+        keys: KeyPair,
+        groups: usize,
+        cores: usize,
+        clients_per_group: usize,
+    ) -> Shared {
+        let users = settings.users.iter().map(|_| UserUse::default()).collect();
+        Shared {
+            settings,
+            server,
+            keys,
+            groups,
+            cores,
+            clients_per_group,
+            clients: AtomicUsize::new(0),
+            fronts: Fronts::new(groups),
+            users,
+            memory_full: Mutex::new(None),
+            is_memory_full: AtomicBool::new(false),
+        }
+    }
+
+    /// Backends of one group that may run statements at once, where `running` groups have any to
+    /// start: they share what as many groups as cores would run.
+    #[must_use]
+    pub fn busy_max(&self, running: usize) -> usize {
         let all = (1 + self.settings.oversubscribe) * self.cores.min(self.groups);
-        all.div_ceil(self.groups)
+        all.div_ceil(running.max(1))
+    }
+
+    /// Idle backends that group number `index` keeps: its share of `backends_min`.
+    #[must_use]
+    pub(crate) fn backends_kept(&self, index: usize) -> usize {
+        let (all, groups) = (self.settings.backends_min, self.groups);
+        all / groups + usize::from(index < all % groups)
     }
 
     /// Statements that may be prepared on one backend: with as many backends as there may be, all
@@ -158,12 +210,16 @@ pub struct Group<N: Net> {
     pub(crate) learnt: RefCell<HashMap<usize, Cached>>,
     /// Statements and logins in lanes.
     pub(crate) waiting: usize,
+    /// Bytes of the commands of those that wait.
+    pub(crate) waiting_bytes: usize,
     /// Backends that run statements, those that have stalled not counted.
     pub(crate) busy: usize,
     /// Texts that clients have prepared.
     pub(crate) definitions: Definitions,
     /// Bytes of long data that wait for their executions.
     pub(crate) long_data: usize,
+    /// How it stands to the other groups.
+    pub(crate) look: Look,
     /// Which statements may ride with others'.
     pub(crate) shapes: Shapes,
     /// Backends that something is to be written to at the end of the turn.
@@ -201,9 +257,11 @@ impl<N: Net> Group<N> {
             schemas: HashSet::new(),
             learnt: RefCell::default(),
             waiting: 0,
+            waiting_bytes: 0,
             busy: 0,
             definitions: Definitions::default(),
             long_data: 0,
+            look: Look::default(),
             shapes: Shapes::default(),
             dirty: Vec::new(),
             received: Vec::new(),
@@ -243,6 +301,7 @@ impl<N: Net> Group<N> {
         self.flush_dirty();
         self.bury();
         self.flush_dirty();
+        self.publish_front();
     }
 
     /// When [`Group::turn`] must be called at the latest, events or not.
@@ -254,7 +313,8 @@ impl<N: Net> Group<N> {
             .sweep_at
             .min(self.next_expiry())
             .min(self.next_dial())
-            .min(self.next_stall());
+            .min(self.next_stall())
+            .min(self.next_look());
         if let Some(since) = self.draining {
             next = next.min(since + self.shared.settings.drain_max);
         }
@@ -323,11 +383,12 @@ impl<N: Net> Group<N> {
     fn sweep(&mut self) {
         let now = self.net.now();
         let settings = &self.shared.settings;
-        let (login, write, idle) = (settings.login_max, settings.write_max, settings.idle_max);
+        let (login, write) = (settings.login_max, settings.write_max);
         let mut late = Vec::new();
         for (key, client) in self.clients.iter() {
             use ClientState::{Greeted, Idle, Leaving, Opening, Proving};
             let stands = now.since(client.since);
+            let idle = settings.users[client.user as usize].limits.idle_max;
             let what = match client.state() {
                 Greeted | Proving if stands > login => Some("the login took too long"),
                 Opening if stands > login + settings.wait_max => Some("the login took too long"),
@@ -349,6 +410,8 @@ impl<N: Net> Group<N> {
             self.doom(key);
         }
         self.drop_late_dials();
+        self.keep_time_limits();
+        self.trim_backends();
         if self.draining.is_some() {
             for key in self.clients.keys() {
                 self.leave_if_idle(key);

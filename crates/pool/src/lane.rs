@@ -1,13 +1,60 @@
-//! A lane: where statements wait for a backend, first come, first served.
+//! Lanes: where statements and logins wait for a backend, and who of them goes next.
+//!
+//! The problem: with one line, what must not wait long stands behind everything else; with a line
+//! that always goes first, the others may wait for ever. The mechanism: each kind of backend has
+//! lanes, first come, first served within each ([`Lane`]). Between them ([`Lanes::next`]):
+//! - a statement of the high lane goes before one of the low lane, until that one has waited for
+//!   `prio_kickup`: from that moment it is in line with the high ones, in the order of these
+//!   moments. It is compared when somebody is chosen, so it is exact and needs no timer;
+//! - a login goes after every [`STATEMENTS_PER_LOGIN`] statements, if any waits; when no statement
+//!   waits, logins go one after the other. So neither can starve the other.
 //!
 //! FIFO gives the tail: with N clients in a closed loop everybody waits N statements, nobody more.
 //! Clients that leave while they wait are not searched for; their entries are passed over when they
 //! come to the front ([`Lane::front`] asks the owner whether an entry still stands).
 //!
-//! Invariant: entries are in the order of their arrival, so the front is always the oldest.
+//! Invariant: entries of a lane are in the order of their arrival, so the front is its oldest.
 
 use reactor::{Key, Time};
 use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Statements that go before a login, while both wait.
+const STATEMENTS_PER_LOGIN: u32 = 3;
+
+/// Which lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LaneName {
+    /// Logins whose schema no backend has accepted yet.
+    Login,
+    /// Statements that go first.
+    High,
+    /// All others.
+    Low,
+    /// Statements of clients that have a backend, where that gives no priority: in one line with
+    /// the low lane, but they need no backend to go on.
+    Held,
+}
+
+impl LaneName {
+    /// All of them.
+    pub(crate) const ALL: [LaneName; 4] = [
+        LaneName::Login,
+        LaneName::High,
+        LaneName::Low,
+        LaneName::Held,
+    ];
+
+    /// As errors and counters name it.
+    #[must_use]
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            LaneName::Login => "login",
+            LaneName::High => "high",
+            LaneName::Low | LaneName::Held => "low",
+        }
+    }
+}
 
 /// One that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,27 +63,19 @@ pub(crate) struct Waiting {
     pub client: Key,
     /// Since when.
     pub since: Time,
+    /// Where.
+    pub lane: LaneName,
 }
 
 /// A waiting line.
 #[derive(Debug, Default)]
-pub(crate) struct Lane {
+struct Lane {
     line: VecDeque<Waiting>,
 }
 
 impl Lane {
-    /// Puts one at the end.
-    pub(crate) fn push(&mut self, waiting: Waiting) {
-        self.line.push_back(waiting);
-    }
-
-    /// Puts one back at the front, whose turn came but could not be used.
-    pub(crate) fn push_front(&mut self, waiting: Waiting) {
-        self.line.push_front(waiting);
-    }
-
     /// The first that `stands`; those in front of it that do not are dropped.
-    pub(crate) fn front(&mut self, mut stands: impl FnMut(&Waiting) -> bool) -> Option<Waiting> {
+    fn front(&mut self, stands: &mut impl FnMut(&Waiting) -> bool) -> Option<Waiting> {
         while let Some(first) = self.line.front() {
             if stands(first) {
                 return Some(*first);
@@ -45,40 +84,141 @@ impl Lane {
         }
         None
     }
+}
 
-    /// Takes the front out.
-    pub(crate) fn pop(&mut self) -> Option<Waiting> {
-        self.line.pop_front()
+/// The lanes of one kind of backend.
+#[derive(Debug, Default)]
+pub(crate) struct Lanes {
+    lanes: [Lane; 4],
+    statements_since_login: u32,
+}
+
+impl Lanes {
+    /// Puts one at the end of its lane.
+    pub(crate) fn push(&mut self, waiting: Waiting) {
+        self.lanes[waiting.lane as usize].line.push_back(waiting);
     }
 
-    /// Entries, those that no longer stand included.
+    /// Puts one back at the front of its lane, whose turn came but could not be used.
+    pub(crate) fn push_front(&mut self, waiting: Waiting) {
+        self.lanes[waiting.lane as usize].line.push_front(waiting);
+    }
+
+    /// The front of one lane.
+    pub(crate) fn front(
+        &mut self,
+        lane: LaneName,
+        mut stands: impl FnMut(&Waiting) -> bool,
+    ) -> Option<Waiting> {
+        self.lanes[lane as usize].front(&mut stands)
+    }
+
+    /// The one that goes next at `now`.
+    pub(crate) fn next(
+        &mut self,
+        now: Time,
+        kickup: Duration,
+        mut stands: impl FnMut(&Waiting) -> bool,
+    ) -> Option<Waiting> {
+        let [login, high, low, held] =
+            LaneName::ALL.map(|lane| self.lanes[lane as usize].front(&mut stands));
+        let low = [low, held].into_iter().flatten().min_by_key(|w| w.since);
+        let statement = match (high, low) {
+            (Some(high), Some(low)) => {
+                let kicked_up_at = low.since + kickup;
+                let goes = kicked_up_at <= now && kicked_up_at < high.since;
+                Some(if goes { low } else { high })
+            }
+            (high, low) => high.or(low),
+        };
+        match (login, statement) {
+            (Some(_), Some(_)) if self.statements_since_login >= STATEMENTS_PER_LOGIN => login,
+            (login, statement) => statement.or(login),
+        }
+    }
+
+    /// Takes the front of a lane out, whose turn has come.
+    pub(crate) fn pop(&mut self, lane: LaneName) {
+        self.lanes[lane as usize].line.pop_front();
+        self.statements_since_login = match lane {
+            LaneName::Login => 0,
+            _ => self.statements_since_login.saturating_add(1),
+        };
+    }
+
+    /// Entries of one lane, those that no longer stand included.
+    #[must_use]
+    pub(crate) fn len_of(&self, lane: LaneName) -> usize {
+        self.lanes[lane as usize].line.len()
+    }
+
+    /// Entries of all lanes, those that no longer stand included.
     #[must_use]
     pub(crate) fn len(&self) -> usize {
-        self.line.len()
+        self.lanes.iter().map(|lane| lane.line.len()).sum()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use LaneName::{High, Login, Low};
 
-    fn waiting(n: u32) -> Waiting {
+    const KICKUP: Duration = Duration::from_nanos(100);
+
+    fn waiting(lane: LaneName, n: u32) -> Waiting {
         Waiting {
             client: Key::from_parts(n, 0),
             since: Time(u64::from(n)),
+            lane,
         }
+    }
+
+    fn all_in_order(lanes: &mut Lanes, now: u64) -> Vec<(LaneName, u64)> {
+        let mut order = Vec::new();
+        while let Some(next) = lanes.next(Time(now), KICKUP, |_| true) {
+            lanes.pop(next.lane);
+            order.push((next.lane, next.since.0));
+        }
+        order
     }
 
     #[test]
     fn first_come_first_served_and_leavers_are_passed_over() {
-        let mut lane = Lane::default();
-        (0..4).for_each(|n| lane.push(waiting(n)));
+        let mut lanes = Lanes::default();
+        (0..4).for_each(|n| lanes.push(waiting(Low, n)));
         let stays = |w: &Waiting| w.since.0 != 0 && w.since.0 != 2;
-        assert_eq!(lane.front(stays), Some(waiting(1)));
-        assert_eq!(lane.pop(), Some(waiting(1)));
-        assert_eq!(lane.front(stays), Some(waiting(3)));
-        lane.push_front(waiting(9));
-        assert_eq!(lane.front(stays), Some(waiting(9)));
-        assert_eq!(lane.len(), 2);
+        assert_eq!(lanes.front(Low, stays), Some(waiting(Low, 1)));
+        lanes.pop(Low);
+        assert_eq!(lanes.front(Low, stays), Some(waiting(Low, 3)));
+        lanes.push_front(waiting(Low, 9));
+        assert_eq!(lanes.front(Low, stays), Some(waiting(Low, 9)));
+        assert_eq!(lanes.len(), 2);
+    }
+
+    #[test]
+    fn high_goes_before_low_until_low_has_waited_for_long_enough() {
+        let mut lanes = Lanes::default();
+        lanes.push(waiting(Low, 1));
+        lanes.push(waiting(High, 50));
+        lanes.push(waiting(High, 102));
+        // At 100 the low one has waited for 99: one less than it takes.
+        assert_eq!(
+            lanes.next(Time(100), KICKUP, |_| true),
+            Some(waiting(High, 50))
+        );
+        // From 101 on it is in line: behind the one of 50, before the one of 102.
+        let order = all_in_order(&mut lanes, 110);
+        assert_eq!(order, [(High, 50), (Low, 1), (High, 102)]);
+    }
+
+    #[test]
+    fn logins_and_statements_cannot_starve_each_other() {
+        let mut lanes = Lanes::default();
+        (0..3).for_each(|n| lanes.push(waiting(Login, n)));
+        (10..18).for_each(|n| lanes.push(waiting(if n % 2 == 0 { High } else { Low }, n)));
+        let order = all_in_order(&mut lanes, 20);
+        let places: Vec<usize> = (0..order.len()).filter(|i| order[*i].0 == Login).collect();
+        assert_eq!(places, [3, 7, 10], "{order:?}");
     }
 }

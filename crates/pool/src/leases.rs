@@ -15,8 +15,8 @@ use crate::backend::{Backend, BackendState, Purpose};
 use crate::client::ClientState;
 use crate::clients::Handled;
 use crate::group::{BACKEND, Group};
-use crate::lane::Waiting;
-use crate::reasons::Refusal;
+use crate::lane::LaneName;
+use crate::priority::Priority;
 use crate::session::{Session, can_restore};
 use reactor::{Address, Key, Net, Time, Token};
 use std::rc::Rc;
@@ -27,7 +27,8 @@ impl<N: Net> Group<N> {
     pub(crate) fn acquire(&mut self, key: Key) -> Option<Key> {
         let client = self.clients.get(key)?;
         let kind = client.kind as usize;
-        if self.busy >= self.busy_max() || self.front_of(kind).is_some() {
+        let reserved = client.priority != Some(Priority::High) && self.is_reserve_reached();
+        if reserved || self.busy >= self.busy_max() || self.front_of(kind).is_some() {
             return None;
         }
         let found = self.pick_idle(kind, &self.clients.get(key)?.session)?;
@@ -74,65 +75,12 @@ impl<N: Net> Group<N> {
         true
     }
 
-    /// Puts a client whose command is at the front of its input at the end of its lane.
-    pub(crate) fn wait_in_lane(&mut self, key: Key) -> Handled {
-        let waiting = self.waiting;
-        if waiting >= self.shared.settings.waiting_max {
-            self.counts.refused += 1;
-            self.refuse(key, &Refusal::LaneFull { waiting });
-            return Handled::Used;
-        }
-        let now = self.net.now();
-        let Some(client) = self.clients.get_mut(key) else {
-            return Handled::Used;
-        };
-        // A client that logs in stays in its own state while it waits.
-        if client.state() == ClientState::Idle && !client.change_state(ClientState::Waiting, now) {
-            self.doom(key);
-            return Handled::Used;
-        }
-        client.in_lane = true;
-        client.waits_since = now;
-        self.roster.ranks[client.kind as usize].lane.push(Waiting {
-            client: key,
-            since: now,
-        });
-        self.waiting += 1;
-        self.counts.waited += 1;
-        Handled::Kept
-    }
-
-    /// Whether a client's command waits in a lane.
-    pub(crate) fn is_waiting(&self, key: Key) -> bool {
-        self.clients.get(key).is_some_and(|client| client.in_lane)
-    }
-
-    /// Takes a client out of its lane; its entry is passed over later.
-    pub(crate) fn forget_waiting(&mut self, key: Key) {
-        if let Some(client) = self.clients.get_mut(key)
-            && client.in_lane
-        {
-            client.in_lane = false;
-            self.waiting -= 1;
-        }
-    }
-
-    /// The first of a kind's lane that still waits.
-    pub(crate) fn front_of(&mut self, kind: usize) -> Option<Waiting> {
-        let clients = &self.clients;
-        self.roster.ranks[kind].lane.front(|waiting| {
-            clients
-                .get(waiting.client)
-                .is_some_and(|client| client.in_lane && client.waits_since == waiting.since)
-        })
-    }
-
     /// A client logs in with a schema that no backend has accepted yet.
     pub(crate) fn open(&mut self, key: Key) {
         match self.acquire(key) {
             Some(lease) => self.open_on(key, lease),
             None => {
-                if self.wait_in_lane(key) == Handled::Used {
+                if self.wait_in_lane(key, 0) == Handled::Used {
                     self.leave(key);
                 }
             }
@@ -180,19 +128,30 @@ impl<N: Net> Group<N> {
 
     /// Gives idle backends of a kind to those who wait for it, in order.
     fn serve(&mut self, kind: usize) {
-        while self.busy < self.busy_max() {
-            let Some(waiting) = self.front_of(kind) else {
+        while self.busy < self.busy_max() && !self.yields() {
+            let Some(waiting) = self.front_to_serve(kind) else {
                 return;
             };
             let Some(client) = self.clients.get(waiting.client) else {
                 return;
             };
-            let Some(lease) = self.pick_idle(kind, &client.session) else {
-                return;
+            let lease = match client.lease {
+                Some(_) => None,
+                None => self.pick_idle(kind, &client.session),
             };
-            self.roster.ranks[kind].lane.pop();
-            self.grant(waiting.client, lease);
-            self.take_riders(lease);
+            match lease {
+                Some(lease) => {
+                    self.pop(kind, waiting);
+                    self.gets_on();
+                    self.grant(waiting.client, lease);
+                    self.take_riders(lease);
+                }
+                // Who has a backend can go on even when there is none for those in front.
+                None => match self.front_in(kind, LaneName::Held) {
+                    Some(held) => self.go_on_held(kind, held),
+                    None => return,
+                },
+            }
         }
     }
 
@@ -207,53 +166,6 @@ impl<N: Net> Group<N> {
         for kind in 0..self.roster.ranks.len() {
             self.serve(kind);
         }
-    }
-
-    /// Backends that may run statements at once.
-    pub(crate) fn busy_max(&self) -> usize {
-        self.shared.busy_max()
-    }
-
-    /// Counts a backend that has something in flight, as one that runs statements.
-    pub(crate) fn count_busy(&mut self, lease: Key) {
-        let now = self.net.now();
-        if let Some(backend) = self.backends.get_mut(lease)
-            && !backend.counted
-            && !backend.stalled
-            && !backend.flight.is_empty()
-        {
-            backend.counted = true;
-            backend.busy_since = now;
-            self.busy += 1;
-        }
-    }
-
-    /// A backend that has answered nothing for `stall_max` no longer counts: others may run.
-    fn discount_stalled(&mut self) {
-        let (now, stall_max) = (self.net.now(), self.shared.settings.stall_max);
-        for key in self.backends.keys() {
-            if let Some(backend) = self.backends.get_mut(key)
-                && backend.counted
-                && now.since(backend.busy_since) >= stall_max
-            {
-                backend.counted = false;
-                backend.stalled = true;
-                self.busy -= 1;
-                self.counts.stalled += 1;
-            }
-        }
-    }
-
-    /// When the next backend stalls, while somebody waits for it.
-    pub(crate) fn next_stall(&self) -> Time {
-        if self.waiting == 0 || self.busy < self.busy_max() {
-            return Time::NEVER;
-        }
-        let counted = self.backends.iter().filter(|(_, backend)| backend.counted);
-        let oldest = counted.map(|(_, backend)| backend.busy_since).min();
-        oldest.map_or(Time::NEVER, |oldest| {
-            oldest + self.shared.settings.stall_max
-        })
     }
 
     /// A backend on which a client's statement may ride now, behind others'.
@@ -286,18 +198,21 @@ impl<N: Net> Group<N> {
             && backend.insert_id == Some(client.insert_id)
             && Rc::ptr_eq(&backend.session, &client.session)
             && !client.is_held()
+            && client.lease.is_none()
             && self.shapes.trusts(client.statement.ride)
     }
 
     /// Lets those at the front of the lane ride, as long as they may.
     pub(crate) fn take_riders(&mut self, lease: Key) {
-        while let Some(backend) = self.backends.get(lease)
+        while !self.yields()
+            && let Some(backend) = self.backends.get(lease)
             && backend.rideable
             && let kind = backend.kind
             && let Some(waiting) = self.front_of(kind)
             && self.takes_rider(lease, waiting.client)
         {
-            self.roster.ranks[kind].lane.pop();
+            self.pop(kind, waiting);
+            self.gets_on();
             self.forget_waiting(waiting.client);
             let Some(client) = self.clients.get_mut(waiting.client) else {
                 return;
@@ -372,20 +287,20 @@ impl<N: Net> Group<N> {
 
     /// Whether the first of a kind's lane waits because no backend of the kind can serve it.
     pub(crate) fn wants_dial(&mut self, kind: usize) -> bool {
-        let Some(front) = self.front_of(kind) else {
+        let Some(front) = self.front_to_serve(kind) else {
             return false;
         };
         let Some(client) = self.clients.get(front.client) else {
             return false;
         };
-        self.pick_idle(kind, &client.session).is_none()
+        client.lease.is_none() && self.pick_idle(kind, &client.session).is_none()
     }
 
     pub(crate) fn may_dial(&self, kind: usize, now: Time) -> bool {
         let ranks = &self.roster.ranks[kind];
         self.roster.dialling < self.shared.settings.dials_max
             && now >= ranks.dial_at
-            && ranks.dialling < ranks.lane.len()
+            && ranks.dialling < ranks.lanes.len()
             // More than may run at once would only lie idle.
             && self.busy + ranks.dialling < self.busy_max()
     }
@@ -490,81 +405,6 @@ impl<N: Net> Group<N> {
         }
         // Its reading may have stopped for the client's sake, and no event will start it again.
         self.again.push(lease);
-    }
-
-    /// Refuses those who have waited too long.
-    pub(crate) fn expire(&mut self) {
-        let now = self.net.now();
-        let longest = self.shared.settings.wait_max;
-        for kind in 0..self.roster.ranks.len() {
-            while let Some(front) = self.front_of(kind) {
-                let waited = now.since(front.since);
-                if waited < longest {
-                    break;
-                }
-                self.roster.ranks[kind].lane.pop();
-                let detail = self.what_backends_do(kind);
-                self.give_up(front.client, &Refusal::WaitedTooLong { waited, detail });
-            }
-        }
-    }
-
-    /// A waiting client gets an error instead of a backend.
-    pub(crate) fn give_up(&mut self, key: Key, refusal: &Refusal) {
-        self.forget_waiting(key);
-        self.counts.refused += 1;
-        self.refuse(key, refusal);
-        let now = self.net.now();
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        if client.state() == ClientState::Opening {
-            return self.leave(key);
-        }
-        let len = client
-            .input
-            .as_ref()
-            .map_or(0, |input| match wire::packet::frame(input) {
-                wire::packet::Frame::Whole { total, .. } => total,
-                _ => input.len(),
-            });
-        client.drop_input(len);
-        if !client.change_state(ClientState::Idle, now) {
-            return self.doom(key);
-        }
-        self.pump(key);
-    }
-
-    /// Every waiting client of a kind gets an error: its account is refused by the server.
-    pub(crate) fn give_up_all(&mut self, kind: usize, why: &str) {
-        while let Some(front) = self.front_of(kind) {
-            self.roster.ranks[kind].lane.pop();
-            self.give_up(front.client, &Refusal::BackendLogin(why.to_string()));
-        }
-    }
-
-    fn what_backends_do(&self, kind: usize) -> String {
-        let census = self.census();
-        let ranks = &self.roster.ranks[kind];
-        let mut text = format!(
-            "{} of {} backends in use, {} of them by pinned clients, {} waiting",
-            census.backends_leased, self.roster.budget, census.pinned, census.waiting
-        );
-        if let Some(why) = &ranks.last_failure {
-            text.push_str("; last failure: ");
-            text.push_str(why);
-        }
-        text
-    }
-
-    /// When the first waiting client's time is up.
-    pub(crate) fn next_expiry(&mut self) -> Time {
-        let longest = self.shared.settings.wait_max;
-        let fronts = (0..self.roster.ranks.len()).filter_map(|kind| self.front_of(kind));
-        fronts
-            .map(|front| front.since + longest)
-            .min()
-            .unwrap_or(Time::NEVER)
     }
 
     /// When the next dial that somebody waits for may be tried.

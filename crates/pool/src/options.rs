@@ -109,10 +109,7 @@ fn take_dsn(raw: &mut Raw, dsn: Dsn) -> Result<(), String> {
     raw.users.push(RawUser {
         name: dsn.user,
         password: Some(dsn.password),
-        password_hash: None,
-        auth: None,
-        backend_user: None,
-        backend_password: None,
+        ..RawUser::default()
     });
     Ok(())
 }

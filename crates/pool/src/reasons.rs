@@ -4,6 +4,7 @@
 //! event caused it, and what to do; the same reason is counted. Invariant: no string is made up at
 //! the place of use; what varies (a limit, a time, the server's words) is a parameter here.
 
+use crate::lane::LaneName;
 use std::fmt;
 use std::time::Duration;
 use wire::classify::PinCause;
@@ -55,13 +56,64 @@ pub(crate) enum Refusal {
         /// How many clients it holds.
         max: usize,
     },
+    /// The user has as many clients as it may.
+    UserClients {
+        /// The user.
+        user: String,
+        /// Its limit.
+        max: usize,
+    },
+    /// The pool uses as much memory as it may, or the machine has hardly any left.
+    Memory {
+        /// What is used, and what the limit is.
+        detail: String,
+    },
     /// Too many statements wait already.
     LaneFull {
+        /// Where it would have waited.
+        lane: LaneName,
         /// How many wait in this group.
         waiting: usize,
     },
+    /// The waiting statements hold too many bytes already.
+    LaneBytes {
+        /// Where it would have waited.
+        lane: LaneName,
+        /// Bytes of those that wait in this group.
+        bytes: usize,
+        /// Bytes of this one.
+        len: usize,
+    },
+    /// Too many statements of the user wait already.
+    UserLaneFull {
+        /// The user.
+        user: String,
+        /// Where it would have waited.
+        lane: LaneName,
+        /// How many of its statements wait, in all groups.
+        waiting: usize,
+    },
+    /// `onramp_priority` was to take a value that is none.
+    Priority {
+        /// The value.
+        value: String,
+    },
+    /// The statement ran for longer than its user's statements may.
+    StatementTime {
+        /// The limit.
+        max: Duration,
+    },
+    /// The transaction was open for longer than its user's may be.
+    TransactionTime {
+        /// The limit.
+        max: Duration,
+    },
     /// The statement waited too long for a backend.
     WaitedTooLong {
+        /// Where it waited.
+        lane: LaneName,
+        /// Statements in front of its lane.
+        ahead: usize,
         /// How long it waited.
         waited: Duration,
         /// What the backends were doing, and the last failure to get another one.
@@ -143,14 +195,52 @@ impl fmt::Display for Unprepared {
 }
 
 impl Refusal {
+    /// A short stable name, for counters.
+    #[must_use]
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Refusal::Clients { .. } => "clients",
+            Refusal::GroupFull { .. } => "group-full",
+            Refusal::UserClients { .. } => "user-clients",
+            Refusal::Memory { .. } => "memory",
+            Refusal::LaneFull { .. } => "lane-full",
+            Refusal::LaneBytes { .. } => "lane-bytes",
+            Refusal::UserLaneFull { .. } => "user-lane-full",
+            Refusal::WaitedTooLong { .. } => "waited-too-long",
+            Refusal::Priority { .. } => "priority",
+            Refusal::StatementTime { .. } => "statement-time",
+            Refusal::TransactionTime { .. } => "transaction-time",
+            Refusal::Draining => "draining",
+            Refusal::Command { .. } => "command",
+            Refusal::Kill => "kill",
+            Refusal::PreviousGone => "previous-gone",
+            Refusal::TooLong { .. } => "too-long",
+            Refusal::OutOfOrder { .. } => "out-of-order",
+            Refusal::Malformed(_) => "malformed",
+            Refusal::TooSlow(_) => "too-slow",
+            Refusal::BackendLost(_) => "backend-lost",
+            Refusal::Restore(_) => "restore",
+            Refusal::Overtaken => "overtaken",
+            Refusal::BackendLogin(_) => "backend-login",
+            Refusal::Prepared(_) => "prepared",
+        }
+    }
+
     /// The error number that drivers know.
     #[must_use]
     pub(crate) fn code(&self) -> ErrorCode {
         match self {
             Refusal::Clients { .. } | Refusal::GroupFull { .. } => errors::CON_COUNT,
-            Refusal::LaneFull { .. } | Refusal::WaitedTooLong { .. } | Refusal::Overtaken => {
-                errors::NOT_EXECUTED
-            }
+            Refusal::UserClients { .. } => errors::TOO_MANY_USER_CONNECTIONS,
+            Refusal::Memory { .. } => errors::OUT_OF_RESOURCES,
+            Refusal::LaneFull { .. } => errors::LANE_FULL,
+            Refusal::LaneBytes { .. } => errors::LANE_BYTES,
+            Refusal::UserLaneFull { .. } => errors::USER_LANE_FULL,
+            Refusal::WaitedTooLong { .. } => errors::WAITED_TOO_LONG,
+            Refusal::Overtaken => errors::OVERTAKEN,
+            Refusal::Priority { .. } => errors::WRONG_VALUE_FOR_VAR,
+            Refusal::StatementTime { .. } => errors::QUERY_TIMEOUT,
+            Refusal::TransactionTime { .. } => errors::TRANSACTION_TIMEOUT,
             Refusal::Draining => errors::SERVER_SHUTDOWN,
             Refusal::Command { .. } => errors::UNKNOWN_COM,
             Refusal::Kill | Refusal::PreviousGone => errors::NOT_SUPPORTED,
@@ -170,28 +260,19 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::Clients { max } => {
-                write!(
-                    f,
-                    "Too many connections (onramp: clients_max is {max}; raise it)"
-                )
-            }
-            Refusal::GroupFull { max } => write!(
-                f,
-                "Too many connections (onramp: the descriptor table of this group holds {max} \
-                 clients; raise the descriptor limit, clients_max or groups)"
-            ),
-            Refusal::LaneFull { waiting } => write!(
-                f,
-                "onramp: {waiting} statements wait for a backend already (waiting_max); nothing \
-                 was executed, try again later"
-            ),
-            Refusal::WaitedTooLong { waited, detail } => write!(
-                f,
-                "onramp: the statement waited {} ms for a backend and was not executed; try again \
-                 later ({detail})",
-                waited.as_millis()
-            ),
+            Refusal::LaneFull { .. }
+            | Refusal::LaneBytes { .. }
+            | Refusal::UserLaneFull { .. }
+            | Refusal::WaitedTooLong { .. } => self.fmt_wait(f),
+            Refusal::Clients { .. }
+            | Refusal::GroupFull { .. }
+            | Refusal::UserClients { .. }
+            | Refusal::Memory { .. }
+            | Refusal::StatementTime { .. }
+            | Refusal::TransactionTime { .. }
+            | Refusal::TooLong { .. }
+            | Refusal::TooSlow(_)
+            | Refusal::Priority { .. } => self.fmt_limit(f),
             Refusal::Draining => f.write_str("Server shutdown in progress (onramp is draining)"),
             Refusal::Command { byte } => write!(
                 f,
@@ -206,18 +287,12 @@ impl fmt::Display for Refusal {
                 "onramp: what the previous statement left is gone; from now on this session keeps \
                  a backend of its own, run both statements again",
             ),
-            Refusal::TooLong { len, max } => write!(
-                f,
-                "Got a packet bigger than 'max_allowed_packet' bytes ({len} > {max}, the server's \
-                 limit)"
-            ),
             Refusal::OutOfOrder { expected, got } => write!(
                 f,
                 "Got packets out of order (onramp: expected packet number {expected} from the \
                  client, got {got})"
             ),
             Refusal::Malformed(what) => write!(f, "onramp: the client sent a {what}"),
-            Refusal::TooSlow(what) => write!(f, "onramp: {what}"),
             Refusal::BackendLost(why) => write!(
                 f,
                 "Lost connection to MySQL server during query (onramp: {why}; whether the \
@@ -236,6 +311,104 @@ impl fmt::Display for Refusal {
             Refusal::BackendLogin(why) => {
                 write!(f, "onramp: the server refused the pooler's login: {why}")
             }
+        }
+    }
+}
+
+impl Refusal {
+    /// The words of a refusal to wait, or to wait on.
+    fn fmt_wait(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::LaneFull { lane, waiting } => write!(
+                f,
+                "onramp: {waiting} statements wait for a backend already (waiting_max; this one \
+                 would be number {} and wait in the {} lane; waited 0 ms); nothing was executed, \
+                 try again later",
+                waiting + 1,
+                lane.name()
+            ),
+            Refusal::LaneBytes { lane, bytes, len } => write!(
+                f,
+                "onramp: the statements that wait for a backend hold {bytes} bytes already \
+                 (waiting_bytes_max; this one has {len} and would wait in the {} lane; waited \
+                 0 ms); nothing was executed, try again later",
+                lane.name()
+            ),
+            Refusal::UserLaneFull {
+                user,
+                lane,
+                waiting,
+            } => write!(
+                f,
+                "onramp: {waiting} statements of user '{user}' wait for a backend already \
+                 (waiting_max of the user; this one would be number {} and wait in the {} lane; \
+                 waited 0 ms); nothing was executed, try again later",
+                waiting + 1,
+                lane.name()
+            ),
+            Refusal::WaitedTooLong {
+                lane,
+                ahead,
+                waited,
+                detail,
+            } => write!(
+                f,
+                "onramp: the statement waited {} ms for a backend, first in the {} lane with \
+                 {ahead} in front of that lane, and was not executed; try again later ({detail})",
+                waited.as_millis(),
+                lane.name()
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// The words of a limit that was met.
+    fn fmt_limit(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Clients { max } => {
+                write!(
+                    f,
+                    "Too many connections (onramp: clients_max is {max}; raise it)"
+                )
+            }
+            Refusal::GroupFull { max } => write!(
+                f,
+                "Too many connections (onramp: the descriptor table of this group holds {max} \
+                 clients; raise the descriptor limit, clients_max or groups)"
+            ),
+            Refusal::UserClients { user, max } => write!(
+                f,
+                "User {user} already has more than 'max_user_connections' active connections \
+                 (onramp: clients_max of this user is {max})"
+            ),
+            Refusal::Memory { detail } => write!(
+                f,
+                "Out of memory; onramp takes no more clients now ({detail}); try again later"
+            ),
+            Refusal::Priority { value } => write!(
+                f,
+                "Variable 'onramp_priority' can't be set to the value of '{value}' (onramp: \
+                 expected 'high', 'low', 'auto' or DEFAULT, in a SET of its own)"
+            ),
+            Refusal::StatementTime { max } => write!(
+                f,
+                "Query execution was interrupted, maximum statement execution time exceeded \
+                 (onramp: statement_ms_max is {}; whether the statement took effect is unknown)",
+                max.as_millis()
+            ),
+            Refusal::TransactionTime { max } => write!(
+                f,
+                "onramp: the transaction was open for longer than transaction_ms_max ({}) and is \
+                 rolled back; connect again",
+                max.as_millis()
+            ),
+            Refusal::TooLong { len, max } => write!(
+                f,
+                "Got a packet bigger than 'max_allowed_packet' bytes ({len} > {max}, the server's \
+                 limit)"
+            ),
+            Refusal::TooSlow(what) => write!(f, "onramp: {what}"),
+            _ => Ok(()),
         }
     }
 }

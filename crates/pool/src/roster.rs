@@ -10,7 +10,7 @@
 //! Idle backends are taken last in, first out (warm caches at both ends), but one that already
 //! stands in the client's session state goes first.
 
-use crate::lane::Lane;
+use crate::lane::Lanes;
 use reactor::{Key, Time};
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ pub(crate) struct Ranks {
     /// Those being dialled.
     pub dialling: usize,
     /// Who waits.
-    pub lane: Lane,
+    pub lanes: Lanes,
     /// No dial before this moment.
     pub dial_at: Time,
     back_off: Duration,
@@ -57,7 +57,7 @@ impl Ranks {
             idle: Vec::new(),
             count: 0,
             dialling: 0,
-            lane: Lane::default(),
+            lanes: Lanes::default(),
             dial_at: Time(0),
             back_off: BACK_OFF_MIN,
             last_failure: None,

@@ -128,15 +128,10 @@ fn serve(settings: Settings) -> Result<(), String> {
         server.version, settings.backend, plan.reason, settings.backends_max
     ));
     let keys = KeyPair::generate()?;
-    let shared = Arc::new(Shared {
-        settings,
-        server,
-        keys,
-        groups: plan.groups,
-        cores: usize::try_from(cores).unwrap_or(1),
-        clients_per_group: plan.clients_per_group,
-        clients: AtomicUsize::new(0),
-    });
+    let cores = usize::try_from(cores).unwrap_or(1);
+    let room = plan.clients_per_group;
+    let shared = Shared::new(settings, server, keys, plan.groups, cores, room);
+    let shared = Arc::new(shared);
     let doors = open_doors(&shared.settings)?;
     let crew = Crew::start(&shared, &doors, signals.handle())?;
     let addresses: Vec<String> = doors.iter().map(Door::to_string).collect();
@@ -372,6 +367,10 @@ impl Crew {
 /// A group's thread.
 fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
     let census = post.census.clone();
+    let (shared, first) = (post.shared.clone(), post.index == 0);
+    if first {
+        shared.look_at_memory();
+    }
     let (mut group, mailbox, _presence) = match set_up(post) {
         Ok(made) => {
             let _ = ready.send(Ok(()));
@@ -401,6 +400,9 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
         group.turn(&events);
         if Time::now() >= census_at + CENSUS_EVERY {
             census_at = Time::now();
+            if first {
+                shared.look_at_memory();
+            }
             *census.lock().unwrap_or_else(PoisonError::into_inner) = group.census();
         }
     }

@@ -121,6 +121,7 @@ impl<N: Net> Group<N> {
 
     /// Sends an error of the pool's own as the answer to the client's command.
     pub(crate) fn refuse(&mut self, key: Key, refusal: &Refusal) {
+        *self.counts.refusals.entry(refusal.name()).or_default() += 1;
         let text = refusal.to_string();
         self.drop_refused(key);
         self.send_error(key, refusal.code(), &text);

@@ -121,6 +121,7 @@ impl<N: Net> Group<N> {
         }
         client.warnings = None;
         client.owed = Owed::default();
+        client.priority = None;
         client.insert_id = 0;
         client.row_count = 0;
         client.found_rows = 0;
@@ -134,6 +135,12 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         let mode = self.lex_mode(&client.session, client.capabilities);
+        if let Some(handled) = self.on_asked(key, sql, mode) {
+            return handled;
+        }
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
         let found = classify(sql, mode);
         if found.verb == Verb::Kill || (may_hide_kill(&found) && mentions_kill(sql)) {
             self.counts.refused += 1;
@@ -283,6 +290,9 @@ impl<N: Net> Group<N> {
             if self.is_read_back_for_others(key, lease) {
                 return self.wait_for_read_back(key);
             }
+            if self.waits_with_lease(key, lease) {
+                return self.wait_in_lane(key, message.len());
+            }
             return self.begin(key, lease, message);
         }
         if self.draining.is_some() {
@@ -296,7 +306,7 @@ impl<N: Net> Group<N> {
             self.ride(key, lease, message);
             return Handled::Used;
         }
-        self.wait_in_lane(key)
+        self.wait_in_lane(key, message.len())
     }
 
     /// Sends a command to the client's backend, once that stands in the client's session state.

@@ -42,14 +42,18 @@ impl<N: Net> Group<N> {
 
     /// A command that came before its client's lease had ended goes to the lane.
     pub(crate) fn line_up(&mut self, key: Key) {
-        if self.wait_in_lane(key) == Handled::Kept {
+        let input = self
+            .clients
+            .get(key)
+            .and_then(|client| client.input.as_ref());
+        let len = input.map_or(0, |input| command_len(input));
+        if self.wait_in_lane(key, len) == Handled::Kept {
             return;
         }
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let len = client.input.as_ref().map_or(0, |input| command_len(input));
         client.drop_input(len);
         if client.change_state(ClientState::Idle, now) {
             self.pump(key);
@@ -75,24 +79,25 @@ impl<N: Net> Group<N> {
             return self.doom(key);
         }
         client.opening = false;
-        let (kind, since) = (client.kind as usize, client.waits_since);
+        let (kind, since, lane) = (client.kind as usize, client.waits_since, client.waits_in);
+        let len = client.input.as_ref().map_or(0, |input| command_len(input));
         // The front is the oldest, or those behind it would wait for longer than their time.
         let since = self
-            .front_of(kind)
+            .front_in(kind, lane)
             .map_or(since, |front| front.since.min(since));
-        let waiting = Waiting { client: key, since };
-        if let Some(client) = self.clients.get_mut(key) {
-            client.in_lane = true;
-            client.waits_since = since;
-        }
-        self.roster.ranks[kind].lane.push_front(waiting);
-        self.waiting += 1;
+        let waiting = Waiting {
+            client: key,
+            since,
+            lane,
+        };
+        self.take_place(waiting, len);
+        self.roster.ranks[kind].lanes.push_front(waiting);
     }
 
     /// Whether somebody waits for what could be given at once: backends that were lost at the end
     /// of a turn have made room after everybody was served.
     pub(crate) fn is_behind(&mut self) -> bool {
-        if self.waiting == 0 || self.busy >= self.busy_max() {
+        if self.waiting == 0 || self.busy >= self.busy_max() || self.yields() {
             return false;
         }
         let now = self.net.now();
@@ -100,7 +105,7 @@ impl<N: Net> Group<N> {
         let room = self.roster.has_room() || idle;
         (0..self.roster.ranks.len()).any(|kind| {
             let may_dial = room && self.may_dial(kind, now);
-            self.front_of(kind).is_some() && (may_dial || !self.wants_dial(kind))
+            self.front_to_serve(kind).is_some() && (may_dial || !self.wants_dial(kind))
         })
     }
 }

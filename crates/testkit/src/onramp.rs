@@ -16,6 +16,9 @@ use std::time::Duration;
 
 /// The longest a pool may take to begin to listen or to end.
 const LIMIT: Duration = Duration::from_secs(40);
+/// How often a census is asked for, and how many times at most.
+const CENSUS_ASKED_EVERY: Duration = Duration::from_millis(50);
+const CENSUS_ASKED_MAX: u32 = 800;
 
 /// A port of 127.0.0.1 that nobody listens on now.
 ///
@@ -85,6 +88,26 @@ impl Pool {
     /// What it said instead.
     pub fn wait_for(&self, part: &str) -> Result<String, String> {
         self.stderr.wait_for(part, 0, LIMIT)
+    }
+
+    /// Asks for the census again and again until it has `part` in it.
+    ///
+    /// # Errors
+    /// What it said instead, after the longest time that anything here may take.
+    pub fn wait_for_census(&self, part: &str) -> Result<String, String> {
+        let mut asked = self.stderr.count();
+        for _ in 0..CENSUS_ASKED_MAX {
+            signal(&self.child, Signal::USR1);
+            let line = self.stderr.wait_for("Census", asked, LIMIT)?;
+            if line.contains(part) {
+                return Ok(line);
+            }
+            asked = self.stderr.count();
+            // Groups hand their census over by the clock, so there is no event to wait for.
+            let (_sender, never) = std::sync::mpsc::sync_channel::<()>(0);
+            let _ = never.recv_timeout(CENSUS_ASKED_EVERY);
+        }
+        Err(format!("no census with {part:?}: {}", self.said()))
     }
 
     /// Asks it to drain and end.

@@ -42,9 +42,29 @@ pub const UNKNOWN_STATEMENT: ErrorCode = error(1243, "HY000");
 pub const NO_OPEN_CURSOR: ErrorCode = error(1421, "HY000");
 /// No more statements can be prepared.
 pub const PREPARED_COUNT: ErrorCode = error(1461, "42000");
-/// Onramp's own: nothing was executed because too much waits, or waited too long; retryable. No
-/// server uses the number, so nobody takes it for a lock wait or a full server.
-pub const NOT_EXECUTED: ErrorCode = error(9501, "HY000");
+/// Onramp's own: a statement waited too long for a backend and was not executed; retryable. No
+/// server uses 9501 to 9506, so nobody takes them for a lock wait or a full server.
+pub const WAITED_TOO_LONG: ErrorCode = error(9501, "HY000");
+/// Onramp's own: as many statements wait in the group as may; nothing was executed; retryable.
+pub const LANE_FULL: ErrorCode = error(9502, "HY000");
+/// Onramp's own: as many statements of this user wait as may; nothing was executed; retryable.
+pub const USER_LANE_FULL: ErrorCode = error(9503, "HY000");
+/// Onramp's own: the waiting statements hold as many bytes as they may; nothing was executed;
+/// retryable.
+pub const LANE_BYTES: ErrorCode = error(9504, "HY000");
+/// Onramp's own: the result of a SELECT was dropped, because a statement in front of it on the same
+/// backend changed the session; retryable.
+pub const OVERTAKEN: ErrorCode = error(9505, "HY000");
+/// Onramp's own: a transaction was open for longer than its user may keep one; rolled back.
+pub const TRANSACTION_TIMEOUT: ErrorCode = error(9506, "HY000");
+/// The server (here: the pool) has no memory for another connection.
+pub const OUT_OF_RESOURCES: ErrorCode = error(1041, "08004");
+/// The user has as many connections as it may.
+pub const TOO_MANY_USER_CONNECTIONS: ErrorCode = error(1203, "42000");
+/// A variable cannot take this value.
+pub const WRONG_VALUE_FOR_VAR: ErrorCode = error(1231, "42000");
+/// A statement ran for longer than it may.
+pub const QUERY_TIMEOUT: ErrorCode = error(3024, "HY000");
 /// This is not supported.
 pub const NOT_SUPPORTED: ErrorCode = error(1235, "42000");
 /// Authentication method is not supported by the client.

@@ -281,7 +281,7 @@ impl SimClient {
         let text = &failure.message;
         let fair = match failure.code {
             1049 => self.belief.standing.schema.as_deref() == Some("nowhere"),
-            1043 | 1053 | 9501 => true,
+            1043 | 1053 | 9501..=9505 => true,
             _ => false,
         };
         if !fair {
@@ -344,10 +344,10 @@ impl SimClient {
                 self.belief.maybe_pinned = true;
                 true
             }
-            (9501, _) if says("unexpectedly changed") => {
+            (9505, _) if says("unexpectedly changed") => {
                 kind.may_ride() && manners.ride_max > 1 && !bound
             }
-            (9501, _) => {
+            (9501..=9504, _) => {
                 self.check_wait(manners, text);
                 self.not_executed.push(asked.tag);
                 self.belief.transaction.is_none() && (says("not executed") || says("nothing was"))

@@ -85,11 +85,19 @@ fn settings_text(random: &mut Random, backends: u64, ride_max: u64, wait_ms: u64
     let write_ms = *random.pick(&[2000, 20_000]);
     let dials = random.between(1, 3);
     let prepared = backends * random.between(1, 4);
+    let mode = *random.pick(&["transactions", "transactions", "statements", "none"]);
+    let tickets = *random.pick(&[0, 1, 3, 1000]);
+    let kickup = *random.pick(&[0, 1, 50, 1000]);
+    let idle = *random.pick(&[1, 500, 60_000]);
+    let reserved = random.below(3);
     format!(
         "listen = [\"127.0.0.1:6033\"]\nbackends_max = {backends}\nprepared_max = {prepared}\n\
          dials_max = {dials}\n\
          groups = 1\noversubscribe = {oversubscribe}\nstall_ms_max = {stall}\n\
          ride_max = {ride_max}\nwaiting_max = {waiting}\nwait_ms_max = {wait_ms}\n\
+         high_prio_mode = \"{mode}\"\nhigh_prio_tickets = {tickets}\n\
+         prio_kickup_ms = {kickup}\nbackend_idle_ms_max = {idle}\nbackends_min = 0\n\
+         backends_reserved = {reserved}\n\
          dial_ms_max = 1500\nwrite_ms_max = {write_ms}\ndrain_ms_max = {}\n\
          [backend]\naddress = \"127.0.0.1:3306\"\n\
          [[user]]\nname = \"app\"\npassword = \"secret\"\n",
@@ -121,7 +129,11 @@ impl World {
         let ride_max = *random.pick(&[1, 2, 3, 8]);
         let ride_max = if ordered { 1 } else { ride_max };
         let wait_ms = *random.pick(&[150, 600, 2500]);
-        let text = settings_text(&mut random, backends, ride_max, wait_ms);
+        let mut text = settings_text(&mut random, backends, ride_max, wait_ms);
+        if ordered {
+            // One lane is one order; between two, priority decides.
+            text = text.replace("\"statements\"", "\"transactions\"");
+        }
         let settings = Raw::parse(&text).and_then(Raw::check).expect("settings");
         let manners = Manners {
             tame: ordered || random.chance(250),
@@ -133,15 +145,7 @@ impl World {
             ride_max,
         };
         let prepared_max = settings.prepared_max / settings.backends_max;
-        let shared = Arc::new(Shared {
-            settings,
-            server: facts(),
-            keys,
-            groups: 1,
-            cores: 1,
-            clients_per_group: 1000,
-            clients: 0.into(),
-        });
+        let shared = Arc::new(Shared::new(settings, facts(), keys, 1, 1, 1000));
         let most = usize::try_from(backends).unwrap();
         let net = SimNet::new(Random::new(random.next()), most, trace);
         let group = Group::new(net.clone(), shared.clone(), 0);

@@ -1,0 +1,187 @@
+//! Fairness between groups: all lanes together are one line, and nobody's share of work lies idle.
+//!
+//! The problem: within a group, first come is first served, but groups are threads, and what each
+//! gets done is what the kernel lets it and its backends do. With more threads than cores the
+//! shares differ by half and more, so in a closed loop the clients of one group wait for twice as
+//! long as those of another; and where most clients are in one group, the others' shares lie idle.
+//! The mechanism: each group publishes since when the front of its lanes waits ([`Fronts`]).
+//! - A group whose front waits for clearly less than another's *yields*: it starts nothing from its
+//!   lanes until the other has caught up, but for [`SLACK_SHARE`].
+//! - The backends that may run statements at once are shared by the groups that start any
+//!   ([`Group::busy_max`]): those that yield, or where nobody waits, leave theirs to the others.
+//!
+//! Invariants:
+//! - a group yields only to one that gets on: it has started something within [`LIVE_MAX`]. One
+//!   that is stuck (all its backends pinned, the server's locks) holds up nobody;
+//! - what is published is a hint, read without waiting; one that comes late delays a statement by
+//!   a turn, and does nothing else.
+//!
+//! It leaves alone: statements of clients that hold a lease, and lanes in which nobody waits.
+
+use crate::group::Group;
+use reactor::{Net, Time};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// A group that has started nothing from its lanes for this long is not waited for.
+const LIVE_MAX: Duration = Duration::from_millis(20);
+/// Fronts may differ by this share of the longest wait (one in so many).
+const SLACK_SHARE: u32 = 16;
+/// Fronts may differ by this much in any case; less than this nobody notices.
+const SLACK_MIN: Duration = Duration::from_millis(2);
+/// How often a group looks at the others.
+const LOOK_EVERY: Duration = Duration::from_micros(250);
+
+/// One group's front; alone on its cache lines, because its group writes it in each turn.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Front {
+    /// Arrival of the one that waits for longest; [`Time::NEVER`] when nobody waits.
+    since: AtomicU64,
+    /// When something was started from the lanes last.
+    started: AtomicU64,
+    /// Somebody waits and the group does not yield.
+    runs: AtomicBool,
+}
+
+/// Since when the front of each group's lanes waits.
+#[derive(Debug)]
+pub struct Fronts(Box<[Front]>);
+
+impl Fronts {
+    /// Nobody waits in any of so many groups.
+    #[must_use]
+    pub fn new(groups: usize) -> Fronts {
+        let nobody = || Front {
+            since: AtomicU64::new(Time::NEVER.0),
+            started: AtomicU64::new(0),
+            runs: AtomicBool::new(false),
+        };
+        Fronts((0..groups).map(|_| nobody()).collect())
+    }
+
+    /// Groups that start statements from their lanes at present.
+    fn running(&self) -> usize {
+        let runs = |front: &&Front| front.runs.load(Relaxed);
+        self.0.iter().filter(runs).count()
+    }
+
+    /// Whether group `index`, whose front waits since `mine`, lets others go first.
+    fn yields(&self, index: usize, mine: Time, now: Time) -> bool {
+        let others = self.0.iter().enumerate().filter(|(i, _)| *i != index);
+        let live =
+            others.filter(|(_, front)| now.since(Time(front.started.load(Relaxed))) < LIVE_MAX);
+        let oldest = live.map(|(_, front)| front.since.load(Relaxed)).min();
+        let oldest = Time(oldest.unwrap_or(Time::NEVER.0));
+        let slack = (now.since(oldest) / SLACK_SHARE).max(SLACK_MIN);
+        oldest != Time::NEVER && mine > oldest + slack
+    }
+}
+
+/// What a group remembers of its last look at the others.
+#[derive(Debug, Default)]
+pub(crate) struct Look {
+    at: Time,
+    yields: bool,
+    /// Groups that started statements then, this one included.
+    running: usize,
+}
+
+impl<N: Net> Group<N> {
+    /// Whether this group starts nothing from its lanes now, so that others catch up.
+    pub(crate) fn yields(&mut self) -> bool {
+        if self.shared.groups < 2 || self.waiting == 0 {
+            return false;
+        }
+        let now = self.net.now();
+        if now.since(self.look.at) >= LOOK_EVERY {
+            let mine = self.publish_front();
+            let yields = self.shared.fronts.yields(self.index, mine, now);
+            let front = &self.shared.fronts.0[self.index];
+            front.runs.store(!yields && mine != Time::NEVER, Relaxed);
+            let running = self.shared.fronts.running();
+            self.look = Look {
+                at: now,
+                yields,
+                running,
+            };
+        }
+        self.look.yields
+    }
+
+    /// Backends of this group that may run statements at once.
+    pub(crate) fn busy_max(&self) -> usize {
+        self.shared.busy_max(self.look.running)
+    }
+
+    /// Notes that something from the lanes was started.
+    pub(crate) fn gets_on(&self) {
+        let front = &self.shared.fronts.0[self.index];
+        front.started.store(self.net.now().0, Relaxed);
+    }
+
+    /// Tells the others since when this group's front waits.
+    pub(crate) fn publish_front(&mut self) -> Time {
+        let since = self.oldest_wait().unwrap_or(Time::NEVER);
+        let front = &self.shared.fronts.0[self.index];
+        front.since.store(since.0, Relaxed);
+        if since == Time::NEVER {
+            front.runs.store(false, Relaxed);
+        }
+        since
+    }
+
+    /// When a group that yields looks again.
+    pub(crate) fn next_look(&self) -> Time {
+        if self.look.yields && self.waiting > 0 {
+            self.look.at + LOOK_EVERY * 2
+        } else {
+            Time::NEVER
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Time = Time(10_000_000_000);
+
+    fn ago(ms: u64) -> Time {
+        NOW - Duration::from_millis(ms)
+    }
+
+    /// Fronts that wait for so many milliseconds and have started something so many ago.
+    fn fronts(all: &[(u64, u64)]) -> Fronts {
+        let fronts = Fronts::new(all.len());
+        for (front, (waits, started)) in fronts.0.iter().zip(all) {
+            front.since.store(ago(*waits).0, Relaxed);
+            front.started.store(ago(*started).0, Relaxed);
+        }
+        fronts
+    }
+
+    #[test]
+    fn who_is_far_ahead_yields_to_one_that_gets_on() {
+        let fronts = fronts(&[(800, 1), (400, 1), (770, 1)]);
+        assert!(!fronts.yields(0, ago(800), NOW), "it waits for longest");
+        assert!(fronts.yields(1, ago(400), NOW));
+        assert!(!fronts.yields(2, ago(770), NOW), "within the slack");
+    }
+
+    #[test]
+    fn nobody_yields_to_one_that_is_stuck_or_has_nobody_waiting() {
+        let stuck = fronts(&[(800, 21), (400, 1)]);
+        assert!(!stuck.yields(1, ago(400), NOW));
+        let alone = Fronts::new(2);
+        assert!(!alone.yields(0, ago(400), NOW));
+        alone.0[1].started.store(NOW.0, Relaxed);
+        assert!(!alone.yields(0, ago(400), NOW), "its lanes are empty");
+    }
+
+    #[test]
+    fn short_waits_are_not_compared() {
+        let fronts = fronts(&[(3, 1), (2, 1)]);
+        assert!(!fronts.yields(1, ago(2), NOW));
+    }
+}

@@ -1,0 +1,225 @@
+//! Limits: what a user's clients, a transaction, a statement, an idle backend and all the memory
+//! may take, and what happens to who takes more.
+//!
+//! Limits on numbers are checked where the number grows (a login); limits on time in the sweep,
+//! once a second, over the backends, of which there are few. Memory is sampled off the statement
+//! path ([`Shared::look_at_memory`]); while it is short nobody is let in, and those inside go on.
+//!
+//! A statement or transaction over its limit costs its client the connection and the server
+//! connection behind it: closing that is what rolls back, and what no server refuses. The server
+//! may run the statement on until it notices.
+//!
+//! Invariant: whoever is counted among a user's clients (`known`) is taken off that count once, in
+//! `clients.rs: close` or by changing to another user.
+
+use crate::backend::{BackendState, Purpose};
+use crate::group::{Group, Shared};
+use crate::reasons::Refusal;
+use reactor::{Key, Net, Time};
+use std::path::Path;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// Of the machine's or the control group's memory, the pool takes at most this share (in tenths)
+/// unless `memory_bytes_max` says otherwise.
+const MEMORY_TENTHS: u64 = 9;
+/// With less available memory than this on the machine nobody is let in.
+const AVAILABLE_MIN: u64 = 64 << 20;
+/// Where control groups of version 2 and of version 1 keep their limit.
+const CGROUP_LIMITS: [&str; 2] = [
+    "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+];
+
+impl Shared {
+    /// Looks whether there is memory for more clients. Reads three files, so it is called now and
+    /// then by one group. What cannot be read limits nothing.
+    pub(crate) fn look_at_memory(&self) {
+        let used = measure::process::own().map_or(0, |sample| sample.rss_bytes);
+        let limit = match self.settings.memory_bytes_max {
+            Some(max) => max as u64,
+            None => machine_memory() / 10 * MEMORY_TENTHS,
+        };
+        let available = meminfo("MemAvailable").unwrap_or(u64::MAX);
+        let why = if used > limit {
+            Some(format!("{used} bytes are resident, the limit is {limit}"))
+        } else if available < AVAILABLE_MIN {
+            Some(format!(
+                "the machine has {available} bytes left, fewer than {AVAILABLE_MIN}"
+            ))
+        } else {
+            None
+        };
+        self.is_memory_full.store(why.is_some(), Relaxed);
+        *self
+            .memory_full
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = why;
+    }
+
+    /// The error for one that is not let in for want of memory.
+    pub(crate) fn memory_refusal(&self) -> Refusal {
+        let words = self
+            .memory_full
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        Refusal::Memory {
+            detail: words.clone().unwrap_or_default(),
+        }
+    }
+}
+
+fn machine_memory() -> u64 {
+    let total = meminfo("MemTotal").unwrap_or(u64::MAX);
+    let groups = CGROUP_LIMITS.iter().filter_map(number_in);
+    groups.fold(total, u64::min)
+}
+
+fn number_in(path: impl AsRef<Path>) -> Option<u64> {
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+fn meminfo(name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kib: u64 = line.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024)
+}
+
+impl<N: Net> Group<N> {
+    /// Counts a client that has proven its name among its user's; `false` when there are too many
+    /// of them, and the client has been told so.
+    pub(crate) fn count_user(&mut self, key: Key, index: usize) -> bool {
+        let user = &self.shared.settings.users[index];
+        let Some(client) = self.clients.get_mut(key) else {
+            return false;
+        };
+        if client.known {
+            let before = &self.shared.users[client.user as usize].clients;
+            before.fetch_sub(1, Relaxed);
+        }
+        client.user = u16::try_from(index).unwrap_or(u16::MAX);
+        client.known = true;
+        client.tickets = user.limits.high_prio_tickets;
+        let others = self.shared.users[index].clients.fetch_add(1, Relaxed);
+        let Some(max) = user.limits.clients_max.filter(|max| others >= *max) else {
+            return true;
+        };
+        let user = user.name.clone();
+        self.refuse_and_leave(key, &Refusal::UserClients { user, max });
+        false
+    }
+
+    /// Ends statements and transactions that have taken longer than their user's may.
+    pub(crate) fn keep_time_limits(&mut self) {
+        for lease in self.backends.keys() {
+            if let Some((owner, refusal)) = self.overdue(lease) {
+                self.counts.too_slow += 1;
+                // The client's end is closed, and with it whatever is left on the backend.
+                self.refuse_and_leave(owner, &refusal);
+                self.doom(owner);
+                self.retire_of(lease, owner);
+            }
+        }
+    }
+
+    /// The client whose time on this backend is over, and why.
+    fn overdue(&mut self, lease: Key) -> Option<(Key, Refusal)> {
+        let now = self.net.now();
+        let backend = self.backends.get_mut(lease)?;
+        if !backend.in_transaction() {
+            backend.transaction_since = None;
+        }
+        let running = backend
+            .flight
+            .front()
+            .filter(|command| command.purpose == Purpose::Statement)
+            .map(|command| (command.owner, command.sent));
+        let owner = match running {
+            Some((owner, _)) => owner?,
+            None => backend.lease?,
+        };
+        let client = self.clients.get(owner)?;
+        let limits = &self.shared.settings.users[client.user as usize].limits;
+        if let (Some(max), Some((_, sent))) = (limits.statement_max, running)
+            && now.since(sent.max(backend.busy_since)) > max
+        {
+            return Some((owner, Refusal::StatementTime { max }));
+        }
+        let max = limits
+            .transaction_max
+            .filter(|_| backend.in_transaction())?;
+        let since = *backend.transaction_since.get_or_insert(now);
+        let late = now.since(since) > max;
+        late.then_some((owner, Refusal::TransactionTime { max }))
+    }
+
+    /// Closes a backend whose client is given up; others that ride behind hear that it is lost.
+    fn retire_of(&mut self, lease: Key, owner: Key) {
+        if let Some(client) = self.clients.get_mut(owner) {
+            client.lease = None;
+        }
+        if let Some(backend) = self.backends.get_mut(lease) {
+            backend
+                .flight
+                .retain(|command| command.owner != Some(owner));
+            if backend.lease == Some(owner) {
+                backend.lease = None;
+            }
+        }
+        self.lose(lease, "a statement in front of this one ran for too long");
+    }
+
+    /// Closes backends that have been idle, or have lived, for longer than they may.
+    pub(crate) fn trim_backends(&mut self) {
+        let now = self.net.now();
+        let settings = &self.shared.settings;
+        let (idle_max, life_max) = (settings.backend_idle_max, settings.backend_life_max);
+        let kept = self.shared.backends_kept(self.index);
+        for key in self.backends.keys() {
+            let Some(backend) = self.backends.get(key) else {
+                continue;
+            };
+            if backend.state() != BackendState::Idle {
+                continue;
+            }
+            let unused = now.since(backend.since) > idle_max && self.roster.count > kept;
+            if unused || now.since(backend.born) > life_of(key, backend.born, life_max) {
+                self.counts.trimmed += 1;
+                self.retire(key);
+            }
+        }
+    }
+}
+
+/// How long one backend lives: `life_max`, shortened by up to a tenth. Backends that were dialled
+/// together must not be replaced together, so the share differs by key and birth.
+fn life_of(key: Key, born: Time, life_max: Duration) -> Duration {
+    let mixed = (born.0 ^ u64::from(key.parts().0)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let permille = u32::try_from(mixed >> 32).unwrap_or(0) % 100;
+    life_max - life_max / 1000 * permille
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lives_differ_by_a_tenth_and_are_never_longer() {
+        let life = Duration::from_secs(1000);
+        let lives = (0..200).map(|n| life_of(Key::from_parts(n, 0), Time(77), life));
+        let lives: Vec<Duration> = lives.collect();
+        assert!(lives.iter().all(|l| *l <= life && *l > life * 9 / 10));
+        let spread = *lives.iter().max().unwrap() - *lives.iter().min().unwrap();
+        assert!(spread > life / 20, "{spread:?}");
+    }
+
+    #[test]
+    fn the_machine_says_how_much_memory_it_has() {
+        assert!(meminfo("MemTotal").unwrap() > 1 << 20);
+        assert!(machine_memory() <= meminfo("MemTotal").unwrap());
+        assert_eq!(meminfo("NoSuchThing"), None);
+        assert_eq!(number_in("/nonexistent"), None);
+    }
+}

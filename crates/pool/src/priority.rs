@@ -1,0 +1,165 @@
+//! Priority: what users and sessions may ask for, and the statement by which they ask.
+//!
+//! `SET onramp_priority = 'high'` is the pool's own: no server sees it. It is read here, by tokens,
+//! so that comments, case and the forms of a SET (`SET SESSION x`, `SET @@x`, `:=`) do not matter.
+//! Names and meanings of the modes are those of Percona's thread pool.
+
+use wire::lex::{Kind, LexMode, Lexer};
+
+/// Where a session's statements wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Priority {
+    /// In the high lane, while there are tickets.
+    High,
+    /// In the low lane.
+    Low,
+    /// As `high_prio_mode` says.
+    #[default]
+    Auto,
+}
+
+impl Priority {
+    /// The priority of this name, in any case.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Priority> {
+        let all = [
+            ("high", Priority::High),
+            ("low", Priority::Low),
+            ("auto", Priority::Auto),
+        ];
+        let found = all.iter().find(|(n, _)| n.eq_ignore_ascii_case(name))?;
+        Some(found.1)
+    }
+}
+
+/// Which statements have high priority by themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Those of a client that holds a backend: an open transaction, locks, a pin.
+    #[default]
+    Transactions,
+    /// All.
+    Statements,
+    /// None, not even those within a transaction.
+    None,
+}
+
+impl Mode {
+    /// The mode of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Mode> {
+        match name {
+            "transactions" => Some(Mode::Transactions),
+            "statements" => Some(Mode::Statements),
+            "none" => Some(Mode::None),
+            _ => None,
+        }
+    }
+}
+
+/// What a text asks of the pool itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// Nothing; it is the server's.
+    Nothing,
+    /// This priority; `None` gives back the user's.
+    Priority(Option<Priority>),
+    /// Something that is no priority.
+    Wrong(String),
+}
+
+/// Reads a text that may set `onramp_priority`.
+pub(crate) fn asked(sql: &[u8], mode: LexMode) -> Asked {
+    const NAME: &[u8] = b"onramp_priority";
+    let mentions = sql
+        .windows(NAME.len())
+        .any(|word| word.eq_ignore_ascii_case(NAME));
+    if !mentions {
+        return Asked::Nothing;
+    }
+    let tokens: Vec<_> = Lexer::new(sql, mode)
+        .filter(|token| token.kind != Kind::Semicolon)
+        .map(|token| (token.kind, &sql[token.start..token.end]))
+        .collect();
+    let is = |word: &[u8], text: &str| word.eq_ignore_ascii_case(text.as_bytes());
+    let mut rest = match tokens.split_first() {
+        Some(((_, first), rest)) if is(first, "set") => rest,
+        _ => return Asked::Nothing,
+    };
+    if let Some(((_, word), behind)) = rest.split_first()
+        && (is(word, "session") || is(word, "local"))
+    {
+        rest = behind;
+    }
+    let Some(((kind, name), value)) = rest.split_first() else {
+        return Asked::Nothing;
+    };
+    let name = name.rsplit(|&b| matches!(b, b'.' | b'@')).next();
+    if *kind == Kind::UserVariable || !name.is_some_and(|name| name.eq_ignore_ascii_case(NAME)) {
+        return Asked::Nothing;
+    }
+    let value: Vec<&[u8]> = value.iter().map(|(_, word)| *word).collect();
+    read_value(&value)
+}
+
+fn read_value(words: &[&[u8]]) -> Asked {
+    let value: Vec<u8> = words.concat();
+    let text = String::from_utf8_lossy(&value);
+    let text = text.strip_prefix(":=").or(text.strip_prefix('='));
+    let Some(text) = text else {
+        return Asked::Wrong(String::new());
+    };
+    let bare = text.trim_matches(['\'', '"']);
+    if bare.eq_ignore_ascii_case("default") {
+        return Asked::Priority(None);
+    }
+    match Priority::from_name(bare) {
+        Some(priority) => Asked::Priority(Some(priority)),
+        None => Asked::Wrong(bare.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(sql: &str) -> Asked {
+        asked(sql.as_bytes(), LexMode::default())
+    }
+
+    #[test]
+    fn a_priority_is_read_in_every_form_of_set() {
+        let high = Asked::Priority(Some(Priority::High));
+        for sql in [
+            "SET onramp_priority = 'high'",
+            "set session ONRAMP_PRIORITY=high;",
+            "SET /* now */ @@session.onramp_priority := \"HIGH\"",
+            "SET @@onramp_priority='high'",
+            "SET LOCAL onramp_priority='high'",
+        ] {
+            assert_eq!(of(sql), high, "{sql}");
+        }
+        assert_eq!(of("SET onramp_priority=DEFAULT"), Asked::Priority(None));
+        let auto = Asked::Priority(Some(Priority::Auto));
+        assert_eq!(of("SET onramp_priority='auto'"), auto);
+    }
+
+    #[test]
+    fn what_is_no_priority_is_named() {
+        assert_eq!(of("SET onramp_priority=7"), Asked::Wrong("7".into()));
+        let two = of("SET onramp_priority='high', autocommit=0");
+        assert!(matches!(two, Asked::Wrong(_)), "{two:?}");
+    }
+
+    #[test]
+    fn other_texts_are_the_servers() {
+        for sql in [
+            "SET autocommit=0",
+            "SELECT 'onramp_priority'",
+            "SET @onramp_priority='high'",
+            "SET x='onramp_priority'",
+        ] {
+            assert_eq!(of(sql), Asked::Nothing, "{sql}");
+        }
+    }
+}

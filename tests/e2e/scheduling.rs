@@ -1,0 +1,289 @@
+//! Scheduling: priority, limits of users, of time and of memory, the reserve, idle backends.
+//!
+//! Each test makes everybody wait for one lock or one backend, so that what happens next is the
+//! pool's choice, and then looks at the order or the error. Nothing is timed; where the pool must
+//! be seen to have got somewhere, its census says so.
+
+use crate::world::{binary, direct, login, own_server, server};
+use testkit::client::Client;
+use testkit::onramp::Pool;
+use testkit::real::{Real, skipped};
+use testkit::reply::Outcome;
+use testkit::talk::Account;
+use wire::command::Command;
+
+/// The shared server with a fresh schema named like the test.
+fn stage(test: &str) -> Option<&'static Real> {
+    if direct() {
+        skipped(test, "it is about the pool");
+        return None;
+    }
+    let real = server(test)?;
+    crate::world::fresh_schema(real, test);
+    let mut admin = real.admin();
+    for sql in [
+        "CREATE TABLE log (id INT AUTO_INCREMENT PRIMARY KEY, who VARCHAR(20))",
+        "CREATE TABLE pair (id INT PRIMARY KEY, n INT)",
+        "INSERT INTO pair VALUES (1, 0), (2, 0)",
+    ] {
+        admin.must(&format!("USE {test}"));
+        admin.must(sql);
+    }
+    Some(real)
+}
+
+/// A pool in front of `real`: these settings, and these lines for its only user.
+fn pool(real: &Real, test: &str, settings: &str, user: &str) -> Pool {
+    let text = format!(
+        "{settings}\n[backend]\naddress = \"{}\"\n\
+         [[user]]\nname = \"app\"\npassword = \"app\"\n{user}\n",
+        real.address()
+    );
+    let file = crate::world::config_file(real, &format!("{test}.toml"), &text);
+    Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn client(pool: &Pool, test: &str) -> Client {
+    login(&pool.address, &Account::new("app", "app").schema(test))
+}
+
+/// Sends a statement and does not wait for its reply.
+fn send(client: &mut Client, sql: &str) {
+    client.send(&[(Command::Query, sql.as_bytes())]).unwrap();
+}
+
+fn failure_of(outcomes: &[Outcome]) -> (u16, String) {
+    match outcomes {
+        [Outcome::Failed(failure)] => (failure.code, failure.message.clone()),
+        other => panic!("expected one error, got {other:?}"),
+    }
+}
+
+#[test]
+fn high_priority_goes_first_and_tickets_bound_it() {
+    let test = "high_priority_goes_first_and_tickets_bound_it";
+    let Some(real) = stage(test) else { return };
+    let settings = "backends_max = 1\ngroups = 1\nprio_kickup_ms = 60000";
+    let pool = pool(real, test, settings, "high_prio_tickets = 1");
+    let mut holder = client(&pool, test);
+    let mut low = client(&pool, test);
+    let mut high = client(&pool, test);
+    high.must("SET onramp_priority = 'high'");
+    for round in 0..2 {
+        // Everybody waits for the only backend; then they go as priority says.
+        holder.must("BEGIN");
+        send(
+            &mut low,
+            &format!("INSERT INTO log (who) VALUES ('low{round}')"),
+        );
+        pool.wait_for_census("waiting: 1,").unwrap();
+        send(
+            &mut high,
+            &format!("INSERT INTO log (who) VALUES ('high{round}')"),
+        );
+        pool.wait_for_census("waiting: 2,").unwrap();
+        holder.must("COMMIT");
+        low.receive().unwrap();
+        high.receive().unwrap();
+    }
+    let rows = holder.rows("SELECT who FROM log ORDER BY id").texts();
+    let order: Vec<String> = rows.into_iter().flatten().collect();
+    // The second time its only ticket is used up, so it goes by the low lane.
+    assert_eq!(order, ["high0", "low0", "low1", "high1"]);
+    let wrong = failure_of(&high.query("SET onramp_priority = 'urgent'").unwrap());
+    assert_eq!(wrong.0, 1231, "{}", wrong.1);
+}
+
+#[test]
+fn who_waited_for_long_enough_is_kicked_up() {
+    let test = "who_waited_for_long_enough_is_kicked_up";
+    let Some(real) = stage(test) else { return };
+    let settings = "backends_max = 1\ngroups = 1\nprio_kickup_ms = 1";
+    let pool = pool(real, test, settings, "");
+    let (mut holder, mut low) = (client(&pool, test), client(&pool, test));
+    let mut high = client(&pool, test);
+    high.must("SET SESSION onramp_priority := 'HIGH'");
+    holder.must("BEGIN");
+    send(&mut low, "INSERT INTO log (who) VALUES ('low')");
+    // The census is taken twice a second, so the low one has waited for more than its millisecond.
+    pool.wait_for_census("waiting: 1,").unwrap();
+    holder.must("SELECT SLEEP(0.01)");
+    send(&mut high, "INSERT INTO log (who) VALUES ('high')");
+    pool.wait_for_census("waiting: 2,").unwrap();
+    holder.must("COMMIT");
+    low.receive().unwrap();
+    high.receive().unwrap();
+    let rows = holder.rows("SELECT who FROM log ORDER BY id").texts();
+    assert_eq!(
+        rows.into_iter().flatten().collect::<Vec<_>>(),
+        ["low", "high"]
+    );
+}
+
+/// The shape of MDEV-38219: one transaction holds a row, and everybody else wants it.
+#[test]
+fn who_holds_a_lock_gets_on_while_all_others_wait_for_it() {
+    let test = "who_holds_a_lock_gets_on_while_all_others_wait_for_it";
+    let Some(real) = stage(test) else { return };
+    for mode in ["transactions", "none"] {
+        let settings = format!(
+            "backends_max = 4\ngroups = 1\noversubscribe = 0\nstall_ms_max = 5\n\
+             high_prio_mode = \"{mode}\""
+        );
+        let pool = pool(real, test, &settings, "");
+        let mut holder = client(&pool, test);
+        let mut admin = client(&pool, test);
+        admin.must("SET onramp_priority = 'high'");
+        holder.must("BEGIN");
+        holder.must("UPDATE pair SET n = n + 1 WHERE id = 1");
+        let mut others: Vec<Client> = (0..8).map(|_| client(&pool, test)).collect();
+        for other in &mut others {
+            send(other, "UPDATE pair SET n = n + 1 WHERE id = 1");
+        }
+        // Two of the four backends wait for the row, one is reserved, one holds the row.
+        pool.wait_for_census("waiting: 6,").unwrap();
+        assert_eq!(admin.value("SELECT n FROM pair WHERE id = 2"), "0");
+        holder.must("UPDATE pair SET n = n + 1 WHERE id = 1");
+        holder.must("COMMIT");
+        for other in &mut others {
+            assert!(matches!(other.receive().unwrap()[..], [Outcome::Done(_)]));
+        }
+        assert_eq!(holder.value("SELECT n FROM pair WHERE id = 1"), "10");
+        real.admin().must(&format!("UPDATE {test}.pair SET n = 0"));
+    }
+}
+
+#[test]
+fn a_user_has_no_more_clients_and_waiting_statements_than_it_may() {
+    let test = "a_user_has_no_more_clients_and_waiting_statements_than_it_may";
+    let Some(real) = stage("too_many_of_a_user") else {
+        return;
+    };
+    let settings = "backends_max = 1\ngroups = 1";
+    let pool = pool(real, test, settings, "clients_max = 3\nwaiting_max = 1");
+    let mut clients: Vec<Client> = (0..3)
+        .map(|_| client(&pool, "too_many_of_a_user"))
+        .collect();
+    let fourth = Client::connect(&pool.address, &Account::new("app", "app"));
+    let error = fourth.expect_err("three are the limit").to_string();
+    assert!(
+        error.contains("1203") && error.contains("clients_max"),
+        "{error}"
+    );
+    clients[0].must("BEGIN");
+    send(&mut clients[1], "INSERT INTO log (who) VALUES ('waits')");
+    pool.wait_for_census("waiting: 1,").unwrap();
+    let (code, words) = failure_of(&clients[2].query("SELECT 1").unwrap());
+    assert_eq!(code, 9503, "{words}");
+    assert!(
+        words.contains("'app'") && words.contains("low lane"),
+        "{words}"
+    );
+    clients[0].must("COMMIT");
+    clients[1].receive().unwrap();
+    assert_eq!(clients[2].value("SELECT COUNT(*) FROM log"), "1");
+    // One that leaves makes room for another.
+    drop(clients);
+    pool.wait_for_census("clients: 0,").unwrap();
+    client(&pool, "too_many_of_a_user").must("SELECT 1");
+}
+
+#[test]
+fn full_lanes_refuse_early_with_a_number_for_each_bound() {
+    let test = "full_lanes_refuse_early_with_a_number_for_each_bound";
+    let Some(real) = stage(test) else { return };
+    let settings = "backends_max = 1\ngroups = 1\nwaiting_max = 2\nwaiting_bytes_max = 1048576";
+    let pool = pool(real, test, settings, "");
+    let mut clients: Vec<Client> = (0..4).map(|_| client(&pool, test)).collect();
+    clients[0].must("BEGIN");
+    let long = format!(
+        "INSERT INTO log (who) VALUES ('long') /* {} */",
+        "x".repeat(700_000)
+    );
+    send(&mut clients[1], &long);
+    pool.wait_for_census("waiting: 1,").unwrap();
+    let (code, words) = failure_of(&clients[2].query(&long).unwrap());
+    assert_eq!(code, 9504, "{words}");
+    send(&mut clients[2], "INSERT INTO log (who) VALUES ('short')");
+    pool.wait_for_census("waiting: 2,").unwrap();
+    let (code, words) = failure_of(&clients[3].query("SELECT 1").unwrap());
+    assert_eq!(code, 9502, "{words}");
+    assert!(
+        words.contains("number 3") && words.contains("low lane"),
+        "{words}"
+    );
+    clients[0].must("COMMIT");
+    for client in &mut clients[1..3] {
+        assert!(matches!(client.receive().unwrap()[..], [Outcome::Done(_)]));
+    }
+    pool.wait_for_census("\"lane-full\": 1").unwrap();
+}
+
+#[test]
+fn statements_and_transactions_end_at_their_users_limits() {
+    let test = "statements_and_transactions_end_at_their_users_limits";
+    let Some(real) = stage(test) else { return };
+    let settings = "backends_max = 4\ngroups = 1";
+    let user = "statement_ms_max = 1500\ntransaction_ms_max = 300";
+    let pool = pool(real, test, settings, user);
+    let mut slow = client(&pool, test);
+    let (code, words) = failure_of(&slow.query("SELECT SLEEP(60)").unwrap());
+    assert_eq!(code, 3024, "{words}");
+    let mut forgetful = client(&pool, test);
+    forgetful.must("BEGIN");
+    forgetful.must("UPDATE pair SET n = 7 WHERE id = 1");
+    // Waits for the row until the transaction is rolled back, which its time limit does.
+    let mut next = real.admin();
+    next.must(&format!("UPDATE {test}.pair SET n = n + 1 WHERE id = 1"));
+    assert_eq!(
+        next.value(&format!("SELECT n FROM {test}.pair WHERE id = 1")),
+        "1"
+    );
+    let gone = forgetful.query("SELECT 1");
+    let told = match &gone {
+        Err(_) => true,
+        Ok(outcomes) => failure_of(outcomes).0 == 9506,
+    };
+    assert!(told, "{gone:?}");
+}
+
+#[test]
+fn nobody_is_let_in_while_memory_is_short() {
+    let test = "nobody_is_let_in_while_memory_is_short";
+    let Some(real) = stage(test) else { return };
+    let pool = pool(real, test, "memory_bytes_max = 1048576", "");
+    let refused = Client::connect(&pool.address, &Account::new("app", "app"));
+    let error = refused.expect_err("a mebibyte is too little").to_string();
+    assert!(
+        error.contains("1041") && error.contains("1048576"),
+        "{error}"
+    );
+}
+
+#[test]
+fn idle_backends_are_closed_down_to_the_minimum() {
+    let test = "idle_backends_are_closed_down_to_the_minimum";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let Some(real) = own_server(test) else { return };
+    real.create_user("app", "app");
+    let settings = "backends_max = 4\ngroups = 1\nbackends_min = 1\nbackend_idle_ms_max = 1\n\
+                    backends_reserved = 0";
+    let pool = pool(&real, test, settings, "");
+    let mut clients: Vec<Client> = (0..4)
+        .map(|_| login(&pool.address, &Account::new("app", "app")))
+        .collect();
+    clients
+        .iter_mut()
+        .for_each(|client| drop(client.must("BEGIN")));
+    pool.wait_for_census("backends_leased: 4,").unwrap();
+    clients
+        .iter_mut()
+        .for_each(|client| drop(client.must("COMMIT")));
+    pool.wait_for_census("backends_idle: 1, backends_leased: 0")
+        .unwrap();
+    clients
+        .iter_mut()
+        .for_each(|client| drop(client.must("SELECT 1")));
+}
