@@ -16,6 +16,7 @@ mod compare;
 mod doctor;
 mod driver;
 mod faults;
+mod kill;
 mod load;
 mod login;
 mod long;

@@ -105,6 +105,12 @@ pub(crate) struct Backend<S> {
     pub dial: Option<Box<Dial>>,
     /// The server session's state.
     pub session: Rc<Session>,
+    /// The server's number of it.
+    pub(crate) thread: u32,
+    /// A KILL for what runs on it is under way: nothing else is sent on it until that is answered.
+    pub(crate) frozen: bool,
+    /// A KILL for what ran on it may still come: it serves nobody else.
+    pub(crate) spoiled: bool,
     /// Its LAST_INSERT_ID(); `None` when it may have changed and was not read back.
     pub insert_id: Option<u64>,
     /// Status flags of the last OK.
@@ -166,6 +172,9 @@ impl<S> Backend<S> {
             transaction_since: None,
             dial: Some(Box::new(Dial::new(secure))),
             session,
+            thread: 0,
+            frozen: false,
+            spoiled: false,
             insert_id: Some(0),
             status: status::AUTOCOMMIT,
             transaction_state: false,

@@ -178,7 +178,12 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(key) else {
             return;
         };
-        backend.dial = None;
+        backend.thread = backend
+            .dial
+            .take()
+            .and_then(|dial| dial.thread)
+            .unwrap_or(0);
+        self.shared.note_thread(backend.thread);
         if !backend.change_state(BackendState::Preparing, now) {
             return self.lose(key, "the pool lost track of this connection");
         }
@@ -330,6 +335,7 @@ impl<N: Net> Group<N> {
             Purpose::Warnings => {
                 if let Some(client) = command.owner.and_then(|owner| self.clients.get_mut(owner))
                     && heard.error.is_none()
+                    && client.keeps_warnings
                 {
                     client.warnings = Some(Box::new(collected));
                 }

@@ -42,6 +42,8 @@ pub(crate) enum ClientState {
     Running,
     /// The server waits for its local file.
     Feeding,
+    /// Its KILL is under way.
+    Asking,
     /// Its last bytes are being written; then it is closed.
     Leaving,
 }
@@ -57,8 +59,8 @@ pub(crate) struct Statement {
     pub sets_charset: bool,
     /// A report of changed state without details is explained by its text.
     pub explains_change: bool,
-    /// It shows the warnings of the statement before, and leaves them as they are.
-    pub(crate) shows_warnings: bool,
+    /// It leaves the warnings of the statement before as they are: SHOW WARNINGS, COM_INIT_DB.
+    pub(crate) keeps_warnings: bool,
     /// It may change LAST_INSERT_ID() without a report of it.
     pub may_insert_id: bool,
     /// Its shape, when it may share a backend in flight (see [`crate::shapes`]); else 0.
@@ -79,7 +81,7 @@ impl Statement {
             selects: false,
             sets_charset: false,
             explains_change: false,
-            shows_warnings: false,
+            keeps_warnings: false,
             may_insert_id: false,
             ride: 0,
             keeps_counts: false,
@@ -134,6 +136,10 @@ pub(crate) struct Client<S> {
     pub opening: bool,
     /// Its connection is a Unix socket's.
     pub secure: bool,
+    /// KILL has ended its statement before that was sent.
+    pub(crate) interrupted: bool,
+    /// What its last statement warned of is still to be kept for it: it has said no KILL since.
+    pub(crate) keeps_warnings: bool,
     /// Its last statement warned or failed while others rode behind it; nobody knows the words.
     pub(crate) warnings_lost: bool,
     /// Its backend still counts its last statement's rows: nothing else has run there since.
@@ -146,6 +152,8 @@ pub(crate) struct Client<S> {
     pub pin: Option<PinReason>,
     /// The statement it waits for.
     pub statement: Statement,
+    /// Its CONNECTION_ID(): the number in our greeting.
+    pub(crate) id: u32,
     /// What it negotiated.
     pub capabilities: u32,
     /// Its user, an index into the settings; says something once it is `known`.
@@ -208,6 +216,9 @@ impl<S> Client<S> {
     /// A connection that has just been accepted.
     pub(crate) fn greeted(sock: S, now: Time, session: Rc<Session>, login: Login) -> Self {
         Client {
+            id: 0,
+            interrupted: false,
+            keeps_warnings: false,
             sock,
             state: ClientState::Greeted,
             collation: 0,
@@ -266,12 +277,12 @@ impl<S> Client<S> {
             (_, Leaving) => true,
             (Greeted, Proving | Opening | Idle) | (Proving, Proving | Opening | Idle) => true,
             (Opening, Restoring | Running | Idle) => true,
-            (Idle, Waiting | Restoring | Running | Proving) => true,
+            (Idle, Waiting | Restoring | Running | Proving | Asking) => true,
             // Its turn came with a backend, or it could not be used and waits on.
             (Waiting, Restoring | Running | Idle) => true,
             (Restoring, Running | Idle | Opening) => true,
             (Running, Idle | Feeding | Waiting | Opening) => true,
-            (Feeding, Running) => true,
+            (Feeding, Running) | (Asking, Idle) => true,
             _ => false,
         };
         debug_assert!(

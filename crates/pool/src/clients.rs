@@ -86,6 +86,7 @@ impl<N: Net> Group<N> {
         let now = self.net.now();
         let mut client = Client::greeted(sock, now, session, Login::new(nonce, secure));
         client.secure = secure;
+        client.id = id;
         let key = self.clients.insert(client);
         self.shared.clients.fetch_add(1, Ordering::Relaxed);
         let watched = match self.clients.get(key) {
@@ -108,14 +109,6 @@ impl<N: Net> Group<N> {
         }
         .put(&mut out);
         self.send_client(key, &out);
-    }
-
-    /// Ids are unique over all groups: each group counts in steps of their number.
-    fn next_id(&mut self) -> u32 {
-        self.greeted = self.greeted.wrapping_add(1);
-        let groups = u32::try_from(self.shared.groups).unwrap_or(1);
-        let index = u32::try_from(self.index).unwrap_or(0);
-        self.greeted.wrapping_mul(groups).wrapping_add(index)
     }
 
     fn nonce(&mut self) -> Nonce {

@@ -11,6 +11,7 @@ use crate::roster::Kind;
 use wire::capabilities::{BACKEND_ALWAYS, BACKEND_REQUIRED, CONNECT_ATTRS};
 use wire::client_login::{Account, ClientLogin, LoginError, Progress};
 use wire::command::{Command, put_command};
+use wire::handshake::Greeting;
 use wire::packet::put_short;
 
 /// Switches on every tracker that the pool reads.
@@ -40,6 +41,8 @@ pub(crate) enum DialStep {
 pub(crate) struct Dial {
     login: ClientLogin,
     secure: bool,
+    /// The server's number of this connection, once it has greeted.
+    pub(crate) thread: Option<u32>,
 }
 
 impl Dial {
@@ -49,6 +52,7 @@ impl Dial {
         Dial {
             login: ClientLogin::new(),
             secure,
+            thread: None,
         }
     }
 
@@ -63,6 +67,11 @@ impl Dial {
             wanted: BACKEND_ALWAYS | kind.capabilities | CONNECT_ATTRS,
             required: BACKEND_REQUIRED.iter().fold(0, |all, (bit, _)| all | bit),
         };
+        if self.thread.is_none()
+            && let Ok(greeting) = Greeting::read(payload)
+        {
+            self.thread = Some(greeting.connection_id);
+        }
         let mut out = Vec::new();
         match self.login.on_packet(&account, seq, payload, &mut out) {
             Ok(Progress::Done) => DialStep::In,

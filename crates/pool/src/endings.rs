@@ -53,13 +53,15 @@ impl<N: Net> Group<N> {
         };
         client.note_result(heard, command.reply.rows());
         // Those of the statement before came in while this one was under way.
-        if !client.statement.shows_warnings {
+        if !client.statement.keeps_warnings {
             client.warnings = None;
         }
         // A backend that knows nothing of the statement before does not learn it by this one.
-        let keeps = client.statement.keeps_counts && heard.error.is_none();
-        client.counts_native = alone && (client.counts_native || !keeps);
-        client.warnings_native = alone && (client.warnings_native || !keeps);
+        let statement = client.statement;
+        let went = heard.error.is_none();
+        client.counts_native = alone && (client.counts_native || !(statement.keeps_counts && went));
+        let keeps = statement.keeps_counts || statement.keeps_warnings;
+        client.warnings_native = alone && (client.warnings_native || !(keeps && went));
         client.warnings_lost = false;
         if !alone && !contaminated {
             // Others rode behind: the backend is theirs, and the words of a warning are gone.
@@ -230,9 +232,13 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
-        let rests = matches!(client.state(), ClientState::Idle | ClientState::Waiting);
-        if !rests || client.is_held() {
+        use ClientState::{Asking, Idle, Waiting};
+        let rests = matches!(client.state(), Idle | Waiting | Asking);
+        if !rests || backend.frozen {
             return;
+        }
+        if client.is_held() {
+            return self.resume(key);
         }
         let in_transaction = backend.in_transaction();
         let owed = client.owed;
@@ -243,7 +249,7 @@ impl<N: Net> Group<N> {
             return self.send_own(key, owner, Purpose::Warnings, WARNINGS);
         }
         if in_transaction {
-            return;
+            return self.resume(key);
         }
         if owed.insert_id || owed.collation {
             return self.read_back_now(key, owner);

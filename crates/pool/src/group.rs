@@ -20,7 +20,9 @@ use crate::backend::Backend;
 use crate::client::{Client, ClientState};
 use crate::config::Settings;
 use crate::counts::{Census, Counts};
+use crate::errands::{Errand, Job};
 use crate::fairness::{Fronts, Look};
+use crate::kills::{KillAsk, KillEnd, Threads};
 use crate::prepared::Definitions;
 use crate::reasons::Refusal;
 use crate::roster::Roster;
@@ -28,7 +30,7 @@ use crate::session::{Interner, Text};
 use crate::shapes::Shapes;
 use reactor::{Event, Key, Net, Slots, Time, Token};
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -40,6 +42,7 @@ pub(crate) const LISTENER: u8 = 0;
 pub(crate) const CLIENT: u8 = 1;
 pub(crate) const BACKEND: u8 = 2;
 pub(crate) const MAILBOX: u8 = 3;
+pub(crate) const ERRAND: u8 = 4;
 
 /// How often limits that need no exactness (idle, login, write times) are looked at.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
@@ -111,6 +114,8 @@ pub struct Shared {
     pub clients_per_group: usize,
     /// Clients of all groups at this moment; changed when one comes or goes.
     pub clients: AtomicUsize,
+    /// The server's numbers of all groups' backends; changed when one comes or goes.
+    pub threads: Threads,
     /// Since when the front of each group's lanes waits.
     pub fronts: Fronts,
     /// What each user uses at this moment, by its index in the settings.
@@ -155,6 +160,7 @@ impl Shared {
             users,
             memory_full: Mutex::new(None),
             is_memory_full: AtomicBool::new(false),
+            threads: Threads::default(),
         }
     }
 
@@ -188,11 +194,15 @@ impl Shared {
     }
 }
 
-/// An order from the main thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A letter to a group, from the main thread or another group.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Take no new clients, let running statements and transactions finish, then end.
     Drain,
+    /// A client of another group kills one of this.
+    Kill(Box<KillAsk>),
+    /// What became of the KILL of a client of this group.
+    Killed(Key, KillEnd),
 }
 
 /// One group.
@@ -225,10 +235,20 @@ pub struct Group<N: Net> {
     /// Backends that something is to be written to at the end of the turn.
     pub(crate) dirty: Vec<Key>,
     pub(crate) greeted: u32,
+    /// The ids have been counted through once.
+    pub(crate) greeted_before: bool,
     /// Since when it drains.
     pub(crate) draining: Option<Time>,
     /// Backends whose reading stopped for no reason of theirs.
     pub(crate) again: Vec<Key>,
+    /// Letters to other groups, by their number, to be sent after the turn.
+    pub(crate) letters: Vec<(usize, Order)>,
+    /// The connection that carries a KILL to the server, while there is one.
+    pub(crate) errand: Option<Errand<N::Sock>>,
+    /// How many there have been.
+    pub(crate) errands_count: u32,
+    /// KILLs that wait for it.
+    pub(crate) jobs: VecDeque<Job>,
     /// Clients to be closed at the end of the turn.
     pub(crate) doomed: Vec<Key>,
     pub(crate) counts: Counts,
@@ -266,8 +286,13 @@ impl<N: Net> Group<N> {
             dirty: Vec::new(),
             received: Vec::new(),
             greeted: 0,
+            greeted_before: false,
             draining: None,
             again: Vec::new(),
+            letters: Vec::new(),
+            errand: None,
+            errands_count: 0,
+            jobs: VecDeque::new(),
             doomed: Vec::new(),
             counts: Counts::default(),
             scratch: vec![0; SCRATCH_LEN],
@@ -284,6 +309,7 @@ impl<N: Net> Group<N> {
                 LISTENER => self.accept_all(key),
                 CLIENT => self.on_client(key, *event),
                 BACKEND => self.on_backend(key, *event),
+                ERRAND => self.on_errand(key, *event),
                 _ => {}
             }
         }
@@ -296,6 +322,7 @@ impl<N: Net> Group<N> {
             self.sweep_at = self.net.now() + SWEEP_EVERY;
             self.sweep();
         }
+        self.next_errand();
         self.serve_all();
         self.dial_where_wanted();
         self.flush_dirty();
@@ -334,9 +361,16 @@ impl<N: Net> Group<N> {
                 for key in self.clients.keys() {
                     self.leave_if_idle(key);
                 }
-                self.bury();
             }
+            Order::Kill(ask) => self.on_kill_ask(&ask),
+            Order::Killed(killer, end) => self.kill_ends(killer, &end),
         }
+        self.bury();
+    }
+
+    /// Takes the letters that are to go to other groups, each with its group's number.
+    pub fn take_letters(&mut self) -> Vec<(usize, Order)> {
+        std::mem::take(&mut self.letters)
     }
 
     /// True when a drain has ended: nobody is left, or its time is up.
@@ -412,6 +446,7 @@ impl<N: Net> Group<N> {
         self.drop_late_dials();
         self.keep_time_limits();
         self.trim_backends();
+        self.drop_late_kills();
         if self.draining.is_some() {
             for key in self.clients.keys() {
                 self.leave_if_idle(key);

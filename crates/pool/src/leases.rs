@@ -94,8 +94,9 @@ impl<N: Net> Group<N> {
             return;
         };
         let owner = backend.lease.take();
-        if !backend.change_state(BackendState::Idle, now) {
-            return self.retire(lease);
+        let may_be_hit = backend.frozen || backend.spoiled;
+        if may_be_hit || !backend.change_state(BackendState::Idle, now) {
+            self.retire(lease);
         }
         if let Some(owner) = owner
             && let Some(client) = self.clients.get_mut(owner)
@@ -367,6 +368,7 @@ impl<N: Net> Group<N> {
         if backend.counted {
             self.busy -= 1;
         }
+        self.shared.forget_thread(backend.thread);
         self.roster.leaves(backend.kind, lease);
         if backend.output.is_empty() && backend.flight.is_empty() {
             let mut quit = Vec::new();

@@ -90,6 +90,7 @@ impl<N: Net> Group<N> {
         session.schema = None;
         client.session = self.sessions.intern(session);
         let running = client.state() == ClientState::Running;
+        client.interrupted = false;
         let refusal = Refusal::Restore(format!("error {code}: {text}"));
         if !client.change_state(ClientState::Idle, now) {
             return self.doom(owner);

@@ -126,8 +126,14 @@ pub(crate) enum Refusal {
         /// Its first byte.
         byte: u8,
     },
-    /// `KILL` names a connection of the server's, which is not the client's to name.
+    /// A KILL in a form in which nobody can tell who is meant before the server does.
     Kill,
+    /// KILL names a backend of the pool.
+    KillBackend,
+    /// KILL could not be carried to the server.
+    KillFailed(String),
+    /// The statement was ended by KILL before it was sent.
+    Interrupted,
     /// What the previous statement left can no longer be read.
     PreviousGone,
     /// The statement is longer than the server takes.
@@ -223,6 +229,9 @@ impl Refusal {
             Refusal::Overtaken => "overtaken",
             Refusal::BackendLogin(_) => "backend-login",
             Refusal::Prepared(_) => "prepared",
+            Refusal::KillBackend => "kill-backend",
+            Refusal::KillFailed(_) => "kill-failed",
+            Refusal::Interrupted => "interrupted",
         }
     }
 
@@ -243,19 +252,25 @@ impl Refusal {
             Refusal::TransactionTime { .. } => errors::TRANSACTION_TIMEOUT,
             Refusal::Draining => errors::SERVER_SHUTDOWN,
             Refusal::Command { .. } => errors::UNKNOWN_COM,
-            Refusal::Kill | Refusal::PreviousGone => errors::NOT_SUPPORTED,
+            Refusal::Interrupted => errors::QUERY_INTERRUPTED,
+            Refusal::Kill | Refusal::KillBackend | Refusal::PreviousGone => errors::NOT_SUPPORTED,
             Refusal::TooLong { .. } => errors::NET_PACKET_TOO_LARGE,
             Refusal::OutOfOrder { .. } => errors::NET_PACKETS_OUT_OF_ORDER,
             Refusal::Malformed(_) => errors::MALFORMED_PACKET,
             Refusal::TooSlow(_) => errors::HANDSHAKE,
             Refusal::BackendLost(_) => errors::SERVER_LOST,
-            Refusal::Restore(_) => errors::UNKNOWN_ERROR,
+            Refusal::Restore(_) | Refusal::KillFailed(_) => errors::UNKNOWN_ERROR,
             Refusal::Prepared(Unprepared::Full { .. }) => errors::PREPARED_COUNT,
             Refusal::Prepared(_) => errors::UNKNOWN_ERROR,
             Refusal::BackendLogin(_) => errors::CONN_HOST,
         }
     }
 }
+
+const KILL: &str = "onramp: expected KILL [CONNECTION | QUERY] and the number of a client, alone \
+     in its text; any other KILL could hit a shared connection: connect to the server itself";
+const KILL_BACKEND: &str = "onramp: the number is a connection of the pooler's, which many \
+     clients share; KILL the client's own number, its CONNECTION_ID()";
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -279,10 +294,10 @@ impl fmt::Display for Refusal {
                 "Unknown command (onramp: command 0x{byte:02x} cannot go through a pooler; connect \
                  to the server itself)"
             ),
-            Refusal::Kill => f.write_str(
-                "onramp: KILL through the pooler would hit a shared connection; connect to the \
-                 server itself",
-            ),
+            Refusal::Kill => f.write_str(KILL),
+            Refusal::KillBackend => f.write_str(KILL_BACKEND),
+            Refusal::KillFailed(why) => write!(f, "onramp: KILL did not reach the server: {why}"),
+            Refusal::Interrupted => f.write_str("Query execution was interrupted"),
             Refusal::PreviousGone => f.write_str(
                 "onramp: what the previous statement left is gone; from now on this session keeps \
                  a backend of its own, run both statements again",

@@ -263,6 +263,8 @@ struct Post {
     shared: Arc<Shared>,
     doors: Vec<DoorKey>,
     mailbox: Mailbox<Order>,
+    /// The ways to all groups, by their number.
+    groups: Arc<[Sender<Order>]>,
     census: Arc<Mutex<Census>>,
     presence: Presence,
 }
@@ -274,8 +276,13 @@ enum DoorKey {
 
 impl Crew {
     fn start(shared: &Arc<Shared>, doors: &[Door], signals: Handle) -> Result<Crew, String> {
+        let pairs = (0..shared.groups).map(|_| mailbox());
+        let pairs: Result<Vec<_>, _> = pairs.collect();
+        let pairs = pairs.map_err(|error| format!("cannot make a mailbox: {error}"))?;
+        let (orders, mailboxes): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+        let groups: Arc<[Sender<Order>]> = orders.clone().into();
         let mut crew = Crew {
-            orders: Vec::new(),
+            orders,
             census: Vec::new(),
         };
         let presence = Presence {
@@ -283,11 +290,8 @@ impl Crew {
             signals,
         };
         let mut posts = Vec::new();
-        for index in 0..shared.groups {
-            let (sender, mailbox) =
-                mailbox().map_err(|error| format!("cannot make a mailbox: {error}"))?;
+        for (index, mailbox) in mailboxes.into_iter().enumerate() {
             let census = Arc::new(Mutex::new(Census::default()));
-            crew.orders.push(sender);
             crew.census.push(census.clone());
             let doors = doors.iter().map(|door| match door {
                 Door::Tcp(address, _) => DoorKey::Tcp(*address),
@@ -300,6 +304,7 @@ impl Crew {
                 shared,
                 doors,
                 mailbox,
+                groups: groups.clone(),
                 census,
                 presence,
             });
@@ -366,7 +371,7 @@ impl Crew {
 
 /// A group's thread.
 fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
-    let census = post.census.clone();
+    let (census, groups) = (post.census.clone(), post.groups.clone());
     let (shared, first) = (post.shared.clone(), post.index == 0);
     if first {
         shared.look_at_memory();
@@ -393,11 +398,16 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
         }
         if events.iter().any(|event| event.token.kind() == MAILBOX) {
             for order in mailbox.take() {
-                group.net_mut().stop_listening();
+                if order == Order::Drain {
+                    group.net_mut().stop_listening();
+                }
                 group.order(order);
             }
         }
         group.turn(&events);
+        for (index, order) in group.take_letters() {
+            groups[index].send(order);
+        }
         if Time::now() >= census_at + CENSUS_EVERY {
             census_at = Time::now();
             if first {

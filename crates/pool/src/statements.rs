@@ -25,7 +25,7 @@ use reactor::{Key, Net};
 use std::borrow::Cow;
 use std::rc::Rc;
 use wire::capabilities as cap;
-use wire::classify::{self, PinCause, SimpleRead, Verb, classify};
+use wire::classify::{self, PinCause, Reads, SimpleRead, Verb, classify};
 use wire::command::{Command, ReplyShape, put_command};
 use wire::lex::{Charset, Kind, LexMode, Lexer};
 use wire::packet::{HEADER_LEN, PAYLOAD_MAX, join_payload};
@@ -60,6 +60,7 @@ impl<N: Net> Group<N> {
             Command::ResetConnection => self.on_reset(key),
             Command::ChangeUser => self.on_change_user(key, arguments),
             Command::Query => return self.on_query(key, message, arguments),
+            Command::ProcessKill => return self.on_kill_command(key, message, arguments),
             Command::StmtPrepare
             | Command::StmtExecute
             | Command::StmtBulkExecute
@@ -70,6 +71,7 @@ impl<N: Net> Group<N> {
             _ => {
                 let mut statement = Statement::plain(command.reply());
                 statement.explains_change = command == Command::InitDb;
+                statement.keeps_warnings = command == Command::InitDb;
                 return self.start(key, message, statement);
             }
         }
@@ -142,7 +144,10 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         let found = classify(sql, mode);
-        if found.verb == Verb::Kill || (may_hide_kill(&found) && mentions_kill(sql)) {
+        if found.verb == Verb::Kill && !found.multi {
+            return self.on_kill_text(key, message, sql, mode);
+        }
+        if found.kills || (may_hide_kill(&found) && mentions_kill(sql)) {
             self.counts.refused += 1;
             self.refuse(key, &Refusal::Kill);
             return Handled::Used;
@@ -164,7 +169,29 @@ impl<N: Net> Group<N> {
             let fresh = self.pin(key, PinReason::Text(cause));
             statement.unpins_if_unparsed = fresh && cause == PinCause::Unknown && !found.multi;
         }
+        if found.reads.intersects(Reads::CONNECTION_ID)
+            && let Some(own) = self.with_own_id(key, sql, mode)
+        {
+            let mut rewritten = Vec::new();
+            put_command(&mut rewritten, Command::Query, &own);
+            return self.start(key, &rewritten, statement);
+        }
         self.start(key, message, statement)
+    }
+
+    /// The text with the client's own id for CONNECTION_ID(), when that is what it asks for.
+    pub(crate) fn with_own_id(&self, key: Key, sql: &[u8], mode: LexMode) -> Option<Vec<u8>> {
+        let client = self.clients.get(key)?;
+        // Among the server's lists of connections its own ids are meant; and a client that has set
+        // @@pseudo_thread_id gets that.
+        let schema = client.session.schema.as_deref().unwrap_or_default();
+        const LISTS: [&[u8]; 3] = [b"information_schema", b"performance_schema", b"sys"];
+        let lists = LISTS.iter().any(|list| schema.eq_ignore_ascii_case(list));
+        let set = client.pin == Some(PinReason::Text(PinCause::SpecialVariable));
+        if lists || set {
+            return None;
+        }
+        wire::own_id::with_own_id(sql, mode, client.id)
     }
 
     /// A statement that reads what the one before left, on a backend that no longer knows.
@@ -285,9 +312,14 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
         };
+        if std::mem::take(&mut client.interrupted) {
+            client.warnings_lost = true;
+            self.refuse(key, &Refusal::Interrupted);
+            return Handled::Used;
+        }
         client.statement = statement;
         if let Some(lease) = client.lease {
-            if self.is_read_back_for_others(key, lease) {
+            if self.is_frozen(lease) || self.is_read_back_for_others(key, lease) {
                 return self.wait_for_read_back(key);
             }
             if self.waits_with_lease(key, lease) {
@@ -395,9 +427,10 @@ impl<N: Net> Group<N> {
             return self.doom(key);
         }
         client.lease = Some(lease);
-        if !client.statement.shows_warnings {
+        if !client.statement.keeps_warnings {
             client.warnings = None;
         }
+        client.keeps_warnings = true;
         client.owed.warnings = false;
         let first = backend.flight.is_empty();
         // Beside a transaction, or what a client is pinned for, nobody else has a place.
@@ -420,15 +453,17 @@ impl<N: Net> Group<N> {
 }
 
 /// Whether a statement behind the first, or one made from a string, may be a KILL.
-fn may_hide_kill(found: &classify::Statement) -> bool {
+pub(crate) fn may_hide_kill(found: &classify::Statement) -> bool {
     found.multi || matches!(found.pin, Some(PinCause::TextPrepare | PinCause::Unknown))
 }
 
-/// Whether the word KILL occurs anywhere, strings included: the ids that a client knows are not
-/// the server's, so a KILL would hit a stranger.
+/// Whether the word KILL occurs anywhere, strings included.
 pub(crate) fn mentions_kill(sql: &[u8]) -> bool {
-    sql.windows(4)
-        .any(|word| word.eq_ignore_ascii_case(b"kill"))
+    let in_word = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    sql.windows(4).enumerate().any(|(at, word)| {
+        let before = at.checked_sub(1).and_then(|before| sql.get(before));
+        word.eq_ignore_ascii_case(b"kill") && !in_word(before) && !in_word(sql.get(at + 4))
+    })
 }
 
 /// The name that a server gives the column of `SELECT function()`: the call as typed.
@@ -464,7 +499,7 @@ pub(crate) fn statement_of(found: &classify::Statement) -> Statement {
         sets_charset: found.sets_charset,
         may_insert_id: found.may_insert_id,
         explains_change: matches!(found.verb, Verb::Set | Verb::Use),
-        shows_warnings: found.simple == Some(SimpleRead::ShowWarnings),
+        keeps_warnings: found.simple == Some(SimpleRead::ShowWarnings),
         unpins_if_unparsed: false,
         keeps_counts: false,
         ride: 0,

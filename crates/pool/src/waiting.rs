@@ -29,6 +29,13 @@ impl<N: Net> Group<N> {
         ends && self.front_of(kind).is_some()
     }
 
+    /// Whether a KILL for the statement before is under way, and may still hit this one.
+    pub(crate) fn is_frozen(&self, lease: Key) -> bool {
+        self.backends
+            .get(lease)
+            .is_some_and(|backend| backend.frozen)
+    }
+
     /// Keeps a client's command until its lease ends; then it goes to the end of the lane.
     pub(crate) fn wait_for_read_back(&mut self, key: Key) -> Handled {
         let now = self.net.now();

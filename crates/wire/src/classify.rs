@@ -145,8 +145,6 @@ pub enum PinCause {
     SessionTracking,
     /// SET of a variable that is used up by the next statement or cannot be restored.
     SpecialVariable,
-    /// CONNECTION_ID() or the like was asked for.
-    ConnectionId,
     /// SET RESOURCE GROUP
     ResourceGroup,
     /// COMMIT RELEASE, ROLLBACK RELEASE: the server ends the connection.
@@ -157,7 +155,7 @@ pub enum PinCause {
 
 impl PinCause {
     /// Every cause, in the order of declaration.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 19] = [
         Self::UserVariable,
         Self::LockTables,
         Self::GlobalReadLock,
@@ -174,7 +172,6 @@ impl PinCause {
         Self::Profiling,
         Self::SessionTracking,
         Self::SpecialVariable,
-        Self::ConnectionId,
         Self::ResourceGroup,
         Self::Release,
         Self::Unknown,
@@ -200,7 +197,6 @@ impl PinCause {
             Self::Profiling => "profiling",
             Self::SessionTracking => "session_tracking",
             Self::SpecialVariable => "special_variable",
-            Self::ConnectionId => "connection_id",
             Self::ResourceGroup => "resource_group",
             Self::Release => "release",
             Self::Unknown => "unknown",
@@ -234,9 +230,6 @@ impl PinCause {
             Self::SessionTracking => "the client changed what the server reports about the session",
             Self::SpecialVariable => {
                 "the variable is used up by the next statement or cannot be restored elsewhere"
-            }
-            Self::ConnectionId => {
-                "the client knows the id of its server connection and may rely on it"
             }
             Self::ResourceGroup => "the session was moved to a resource group",
             Self::Release => "the statement makes the server close the connection",
@@ -320,6 +313,8 @@ pub struct Statement {
     pub multi: bool,
     /// The insert id in its OK may be new; false only if that is certain not to be so.
     pub may_insert_id: bool,
+    /// One of its statements is a KILL.
+    pub kills: bool,
 }
 
 impl Statement {
@@ -332,6 +327,7 @@ impl Statement {
         sets_charset: false,
         multi: false,
         may_insert_id: false,
+        kills: false,
     };
 
     /// The most conservative answer: the text may do anything.
@@ -343,6 +339,7 @@ impl Statement {
         sets_charset: true,
         multi: true,
         may_insert_id: true,
+        kills: false,
     };
 
     /// What may happen if either of two readings of one text is the right one.
@@ -360,6 +357,7 @@ impl Statement {
             sets_charset: self.sets_charset | other.sets_charset,
             multi: self.multi | other.multi,
             may_insert_id: self.may_insert_id | other.may_insert_id,
+            kills: self.kills | other.kills,
         }
     }
 }

@@ -17,6 +17,8 @@ pub enum Command {
     FieldList = 0x04,
     /// One line of server statistics.
     Statistics = 0x09,
+    /// Ends a connection of the server by its number (deprecated; MySQL 9 has it no more).
+    ProcessKill = 0x0C,
     /// Asks the server to write debug information to its log.
     Debug = 0x0D,
     /// Is the server alive?
@@ -72,6 +74,7 @@ impl Command {
             0x03 => Query,
             0x04 => FieldList,
             0x09 => Statistics,
+            0x0C => ProcessKill,
             0x0D => Debug,
             0x0E => Ping,
             0x11 => ChangeUser,
@@ -94,9 +97,8 @@ impl Command {
         use Command::*;
         match self {
             Quit | StmtSendLongData | StmtClose => ReplyShape::None,
-            InitDb | Debug | Ping | ChangeUser | StmtReset | SetOption | ResetConnection => {
-                ReplyShape::Status
-            }
+            InitDb | ProcessKill | Debug | Ping | ChangeUser | StmtReset | SetOption
+            | ResetConnection => ReplyShape::Status,
             Query | StmtExecute | StmtBulkExecute => ReplyShape::Results,
             StmtPrepare => ReplyShape::Prepared,
             FieldList | StmtFetch => ReplyShape::Rows,
@@ -138,7 +140,7 @@ mod tests {
             assert_eq!(command.byte(), byte);
             count += 1;
         }
-        assert_eq!(count, 17);
+        assert_eq!(count, 18);
         assert_eq!(
             Command::from_byte(0x12),
             None,

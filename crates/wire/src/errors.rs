@@ -28,12 +28,18 @@ pub const UNKNOWN_COM: ErrorCode = error(1047, "08S01");
 pub const BAD_DB: ErrorCode = error(1049, "42000");
 /// The server is shutting down.
 pub const SERVER_SHUTDOWN: ErrorCode = error(1053, "08S01");
+/// KILL names a connection that is not there.
+pub const NO_SUCH_THREAD: ErrorCode = error(1094, "HY000");
+/// KILL names a connection of another account.
+pub const KILL_DENIED: ErrorCode = error(1095, "HY000");
 /// An error that has no number of its own.
 pub const UNKNOWN_ERROR: ErrorCode = error(1105, "HY000");
 /// A packet is larger than the limit.
 pub const NET_PACKET_TOO_LARGE: ErrorCode = error(1153, "08S01");
 /// Packets came out of order.
 pub const NET_PACKETS_OUT_OF_ORDER: ErrorCode = error(1156, "08S01");
+/// A statement was ended by KILL.
+pub const QUERY_INTERRUPTED: ErrorCode = error(1317, "70100");
 /// A packet could not be read.
 pub const MALFORMED_PACKET: ErrorCode = error(1835, "HY000");
 /// No prepared statement of this session has the id.
@@ -69,6 +75,8 @@ pub const QUERY_TIMEOUT: ErrorCode = error(3024, "HY000");
 pub const NOT_SUPPORTED: ErrorCode = error(1235, "42000");
 /// Authentication method is not supported by the client.
 pub const NOT_SUPPORTED_AUTH_MODE: ErrorCode = error(1251, "08004");
+/// MariaDB: a connection has ended itself by KILL.
+pub const CONNECTION_KILLED: ErrorCode = error(1927, "70100");
 /// The connection to the server was lost while a statement ran (a client library's number; a
 /// server never sends it, drivers know it as "lost connection during query").
 pub const SERVER_LOST: ErrorCode = error(2013, "HY000");

@@ -14,11 +14,12 @@ use crate::client::Statement;
 use crate::clients::Handled;
 use crate::group::Group;
 use crate::reasons::{PinReason, Refusal, Unprepared};
-use crate::statements::{hides_reads, mentions_kill, payload_of, statement_of};
+use crate::session::Session;
+use crate::statements::{hides_reads, may_hide_kill, mentions_kill, payload_of, statement_of};
 use reactor::{Key, Net};
 use std::rc::Rc;
-use wire::classify::{Reads, SimpleRead, Verb, classify};
-use wire::command::Command;
+use wire::classify::{self, Reads, SimpleRead, classify};
+use wire::command::{Command, put_command};
 use wire::errors;
 use wire::execution::{LAST_PREPARED, set_statement_id, statement_id, types, wants_cursor};
 use wire::lex::Server;
@@ -49,13 +50,36 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
-        let class = classify(sql, self.lex_mode(&client.session, client.capabilities));
-        if class.verb == Verb::Kill || mentions_kill(sql) {
+        let mode = self.lex_mode(&client.session, client.capabilities);
+        let class = classify(sql, mode);
+        if class.kills || (may_hide_kill(&class) && mentions_kill(sql)) {
             self.counts.refused += 1;
             self.refuse(key, &Refusal::Kill);
             return Handled::Used;
         }
         let session = client.session.clone();
+        let own = (class.reads.intersects(Reads::CONNECTION_ID))
+            .then(|| self.with_own_id(key, sql, mode))
+            .flatten();
+        if let Some(own) = own {
+            let mut rewritten = Vec::new();
+            put_command(&mut rewritten, Command::StmtPrepare, &own);
+            return self.prepare_text(key, &rewritten, &own, class, session);
+        }
+        self.prepare_text(key, message, sql, class, session)
+    }
+
+    fn prepare_text(
+        &mut self,
+        key: Key,
+        message: &[u8],
+        sql: &[u8],
+        class: classify::Statement,
+        session: Rc<Session>,
+    ) -> Handled {
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
         if client.lease.is_some_and(|lease| self.is_full(lease)) {
             return self.refuse_to_prepare(key);
         }
@@ -145,7 +169,7 @@ impl<N: Net> Group<N> {
             reads_back: false,
         });
         let mut statement = statement_of(&class);
-        statement.shows_warnings = false;
+        statement.keeps_warnings = false;
         self.start(key, message, statement)
     }
 

@@ -80,6 +80,8 @@ pub(crate) struct SimClient {
     pub(crate) ends: bool,
     /// The pool drains.
     pub(crate) drained: bool,
+    /// Another client has killed a statement of its.
+    pub(crate) hunted: bool,
     /// Statements that were not executed, by the pool's word.
     not_executed: Vec<u64>,
     /// Rows that are in the log, by the server's word, and rows that are not.
@@ -146,6 +148,7 @@ impl SimClient {
             last: None,
             ends: false,
             drained: false,
+            hunted: false,
             not_executed: Vec::new(),
             kept: Vec::new(),
             dropped: Vec::new(),
@@ -179,6 +182,7 @@ impl SimClient {
         random: &mut Random,
         manners: &Manners,
         leaving: bool,
+        prey: Option<u32>,
         out: &mut Vec<u8>,
     ) -> String {
         let behind = !self.asked.is_empty();
@@ -193,6 +197,7 @@ impl SimClient {
                 }
                 return "leaves".into();
             }
+            _ if let Some(id) = prey => Kind::Kill(id, random.chance(700)),
             _ if manners.uniform && random.chance(700) => Kind::Point,
             _ => choose(random, &self.belief, behind, manners.tame),
         };
@@ -258,6 +263,22 @@ impl SimClient {
         }
     }
 
+    /// The id in the pool's greeting.
+    pub(crate) fn connection_id(&self) -> Option<u32> {
+        self.talk
+            .greeting
+            .as_ref()
+            .map(|greeting| greeting.connection_id)
+    }
+
+    /// The number of those that it has asked to kill, and whether wholly, since it was asked last.
+    pub(crate) fn killed(&self) -> Option<(u32, bool)> {
+        match self.asked.back().map(|asked| &asked.kind) {
+            Some(Kind::Kill(id, query)) => Some((*id, *query)),
+            _ => None,
+        }
+    }
+
     /// What it waits for, in words.
     pub(crate) fn words(&self) -> String {
         format!("{:?} {:?} {:?}", self.phase, self.asked, self.belief)
@@ -308,10 +329,14 @@ impl SimClient {
             Some(failure) => self.on_failure(manners, &asked, failure),
             None => self.on_success(db, &asked, outcome),
         }
-        if !matches!(
-            asked.kind,
-            Kind::ShowWarnings | Kind::Ping | Kind::Option(_)
-        ) {
+        // COM_INIT_DB leaves the warnings as they are (tried on MariaDB 10.11 and MySQL 9.7).
+        let keeps = matches!(asked.kind, Kind::InitDb(_)) && failure.is_none();
+        if !keeps
+            && !matches!(
+                asked.kind,
+                Kind::ShowWarnings | Kind::Ping | Kind::Option(_)
+            )
+        {
             self.belief.warned = match (&self.belief.ran(&asked.kind), failure) {
                 (Kind::Warn, None) => Some(asked.tag),
                 (Kind::Fail, Some(failure)) if failure.code == 1146 => Some(asked.tag),
@@ -320,7 +345,7 @@ impl SimClient {
             self.belief.unsure = failure.is_some_and(|failure| failure.code != 1146);
         }
         // The pool answers a ping itself, whatever it reads back meanwhile.
-        if asked.kind != Kind::Ping {
+        if !matches!(asked.kind, Kind::Ping | Kind::Kill(..)) {
             self.last = Some(asked.kind);
         }
     }
@@ -340,6 +365,10 @@ impl SimClient {
                 true
             }
             (1049, Kind::Use("nowhere") | Kind::InitDb("nowhere")) => true,
+            // The one that is meant is gone, or cannot be reached.
+            (1094 | 1105, Kind::Kill(..)) => true,
+            // Interrupted, before it ran or while it did.
+            (1317, _) => self.hunted,
             (1235, Kind::ShowWarnings) => {
                 self.belief.maybe_pinned = true;
                 true

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 use wire::auth::{Nonce, native};
 use wire::capabilities::{BACKEND_ALWAYS, BACKEND_KEY, CONNECT_ATTRS, SESSION_TRACK};
 use wire::command::Command;
-use wire::errors::{ACCESS_DENIED, BAD_DB, ErrorCode, UNKNOWN_COM};
+use wire::errors::{ACCESS_DENIED, BAD_DB, ErrorCode, QUERY_INTERRUPTED, UNKNOWN_COM};
 use wire::handshake::{Greeting, Login};
 use wire::packet::{Frame, HEADER_LEN, frame, put_short};
 use wire::reply::{OK, OkPacket};
@@ -76,6 +76,8 @@ pub(crate) struct Db {
     /// Rows of the log, by tag.
     pub(crate) log: HashMap<u64, u32>,
     pub(crate) transactions: u64,
+    /// What KILL has asked for: a connection's number, and whether only its statement.
+    pub(crate) kills: Vec<(usize, bool)>,
     /// Statements that a connection may have prepared.
     pub(crate) prepared_max: usize,
 }
@@ -144,6 +146,8 @@ pub(crate) struct Seat {
     prepared: HashMap<u32, PreparedText>,
     /// How many have been prepared.
     preparations: u32,
+    /// The command that runs is to end with an error.
+    pub(crate) killed: bool,
 }
 
 impl Seat {
@@ -170,6 +174,7 @@ impl Seat {
             diagnostics: None,
             prepared: HashMap::new(),
             preparations: 0,
+            killed: false,
         }
     }
 
@@ -203,8 +208,13 @@ impl Seat {
             return true;
         }
         let arguments = String::from_utf8_lossy(&payload[1..]).into_owned();
+        let killed = std::mem::take(&mut self.killed);
         let answer = match Command::from_byte(payload[0]) {
             Some(Command::Quit) => return false,
+            _ if killed => {
+                self.diagnostics = None;
+                Answer::Err(QUERY_INTERRUPTED, "Query execution was interrupted".into())
+            }
             Some(Command::Query) => self.query(db, &arguments),
             Some(Command::StmtPrepare) => self.prepare(db, &arguments),
             Some(Command::StmtExecute) => self.execute_prepared(db, payload),
@@ -356,6 +366,12 @@ impl Seat {
     }
 
     fn query(&mut self, db: &mut Db, sql: &str) -> Answer {
+        if let Some(rest) = sql.strip_prefix("KILL ") {
+            let (what, id) = rest.split_once(' ').expect("a kind and a number");
+            db.kills
+                .push((id.parse().expect("a number"), what == "QUERY"));
+            return Answer::changed(Vec::new());
+        }
         let tag = tag_of(sql.as_bytes());
         if sql.starts_with("SHOW WARNINGS") {
             return self.show_warnings(sql);

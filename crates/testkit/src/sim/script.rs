@@ -42,6 +42,8 @@ pub(crate) enum Kind {
     Close(u32),
     /// A piece of a parameter of the next execution.
     LongData(u32),
+    /// Of the client with this id; only its statement, or all of it.
+    Kill(u32, bool),
 }
 
 /// Texts that clients prepare, and what they are with the tag of an execution as their parameter.
@@ -77,6 +79,8 @@ impl Kind {
             Kind::ReadX => format!("SELECT @x /* {tag} */"),
             Kind::LastInsertId => format!("SELECT LAST_INSERT_ID() /* {tag} */"),
             Kind::ShowWarnings => "SHOW WARNINGS".to_string(),
+            Kind::Kill(id, true) => format!("KILL QUERY {id}"),
+            Kind::Kill(id, false) => format!("KILL {id}"),
             Kind::Ping => return (Command::Ping, Vec::new()),
             Kind::Reset => return (Command::ResetConnection, Vec::new()),
             Kind::Prepare(text) => {
@@ -112,6 +116,7 @@ impl Kind {
                 | Kind::Close(_)
                 | Kind::LongData(_)
                 | Kind::Execute(..)
+                | Kind::Kill(..)
         )
     }
 

@@ -10,6 +10,8 @@
 //! - the group never asks for turn after turn in which nothing happens;
 //! - when all clients have gone, nobody waits and no backend is leased.
 
+mod kill;
+
 use super::Seen;
 use super::client::{Manners, Phase, SimClient};
 use super::fake_mysql::{Db, Seat};
@@ -147,7 +149,8 @@ impl World {
         let prepared_max = settings.prepared_max / settings.backends_max;
         let shared = Arc::new(Shared::new(settings, facts(), keys, 1, 1, 1000));
         let most = usize::try_from(backends).unwrap();
-        let net = SimNet::new(Random::new(random.next()), most, trace);
+        // One more for KILL.
+        let net = SimNet::new(Random::new(random.next()), most + 1, trace);
         let group = Group::new(net.clone(), shared.clone(), 0);
         let starts = net.0.borrow().now;
         let clients = (0..random.between(3, 25)).map(|id| {
@@ -438,6 +441,9 @@ impl World {
             return;
         }
         self.wires().send(id, &out);
+        for (id, query) in std::mem::take(&mut self.db.kills) {
+            self.carry_out_kill(id, query);
+        }
     }
 
     /// A client connects, sends or leaves.
@@ -454,8 +460,18 @@ impl World {
             self.clients[number].wire = Some(id);
             return self.note(|| format!("client {number} connects as {id}"));
         }
+        let prey = self.choose_prey(number);
         let mut out = Vec::new();
-        let said = client.act(&mut self.random, &self.manners, leaving, &mut out);
+        let client = &mut self.clients[number];
+        let said = client.act(&mut self.random, &self.manners, leaving, prey, &mut out);
+        if let Some((id, query)) = client.killed() {
+            let prey = self.clients.iter_mut();
+            for prey in prey.filter(|prey| prey.connection_id() == Some(id)) {
+                prey.hunted = true;
+                prey.ends |= !query;
+            }
+        }
+        let client = &mut self.clients[number];
         let left = client.phase == Phase::Left;
         client.acts_at = now + Duration::from_micros(self.random.below(200));
         if let Some(id) = client.wire {

@@ -222,9 +222,6 @@ impl<'a> Scan<'a> {
 
     fn read(&mut self, what: Reads) {
         self.out.reads = self.out.reads.union(what);
-        if what == Reads::CONNECTION_ID {
-            self.pin(PinCause::ConnectionId);
-        }
     }
 
     // Looking at tokens.

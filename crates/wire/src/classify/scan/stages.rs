@@ -68,6 +68,7 @@ impl Scan<'_> {
             return self.begin(Verb::Other, Stage::Body);
         };
         self.verb = token;
+        self.out.kills |= first.verb == Verb::Kill;
         if first.verb == Verb::Diagnostics {
             self.read(Reads::DIAGNOSTICS);
         }

@@ -1,0 +1,330 @@
+//! Errands: the connection that carries a KILL to the server.
+//!
+//! The problem: a KILL must reach the server while every backend is busy, and must hit one
+//! statement and not the next one on the same backend, which may be another client's. The
+//! mechanism: one connection more than `backends_max`, opened for the errand with the account of
+//! the victim's backend and closed after it; a group has one at most, and jobs that wait are done
+//! in turn. Just before the KILL is sent, the aim is looked at again: if the statement has
+//! ended meanwhile, nothing is sent. From then on the backend is *frozen*: it gets no other
+//! statement until the server has answered the KILL, so a KILL that comes late finds it idle, where
+//! the servers ignore a KILL QUERY (tried on MariaDB 10.11 and MySQL 9.7). If no answer comes, the
+//! backend is *spoiled*: it serves the victim, and nobody after it.
+//!
+//! Invariant: a KILL is sent only while the statement that it is meant for is the only one in
+//! flight on its backend, or after that backend was closed.
+
+use crate::backend::Purpose;
+use crate::client::ClientState;
+use crate::dial::{Dial, DialStep};
+use crate::group::{ERRAND, Group};
+use crate::kills::KillEnd;
+use reactor::{Address, Event, Key, Net, Read, Time, Token, Write};
+use std::time::Duration;
+use wire::command::{Command, put_command};
+use wire::packet::{Frame, HEADER_LEN, frame};
+use wire::reply::{ERR, ErrPacket};
+
+/// The server's answer to KILL when the connection is gone already.
+const NO_SUCH_THREAD: u16 = 1094;
+
+/// Who is told what became of a KILL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Asker {
+    /// Its group's number.
+    pub(crate) group: usize,
+    /// The client, in that group.
+    pub(crate) killer: Key,
+}
+
+/// The statement that is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Aim {
+    /// The backend that runs it.
+    pub(crate) lease: Key,
+    /// Whose it is.
+    pub(crate) victim: Key,
+    /// When it was sent.
+    pub(crate) sent: Time,
+}
+
+/// One KILL to be carried to the server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Job {
+    pub(crate) asker: Asker,
+    /// The account, as an index into the roster.
+    pub(crate) kind: usize,
+    /// The server's number of the connection.
+    pub(crate) thread: u32,
+    /// The statement; `None`: the connection, which the pool has closed on its side.
+    pub(crate) aim: Option<Aim>,
+}
+
+/// The connection.
+#[derive(Debug)]
+pub(crate) struct Errand<S> {
+    sock: S,
+    key: Key,
+    kind: usize,
+    dial: Dial,
+    job: Job,
+    since: Time,
+    stands: bool,
+    logged_in: bool,
+    /// The KILL is on its way.
+    sent: bool,
+    input: Vec<u8>,
+    output: Vec<u8>,
+}
+
+impl<N: Net> Group<N> {
+    /// Begins the next errand, if none is under way. At the end of a turn, when no client's
+    /// commands are being handled: it may answer one.
+    pub(crate) fn next_errand(&mut self) {
+        while self.errand.is_none()
+            && let Some(job) = self.jobs.pop_front()
+        {
+            if !self.is_due(&job) {
+                self.answer_asker(job.asker, KillEnd::Done);
+            } else if let Err(why) = self.set_out(job) {
+                self.answer_asker(job.asker, KillEnd::Failed(why));
+            }
+        }
+    }
+
+    fn set_out(&mut self, job: Job) -> Result<(), String> {
+        let shared = self.shared.clone();
+        let address = &shared.settings.backend;
+        let cannot = |error| format!("cannot connect to {address}: {error}");
+        let sock = self.net.connect(address).map_err(cannot)?;
+        self.errands_count = self.errands_count.wrapping_add(1) & 0xFFFF;
+        let key = Key::from_parts(0, self.errands_count);
+        self.net
+            .watch(&sock, Token::new(ERRAND, key))
+            .map_err(cannot)?;
+        self.errand = Some(Errand {
+            sock,
+            key,
+            kind: job.kind,
+            dial: Dial::new(matches!(address, Address::Unix(_))),
+            job,
+            since: self.net.now(),
+            stands: false,
+            logged_in: false,
+            sent: false,
+            input: Vec::new(),
+            output: Vec::new(),
+        });
+        Ok(())
+    }
+
+    /// Whether the statement still runs, alone on its backend.
+    fn is_due(&self, job: &Job) -> bool {
+        let Some(aim) = job.aim else { return true };
+        let Some(backend) = self.backends.get(aim.lease) else {
+            return false;
+        };
+        let front = backend.flight.front();
+        let is_it = front.is_some_and(|command| {
+            command.owner == Some(aim.victim)
+                && command.purpose == Purpose::Statement
+                && command.sent == aim.sent
+        });
+        is_it && backend.flight.len() == 1
+    }
+
+    /// Handles an event of the errand's socket.
+    pub(crate) fn on_errand(&mut self, key: Key, event: Event) {
+        let Some(errand) = self.errand.as_mut().filter(|errand| errand.key == key) else {
+            return;
+        };
+        if !errand.stands {
+            if let Err(error) = self.net.connected(&errand.sock) {
+                let address = &self.shared.settings.backend;
+                let why = format!("cannot connect to {address}: {error}");
+                return self.errand_failed(why);
+            }
+            errand.stands = true;
+        }
+        if event.writable {
+            self.write_errand();
+        }
+        let mut buffer = [0; 4096];
+        while let Some(errand) = self.errand.as_mut().filter(|errand| errand.key == key) {
+            match self.net.read(&errand.sock, &mut buffer) {
+                Read::Bytes(n) => {
+                    errand.input.extend_from_slice(&buffer[..n]);
+                    self.digest_errand();
+                }
+                Read::Blocked => return,
+                Read::End => return self.errand_failed("the server closed the connection".into()),
+                Read::Failed(error) => return self.errand_failed(error.to_string()),
+            }
+        }
+    }
+
+    fn digest_errand(&mut self) {
+        while let Some(errand) = &mut self.errand
+            && let Frame::Whole { total, last_seq } = frame(&errand.input)
+        {
+            let message: Vec<u8> = errand.input.drain(..total).collect();
+            let payload = &message[HEADER_LEN..];
+            if errand.logged_in {
+                self.errand_answered(payload);
+                continue;
+            }
+            let kind = &self.roster.ranks[errand.kind].kind;
+            match errand.dial.packet(kind, payload, last_seq) {
+                DialStep::Send(out) => {
+                    errand.output.extend_from_slice(&out);
+                    self.write_errand();
+                }
+                DialStep::Wait => {}
+                DialStep::In => {
+                    errand.logged_in = true;
+                    self.say_kill();
+                }
+                DialStep::Failed(why, _) => return self.errand_failed(why),
+            }
+        }
+    }
+
+    /// Sends the KILL, if it is still due.
+    fn say_kill(&mut self) {
+        let Some(errand) = &self.errand else { return };
+        let job = errand.job;
+        if !self.is_due(&job) {
+            return self.job_done(KillEnd::Done);
+        }
+        let what = match job.aim {
+            Some(aim) => {
+                if let Some(backend) = self.backends.get_mut(aim.lease) {
+                    backend.frozen = true;
+                }
+                "QUERY"
+            }
+            None => "CONNECTION",
+        };
+        let Some(errand) = &mut self.errand else {
+            return;
+        };
+        let text = format!("KILL {what} {}", job.thread);
+        put_command(&mut errand.output, Command::Query, text.as_bytes());
+        errand.sent = true;
+        self.write_errand();
+    }
+
+    fn errand_answered(&mut self, payload: &[u8]) {
+        let end = match ErrPacket::read(payload) {
+            Ok(err) if payload.first() == Some(&ERR) && err.code != NO_SUCH_THREAD => {
+                let text = String::from_utf8_lossy(err.message);
+                KillEnd::Failed(format!("error {}: {text}", err.code))
+            }
+            _ => KillEnd::Done,
+        };
+        self.job_done(end);
+    }
+
+    /// The job is done; the connection takes the next one of its account.
+    fn job_done(&mut self, end: KillEnd) {
+        let Some(errand) = &mut self.errand else {
+            return;
+        };
+        let job = errand.job;
+        errand.sent = false;
+        let next = self.jobs.front().filter(|next| next.kind == errand.kind);
+        let again = next.copied();
+        match again {
+            Some(next) => {
+                self.jobs.pop_front();
+                errand.job = next;
+                errand.since = self.net.now();
+            }
+            None => {
+                let mut quit = Vec::new();
+                crate::dial::put_quit(&mut quit);
+                let _ = self.net.write(&errand.sock, &quit);
+                self.errand = None;
+            }
+        }
+        self.thaw(&job, false);
+        self.answer_asker(job.asker, end);
+        if again.is_some() {
+            self.say_kill();
+        } else {
+            self.next_errand();
+        }
+    }
+
+    fn errand_failed(&mut self, why: String) {
+        let Some(errand) = self.errand.take() else {
+            return;
+        };
+        let was = if errand.sent {
+            "whether it was done is unknown"
+        } else {
+            "it was not done"
+        };
+        self.thaw(&errand.job, errand.sent);
+        let end = KillEnd::Failed(format!("{why}; {was}"));
+        self.answer_asker(errand.job.asker, end);
+        self.next_errand();
+    }
+
+    /// The KILL has been answered, or never will be: the backend goes on.
+    fn thaw(&mut self, job: &Job, spoiled: bool) {
+        let Some(lease) = job.aim.map(|aim| aim.lease) else {
+            return;
+        };
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
+        backend.frozen = false;
+        backend.spoiled |= spoiled;
+        self.settle(lease);
+        self.resume(lease);
+    }
+
+    /// A client that has waited for its own backend, and keeps it, goes on.
+    pub(crate) fn resume(&mut self, lease: Key) {
+        let now = self.net.now();
+        let Some(backend) = self.backends.get(lease) else {
+            return;
+        };
+        let Some(owner) = backend.lease.filter(|_| backend.flight.is_empty()) else {
+            return;
+        };
+        let Some(client) = self.clients.get_mut(owner) else {
+            return;
+        };
+        if client.state() != ClientState::Waiting || client.in_lane {
+            return;
+        }
+        if client.change_state(ClientState::Idle, now) {
+            self.pump(owner);
+        } else {
+            self.doom(owner);
+        }
+    }
+
+    pub(crate) fn drop_late_errand(&mut self, now: Time, longest: Duration) {
+        if let Some(errand) = &self.errand
+            && now.since(errand.since) > longest
+        {
+            let ms = longest.as_millis();
+            self.errand_failed(format!("the server did not answer within {ms} ms"));
+        }
+    }
+
+    fn write_errand(&mut self) {
+        let Some(errand) = &mut self.errand else {
+            return;
+        };
+        while !errand.output.is_empty() {
+            match self.net.write(&errand.sock, &errand.output) {
+                Write::Bytes(n) => drop(errand.output.drain(..n)),
+                Write::Blocked => return,
+                Write::Failed(error) => return self.errand_failed(error.to_string()),
+            }
+        }
+    }
+}

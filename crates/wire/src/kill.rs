@@ -1,0 +1,109 @@
+//! KILL: whom a text or a command means, and how much of it is to end.
+//!
+//! A pooler gives its clients ids of its own, so it must read who is meant before anything reaches
+//! a server. Only what leaves no doubt is read: an optional kind, then one plain number or
+//! `CONNECTION_ID()`. A computed number, a user's name or MariaDB's id of a query is `None`.
+
+use crate::lex::{Kind, LexMode, Lexer, Server, Token};
+
+/// Who is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Victim {
+    /// The connection with this number.
+    Id(u64),
+    /// The connection that says it.
+    Own,
+}
+
+/// One KILL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kill {
+    /// Only the statement that runs is to end, not the connection.
+    pub query: bool,
+    /// Who is meant.
+    pub victim: Victim,
+}
+
+impl Kill {
+    /// Reads a text whose first word is KILL.
+    #[must_use]
+    pub fn read(sql: &[u8], mode: LexMode) -> Option<Kill> {
+        let mut lexer = Lexer::new(sql, mode);
+        let tokens: Vec<Token> = lexer.by_ref().collect();
+        if lexer.doubtful() || lexer.has_executable() {
+            return None;
+        }
+        let text = |token: &Token| &sql[token.start..token.end];
+        let is = |token: &Token, word: &str| {
+            token.kind == Kind::Word && text(token).eq_ignore_ascii_case(word.as_bytes())
+        };
+        let mut rest = match tokens.split_first()? {
+            (first, rest) if is(first, "KILL") => rest,
+            _ => return None,
+        };
+        if let Some((last, before)) = rest.split_last()
+            && last.kind == Kind::Semicolon
+        {
+            rest = before;
+        }
+        let (mut first, mut behind) = rest.split_first()?;
+        // How hard it is to be is MariaDB's own; behind a pooler both end the same.
+        if matches!(mode.server, Server::MariaDb(_)) && (is(first, "HARD") || is(first, "SOFT")) {
+            (first, behind) = behind.split_first()?;
+        }
+        let query = is(first, "QUERY");
+        if query || is(first, "CONNECTION") {
+            (first, behind) = behind.split_first()?;
+        }
+        let kinds: Vec<Kind> = behind.iter().map(|token| token.kind).collect();
+        let victim = match kinds.as_slice() {
+            [] if first.kind == Kind::Number => {
+                Victim::Id(std::str::from_utf8(text(first)).ok()?.parse().ok()?)
+            }
+            [Kind::Punct(b'('), Kind::Punct(b')')] if is(first, "CONNECTION_ID") => Victim::Own,
+            _ => return None,
+        };
+        Some(Kill { query, victim })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(sql: &str, server: Server) -> Option<(bool, Victim)> {
+        let mode = LexMode {
+            server,
+            ..LexMode::default()
+        };
+        Kill::read(sql.as_bytes(), mode).map(|kill| (kill.query, kill.victim))
+    }
+
+    #[test]
+    fn plain_forms_are_read_and_nothing_else() {
+        const MARIADB: Server = Server::MariaDb(101_119);
+        let cases = [
+            ("KILL 5", Some((false, Victim::Id(5)))),
+            ("kill connection 6 ;", Some((false, Victim::Id(6)))),
+            ("KILL /* that one */ QUERY 7", Some((true, Victim::Id(7)))),
+            ("KILL HARD QUERY 8", Some((true, Victim::Id(8)))),
+            ("KILL SOFT 9", Some((false, Victim::Id(9)))),
+            ("KILL QUERY CONNECTION_ID()", Some((true, Victim::Own))),
+            ("KILL", None),
+            ("KILL QUERY", None),
+            ("KILL QUERY ID 5", None),
+            ("KILL USER app", None),
+            ("KILL 1+1", None),
+            ("KILL -1", None),
+            ("KILL 1.5", None),
+            ("KILL @a", None),
+            ("KILL 5; SELECT 1", None),
+            ("KILL /*! QUERY */ 5", None),
+            ("SELECT 5", None),
+        ];
+        for (sql, expected) in cases {
+            assert_eq!(read(sql, MARIADB), expected, "{sql}");
+        }
+        assert_eq!(read("KILL HARD 5", Server::MySql(80_406)), None);
+    }
+}

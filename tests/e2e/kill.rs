@@ -1,0 +1,278 @@
+//! KILL and CONNECTION_ID(): a client's own number, and whom it reaches.
+
+use crate::world::{app, direct, login, server, start_pool, through};
+use testkit::client::Client;
+use testkit::real::Real;
+use testkit::reply::Outcome;
+use testkit::talk::Account;
+use wire::command::Command;
+
+/// The number in the greeting.
+fn greeted(client: &Client) -> u32 {
+    client.talk().greeting.as_ref().unwrap().connection_id
+}
+
+fn send(client: &mut Client, sql: &str) {
+    client.send(&[(Command::Query, sql.as_bytes())]).unwrap();
+}
+
+/// The number of the error that a client's oldest statement ended with; 0 for none.
+fn error_of(client: &mut Client) -> u16 {
+    match client.receive().unwrap().pop() {
+        Some(Outcome::Failed(failure)) => failure.code,
+        _ => 0,
+    }
+}
+
+/// Waits until the server runs a statement with this in its text.
+fn await_running(real: &Real, part: &str) {
+    let mut admin = real.admin();
+    let question = format!(
+        "SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User sleep' \
+         AND info LIKE '%{part}%'"
+    );
+    while admin.value(&question) == "0" {}
+}
+
+/// Waits until nothing of the kind runs any more.
+fn await_stopped(real: &Real, part: &str) {
+    let mut admin = real.admin();
+    let question = format!(
+        "SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User sleep' \
+         AND info LIKE '%{part}%'"
+    );
+    while admin.value(&question) != "0" {}
+}
+
+#[test]
+fn a_client_finds_its_own_number_on_any_backend() {
+    let test = "a_client_finds_its_own_number_on_any_backend";
+    let Some(real) = server(test) else { return };
+    let way = through(real, 1);
+    let mut clients: Vec<Client> = (0..3).map(|_| login(&way, &app().schema("shop"))).collect();
+    let mut own = login(&real.address(), &app().schema("shop"));
+    for sql in [
+        "SELECT CONNECTION_ID()",
+        "select connection_id() as me",
+        "SELECT @@pseudo_thread_id",
+        "SELECT 1, CONNECTION_ID() DIV 1 FROM DUAL",
+        "SELECT CONCAT('', CONNECTION_ID())",
+        "SELECT MAX(id) FROM (SELECT CONNECTION_ID() AS id) d",
+        "SELECT * FROM (SELECT CONNECTION_ID()) d UNION ALL SELECT CONNECTION_ID()",
+        "WITH d AS (SELECT CONNECTION_ID() id) SELECT id FROM d WHERE id = CONNECTION_ID()",
+        "SELECT IF(CONNECTION_ID() > 0, CONNECTION_ID(), 0) 'me'",
+    ] {
+        let expected = own.rows(sql);
+        for client in &mut clients {
+            let found = client.rows(sql);
+            let me = greeted(client).to_string();
+            assert_eq!(found.texts()[0].last(), Some(&me), "{sql}");
+            // A length that follows from the value is the value's.
+            if !sql.contains("DIV") && !sql.contains("IF(") {
+                assert_eq!(found.columns, expected.columns, "{sql}");
+            }
+        }
+    }
+    for client in &mut clients {
+        let me = greeted(client);
+        client.must("CREATE TABLE IF NOT EXISTS ids (id BIGINT)");
+        client.must("INSERT INTO ids VALUES (CONNECTION_ID())");
+        let sql = format!("SELECT COUNT(*) FROM ids WHERE id = {me}");
+        assert_eq!(client.value(&sql), "1");
+    }
+    // The server's lists hold the server's numbers, of whichever connection runs the question.
+    let sql = "SELECT COUNT(*) FROM information_schema.processlist WHERE id = CONNECTION_ID()";
+    assert_eq!(clients[0].value(sql), "1");
+}
+
+#[test]
+fn a_statement_that_runs_is_interrupted_and_nothing_else() {
+    let test = "a_statement_that_runs_is_interrupted_and_nothing_else";
+    let Some(real) = server(test) else { return };
+    let way = through(real, 2);
+    let clients: Vec<Client> = (0..4).map(|_| login(&way, &app())).collect();
+    let [mut victim, mut bystander, mut waits, mut killer] = clients.try_into().unwrap();
+    let id = greeted(&victim);
+    for round in 0..5 {
+        send(&mut victim, "SELECT SLEEP(30), 'interrupted one'");
+        await_running(real, "interrupted one");
+        send(&mut bystander, "SELECT SLEEP(0.3), 'left alone'");
+        await_running(real, "left alone");
+        // Through a pool every backend is taken now.
+        send(&mut waits, "SELECT 'waits'");
+        killer.must(&format!("KILL QUERY {id}"));
+        assert_eq!(error_of(&mut victim), 1317, "round {round}");
+        assert_eq!(error_of(&mut waits), 0);
+        assert_eq!(error_of(&mut bystander), 0, "round {round}");
+        assert_eq!(victim.value("SELECT 'goes on'"), "goes on");
+    }
+    // With nothing to interrupt, nothing happens.
+    killer.must(&format!("KILL QUERY {id}"));
+    assert_eq!(victim.value("SELECT SLEEP(0)"), "0");
+    // In a transaction the statement ends, the transaction stays.
+    victim.must("CREATE OR REPLACE TABLE shop.kept (v INT) ENGINE=InnoDB");
+    victim.must("BEGIN");
+    victim.must("INSERT INTO shop.kept VALUES (1)");
+    send(&mut victim, "SELECT SLEEP(30), 'in a transaction'");
+    await_running(real, "in a transaction");
+    killer.must(&format!("KILL QUERY {id}"));
+    assert_eq!(error_of(&mut victim), 1317);
+    assert_eq!(victim.value("SELECT COUNT(*) FROM shop.kept"), "1");
+    victim.must("COMMIT");
+    assert_eq!(killer.value("SELECT COUNT(*) FROM shop.kept"), "1");
+}
+
+/// What waits for a backend was not executed, and its client hears so at once.
+#[test]
+fn a_statement_that_waits_is_interrupted_before_it_runs() {
+    let test = "a_statement_that_waits_is_interrupted_before_it_runs";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    let way = through(real, 1);
+    let clients: Vec<Client> = (0..3).map(|_| login(&way, &app().schema("shop"))).collect();
+    let [mut runs, mut waits, mut killer] = clients.try_into().unwrap();
+    runs.must("CREATE OR REPLACE TABLE waited (v INT)");
+    waits.must("DO 1");
+    send(&mut runs, "SELECT SLEEP(30), 'holds the backend'");
+    await_running(real, "holds the backend");
+    send(&mut waits, "INSERT INTO waited VALUES (1)");
+    killer.must(&format!("KILL QUERY {}", greeted(&waits)));
+    assert_eq!(error_of(&mut waits), 1317);
+    killer.must(&format!("KILL QUERY {}", greeted(&runs)));
+    assert_eq!(error_of(&mut runs), 1317);
+    assert_eq!(waits.value("SELECT COUNT(*) FROM waited"), "0");
+}
+
+/// True when the connection has been ended.
+fn is_gone(client: &mut Client) -> bool {
+    client.wait().is_err()
+}
+
+#[test]
+fn a_connection_is_ended_with_everything_that_it_held() {
+    let test = "a_connection_is_ended_with_everything_that_it_held";
+    let Some(real) = server(test) else { return };
+    let way = through(real, 3);
+    let mut killer = login(&way, &app().schema("shop"));
+    killer.must("CREATE OR REPLACE TABLE held (v INT) ENGINE=InnoDB");
+    let hold = |sql: &[&str]| {
+        let mut client = login(&way, &app().schema("shop"));
+        sql.iter().for_each(|sql| drop(client.must(sql)));
+        client
+    };
+    let mut idle = hold(&[]);
+    killer.must(&format!("KILL {}", greeted(&idle)));
+    assert!(is_gone(&mut idle));
+    let mut locks = hold(&["SELECT GET_LOCK('held by the victim', 0)"]);
+    killer.must(&format!("KILL CONNECTION {}", greeted(&locks)));
+    assert!(is_gone(&mut locks));
+    assert_eq!(
+        killer.value("SELECT GET_LOCK('held by the victim', 20)"),
+        "1"
+    );
+    killer.must("DO RELEASE_ALL_LOCKS()");
+    let mut changes = hold(&["BEGIN", "INSERT INTO held VALUES (1)"]);
+    killer.must(&format!("KILL {}", greeted(&changes)));
+    assert!(is_gone(&mut changes));
+    let mut runs = hold(&[]);
+    send(
+        &mut runs,
+        "INSERT INTO held SELECT SLEEP(30) + 7 /* ended while it ran */",
+    );
+    await_running(real, "ended while it ran");
+    killer.must(&format!("KILL {}", greeted(&runs)));
+    assert!(is_gone(&mut runs));
+    await_stopped(real, "ended while it ran");
+    killer.must("SET innodb_lock_wait_timeout = 20");
+    assert_eq!(
+        killer.value("SELECT COUNT(*) FROM held LOCK IN SHARE MODE"),
+        "0"
+    );
+}
+
+#[test]
+fn a_kill_of_ones_own_ends_as_on_a_server() {
+    let test = "a_kill_of_ones_own_ends_as_on_a_server";
+    let Some(real) = server(test) else { return };
+    let way = through(real, 2);
+    let mut client = login(&way, &app());
+    let id = greeted(&client);
+    for sql in [&format!("KILL QUERY {id}"), "KILL QUERY CONNECTION_ID()"] {
+        assert_eq!(client.failure(sql).code, 1317, "{sql}");
+        assert_eq!(client.value("SELECT 1"), "1");
+    }
+    assert_eq!(client.failure(&format!("KILL HARD {id}")).code, 1927);
+    assert!(is_gone(&mut client));
+}
+
+#[test]
+fn a_kill_reaches_the_accounts_own_clients_only() {
+    let test = "a_kill_reaches_the_accounts_own_clients_only";
+    let Some(real) = server(test) else { return };
+    let way = through(real, 3);
+    let mut client = login(&way, &app());
+    let small = Account::new("small", "small");
+    let (mut mine, mut mine_too) = (login(&way, &small), login(&way, &small));
+    let denied = mine.failure(&format!("KILL {}", greeted(&client)));
+    assert_eq!(denied.code, 1095, "{denied}");
+    assert_eq!(client.value("SELECT 1"), "1");
+    let unknown = mine.failure("KILL QUERY 1999999999");
+    assert_eq!(unknown.code, 1094, "{unknown}");
+    assert_eq!(unknown.message, "Unknown thread id: 1999999999");
+    assert_eq!(mine.failure("KILL 987654321").code, 1094);
+    send(&mut mine_too, "SELECT SLEEP(30), 'by its number'");
+    await_running(real, "by its number");
+    let id = greeted(&mine_too).to_le_bytes();
+    let ended = mine.run(Command::ProcessKill, &id).unwrap();
+    assert!(matches!(ended[..], [Outcome::Done(_)]), "{ended:?}");
+    assert!(is_gone(&mut mine_too));
+    // A backend's number means whoever it serves: nobody can name it.
+    if !direct() {
+        let mut list =
+            client.rows("SELECT id FROM information_schema.processlist WHERE user='app'");
+        let backend = list.texts().remove(0).remove(0);
+        let refused = client.failure(&format!("KILL {backend}"));
+        assert!(
+            refused.message.contains("which many clients share"),
+            "{refused}"
+        );
+        list = client.rows("SELECT 1");
+        assert_eq!(list.texts().len(), 1);
+        let refused = client.failure("KILL USER nobody");
+        assert!(
+            refused.message.contains("the number of a client"),
+            "{refused}"
+        );
+    }
+}
+
+/// Clients of different groups, each way.
+#[test]
+fn a_kill_crosses_the_groups() {
+    let test = "a_kill_crosses_the_groups";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    let pool = start_pool(real, "kill_groups.toml", "groups = 4\nbackends_max = 8");
+    let mut clients: Vec<Client> = (0..24).map(|_| login(&pool.address, &app())).collect();
+    let groups: std::collections::HashSet<u32> = clients.iter().map(|c| greeted(c) % 4).collect();
+    assert!(groups.len() > 1, "the kernel deals clients over the groups");
+    let mut killer = clients.remove(0);
+    for (number, client) in clients.iter_mut().enumerate() {
+        let id = greeted(client);
+        if number % 2 == 0 {
+            killer.must(&format!("KILL {id}"));
+            assert!(is_gone(client));
+        } else {
+            send(client, &format!("SELECT SLEEP(30), 'group of {id}'"));
+            await_running(real, &format!("group of {id}"));
+            killer.must(&format!("KILL QUERY {id}"));
+            assert_eq!(error_of(client), 1317);
+        }
+    }
+    let id = 1_073_741_824 + 4 * 999_999 + 1;
+    assert_eq!(killer.failure(&format!("KILL {id}")).code, 1094);
+}
