@@ -1,7 +1,7 @@
 //! State that no command can restore: the client keeps its backend, and others do not see it.
 
 use crate::compare::same;
-use crate::world::app;
+use crate::world::{app, login, server, through};
 use wire::capabilities as cap;
 use wire::command::Command;
 
@@ -194,4 +194,111 @@ fn a_client_that_leaves_takes_everything_with_it() {
             ],
         );
     });
+}
+
+/// Two clients on one backend: every type comes back as the type that it was, on both protocols.
+#[test]
+fn user_variables_keep_their_types_on_a_shared_backend() {
+    same("variable_types", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        let probe = "SELECT @v, @v IS NULL, HEX(@v), COLLATION(@v), COERCIBILITY(@v), @v + 1, \
+                     CONCAT(@v, 'x')";
+        for value in [
+            "5",
+            "-5",
+            "18446744073709551615",
+            "CAST(5 AS UNSIGNED)",
+            "1.50",
+            "-0.001",
+            "CAST(7 AS DECIMAL(10,0))",
+            "1e0/3",
+            "-1.5e300",
+            "'text'",
+            "''",
+            "_latin1 x'E9'",
+            "_utf8mb4 'x' COLLATE utf8mb4_bin",
+            "x'00FF41'",
+            "NOW()",
+            "NULL",
+            "9223372036854775807",
+        ] {
+            story.sql(a, "SET @v = 'another type', @other = 1");
+            story.sql(b, "SET @v = 1");
+            story.sql(a, &format!("SET @V = {value}"));
+            story.sql(b, probe);
+            // The present moment differs from telling to telling.
+            if value != "NOW()" {
+                story.sql(a, probe);
+            }
+            story.sql(b, "SELECT 1");
+            story.sql(a, "SELECT @v IS NULL, @other");
+        }
+    });
+}
+
+#[test]
+fn user_variables_are_set_in_every_way_without_a_pin() {
+    same("variable_ways", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(
+            a,
+            &[
+                "CREATE TABLE t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB",
+                "INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)",
+            ],
+        );
+        for (one, other) in [
+            ("SET @x = 1, @y = @x + 1", "SET @x = 'b'"),
+            (
+                "SELECT v INTO @x FROM t WHERE id = 2",
+                "SELECT MAX(v), 7 FROM t INTO @x, @y",
+            ),
+            (
+                "SELECT @x := @x + 1",
+                "SELECT id, @x := CONCAT(@x, id) FROM t",
+            ),
+            ("SELECT 1 INTO @x FROM t WHERE 0", "SELECT v INTO @x FROM t"),
+            (
+                "SET @x = (SELECT SUM(v) FROM t)",
+                "UPDATE t SET v = (@x := 5) WHERE id = 3",
+            ),
+            (
+                "SET @x = 1, no_such_variable = 2",
+                "SET time_zone = '+01:00', @x = 3",
+            ),
+            ("BEGIN", "SET @x = 'outside'"),
+            ("SET @x = 'inside'", "SET @x = 2"),
+            ("ROLLBACK", "SELECT @x"),
+        ] {
+            story.sql(a, one);
+            story.sql(b, other);
+            story.sql(a, "SELECT @x, @y");
+            story.sql(b, "SELECT @x, @y");
+        }
+        // Too long to be carried: it stays where it is.
+        story.sql(a, "SET @x = REPEAT('x', 2000)");
+        story.sql(b, "SET @x = 1");
+        story.sql(a, "SELECT @x");
+        story.command(a, Command::ResetConnection, b"");
+        story.sql(b, "SELECT @x");
+        story.sql(a, "SELECT @x IS NULL, @y IS NULL");
+    });
+}
+
+/// More clients than backends, each with variables of its own, and nobody is pinned.
+#[test]
+fn clients_with_variables_share_a_backend() {
+    let test = "clients_with_variables_share_a_backend";
+    let Some(real) = server(test) else { return };
+    let way = through(real, 1);
+    let mut clients: Vec<_> = (0..20).map(|_| login(&way, &app())).collect();
+    for (i, client) in clients.iter_mut().enumerate() {
+        client.must(&format!("SET @mine = {i}, @name = 'client {i}'"));
+    }
+    for _ in 0..3 {
+        for (i, client) in clients.iter_mut().enumerate() {
+            let expected = [i.to_string(), format!("client {i}")];
+            assert_eq!(client.rows("SELECT @mine, @name").texts(), [expected]);
+        }
+    }
 }

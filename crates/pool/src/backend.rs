@@ -52,6 +52,8 @@ pub(crate) enum Purpose {
     Warnings,
     /// Reads back LAST_INSERT_ID() and the collation.
     ReadBack,
+    /// Reads back user variables.
+    UserVariables,
 }
 
 /// A command whose reply is outstanding.

@@ -341,6 +341,9 @@ impl<N: Net> Group<N> {
                 }
                 self.settle(key);
             }
+            Purpose::UserVariables => {
+                self.variables_read(key, command.owner, &heard, &collected);
+            }
             Purpose::ReadBack => self.read_back(key, command.owner, &heard, &collected),
         }
     }

@@ -12,7 +12,7 @@ use crate::login::Login;
 use crate::prepared::Statements;
 use crate::priority::Priority;
 use crate::reasons::PinReason;
-use crate::session::Session;
+use crate::session::{Session, Text};
 use reactor::{Key, Time};
 use std::rc::Rc;
 use wire::classify::Reads;
@@ -198,6 +198,18 @@ pub(crate) struct Client<S> {
     pub(crate) prepared: Option<Box<Statements>>,
     /// The id of the statement that it prepared last; the next one's is higher.
     pub(crate) statements_made: u32,
+    /// User variables that its command may set, once that is sent.
+    #[expect(
+        clippy::box_collection,
+        reason = "8 bytes of an idle client instead of 24"
+    )]
+    pub(crate) touching: Option<Box<Vec<Text>>>,
+    /// User variables that may have been set on its backend and were not read back.
+    #[expect(
+        clippy::box_collection,
+        reason = "8 bytes of an idle client instead of 24"
+    )]
+    pub(crate) touched: Option<Box<Vec<Text>>>,
     /// The backend bound to it.
     pub lease: Option<Key>,
     /// LAST_INSERT_ID() of its session.
@@ -218,6 +230,8 @@ impl<S> Client<S> {
         Client {
             id: 0,
             interrupted: false,
+            touching: None,
+            touched: None,
             keeps_warnings: false,
             sock,
             state: ClientState::Greeted,

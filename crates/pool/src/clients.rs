@@ -505,7 +505,8 @@ impl<N: Net> Group<N> {
             user.clients.fetch_sub(1, Ordering::Relaxed);
         }
         if let Some(lease) = client.lease {
-            self.orphan(lease, key, client.is_held());
+            let keeps = client.is_held() || client.touched.is_some();
+            self.orphan(lease, key, keeps);
         }
     }
 }

@@ -254,6 +254,9 @@ impl<N: Net> Group<N> {
         if owed.insert_id || owed.collation {
             return self.read_back_now(key, owner);
         }
+        if client.touched.is_some() {
+            return self.read_variables(key, owner);
+        }
         client.owed = Owed::default();
         self.release(key);
     }
@@ -263,7 +266,7 @@ impl<N: Net> Group<N> {
         self.send_own(key, owner, Purpose::ReadBack, READ_BACK);
     }
 
-    fn send_own(&mut self, key: Key, owner: Key, purpose: Purpose, sql: &str) {
+    pub(crate) fn send_own(&mut self, key: Key, owner: Key, purpose: Purpose, sql: &str) {
         if let Some(client) = self.clients.get_mut(owner) {
             client.counts_native = false;
             client.warnings_native &= purpose == Purpose::Warnings;

@@ -43,6 +43,7 @@ mod sending;
 mod session;
 mod shapes;
 mod statements;
+mod user_variables;
 mod waiting;
 
 pub use config::{Limits, Raw, Settings};

@@ -150,6 +150,7 @@ impl<N: Net> Group<N> {
             ClientState::Running if whole => {
                 // What was to be read back is lost as well.
                 let keeps = keeps || pinned || client.owed.insert_id || client.owed.collation;
+                let keeps = keeps || client.touched.is_some();
                 client.owed = Owed::default();
                 self.refuse(owner, &Refusal::BackendLost(why.to_string()));
                 let Some(client) = self.clients.get_mut(owner) else {

@@ -53,6 +53,8 @@ pub(crate) struct Session {
     pub multi_statements: bool,
     /// Variables that differ from their default, sorted by name, and the character set family.
     variables: Vec<(Text, Text)>,
+    /// User variables and the literals that make their values, sorted by name.
+    user: Vec<(Text, Text)>,
 }
 
 /// A variable's value cannot be given back exactly.
@@ -68,6 +70,7 @@ impl Session {
             schema: (!schema.is_empty()).then(|| schema.into()),
             multi_statements,
             variables: Vec::new(),
+            user: Vec::new(),
         };
         for (name, value) in CHARSET_VARIABLES.iter().zip(charsets) {
             session.put(name.as_bytes(), value);
@@ -113,6 +116,34 @@ impl Session {
         let equal = |name: &str| self.variable(name.as_bytes()) == other.variable(name.as_bytes());
         let charsets = CHARSET_VARIABLES.iter().all(|name| equal(name));
         self.schema == other.schema && equal("sql_mode") && charsets
+    }
+
+    /// Notes a user variable's literal; an empty one for a variable that is as if never set.
+    pub(crate) fn set_user_variable(&mut self, name: &[u8], literal: &[u8]) {
+        let place = self.user.binary_search_by(|(n, _)| (**n).cmp(name));
+        match (place, literal.is_empty()) {
+            (Ok(found), true) => drop(self.user.remove(found)),
+            (Ok(found), false) => self.user[found].1 = literal.into(),
+            (Err(_), true) => {}
+            (Err(place), false) => self.user.insert(place, (name.into(), literal.into())),
+        }
+    }
+
+    /// How many user variables it has.
+    pub(crate) fn user_variables_count(&self) -> usize {
+        self.user.len()
+    }
+
+    /// Has the same user variables as `other` from now on.
+    pub(crate) fn take_user_variables(&mut self, other: &Session) {
+        self.user.clone_from(&other.user);
+    }
+
+    /// Whether a restoring command between the two cannot fail: at most user variables differ.
+    pub(crate) fn differs_in_user_variables_only(&self, other: &Session) -> bool {
+        self.schema == other.schema
+            && self.multi_statements == other.multi_statements
+            && self.variables == other.variables
     }
 
     /// How SQL is lexed in this session.
@@ -198,6 +229,9 @@ pub(crate) fn restore(
     if from.variables != to.variables {
         put_differences(&mut set, from, to);
     }
+    if from.user != to.user {
+        put_user_differences(&mut set, from, to);
+    }
     if let Some(id) = insert_id {
         put_assignment(&mut set, b"last_insert_id", id.to_string().as_bytes());
     }
@@ -244,6 +278,29 @@ fn put_differences(set: &mut Vec<u8>, from: &Session, to: &Session) {
         if to.variable(name).is_none() {
             put_name(set, name);
             set.extend_from_slice(b"DEFAULT");
+        }
+    }
+}
+
+/// Sets user variables that differ, and puts those that `to` has not to the NULL of an unset one.
+fn put_user_differences(set: &mut Vec<u8>, from: &Session, to: &Session) {
+    for (name, literal) in &to.user {
+        if !from
+            .user
+            .iter()
+            .any(|pair| pair.0 == *name && pair.1 == *literal)
+        {
+            put_name(set, &[b"@`", &**name, b"`"].concat());
+            set.extend_from_slice(literal);
+        }
+    }
+    for (name, _) in &from.user {
+        if !to.user.iter().any(|pair| pair.0 == *name) {
+            let name = [b"@`", &**name, b"`"].concat();
+            put_name(set, &name);
+            set.extend_from_slice(b"_binary x''");
+            put_name(set, &name);
+            set.extend_from_slice(b"NULL");
         }
     }
 }
@@ -317,6 +374,22 @@ mod tests {
                  last_insert_id=7",
                 "02 b"
             ]
+        );
+    }
+
+    #[test]
+    fn user_variables_are_set_and_those_of_others_are_none() {
+        let mut from = utf8("a");
+        from.set_user_variable(b"x", b"1");
+        from.set_user_variable(b"same", b"2");
+        let mut to = utf8("a");
+        to.set_user_variable(b"same", b"2");
+        to.set_user_variable(b"b", b"1.50");
+        to.set_user_variable(b"c", b"");
+        assert!(from.differs_in_user_variables_only(&to));
+        assert_eq!(
+            commands(&from, &to, None),
+            ["03 SET @`b`=1.50,@`x`=_binary x'',@`x`=NULL"]
         );
     }
 

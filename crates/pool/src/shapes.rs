@@ -32,6 +32,7 @@ pub(crate) fn rides(found: &Statement) -> bool {
         && !found.multi
         && !found.sets_charset
         && !found.may_insert_id
+        && !found.user_variables
 }
 
 /// A number that is the same for texts that differ in their literals only, under one session.

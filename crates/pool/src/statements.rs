@@ -53,6 +53,9 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         let arguments = payload.get(1..).unwrap_or_default();
+        if let Some(client) = self.clients.get_mut(key) {
+            client.touching = None;
+        }
         match command {
             Command::Quit => self.doom(key),
             Command::Ping => self.send_ok(key, b"", OK),
@@ -114,7 +117,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let pinned = client.is_held();
+        let pinned = client.is_held() || client.touched.take().is_some();
         let lease = client.lease.take();
         client.pin = None;
         client.unsure = false;
@@ -169,6 +172,7 @@ impl<N: Net> Group<N> {
             let fresh = self.pin(key, PinReason::Text(cause));
             statement.unpins_if_unparsed = fresh && cause == PinCause::Unknown && !found.multi;
         }
+        self.touch(key, sql, mode, &found);
         if found.reads.intersects(Reads::CONNECTION_ID)
             && let Some(own) = self.with_own_id(key, sql, mode)
         {
@@ -375,12 +379,13 @@ impl<N: Net> Group<N> {
         let backend = self.backends.get_mut(lease)?;
         let insert_id = (backend.insert_id != Some(client.insert_id)).then_some(client.insert_id);
         let same = Rc::ptr_eq(&backend.session, session);
+        let waits = !same && !backend.session.differs_in_user_variables_only(session);
         if same && insert_id.is_none() {
             return Some(false);
         }
         let commands = restore(out, &backend.session, session, insert_id);
         for i in 1..=commands {
-            let purpose = Purpose::Restore(!same && i == commands);
+            let purpose = Purpose::Restore(waits && i == commands);
             backend
                 .flight
                 .push_back(InFlight::own(Some(key), purpose, ReplyShape::Status));
@@ -391,7 +396,7 @@ impl<N: Net> Group<N> {
         // Setting LAST_INSERT_ID() cannot fail; from here on the backend is as the client's.
         backend.insert_id = Some(client.insert_id);
         backend.session = session.clone();
-        Some(!same && commands > 0)
+        Some(waits && commands > 0)
     }
 
     pub(crate) fn send_restore(&mut self, key: Key, lease: Key, out: &[u8]) -> Handled {
@@ -447,6 +452,7 @@ impl<N: Net> Group<N> {
             sent: now,
             first,
         });
+        self.note_touched(key);
         self.send_command(key, lease, message);
         self.count_busy(lease);
     }
@@ -498,7 +504,7 @@ pub(crate) fn statement_of(found: &classify::Statement) -> Statement {
         selects: matches!(found.verb, Verb::Select),
         sets_charset: found.sets_charset,
         may_insert_id: found.may_insert_id,
-        explains_change: matches!(found.verb, Verb::Set | Verb::Use),
+        explains_change: matches!(found.verb, Verb::Set | Verb::Use) || found.user_variables,
         keeps_warnings: found.simple == Some(SimpleRead::ShowWarnings),
         unpins_if_unparsed: false,
         keeps_counts: false,

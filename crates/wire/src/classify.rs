@@ -113,7 +113,8 @@ impl Verb {
 /// Why a client must keep its backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PinCause {
-    /// `@x` is set or read.
+    /// `@x` is set, to a value or under a name that cannot be given back exactly (the pooler's own
+    /// finding, no text's).
     UserVariable,
     /// LOCK TABLES
     LockTables,
@@ -208,7 +209,7 @@ impl PinCause {
     pub fn explanation(self) -> &'static str {
         match self {
             Self::UserVariable => {
-                "the statement uses a user variable (@x), which lives in one session"
+                "a user variable (@x) has a value or a name that cannot be given back exactly"
             }
             Self::LockTables => "LOCK TABLES holds its locks until the session gives them up",
             Self::GlobalReadLock => {
@@ -315,6 +316,8 @@ pub struct Statement {
     pub may_insert_id: bool,
     /// One of its statements is a KILL.
     pub kills: bool,
+    /// It names a user variable (`@x`), to read or to set it.
+    pub user_variables: bool,
 }
 
 impl Statement {
@@ -328,6 +331,7 @@ impl Statement {
         multi: false,
         may_insert_id: false,
         kills: false,
+        user_variables: false,
     };
 
     /// The most conservative answer: the text may do anything.
@@ -340,6 +344,7 @@ impl Statement {
         multi: true,
         may_insert_id: true,
         kills: false,
+        user_variables: true,
     };
 
     /// What may happen if either of two readings of one text is the right one.
@@ -358,6 +363,7 @@ impl Statement {
             multi: self.multi | other.multi,
             may_insert_id: self.may_insert_id | other.may_insert_id,
             kills: self.kills | other.kills,
+            user_variables: self.user_variables | other.user_variables,
         }
     }
 }

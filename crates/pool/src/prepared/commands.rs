@@ -154,6 +154,10 @@ impl<N: Net> Group<N> {
         if let Some(cause) = class.pin {
             self.pin(key, PinReason::Text(cause));
         }
+        if let Some(client) = self.clients.get(key) {
+            let mode = self.lex_mode(&client.session, client.capabilities);
+            self.touch(key, &definition.sql, mode, &class);
+        }
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
         };

@@ -121,8 +121,15 @@ fn put_rows(out: &mut Vec<u8>, rows: &[Vec<Option<String>>], end: &OkPacket<'_>,
     let mut payload = Vec::new();
     put_lenenc(&mut payload, columns as u64);
     let mut seq = put_packet(out, 1, &payload);
-    for _ in 0..columns {
-        seq = put_packet(out, seq, COLUMN);
+    for column in 0..columns {
+        let value = rows.first().and_then(|row| row[column].as_deref());
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let mut definition = *b"\x03def\0\0\0\x01c\0\x0c\x2d\0\0\x01\0\0\xfd\0\0\0\0\0";
+        if value.is_some_and(digits) {
+            let kind = definition.len() - 6;
+            definition[kind] = 8;
+        }
+        seq = put_packet(out, seq, &definition);
     }
     for row in rows {
         payload.clear();

@@ -388,17 +388,14 @@ impl SimClient {
             }
             // The connection's end took the session with it.
             (2013, _) => {
-                self.ends |= self.belief.may_be_bound() || self.owes_read_back();
+                let sets = *kind == Kind::SetX;
+                self.ends |= sets || self.belief.may_be_bound() || self.owes_read_back();
                 true
             }
             _ => false,
         };
         if !fair {
             self.wrong::<()>(&format!("{asked:?} failed: {failure}"));
-        }
-        if matches!(kind, Kind::SetX | Kind::ReadX) {
-            // Whether the pin came before the failure is the pool's business.
-            self.belief.maybe_pinned = true;
         }
     }
 
@@ -450,9 +447,7 @@ impl SimClient {
             }
             Kind::SetX => {
                 belief.x = Some(asked.tag);
-                belief.pinned = true;
             }
-            Kind::ReadX => belief.pinned = true,
             Kind::Reset => self.believe_reset(),
             Kind::Option(multi) => belief.standing.multi = *multi,
             _ => {}

@@ -133,7 +133,7 @@ impl Kind {
 
     /// Whether the pool reads something back behind it, while the client is idle already.
     pub(crate) fn is_read_back(&self) -> bool {
-        matches!(self, Kind::Insert | Kind::Warn | Kind::Fail | Kind::Use(_))
+        matches!(self, Kind::Insert | Kind::Warn | Kind::Fail | Kind::Use(_) | Kind::SetX)
             || matches!(self, Kind::InitDb(_) | Kind::Set(..))
             || matches!(self, Kind::Execute(..) | Kind::Prepare(_))
             // What was put off while the transaction was open.

@@ -303,7 +303,7 @@ impl<'a> Scan<'a> {
         let quoted_account = matches!(before.kind, Kind::String | Kind::Name);
         let account = touches && (quoted_account || (self.accounts && before.kind == Kind::Word));
         if !account {
-            self.pin(PinCause::UserVariable);
+            self.out.user_variables = true;
         }
         self.value(token);
     }
