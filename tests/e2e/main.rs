@@ -23,6 +23,7 @@ mod long;
 mod prepared;
 mod process;
 mod protocol;
+mod report;
 mod scheduling;
 mod session;
 mod statements;

@@ -12,6 +12,7 @@ use crate::login::Login;
 use crate::prepared::Statements;
 use crate::priority::Priority;
 use crate::reasons::PinReason;
+use crate::report::Pinned;
 use crate::session::{Session, Text};
 use reactor::{Key, Time};
 use std::rc::Rc;
@@ -198,6 +199,8 @@ pub(crate) struct Client<S> {
     pub(crate) prepared: Option<Box<Statements>>,
     /// The id of the statement that it prepared last; the next one's is higher.
     pub(crate) statements_made: u32,
+    /// When and by what it was pinned.
+    pub(crate) pinned: Option<Box<Pinned>>,
     /// User variables that its command may set, once that is sent.
     #[expect(
         clippy::box_collection,
@@ -230,6 +233,7 @@ impl<S> Client<S> {
         Client {
             id: 0,
             interrupted: false,
+            pinned: None,
             touching: None,
             touched: None,
             keeps_warnings: false,
@@ -349,6 +353,7 @@ impl<S> Client<S> {
         let failed = heard.error.is_some();
         if self.statement.unpins_if_unparsed && heard.is_error(1064) {
             self.pin = None;
+            self.pinned = None;
         }
         if failed || !self.statement.keeps_counts {
             self.row_count = match heard.affected {

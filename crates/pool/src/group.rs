@@ -199,6 +199,8 @@ impl Shared {
 pub enum Order {
     /// Take no new clients, let running statements and transactions finish, then end.
     Drain,
+    /// Write down every client, and why it is pinned.
+    Report,
     /// A client of another group kills one of this.
     Kill(Box<KillAsk>),
     /// What became of the KILL of a client of this group.
@@ -241,6 +243,8 @@ pub struct Group<N: Net> {
     pub(crate) draining: Option<Time>,
     /// Backends whose reading stopped for no reason of theirs.
     pub(crate) again: Vec<Key>,
+    /// Lines of a report, to be printed.
+    lines: Vec<String>,
     /// Letters to other groups, by their number, to be sent after the turn.
     pub(crate) letters: Vec<(usize, Order)>,
     /// The connection that carries a KILL to the server, while there is one.
@@ -289,6 +293,7 @@ impl<N: Net> Group<N> {
             greeted_before: false,
             draining: None,
             again: Vec::new(),
+            lines: Vec::new(),
             letters: Vec::new(),
             errand: None,
             errands_count: 0,
@@ -362,10 +367,16 @@ impl<N: Net> Group<N> {
                     self.leave_if_idle(key);
                 }
             }
+            Order::Report => self.lines = self.report(),
             Order::Kill(ask) => self.on_kill_ask(&ask),
             Order::Killed(killer, end) => self.kill_ends(killer, &end),
         }
         self.bury();
+    }
+
+    /// Takes what [`Order::Report`] has written down.
+    pub fn take_report(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.lines)
     }
 
     /// Takes the letters that are to go to other groups, each with its group's number.

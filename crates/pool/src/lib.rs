@@ -37,6 +37,7 @@ mod probe;
 mod queueing;
 mod reasons;
 mod relay;
+mod report;
 mod roster;
 mod run;
 mod sending;

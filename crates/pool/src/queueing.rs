@@ -35,6 +35,9 @@ impl<N: Net> Group<N> {
         if let Some(refusal) = self.no_place(key, lane, len) {
             self.counts.refused += 1;
             self.refuse(key, &refusal);
+            if let Some(client) = self.clients.get_mut(key) {
+                client.unpin_unsent();
+            }
             return Handled::Used;
         }
         let now = self.net.now();
@@ -305,6 +308,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
+        client.unpin_unsent();
         if client.state() == ClientState::Opening {
             return self.leave(key);
         }

@@ -34,11 +34,11 @@ impl PinReason {
     pub(crate) fn name(self) -> &'static str {
         match self {
             PinReason::Text(cause) => cause.name(),
-            PinReason::UnexplainedChange => "unexplained-change",
+            PinReason::UnexplainedChange => "unexplained_change",
             PinReason::Variable => "variable",
             PinReason::Schema => "schema",
-            PinReason::PreparedSchema => "prepared-schema",
-            PinReason::ReadsPrevious => "reads-previous",
+            PinReason::PreparedSchema => "prepared_schema",
+            PinReason::ReadsPrevious => "reads_previous",
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Order matters: the descriptor limit is raised and everything that groups share (mailboxes, Unix
 //! listeners) is opened before the first group leaves the common descriptor table. Signals are
 //! handled here: the first SIGTERM or SIGINT drains, a second one ends at once; SIGUSR1 prints the
-//! census.
+//! census, SIGUSR2 every client and why it is pinned.
 
 use crate::counts::Census;
 use crate::group::{Group, LISTENER, MAILBOX, Order, ServerFacts, Shared, listener_token};
@@ -15,7 +15,7 @@ use crate::{Raw, Settings};
 use reactor::{
     Address, Key, Mailbox, RealNet, Sender, Time, Token, descriptors, mailbox, scheduling, socket,
 };
-use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::{Handle, Signals};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -114,7 +114,7 @@ fn plan(settings: &Settings, limit: u64, cores: u64) -> Result<Plan, String> {
 }
 
 fn serve(settings: Settings) -> Result<(), String> {
-    let mut signals = Signals::new([SIGTERM, SIGINT, SIGUSR1])
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGUSR1, SIGUSR2])
         .map_err(|error| format!("cannot handle signals: {error}"))?;
     let limit = descriptors::raise_limit();
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
@@ -170,7 +170,10 @@ fn ask_server(settings: &Settings, signals: &mut Signals) -> Result<Option<Serve
             }
         }
         pause(PROBE_AGAIN);
-        if signals.pending().any(|signal| signal != SIGUSR1) {
+        if signals
+            .pending()
+            .any(|signal| ![SIGUSR1, SIGUSR2].contains(&signal))
+        {
             return Ok(None);
         }
     }
@@ -334,6 +337,11 @@ impl Crew {
                 note(format_args!("{:?}", self.sum()));
                 continue;
             }
+            if signal == SIGUSR2 {
+                let orders = self.orders.iter();
+                orders.for_each(|order| order.send(Order::Report));
+                continue;
+            }
             if draining {
                 note(format_args!("second signal: ending at once"));
                 return Ok(());
@@ -405,6 +413,7 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
             }
         }
         group.turn(&events);
+        print_report(group.take_report());
         for (index, order) in group.take_letters() {
             groups[index].send(order);
         }
@@ -417,6 +426,18 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
         }
     }
     *census.lock().unwrap_or_else(PoisonError::into_inner) = group.census();
+}
+
+/// Prints a group's report, if there is one, without keeping the group waiting.
+fn print_report(lines: Vec<String>) {
+    if lines.is_empty() {
+        return;
+    }
+    let print = move || lines.iter().for_each(|line| note(format_args!("{line}")));
+    let printer = std::thread::Builder::new().name("report".into());
+    if let Err(error) = printer.spawn(print) {
+        note(format_args!("cannot print the report: {error}"));
+    }
 }
 
 fn set_up(post: Post) -> Result<(Group<RealNet>, Mailbox<Order>, Presence), String> {

@@ -121,6 +121,7 @@ impl<N: Net> Group<N> {
         let lease = client.lease.take();
         client.pin = None;
         client.unsure = false;
+        client.pinned = None;
         if let Some(prepared) = client.prepared.take() {
             self.long_data -= prepared.long_len();
         }
@@ -169,7 +170,7 @@ impl<N: Net> Group<N> {
             statement.ride = shapes::shape_of(sql, mode, session);
         }
         if let Some(cause) = found.pin {
-            let fresh = self.pin(key, PinReason::Text(cause));
+            let fresh = self.pin_by(key, PinReason::Text(cause), sql);
             statement.unpins_if_unparsed = fresh && cause == PinCause::Unknown && !found.multi;
         }
         self.touch(key, sql, mode, &found);
@@ -297,20 +298,6 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Notes that a client keeps its backend for good from now on; `false` when it did already.
-    pub(crate) fn pin(&mut self, key: Key, reason: PinReason) -> bool {
-        let Some(client) = self.clients.get_mut(key) else {
-            return false;
-        };
-        client.unsure |= matches!(reason, PinReason::Variable | PinReason::Schema);
-        if client.pin.is_some() {
-            return false;
-        }
-        client.pin = Some(reason);
-        *self.counts.pins.entry(reason.name()).or_default() += 1;
-        true
-    }
-
     /// Runs a command on the client's backend, on another one, or later.
     pub(crate) fn start(&mut self, key: Key, message: &[u8], statement: Statement) -> Handled {
         let Some(client) = self.clients.get_mut(key) else {
@@ -432,6 +419,7 @@ impl<N: Net> Group<N> {
             return self.doom(key);
         }
         client.lease = Some(lease);
+        client.pin_is_sent();
         if !client.statement.keeps_warnings {
             client.warnings = None;
         }

@@ -83,6 +83,8 @@ fn question(names: &[Text]) -> Vec<u8> {
         }
         sql.extend_from_slice(b"`)");
     }
+    // A session with sql_select_limit = 0 would answer nothing.
+    sql.extend_from_slice(b" LIMIT 1");
     sql
 }
 
@@ -227,7 +229,7 @@ impl<N: Net> Group<N> {
         }
         let names = touched(sql, mode, found);
         if names.is_none() {
-            self.pin(key, PinReason::Text(PinCause::UserVariable));
+            self.pin_by(key, PinReason::Text(PinCause::UserVariable), sql);
         }
         if let Some(client) = self.clients.get_mut(key) {
             let names = names.filter(|names| !names.is_empty());

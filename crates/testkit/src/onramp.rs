@@ -110,6 +110,14 @@ impl Pool {
         Err(format!("no census with {part:?}: {}", self.said()))
     }
 
+    /// Asks it to print every client.
+    ///
+    /// # Panics
+    /// When it is gone already.
+    pub fn ask_for_report(&self) {
+        signal(&self.child, Signal::USR2);
+    }
+
     /// Asks it to drain and end.
     ///
     /// # Panics

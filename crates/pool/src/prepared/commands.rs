@@ -86,7 +86,7 @@ impl<N: Net> Group<N> {
         let names_schema = mentions(sql, b"database") || mentions(sql, b"schema");
         if session.schema.is_none() && names_schema {
             // No command takes a schema away again, so only here can it be prepared without one.
-            self.pin(key, PinReason::PreparedSchema);
+            self.pin_by(key, PinReason::PreparedSchema, sql);
         }
         let definition = self.definitions.intern(Definition {
             sql: sql.into(),
@@ -152,7 +152,7 @@ impl<N: Net> Group<N> {
     ) -> Handled {
         let class = definition.class;
         if let Some(cause) = class.pin {
-            self.pin(key, PinReason::Text(cause));
+            self.pin_by(key, PinReason::Text(cause), &definition.sql);
         }
         if let Some(client) = self.clients.get(key) {
             let mode = self.lex_mode(&client.session, client.capabilities);
