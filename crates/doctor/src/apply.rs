@@ -200,7 +200,7 @@ pub fn agree(
         )?;
     }
     for command in later {
-        writeln!(out, "  not while it runs: {command}")?;
+        writeln!(out, "  left to you: {command}")?;
     }
     if changes.is_empty() {
         writeln!(out, "nothing to set")?;

@@ -25,10 +25,13 @@ pub const SOCKET_BYTES: u64 = 4096;
 pub const POOLER_BYTES: u64 = 152;
 /// Memory of a connection in the load generator, in bytes.
 pub const LOAD_BYTES: u64 = 160;
-/// Memory that a server takes for a connection, in bytes, on each way: with a thread of its
-/// own (104 KiB of the process and 21 KiB of the kernel's for the thread), in the server's pool,
-/// and none where onramp stands between. Measured on MariaDB 10.11 with 5,000 of them executing.
-pub const SERVER_BYTES: PerWay<u64> = [128_000, 83_000, 0];
+/// Memory of the server's process for a connection, in bytes, on each way: with a thread of its
+/// own, in the server's pool, and none where onramp stands between. Measured on MariaDB 10.11 with
+/// 5,000 of them executing.
+pub const SERVER_BYTES: PerWay<u64> = [106_500, 83_000, 0];
+/// Memory of the kernel for a thread, in bytes: its stack (16 KiB), its struct, page tables.
+/// Measured in the same run.
+pub const THREAD_KERNEL_BYTES: u64 = 21_500;
 /// Prepared statements of a connection of sysbench's `oltp_read_write` on ten tables: nine for each
 /// table, and one.
 pub const SYSBENCH_STATEMENTS: u64 = 91;
@@ -77,21 +80,43 @@ pub fn pool_holds(descriptors: u64, backends: u64) -> u64 {
         .unwrap_or_default()
 }
 
-/// Bytes of memory that one connection takes on this host, on each way; `thread_bytes` are a
-/// thread's of the server.
+/// Bytes that one connection takes of this host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes {
+    /// The kernel's, which show in no process: sockets, stacks of threads.
+    pub kernel: u64,
+    /// Of server, pooler and clients.
+    pub user: u64,
+}
+
+impl Bytes {
+    /// Both.
+    #[must_use]
+    pub fn sum(self) -> u64 {
+        self.kernel + self.user
+    }
+}
+
+/// What one connection takes of this host on each way, at the least.
 #[must_use]
-pub fn bytes_per_connection(question: &Question, thread_bytes: PerWay<u64>) -> PerWay<u64> {
+pub fn bytes_per_connection(question: &Question) -> PerWay<Bytes> {
+    let role = question.role;
     Way::ALL.map(|way| {
-        let role = question.role;
-        let mut bytes = role.ends(way) * SOCKET_BYTES;
+        let mut bytes = Bytes {
+            kernel: role.ends(way) * SOCKET_BYTES,
+            user: 0,
+        };
         if role.has_clients() {
-            bytes += LOAD_BYTES;
+            bytes.user += LOAD_BYTES;
         }
         if role.has_pooler() && way == Way::Onramp {
-            bytes += POOLER_BYTES;
+            bytes.user += POOLER_BYTES;
         }
-        if role.has_server() && way != Way::Onramp {
-            bytes += thread_bytes[way.index()];
+        if role.has_server() {
+            bytes.user += SERVER_BYTES[way.index()];
+        }
+        if role.has_server() && way == Way::Direct {
+            bytes.kernel += THREAD_KERNEL_BYTES;
         }
         bytes
     })

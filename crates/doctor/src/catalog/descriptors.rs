@@ -6,7 +6,7 @@
 
 use super::threads::{server_process, words};
 use crate::facts::{Facts, NO_LIMIT};
-use crate::finding::{Demand, Finding, Severity};
+use crate::finding::{Amount, Demand, Finding, Severity};
 use crate::need::{FILES_OF_SERVER, load_holds, pool_holds};
 use crate::number::{round_up, thousands};
 use crate::question::{PerWay, Question, Way};
@@ -56,8 +56,12 @@ pub(super) fn server_descriptors(facts: &Facts, question: &Question) -> Option<F
     Some(finding
         .why(format!(
             "the server has a descriptor for each connection and {} of its own (RLIMIT_NOFILE of \
-             {}, open_files_limit). Past it accept fails with errno 24, and the client waits",
-            thousands(base), words(facts)
+             {}: soft {}, hard {}; open_files_limit). Past it accept fails with errno 24, and the \
+             client waits",
+            thousands(base),
+            words(facts),
+            Amount::from(process.nofile_soft),
+            Amount::from(process.nofile_hard),
         ))
         .settings(vec![Setting::Descriptors(value)]))
 }

@@ -76,18 +76,14 @@ pub(super) fn skip_name_resolve(facts: &Facts, question: &Question) -> Option<Fi
         Status::Warn
     };
     let have = Amount::Words(if skips { "ON" } else { "OFF" }.into());
+    let need = Amount::Words(if few { "any" } else { "ON" }.into());
     Some(
-        Finding::observed(
-            "skip_name_resolve",
-            status,
-            have,
-            Amount::Words("ON".into()),
-        )
-        .why(
-            "without it a login from an address that is not in the host cache waits for a \
+        Finding::observed("skip_name_resolve", status, have, need)
+            .why(
+                "without it a login from an address that is not in the host cache waits for a \
                  look-up of its name, and a slow name server makes every login slow",
-        )
-        .settings(vec![Setting::File("skip_name_resolve", "ON".into())]),
+            )
+            .settings(vec![Setting::File("skip_name_resolve", "ON".into())]),
     )
 }
 

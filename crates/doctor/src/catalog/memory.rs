@@ -6,7 +6,7 @@
 
 use crate::facts::{Facts, NO_LIMIT, Server};
 use crate::finding::{Amount, Demand, Finding, Severity, Status};
-use crate::need::{SERVER_BYTES, SOCKET_BYTES, bytes_per_connection};
+use crate::need::{Bytes, SOCKET_BYTES, bytes_per_connection};
 use crate::number::{bytes, round_up, thousands};
 use crate::question::{PerWay, Question, Way};
 use crate::setting::Setting;
@@ -25,24 +25,25 @@ pub(super) fn memory(facts: &Facts, question: &Question) -> Option<Finding> {
         (Some(free), Some(in_group)) => Some(free.min(in_group)),
         (free, in_group) => free.or(in_group),
     };
-    let each = bytes_per_connection(question, SERVER_BYTES);
-    let demands = each.map(|each| Some(Demand::new(0, each)));
+    let each = bytes_per_connection(question);
+    let demands = each.map(|each| Some(Demand::new(0, each.sum())));
     let where_from = match in_group {
         Some(room) if Some(room) == have => format!("the control group {}", group.memory_path),
         _ => "the host".to_owned(),
     };
-    let asked = question
-        .ways
-        .iter()
-        .map(|way| format!("{} {way}", bytes(each[way.index()])));
+    let asked = question.ways.iter().map(|way| {
+        let Bytes { kernel, user } = each[way.index()];
+        let (kernel, user) = (bytes(kernel), bytes(user));
+        format!("{way} {kernel} in the kernel and {user} in processes")
+    });
     let asked: Vec<String> = asked.collect();
     Some(
         Finding::of(question, "memory", Severity::Wall, have, demands)
             .in_bytes()
             .why(format!(
-                "bytes that {where_from} has left. A connection takes at least {} here: {} in the \
-                 kernel for each of its ends, and what server, pooler and clients keep for it",
-                asked.join(", "),
+                "bytes that {where_from} has left. A connection takes at least: {}. Each end of it \
+                 here is {} in the kernel, which shows in no process",
+                asked.join("; "),
                 bytes(SOCKET_BYTES)
             ))
             .remedy(
