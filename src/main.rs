@@ -35,6 +35,7 @@ enum Job {
     Load(Box<Checked<load::LoadArgs>>),
     Doctor(doctor::DoctorArgs),
     Explain(doctor::explain::ExplainArgs),
+    Sysbench(load::SysbenchArgs),
     Climb(climb::ClimbArgs),
     Target(load::target::TargetArgs),
 }
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         },
         Job::Doctor(args) => doctor::run(&args),
         Job::Explain(args) => doctor::explain::run(&args),
+        Job::Sysbench(args) => load::run_sysbench(&args, &stop_flag()),
         Job::Climb(args) => climb::run(args).unwrap_or_else(|error| {
             let _ = writeln!(std::io::stderr(), "onramp climb: {error:#}");
             ExitCode::FAILURE

@@ -84,7 +84,7 @@ fn tables_are_made_run_on_and_dropped() {
     let ran = place.load(&format!("{words} {sizes}"));
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
     for part in [
-        "sysbench 1.0.20 (onramp ",
+        "sysbench 1.0.20 (using onramp ",
         "Number of threads: 4\n",
         "\nThreads started!\n",
         "    transactions:                        40     (",

@@ -27,5 +27,6 @@ mod report;
 mod scheduling;
 mod session;
 mod statements;
+mod sysbench;
 mod transactions;
 mod world;

@@ -32,10 +32,6 @@ const _: () = assert!(size_of::<Connection>() <= 160);
 /// Packets that must be whole are short: OK, ERR, a column count, a public key.
 const WHOLE_MAX: usize = 16 * 1024;
 
-/// Errors after which an event is simply run again, as sysbench's default has it: deadlock, row
-/// changed since it was read, lock wait timeout.
-const IGNORED: [u32; 3] = [1213, 1020, 1205];
-
 /// Where a connection stands.
 #[derive(Debug)]
 pub(crate) enum State {
@@ -418,6 +414,11 @@ impl Connection {
         };
         match (outcome, again) {
             (Outcome::Succeeded(class), again) => {
+                let verb = bench.plan.script.verb(&self.event);
+                let class = match bench.plan.counts_by_text && again.is_none() {
+                    true => bench.stats.class_by_verb(verb),
+                    false => class,
+                };
                 let in_time = bench.plan.model.in_time;
                 bench
                     .stats
@@ -441,8 +442,7 @@ impl Connection {
                 self.send_statement(bench, now)
             }
             (Outcome::Failed(fault), None) => {
-                let again = IGNORED.contains(&fault.code);
-                bench.stats.failed(fault, again);
+                let again = bench.failed(fault);
                 if bench.running && bench.plan.script.in_transaction(&self.event) {
                     self.become_state(bench, State::RollingBack { again });
                     put_command(&mut bench.out, Command::Query, |out| {
@@ -493,7 +493,8 @@ impl Connection {
     /// Sends the present statement: as text, or as the values of a prepared one, or first the
     /// command that prepares it.
     fn send_statement(&mut self, bench: &mut Bench, now: Time) -> Result<(), Fault> {
-        if !bench.running {
+        let goes_on = bench.plan.finishes_events && self.event.step > 1;
+        if !bench.running && !goes_on {
             self.rest(bench);
             return Ok(());
         }
@@ -529,6 +530,7 @@ impl Connection {
         bench.stats.event_latency.record(latency);
         self.seat.events += weight;
         self.seat.busy += latency;
+        self.is_leaving |= bench.plan.script.ends_life(self.seat.events);
     }
 
     /// Nothing more is asked of the server for now.

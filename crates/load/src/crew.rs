@@ -154,6 +154,8 @@ pub(crate) struct Crew {
     pub(crate) unfinished: u64,
     /// Why a group could not begin or go on.
     pub(crate) failure: Option<String>,
+    /// The error that ends the run, where one is to.
+    pub(crate) fatal: Option<String>,
 }
 
 impl Crew {
@@ -209,7 +211,13 @@ impl Crew {
             tally: Tally::default(),
             unfinished: 0,
             failure: None,
+            fatal: None,
         })
+    }
+
+    /// Why the run should not go on.
+    pub(crate) fn reason_to_stop(&self) -> Option<&String> {
+        self.failure.as_ref().or(self.fatal.as_ref())
     }
 
     /// Groups.
@@ -290,6 +298,9 @@ impl Crew {
                 self.tally.merge(&counted.tally);
                 self.unfinished += counted.unfinished;
                 self.count(*counted);
+            }
+            Letter::Fatal(reason) => {
+                self.fatal.get_or_insert(reason);
             }
             Letter::Failed(reason) => {
                 self.ended += 1;

@@ -50,13 +50,14 @@ pub(crate) fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> Result<Outcome, St
         crew,
         watchers,
         measured: Measured::default(),
+        began: None,
         end: None,
     };
     crowd.ramp();
     crowd.measured.rss_idle_bytes = process::own().map_or(0, |sample| sample.rss_bytes);
     crowd.measured.rss_before_bytes = rss_before;
     crowd.measured.cores = layout.usable_cores();
-    let can_run = crowd.measured.connected > 0 && crowd.crew.failure.is_none();
+    let can_run = crowd.measured.connected > 0 && crowd.crew.reason_to_stop().is_none();
     if can_run {
         crowd.hold();
         crowd.say(report::THREADS_STARTED);
@@ -64,15 +65,18 @@ pub(crate) fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> Result<Outcome, St
     }
     crowd.end();
     crowd.watchers.step_aside();
-    if can_run {
+    let fatal = crowd.crew.fatal.take();
+    if can_run && !(fatal.is_some() && args.manner.finishes_events()) {
         say(&report::last(args, &crowd.measured));
     }
     let failure = crowd.crew.failure.take();
     let summary = Summary::new(args, &plan, &layout, &crowd.measured, failure);
     eprint!("{}", summary.text(&crowd.measured, &layout));
     output::write_files(&args.output, &summary)?;
-    match summary.limit {
-        Some(_) if !can_run => Err("it could not run; the limit above says why".to_owned()),
+    match (fatal, &summary.limit) {
+        (Some(reason), _) => Err(reason),
+        (_, Some(_)) if !can_run => Err("it could not run; the limit above says why".to_owned()),
+        _ if args.manner.forced && crowd.measured.unfinished > 0 => Ok(Outcome::Forced),
         _ if summary.thresholds.iter().any(|checked| checked.crossed) => Ok(Outcome::Crossed),
         _ => Ok(Outcome::Ran),
     }
@@ -136,14 +140,22 @@ fn make_plan(args: &LoadArgs) -> Result<Plan, String> {
     };
     Ok(Plan {
         script: args.make_script(),
+        tolerance: args.tolerance.clone(),
+        finishes_events: args.manner.finishes_events(),
+        counts_by_text: args.manner.counts_by_text(),
         model: args.model.model(args.connections),
         credentials: Credentials::of(&args.target),
         sources: Sources::choose(server, args.connections, given, ports::local_range()),
+        more_addresses: resolve_all(&args.manner.more_targets)?,
         address,
         connect_timeout: Duration::from_secs(args.connect_timeout),
         connects_in_flight: args.connects_in_flight(),
         seed,
     })
+}
+
+fn resolve_all(targets: &[Dsn]) -> Result<Vec<Address>, String> {
+    targets.iter().map(resolve).collect()
 }
 
 /// Looks the server's name up; of several addresses an IPv4 one is preferred, for more servers
@@ -184,6 +196,8 @@ struct Crowd<'a> {
     crew: Crew,
     watchers: Watchers,
     measured: Measured,
+    /// When measuring began.
+    began: Option<Time>,
     /// When groups have to end, once they have been told.
     end: Option<Time>,
 }
@@ -196,7 +210,7 @@ impl Crowd<'_> {
     }
 
     fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.crew.failure.is_some()
+        self.stop.load(Ordering::Relaxed) || self.crew.reason_to_stop().is_some()
     }
 
     /// Opens all connections.
@@ -275,6 +289,7 @@ impl Crowd<'_> {
             self.crew.order(Order::Reset);
         }
         let mut clock = Clock::new(self.args, &self.crew);
+        self.began = Some(clock.began);
         let end = self
             .args
             .duration()
@@ -321,7 +336,12 @@ impl Crowd<'_> {
 
     /// Tells the groups to stop; returns what they counted until then.
     fn stop(&mut self) -> Stats {
-        let end = Time::now() + Duration::from_secs(self.args.end_timeout);
+        // Whoever ends it early does not want to wait for long.
+        let seconds = match self.is_stopped() {
+            true => self.args.end_timeout.min(ENDING_MAX.as_secs()),
+            false => self.args.end_timeout,
+        };
+        let end = Time::now() + Duration::from_secs(seconds);
         self.end = Some(end);
         self.crew.report(Order::Stop(end))
     }
@@ -376,6 +396,9 @@ impl Crowd<'_> {
         }
         let until = self.end.unwrap_or_else(Time::now) + ENDING_MAX;
         self.measured.drain.merge(self.crew.end(until));
+        self.measured.whole_seconds = self
+            .began
+            .map_or(0.0, |began| Time::now().since(began).as_secs_f64());
         self.measured.tally = self.crew.tally;
         self.measured.unfinished = self.crew.unfinished;
     }

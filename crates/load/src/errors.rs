@@ -120,6 +120,14 @@ impl Fault {
         }
     }
 
+    /// Number, state and message in one line.
+    pub(crate) fn words(&self) -> String {
+        match self.sqlstate.as_str() {
+            "" => self.message.clone(),
+            state => format!("error {} ({state}): {}", self.code, self.message),
+        }
+    }
+
     /// True for what more connections would only meet again: a limit of this machine.
     pub(crate) fn is_own_limit(&self) -> bool {
         let code = self.code.cast_signed();

@@ -24,6 +24,7 @@ use crate::ports::Sources;
 use crate::preparing::Refusals;
 use crate::seat::Seat;
 use crate::stats::{Stats, Tally};
+use crate::tolerance::ToleranceArgs;
 use crate::workload::Script;
 use reactor::{
     Address, Event, Key, Mailbox, Net, RealNet, Slots, Time, Token, descriptors, scheduling,
@@ -47,13 +48,31 @@ const MAILBOX: u8 = 1;
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) script: Script,
+    pub(crate) tolerance: ToleranceArgs,
+    /// An event that has begun runs to its end when the time is over.
+    pub(crate) finishes_events: bool,
+    /// Statements are counted by their first word.
+    pub(crate) counts_by_text: bool,
     pub(crate) model: Model,
     pub(crate) credentials: Credentials,
     pub(crate) address: Address,
+    /// Where connections go besides, in turn.
+    pub(crate) more_addresses: Vec<Address>,
     pub(crate) sources: Sources,
     pub(crate) connect_timeout: Duration,
     pub(crate) connects_in_flight: u32,
     pub(crate) seed: u64,
+}
+
+impl Plan {
+    /// Where connection `index` goes.
+    fn address_of(&self, index: u32) -> &Address {
+        let places = 1 + self.more_addresses.len();
+        match index as usize % places {
+            0 => &self.address,
+            place => &self.more_addresses[place - 1],
+        }
+    }
 }
 
 /// A group's part of the whole.
@@ -94,6 +113,8 @@ pub(crate) enum Letter {
     Finished,
     /// The group has ended; counts since the last ones, and sums over its connections.
     Ended(Box<Counted>),
+    /// An error that is to end the run.
+    Fatal(String),
     /// The group could not begin.
     Failed(String),
 }
@@ -124,6 +145,8 @@ pub(crate) struct Bench {
     pub(crate) executing: u32,
     /// New statements may be sent.
     pub(crate) running: bool,
+    /// The error that is to end the run, until it is told.
+    fatal: Option<String>,
     /// What the server does not prepare.
     pub(crate) refusals: Refusals,
     pub(crate) work: Work,
@@ -131,6 +154,21 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
+    /// Counts a statement that failed; true when its event is to be run again.
+    pub(crate) fn failed(&mut self, fault: Fault) -> bool {
+        let again = self.plan.tolerance.ignores(&fault);
+        self.heed(&fault);
+        self.stats.failed(fault, again);
+        again
+    }
+
+    /// Ends the run where this error is one that does.
+    fn heed(&mut self, fault: &Fault) {
+        if self.plan.tolerance.ends_at(fault) {
+            self.fatal.get_or_insert_with(|| fault.words());
+        }
+    }
+
     /// Takes leave to begin up to `wanted` more events at once; returns how many.
     pub(crate) fn take_events(&mut self, wanted: u32) -> u32 {
         match &mut self.events_left {
@@ -242,6 +280,7 @@ impl Group {
                 out: Vec::new(),
                 executing: 0,
                 running: false,
+                fatal: None,
                 refusals: Refusals::default(),
                 work,
                 events_left: share.events,
@@ -411,7 +450,7 @@ impl Group {
         self.bench.stats.lost += 1;
         if connection.is_executing() {
             self.bench.executing -= 1;
-            self.bench.stats.failed(fault, false);
+            self.bench.failed(fault);
         } else {
             self.bench.stats.errors.count(Phase::Statement, fault);
         }
@@ -421,6 +460,7 @@ impl Group {
 
     fn count_failed_connect(&mut self, seat: Seat, fault: Fault, now: Time) {
         if self.opener.failed(seat, &fault, now) {
+            self.bench.heed(&fault);
             self.bench.stats.failed_connects += 1;
             self.bench.stats.errors.count(Phase::Connect, fault);
         }
@@ -458,7 +498,10 @@ impl Group {
     fn open(&mut self, seat: Seat, now: Time) -> Result<(), (Seat, io::Error)> {
         let plan = &self.bench.plan;
         let source = plan.sources.of(seat.index.into());
-        let dialled = self.bench.net.connect_from(&plan.address, source);
+        let dialled = self
+            .bench
+            .net
+            .connect_from(plan.address_of(seat.index), source);
         let sock = dialled.map_err(|error| (seat, error))?;
         let key = self.connections.insert(Connection::new(sock, seat, now));
         if let Some(connection) = self.connections.get(key) {
@@ -504,6 +547,9 @@ impl Group {
     }
 
     fn say_news(&mut self) {
+        if let Some(reason) = self.bench.fatal.take() {
+            self.tell(Letter::Fatal(reason));
+        }
         if !self.said_settled && self.opener.is_settled() {
             self.said_settled = true;
             self.tell(Letter::Settled);

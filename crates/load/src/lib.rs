@@ -36,9 +36,11 @@ mod series;
 mod spans;
 mod stats;
 mod summary;
+mod sysbench;
 pub mod target;
 mod thresholds;
 mod timers;
+mod tolerance;
 mod workload;
 
 #[cfg(test)]
@@ -54,7 +56,9 @@ pub use output::{OutputArgs, When};
 pub use series::Point;
 pub use spans::Spread;
 pub use summary::{Latencies, Summary};
+pub use sysbench::{SysbenchArgs, run as run_sysbench};
 pub use thresholds::{Checked, Threshold};
+pub use tolerance::ToleranceArgs;
 pub use workload::Workload;
 
 use std::process::ExitCode;
@@ -69,6 +73,8 @@ const FAILED: u8 = 1;
 const BAD_OPTIONS: u8 = 2;
 /// It ran, and a threshold was crossed.
 const CROSSED: u8 = 3;
+/// A line of sysbench asked for an end by force, and it came to that.
+const FORCED: u8 = 2;
 
 /// Does what `args` say. `stop` is set from outside (by a signal) to end a run early, with the
 /// report of what was measured until then.
@@ -84,13 +90,15 @@ pub fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> ExitCode {
     let result = match args.command {
         Action::Run => crowd::run(&args.settled(), stop),
         Action::Prepare => prepare::prepare(args, stop).map(|()| Outcome::Ran),
+        Action::Prewarm => prepare::prewarm(args).map(|()| Outcome::Ran),
         Action::Cleanup => prepare::cleanup(args).map(|()| Outcome::Ran),
     };
     match result {
         Ok(Outcome::Ran) => RAN.into(),
+        Ok(Outcome::Forced) => FORCED.into(),
         Ok(Outcome::Crossed) => CROSSED.into(),
         Err(reason) => {
-            eprintln!("onramp load: {reason}");
+            eprintln!("{}: {reason}", args.manner.prefix());
             FAILED.into()
         }
     }
@@ -102,4 +110,6 @@ pub(crate) enum Outcome {
     Ran,
     /// A threshold was crossed.
     Crossed,
+    /// Statements were left where they were, as a line of sysbench had asked for.
+    Forced,
 }

@@ -14,8 +14,10 @@ use crate::errors::Fault;
 use crate::login::Credentials;
 use crate::options::LoadArgs;
 use crate::random::{Random, Rows};
+use crate::sysbench::Dialect;
 use crate::workload::{Workload, put_number, put_row_values};
 use reactor::{Address, Time};
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -96,6 +98,8 @@ struct Job {
     kind: Kind,
     /// Draws column k.
     draws: Rows,
+    /// Each step is said on standard output, as sysbench does.
+    narrates: bool,
     seed: u64,
     next_table: AtomicU32,
     rows_done: AtomicU64,
@@ -112,6 +116,7 @@ impl Job {
             rows: args.table_size,
             kind: Kind::of(args),
             draws: Rows::new(&args.rand, args.table_size),
+            narrates: args.manner.dialect != Dialect::Load,
             seed: args.rand_seed.max(1),
             next_table: AtomicU32::new(1),
             rows_done: AtomicU64::new(0),
@@ -121,7 +126,7 @@ impl Job {
 
     fn connect(&self) -> Result<Client, String> {
         Client::connect(&self.address, &self.credentials, self.timeout)
-            .map_err(|fault| format!("could not connect to {}: {}", self.address, words(&fault)))
+            .map_err(|fault| format!("could not connect to {}: {}", self.address, fault.words()))
     }
 
     /// The next table's number, as long as there are any and nobody wants to stop.
@@ -130,15 +135,15 @@ impl Job {
         (table <= self.tables && !self.is_stopped()).then_some(table)
     }
 
+    fn narrate(&self, what: &str) {
+        if self.narrates {
+            // Whoever reads it may have gone; the tables are made all the same.
+            let _ = writeln!(io::stdout(), "{what}");
+        }
+    }
+
     fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
-    }
-}
-
-fn words(fault: &Fault) -> String {
-    match fault.sqlstate.as_str() {
-        "" => fault.message.clone(),
-        state => format!("error {} ({state}): {}", fault.code, fault.message),
     }
 }
 
@@ -201,17 +206,22 @@ fn fill_tables(job: &Job) -> Result<(), String> {
                 TABLE_EXISTS => "; run the cleanup command first",
                 _ => "",
             };
-            format!("table sbtest{table}: {}{advice}", words(&fault))
+            format!("table sbtest{table}: {}{advice}", fault.words())
         })?;
     }
     Ok(())
 }
 
 fn fill_table(job: &Job, client: &mut Client, table: u32) -> Result<(), Fault> {
+    job.narrate(&format!("Creating table 'sbtest{table}'..."));
     client.query(job.kind.create(table).as_bytes())?;
     if job.kind.bulk {
         return Ok(());
     }
+    job.narrate(&format!(
+        "Inserting {} records into 'sbtest{table}'",
+        job.rows
+    ));
     let mut random = Random::new(job.seed, table.into());
     let mut statement = Vec::with_capacity(STATEMENT_BYTES + ROW_BYTES);
     let mut id = 1;
@@ -223,6 +233,7 @@ fn fill_table(job: &Job, client: &mut Client, table: u32) -> Result<(), Fault> {
         id = next;
     }
     if job.kind.index {
+        job.narrate(&format!("Creating a secondary index on 'sbtest{table}'..."));
         client.query(format!("CREATE INDEX k_{table} ON sbtest{table}(k)").as_bytes())?;
     }
     Ok(())
@@ -253,6 +264,39 @@ fn put_insert(
     next
 }
 
+/// Has the server read the tables, as sysbench's command of that name does: each whole by its key,
+/// and by its second index.
+///
+/// # Errors
+/// A sentence that says which table failed and in the server's words why.
+pub(crate) fn prewarm(args: &LoadArgs) -> Result<(), String> {
+    let job = Job::new(args, Arc::default())?;
+    let mut client = job.connect()?;
+    for table in 1..=job.tables {
+        job.narrate(&format!("Prewarming table sbtest{table}"));
+        let rows = job.rows;
+        for statement in [
+            "SET tmp_table_size=2*1024*1024*1024".to_owned(),
+            "SET max_heap_table_size=2*1024*1024*1024".to_owned(),
+            format!("ANALYZE TABLE sbtest{table}"),
+            format!(
+                "SELECT AVG(id) FROM (SELECT * FROM sbtest{table} FORCE KEY (PRIMARY) \
+                 LIMIT {rows}) t"
+            ),
+            format!(
+                "SELECT COUNT(*) FROM (SELECT * FROM sbtest{table} WHERE k LIKE '%0%' \
+                 LIMIT {rows}) t"
+            ),
+        ] {
+            client
+                .query(statement.as_bytes())
+                .map_err(|fault| format!("table sbtest{table}: {}", fault.words()))?;
+        }
+    }
+    eprintln!("load: read {} tables", job.tables);
+    Ok(())
+}
+
 /// Drops the tables; those that do not exist are passed over.
 ///
 /// # Errors
@@ -261,10 +305,11 @@ pub(crate) fn cleanup(args: &LoadArgs) -> Result<(), String> {
     let job = Job::new(args, Arc::default())?;
     let mut client = job.connect()?;
     for table in 1..=job.tables {
+        job.narrate(&format!("Dropping table 'sbtest{table}'..."));
         let drop = format!("DROP TABLE IF EXISTS sbtest{table}");
         client
             .query(drop.as_bytes())
-            .map_err(|fault| format!("table sbtest{table}: {}", words(&fault)))?;
+            .map_err(|fault| format!("table sbtest{table}: {}", fault.words()))?;
     }
     eprintln!("load: dropped {} tables", job.tables);
     Ok(())

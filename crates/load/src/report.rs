@@ -1,4 +1,4 @@
-//! sysbench 1.0's text, as its parsers expect it on stdout.
+//! sysbench's text, as its parsers expect it on stdout: 1.0's, and by `old.rs` that of 0.5.
 //!
 //! Labels, columns and blank lines are the format that scripts and parsers rely on, so they are
 //! kept exactly; the name in the first line's parentheses says who really wrote it. Latencies here
@@ -8,16 +8,55 @@ use crate::crew::Gauges;
 use crate::options::LoadArgs;
 use crate::stats::Stats;
 use crate::summary::Measured;
+use crate::sysbench::Dialect;
+use measure::Histogram;
+use std::borrow::Cow;
 use std::fmt::Write;
+
+mod old;
 
 /// The line after which the run begins.
 pub(crate) const THREADS_STARTED: &str = "Threads started!\n\n";
 
+/// The first line, with an empty one behind it.
+pub(crate) fn version_line(args: &LoadArgs) -> String {
+    match args.manner.dialect {
+        Dialect::Old => "sysbench 0.5:  multi-threaded system evaluation benchmark\n\n".to_owned(),
+        _ => concat!(
+            "sysbench 1.0.20 (using onramp ",
+            env!("CARGO_PKG_VERSION"),
+            ")\n\n"
+        )
+        .to_owned(),
+    }
+}
+
+/// What a report is about: the measured time; or, as sysbench has it, everything from the start to
+/// the last event's end.
+struct Scope<'a> {
+    counts: Cow<'a, Stats>,
+    seconds: f64,
+    latency: Histogram,
+}
+
+impl<'a> Scope<'a> {
+    fn of(args: &LoadArgs, measured: &'a Measured) -> Scope<'a> {
+        let mut scope = Scope {
+            counts: Cow::Borrowed(&measured.window),
+            seconds: measured.seconds,
+            latency: measured.event_latency(),
+        };
+        if args.manner.finishes_events() {
+            scope.counts.to_mut().merge(measured.drain.clone());
+            scope.seconds = measured.whole_seconds;
+        }
+        scope
+    }
+}
+
 /// Everything up to the first connection.
 pub(crate) fn header(args: &LoadArgs) -> String {
-    let mut out = String::new();
-    let version = env!("CARGO_PKG_VERSION");
-    out.push_str(&format!("sysbench 1.0.20 (onramp {version})\n\n"));
+    let mut out = version_line(args);
     out.push_str("Running the test with following options:\n");
     out.push_str(&format!("Number of threads: {}\n", args.connections));
     if let Some(rate) = &args.model.rate {
@@ -30,11 +69,18 @@ pub(crate) fn header(args: &LoadArgs) -> String {
             "Report intermediate results every {seconds} second(s)\n"
         ));
     }
-    out.push_str(&match args.rand_seed {
-        0 => "Initializing random number generator from current time\n".to_owned(),
-        seed => format!("Initializing random number generator from seed ({seed}).\n"),
+    out.push_str(&match (args.manner.dialect, args.rand_seed) {
+        (Dialect::Old, 0) => old::seed_line(args),
+        (_, 0) => "Initializing random number generator from current time\n".to_owned(),
+        (_, seed) => format!("Initializing random number generator from seed ({seed}).\n"),
     });
-    out.push_str("\n\nInitializing worker threads...\n\n");
+    if args.manner.forced {
+        let seconds = args.time + args.end_timeout;
+        out.push_str(&format!("\nForcing shutdown in {seconds} seconds\n"));
+    } else {
+        out.push('\n');
+    }
+    out.push_str("\nInitializing worker threads...\n\n");
     out
 }
 
@@ -47,6 +93,9 @@ pub(crate) fn interval(
     gauges: &Gauges,
     counts: &Stats,
 ) -> String {
+    if args.manner.dialect == Dialect::Old {
+        return old::interval(args, at, seconds, gauges, counts);
+    }
     let (connected, percentile) = (gauges.connected, args.percentile);
     let per_second = |count: u64| count as f64 / seconds;
     let mut out = format!(
@@ -75,73 +124,95 @@ pub(crate) fn interval(
 
 /// The report at the end. Failed statements are among the ignored errors, for the run went on.
 pub(crate) fn last(args: &LoadArgs, measured: &Measured) -> String {
-    let window = &measured.window;
-    let mut out = String::from("SQL statistics:\n    queries performed:\n");
-    let counts = [
-        ("read:", window.reads),
-        ("write:", window.writes),
-        ("other:", window.others),
-        ("total:", window.successes()),
-    ];
-    for (label, count) in counts {
-        line(&mut out, &format!("        {label:<33}{count}"));
+    let scope = Scope::of(args, measured);
+    if args.manner.dialect == Dialect::Old {
+        return old::last(args, measured, &scope);
     }
-    let seconds = measured.seconds.max(1e-9);
+    let counts = &*scope.counts;
+    let mut out = String::from("SQL statistics:\n");
+    put_performed(&mut out, counts);
     let rates = [
-        ("transactions:", window.events),
-        ("queries:", window.successes()),
+        ("transactions:", counts.events),
+        ("queries:", counts.successes()),
         (
             "ignored errors:",
-            window.ignored + window.failed + window.gave_up,
+            counts.ignored + counts.failed + counts.gave_up,
         ),
-        ("reconnects:", window.reconnects),
+        ("reconnects:", counts.reconnects),
     ];
-    for (label, count) in rates {
-        let rate = count as f64 / seconds;
-        line(
-            &mut out,
-            &format!("    {label:<37}{count:<6} ({rate:.2} per sec.)"),
-        );
-    }
+    put_rates(&mut out, &rates, scope.seconds);
+    put_forced(&mut out, args, measured);
     out.push_str("\nGeneral statistics:\n");
-    line(
-        &mut out,
-        &format!("    {:<37}{:.4}s", "total time:", measured.seconds),
-    );
-    line(
-        &mut out,
-        &format!("    {:<37}{}", "total number of events:", window.events),
-    );
-    put_latency(&mut out, args.percentile, measured);
-    let (events, seconds) = (measured.tally.events(), measured.tally.seconds());
-    out.push_str("\nThreads fairness:\n");
-    line(
-        &mut out,
-        &format!(
-            "    {:<31}{:.4}/{:.2}",
-            "events (avg/stddev):", events.0, events.1
-        ),
-    );
-    let label = "execution time (avg/stddev):";
-    line(
-        &mut out,
-        &format!("    {label:<31}{:.4}/{:.2}", seconds.0, seconds.1),
-    );
-    out.push('\n');
+    put_general(&mut out, &scope);
+    put_latency(&mut out, args.percentile, &scope.latency);
+    put_fairness(&mut out, measured);
     out
 }
 
-fn put_latency(out: &mut String, percentile: u8, measured: &Measured) {
-    let latency = measured.event_latency();
+fn put_performed(out: &mut String, counts: &Stats) {
+    out.push_str("    queries performed:\n");
+    for (label, count) in [
+        ("read:", counts.reads),
+        ("write:", counts.writes),
+        ("other:", counts.others),
+        ("total:", counts.successes()),
+    ] {
+        line(out, &format!("        {label:<33}{count}"));
+    }
+}
+
+fn put_rates(out: &mut String, rates: &[(&str, u64)], seconds: f64) {
+    for (label, count) in rates {
+        let rate = *count as f64 / seconds.max(1e-9);
+        let text = format!("    {label:<37}{count:<6} ({rate:.2} per sec.)");
+        line(out, &text);
+    }
+}
+
+fn put_forced(out: &mut String, args: &LoadArgs, measured: &Measured) {
+    if args.manner.forced && measured.unfinished > 0 {
+        let count = measured.unfinished;
+        let label = "Number of unfinished transactions on forced shutdown";
+        line(out, &format!("\n{label}: {count}"));
+    }
+}
+
+fn put_general(out: &mut String, scope: &Scope<'_>) {
+    let seconds = scope.seconds;
+    line(out, &format!("    {:<37}{seconds:.4}s", "total time:"));
+    let events = scope.counts.events;
+    line(
+        out,
+        &format!("    {:<37}{events}", "total number of events:"),
+    );
+}
+
+fn put_fairness(out: &mut String, measured: &Measured) {
+    let (events, seconds) = (measured.tally.events(), measured.tally.seconds());
+    out.push_str("\nThreads fairness:\n");
+    for (label, (mean, deviation)) in [
+        ("events (avg/stddev):", events),
+        ("execution time (avg/stddev):", seconds),
+    ] {
+        line(out, &format!("    {label:<31}{mean:.4}/{deviation:.2}"));
+    }
+    out.push('\n');
+}
+
+fn put_latency(out: &mut String, percentile: u8, latency: &Histogram) {
     out.push_str("\nLatency (ms):\n");
     line(out, &format!("         min: {:39.2}", latency.min_ms()));
     line(out, &format!("         avg: {:39.2}", latency.mean_ms()));
     line(out, &format!("         max: {:39.2}", latency.max_ms()));
-    let value = latency.percentile_ms(percentile.into());
-    line(
-        out,
-        &format!("        {percentile:3}th percentile: {value:27.2}"),
-    );
+    if percentile == 0 {
+        line(out, "         percentile stats:               disabled");
+    } else {
+        let value = latency.percentile_ms(percentile.into());
+        line(
+            out,
+            &format!("        {percentile:3}th percentile: {value:27.2}"),
+        );
+    }
     line(out, &format!("         sum: {:39.2}", latency.sum_ms()));
 }
 

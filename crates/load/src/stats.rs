@@ -5,6 +5,7 @@
 //! connections did, for sysbench's lines on fairness.
 
 use crate::errors::{ErrorTable, Fault, Phase};
+use crate::workload::Verb;
 use measure::Histogram;
 use std::time::Duration;
 
@@ -28,6 +29,8 @@ pub(crate) struct Stats {
     pub(crate) reads: u64,
     pub(crate) writes: u64,
     pub(crate) others: u64,
+    /// COMMITs among them, where statements are counted by their first word.
+    pub(crate) commits: u64,
     /// Events that ran to their end.
     pub(crate) events: u64,
     /// Statements that failed for good.
@@ -72,6 +75,16 @@ impl Stats {
         self.latency[class as usize].record(latency);
     }
 
+    /// What a statement is by its first word, which is how 0.5 counts: a transaction is a COMMIT.
+    pub(crate) fn class_by_verb(&mut self, verb: Verb) -> Class {
+        self.commits += u64::from(verb == Verb::Commit);
+        match verb {
+            Verb::Select => Class::Read,
+            Verb::Change => Class::Write,
+            Verb::Commit | Verb::Other => Class::Other,
+        }
+    }
+
     /// Counts a statement that failed.
     pub(crate) fn failed(&mut self, fault: Fault, is_ignored: bool) {
         if is_ignored {
@@ -109,6 +122,7 @@ impl Stats {
         self.reads += other.reads;
         self.writes += other.writes;
         self.others += other.others;
+        self.commits += other.commits;
         self.events += other.events;
         self.failed += other.failed;
         self.ignored += other.ignored;

@@ -35,6 +35,8 @@ pub(crate) struct Measured {
     pub(crate) connected: u64,
     pub(crate) connect_s: f64,
     pub(crate) seconds: f64,
+    /// From the start to the end of the last statement.
+    pub(crate) whole_seconds: f64,
     pub(crate) cpu_s: f64,
     pub(crate) rss_before_bytes: u64,
     pub(crate) rss_idle_bytes: u64,

@@ -169,6 +169,10 @@ impl Trial {
         let args = Line::parse_from(line.split_whitespace()).load;
         let plan = Plan {
             script: args.make_script(),
+            tolerance: args.tolerance.clone(),
+            finishes_events: args.manner.finishes_events(),
+            counts_by_text: args.manner.counts_by_text(),
+            more_addresses: Vec::new(),
             model: args.model.model(args.connections),
             credentials: Credentials::of(&args.target),
             sources: Sources::choose(None, args.connections, &args.source_addresses, (1, 2)),
@@ -443,4 +447,12 @@ fn a_statement_that_cannot_be_prepared_for_another_reason_fails() {
     let (seen, stats) = prepared_run("oltp_point_select --events 3", "SELECT", 1146);
     assert_eq!(seen, ["PREPARE SELECT c FROM sbtest1 WHERE id=?"; 3]);
     assert_eq!((stats.failed, stats.events), (3, 0));
+}
+
+#[test]
+fn a_connection_is_opened_anew_after_its_events() {
+    let script = |_: &str| Answer::Send(one_row());
+    let trial = Trial::new("select --threads 2 --events 20 --reconnect 4", script);
+    let (stats, _) = trial.run(|stats| stats.events == 20 && stats.reconnects == 4);
+    assert_eq!((stats.reads, stats.failed, stats.lost), (20, 0, 0));
 }

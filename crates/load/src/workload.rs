@@ -19,7 +19,7 @@ use crate::random::Random;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 pub(crate) use options::ScriptArgs;
-pub(crate) use script::Script;
+pub(crate) use script::{Script, Verb};
 pub(crate) use text::{put_number, put_row_values};
 
 /// A script that each connection runs over and over. Those that begin with `Old` are 0.5's.

@@ -8,8 +8,9 @@
 //! With `u` a number from 0 to just below 1, and rows 1 to `n`, cut down to a whole number:
 //! - *uniform*: `1 + u n`;
 //! - *gaussian*: `1 + n m`, where `m` is the mean of `spec-iter` numbers `u`;
-//! - *special*: of 100 draws `spec-res` fall on the `spec-pct` percent of rows in the middle, the
-//!   others are as *gaussian*;
+//! - *special*: where `u` is at least 1 - `r`, `1 + (n-1)(1-p)/2 + u((n-1)p + 1)`, with `r` for
+//!   `spec-res` and `p` for `spec-pct` percent: so much of the draws falls on so much of the rows,
+//!   in the middle and a little above; the others are as *gaussian*, of `n-1`;
 //! - *pareto*: `1 + n u^(ln h / ln(1-h))`: the fraction `h` of the rows gets `1-h` of the draws;
 //! - *zipfian*: row `i` is drawn in proportion to `i^-exp`, by rejection-inversion (Hörmann and
 //!   Derflinger, 1996).
@@ -158,8 +159,9 @@ impl Rows {
                 width,
                 before,
             } => {
-                if random.unit() < *share {
-                    before + random.unit() * width
+                let u = random.unit();
+                if u >= 1.0 - *share {
+                    before + u * width
                 } else {
                     (count - 1.0) * mean(*numbers, random)
                 }

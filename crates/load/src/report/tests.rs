@@ -21,7 +21,7 @@ fn the_header_names_threads_interval_and_seed() {
     assert_eq!(
         header(&args("")),
         format!(
-            "sysbench 1.0.20 (onramp {version})\n\nRunning the test with following options:\n\
+            "sysbench 1.0.20 (using onramp {version})\n\nRunning the test with following options:\n\
              Number of threads: 4\nInitializing random number generator from current time\n\n\n\
              Initializing worker threads...\n\n"
         )
@@ -134,4 +134,92 @@ Threads fairness:
 
 ";
     assert_eq!(last(&args(""), &measured), expected);
+}
+
+/// As sysbench 0.5 wrote it, in logs that its users have published.
+#[test]
+fn the_report_of_0_5_counts_commits() {
+    let mut args = args("--report-interval 1");
+    args.manner.dialect = Dialect::Old;
+    let mut window = counts();
+    window.commits = 1;
+    let mut measured = Measured {
+        window: window.clone(),
+        whole_seconds: 2.0,
+        ..Measured::default()
+    };
+    measured.tally.add(2, Duration::from_secs(2));
+    assert_eq!(
+        header(&args),
+        "sysbench 0.5:  multi-threaded system evaluation benchmark\n\nRunning the test with \
+         following options:\nNumber of threads: 4\nReport intermediate results every 1 \
+         second(s)\nRandom number generator seed is 0 and will be ignored\n\n\nInitializing \
+         worker threads...\n\n"
+    );
+    assert_eq!(
+        interval(&args, 2.0, 2.0, &gauges(4), &window),
+        "[   2s] threads: 4, tps: 0.50, reads: 1.50, writes: 0.50, response time: 20.00ms (95%), \
+         errors: 1.50, reconnects:  0.50\n"
+    );
+    let expected = "\
+OLTP test statistics:
+    queries performed:
+        read:                            3
+        write:                           1
+        other:                           2
+        total:                           6
+    transactions:                        1      (0.50 per sec.)
+    read/write requests:                 4      (2.00 per sec.)
+    other operations:                    2      (1.00 per sec.)
+    ignored errors:                      3      (1.50 per sec.)
+    reconnects:                          1      (0.50 per sec.)
+
+General statistics:
+    total time:                          2.0000s
+    total number of events:              2
+    total time taken by event execution: 0.0300s
+    response time:
+         min:                                 10.00ms
+         avg:                                 15.00ms
+         max:                                 20.00ms
+         approx.  95 percentile:              20.00ms
+
+Threads fairness:
+    events (avg/stddev):           2.0000/0.00
+    execution time (avg/stddev):   2.0000/0.00
+
+";
+    assert_eq!(last(&args, &measured), expected);
+    args.manner.from_timer = true;
+    assert!(
+        header(&args)
+            .contains("second(s)\nInitializing random number generator from timer.\n\nRandom")
+    );
+}
+
+#[test]
+fn a_line_of_sysbench_is_reported_to_the_last_event() {
+    let mut args = args("--percentile 0");
+    args.manner.dialect = Dialect::New;
+    args.manner.forced = true;
+    let measured = Measured {
+        window: counts(),
+        drain: counts(),
+        seconds: 2.0,
+        whole_seconds: 4.0,
+        unfinished: 3,
+        ..Measured::default()
+    };
+    let text = last(&args, &measured);
+    for expected in [
+        "    queries:                             12     (3.00 per sec.)\n",
+        "    total time:                          4.0000s\n",
+        "    total number of events:              4\n",
+        "         percentile stats:               disabled\n",
+        "\n\nNumber of unfinished transactions on forced shutdown: 3\n\nGeneral",
+    ] {
+        assert!(text.contains(expected), "{expected}{text}");
+    }
+    let text = header(&args);
+    assert!(text.contains("current time\n\nForcing shutdown in 20 seconds\n\nInitializing worker"));
 }

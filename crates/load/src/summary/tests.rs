@@ -24,6 +24,10 @@ fn args() -> LoadArgs {
 fn plan(args: &LoadArgs) -> Plan {
     Plan {
         script: args.make_script(),
+        tolerance: args.tolerance.clone(),
+        finishes_events: args.manner.finishes_events(),
+        counts_by_text: args.manner.counts_by_text(),
+        more_addresses: Vec::new(),
         model: args.model.model(args.connections),
         credentials: Credentials::of(&args.target),
         address: Address::Tcp(([127, 0, 0, 1], 3306).into()),

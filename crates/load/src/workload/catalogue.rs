@@ -1,7 +1,8 @@
 //! The catalogue: each workload's statements, in order.
 //!
 //! Texts, counts and the choice of tables are what sysbench 1.0.20 and 0.5 send for the script of
-//! the same name, as a server's general log shows it. 1.0 draws a table for each group of equal
+//! the same name, as a server's general log shows it,
+//! but for line breaks. 1.0 draws a table for each group of equal
 //! statements, 0.5 one for the whole event; 0.5 prepares nothing.
 
 use super::script::{Script, Source, Statement, Table};
@@ -56,14 +57,14 @@ pub(super) fn fill(script: &mut Script, workload: Workload, args: &ScriptArgs) {
         UpdateNonIndex => put_non_index_updates(script, args),
         RandomPoints => {
             let places = vec!["?"; args.random_points.into()].join(", ");
-            let text = format!("SELECT id, k, c, pad\nFROM sbtest#\nWHERE k IN ({places})\n");
+            let text = format!("SELECT id, k, c, pad FROM sbtest# WHERE k IN ({places})");
             let sources = vec![Row; args.random_points.into()];
             script.add(prepared(&text, &sources), Table::First, 1);
         }
         RandomRanges => {
             let count = args.number_of_ranges.into();
             let ranges = vec!["k BETWEEN ? AND ?"; count].join(" OR ");
-            let text = format!("SELECT count(k)\nFROM sbtest#\nWHERE {ranges}");
+            let text = format!("SELECT count(k) FROM sbtest# WHERE {ranges}");
             let sources = [Row, Plus(args.delta)].repeat(count);
             script.add(prepared(&text, &sources), Table::First, 1);
         }

@@ -73,6 +73,10 @@ pub(crate) struct ScriptArgs {
           num_args = 0..=1, require_equals = true)]
     pub(crate) skip_trx: bool,
 
+    /// Close a connection in good order after so many events and open it anew; 0: never
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) reconnect: u32,
+
     /// Rows of select_random_points, at least 1
     #[arg(long, value_name = "N", default_value_t = 10,
           value_parser = clap::value_parser!(u16).range(1..=10_000))]
@@ -141,16 +145,16 @@ fn engine(text: &str) -> Result<String, String> {
 }
 
 impl ScriptArgs {
-    /// Refuses options that contradict each other, or the size of the tables.
+    /// Refuses options that contradict each other, or the size of the tables where that matters.
     ///
     /// # Errors
     /// A sentence that says which and what to do.
-    pub(crate) fn check(&self, workload: Workload, table_size: u32) -> Result<(), String> {
+    pub(crate) fn check(&self, workload: Workload, table_size: Option<u32>) -> Result<(), String> {
         use Workload::*;
         let has_ranges = matches!(workload, ReadOnly | ReadWrite | OldOltp) && self.range_selects;
-        if has_ranges && table_size < self.range_size {
+        if let Some(rows) = table_size.filter(|rows| has_ranges && *rows < self.range_size) {
             return Err(format!(
-                "--range-size {} is more than --table-size {table_size}",
+                "--range-size {} is more than --table-size {rows}",
                 self.range_size
             ));
         }

@@ -45,6 +45,16 @@ pub(super) enum Table {
     Own,
 }
 
+/// What a statement is by its first word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Select,
+    /// INSERT, UPDATE or DELETE.
+    Change,
+    Commit,
+    Other,
+}
+
 /// A statement as it is written down in the catalogue.
 #[derive(Clone, Debug)]
 pub(super) struct Statement {
@@ -65,6 +75,7 @@ enum Slot {
 struct Template {
     pieces: Vec<(Box<[u8]>, Slot)>,
     tail: Box<[u8]>,
+    verb: Verb,
     prepared: bool,
 }
 
@@ -89,6 +100,8 @@ pub(crate) struct Script {
     bulk: bool,
     /// Statements that can be are prepared.
     prepares: bool,
+    /// Events after which a connection is opened anew; 0 for never.
+    reconnect: u32,
     /// Steps from the first to the last of these stand in a transaction.
     transaction: Option<(u16, u16)>,
 }
@@ -110,6 +123,7 @@ impl Script {
             connections,
             bulk: workload == Workload::BulkInsert,
             prepares: args.db_ps_mode == PsMode::Auto,
+            reconnect: args.reconnect,
             transaction: None,
         };
         catalogue::fill(&mut script, workload, args);
@@ -175,6 +189,11 @@ impl Script {
         if self.bulk { event.row } else { 1 }
     }
 
+    /// True where a connection that has run `events` is to be opened anew.
+    pub(crate) fn ends_life(&self, events: u32) -> bool {
+        self.reconnect > 0 && events.is_multiple_of(self.reconnect)
+    }
+
     /// Moves on to the event's next statement; false when the event is over.
     pub(crate) fn advance(&self, event: &mut Event, draw: &mut Draw<'_>) -> bool {
         let Some(step) = self.steps.get(usize::from(event.step)) else {
@@ -194,6 +213,11 @@ impl Script {
     pub(crate) fn in_transaction(&self, event: &Event) -> bool {
         self.transaction
             .is_some_and(|(first, last)| (first..=last).contains(&event.step))
+    }
+
+    /// What the present statement is.
+    pub(crate) fn verb(&self, event: &Event) -> Verb {
+        self.template(event).verb
     }
 
     fn template(&self, event: &Event) -> &Template {
@@ -351,7 +375,19 @@ impl Template {
         Template {
             pieces,
             tail: piece.into_boxed_slice(),
+            verb: Verb::of(&statement.text),
             prepared: statement.prepared,
+        }
+    }
+}
+
+impl Verb {
+    fn of(text: &str) -> Verb {
+        match text.split(' ').next().unwrap_or_default() {
+            "SELECT" => Verb::Select,
+            "INSERT" | "UPDATE" | "DELETE" => Verb::Change,
+            "COMMIT" => Verb::Commit,
+            _ => Verb::Other,
         }
     }
 }

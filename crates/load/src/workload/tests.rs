@@ -110,11 +110,11 @@ fn events_are_made_of_their_statements() {
         ("update_non_index", vec![UPDATE_C]),
         (
             "select_random_points --random-points 3",
-            vec!["SELECT id, k, c, pad\nFROM sbtest#\nWHERE k IN (#, #, #)\n"],
+            vec!["SELECT id, k, c, pad FROM sbtest# WHERE k IN (#, #, #)"],
         ),
         (
             "select_random_ranges --number-of-ranges 2",
-            vec!["SELECT count(k)\nFROM sbtest#\nWHERE k BETWEEN # AND # OR k BETWEEN # AND #"],
+            vec!["SELECT count(k) FROM sbtest# WHERE k BETWEEN # AND # OR k BETWEEN # AND #"],
         ),
     ] {
         assert_eq!(skeletons(line), expected, "{line}");
@@ -417,4 +417,26 @@ fn what_sysbench_sends_as_text_is_not_prepared() {
         let all = prepared_event(&mut Alone::new(line, 1));
         assert!(all.iter().all(|(_, _, key, _)| key.is_none()), "{line}");
     }
+}
+
+#[test]
+fn verbs_are_those_of_0_5() {
+    use Verb::*;
+    let verbs = |line| -> Vec<Verb> {
+        let mut alone = Alone::new(line, 3);
+        let (mut event, mut found) = (Event::default(), Vec::new());
+        let mut draw = Draw {
+            random: &mut alone.random,
+            index: 0,
+            made: &mut alone.made,
+        };
+        while alone.script.advance(&mut event, &mut draw) {
+            found.push(alone.script.verb(&event));
+        }
+        found
+    };
+    let expected = [&[Other][..], &[Select; 14], &[Change; 4], &[Commit]].concat();
+    assert_eq!(verbs("oltp"), expected);
+    assert_eq!(verbs("select_random_ranges"), [Select]);
+    assert_eq!(verbs("bulk_insert"), [Change]);
 }

@@ -96,9 +96,10 @@ fn special_rows_are_in_the_middle() {
         let (width, before) = (span * special + 1.0, (span - span * special) / 2.0);
         assert_fits(&counts(&rows(line, COUNT)), |row| {
             let (from, to) = (f64::from(row - 1), f64::from(row));
-            let covered = (to.min(before + width) - from.max(before)).max(0.0) / width;
+            let first = before + (1.0 - share) * width;
+            let covered = (to.min(before + width) - from.max(first)).max(0.0) / width;
             let around = mean_below(to / span, 12) - mean_below(from / span, 12);
-            share * covered + (1.0 - share) * around
+            covered + (1.0 - share) * around
         });
     }
 }

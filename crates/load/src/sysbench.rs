@@ -1,0 +1,129 @@
+//! `onramp sysbench`: sysbench's command lines, as they are.
+//!
+//! The problem: years of scripts call `sysbench --test=... --num-threads=...` or `sysbench
+//! oltp_read_write --threads=... run` and read what it prints. The mechanism: [`line`] takes such a
+//! line apart by the rules of 1.0 or 0.5 and the table in [`known`]; [`translate`] says the same to
+//! `onramp load`, which runs its own workload of the script's name. No sysbench has to be there.
+//!
+//! Invariants: standard output has the report and nothing else, in the form of the version that the
+//! line is written for; everything else goes to standard error; exit statuses are sysbench's: 0
+//! done, 1 failed, 2 ended by force.
+
+mod help;
+mod known;
+mod line;
+mod translate;
+
+use crate::options::{Action, LoadArgs};
+use clap::Args;
+use line::Line;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use wire::dsn::Dsn;
+
+/// Take sysbench's own command lines, of 1.0 and 0.5
+///
+/// As in: onramp sysbench oltp_read_write --mysql-socket=/run/mysqld/mysqld.sock --threads=200 run.
+/// `onramp sysbench --help` lists the options; docs/sysbench.md says what differs.
+#[derive(Args, Clone, Debug)]
+#[command(disable_help_flag = true, disable_version_flag = true)]
+pub struct SysbenchArgs {
+    /// What would follow `sysbench`
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "WORD"
+    )]
+    words: Vec<String>,
+}
+
+/// Whose report is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// That of `onramp load`, which is 1.0's.
+    #[default]
+    Load,
+    /// sysbench 1.0, for a line of its own form.
+    New,
+    /// sysbench 0.5.
+    Old,
+}
+
+/// What a line of sysbench asks for beyond what `onramp load` can be told.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Manner {
+    pub(crate) dialect: Dialect,
+    /// Servers besides the target; connections go to each in turn.
+    pub(crate) more_targets: Vec<Dsn>,
+    /// What has not ended in time is left where it is, and said.
+    pub(crate) forced: bool,
+    /// The seed is said to come from a timer.
+    pub(crate) from_timer: bool,
+}
+
+impl Manner {
+    /// An event that has begun runs to its end when the time is over.
+    pub(crate) fn finishes_events(&self) -> bool {
+        self.dialect != Dialect::Load
+    }
+
+    /// Statements are counted by their first word, as 0.5 did, not by their reply.
+    pub(crate) fn counts_by_text(&self) -> bool {
+        self.dialect == Dialect::Old
+    }
+
+    /// What stands in front of a reason on standard error.
+    pub(crate) fn prefix(&self) -> &'static str {
+        match self.dialect {
+            Dialect::Load => "onramp load",
+            _ => "FATAL",
+        }
+    }
+}
+
+const FAILED: u8 = 1;
+
+/// Does what sysbench would do with this line.
+#[must_use]
+pub fn run(args: &SysbenchArgs, stop: &Arc<AtomicBool>) -> ExitCode {
+    let line = match Line::read(&args.words) {
+        Ok(line) => line,
+        Err(reason) => return fail(&reason),
+    };
+    if let Some(text) = help::answer(&line) {
+        say(&text);
+        return ExitCode::SUCCESS;
+    }
+    for note in &line.notes {
+        eprintln!("sysbench: {note}");
+    }
+    match translate::load_args(&line) {
+        Ok(job) => start(&job, stop),
+        Err(reason) => fail(&reason),
+    }
+}
+
+fn start(args: &LoadArgs, stop: &Arc<AtomicBool>) -> ExitCode {
+    if args.command != Action::Run {
+        say(&crate::report::version_line(args));
+    }
+    crate::run(args, stop)
+}
+
+fn fail(reason: &str) -> ExitCode {
+    eprintln!("FATAL: {reason}");
+    FAILED.into()
+}
+
+fn say(text: &str) {
+    let mut stdout = io::stdout().lock();
+    // Whoever reads it may have gone.
+    let _ = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
+}
+
+#[cfg(test)]
+mod tests;

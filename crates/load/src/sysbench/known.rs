@@ -1,0 +1,506 @@
+//! The options that sysbench has, with what becomes of each.
+//!
+//! Names, kinds and defaults are those of 1.0.20 (and of its successor, where it has more) and of
+//! 0.5 with its scripts. Names are written with `-` here; `_` is the same.
+
+use super::Dialect;
+
+/// How a value is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// `on` or `off`; bare is on.
+    Bool,
+    /// A whole number of 32 bits.
+    Int,
+    /// A number with K, M, G or T behind.
+    Size,
+    /// Any number.
+    Double,
+    Text,
+    /// Texts with commas between.
+    List,
+}
+
+/// What becomes of an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// `onramp load` has it under this name.
+    Load(&'static str),
+    /// It is read by name when the line is translated.
+    Own,
+    /// It has no effect here, and does not need one.
+    None,
+}
+
+/// An option.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) default: &'static str,
+    pub(super) fate: Fate,
+    pub(super) help: &'static str,
+}
+
+const fn known(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    fate: Fate,
+    help: &'static str,
+) -> Known {
+    Known {
+        name,
+        kind,
+        default,
+        fate,
+        help,
+    }
+}
+
+use Fate::{Load, Own};
+use Kind::{Bool, Double, Int, List, Size, Text};
+
+/// A section of the table, with the words above it in the help.
+pub(super) type Section = (&'static str, &'static [Known]);
+
+/// What every version and script takes.
+pub(super) const GENERAL: &[Section] = &[
+    (
+        "The run",
+        &[
+            known(
+                "threads",
+                Int,
+                "1",
+                Load("connections"),
+                "connections to hold",
+            ),
+            known(
+                "events",
+                Int,
+                "0",
+                Load("events"),
+                "end after so many events; 0: without end",
+            ),
+            known(
+                "time",
+                Int,
+                "10",
+                Load("time"),
+                "end after so many seconds; 0: without end",
+            ),
+            known(
+                "warmup-time",
+                Int,
+                "0",
+                Load("warmup-time"),
+                "seconds to run before measuring",
+            ),
+            known(
+                "forced-shutdown",
+                Text,
+                "off",
+                Own,
+                "seconds after --time to end by force",
+            ),
+            known(
+                "thread-stack-size",
+                Size,
+                "64K",
+                Fate::None,
+                "no effect: no such threads",
+            ),
+            known(
+                "thread-init-timeout",
+                Int,
+                "30",
+                Fate::None,
+                "no effect: connecting may take",
+            ),
+            known(
+                "rate",
+                Double,
+                "0",
+                Own,
+                "events each second, arriving at random; 0: closed loop",
+            ),
+            known(
+                "report-interval",
+                Int,
+                "0",
+                Load("report-interval"),
+                "seconds between lines",
+            ),
+            known(
+                "report-checkpoints",
+                List,
+                "",
+                Own,
+                "seconds at which to print a full report",
+            ),
+            known("debug", Bool, "off", Fate::None, "no effect"),
+            known("validate", Bool, "off", Fate::None, "no effect"),
+            known("help", Bool, "off", Own, "print this and end"),
+            known("version", Bool, "off", Own, "print the version and end"),
+            known(
+                "config-file",
+                Text,
+                "",
+                Own,
+                "read options from here, NAME=VALUE each",
+            ),
+            known("luajit-cmd", Text, "", Fate::None, "no effect: no Lua runs"),
+        ],
+    ),
+    (
+        "Random numbers",
+        &[
+            known(
+                "rand-type",
+                Text,
+                "special",
+                Own,
+                "how rows are drawn: see docs/load.md",
+            ),
+            known(
+                "rand-spec-iter",
+                Int,
+                "12",
+                Load("rand-spec-iter"),
+                "numbers in a mean",
+            ),
+            known(
+                "rand-spec-pct",
+                Int,
+                "1",
+                Load("rand-spec-pct"),
+                "percent of special rows",
+            ),
+            known(
+                "rand-spec-res",
+                Int,
+                "75",
+                Load("rand-spec-res"),
+                "percent of special draws",
+            ),
+            known(
+                "rand-seed",
+                Int,
+                "0",
+                Load("rand-seed"),
+                "seed; 0: from the clock",
+            ),
+            known(
+                "rand-pareto-h",
+                Double,
+                "0.2",
+                Load("rand-pareto-h"),
+                "h of pareto",
+            ),
+            known(
+                "rand-zipfian-exp",
+                Double,
+                "0.8",
+                Load("rand-zipfian-exp"),
+                "of zipfian",
+            ),
+        ],
+    ),
+    (
+        "Output",
+        &[
+            known("verbosity", Int, "3", Fate::None, "no effect"),
+            known(
+                "percentile",
+                Int,
+                "95",
+                Load("percentile"),
+                "in the report, 1 to 100; 0: none",
+            ),
+            known(
+                "histogram",
+                Bool,
+                "off",
+                Own,
+                "print a histogram of latencies",
+            ),
+        ],
+    ),
+    (
+        "The server",
+        &[
+            known(
+                "db-driver",
+                Text,
+                "mysql",
+                Own,
+                "mysql is the only one here",
+            ),
+            known(
+                "db-ps-mode",
+                Text,
+                "auto",
+                Load("db-ps-mode"),
+                "auto or disable",
+            ),
+            known("db-debug", Bool, "off", Fate::None, "no effect"),
+            known("mysql-host", List, "localhost", Own, "hosts"),
+            known(
+                "mysql-port",
+                List,
+                "3306",
+                Own,
+                "ports, used in turn before the next host",
+            ),
+            known("mysql-socket", List, "", Own, "Unix sockets, used in turn"),
+            known("mysql-user", Text, "sbtest", Own, "who logs in"),
+            known("mysql-password", Text, "", Own, "with which password"),
+            known("mysql-db", Text, "sbtest", Own, "the schema"),
+            known("mysql-ssl", Text, "off", Own, "TLS: not to be had here"),
+            known("mysql-ssl-cipher", Text, "", Fate::None, "no effect"),
+            known(
+                "mysql-compression",
+                Bool,
+                "off",
+                Own,
+                "compress the protocol",
+            ),
+            known("mysql-debug", Bool, "off", Fate::None, "no effect"),
+            known(
+                "mysql-ignore-errors",
+                List,
+                "1213,1020,1205",
+                Own,
+                "errors to go on after, or all",
+            ),
+            known("mysql-dry-run", Bool, "off", Own, "not to be had here"),
+        ],
+    ),
+];
+
+/// Older names of options of 1.0.
+pub(super) const ALIASES: [(&str, &str); 4] = [
+    ("num-threads", "threads"),
+    ("max-requests", "events"),
+    ("max-time", "time"),
+    ("tx-rate", "rate"),
+];
+
+/// What 0.5 took besides.
+pub(super) const OLD_GENERAL: &[Known] = &[
+    known(
+        "rand-init",
+        Bool,
+        "off",
+        Own,
+        "no effect: the clock is the default seed",
+    ),
+    known(
+        "mysql-table-engine",
+        Text,
+        "innodb",
+        Load("mysql-storage-engine"),
+        "engine",
+    ),
+    known("mysql-engine-trx", Text, "auto", Fate::None, "no effect"),
+    known("myisam-max-rows", Int, "1000000", Fate::None, "no effect"),
+    known("mysql-table-options", Text, "", Fate::None, "no effect"),
+];
+
+/// What the scripts of 1.0 take.
+pub(super) const SCRIPTS: &[Known] = &[
+    known("tables", Int, "1", Load("tables"), "tables"),
+    known(
+        "table-size",
+        Int,
+        "10000",
+        Load("table-size"),
+        "rows in each table",
+    ),
+    known(
+        "range-size",
+        Int,
+        "100",
+        Load("range-size"),
+        "rows in a range",
+    ),
+    known(
+        "point-selects",
+        Int,
+        "10",
+        Load("point-selects"),
+        "rows by key in a transaction",
+    ),
+    known(
+        "simple-ranges",
+        Int,
+        "1",
+        Load("simple-ranges"),
+        "plain ranges",
+    ),
+    known("sum-ranges", Int, "1", Load("sum-ranges"), "summed ranges"),
+    known(
+        "order-ranges",
+        Int,
+        "1",
+        Load("order-ranges"),
+        "ordered ranges",
+    ),
+    known(
+        "distinct-ranges",
+        Int,
+        "1",
+        Load("distinct-ranges"),
+        "distinct ranges",
+    ),
+    known(
+        "range-selects",
+        Bool,
+        "on",
+        Load("range-selects"),
+        "all ranges, or none",
+    ),
+    known(
+        "index-updates",
+        Int,
+        "1",
+        Load("index-updates"),
+        "updates of the indexed column",
+    ),
+    known(
+        "non-index-updates",
+        Int,
+        "1",
+        Load("non-index-updates"),
+        "updates of the other",
+    ),
+    known(
+        "delete-inserts",
+        Int,
+        "1",
+        Load("delete-inserts"),
+        "rows deleted and inserted again",
+    ),
+    known(
+        "skip-trx",
+        Bool,
+        "off",
+        Load("skip-trx"),
+        "leave BEGIN and COMMIT out",
+    ),
+    known(
+        "auto-inc",
+        Bool,
+        "on",
+        Load("auto-inc"),
+        "keys come from the server",
+    ),
+    known(
+        "secondary",
+        Bool,
+        "off",
+        Load("secondary"),
+        "the key is a plain index",
+    ),
+    known(
+        "create-secondary",
+        Bool,
+        "on",
+        Load("create-secondary"),
+        "index column k",
+    ),
+    known(
+        "mysql-storage-engine",
+        Text,
+        "innodb",
+        Load("mysql-storage-engine"),
+        "engine",
+    ),
+    known("create-table-options", Text, "", Fate::None, "no effect"),
+    known("pgsql-variant", Text, "", Fate::None, "no effect"),
+    known(
+        "reconnect",
+        Int,
+        "0",
+        Load("reconnect"),
+        "connect anew after so many events; 0: never",
+    ),
+    known(
+        "random-points",
+        Int,
+        "10",
+        Load("random-points"),
+        "of select_random_points",
+    ),
+    known(
+        "number-of-ranges",
+        Int,
+        "10",
+        Load("number-of-ranges"),
+        "of select_random_ranges",
+    ),
+    known(
+        "delta",
+        Int,
+        "5",
+        Load("delta"),
+        "width of a range of select_random_ranges",
+    ),
+];
+
+/// What the scripts of 0.5 took, where it is more than `oltp-` in front of the name of 1.0.
+pub(super) const OLD_SCRIPTS: &[Known] = &[
+    known("oltp-tables-count", Int, "1", Load("tables"), "tables"),
+    known(
+        "oltp-read-only",
+        Bool,
+        "off",
+        Load("oltp-read-only"),
+        "no writes",
+    ),
+    known(
+        "oltp-write-only",
+        Bool,
+        "off",
+        Load("oltp-write-only"),
+        "no reads",
+    ),
+    known(
+        "random-points",
+        Int,
+        "10",
+        Load("random-points"),
+        "of select_random_points",
+    ),
+    known(
+        "number-of-ranges",
+        Int,
+        "10",
+        Load("number-of-ranges"),
+        "of select_random_ranges",
+    ),
+    known(
+        "delta",
+        Int,
+        "5",
+        Load("delta"),
+        "width of a range of select_random_ranges",
+    ),
+];
+
+/// The option of this name, written with `-`.
+pub(super) fn find(dialect: Dialect, name: &str) -> Option<Known> {
+    let in_table = |table: &[Known], name: &str| table.iter().find(|k| k.name == name).copied();
+    let general = || {
+        let mut tables = GENERAL.iter().map(|(_, table)| *table);
+        tables.find_map(|table| in_table(table, name))
+    };
+    match dialect {
+        Dialect::Old => general()
+            .or_else(|| in_table(OLD_GENERAL, name))
+            .or_else(|| in_table(OLD_SCRIPTS, name))
+            .or_else(|| in_table(SCRIPTS, name.strip_prefix("oltp-")?)),
+        _ => general().or_else(|| in_table(SCRIPTS, name)),
+    }
+}

@@ -1,0 +1,205 @@
+//! A command line of sysbench, taken apart.
+//!
+//! 1.0: `[options]... [testname] [command]`; 0.5: `--test=SCRIPT [options]... command`. Options are
+//! `--name=value` or `--name`, and may stand anywhere; `-` and `_` are the same in a name. A line
+//! with `--test=` is 0.5's, unless its script is one that only 1.0 has: 1.0 took that form, too.
+//!
+//! Invariants: what comes later counts, a configuration file in the place of its option; an option
+//! that 1.0 does not know is an error, and one that 0.5 does not know is said and left out, because
+//! 0.5 handed such options to its script.
+
+use super::Dialect;
+use super::known::{self, ALIASES, Fate, Kind};
+use crate::workload::Workload;
+use clap::ValueEnum;
+use std::collections::BTreeMap;
+
+/// A line, taken apart.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    pub(super) dialect: Dialect,
+    /// The script's name as it was written.
+    pub(super) script: Option<String>,
+    pub(super) command: Option<String>,
+    /// Options that were given, by name with `-`, checked.
+    pub(super) values: BTreeMap<String, String>,
+    /// What is to be said about the line.
+    pub(super) notes: Vec<String>,
+}
+
+/// Files that name files that name files: at most so deep.
+const FILES_MAX: usize = 8;
+
+impl Line {
+    /// Takes the words behind the program's name apart.
+    ///
+    /// # Errors
+    /// A sentence that says which word is wrong and what was expected.
+    pub(super) fn read(words: &[String]) -> Result<Line, String> {
+        let mut given = Vec::new();
+        let mut line = Line::default();
+        let mut plain = Vec::new();
+        for word in words {
+            match word.strip_prefix("--") {
+                Some(option) => take_option(option, &mut given, FILES_MAX)?,
+                None => plain.push(word.clone()),
+            }
+        }
+        let test = given.iter().rposition(|(name, _)| name == "test");
+        if let Some((_, Some(script))) = test.map(|at| given[at].clone()) {
+            line.dialect = dialect_of(&script);
+            line.script = Some(script);
+            given.retain(|(name, _)| name != "test");
+        } else {
+            line.dialect = Dialect::New;
+            let mut rest = plain.into_iter();
+            line.script = rest.next();
+            plain = rest.collect();
+        }
+        let mut rest = plain.into_iter();
+        line.command = rest.next();
+        if let Some(word) = rest.next() {
+            return Err(format!("'{word}' is one word too many; expected {FORM}"));
+        }
+        for (name, value) in given {
+            line.set(name, value)?;
+        }
+        Ok(line)
+    }
+
+    fn set(&mut self, name: String, value: Option<String>) -> Result<(), String> {
+        let mut name = name;
+        if let Some((old, new)) = ALIASES.iter().find(|(old, _)| *old == name) {
+            if self.dialect == Dialect::New {
+                self.notes
+                    .push(format!("--{old} is an old name of --{new}"));
+            }
+            name = (*new).to_owned();
+        }
+        let Some(known) = known::find(self.dialect, &name) else {
+            if self.dialect == Dialect::Old {
+                let what = format!("--{name} is for a script of its own; nothing here reads it");
+                self.notes.push(what);
+                return Ok(());
+            }
+            return Err(format!("invalid option: --{name}; see --help"));
+        };
+        let value = match (value, known.kind) {
+            (Some(value), _) => value,
+            (None, Kind::Bool) => "on".to_owned(),
+            (None, Kind::Text) if name == "forced-shutdown" => "auto".to_owned(),
+            (None, _) => return Err(format!("--{name} needs a value: --{name}=...")),
+        };
+        let value = check(known.kind, &value)
+            .ok_or_else(|| format!("--{name}: '{value}' is not {}", words_for(known.kind)))?;
+        if known.fate == Fate::None {
+            return Ok(());
+        }
+        self.values.insert(name, value);
+        Ok(())
+    }
+
+    /// The value of an option, or its default.
+    pub(super) fn value(&self, name: &str) -> &str {
+        let default = || known::find(self.dialect, name).map_or("", |known| known.default);
+        self.values.get(name).map_or_else(default, String::as_str)
+    }
+
+    /// The workload of the script's name.
+    pub(super) fn workload(&self) -> Option<Workload> {
+        let name = stem(self.script.as_deref()?);
+        Workload::from_str(name, false).ok()
+    }
+}
+
+pub(super) const FORM: &str = "[--option=value]... SCRIPT COMMAND";
+
+/// The last part of a path, without `.lua`.
+fn stem(script: &str) -> &str {
+    let name = script.rsplit('/').next().unwrap_or(script);
+    name.strip_suffix(".lua").unwrap_or(name)
+}
+
+/// `--test` with a script that only 1.0 has is 1.0's.
+fn dialect_of(script: &str) -> Dialect {
+    let name = stem(script);
+    let is_new = name.starts_with("oltp_") && name != "oltp_simple";
+    if is_new { Dialect::New } else { Dialect::Old }
+}
+
+fn take_option(
+    option: &str,
+    given: &mut Vec<(String, Option<String>)>,
+    files: usize,
+) -> Result<(), String> {
+    let (name, value) = match option.split_once('=') {
+        Some((name, value)) => (name, Some(value.to_owned())),
+        None => (option, None),
+    };
+    let name = name.replace('_', "-");
+    if name != "config-file" {
+        given.push((name, value));
+        return Ok(());
+    }
+    let path = value.ok_or("--config-file needs a file's name")?;
+    if files == 0 {
+        return Err(format!(
+            "{path}: configuration files name each other without end"
+        ));
+    }
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| format!("cannot read the configuration file {path}: {error}"))?;
+    for line in text.lines() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if line.is_empty() {
+            continue;
+        }
+        let (name, value) = line.split_once('=').unwrap_or((line, "on"));
+        let option = format!("{}={}", name.trim().trim_start_matches("--"), value.trim());
+        take_option(&option, given, files - 1)?;
+    }
+    Ok(())
+}
+
+/// The value in the form that `onramp load` takes; `None` where it is not of its kind.
+fn check(kind: Kind, value: &str) -> Option<String> {
+    match kind {
+        Kind::Bool => match value {
+            "on" | "true" | "1" => Some("on".to_owned()),
+            "off" | "false" | "0" => Some("off".to_owned()),
+            _ => None,
+        },
+        Kind::Int => value.parse::<i32>().ok().map(|number| number.to_string()),
+        Kind::Size => size(value).map(|bytes| bytes.to_string()),
+        Kind::Double => {
+            let number: f64 = value.parse().ok()?;
+            number.is_finite().then(|| number.to_string())
+        }
+        Kind::Text | Kind::List => Some(value.to_owned()),
+    }
+}
+
+/// A size with K, M, G or T, each 1024 of the one before.
+fn size(text: &str) -> Option<u64> {
+    let units = ["K", "M", "G", "T"];
+    let upper = text.to_ascii_uppercase();
+    let found = (1u32..).zip(units).find(|(_, unit)| upper.ends_with(unit));
+    let (power, digits) = match found {
+        Some((power, _)) => (power, &text[..text.len() - 1]),
+        None => (0, text),
+    };
+    digits
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(1024u64.checked_pow(power)?)
+}
+
+fn words_for(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Bool => "on or off",
+        Kind::Int => "a whole number of 32 bits",
+        Kind::Size => "a size, as in 64K",
+        Kind::Double => "a number",
+        Kind::Text | Kind::List => "a text",
+    }
+}

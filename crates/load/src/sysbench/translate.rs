@@ -1,0 +1,184 @@
+//! A line of sysbench, said to `onramp load`.
+//!
+//! Where sysbench and `onramp load` differ by habit, the line gets sysbench's: statements are
+//! prepared, rows are *special*, connections open as fast as they can and for as long as it takes,
+//! events run to their end when the time is over, and the first error that is not to be ignored
+//! ends the run.
+
+use super::line::{FORM, Line};
+use super::{Dialect, Manner};
+use crate::options::LoadArgs;
+use clap::Parser;
+use std::path::Path;
+use wire::dsn::Dsn;
+
+use super::known::{self, Fate};
+
+/// Where client libraries look for the socket of `localhost`.
+const SOCKETS: [&str; 3] = [
+    "/run/mysqld/mysqld.sock",
+    "/var/lib/mysql/mysql.sock",
+    "/tmp/mysql.sock",
+];
+/// Without end, as far as anybody will know: a day, in seconds.
+const ENDLESS: &str = "86400";
+
+#[derive(Parser)]
+#[command(name = "sysbench")]
+struct Load {
+    #[command(flatten)]
+    args: LoadArgs,
+}
+
+/// What `onramp load` is to do.
+///
+/// # Errors
+/// A sentence that says what is wrong with the line.
+pub(super) fn load_args(line: &Line) -> Result<LoadArgs, String> {
+    let Some(script) = &line.script else {
+        return Err(format!("no script is named; expected {FORM}"));
+    };
+    let workload = line.workload().ok_or_else(|| unknown_script(script))?;
+    let command = line
+        .command
+        .as_deref()
+        .ok_or("a command is required: prepare, prewarm, run, cleanup or help".to_owned())?;
+    if !["prepare", "prewarm", "run", "cleanup"].contains(&command) {
+        return Err(format!(
+            "unknown command '{command}'; expected prepare, prewarm, run, cleanup or help"
+        ));
+    }
+    refuse_what_is_missing(line)?;
+    let mut words = vec![
+        "sysbench".to_owned(),
+        workload.name().to_owned(),
+        command.to_owned(),
+        "--target=mysql://u@localhost/s".to_owned(),
+        format!("--rand-type={}", line.value("rand-type")),
+        format!("--ignore-errors={}", line.value("mysql-ignore-errors")),
+        "--stop-on-error".to_owned(),
+        "--live=never".to_owned(),
+        "--connect-rate=0".to_owned(),
+        format!("--connect-timeout={ENDLESS}"),
+        format!(
+            "--end-timeout={}",
+            forced(line)?.as_deref().unwrap_or(ENDLESS)
+        ),
+        format!("--db-ps-mode={}", line.value("db-ps-mode")),
+    ];
+    if line.dialect == Dialect::Old {
+        words.extend(["--events=10000".to_owned(), "--time=0".to_owned()]);
+    }
+    if line.value("rate").parse().is_ok_and(|rate: f64| rate > 0.0) {
+        words.push(format!("--rate={}", line.value("rate")));
+    }
+    for (name, value) in &line.values {
+        if let Some(Fate::Load(name)) = known::find(line.dialect, name).map(|known| known.fate) {
+            words.push(format!("--{name}={value}"));
+        }
+    }
+    let parsed = Load::try_parse_from(words).map_err(|error| said(&error))?;
+    let mut args = parsed.args;
+    let mut targets = targets(line)?.into_iter();
+    args.target = targets.next().ok_or("no server is named")?;
+    args.manner = Manner {
+        dialect: line.dialect,
+        more_targets: targets.collect(),
+        forced: forced(line)?.is_some(),
+        from_timer: line.value("rand-init") == "on",
+    };
+    args.check()?;
+    Ok(args)
+}
+
+/// What the parser of `onramp load` has against a value, in one line.
+fn said(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let first = text.lines().next().unwrap_or_default();
+    first.trim_start_matches("error: ").to_owned()
+}
+
+fn unknown_script(script: &str) -> String {
+    let what = if Path::new(script).exists() {
+        "is a file, but no script of users runs here"
+    } else {
+        "is no script that is known here"
+    };
+    format!("'{script}' {what}; --help lists those that are built in")
+}
+
+fn refuse_what_is_missing(line: &Line) -> Result<(), String> {
+    let ssl = line.value("mysql-ssl").to_ascii_lowercase();
+    if !["off", "false", "0", "disabled", "preferred"].contains(&ssl.as_str()) {
+        return Err("--mysql-ssl: TLS is not spoken here; leave it out".to_owned());
+    }
+    if line.value("mysql-dry-run") == "on" {
+        return Err("--mysql-dry-run is not to be had here; leave it out".to_owned());
+    }
+    match line.value("db-driver") {
+        "mysql" => Ok(()),
+        other => Err(format!(
+            "--db-driver={other}: mysql is the only driver here"
+        )),
+    }
+}
+
+/// Seconds behind `--time` after which the end comes by force.
+fn forced(line: &Line) -> Result<Option<String>, String> {
+    let time: u64 = line.value("time").parse().unwrap_or(0);
+    let value = line.value("forced-shutdown");
+    let number = |text: &str| {
+        text.parse::<u64>()
+            .map_err(|_| format!("--forced-shutdown: '{value}' is neither seconds nor N% nor off"))
+    };
+    let seconds = match value {
+        "off" => return Ok(None),
+        // Bare: a twentieth of the time.
+        "auto" => time / 20,
+        _ => match value.strip_suffix('%') {
+            Some(percent) => time * number(percent)? / 100,
+            None => number(value)?,
+        },
+    };
+    Ok(Some(seconds.min(86_400).to_string()))
+}
+
+/// All servers, in the order in which connections go to them: every port of a host, then the next
+/// host; sockets win over hosts.
+fn targets(line: &Line) -> Result<Vec<Dsn>, String> {
+    let list = |name: &str| -> Vec<String> {
+        let parts = line.value(name).split(',').map(str::trim);
+        parts
+            .filter(|part| !part.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    let dsn = |host: &str, port: u16, socket: Option<String>| Dsn {
+        user: line.value("mysql-user").to_owned(),
+        password: line.value("mysql-password").to_owned(),
+        host: host.to_owned(),
+        port,
+        schema: line.value("mysql-db").to_owned(),
+        socket,
+    };
+    let sockets = list("mysql-socket");
+    if !sockets.is_empty() {
+        let all = sockets
+            .into_iter()
+            .map(|path| dsn("localhost", 3306, Some(path)));
+        return Ok(all.collect());
+    }
+    let mut all = Vec::new();
+    for host in list("mysql-host") {
+        for port in list("mysql-port") {
+            let port = port
+                .parse()
+                .map_err(|_| format!("--mysql-port: '{port}' is no port, 1 to 65535"))?;
+            // As client libraries have it, localhost is a socket where there is one.
+            let socket = SOCKETS.iter().find(|path| Path::new(path).exists());
+            let socket = socket.filter(|_| host == "localhost");
+            all.push(dsn(&host, port, socket.map(|path| (*path).to_owned())));
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,376 @@
+//! `onramp sysbench` beside the real sysbench, on one server: the same statements in the server's
+//! general log, the same counts in the report, rows drawn alike, the same report to the letter.
+//!
+//! Where sysbench is not installed these tests skip; what it is known to print is tested in the
+//! crate.
+
+use crate::world::{binary, found};
+use std::collections::BTreeMap;
+use std::process::{Command, Output};
+use testkit::real::{Real, skipped};
+
+/// What is said in front of the options of the workload.
+struct Stage {
+    real: Real,
+    options: Vec<String>,
+}
+
+impl Stage {
+    /// A server with three tables of a thousand rows, made by the real sysbench.
+    fn new(test: &str) -> Option<Stage> {
+        if Command::new("sysbench").arg("--version").output().is_err() {
+            skipped(test, "sysbench is not installed");
+            return None;
+        }
+        let log = format!("--general-log-file={}-general.log", std::process::id());
+        let real = found(Real::start(&[&log]), test)?;
+        real.create_user("sb", "sb");
+        real.execute(&["CREATE DATABASE sbtest"]);
+        let port = format!("--mysql-port={}", real.port());
+        let options = [
+            "--mysql-host=127.0.0.1",
+            &port,
+            "--mysql-user=sb",
+            "--mysql-password=sb",
+        ];
+        let options = options.map(str::to_owned).to_vec();
+        let stage = Stage { real, options };
+        let made = stage.sysbench(
+            "oltp_read_write",
+            &["--tables=3", "--table-size=1000"],
+            "prepare",
+        );
+        assert!(made.status.success(), "{made:?}");
+        Some(stage)
+    }
+
+    fn run(&self, program: &mut Command, script: &str, more: &[&str], command: &str) -> Output {
+        program
+            .arg(script)
+            .args(&self.options)
+            .args(more)
+            .arg(command);
+        program.output().unwrap()
+    }
+
+    fn sysbench(&self, script: &str, more: &[&str], command: &str) -> Output {
+        self.run(&mut Command::new("sysbench"), script, more, command)
+    }
+
+    fn onramp(&self, script: &str, more: &[&str], command: &str) -> Output {
+        let mut program = Command::new(binary());
+        self.run(program.arg("sysbench"), script, more, command)
+    }
+
+    /// What `work` has the server do, statement by statement, with how each was sent.
+    fn logged(&self, work: impl FnOnce()) -> Vec<(String, String)> {
+        let log = self.real.folder().join("data");
+        let log = log.join(format!("{}-general.log", std::process::id()));
+        self.real.execute(&["SET GLOBAL general_log = 1"]);
+        work();
+        self.real.execute(&["SET GLOBAL general_log = 0"]);
+        let text = std::fs::read_to_string(&log).unwrap();
+        std::fs::write(&log, "").unwrap();
+        entries(&text)
+    }
+}
+
+/// The statements of a general log: `Query` or `Execute`, and the text.
+fn entries(log: &str) -> Vec<(String, String)> {
+    let mut entries: Vec<(String, String)> = Vec::new();
+    for line in log.lines() {
+        // TIME? \t THREAD KIND \t TEXT; a text may go on in further lines.
+        let parts: Vec<&str> = line.splitn(4, '\t').collect();
+        let kind = parts.iter().position(|part| {
+            let words: Vec<&str> = part.split_whitespace().collect();
+            let is_kind = |word: &str| word.starts_with(|c: char| c.is_ascii_alphabetic());
+            words.len() >= 2 && words[0].parse::<u64>().is_ok() && is_kind(words[1])
+        });
+        match kind {
+            Some(at) => {
+                let kind = parts[at].split_whitespace().nth(1).unwrap().to_owned();
+                entries.push((kind, parts[at + 1..].join("\t")));
+            }
+            _ => {
+                if let Some((_, text)) = entries.last_mut() {
+                    text.push('\n');
+                    text.push_str(line);
+                }
+            }
+        }
+    }
+    entries.retain(|(kind, text)| {
+        ["Query", "Execute"].contains(&kind.as_str()) && !text.starts_with("SET GLOBAL")
+    });
+    entries
+}
+
+/// The text with `#` for every number, and one blank for several.
+fn skeleton(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let mut out = String::new();
+    for c in words.join(" ").chars() {
+        let c = if c.is_ascii_digit() { '#' } else { c };
+        if c != '#' || !out.ends_with('#') {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// The number behind a label of the report.
+fn count(report: &str, label: &str) -> u64 {
+    let line = report
+        .lines()
+        .find(|line| line.trim_start().starts_with(label));
+    let line = line.unwrap_or_else(|| panic!("no {label} in {report}"));
+    let (_, rest) = line.split_once(':').unwrap();
+    rest.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+const SCRIPTS: [&str; 10] = [
+    "oltp_point_select",
+    "oltp_read_only",
+    "oltp_read_write",
+    "oltp_write_only",
+    "oltp_insert",
+    "oltp_update_index",
+    "oltp_update_non_index",
+    "select_random_points",
+    "select_random_ranges",
+    // The last: it takes rows away.
+    "oltp_delete",
+];
+
+/// Options that change what is sent, beside the plain ones.
+const VARIANTS: [&[&str]; 3] = [
+    &[],
+    &["--db-ps-mode=disable"],
+    &[
+        "--skip_trx=on",
+        "--point_selects=3",
+        "--sum-ranges=2",
+        "--delete_inserts=2",
+        "--index_updates=2",
+    ],
+];
+
+/// Options that only one script has.
+fn own_option(script: &str) -> &'static str {
+    match script {
+        "select_random_points" => "--random_points=4",
+        "select_random_ranges" => "--number_of_ranges=3",
+        _ => "--range-size=50",
+    }
+}
+
+#[test]
+fn statements_and_counts_are_those_of_the_real_sysbench() {
+    let Some(stage) = Stage::new("statements_and_counts_are_those_of_the_real_sysbench") else {
+        return;
+    };
+    let mut seed = 1;
+    for script in SCRIPTS {
+        for variant in VARIANTS {
+            // The same numbers as in a run before would write what is there already.
+            seed += 1;
+            let seed = format!("--rand-seed={seed}");
+            let fixed = [
+                "--tables=3",
+                "--table-size=1000",
+                "--events=3",
+                "--rand-type=uniform",
+                &seed,
+            ];
+            let own = [own_option(script)];
+            let options = [&fixed[..], variant, &own[..variant.len() / 5]].concat();
+            let (mut theirs, mut ours) = (None, None);
+            let expected = stage.logged(|| theirs = Some(stage.sysbench(script, &options, "run")));
+            let found = stage.logged(|| ours = Some(stage.onramp(script, &options, "run")));
+            let (theirs, ours) = (theirs.unwrap(), ours.unwrap());
+            let case = format!("{script} {variant:?}");
+            assert!(theirs.status.success(), "{case}: {theirs:?}");
+            assert!(ours.status.success(), "{case}: {ours:?}");
+            let skeletons = |entries: &[(String, String)]| -> Vec<String> {
+                let one = |(kind, text): &(String, String)| format!("{kind} {}", skeleton(text));
+                entries.iter().map(one).collect()
+            };
+            assert_eq!(skeletons(&found), skeletons(&expected), "{case}");
+            let counts = |output: &Output| -> Vec<u64> {
+                let report = text(&output.stdout);
+                let labels = [
+                    "read:",
+                    "write:",
+                    "other:",
+                    "total:",
+                    "transactions:",
+                    "queries:",
+                ];
+                labels.iter().map(|label| count(&report, label)).collect()
+            };
+            let (mut expected, mut found) = (counts(&theirs), counts(&ours));
+            if script == "oltp_delete" {
+                // A row that is gone already makes a write an "other": chance.
+                for counts in [&mut expected, &mut found] {
+                    counts[1] += counts[2];
+                    counts[2] = 0;
+                }
+            }
+            assert_eq!(
+                found, expected,
+                "{case}: read, write, other, total, events, queries"
+            );
+        }
+    }
+}
+
+/// Rows of point selects, in tenths of the table, weighted to its middle and its beginning.
+fn drawn(stage: &Stage, kind: &str, real: bool) -> Vec<f64> {
+    const EVENTS: &str = "--events=4000";
+    let option = format!("--rand-type={kind}");
+    let options = ["--db-ps-mode=disable", "--table-size=1000", EVENTS, &option];
+    let entries = stage.logged(|| {
+        let output = match real {
+            true => stage.sysbench("oltp_point_select", &options, "run"),
+            false => stage.onramp("oltp_point_select", &options, "run"),
+        };
+        assert!(output.status.success(), "{output:?}");
+    });
+    assert_eq!(entries.len(), 4_000);
+    let mut bins = vec![0.0; EDGES.len()];
+    for (_, text) in entries {
+        let row: u32 = text.rsplit('=').next().unwrap().parse().unwrap();
+        let bin = EDGES.iter().position(|edge| row <= *edge).unwrap();
+        bins[bin] += 1.0;
+    }
+    bins
+}
+
+/// Upper ends of the bins: narrow where pareto and special are hot.
+const EDGES: [u32; 16] = [
+    1, 5, 25, 100, 200, 350, 450, 494, 498, 502, 506, 550, 650, 800, 900, 1_000,
+];
+
+#[test]
+fn rows_are_drawn_as_the_real_sysbench_draws_them() {
+    let Some(stage) = Stage::new("rows_are_drawn_as_the_real_sysbench_draws_them") else {
+        return;
+    };
+    let mut seen: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for kind in ["uniform", "gaussian", "special", "pareto"] {
+        let (theirs, ours) = (drawn(&stage, kind, true), drawn(&stage, kind, false));
+        // Two samples of one size: chi-square is the sum of (a-b)^2/(a+b).
+        let pairs = theirs.iter().zip(&ours).filter(|(a, b)| **a + **b >= 10.0);
+        let (mut square, mut bins) = (0.0, 0.0);
+        for (a, b) in pairs {
+            square += (a - b) * (a - b) / (a + b);
+            bins += 1.0;
+        }
+        assert!(bins >= 5.0, "{kind}: {theirs:?}");
+        // Chance alone exceeds this once in some 100,000 runs.
+        let limit: f64 = bins + 4.5 * f64::sqrt(2.0 * bins) + 4.0;
+        assert!(
+            square < limit,
+            "{kind}: {square:.1} of {limit:.1}\n{theirs:?}\n{ours:?}"
+        );
+        seen.insert(kind, theirs);
+    }
+    assert_ne!(seen["uniform"], seen["pareto"]);
+}
+
+/// The report's lines with `#` for every number.
+fn form(report: &str) -> Vec<String> {
+    let lines = report
+        .lines()
+        .filter(|line| !line.starts_with("sysbench 1.0.20 (using "));
+    lines.map(|line| skeleton(line).replace(".#", "")).collect()
+}
+
+#[test]
+fn the_report_has_the_real_one_s_form_and_columns() {
+    let Some(stage) = Stage::new("the_report_has_the_real_one_s_form_and_columns") else {
+        return;
+    };
+    for more in [
+        &["--time=2", "--report-interval=1", "--threads=2"][..],
+        &["--events=5", "--percentile=0", "--rand-seed=9"],
+        &["--events=5", "--forced-shutdown=3", "--percentile=99"],
+    ] {
+        let options = [&["--tables=3", "--table-size=1000"], more].concat();
+        let theirs = stage.sysbench("oltp_read_only", &options, "run");
+        let ours = stage.onramp("oltp_read_only", &options, "run");
+        let (theirs, ours) = (text(&theirs.stdout), text(&ours.stdout));
+        assert_eq!(form(&ours), form(&theirs), "{more:?}\n{ours}\n{theirs}");
+        for label in [
+            "read:",
+            "total:",
+            "transactions:",
+            "total time:",
+            "events (avg",
+        ] {
+            let place = |report: &str| {
+                let line = report.lines().find(|line| line.contains(label)).unwrap();
+                let from = line.find(':').unwrap() + 1;
+                line[from..].find(|c: char| c != ' ').unwrap() + from
+            };
+            assert_eq!(place(&ours), place(&theirs), "{label}");
+        }
+        // Numbers that stand to the right end in the same column.
+        for label in [" min:", " max:", " sum:"] {
+            let width = |report: &str| {
+                report
+                    .lines()
+                    .find(|line| line.contains(label))
+                    .unwrap()
+                    .len()
+            };
+            assert_eq!(width(&ours), width(&theirs), "{label}");
+        }
+    }
+}
+
+#[test]
+fn exit_statuses_are_those_of_the_real_sysbench() {
+    let Some(stage) = Stage::new("exit_statuses_are_those_of_the_real_sysbench") else {
+        return;
+    };
+    for (script, more, command) in [
+        ("oltp_point_select", &["--events=1"][..], "run"),
+        ("oltp_point_select", &["--tables=9", "--events=100"], "run"),
+        ("oltp_point_select", &["--no-such-option=1"], "run"),
+        ("oltp_point_select", &["--threads=abc"], "run"),
+        ("oltp_point_select", &["--mysql-password=wrong"], "run"),
+        ("oltp_point_select", &[], "bogus"),
+        ("oltp_nonsense", &[], "run"),
+        ("oltp_read_write", &[], "help"),
+        ("oltp_read_write", &["--table-size=10"], "prepare"),
+        ("oltp_read_write", &["--table-size=10"], "prewarm"),
+        ("oltp_read_write", &["--tables=9"], "cleanup"),
+        (
+            "oltp_read_write",
+            &["--tables=2", "--table-size=10"],
+            "prepare",
+        ),
+        ("--version", &[], ""),
+    ] {
+        let theirs = stage.sysbench(script, more, command);
+        if command == "cleanup" {
+            stage.sysbench(script, &["--table-size=10"], "prepare");
+        }
+        if command == "prepare" && theirs.status.success() {
+            stage.sysbench(script, more, "cleanup");
+        }
+        let ours = stage.onramp(script, more, command);
+        assert_eq!(
+            ours.status.code(),
+            theirs.status.code(),
+            "{script} {more:?} {command}: {}{}",
+            text(&ours.stderr),
+            text(&theirs.stdout)
+        );
+    }
+}
