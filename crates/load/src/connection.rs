@@ -6,11 +6,12 @@
 //! where the state changes; leaving for good is a [`Fault`] that is returned to the group.
 //!
 //! Invariants:
-//! - an idle connection is its struct and nothing else: bytes are read into the group's buffer, and
-//!   only what a short read or a full socket leaves over is kept in a [`Spill`] for a while;
+//! - an idle connection is its struct and nothing else: how bytes come and go is in `bytes.rs`;
 //! - a statement's latency runs to its reply's last byte from when it was to be sent: the intended
 //!   start of its event for the first, the end of the reply before it for the others;
 //! - rows pass by unread; packets that carry a decision are taken whole.
+
+mod bytes;
 
 use crate::errors::{Fault, Phase};
 use crate::group::Bench;
@@ -18,7 +19,8 @@ use crate::preparing::{self, Prepared};
 use crate::seat::Seat;
 use crate::stats::Class;
 use crate::workload::{Event, Script};
-use reactor::{Net, Read, RealNet, Time, Write};
+use bytes::Spill;
+use reactor::{Net, RealNet, Time};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 use wire::client_login::{ClientLogin, Progress};
@@ -73,15 +75,6 @@ impl State {
     }
 }
 
-/// Bytes that could not be dealt with at once.
-#[derive(Debug, Default)]
-struct Spill {
-    /// Read, but less than what is needed to go on.
-    partial: Vec<u8>,
-    /// To be written when there is room.
-    unsent: Vec<u8>,
-}
-
 /// A connection of the run.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -100,6 +93,8 @@ pub(crate) struct Connection {
     pub(crate) is_watched: bool,
     /// It has lived its life: it goes at the end of its event.
     pub(crate) is_leaving: bool,
+    /// Its packets travel in compressed frames.
+    is_packed: bool,
     spill: Option<Box<Spill>>,
     prepared: Option<Box<Prepared>>,
 }
@@ -124,6 +119,7 @@ impl Connection {
             seat,
             is_watched: false,
             is_leaving: false,
+            is_packed: false,
             spill: None,
             prepared: None,
         }
@@ -195,11 +191,13 @@ impl Connection {
 
     /// Says goodbye; the socket is closed when the connection is dropped.
     pub(crate) fn quit(&self, net: &mut RealNet) {
+        /// The command, and the same in a frame.
+        const BYE: &[u8] = b"\x01\0\0\0\x01";
+        const PACKED_BYE: &[u8] = b"\x05\0\0\0\0\0\0\x01\0\0\0\x01";
         if self.is_idle() {
-            let mut bye = Vec::with_capacity(HEADER_LEN + 1);
-            wire::command::put_command(&mut bye, Command::Quit, b"");
+            let bye = if self.is_packed { PACKED_BYE } else { BYE };
             // Nobody waits for an answer; a server that is gone needs no goodbye.
-            let _ = net.write(&self.sock, &bye);
+            let _ = net.write(&self.sock, bye);
         }
     }
 
@@ -212,54 +210,7 @@ impl Connection {
                 .map_err(|e| Fault::system(&e))?;
             self.become_state(bench, State::LoggingIn(Box::new(ClientLogin::new())));
         }
-        if let Some(mut spill) = self.spill.take() {
-            let unsent = std::mem::take(&mut spill.unsent);
-            self.keep(spill);
-            if !unsent.is_empty() {
-                self.send(bench, &unsent)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The socket can be read: reads until nothing is left and deals with it.
-    pub(crate) fn on_readable(&mut self, bench: &mut Bench, closed: bool) -> Result<(), Fault> {
-        if matches!(self.state, State::Connecting) {
-            return Ok(());
-        }
-        let mut buffer = std::mem::take(&mut bench.buffer);
-        let result = self.read_all(bench, &mut buffer, closed);
-        bench.buffer = buffer;
-        result
-    }
-
-    fn read_all(
-        &mut self,
-        bench: &mut Bench,
-        buffer: &mut [u8],
-        closed: bool,
-    ) -> Result<(), Fault> {
-        loop {
-            // What the last read left over is put in front of the new bytes.
-            let kept = self.spill.as_ref().map_or(0, |spill| {
-                buffer[..spill.partial.len()].copy_from_slice(&spill.partial);
-                spill.partial.len()
-            });
-            let came = match bench.net.read(&self.sock, &mut buffer[kept..]) {
-                Read::Bytes(came) => came,
-                Read::Blocked => return Ok(()),
-                Read::End => return Err(Fault::ended(self.doing())),
-                Read::Failed(error) => return Err(Fault::system(&error)),
-            };
-            let bytes = &buffer[..kept + came];
-            let used = self.take_packets(bench, bytes)?;
-            self.keep_partial(&bytes[used..]);
-            // Less than was asked for means that the socket is empty: no second read to hear it,
-            // unless the peer's end has to be heard.
-            if kept + came < buffer.len() && !closed {
-                return Ok(());
-            }
-        }
+        self.send_rest(bench)
     }
 
     fn doing(&self) -> &'static str {
@@ -268,21 +219,6 @@ impl Connection {
             State::Idle => "while it was idle",
             State::Executing | State::Preparing | State::RollingBack { .. } => "during a statement",
         }
-    }
-
-    fn keep_partial(&mut self, rest: &[u8]) {
-        if rest.is_empty() && self.spill.is_none() {
-            return;
-        }
-        let mut spill = self.spill.take().unwrap_or_default();
-        spill.partial.clear();
-        spill.partial.extend_from_slice(rest);
-        self.keep(spill);
-    }
-
-    fn keep(&mut self, spill: Box<Spill>) {
-        let is_needed = !spill.partial.is_empty() || !spill.unsent.is_empty();
-        self.spill = is_needed.then_some(spill);
     }
 
     /// Deals with the packets at the front of `bytes`; returns how many bytes were used.
@@ -368,6 +304,7 @@ impl Connection {
         let result = match progress {
             Ok(Progress::Waits) => self.send(bench, &out),
             Ok(Progress::Done) => {
+                self.is_packed = bench.plan.credentials.compresses;
                 self.become_state(bench, State::Idle);
                 Ok(())
             }
@@ -381,6 +318,8 @@ impl Connection {
     fn on_reply(&mut self, bench: &mut Bench, role: Role, payload: &[u8]) -> Result<bool, Fault> {
         let step = self.reply.advance(role, payload, payload.len())?;
         let outcome = match step {
+            // The last of several results, after rows: CALL ends like this.
+            Step::Ok(_) if self.reply.rows() > 0 => Outcome::Succeeded(Class::Read),
             Step::Ok(ok) if ok.affected_rows > 0 => Outcome::Succeeded(Class::Write),
             Step::Ok(_) => Outcome::Succeeded(Class::Other),
             Step::End(_) => Outcome::Succeeded(Class::Read),
@@ -554,26 +493,6 @@ impl Connection {
         let result = self.send(bench, &out);
         bench.out = out;
         result
-    }
-
-    fn send(&mut self, bench: &mut Bench, bytes: &[u8]) -> Result<(), Fault> {
-        let waiting = self
-            .spill
-            .as_ref()
-            .is_some_and(|spill| !spill.unsent.is_empty());
-        let mut sent = 0;
-        while sent < bytes.len() && !waiting {
-            match bench.net.write(&self.sock, &bytes[sent..]) {
-                Write::Bytes(n) => sent += n,
-                Write::Blocked => break,
-                Write::Failed(error) => return Err(Fault::system(&error)),
-            }
-        }
-        if sent < bytes.len() {
-            let spill = self.spill.get_or_insert_default();
-            spill.unsent.extend_from_slice(&bytes[sent..]);
-        }
-        Ok(())
     }
 }
 

@@ -144,7 +144,7 @@ fn make_plan(args: &LoadArgs) -> Result<Plan, String> {
         finishes_events: args.manner.finishes_events(),
         counts_by_text: args.manner.counts_by_text(),
         model: args.model.model(args.connections),
-        credentials: Credentials::of(&args.target),
+        credentials: Credentials::of(&args.target).compressing(args.compression),
         sources: Sources::choose(server, args.connections, given, ports::local_range()),
         more_addresses: resolve_all(&args.manner.more_targets)?,
         address,

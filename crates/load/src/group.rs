@@ -34,6 +34,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
+use wire::compressed::Packer;
 pub(crate) use work::{Part, Work};
 
 /// Bytes that are read at once.
@@ -141,6 +142,10 @@ pub(crate) struct Bench {
     pub(crate) buffer: Vec<u8>,
     /// What is written is made here.
     pub(crate) out: Vec<u8>,
+    /// For compression: what is unpacked, what is packed, and who does it.
+    pub(crate) plain: Vec<u8>,
+    pub(crate) frames: Vec<u8>,
+    pub(crate) packer: Box<Packer>,
     /// Connections that wait for a reply.
     pub(crate) executing: u32,
     /// New statements may be sent.
@@ -278,6 +283,9 @@ impl Group {
                 stats: Stats::default(),
                 buffer: vec![0; BUFFER_BYTES],
                 out: Vec::new(),
+                plain: Vec::new(),
+                frames: Vec::new(),
+                packer: Box::default(),
                 executing: 0,
                 running: false,
                 fatal: None,

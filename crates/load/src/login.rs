@@ -16,7 +16,9 @@ const WANTED: u32 = cap::LONG_PASSWORD
     | cap::PROTOCOL_41
     | cap::TRANSACTIONS
     | cap::SECURE_CONNECTION
+    | cap::MULTI_STATEMENTS
     | cap::MULTI_RESULTS
+    | cap::PS_MULTI_RESULTS
     | cap::PLUGIN_AUTH
     | cap::PLUGIN_AUTH_LENENC_DATA
     | cap::DEPRECATE_EOF;
@@ -33,6 +35,8 @@ pub(crate) struct Credentials {
     schema: Vec<u8>,
     /// Nobody can listen: the password may go out in clear.
     private: bool,
+    /// The protocol is to be compressed.
+    pub(crate) compresses: bool,
 }
 
 impl Credentials {
@@ -42,18 +46,26 @@ impl Credentials {
             password: dsn.password.clone().into_bytes(),
             schema: dsn.schema.clone().into_bytes(),
             private: dsn.socket.is_some(),
+            compresses: false,
         }
+    }
+
+    /// The same with the compressed protocol, which the server then has to offer.
+    #[must_use]
+    pub(crate) fn compressing(self, compresses: bool) -> Credentials {
+        Credentials { compresses, ..self }
     }
 
     /// The same for the exchange.
     pub(crate) fn account(&self) -> Account<'_> {
+        let compress = if self.compresses { cap::COMPRESS } else { 0 };
         Account {
             user: &self.user,
             password: &self.password,
             schema: &self.schema,
             private: self.private,
-            wanted: WANTED,
-            required: REQUIRED,
+            wanted: WANTED | compress,
+            required: REQUIRED | compress,
         }
     }
 }

@@ -109,6 +109,10 @@ pub struct LoadArgs {
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub connect_timeout: u64,
 
+    /// Compress the protocol (zlib); the server has to offer it
+    #[arg(long)]
+    pub compression: bool,
+
     /// How long to wait at the end for statements that are still executing, in seconds
     #[arg(long, value_name = "S", default_value_t = 10,
           value_parser = clap::value_parser!(u64).range(0..=86_400))]

@@ -18,6 +18,8 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use wire::capabilities::COMPRESS;
+use wire::compressed::Packer;
 use wire::packet::{HEADER_LEN, Header, put_packet};
 
 #[derive(Parser)]
@@ -97,33 +99,82 @@ fn serve(script: Arc<Script>) -> SocketAddr {
     address
 }
 
-fn read_packet(stream: &mut TcpStream) -> std::io::Result<Vec<u8>> {
-    let mut header = [0; HEADER_LEN];
-    stream.read_exact(&mut header)?;
-    let mut payload = vec![0; Header::read(&header).unwrap().len];
-    stream.read_exact(&mut payload)?;
-    Ok(payload)
+/// The server's end of a connection, with frames around the packets once that is agreed.
+struct End {
+    stream: TcpStream,
+    packer: Option<Packer>,
+    frames: Vec<u8>,
+    plain: Vec<u8>,
 }
 
-fn talk(mut stream: TcpStream, script: &Script) -> std::io::Result<()> {
+impl End {
+    fn read_packet(&mut self) -> std::io::Result<Vec<u8>> {
+        loop {
+            if let Some(header) = Header::read(&self.plain) {
+                let len = HEADER_LEN + header.len;
+                if self.plain.len() >= len {
+                    let rest = self.plain.split_off(len);
+                    let packet = std::mem::replace(&mut self.plain, rest);
+                    return Ok(packet[HEADER_LEN..].to_vec());
+                }
+            }
+            let mut bytes = [0; 4096];
+            let came = self.stream.read(&mut bytes)?;
+            if came == 0 {
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
+            }
+            let Some(packer) = &mut self.packer else {
+                self.plain.extend_from_slice(&bytes[..came]);
+                continue;
+            };
+            self.frames.extend_from_slice(&bytes[..came]);
+            while let Some(used) = packer.unpack(&self.frames, &mut self.plain).unwrap() {
+                self.frames.drain(..used);
+            }
+        }
+    }
+
+    /// The bytes as they travel; several packets may share a frame or have one each.
+    fn framed(&mut self, packets: &[u8]) -> Vec<u8> {
+        let Some(packer) = &mut self.packer else {
+            return packets.to_vec();
+        };
+        let mut out = Vec::new();
+        // Cut where no packet ends, as servers do.
+        let (front, back) = packets.split_at(packets.len() / 3);
+        packer.pack(front, &mut out);
+        packer.pack(back, &mut out);
+        out
+    }
+}
+
+fn talk(stream: TcpStream, script: &Script) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
+    let mut end = End {
+        stream,
+        packer: None,
+        frames: Vec::new(),
+        plain: Vec::new(),
+    };
     let greeting = wire::handshake::Greeting {
         version: b"11.4.0-Test".to_vec(),
         connection_id: 1,
         nonce: *b"abcdefghijklmnopqrst",
-        capabilities: wire::capabilities::OFFERED,
+        capabilities: wire::capabilities::OFFERED | COMPRESS,
         collation: 45,
         status: 2,
         plugin: b"mysql_native_password".to_vec(),
     };
     let mut out = Vec::new();
     greeting.put(&mut out);
-    stream.write_all(&out)?;
-    read_packet(&mut stream)?;
-    stream.write_all(b"\x07\0\0\x02\0\0\0\x02\0\0\0")?;
+    end.stream.write_all(&out)?;
+    let login = end.read_packet()?;
+    let capabilities = u32::from_le_bytes(*login.first_chunk().unwrap());
+    end.stream.write_all(b"\x07\0\0\x02\0\0\0\x02\0\0\0")?;
+    end.packer = (capabilities & COMPRESS != 0).then(Packer::default);
     let mut prepared: Vec<String> = Vec::new();
     loop {
-        let payload = read_packet(&mut stream)?;
+        let payload = end.read_packet()?;
         let said = match &payload[..] {
             [3, text @ ..] => String::from_utf8_lossy(text).into_owned(),
             [0x16, text @ ..] => format!("PREPARE {}", String::from_utf8_lossy(text)),
@@ -137,17 +188,22 @@ fn talk(mut stream: TcpStream, script: &Script) -> std::io::Result<()> {
             Answer::Prepared => {
                 let text = said.strip_prefix("PREPARE ").unwrap();
                 prepared.push(text.to_owned());
-                stream.write_all(&prepared_reply(text, prepared.len()))?;
+                let reply = prepared_reply(text, prepared.len());
+                let bytes = end.framed(&reply);
+                end.stream.write_all(&bytes)?;
             }
-            Answer::Send(bytes) => stream.write_all(&bytes)?,
+            Answer::Send(bytes) => {
+                let bytes = end.framed(&bytes);
+                end.stream.write_all(&bytes)?;
+            }
             Answer::Pieces(bytes, size) => {
-                for piece in bytes.chunks(size) {
-                    stream.write_all(piece)?;
+                for piece in end.framed(&bytes).chunks(size) {
+                    end.stream.write_all(piece)?;
                     std::thread::sleep(Duration::from_micros(200));
                 }
             }
             // Closing would not do: the groups of other tests have copied the descriptor.
-            Answer::HangUp => return stream.shutdown(Shutdown::Both),
+            Answer::HangUp => return end.stream.shutdown(Shutdown::Both),
             Answer::Silence => {}
         }
     }
@@ -174,7 +230,7 @@ impl Trial {
             counts_by_text: args.manner.counts_by_text(),
             more_addresses: Vec::new(),
             model: args.model.model(args.connections),
-            credentials: Credentials::of(&args.target),
+            credentials: Credentials::of(&args.target).compressing(args.compression),
             sources: Sources::choose(None, args.connections, &args.source_addresses, (1, 2)),
             address: Address::Tcp(address),
             connect_timeout: Duration::from_secs(args.connect_timeout),
@@ -455,4 +511,53 @@ fn a_connection_is_opened_anew_after_its_events() {
     let trial = Trial::new("select --threads 2 --events 20 --reconnect 4", script);
     let (stats, _) = trial.run(|stats| stats.events == 20 && stats.reconnects == 4);
     assert_eq!((stats.reads, stats.failed, stats.lost), (20, 0, 0));
+}
+
+#[test]
+fn compressed_replies_may_come_in_pieces_of_any_size() {
+    let long = vec![b'x'; 200];
+    let mut row = vec![200];
+    row.extend_from_slice(&long);
+    let reply = packets(&[b"\x01", COLUMN, &row, &row, END]);
+    for size in [1, 6, 8, 1000] {
+        let reply = reply.clone();
+        let script = move |_: &str| Answer::Pieces(reply.clone(), size);
+        let options = "select --threads 3 --events 12 --compression";
+        let (stats, _) = Trial::new(options, script).run(never);
+        assert_eq!((stats.reads, stats.failed), (12, 0), "pieces of {size}");
+    }
+}
+
+#[test]
+fn long_statements_and_replies_are_compressed_both_ways() {
+    let mut row = vec![0xFD, 0x40, 0x0D, 0x03];
+    row.resize(4 + 200_000, b'x');
+    let script = move |said: &str| match said.starts_with("INSERT") {
+        true => Answer::Send(packets(&[b"\0\x01\0\x02\0\0\0"])),
+        false => Answer::Send(packets(&[b"\x01", COLUMN, &row, &row, END])),
+    };
+    for (options, reads, writes) in [("select", 6, 0), ("bulk_insert", 0, 1)] {
+        let events = if reads > 0 { 6 } else { 20_000 };
+        let options = format!("{options} --threads 1 --events {events} --compression");
+        let (stats, _) = Trial::new(&options, script.clone()).run(never);
+        assert_eq!(
+            (stats.reads, stats.writes, stats.failed),
+            (reads, writes, 0)
+        );
+        assert_eq!(stats.events, events);
+    }
+}
+
+#[test]
+fn several_results_are_one_statement() {
+    const MORE: &[u8] = b"\xfe\0\0\x0a\0\0\0";
+    let one = [b"\x01", COLUMN, b"\x04word", MORE];
+    let two = [b"\x01", COLUMN, b"\x04more", b"\x04rows", MORE, OK];
+    let reply = packets(&[&one[..], &two[..]].concat());
+    for size in [3, 1000] {
+        let reply = reply.clone();
+        let script = move |_: &str| Answer::Pieces(reply.clone(), size);
+        let (stats, _) = Trial::new("select --threads 2 --events 10", script).run(never);
+        assert_eq!((stats.reads, stats.successes(), stats.failed), (10, 10, 0));
+    }
 }

@@ -265,8 +265,10 @@ impl ClientLogin {
 }
 
 fn lacks(greeting: &Greeting, required: u32) -> LoginError {
+    let compress = (cap::COMPRESS, "CLIENT_COMPRESS (the compressed protocol)");
     let missing = cap::BACKEND_REQUIRED
         .iter()
+        .chain([&compress])
         .filter(|(flag, _)| flag & required & !greeting.capabilities != 0);
     LoginError::Lacks {
         version: String::from_utf8_lossy(&greeting.version).into_owned(),

@@ -21,6 +21,7 @@ pub mod capabilities;
 pub mod classify;
 pub mod client_login;
 pub mod command;
+pub mod compressed;
 pub mod dsn;
 pub mod errors;
 pub mod execution;

@@ -66,6 +66,9 @@ pub(super) fn load_args(line: &Line) -> Result<LoadArgs, String> {
         ),
         format!("--db-ps-mode={}", line.value("db-ps-mode")),
     ];
+    if line.value("mysql-compression") == "on" {
+        words.push("--compression".to_owned());
+    }
     if line.dialect == Dialect::Old {
         words.extend(["--events=10000".to_owned(), "--time=0".to_owned()]);
     }

@@ -1,0 +1,178 @@
+//! How a connection's bytes come and go: reading, writing, and the frames of compression.
+//!
+//! Bytes are read into the group's buffer and dealt with there. What a short read or a full socket
+//! leaves over is kept in a [`Spill`] for a while. A compressed stream is unpacked into another of
+//! the group's buffers first; frames and packets end at different places, so two rests are kept.
+//!
+//! Invariants: a connection with nothing left over has no spill; the group's buffers are back when
+//! a call returns.
+
+use super::{Connection, State};
+use crate::errors::Fault;
+use crate::group::Bench;
+use reactor::{Net, Read, Write};
+
+/// Bytes that could not be dealt with at once.
+#[derive(Debug, Default)]
+pub(super) struct Spill {
+    /// Read, but less than what is needed to go on.
+    partial: Vec<u8>,
+    /// The same, of frames.
+    partial_frame: Vec<u8>,
+    /// To be written when there is room.
+    unsent: Vec<u8>,
+}
+
+impl Spill {
+    fn is_empty(&self) -> bool {
+        self.partial.is_empty() && self.partial_frame.is_empty() && self.unsent.is_empty()
+    }
+}
+
+impl Connection {
+    /// The socket can be read: reads until nothing is left and deals with it.
+    pub(crate) fn on_readable(&mut self, bench: &mut Bench, closed: bool) -> Result<(), Fault> {
+        if matches!(self.state, State::Connecting) {
+            return Ok(());
+        }
+        let mut buffer = std::mem::take(&mut bench.buffer);
+        let result = self.read_all(bench, &mut buffer, closed);
+        bench.buffer = buffer;
+        result
+    }
+
+    fn read_all(
+        &mut self,
+        bench: &mut Bench,
+        buffer: &mut [u8],
+        closed: bool,
+    ) -> Result<(), Fault> {
+        loop {
+            // What the last read left over is put in front of the new bytes.
+            let kept = match &self.spill {
+                Some(spill) if !self.is_packed => {
+                    buffer[..spill.partial.len()].copy_from_slice(&spill.partial);
+                    spill.partial.len()
+                }
+                _ => 0,
+            };
+            let came = match bench.net.read(&self.sock, &mut buffer[kept..]) {
+                Read::Bytes(came) => came,
+                Read::Blocked => return Ok(()),
+                Read::End => return Err(Fault::ended(self.doing())),
+                Read::Failed(error) => return Err(Fault::system(&error)),
+            };
+            let bytes = &buffer[..kept + came];
+            if self.is_packed {
+                self.take_frames(bench, bytes)?;
+            } else {
+                let used = self.take_packets(bench, bytes)?;
+                self.spill_over(&bytes[used..], |spill| &mut spill.partial);
+            }
+            // Less than was asked for means that the socket is empty: no second read to hear it,
+            // unless the peer's end has to be heard.
+            if kept + came < buffer.len() && !closed {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Unpacks the frames that have come whole and deals with their packets.
+    fn take_frames(&mut self, bench: &mut Bench, came: &[u8]) -> Result<(), Fault> {
+        let mut spill = self.spill.take().unwrap_or_default();
+        let mut frames = std::mem::take(&mut spill.partial_frame);
+        let bytes = if frames.is_empty() {
+            came
+        } else {
+            frames.extend_from_slice(came);
+            &frames
+        };
+        let mut plain = std::mem::take(&mut bench.plain);
+        plain.clear();
+        plain.append(&mut spill.partial);
+        self.keep(spill);
+        let result = self.take_unpacked(bench, bytes, &mut plain);
+        bench.plain = plain;
+        result
+    }
+
+    fn take_unpacked(
+        &mut self,
+        bench: &mut Bench,
+        bytes: &[u8],
+        plain: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        let mut at = 0;
+        loop {
+            let unpacked = bench.packer.unpack(&bytes[at..], plain);
+            let broken = |error| Fault::protocol(format!("from the server: {error}"));
+            match unpacked.map_err(broken)? {
+                Some(used) => at += used,
+                None => break,
+            }
+        }
+        let used = self.take_packets(bench, plain)?;
+        self.spill_over(&plain[used..], |spill| &mut spill.partial);
+        self.spill_over(&bytes[at..], |spill| &mut spill.partial_frame);
+        Ok(())
+    }
+
+    /// Keeps what is left over in its place.
+    fn spill_over(&mut self, rest: &[u8], place: fn(&mut Spill) -> &mut Vec<u8>) {
+        if rest.is_empty() && self.spill.is_none() {
+            return;
+        }
+        let mut spill = self.spill.take().unwrap_or_default();
+        let kept = place(&mut spill);
+        kept.clear();
+        kept.extend_from_slice(rest);
+        self.keep(spill);
+    }
+
+    fn keep(&mut self, spill: Box<Spill>) {
+        self.spill = (!spill.is_empty()).then_some(spill);
+    }
+
+    /// There is room in the socket again: sends what is waiting.
+    pub(super) fn send_rest(&mut self, bench: &mut Bench) -> Result<(), Fault> {
+        let Some(mut spill) = self.spill.take() else {
+            return Ok(());
+        };
+        let unsent = std::mem::take(&mut spill.unsent);
+        self.keep(spill);
+        self.write(bench, &unsent)
+    }
+
+    /// Sends packets, in frames where that was agreed.
+    pub(super) fn send(&mut self, bench: &mut Bench, packets: &[u8]) -> Result<(), Fault> {
+        if !self.is_packed {
+            return self.write(bench, packets);
+        }
+        let mut frames = std::mem::take(&mut bench.frames);
+        frames.clear();
+        bench.packer.pack(packets, &mut frames);
+        let result = self.write(bench, &frames);
+        bench.frames = frames;
+        result
+    }
+
+    fn write(&mut self, bench: &mut Bench, bytes: &[u8]) -> Result<(), Fault> {
+        let waiting = self
+            .spill
+            .as_ref()
+            .is_some_and(|spill| !spill.unsent.is_empty());
+        let mut sent = 0;
+        while sent < bytes.len() && !waiting {
+            match bench.net.write(&self.sock, &bytes[sent..]) {
+                Write::Bytes(n) => sent += n,
+                Write::Blocked => break,
+                Write::Failed(error) => return Err(Fault::system(&error)),
+            }
+        }
+        if sent < bytes.len() {
+            let spill = self.spill.get_or_insert_default();
+            spill.unsent.extend_from_slice(&bytes[sent..]);
+        }
+        Ok(())
+    }
+}
