@@ -60,6 +60,7 @@ measure() {
 need_cargo
 want_compiler
 want_mariadb
+want sysbench sysbench
 install_missing
 
 say "building the release binary"
@@ -77,5 +78,8 @@ printf '%s\n' "$machine" | tr -d '",' >"$results/summary.txt"
 
 measure direct-against-pooled
 measure pooled-to-100000 --rungs 1000,10000,100000 --paths onramp
+
+printf '\n== the generator beside sysbench: scripts/generator.sh\n' | tee -a "$results/summary.txt"
+ONRAMP=$binary bash scripts/generator.sh | tee -a "$results/summary.txt"
 
 say "results: $results"

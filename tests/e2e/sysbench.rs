@@ -299,6 +299,7 @@ fn the_report_has_the_real_one_s_form_and_columns() {
         &["--time=2", "--report-interval=1", "--threads=2"][..],
         &["--events=5", "--percentile=0", "--rand-seed=9"],
         &["--events=5", "--forced-shutdown=3", "--percentile=99"],
+        &["--events=1", "--histogram"],
     ] {
         let options = [&["--tables=3", "--table-size=1000"], more].concat();
         let theirs = stage.sysbench("oltp_read_only", &options, "run");
@@ -373,4 +374,95 @@ fn exit_statuses_are_those_of_the_real_sysbench() {
             text(&theirs.stdout)
         );
     }
+}
+
+/// What sysbench 0.5 printed for such a line, in logs that its users have published.
+const OLD_REPORT: &str = "\
+sysbench 0.5:  multi-threaded system evaluation benchmark
+
+Running the test with following options:
+Number of threads: 3
+Initializing random number generator from timer.
+
+Random number generator seed is 0 and will be ignored
+
+
+Initializing worker threads...
+
+Threads started!
+
+OLTP test statistics:
+    queries performed:
+        read:                            30
+        write:                           0
+        other:                           0
+        total:                           30
+    transactions:                        0      (0.00 per sec.)
+    read/write requests:                 30     (";
+
+#[test]
+fn a_line_of_0_5_runs_and_reports_as_0_5_did() {
+    let Some(stage) = Stage::new("a_line_of_0_5_runs_and_reports_as_0_5_did") else {
+        return;
+    };
+    let options = [
+        "--oltp-tables-count=3",
+        "--oltp-table-size=1000",
+        "--num-threads=3",
+        "--max-requests=30",
+        "--max-time=300",
+        "--rand-type=uniform",
+        "--rand-init=on",
+    ];
+    let script = "--test=sysbench/tests/db/select.lua";
+    let mut output = None;
+    let entries = stage.logged(|| output = Some(stage.onramp(script, &options, "run")));
+    let output = output.unwrap();
+    let report = text(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    assert!(report.starts_with(OLD_REPORT), "{report}");
+    assert_eq!(entries.len(), 30);
+    for (kind, text) in entries {
+        let expected = "SELECT pad FROM sbtest# WHERE id=#";
+        assert_eq!((&*kind, &*skeleton(&text)), ("Query", expected));
+    }
+}
+
+#[test]
+fn rows_in_bulk_are_sent_as_the_real_sysbench_sends_them() {
+    let Some(stage) = Stage::new("rows_in_bulk_are_sent_as_the_real_sysbench_sends_them") else {
+        return;
+    };
+    stage.sysbench("oltp_read_write", &["--tables=3"], "cleanup");
+    let options = ["--threads=1", "--events=60000"];
+    let rows_of = |work: &dyn Fn() -> Output| -> Vec<usize> {
+        let entries = stage.logged(|| {
+            let output = work();
+            assert!(output.status.success(), "{output:?}");
+            assert_eq!(
+                count(&text(&output.stdout), "total number of events:"),
+                60_000
+            );
+        });
+        let rows = |(_, text): &(String, String)| text.matches("),(").count() + 1;
+        entries.iter().map(rows).collect()
+    };
+    let mut all = Vec::new();
+    for real in [true, false] {
+        stage.sysbench("bulk_insert", &options, "prepare");
+        all.push(rows_of(&|| match real {
+            true => stage.sysbench("bulk_insert", &options, "run"),
+            false => stage.onramp("bulk_insert", &options, "run"),
+        }));
+        stage.sysbench("bulk_insert", &options, "cleanup");
+    }
+    let (theirs, ours) = (&all[0], &all[1]);
+    assert_eq!(ours.iter().sum::<usize>(), 60_000);
+    assert_eq!(theirs.iter().sum::<usize>(), 60_000);
+    assert_eq!(ours.len(), theirs.len(), "{ours:?} {theirs:?}");
+    let near = |(a, b): (&usize, &usize)| a.abs_diff(*b) * 100 <= *b;
+    assert!(
+        ours.iter().zip(theirs).take(1).all(near),
+        "{ours:?} {theirs:?}"
+    );
 }

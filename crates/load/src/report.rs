@@ -13,6 +13,7 @@ use measure::Histogram;
 use std::borrow::Cow;
 use std::fmt::Write;
 
+mod distribution;
 mod old;
 
 /// The line after which the run begins.
@@ -129,7 +130,11 @@ pub(crate) fn last(args: &LoadArgs, measured: &Measured) -> String {
         return old::last(args, measured, &scope);
     }
     let counts = &*scope.counts;
-    let mut out = String::from("SQL statistics:\n");
+    let mut out = match args.manner.histogram {
+        true => distribution::text(&scope.latency),
+        false => String::new(),
+    };
+    out.push_str("SQL statistics:\n");
     put_performed(&mut out, counts);
     let rates = [
         ("transactions:", counts.events),

@@ -59,6 +59,8 @@ pub(crate) struct Manner {
     pub(crate) more_targets: Vec<Dsn>,
     /// What has not ended in time is left where it is, and said.
     pub(crate) forced: bool,
+    /// The report begins with a histogram of latencies.
+    pub(crate) histogram: bool,
     /// The seed is said to come from a timer.
     pub(crate) from_timer: bool,
 }

@@ -96,6 +96,13 @@ impl Histogram {
         (us as f64 / 1e3).min(self.max_ms())
     }
 
+    /// Every length that was counted, in milliseconds to three digits, with how often; the shortest
+    /// first.
+    pub fn lengths_ms(&self) -> impl Iterator<Item = (f64, u64)> {
+        let counts = self.counts.iter().flat_map(|counts| counts.iter_recorded());
+        counts.map(|step| (step.value_iterated_to() as f64 / 1e3, step.count_at_value()))
+    }
+
     /// The mean in milliseconds; 0 when nothing was counted.
     #[must_use]
     pub fn mean_ms(&self) -> f64 {
@@ -130,6 +137,19 @@ impl Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lengths_come_with_how_often_they_were_counted() {
+        let mut histogram = Histogram::new();
+        assert_eq!(histogram.lengths_ms().count(), 0);
+        for ms in [5, 1, 5] {
+            histogram.record(Duration::from_millis(ms));
+        }
+        let lengths: Vec<_> = histogram.lengths_ms().collect();
+        assert_eq!(lengths.len(), 2);
+        assert_eq!((lengths[0].1, lengths[1].1), (1, 2));
+        assert!((lengths[0].0 - 1.0).abs() < 0.01 && (lengths[1].0 - 5.0).abs() < 0.01);
+    }
 
     fn near(a: f64, b: f64) -> bool {
         (a - b).abs() <= b.abs() * 0.002

@@ -155,6 +155,11 @@ fn what_is_wrong_is_named() {
             "/nowhere/at/all",
         ),
         ("oltp_read_write --forced-shutdown=x run", "'x'"),
+        ("oltp_read_write --report-checkpoints=5 run", "checkpoints"),
+        (
+            "oltp_read_write --histogram --percentile=0 run",
+            "--percentile=0",
+        ),
     ] {
         let error = load(line).unwrap_err();
         assert!(error.contains(expected), "{line}: {error}");

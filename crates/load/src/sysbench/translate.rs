@@ -88,6 +88,7 @@ pub(super) fn load_args(line: &Line) -> Result<LoadArgs, String> {
         dialect: line.dialect,
         more_targets: targets.collect(),
         forced: forced(line)?.is_some(),
+        histogram: line.value("histogram") == "on",
         from_timer: line.value("rand-init") == "on",
     };
     args.check()?;
@@ -117,6 +118,12 @@ fn refuse_what_is_missing(line: &Line) -> Result<(), String> {
     }
     if line.value("mysql-dry-run") == "on" {
         return Err("--mysql-dry-run is not to be had here; leave it out".to_owned());
+    }
+    if !line.value("report-checkpoints").is_empty() {
+        return Err("--report-checkpoints is not to be had here; leave it out".to_owned());
+    }
+    if line.value("histogram") == "on" && line.value("percentile") == "0" {
+        return Err("--histogram does not go with --percentile=0".to_owned());
     }
     match line.value("db-driver") {
         "mysql" => Ok(()),

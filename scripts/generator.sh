@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+#
+# What: compares the load generator with sysbench in one paired run: point selects as text over
+#   TCP, direct to a private MariaDB, the two taking turns. Prints statements a second and CPU
+#   seconds of the generator per million statements, and the two ratios.
+# Why: what a generator costs is taken from the server it measures when both share a machine.
+# Changes on the machine: installs sysbench and MariaDB (Debian) if they are missing, as
+#   scripts/lib.sh describes; the server runs from a folder below /tmp on a free port.
+# Restores: ends the server and removes its folder.
+#
+# THREADS (1000), SECONDS_EACH (8) and ROUNDS (2) may be set in the environment.
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=scripts/lib.sh
+source scripts/lib.sh
+
+threads=${THREADS:-1000}
+seconds=${SECONDS_EACH:-8}
+rounds=${ROUNDS:-2}
+
+need_cargo
+want_compiler
+want_mariadb
+want sysbench sysbench
+install_missing
+PATH="$PATH:/usr/sbin"
+
+[[ -n ${ONRAMP:-} ]] || cargo build --release --locked
+binary=${ONRAMP:-$(release_binary)}
+
+folder=$(mktemp -d /tmp/onramp-generator.XXXXXX)
+server=
+end_server() {
+    [[ -z $server ]] || { kill "$server" && wait "$server"; } 2>/dev/null || true
+    rm -rf "$folder"
+}
+trap end_server EXIT
+
+socket=$folder/socket
+admin() { mariadb --no-defaults -S "$socket" -uroot "$@"; }
+
+start_server() {
+    local -a as_root=()
+    [[ $EUID != 0 ]] || as_root=(--user=root)
+    mariadb-install-db --no-defaults --datadir="$folder/data" --skip-test-db \
+        --auth-root-authentication-method=normal "${as_root[@]}" >/dev/null
+    mariadbd --no-defaults --datadir="$folder/data" --socket="$socket" --port="$port" \
+        --bind-address=127.0.0.1 --skip-name-resolve --max-connections=$((threads + 50)) \
+        --back-log=4096 --innodb-buffer-pool-size=256M --performance-schema=OFF \
+        --table-open-cache=4000 "${as_root[@]}" 2>"$folder/log" &
+    server=$!
+    local tries=0
+    until admin -e 'SELECT 1' >/dev/null 2>&1; do
+        ((++tries < 100)) || fail "the server did not start: $(tail -3 "$folder/log")"
+        sleep 0.2
+    done
+    admin -e "CREATE DATABASE sbtest; CREATE USER sb@'%' IDENTIFIED BY 'sb';
+        GRANT ALL ON sbtest.* TO sb@'%'"
+}
+
+port=$((20000 + RANDOM % 10000))
+start_server
+line=(oltp_point_select --mysql-host=127.0.0.1 "--mysql-port=$port" --mysql-user=sb
+    --mysql-password=sb --tables=1 --table-size=100000 --db-ps-mode=disable
+    --rand-type=uniform "--threads=$threads" "--time=$seconds")
+"$binary" sysbench "${line[@]}" prepare >/dev/null
+
+# measure NAME PROGRAM...: one run; adds a line NAME STATEMENTS SECONDS CPU to the results.
+measure() {
+    local name=$1
+    shift
+    local TIMEFORMAT='%U %S'
+    { time "$@" "${line[@]}" run >"$folder/report" 2>"$folder/said"; } 2>"$folder/cpu" ||
+        fail "$name failed: $(tail -3 "$folder/report" "$folder/said")"
+    awk -v name="$name" '
+        FNR == NR { cpu = $1 + $2; next }
+        /total time:/ { seconds = $3 + 0 }
+        /^ +total: / { statements = $2 }
+        END { print name, statements, seconds, cpu }
+    ' "$folder/cpu" "$folder/report" >>"$folder/results"
+}
+
+for ((round = 0; round < rounds; round++)); do
+    measure sysbench sysbench
+    measure onramp "$binary" sysbench
+done
+
+printf 'point selects as text, %s connections, %s runs of %s s each, taking turns\n' \
+    "$threads" "$rounds" "$seconds"
+printf '%s; %s; %s cores\n' "$(sysbench --version)" "$(mariadbd --version)" "$(nproc)"
+awk '
+    { statements[$1] += $2; seconds[$1] += $3; cpu[$1] += $4 }
+    END {
+        for (name in statements) {
+            rate[name] = statements[name] / seconds[name]
+            cost[name] = cpu[name] / statements[name] * 1e6
+        }
+        for (i = split("sysbench onramp", names, " "); i > 0; i--)
+            printf "%-9s %8.0f statements/s %8.2f CPU s per million\n",
+                names[i], rate[names[i]], cost[names[i]]
+        printf "throughput %.2f of sysbench, CPU per statement %.2f of sysbench\n",
+            rate["onramp"] / rate["sysbench"], cost["onramp"] / cost["sysbench"]
+    }
+' "$folder/results"
