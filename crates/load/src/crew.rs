@@ -319,10 +319,12 @@ impl Crew {
     /// Gives `order`, which all groups answer with their numbers, and returns what was counted
     /// since the last time. A group that does not answer in time is counted the next time.
     pub(crate) fn report(&mut self, order: Order) -> Stats {
+        // One that answers and ends at once stands for itself alone.
+        let gone = self.ended;
         self.answers = 0;
         self.order(order);
         let until = Time::now() + ANSWER_MAX;
-        while self.answers + self.ended < self.len() && Time::now() < until {
+        while self.answers + gone < self.len() && self.failure.is_none() && Time::now() < until {
             if !self.listen(until) {
                 break;
             }
