@@ -4,7 +4,7 @@ use crate::world::{binary, direct, fresh_schema, server};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use testkit::onramp::{Ran, free_port, run};
 use testkit::real::{Real, skipped};
@@ -269,6 +269,38 @@ fn an_open_loop_is_written_everywhere() {
     assert!(
         page.contains("<polyline") && page.ends_with("</html>"),
         "{page}"
+    );
+}
+
+/// With a terminal as standard output: the picture is drawn, and taken away before the report.
+#[test]
+fn a_terminal_shows_the_run() {
+    let test = "a_terminal_shows_the_run";
+    let Some(place) = Place::new("terminal") else {
+        return;
+    };
+    let script = Path::new("/usr/bin/script");
+    if !script.exists() {
+        return skipped(test, "script is not installed (Debian: bsdutils)");
+    }
+    place.prepare();
+    let command = format!(
+        "stty rows 30 cols 100; {} load select run --target {} --table-size 100 --connections 5 \
+         --think-time 10ms --time 2",
+        binary().display(),
+        place.target
+    );
+    let ran = run(script, &["-qec", &command, "/dev/null"], LIMIT);
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let picture = ran.stdout.find(" statements/s ").unwrap();
+    let report = ran.stdout.find("SQL statistics:").unwrap();
+    let erased = ran.stdout.rfind("\x1b[17A\r\x1b[J").unwrap();
+    assert!(picture < erased && erased < report, "{ran:?}");
+    assert!(ran.stdout.contains("connections  open 5 "), "{ran:?}");
+    let quiet = place.load("select run --table-size 100 --events 1 --time 0");
+    assert!(
+        !quiet.stdout.contains('\x1b'),
+        "a pipe gets the report only"
     );
 }
 
