@@ -12,6 +12,7 @@
 use super::{Bench, Group};
 use crate::arrivals::Arrivals;
 use crate::connection::Connection;
+use crate::course::Course;
 use crate::errors::{Fault, Phase};
 use crate::model::{Loop, Model};
 use crate::random::Random;
@@ -66,6 +67,8 @@ pub(crate) struct Work {
     /// So many connections leave as soon as they are at rest.
     surplus: u32,
     began: Option<Time>,
+    /// For how many seconds of execution the stages have been followed.
+    staged_s: f64,
     random: Random,
     /// Events that were given up and have not begun again.
     repeating: u32,
@@ -100,6 +103,7 @@ impl Work {
             timers: Timers::default(),
             surplus: 0,
             began: None,
+            staged_s: 0.0,
             random,
             repeating: 0,
         }
@@ -146,16 +150,15 @@ impl Work {
         }
     }
 
-    fn has_stages_left(&self, model: &Model, now: Time) -> bool {
-        let (Some(began), Some(stages)) = (self.began, &model.stages) else {
-            return false;
-        };
-        now.since(began).as_secs_f64() <= stages.end() + 2.0 * STAGE_STEP.as_secs_f64()
+    /// True until the last stage has been followed, however late that is.
+    fn has_stages_left(&self, model: &Model) -> bool {
+        let end = model.stages.as_ref().map(Course::end);
+        self.began.is_some() && end.is_some_and(|end| self.staged_s <= end)
     }
 
     /// When something of it is due.
     pub(super) fn due(&self, model: &Model, now: Time) -> Time {
-        let stage = match self.has_stages_left(model, now) {
+        let stage = match self.has_stages_left(model) {
             true => now + STAGE_STEP,
             false => Time::NEVER,
         };
@@ -373,12 +376,12 @@ impl Group {
     fn follow_stages(&mut self) {
         let now = self.bench.net.now();
         let Bench { work, plan, .. } = &mut self.bench;
-        if !work.has_stages_left(&plan.model, now) {
+        let (Some(began), true) = (work.began, plan.model.stages.is_some()) else {
             return;
-        }
-        let seconds = work
-            .began
-            .map_or(0.0, |began| now.since(began).as_secs_f64());
+        };
+        // Also behind the last stage: who is logging in now may be one too many.
+        let seconds = now.since(began).as_secs_f64();
+        work.staged_s = seconds;
         let wanted = plan.model.wanted(seconds, work.part.connections);
         let wanted = work.part.of(wanted);
         self.opener.allow(wanted);
@@ -478,5 +481,38 @@ impl Group {
         self.connected -= 1;
         self.opener.closed();
         Some(connection.seat)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spans::Spread;
+
+    /// A group that gets no processor while its last stage passes must follow it all the same.
+    #[test]
+    fn the_last_stage_is_followed_however_late() {
+        let model = Model {
+            drive: Loop::Closed,
+            stages: Some("0:10,1s:10,1s:2".parse().unwrap()),
+            lifetime: None,
+            give_up: None,
+            retries: None,
+            retry_pause: Spread::Fixed(Duration::ZERO),
+            in_time: None,
+        };
+        let part = Part {
+            group: 0,
+            groups: 1,
+            connections: 10,
+        };
+        let mut work = Work::new(&model, part, 10, 1);
+        let late = Time(0) + Duration::from_secs(100);
+        assert_eq!(work.due(&model, late), Time::NEVER, "it has not begun");
+        work.began = Some(Time(0));
+        work.staged_s = 0.9;
+        assert_eq!(work.due(&model, late), late + STAGE_STEP);
+        work.staged_s = 100.0;
+        assert_eq!(work.due(&model, late), Time::NEVER);
     }
 }

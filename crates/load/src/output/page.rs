@@ -60,9 +60,10 @@ fn headline(summary: &Summary) -> String {
         let limit = summary.limit.as_deref().unwrap_or("the run was stopped");
         return format!("It could not run: {limit}");
     }
+    let later = summary.series.iter().map(|point| point.connected).max();
     format!(
         "{} connections ran {} for {:.0} s against {}",
-        thousands(summary.connected),
+        thousands(summary.connected.max(later.unwrap_or(0))),
         summary.workload,
         summary.duration_s,
         summary.target
