@@ -29,4 +29,5 @@ mod session;
 mod statements;
 mod sysbench;
 mod transactions;
+mod walls;
 mod world;

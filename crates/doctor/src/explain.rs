@@ -8,8 +8,8 @@
 //! the same facts as the doctor's, [`arithmetic`] reckons with the numbers of the line, and
 //! [`log`] goes through a whole log.
 //!
-//! Invariants: nothing is changed on the host, and no server is asked; a line that fits no entry is
-//! said to be unknown, never explained by a guess.
+//! Invariants: nothing is changed on the host, and a server is asked only if a target was given; a
+//! line that fits no entry is said to be unknown, never explained by a guess.
 
 mod arithmetic;
 mod catalogue;
@@ -23,7 +23,7 @@ mod render;
 
 pub use options::ExplainArgs;
 
-use crate::facts::{Facts, Files, find_server};
+use crate::facts::{Facts, Files};
 use matching::{Explained, Query};
 use std::io::{IsTerminal as _, Read as _};
 use std::process::ExitCode;
@@ -74,6 +74,12 @@ pub fn run(args: &ExplainArgs) -> ExitCode {
     }
 }
 
+/// Whether some explanation tells the value of this variable or status of a server.
+pub(crate) fn is_told(name: &str) -> bool {
+    let mut looks = catalogue::entries().iter().flat_map(|entry| &entry.verify);
+    looks.any(|look| look.live.as_ref().is_some_and(|live| live.is_of_name(name)))
+}
+
 /// What an error line means, in one sentence; None for a line that the catalogue does not know.
 #[must_use]
 pub fn in_short(line: &str) -> Option<&'static str> {
@@ -82,9 +88,11 @@ pub fn in_short(line: &str) -> Option<&'static str> {
 }
 
 fn facts(args: &ExplainArgs) -> Facts {
-    let files = Files::of_kernel();
-    let server = args.pid.or_else(|| find_server(&files));
-    Facts::read(&files, server)
+    let facts = crate::gather(args.target.as_ref(), args.server_pid, &Files::of_kernel());
+    for why in &facts.missing {
+        say(&mut std::io::stderr(), &format!("onramp explain: {why}\n"));
+    }
+    facts
 }
 
 fn read_log() -> String {

@@ -41,6 +41,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use text::Style;
 use verdict::limit;
+use wire::dsn::Dsn;
 
 /// No way reaches the connections that were asked for, or something could not be done.
 const STATUS_SHORT: u8 = 1;
@@ -71,7 +72,7 @@ fn examine(args: &DoctorArgs, out: &mut dyn Write) -> Result<u8, String> {
     let files = Files::of_kernel();
     let facts = match &args.facts {
         Some(path) => read_facts(path)?,
-        None => gather(args, &files),
+        None => gather(args.target.as_ref(), args.server_pid, &files),
     };
     if let Some(path) = &args.save_facts {
         let text = serde_json::to_string_pretty(&facts).map_err(|error| error.to_string())?;
@@ -118,9 +119,9 @@ fn status(findings: &[Finding], facts: &Facts, question: &Question) -> u8 {
 }
 
 /// This host, and the server that is named.
-fn gather(args: &DoctorArgs, files: &Files) -> Facts {
+fn gather(target: Option<&Dsn>, server_pid: Option<u64>, files: &Files) -> Facts {
     let (mut server, mut missing) = (None, Vec::new());
-    if let Some(target) = &args.target {
+    if let Some(target) = target {
         match server::ask(target) {
             Ok((told, not_told)) => (server, missing) = (Some(told), not_told),
             Err(failure) => missing.push(failure.to_string()),
@@ -130,7 +131,7 @@ fn gather(args: &DoctorArgs, files: &Files) -> Facts {
     let named = server
         .as_ref()
         .and_then(|server| server::local_process(files, server));
-    let pid = args.server_pid.or(named);
+    let pid = server_pid.or(named);
     let pid = pid.or_else(|| is_here.then(|| find_server(files)).flatten());
     Facts {
         server,

@@ -6,6 +6,7 @@
 //! the privilege and the command that grants it; everything else is used all the same.
 
 use crate::client::{Client, Failure};
+use crate::explain::is_told;
 use crate::facts::{Fact, Files, Server};
 use std::collections::BTreeMap;
 use wire::dsn::Dsn;
@@ -84,9 +85,9 @@ pub fn ask(target: &Dsn) -> Result<(Server, Vec<String>), Failure> {
         place: target.place(),
         is_local: client.is_local(),
         version: variables.get("version").cloned().unwrap_or_default(),
-        variables: only(variables, |name| VARIABLES.contains(&name)),
+        variables: only(variables, |name| VARIABLES.contains(&name) || is_told(name)),
         status: only(status, |name| {
-            STATUS.contains(&name) || name.starts_with("Connection_errors_")
+            STATUS.contains(&name) || name.starts_with("Connection_errors_") || is_told(name)
         }),
         checkpoint_age: None,
     };

@@ -37,6 +37,7 @@ pub fn skipped(test: &str, why: &str) {
 pub struct Real {
     folder: PathBuf,
     port: u16,
+    prefix: Vec<String>,
     extra: Vec<String>,
     child: Option<Child>,
     log: Output,
@@ -56,6 +57,16 @@ impl Real {
     /// # Errors
     /// Which program is missing, or what the server said instead of starting.
     pub fn start(extra: &[&str]) -> Result<Real, String> {
+        Real::start_behind(&[], extra)
+    }
+
+    /// A new server that is started by another program: the server's command line is appended to
+    /// `prefix`, as in `["prlimit", "--nofile=300:300"]`. That program must become the server, or
+    /// take it along when it is killed.
+    ///
+    /// # Errors
+    /// As [`Real::start`].
+    pub fn start_behind(prefix: &[&str], extra: &[&str]) -> Result<Real, String> {
         static TEMPLATE: OnceLock<Result<Template, String>> = OnceLock::new();
         let template = TEMPLATE
             .get_or_init(install)
@@ -68,6 +79,7 @@ impl Real {
         let mut real = Real {
             folder,
             port: 0,
+            prefix: prefix.iter().map(ToString::to_string).collect(),
             extra: extra.iter().map(ToString::to_string).collect(),
             child: None,
             log: Output::default(),
@@ -87,7 +99,15 @@ impl Real {
     }
 
     fn run(&mut self) -> Result<(), String> {
-        let mut command = Command::new(program("mariadbd")?);
+        let server = program("mariadbd")?;
+        let mut command = match self.prefix.split_first() {
+            None => Command::new(server),
+            Some((first, rest)) => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(server);
+                command
+            }
+        };
         command.arg("--no-defaults");
         command.arg(format!("--datadir={}", self.folder.join("data").display()));
         command.arg(format!("--port={}", self.port));
@@ -132,6 +152,15 @@ impl Real {
     #[must_use]
     pub fn address(&self) -> Address {
         loopback(self.port)
+    }
+
+    /// The process that was started: the server's, unless a prefix made another one of it.
+    ///
+    /// # Panics
+    /// When it does not run.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.as_ref().expect("the server runs").id()
     }
 
     /// Its port of 127.0.0.1.

@@ -28,6 +28,11 @@ pub(crate) enum Live {
 }
 
 impl Live {
+    /// It is the server's variable or status of this name.
+    pub(crate) fn is_of_name(&self, name: &str) -> bool {
+        matches!(self, Live::Variable(own) | Live::Status(own) if own == name)
+    }
+
     /// It is about the server's process.
     pub(crate) fn is_of_server(&self) -> bool {
         matches!(self, Live::Fact(name) if name.ends_with("-server"))

@@ -4,6 +4,8 @@
 //! whole line can be given without thinking about quotes; without one, a log is read from standard
 //! input.
 
+use wire::dsn::Dsn;
+
 /// Say what an error means, how to see it on this host now, and what to do
 ///
 /// An error is a number (1135, 24), a name (EMFILE, ER_CON_COUNT_ERROR) or a whole line of any tool
@@ -15,9 +17,13 @@ pub struct ExplainArgs {
     #[arg(value_name = "ERROR")]
     pub error: Vec<String>,
 
-    /// Process of the server on this host, whose limits are shown [default: the only one found]
+    /// Ask this server for its values: mysql://USER[:PASSWORD]@HOST[:PORT] or ...?socket=/PATH
+    #[arg(long, value_name = "DSN", value_parser = Dsn::parse)]
+    pub target: Option<Dsn>,
+
+    /// The server's process on this host [default: as the target says, or the only one]
     #[arg(long, value_name = "PID")]
-    pub pid: Option<u64>,
+    pub server_pid: Option<u64>,
 
     /// Print JSON instead of text
     #[arg(long)]

@@ -20,7 +20,7 @@ const COLUMNS: usize = 92;
 const LINE_CHARS: usize = 300;
 
 /// Where the server's process would be looked at.
-const NO_SERVER: &str = "no server, or several, on this host; --pid PID names it";
+const NO_SERVER: &str = "no server, or several, on this host; --server-pid PID names it";
 
 /// All explanations as text.
 pub(crate) fn text(explained: &[Explained], facts: &Facts) -> String {

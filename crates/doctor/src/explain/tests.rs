@@ -142,6 +142,32 @@ fn onramps_own_words_are_those_of_its_sources() {
     }
 }
 
+/// The second columns of the tables `who | says`.
+fn said_in_the_manual() -> Vec<&'static str> {
+    let manual = include_str!("../../../../docs/limits.md");
+    let mut said = Vec::new();
+    let mut is_says = false;
+    for line in manual.lines() {
+        if !line.starts_with('|') {
+            is_says = false;
+        } else if line == "| who | says |" {
+            is_says = true;
+        } else if is_says && let Some((_, words)) = line[1..].split_once('|') {
+            said.extend(words.split('`').skip(1).step_by(2));
+        }
+    }
+    said
+}
+
+#[test]
+fn the_manuals_lines_are_explained() {
+    let said = said_in_the_manual();
+    assert!(said.len() > 30, "{said:?}");
+    for words in said {
+        assert!(!names(words).is_empty(), "docs/limits.md says `{words}`");
+    }
+}
+
 #[test]
 fn a_bare_number_names_what_else_it_may_be() {
     let explained = Query::of("2003").answer();

@@ -1,0 +1,134 @@
+//! The walls, met for real: what `onramp doctor` forecasts is compared with what happens.
+//!
+//! Each test makes one limit small for a server of its own, in a way that harms nobody else (a
+//! limit of one process, a control group, a namespace), asks the doctor how many connections it
+//! allows and by what, and then connects until it ends. Forecast and count must agree within 2 %,
+//! the limit must be the one that was made small, and `onramp explain` must know the error's words.
+//!
+//! A test that needs root says so and is skipped by name. With `ONRAMP_WALLS=1` the limits are also
+//! met at their real size, which takes minutes and raises kernel.pid_max meanwhile.
+
+mod crowd;
+mod maps;
+mod threads;
+
+use crate::world::binary;
+use serde_json::Value;
+use std::process::{Command, Stdio};
+use testkit::real::{Real, skipped};
+
+/// What the doctor says about connections straight to a server.
+#[derive(Debug)]
+pub(crate) struct Forecast {
+    /// How many.
+    pub(crate) connections: u64,
+    /// The check that bounds them.
+    pub(crate) limited_by: String,
+    /// Everything it said.
+    pub(crate) answer: Value,
+}
+
+impl Forecast {
+    /// Reads `onramp doctor --json --way direct`.
+    pub(crate) fn of(json: &str) -> Forecast {
+        let answer: Value =
+            serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"));
+        let connections = answer["connections_possible"]["direct"].as_u64();
+        Forecast {
+            connections: connections.unwrap_or_else(|| panic!("no forecast: {answer}")),
+            limited_by: answer["limited_by"]["direct"].as_str().unwrap().to_owned(),
+            answer,
+        }
+    }
+}
+
+/// Asks the doctor about the direct way, behind `prefix`: a program and its arguments.
+pub(crate) fn doctor(prefix: &[&str], arguments: &[&str]) -> Forecast {
+    let binary = binary().to_str().unwrap();
+    let line: Vec<&str> = prefix
+        .iter()
+        .copied()
+        .chain([binary, "doctor", "--json", "--way", "direct"])
+        .chain(arguments.iter().copied())
+        .collect();
+    let output = Command::new(line[0])
+        .args(&line[1..])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap_or_else(|error| panic!("{line:?}: {error}"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.stdout.is_empty(), "{line:?}: {said}");
+    Forecast::of(&String::from_utf8_lossy(&output.stdout))
+}
+
+/// Holds a forecast against what happened.
+pub(crate) fn compare(test: &str, forecast: &Forecast, limit: &str, reached: u64) {
+    let Forecast { connections, .. } = forecast;
+    eprintln!("{test}: forecast {connections} by {limit}, reached {reached}");
+    assert_eq!(forecast.limited_by, limit, "{:#}", forecast.answer);
+    let off = connections.abs_diff(reached);
+    assert!(
+        off * 50 <= reached,
+        "{test}: forecast {connections}, reached {reached}: more than 2 % off"
+    );
+}
+
+/// The names of the entries with which `onramp explain` explains a line.
+pub(crate) fn explained(line: &str) -> Vec<String> {
+    let output = Command::new(binary())
+        .args(["explain", "--json", line])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let list: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let names = list.as_array().unwrap().iter();
+    names
+        .map(|one| one["name"].as_str().unwrap_or("-").to_owned())
+        .collect()
+}
+
+/// A server behind `prefix`; None, said, where MariaDB is not installed.
+pub(crate) fn server_behind(test: &str, prefix: &[&str], extra: &[&str]) -> Option<Real> {
+    match Real::start_behind(prefix, extra) {
+        Ok(real) => Some(real),
+        Err(why) if why.contains("is not installed") => {
+            skipped(test, &why);
+            None
+        }
+        Err(why) => panic!("{why}"),
+    }
+}
+
+/// Whether this is root; a test that needs it is skipped, and says so.
+pub(crate) fn is_root(test: &str) -> bool {
+    let output = Command::new("id").arg("-u").output();
+    let root = output.is_ok_and(|output| output.stdout == b"0\n");
+    if !root {
+        skipped(test, "it needs root");
+    }
+    root
+}
+
+/// Whether the programs are there; a test that lacks one is skipped, and says so.
+pub(crate) fn has(test: &str, programs: &[&str]) -> bool {
+    let missing = programs.iter().find(|program| {
+        let found = Command::new("sh")
+            .args(["-c", "command -v \"$0\"", program])
+            .stdout(Stdio::null())
+            .status();
+        !found.is_ok_and(|status| status.success())
+    });
+    if let Some(program) = missing {
+        skipped(test, &format!("{program} is not installed"));
+    }
+    missing.is_none()
+}
+
+/// Whether the limits are to be met at their real size too.
+pub(crate) fn is_soak(test: &str) -> bool {
+    let asked = std::env::var_os("ONRAMP_WALLS").is_some();
+    if !asked {
+        skipped(test, "it takes long; ONRAMP_WALLS=1 runs it");
+    }
+    asked
+}

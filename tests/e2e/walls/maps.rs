@@ -1,0 +1,202 @@
+//! vm.max_map_count: two mappings for each thread, and errno 12 or 11 by who says it.
+//!
+//! The setting is the whole machine's, so it is not touched here. Instead a process fills its
+//! mappings up to a little below the limit, and then starts threads, which meet the limit at its
+//! real value. With `ONRAMP_WALLS=1` sysbench meets it as in the article, and pid_max before it.
+
+use super::threads::has_own_pid_max;
+use super::{Forecast, compare, doctor, explained, has, is_root, is_soak};
+use crate::world::binary;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use testkit::real::skipped;
+
+/// Fills its mappings but for `argv[1]`, says so, waits for a line, and starts threads until one
+/// fails. Then says how many there are, what pthread_create returned, and what it left in errno.
+/// The threads are plain ones of the C library, since an interpreter's have mappings of their own.
+const FILLER: &str = r#"
+import ctypes, mmap, os, resource, sys
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+libc = ctypes.CDLL(None, use_errno=True)
+limit = int(open("/proc/sys/vm/max_map_count").read())
+maps = sum(1 for _ in open("/proc/self/maps"))
+def one_more(at):
+    # Neighbours with unlike rights are never merged into one mapping.
+    rights = mmap.PROT_READ if at % 2 else mmap.PROT_READ | mmap.PROT_WRITE
+    return mmap.mmap(-1, mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, rights)
+held = [one_more(at) for at in range(limit - maps - int(sys.argv[1]))]
+attributes, thread = ctypes.create_string_buffer(256), ctypes.c_ulong()
+libc.pthread_attr_init(attributes)
+libc.pthread_attr_setstacksize(attributes, ctypes.c_size_t(64 * 1024))
+pause = ctypes.cast(libc.pause, ctypes.c_void_p)
+print("ready", flush=True)
+sys.stdin.readline()
+count, returned = 0, 0
+while returned == 0:
+    ctypes.set_errno(0)
+    returned = libc.pthread_create(ctypes.byref(thread), attributes, pause, None)
+    count += returned == 0
+print(count, returned, ctypes.get_errno(), flush=True)
+os._exit(0)
+"#;
+
+const EAGAIN: u64 = 11;
+const ENOMEM: u64 = 12;
+
+/// Ends the child with the test.
+struct Ending(Child);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn mappings_of_a_process_end_its_threads_where_the_doctor_says() {
+    let test = "mappings_of_a_process_end_its_threads_where_the_doctor_says";
+    if !has(test, &["python3"]) {
+        return;
+    }
+    let limit: u64 = fs::read_to_string("/proc/sys/vm/max_map_count")
+        .ok()
+        .and_then(|text| text.trim().parse().ok())
+        .unwrap();
+    if limit > 300_000 {
+        skipped(test, "vm.max_map_count is too large to be filled quickly");
+        return;
+    }
+    let child = Command::new("python3")
+        .args(["-c", FILLER, "6000"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut child = Ending(child);
+    let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "ready");
+    let pid = child.0.id().to_string();
+    let forecast = doctor(&[], &["--role", "server", "--server-pid", &pid]);
+    child.0.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+    let said = lines.next().unwrap().unwrap();
+    let said: Vec<u64> = said.split(' ').map(|word| word.parse().unwrap()).collect();
+    // A server prints the first (error 1135), sysbench the second.
+    assert_eq!(
+        said[1..],
+        [EAGAIN, ENOMEM],
+        "returned by pthread_create, and left in errno"
+    );
+    compare(test, &forecast, "max_map_count", said[0]);
+}
+
+/// kernel.pid_max raised for as long as this lives, and a shell that restores it if we are killed.
+struct RaisedPidMax {
+    before: String,
+    shell: Child,
+}
+
+const PID_MAX: &str = "/proc/sys/kernel/pid_max";
+
+impl RaisedPidMax {
+    fn new() -> RaisedPidMax {
+        let before = fs::read_to_string(PID_MAX).unwrap();
+        let script = format!(
+            "trap '' INT TERM HUP; read -r _; echo {} > {PID_MAX}",
+            before.trim()
+        );
+        let shell = Command::new("sh")
+            .args(["-c", &script])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        fs::write(PID_MAX, "400000").unwrap();
+        RaisedPidMax { before, shell }
+    }
+}
+
+impl Drop for RaisedPidMax {
+    fn drop(&mut self) {
+        drop(self.shell.stdin.take());
+        let _ = self.shell.wait();
+        assert_eq!(fs::read_to_string(PID_MAX).unwrap(), self.before);
+    }
+}
+
+/// Runs sysbench with more threads than there can be.
+const SYSBENCH: &str = "sysbench cpu --threads=60000 --time=1 run";
+
+/// Asks the doctor. sysbench's threads have no descriptors, so that limit is taken out of the
+/// facts.
+const ASK: &str = r#"facts=$(mktemp)
+"$0" doctor --role server --server-pid $$ --save-facts "$facts" > /dev/null
+sed -i 's/"nofile_\([a-z]*\)": [0-9]*/"nofile_\1": 1000000000/' "$facts"
+"$0" doctor --json --way direct --role server --facts "$facts"
+rm "$facts""#;
+
+/// As on a host that has been up for a while, the first 300 numbers have been given out once.
+const FEW_NUMBERS: &str = "n=0; while [ $n -lt 320 ]; do ( : ); n=$((n+1)); done
+    echo 32768 > /proc/sys/kernel/pid_max";
+
+/// Asks the doctor and then runs sysbench, both behind `first`, in process numbers of their own if
+/// `is_inside`. The forecast, and the line that says which thread could not be started.
+fn sysbench(is_inside: bool, first: &str) -> (Forecast, String) {
+    let script = format!("{first}\n{ASK}\necho END\n{SYSBENCH} 2>&1");
+    let shell = ["sh", "-c", &script, binary().to_str().unwrap()];
+    let own = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"];
+    let line: Vec<&str> = own[..if is_inside { own.len() } else { 0 }]
+        .iter()
+        .chain(&shell)
+        .copied()
+        .collect();
+    let output = Command::new(line[0])
+        .args(&line[1..])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (answer, rest) = said.split_once("END\n").unwrap_or_else(|| panic!("{said}"));
+    let failed = rest.lines().find(|line| line.contains("for thread #"));
+    let failed = failed.unwrap_or_else(|| panic!("{said}")).to_owned();
+    (Forecast::of(answer), failed)
+}
+
+/// The threads that stood when the one in the line failed.
+fn threads_before(line: &str) -> u64 {
+    let number = line.split_once("for thread #").unwrap().1;
+    let number: u64 = number.split(' ').next().unwrap().parse().unwrap();
+    number - 1
+}
+
+fn number_of(file: &str) -> u64 {
+    fs::read_to_string(file).unwrap().trim().parse().unwrap()
+}
+
+/// The article's `pthread_create() for thread #32352 failed. errno = 12`, and its other half. While
+/// it runs, kernel.pid_max is raised, so that everybody else can go on starting processes.
+#[test]
+fn sysbench_ends_at_max_map_count_with_errno_12_and_at_pid_max_with_errno_11() {
+    let test = "sysbench_ends_at_max_map_count_with_errno_12_and_at_pid_max_with_errno_11";
+    if !is_soak(test) || !is_root(test) || !has(test, &["sysbench", "unshare"]) {
+        return;
+    }
+    if number_of("/proc/sys/vm/max_map_count") > 70_000 {
+        skipped(test, "vm.max_map_count is not at its small default");
+        return;
+    }
+    let raised = RaisedPidMax::new();
+    let (forecast, line) = sysbench(false, "");
+    assert!(line.contains("errno = 12"), "{line}");
+    assert_eq!(explained(&line), ["sysbench-threads-maps"], "{line}");
+    compare(test, &forecast, "max_map_count", threads_before(&line));
+
+    if has_own_pid_max() {
+        let (forecast, line) = sysbench(true, FEW_NUMBERS);
+        assert!(line.contains("errno = 11"), "{line}");
+        assert_eq!(explained(&line), ["sysbench-threads"], "{line}");
+        compare(test, &forecast, "pid_max", threads_before(&line));
+    }
+    drop(raised);
+}

@@ -1,0 +1,180 @@
+//! Threads and descriptors of a server: limits of its process, its user, its control group and its
+//! process numbers.
+//!
+//! Whatever the limit, the client hears the same: 1135, errno 11. The doctor must name the right
+//! one.
+
+use super::crowd::Crowd;
+use super::{Forecast, compare, doctor, explained, has, is_root, server_behind};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use testkit::real::{Real, skipped};
+
+/// More connections than any of these tests reaches.
+const CONNECTIONS: &str = "--max-connections=5000";
+/// Leaves the descriptors out of the tests about threads.
+const FEW_TABLES: &str = "--table-open-cache=400";
+
+/// A user that nobody else on the machine is, another test run neither.
+fn user() -> String {
+    (1_000_000 + std::process::id()).to_string()
+}
+
+fn forecast(prefix: &[&str], pid: &str) -> Forecast {
+    doctor(prefix, &["--role", "server", "--server-pid", pid])
+}
+
+/// Connects to the wall and holds the forecast against it.
+fn meet(test: &str, real: &Real, forecast: &Forecast, limit: &str) {
+    let crowd = Crowd::gather(real, forecast, "");
+    let words = &crowd.words;
+    assert!(words.starts_with("ERROR 1135: "), "{words}");
+    assert_eq!(explained(words), ["server-1135"], "{words}");
+    compare(test, forecast, limit, crowd.count());
+}
+
+#[test]
+fn descriptors_of_a_server_end_where_the_doctor_says() {
+    let test = "descriptors_of_a_server_end_where_the_doctor_says";
+    if !has(test, &["prlimit"]) {
+        return;
+    }
+    let Some(real) = server_behind(test, &[], &[CONNECTIONS, FEW_TABLES]) else {
+        return;
+    };
+    let pid = real.pid().to_string();
+    // The server cuts max_connections to what it gets at its start; later it does not notice.
+    let status = Command::new("prlimit")
+        .args(["--pid", &pid, "--nofile=1000:1000"])
+        .status();
+    assert!(status.unwrap().success());
+    let forecast = forecast(&[], &pid);
+    let crowd = Crowd::gather(&real, &forecast, "accept");
+    assert_eq!(explained(&crowd.words), ["log-accept"], "{}", crowd.words);
+    compare(test, &forecast, "server_descriptors", crowd.count());
+}
+
+#[test]
+fn threads_of_a_user_end_where_the_doctor_says() {
+    let test = "threads_of_a_user_end_where_the_doctor_says";
+    if !is_root(test) || !has(test, &["setpriv", "prlimit"]) {
+        return;
+    }
+    // Root is free of RLIMIT_NPROC, so the server runs as somebody else.
+    let user = user();
+    let script = format!(
+        r#"for a; do case $a in --datadir=*) data=${{a#*=}}; esac; done
+           chown -R {user} "${{data%/data}}" &&
+           exec prlimit --nproc=800:800 \
+               setpriv --reuid {user} --clear-groups --inh-caps=-all -- "$@" --user={user}"#
+    );
+    let prefix = ["sh", "-c", &script, "sh"];
+    let Some(real) = server_behind(test, &prefix, &[CONNECTIONS, FEW_TABLES]) else {
+        return;
+    };
+    let forecast = forecast(&[], &real.pid().to_string());
+    meet(test, &real, &forecast, "user_processes");
+}
+
+/// A control group of the test's own, removed when it is empty.
+struct ControlGroup(PathBuf);
+
+impl ControlGroup {
+    /// None where the controller of process numbers cannot be had.
+    fn new(threads: u64) -> Option<ControlGroup> {
+        let root = Path::new("/sys/fs/cgroup");
+        let (root, is_second) = match root.join("pids") {
+            first if first.is_dir() => (first, false),
+            _ => (root.to_owned(), true),
+        };
+        if is_second {
+            fs::write(root.join("cgroup.subtree_control"), "+pids").ok()?;
+        }
+        let path = root.join(format!("onramp-test-{}", std::process::id()));
+        fs::create_dir(&path).ok()?;
+        let group = ControlGroup(path);
+        fs::write(group.0.join("pids.max"), threads.to_string()).ok()?;
+        Some(group)
+    }
+}
+
+impl Drop for ControlGroup {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn threads_of_a_control_group_end_where_the_doctor_says() {
+    let test = "threads_of_a_control_group_end_where_the_doctor_says";
+    if !is_root(test) {
+        return;
+    }
+    let Some(group) = ControlGroup::new(800) else {
+        skipped(
+            test,
+            "no control group with a pids controller can be made here",
+        );
+        return;
+    };
+    let script = format!(
+        r#"echo $$ > {}/cgroup.procs && exec "$@""#,
+        group.0.display()
+    );
+    let prefix = ["sh", "-c", &script, "sh"];
+    let Some(real) = server_behind(test, &prefix, &[CONNECTIONS, FEW_TABLES]) else {
+        return;
+    };
+    let forecast = forecast(&[], &real.pid().to_string());
+    meet(test, &real, &forecast, "group_pids");
+    drop(real);
+}
+
+/// Namespaces of processes have a kernel.pid_max of their own from Linux 6.14 on. On an older
+/// kernel the setting would be everybody's.
+pub(super) fn has_own_pid_max() -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut parts = release
+        .split(['.', '-'])
+        .map(|part| part.parse().unwrap_or(0));
+    (parts.next(), parts.next()) >= (Some(6), Some(14))
+}
+
+#[test]
+fn process_numbers_end_where_the_doctor_says() {
+    let test = "process_numbers_end_where_the_doctor_says";
+    if !is_root(test) || !has(test, &["unshare", "nsenter"]) {
+        return;
+    }
+    if !has_own_pid_max() {
+        skipped(
+            test,
+            "kernel.pid_max is the whole machine's before Linux 6.14",
+        );
+        return;
+    }
+    // As on a host that has been up for a while, the first 300 numbers have been given out once.
+    let script = r#"n=0; while [ $n -lt 320 ]; do ( : ); n=$((n+1)); done
+        echo 2000 > /proc/sys/kernel/pid_max && exec "$@""#;
+    let prefix = [
+        "unshare",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+        "sh",
+        "-c",
+        script,
+        "sh",
+    ];
+    let Some(real) = server_behind(test, &prefix, &[CONNECTIONS, FEW_TABLES]) else {
+        return;
+    };
+    let pid = real.pid();
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    let inside = children.trim();
+    let enter = ["nsenter", "--target", inside, "--pid", "--mount", "--"];
+    let forecast = forecast(&enter, "1");
+    meet(test, &real, &forecast, "pid_max");
+}
