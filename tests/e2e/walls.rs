@@ -10,6 +10,8 @@
 
 mod crowd;
 mod maps;
+mod network;
+mod server;
 mod threads;
 
 use crate::world::binary;
@@ -29,6 +31,16 @@ pub(crate) struct Forecast {
 }
 
 impl Forecast {
+    /// The value that a check has found.
+    pub(crate) fn have(&self, check: &str) -> u64 {
+        let checks = self.answer["checks"].as_array().unwrap();
+        let found = checks.iter().find(|one| one["name"] == check);
+        let found = found.unwrap_or_else(|| panic!("no check {check}: {checks:?}"));
+        found["have"]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{check} has no number: {found}"))
+    }
+
     /// Reads `onramp doctor --json --way direct`.
     pub(crate) fn of(json: &str) -> Forecast {
         let answer: Value =
