@@ -48,8 +48,9 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Raises the soft limits to the hard ones, and the hard limit of descriptors to `wanted` where
-/// this process may. What fails is left as it is: the arithmetic reads the limits afterwards.
+/// Raises the soft limits to the hard ones, and the hard limit of descriptors to `wanted`, or to
+/// what the kernel allows at all, where this process may. What fails is left as it is: the
+/// arithmetic reads the limits afterwards.
 pub(crate) fn raise_limits(descriptors_wanted: u64) {
     for resource in [Resource::Nofile, Resource::Nproc] {
         let Rlimit { current, maximum } = getrlimit(resource);
@@ -67,7 +68,9 @@ pub(crate) fn raise_limits(descriptors_wanted: u64) {
         .maximum
         .is_some_and(|most| most < descriptors_wanted)
     {
-        let more = Some(descriptors_wanted);
+        let most = fs::read_to_string("/proc/sys/fs/nr_open").ok();
+        let most = most.and_then(|text| text.trim().parse().ok());
+        let more = Some(descriptors_wanted.min(most.unwrap_or(u64::MAX)));
         let _ = setrlimit(
             Resource::Nofile,
             Rlimit {

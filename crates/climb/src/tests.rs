@@ -39,6 +39,7 @@ const ONRAMP: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 mode=$(cat "$here/mode")
 echo $$ >> "$here/pids"
+echo "$*" >> "$here/calls"
 if [ "$1" = pool ]; then
     if [ "$mode" = pool-dies ]; then echo "no such option" >&2; exit 2; fi
     echo "INFO listening on $3" >&2
@@ -193,6 +194,39 @@ fn a_whole_climb() {
             .count(),
         2
     );
+}
+
+#[test]
+fn a_statement_of_a_high_rung_may_take_longer() {
+    let stage = Stage::set("ok");
+    stage
+        .climb(&[
+            "--rungs=20,50000",
+            "--paths=onramp",
+            "--pool-arg=--ride-max=1",
+        ])
+        .unwrap();
+    let calls = stage.lines("calls");
+    let of = |words: &[&str]| {
+        calls
+            .iter()
+            .any(|call| words.iter().all(|word| call.contains(word)))
+    };
+    assert!(
+        of(&["pool ", "--clients-max 20 ", "--wait-ms-max 30000 "]),
+        "{calls:#?}"
+    );
+    assert!(of(&[
+        "pool ",
+        "--clients-max 50000 ",
+        "--wait-ms-max 40000 "
+    ]));
+    assert!(of(&[
+        "load ",
+        "--connections 50000 ",
+        "--end-timeout 40 ",
+        "--warmup-time 8 "
+    ]));
 }
 
 #[test]
