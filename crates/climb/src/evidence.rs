@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::ladder::{Cell, Path};
 use crate::machine::Machine;
 use crate::options::Plan;
+use crate::scenario::Step;
 use crate::{machine, target};
 
 /// All of `climb.json`.
@@ -61,12 +62,27 @@ pub(crate) struct Settings {
     pub(crate) pool_args: Vec<String>,
     pub(crate) load_args: Vec<String>,
     pub(crate) server_args: Vec<String>,
+    pub(crate) scenario: Option<String>,
+    /// What the steps of a scenario ran.
+    pub(crate) steps: Vec<StepArgs>,
+}
+
+/// One step of a scenario.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct StepArgs {
+    pub(crate) name: String,
+    pub(crate) workload: String,
+    pub(crate) load_args: Vec<String>,
+    pub(crate) pool_args: Vec<String>,
 }
 
 /// One cell.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Row {
+    /// The step of the scenario that it belongs to; empty without one.
+    pub(crate) step: String,
     pub(crate) path: String,
     pub(crate) connections: u32,
     pub(crate) connected: Option<u64>,
@@ -81,6 +97,13 @@ pub(crate) struct Row {
     pub(crate) statements: Option<u64>,
     pub(crate) failed_statements: Option<u64>,
     pub(crate) failed_connects: Option<u64>,
+    /// Statements that succeeded within the clients' patience.
+    pub(crate) goodput_per_s: Option<f64>,
+    /// Statements sent, answered or not.
+    pub(crate) offered_per_s: Option<f64>,
+    /// Statements whose client hung up.
+    pub(crate) gave_up: Option<u64>,
+    pub(crate) reconnects: Option<u64>,
     pub(crate) connect_s: Option<f64>,
     pub(crate) duration_s: Option<f64>,
     /// Which limit stopped the cell; null if every connection was held.
@@ -115,6 +138,10 @@ pub(crate) struct LoadReport {
     pub(crate) statements: Option<u64>,
     pub(crate) failed_statements: Option<u64>,
     pub(crate) failed_connects: Option<u64>,
+    pub(crate) goodput_per_s: Option<f64>,
+    pub(crate) attempted_per_s: Option<f64>,
+    pub(crate) gave_up: Option<u64>,
+    pub(crate) reconnects: Option<u64>,
     pub(crate) connect_s: Option<f64>,
     pub(crate) duration_s: Option<f64>,
     pub(crate) limit: Option<String>,
@@ -135,14 +162,23 @@ pub(crate) struct LoadError {
 }
 
 impl Evidence {
-    pub(crate) fn new(plan: &Plan, machine: &Machine, server: String) -> Self {
+    pub(crate) fn new(plan: &Plan, steps: &[Step], machine: &Machine, server: String) -> Self {
         let raw = &plan.raw;
+        let workloads: Vec<&str> = steps.iter().map(|s| &s.plan.raw.workload[..]).collect();
+        let of_steps = steps.iter().map(|step| StepArgs {
+            name: step.name.clone(),
+            workload: step.plan.raw.workload.clone(),
+            load_args: step.plan.raw.load_arg.clone(),
+            pool_args: step.plan.raw.pool_arg.clone(),
+        });
         Self {
             headline: crate::headline::of(&[]),
             finished: false,
             host: Host::of(machine, server),
             settings: Settings {
-                workload: raw.workload.clone(),
+                workload: distinct(workloads).join(", "),
+                scenario: raw.scenario.map(|scenario| scenario.name().to_owned()),
+                steps: of_steps.filter(|step| !step.name.is_empty()).collect(),
                 tables: raw.tables,
                 table_size: raw.table_size,
                 warmup_s: raw.warmup_time,
@@ -159,7 +195,7 @@ impl Evidence {
     /// Adds a row, and says anew what all of them show.
     pub(crate) fn push(&mut self, row: Row) {
         self.rows.push(row);
-        self.headline = crate::headline::of(&self.rows);
+        self.headline = crate::headline::of_steps(&self.rows);
     }
 
     /// Writes `climb.json`.
@@ -211,6 +247,10 @@ impl Row {
         if !held {
             return;
         }
+        self.goodput_per_s = finite(report.goodput_per_s);
+        self.gave_up = report.gave_up;
+        self.reconnects = report.reconnects;
+        self.offered_per_s = finite(report.attempted_per_s);
         self.statements_per_s = finite(report.statements_per_s);
         self.mean_ms = finite(report.mean_ms);
         self.p50_ms = finite(report.p50_ms);
@@ -228,6 +268,11 @@ impl Row {
     /// Which of the paths it is; None for a name from another version.
     pub(crate) fn path(&self) -> Option<Path> {
         Path::named(&self.path)
+    }
+
+    /// Whether clients lost their patience.
+    pub(crate) fn is_storm(&self) -> bool {
+        self.gave_up.is_some_and(|count| count > 0)
     }
 
     /// Whether there are figures for this number of connections.
@@ -252,6 +297,11 @@ impl Row {
             Path::Direct | Path::ServerPool => self.server_bytes_per_client,
         }
     }
+}
+
+fn distinct(mut words: Vec<&str>) -> Vec<&str> {
+    words.dedup();
+    words
 }
 
 /// The growth of a process's memory per client; None if it did not grow or nobody was there.

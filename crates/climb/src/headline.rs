@@ -11,7 +11,57 @@ use crate::evidence::Row;
 use crate::format::{thousands, times, whole};
 use crate::ladder::Path;
 
-/// The sentence.
+/// The sentences of all steps, each behind its step's name where there is one.
+pub(crate) fn of_steps(rows: &[Row]) -> String {
+    let sentences = by_step(rows).into_iter().map(|(name, rows)| match name {
+        "" => of(rows),
+        name if rows.iter().any(Row::is_storm) => format!("{name}: {}", of_storm(rows)),
+        name => format!("{name}: {}", of(rows)),
+    });
+    let sentences: Vec<String> = sentences.collect();
+    if sentences.is_empty() {
+        of(&[])
+    } else {
+        sentences.join(". ")
+    }
+}
+
+/// The rows of each step, in order.
+pub(crate) fn by_step(rows: &[Row]) -> Vec<(&str, &[Row])> {
+    let chunks = rows.chunk_by(|one, next| one.step == next.step);
+    chunks.map(|rows| (&rows[0].step[..], rows)).collect()
+}
+
+/// How much of each path's best goodput is left where most is asked for.
+fn of_storm(rows: &[Row]) -> String {
+    let mut parts = Vec::new();
+    for path in Path::ALL {
+        let of_path = || rows.iter().filter(|row| row.path() == Some(path));
+        let best = of_path()
+            .filter_map(|row| row.goodput_per_s)
+            .fold(0.0, f64::max);
+        let Some(last) = of_path().rfind(|row| row.has_figures()) else {
+            continue;
+        };
+        let (goodput, offered) = (
+            last.goodput_per_s.unwrap_or_default(),
+            last.offered_per_s.unwrap_or_default(),
+        );
+        if best > 0.0 {
+            parts.push(format!(
+                "{path} answers {} statements/s in time when {} clients ask for {} ({:.0} % of \
+                 its best)",
+                whole(goodput),
+                thousands(u64::from(last.connections)),
+                whole(offered),
+                100.0 * goodput / best
+            ));
+        }
+    }
+    parts.join("; ")
+}
+
+/// The sentence of one ladder.
 pub(crate) fn of(rows: &[Row]) -> String {
     let Some(rung) = top_rung(rows) else {
         return "No path held a rung.".to_owned();
@@ -92,6 +142,31 @@ pub(crate) fn ratio_to_onramp(row: &Row, rows: &[Row]) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::samples;
+
+    #[test]
+    fn a_storm_is_told_by_what_is_left_of_the_best() {
+        let row = |path: Path, connections, goodput| Row {
+            step: "patience 1 s".to_owned(),
+            path: path.name().to_owned(),
+            connections,
+            statements_per_s: Some(goodput),
+            goodput_per_s: Some(goodput),
+            offered_per_s: Some(9_000.0),
+            gave_up: Some(5),
+            ..Row::default()
+        };
+        let rows = [
+            row(Path::Direct, 500, 2_000.0),
+            row(Path::Onramp, 500, 2_000.0),
+            row(Path::Direct, 9_000, 100.0),
+            row(Path::Onramp, 9_000, 1_900.0),
+        ];
+        let text = of_steps(&rows);
+        let expected = "patience 1 s: direct answers 100 statements/s in time when 9,000 clients \
+                        ask for 9,000 (5 % of its best); onramp answers 1,900 statements/s in \
+                        time when 9,000 clients ask for 9,000 (95 % of its best)";
+        assert_eq!(text, expected);
+    }
 
     #[test]
     fn it_speaks_of_onramps_highest_rung() {

@@ -23,6 +23,7 @@ mod progress;
 mod rung;
 #[cfg(test)]
 mod samples;
+mod scenario;
 mod scratch;
 mod server;
 mod table;
@@ -40,11 +41,13 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::child::{Interrupt, Interrupted};
 use crate::evidence::{Evidence, Row};
+use crate::ladder::Cell;
 use crate::machine::Machine;
 pub use crate::options::ClimbArgs;
 use crate::options::Plan;
 use crate::progress::Progress;
 use crate::rung::Bench;
+use crate::scenario::Step;
 use crate::scratch::Scratch;
 use crate::server::{PrivateServer, Programs};
 
@@ -96,9 +99,10 @@ fn climb(
     for file in [&plan.raw.out_json, &plan.raw.out_html] {
         check_writable(file)?;
     }
-    let (mut bench, server) = open(plan, interrupt, progress)?;
-    let mut evidence = Evidence::new(plan, &bench.machine, server);
-    let measured = measure_all(&mut bench, &mut evidence, progress);
+    let steps = scenario::steps(plan);
+    let (mut bench, server) = open(plan, &steps, interrupt, progress)?;
+    let mut evidence = Evidence::new(plan, &steps, &bench.machine, server);
+    let measured = measure_all(&mut bench, &steps, &mut evidence, progress);
     let cleaned = bench.cleanup();
     drop(bench);
     if !evidence.rows.is_empty() {
@@ -121,10 +125,12 @@ fn climb(
 /// the server's version.
 fn open<'a>(
     plan: &'a Plan,
+    steps: &[Step],
     interrupt: &Interrupt,
     progress: &mut Progress<'_>,
 ) -> Result<(Bench<'a>, String)> {
-    machine::raise_limits(u64::from(plan.rung_max()) * 2 + 10_000);
+    let rung_max = steps.iter().map(|step| step.plan.rung_max()).max();
+    machine::raise_limits(u64::from(rung_max.unwrap_or_default()) * 2 + 10_000);
     let machine = Machine::read();
     let program = match &plan.raw.program {
         Some(program) => program.clone(),
@@ -170,8 +176,9 @@ fn open<'a>(
     Ok((bench, version))
 }
 
-fn measure_all(
-    bench: &mut Bench<'_>,
+fn measure_all<'a>(
+    bench: &mut Bench<'a>,
+    steps: &'a [Step],
     evidence: &mut Evidence,
     progress: &mut Progress<'_>,
 ) -> Result<()> {
@@ -180,11 +187,18 @@ fn measure_all(
         progress.line(&what_is_made(plan));
         bench.prepare()?;
     }
-    let cells = plan.cells();
-    for (number, &cell) in cells.iter().enumerate() {
+    let of_step = |step: &'a Step| step.plan.cells().into_iter().map(move |cell| (step, cell));
+    let cells: Vec<(&Step, Cell)> = steps.iter().flat_map(of_step).collect();
+    for (number, &(step, cell)) in cells.iter().enumerate() {
         let place = format!("[{}/{}] {cell}", number + 1, cells.len());
-        progress.line(&place);
-        let row = bench.measure(cell, progress)?;
+        let name = match &step.name[..] {
+            "" => String::new(),
+            name => format!(" ({name})"),
+        };
+        progress.line(&format!("{place}{name}"));
+        bench.plan = &step.plan;
+        let mut row = bench.measure(cell, progress)?;
+        row.step.clone_from(&step.name);
         progress.line(&format!(
             "{} {}",
             " ".repeat(place.len() - cell.to_string().len() - 1),
@@ -218,6 +232,9 @@ fn outcome(row: &Row) -> String {
     let mut parts = Vec::new();
     if let Some(rate) = row.statements_per_s {
         parts.push(format!("{} statements/s", format::whole(rate)));
+        if let (Some(goodput), Some(1..)) = (row.goodput_per_s, row.gave_up) {
+            parts.push(format!("{} in time", format::whole(goodput)));
+        }
         parts.push(format!(
             "p99 {} ms",
             format::or_absent(row.p99_ms, format::figure)

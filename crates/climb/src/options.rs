@@ -11,6 +11,7 @@ use clap::Args;
 use clap::value_parser;
 
 use crate::ladder::{self, Cell, Path};
+use crate::scenario::Scenario;
 use crate::target::Dsn;
 
 const EXAMPLE: &str = "\
@@ -26,19 +27,23 @@ Example, 100,000 connections through the pool alone:
 #[command(verbatim_doc_comment, after_long_help = EXAMPLE)]
 pub struct ClimbArgs {
     /// Executing connections, one rung each: numbers from 1 to 10,000,000, with commas between
+    /// [default: 100,1000,10000, or what the scenario says]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = ladder::parse_rung)]
-    #[arg(default_value = "100,1000,10000")]
     pub rungs: Vec<u32>,
+
+    /// A preset of rungs, workloads and arguments that shows one behaviour
+    #[arg(long, value_name = "NAME", value_enum)]
+    pub scenario: Option<Scenario>,
 
     /// Ways to the server, in this order on each rung: direct (the server runs a thread per
     /// connection), server-pool (the server runs its own pool of threads), onramp (through
-    /// `onramp pool`)
+    /// `onramp pool`) [default: all three, or those of the scenario]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    #[arg(default_value = "direct,server-pool,onramp")]
     pub paths: Vec<String>,
 
     /// The workload that every connection runs without a pause: a name that `onramp load` knows
     #[arg(long, value_name = "NAME", default_value = "oltp_point_select")]
+    #[arg(conflicts_with = "scenario")]
     pub workload: String,
 
     /// Tables sbtest1 to sbtestN, 1 to 1000
@@ -136,6 +141,9 @@ pub(crate) struct Plan {
 /// when each has had several.
 const CONNECTIONS_PER_SECOND_ADDED: u32 = 10_000;
 
+/// Rungs when the user names none.
+const RUNGS_DEFAULT: [u32; 3] = [100, 1_000, 10_000];
+
 /// Seconds that a statement may take on a rung of few connections.
 const ANSWER_S: u32 = 30;
 /// A statement may take as long as everybody's statements take at this many a second: in a closed
@@ -162,6 +170,15 @@ impl ClimbArgs {
     pub(crate) fn check(&self) -> Result<Plan, String> {
         let parsed: Result<Vec<_>, _> = self.paths.iter().map(|p| ladder::parse_path(p)).collect();
         let paths = parsed.map_err(|text| format!("--paths {}: {text}", self.paths.join(",")))?;
+        let paths = if paths.is_empty() {
+            Path::ALL.to_vec()
+        } else {
+            paths
+        };
+        let rungs = match &self.rungs[..] {
+            [] => &RUNGS_DEFAULT,
+            rungs => rungs,
+        };
         if self.workload.is_empty() || self.workload.starts_with('-') {
             return Err(format!(
                 "--workload '{}': expected the name of a workload",
@@ -177,7 +194,7 @@ impl ClimbArgs {
         let target = self.target.as_deref().map(Dsn::parse).transpose();
         let target = target.map_err(|text| format!("--target: {text}"))?;
         Ok(Plan {
-            rungs: ladder::ascending(&self.rungs),
+            rungs: ladder::ascending(rungs),
             paths: ladder::distinct(&paths),
             target,
             raw: self.clone(),

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use crate::evidence::{Evidence, LoadError, Row};
 use crate::format::{ABSENT, figure, or_absent, ratio, seconds, thousands, whole};
+use crate::headline::by_step;
 
 const WIDTH: usize = 100;
 /// The column at which a limit's text begins: behind the path's name.
@@ -30,7 +31,13 @@ const WIDTHS: [usize; 10] = [11, 11, 12, 7, 7, 7, 8, 6, 9, 13];
 /// All that goes to stdout.
 pub(crate) fn report(evidence: &Evidence, json: &Path, html: &Path) -> String {
     let mut text = format!("\n{}\n", wrapped(&evidence.headline, 0));
-    text += &of(&evidence.rows);
+    for (name, rows) in by_step(&evidence.rows) {
+        if !name.is_empty() {
+            text += &format!("\n{name}\n");
+        }
+        text += &of(rows);
+        text += &goodput(rows);
+    }
     text += &memory(&evidence.rows);
     text += &failures(&evidence.rows);
     if !evidence.finished {
@@ -102,6 +109,29 @@ fn line(columns: [String; 10]) -> String {
         text.push(' ');
     }
     format!("{}\n", text.trim_end())
+}
+
+/// What was asked for and what was answered in time; empty where everybody was patient.
+fn goodput(rows: &[Row]) -> String {
+    if !rows.iter().any(Row::is_storm) {
+        return String::new();
+    }
+    let mut text = format!(
+        "\n{:>11} {:<11} {:>12} {:>12} {:>12} {:>12}\n",
+        "connections", "path", "asked/s", "in time/s", "gave up", "reconnects"
+    );
+    for row in rows {
+        text += &format!(
+            "{:>11} {:<11} {:>12} {:>12} {:>12} {:>12}\n",
+            thousands(u64::from(row.connections)),
+            row.path,
+            or_absent(row.offered_per_s, whole),
+            or_absent(row.goodput_per_s, whole),
+            row.gave_up.map_or_else(|| ABSENT.to_owned(), thousands),
+            row.reconnects.map_or_else(|| ABSENT.to_owned(), thousands),
+        );
+    }
+    text
 }
 
 /// What each process held at its peak, in MiB; empty if nobody's memory is known.

@@ -61,6 +61,16 @@ pub struct PoolArgs {
     #[arg(long, value_name = "MS")]
     pub wait_ms_max: Option<u64>,
 
+    /// A backend that has answered nothing for so long lets others start, in milliseconds, 1 to
+    /// 86,400,000 [default: 100]
+    #[arg(long, value_name = "MS")]
+    pub stall_ms_max: Option<u64>,
+
+    /// Statements with high priority by themselves: transactions, statements or none
+    /// [default: transactions]
+    #[arg(long, value_name = "MODE")]
+    pub high_prio_mode: Option<String>,
+
     /// Groups (threads), 1 to 4096 [default: one a core, fewer where there are less than 8 backends
     /// for each, more where the descriptor limit asks for it]
     #[arg(long, value_name = "N")]
@@ -92,6 +102,8 @@ impl PoolArgs {
         raw.clients_max = self.clients_max.or(raw.clients_max);
         raw.backends_max = self.backends_max.or(raw.backends_max);
         raw.oversubscribe = self.oversubscribe.or(raw.oversubscribe);
+        raw.stall_ms_max = self.stall_ms_max.or(raw.stall_ms_max);
+        raw.high_prio_mode = self.high_prio_mode.or(raw.high_prio_mode);
         raw.ride_max = self.ride_max.or(raw.ride_max);
         raw.wait_ms_max = self.wait_ms_max.or(raw.wait_ms_max);
         raw.groups = self.groups.or(raw.groups);

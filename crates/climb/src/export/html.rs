@@ -37,11 +37,17 @@ struct Page<'a> {
     /// The headline's number of connections, and what it says of them.
     headline: (&'a str, &'a str),
     tiles: Vec<Tile>,
-    figures: Vec<Figure>,
-    rungs: Vec<Rung>,
+    steps: Vec<StepView>,
     failures: Vec<(String, String)>,
     facts: Vec<(&'static str, String)>,
     has_ratio: bool,
+}
+
+/// One ladder: its charts and its rows.
+struct StepView {
+    name: String,
+    figures: Vec<Figure>,
+    rungs: Vec<Rung>,
 }
 
 /// A path on the headline's rung.
@@ -89,9 +95,12 @@ fn render(evidence: &Evidence) -> Result<String> {
             .headline
             .split_once(": ")
             .unwrap_or((&evidence.headline, "")),
-        tiles: tiles(rows),
-        figures: figures(rows, &rungs),
-        rungs: rungs.iter().map(|rung| rung_view(*rung, rows)).collect(),
+        tiles: if evidence.settings.scenario.is_none() {
+            tiles(rows)
+        } else {
+            Vec::new()
+        },
+        steps: headline::by_step(rows).into_iter().map(step_view).collect(),
         failures: failures(rows),
         facts: facts(evidence),
         has_ratio: rows.iter().any(|row| other_ratio(row, rows).is_some()),
@@ -99,8 +108,20 @@ fn render(evidence: &Evidence) -> Result<String> {
     page.render().context("the page does not render")
 }
 
+fn step_view((name, rows): (&str, &[Row])) -> StepView {
+    let mut rungs: Vec<u32> = rows.iter().map(|row| row.connections).collect();
+    rungs.sort_unstable();
+    rungs.dedup();
+    StepView {
+        name: name.to_owned(),
+        figures: figures(rows, &rungs),
+        rungs: rungs.iter().map(|rung| rung_view(*rung, rows)).collect(),
+    }
+}
+
 fn title(evidence: &Evidence, rungs: &[u32]) -> String {
-    let workload = &evidence.settings.workload;
+    let settings = &evidence.settings;
+    let workload = settings.scenario.as_ref().unwrap_or(&settings.workload);
     match rungs {
         [] => format!("{workload}: no rung yet"),
         [only] => format!("{workload} on {} connections", thousands(u64::from(*only))),
@@ -216,12 +237,16 @@ fn figures(rows: &[Row], rungs: &[u32]) -> Vec<Figure> {
     if !rows.iter().any(Row::has_figures) {
         return Vec::new();
     }
-    vec![
+    let mut figures = vec![
         throughput(rows, rungs),
         latency(rows, rungs),
         fairness(rows, rungs),
         memory(rows, rungs),
-    ]
+    ];
+    if rows.iter().any(Row::is_storm) {
+        figures.insert(0, goodput(rows, rungs));
+    }
+    figures
 }
 
 fn throughput(rows: &[Row], rungs: &[u32]) -> Figure {
@@ -254,6 +279,26 @@ fn throughput(rows: &[Row], rungs: &[u32]) -> Figure {
     Figure {
         title: "Throughput",
         note,
+        svg: chart.svg(),
+    }
+}
+
+fn goodput(rows: &[Row], rungs: &[u32]) -> Figure {
+    let chart = Chart {
+        name: "Statements answered in time, per second, over the number of clients",
+        unit: "statements/s in time",
+        axis: Axis::Linear,
+        rungs,
+        lines: lines(rows, |row| row.goodput_per_s, |_| None),
+        crosses: Vec::new(),
+        reference: None,
+        write_tick: whole,
+        write_value: whole,
+    };
+    Figure {
+        title: "Goodput",
+        note: "What is answered before its client loses patience, hangs up and asks again. A line \
+               that falls is an outage: the work goes on, for nobody.",
         svg: chart.svg(),
     }
 }
