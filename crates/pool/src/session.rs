@@ -110,14 +110,6 @@ impl Session {
         }
     }
 
-    /// Whether a text means the same in both: schema, `sql_mode` and character sets are equal.
-    #[must_use]
-    pub(crate) fn reads_as(&self, other: &Session) -> bool {
-        let equal = |name: &str| self.variable(name.as_bytes()) == other.variable(name.as_bytes());
-        let charsets = CHARSET_VARIABLES.iter().all(|name| equal(name));
-        self.schema == other.schema && equal("sql_mode") && charsets
-    }
-
     /// Notes a user variable's literal; an empty one for a variable that is as if never set.
     pub(crate) fn set_user_variable(&mut self, name: &[u8], literal: &[u8]) {
         let place = self.user.binary_search_by(|(n, _)| (**n).cmp(name));
@@ -139,11 +131,26 @@ impl Session {
         self.user.clone_from(&other.user);
     }
 
+    /// The same session with the user variables of `other`.
+    pub(crate) fn with_user_variables_of(&self, other: &Session) -> Session {
+        let mut session = self.clone();
+        session.take_user_variables(other);
+        session
+    }
+
     /// Whether a restoring command between the two cannot fail: at most user variables differ.
     pub(crate) fn differs_in_user_variables_only(&self, other: &Session) -> bool {
         self.schema == other.schema
             && self.multi_statements == other.multi_statements
             && self.variables == other.variables
+    }
+
+    /// Whether a text means the same in both: schema, `sql_mode` and character sets are equal.
+    #[must_use]
+    pub(crate) fn reads_as(&self, other: &Session) -> bool {
+        let equal = |name: &str| self.variable(name.as_bytes()) == other.variable(name.as_bytes());
+        let charsets = CHARSET_VARIABLES.iter().all(|name| equal(name));
+        self.schema == other.schema && equal("sql_mode") && charsets
     }
 
     /// How SQL is lexed in this session.

@@ -66,7 +66,7 @@ fn prepared_statements_of_a_server_end_where_the_doctor_says() {
     let mut held = Vec::new();
     let refusal = 'crowd: loop {
         let mut client = Client::connect(&real.socket(), &account).unwrap();
-        let commands = vec![(Command::StmtPrepare, &b"SELECT ?"[..]); STATEMENTS as usize];
+        let commands = vec![(Command::StmtPrepare, &b"SELECT ?"[..]); usize::try_from(STATEMENTS).unwrap()];
         client.send(&commands).unwrap();
         for _ in &commands {
             let outcomes = client.receive().unwrap();

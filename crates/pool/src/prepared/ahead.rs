@@ -58,6 +58,9 @@ impl<N: Net> Group<N> {
             client if session.reads_as(&client.session) => client.session.clone(),
             _ => return Some(self.no_session_to_prepare_in(key)),
         };
+        // How a text is read is no matter of user variables, and theirs may not be read back yet.
+        let session = session.with_user_variables_of(&client.session);
+        let session = self.sessions.intern(session);
         let mut out = Vec::new();
         let waits = self.put_restore(key, lease, &session, &mut out)?;
         let client = self.clients.get_mut(key)?;

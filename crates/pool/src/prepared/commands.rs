@@ -88,6 +88,9 @@ impl<N: Net> Group<N> {
             // No command takes a schema away again, so only here can it be prepared without one.
             self.pin_by(key, PinReason::PreparedSchema, sql);
         }
+        // Clients share a definition whatever their user variables are.
+        let session = session.with_user_variables_of(&Session::default());
+        let session = self.sessions.intern(session);
         let definition = self.definitions.intern(Definition {
             sql: sql.into(),
             session,
