@@ -12,6 +12,7 @@ mod fake_mysql;
 mod net;
 mod random;
 mod script;
+mod settings;
 mod world;
 
 use wire::auth::caching_sha2::KeyPair;

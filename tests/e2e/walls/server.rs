@@ -66,7 +66,8 @@ fn prepared_statements_of_a_server_end_where_the_doctor_says() {
     let mut held = Vec::new();
     let refusal = 'crowd: loop {
         let mut client = Client::connect(&real.socket(), &account).unwrap();
-        let commands = vec![(Command::StmtPrepare, &b"SELECT ?"[..]); usize::try_from(STATEMENTS).unwrap()];
+        let count = usize::try_from(STATEMENTS).unwrap();
+        let commands = vec![(Command::StmtPrepare, &b"SELECT ?"[..]); count];
         client.send(&commands).unwrap();
         for _ in &commands {
             let outcomes = client.receive().unwrap();

@@ -124,8 +124,9 @@ fn put_rows(out: &mut Vec<u8>, rows: &[Vec<Option<String>>], end: &OkPacket<'_>,
     for column in 0..columns {
         let value = rows.first().and_then(|row| row[column].as_deref());
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        let mut definition = *b"\x03def\0\0\0\x01c\0\x0c\x2d\0\0\x01\0\0\xfd\0\0\0\0\0";
-        if value.is_some_and(digits) {
+        let mut definition = COLUMN.to_vec();
+        // A binary row would have to hold the number itself; it holds texts.
+        if value.is_some_and(digits) && !binary {
             let kind = definition.len() - 6;
             definition[kind] = 8;
         }

@@ -1,0 +1,58 @@
+//! The settings of a simulated pool, drawn from the seed, and what its server says of itself.
+//!
+//! Limits are drawn small and large, so that some worlds live at their bounds and some never meet
+//! them. Invariant: every text that is drawn is one that the pool accepts.
+
+use super::random::Random;
+use pool::ServerFacts;
+use std::time::Duration;
+
+/// The longest drain.
+pub(super) const DRAIN_MAX: Duration = Duration::from_secs(60);
+
+pub(super) fn settings_text(
+    random: &mut Random,
+    backends: u64,
+    ride_max: u64,
+    wait_ms: u64,
+) -> String {
+    let oversubscribe = random.below(4);
+    let waiting = *random.pick(&[4, 100, 100, 100]);
+    let stall = *random.pick(&[2, 20, 100]);
+    let write_ms = *random.pick(&[2000, 20_000]);
+    let dials = random.between(1, 3);
+    let prepared = backends * random.between(1, 4);
+    let mode = *random.pick(&["transactions", "transactions", "statements", "none"]);
+    let tickets = *random.pick(&[0, 1, 3, 1000]);
+    let kickup = *random.pick(&[0, 1, 50, 1000]);
+    let idle = *random.pick(&[1, 500, 60_000]);
+    let reserved = random.below(3);
+    format!(
+        "listen = [\"127.0.0.1:6033\"]\nbackends_max = {backends}\nprepared_max = {prepared}\n\
+         dials_max = {dials}\n\
+         groups = 1\noversubscribe = {oversubscribe}\nstall_ms_max = {stall}\n\
+         ride_max = {ride_max}\nwaiting_max = {waiting}\nwait_ms_max = {wait_ms}\n\
+         high_prio_mode = \"{mode}\"\nhigh_prio_tickets = {tickets}\n\
+         prio_kickup_ms = {kickup}\nbackend_idle_ms_max = {idle}\nbackends_min = 0\n\
+         backends_reserved = {reserved}\n\
+         dial_ms_max = 1500\nwrite_ms_max = {write_ms}\ndrain_ms_max = {}\n\
+         [backend]\naddress = \"127.0.0.1:3306\"\n\
+         [[user]]\nname = \"app\"\npassword = \"secret\"\n",
+        DRAIN_MAX.as_millis()
+    )
+}
+
+pub(super) fn facts() -> ServerFacts {
+    let texts = |texts: [&str; 4]| texts.map(|text| text.as_bytes().into());
+    let latin1 = texts(["latin1", "latin1", "latin1", "latin1_swedish_ci"]);
+    ServerFacts {
+        version: "5.5.5-10.11.14-MariaDB".into(),
+        max_allowed_packet: 1 << 20,
+        charsets: [(8, latin1)].into(),
+        default_charsets: texts(["utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4_general_ci"]),
+        trackers: wire::track::Wanted::from_setting("time_zone", true),
+        names_hosts: false,
+        sql_mode: String::new(),
+        flavour: wire::lex::Server::MariaDb(101_114),
+    }
+}
