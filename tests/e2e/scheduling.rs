@@ -127,7 +127,7 @@ fn who_holds_a_lock_gets_on_while_all_others_wait_for_it() {
     let Some(real) = stage(test) else { return };
     for mode in ["transactions", "none"] {
         let settings = format!(
-            "backends_max = 4\ngroups = 1\noversubscribe = 0\nstall_ms_max = 5\n\
+            "backends_max = 8\ngroups = 1\noversubscribe = 0\nstall_ms_max = 5\n\
              high_prio_mode = \"{mode}\""
         );
         let pool = pool(real, test, &settings, "");
@@ -140,8 +140,8 @@ fn who_holds_a_lock_gets_on_while_all_others_wait_for_it() {
         for other in &mut others {
             send(other, "UPDATE pair SET n = n + 1 WHERE id = 1");
         }
-        // Two of the four backends wait for the row, one is reserved, one holds the row.
-        pool.wait_for_census("waiting: 6,").unwrap();
+        // Six of the eight backends wait for the row, one is reserved, one holds the row.
+        pool.wait_for_census("waiting: 2,").unwrap();
         assert_eq!(admin.value("SELECT n FROM pair WHERE id = 2"), "0");
         holder.must("UPDATE pair SET n = n + 1 WHERE id = 1");
         holder.must("COMMIT");

@@ -205,7 +205,7 @@ pub struct Settings {
     /// Idle backends that are kept whatever their age of idleness, over all groups. Default 2.
     pub backends_min: usize,
     /// Backends of each group that statements of the low lane leave to logins and to statements of
-    /// high priority; never more than half of the group's. Default 1.
+    /// high priority; never more than an eighth of the group's. Default 1.
     pub backends_reserved: usize,
     /// A backend that is idle for longer is closed, down to `backends_min`. Default 60 s.
     pub backend_idle_max: Duration,

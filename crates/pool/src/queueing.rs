@@ -27,6 +27,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use wire::lex::LexMode;
 use wire::reply::OK;
 
+/// A group reserves at most one backend of so many: with few, every one is wanted.
+const BACKENDS_PER_RESERVED: usize = 8;
+
 impl<N: Net> Group<N> {
     /// Puts a client whose command of `len` bytes is at the front of its input at the end of its
     /// lane.
@@ -182,7 +185,8 @@ impl<N: Net> Group<N> {
         let idle: usize = self.roster.ranks.iter().map(|ranks| ranks.idle.len()).sum();
         let leased = self.roster.count - self.roster.dialling - idle;
         let reserved = self.shared.settings.backends_reserved;
-        leased + reserved.min(self.roster.budget / 2) >= self.roster.budget
+        let few = self.roster.budget / BACKENDS_PER_RESERVED;
+        leased + reserved.min(few) >= self.roster.budget
     }
 
     /// The front of one lane of a kind.
