@@ -3,6 +3,7 @@
 use crate::compare::{Story, same};
 use crate::world::{app, login, server, through};
 use testkit::reply::Outcome;
+use wire::command::Command;
 
 /// Two clients take turns: each runs its own statements, then both look at `probe`, twice.
 fn interleaved(story: &mut Story, first: &[&str], second: &[&str], probe: &str) {
@@ -337,6 +338,69 @@ fn a_question_about_the_statement_before_is_answered_or_refused_but_never_wrong(
         other.must("SELECT 2");
         assert_eq!(one.value(question), answer, "{question}");
     }
+}
+
+/// What the pool answers itself has the flags of the session, not those of the statement before.
+#[test]
+fn flags_of_one_statement_end_with_it() {
+    same("statement_flags", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(a, &["CREATE TABLE t (id INT)", "INSERT INTO t VALUES (1)"]);
+        story.all(
+            a,
+            &["SET @x = 1, sql_mode = 'ANSI_QUOTES'", "SELECT id FROM t"],
+        );
+        story.command(a, Command::SetOption, &[0, 0]);
+        story.command(a, Command::Ping, b"");
+        story.sql(b, "SET sql_mode = 'ANSI,NO_BACKSLASH_ESCAPES'");
+        story.sql(a, "SELECT 1");
+        story.command(b, Command::Ping, b"");
+        story.command(b, Command::SetOption, &[0, 0]);
+    });
+}
+
+#[test]
+fn what_set_statement_sets_ends_with_the_statement() {
+    same("set_statement", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(
+            a,
+            "SET STATEMENT sql_mode = 'ANSI_QUOTES' FOR SELECT @@sql_mode",
+        );
+        story.sql(b, "SET @keeps = 1");
+        story.all(a, &["SELECT \"text\", @@sql_mode"]);
+        story.sql(b, "SELECT \"text\", @@sql_mode");
+    });
+}
+
+/// Of `autocommit` MariaDB was found not to report it.
+#[test]
+fn a_variable_set_without_its_scope_is_the_clients_own() {
+    same("without_scope", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(a, &["CREATE TABLE t (x INT)", "SET @@autocommit = OFF"]);
+        story.sql(b, "INSERT INTO t VALUES (1)");
+        story.sql(a, "SELECT @@autocommit");
+        story.sql(b, "SELECT @@autocommit");
+        story.sql(a, "SET @@div_precision_increment = 7");
+        story.all(b, &["SELECT 1 / 3", "SELECT * FROM t"]);
+    });
+}
+
+/// What the pool asks for itself has an answer in every session.
+#[test]
+fn a_session_that_selects_no_rows_is_restored() {
+    same("selects_no_rows", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(a, &["CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY)"]);
+        story.all(a, &["SET sql_select_limit = 0", "INSERT INTO t VALUES ()"]);
+        story.all(b, &["SELECT 1", "SELECT @@sql_select_limit"]);
+        story.all(a, &["SET NAMES latin1", "SET sql_select_limit = DEFAULT"]);
+        story.all(
+            a,
+            &["SELECT LAST_INSERT_ID()", "SELECT @@character_set_client"],
+        );
+    });
 }
 
 impl Story {

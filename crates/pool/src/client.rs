@@ -58,6 +58,8 @@ pub(crate) struct Statement {
     pub selects: bool,
     /// It may change the collation without a report of it.
     pub sets_charset: bool,
+    /// What is reported of variables holds for this statement alone.
+    pub(crate) passing: bool,
     /// A report of changed state without details is explained by its text.
     pub explains_change: bool,
     /// It leaves the warnings of the statement before as they are: SHOW WARNINGS, COM_INIT_DB.
@@ -81,6 +83,7 @@ impl Statement {
             shape,
             selects: false,
             sets_charset: false,
+            passing: false,
             explains_change: false,
             keeps_warnings: false,
             may_insert_id: false,

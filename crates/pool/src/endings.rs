@@ -21,7 +21,8 @@ use wire::command::{Command, ReplyShape, put_command};
 use wire::track::{Change, changes};
 
 const WARNINGS: &str = "SHOW WARNINGS";
-const READ_BACK: &str = "SELECT LAST_INSERT_ID(),@@collation_connection";
+/// With a limit of its own: `sql_select_limit` may be 0 in the client's session.
+const READ_BACK: &str = "SELECT LAST_INSERT_ID(),@@collation_connection LIMIT 1";
 
 impl<N: Net> Group<N> {
     /// A client's statement is answered to its last byte.
@@ -176,8 +177,11 @@ impl<N: Net> Group<N> {
             return;
         };
         let mut session = (*client.session).clone();
+        let passing = client.statement.passing;
         let (mut pin, mut bare, mut explained) = (None, false, client.statement.explains_change);
         let read = changes(&heard.changes, |change| match change {
+            // SET STATEMENT: reported as if it lasted.
+            Change::Variable { .. } if passing => explained = true,
             Change::Variable { name, value } => {
                 explained = true;
                 client.owed.collation |= CHARSET_VARIABLES

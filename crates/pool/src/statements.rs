@@ -491,6 +491,7 @@ pub(crate) fn statement_of(found: &classify::Statement) -> Statement {
         shape: ReplyShape::Results,
         selects: matches!(found.verb, Verb::Select),
         sets_charset: found.sets_charset,
+        passing: found.passing,
         may_insert_id: found.may_insert_id,
         explains_change: matches!(found.verb, Verb::Set | Verb::Use) || found.user_variables,
         keeps_warnings: found.simple == Some(SimpleRead::ShowWarnings),

@@ -310,6 +310,8 @@ pub struct Statement {
     pub simple: Option<SimpleRead>,
     /// It sets character sets or collations of the session; the trackers tell only a part.
     pub sets_charset: bool,
+    /// SET STATEMENT: what is reported of variables holds for this statement alone.
+    pub passing: bool,
     /// Another statement follows the first.
     pub multi: bool,
     /// The insert id in its OK may be new; false only if that is certain not to be so.
@@ -328,6 +330,7 @@ impl Statement {
         reads: Reads::NONE,
         simple: None,
         sets_charset: false,
+        passing: false,
         multi: false,
         may_insert_id: false,
         kills: false,
@@ -341,6 +344,7 @@ impl Statement {
         reads: Reads::ALL,
         simple: None,
         sets_charset: true,
+        passing: false,
         multi: true,
         may_insert_id: true,
         kills: false,
@@ -360,6 +364,7 @@ impl Statement {
             reads: self.reads.union(other.reads),
             simple: None,
             sets_charset: self.sets_charset | other.sets_charset,
+            passing: self.passing & other.passing,
             multi: self.multi | other.multi,
             may_insert_id: self.may_insert_id | other.may_insert_id,
             kills: self.kills | other.kills,

@@ -9,6 +9,8 @@ pub const IN_TRANS: u16 = 1;
 pub const AUTOCOMMIT: u16 = 1 << 1;
 /// Another result follows.
 pub const MORE_RESULTS: u16 = 1 << 3;
+/// A statement found no good index, or none.
+pub const POOR_INDEX: u16 = 0b11 << 4;
 /// A cursor is open; rows come by COM_STMT_FETCH.
 pub const CURSOR_EXISTS: u16 = 1 << 6;
 /// The cursor's last row has been sent.
@@ -19,10 +21,17 @@ pub const DB_DROPPED: u16 = 1 << 8;
 pub const NO_BACKSLASH_ESCAPES: u16 = 1 << 9;
 /// The columns of a prepared statement are others than when it was prepared.
 pub const METADATA_CHANGED: u16 = 1 << 10;
+/// The statement was a slow one.
+pub const SLOW: u16 = 1 << 11;
 /// Session state changed; tracker blocks follow in the OK.
 pub const SESSION_STATE_CHANGED: u16 = 1 << 14;
 /// Flags that say something of one reply, and nothing of the session behind it.
-pub const OF_ONE_REPLY: u16 =
-    MORE_RESULTS | CURSOR_EXISTS | LAST_ROW_SENT | METADATA_CHANGED | SESSION_STATE_CHANGED;
+pub const OF_ONE_REPLY: u16 = MORE_RESULTS
+    | POOR_INDEX
+    | CURSOR_EXISTS
+    | LAST_ROW_SENT
+    | METADATA_CHANGED
+    | SLOW
+    | SESSION_STATE_CHANGED;
 /// MariaDB: double quotes quote identifiers; changes how SQL is lexed.
 pub const ANSI_QUOTES: u16 = 1 << 15;

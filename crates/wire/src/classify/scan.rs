@@ -155,7 +155,7 @@ impl<'a> Scan<'a> {
 
     fn next_statement(&mut self) {
         self.out.multi = true;
-        if self.reader_changed {
+        if self.reader_changed || self.out.passing {
             self.pin(PinCause::Unknown);
         }
         self.ended = false;

@@ -269,6 +269,11 @@ impl Scan<'_> {
         } else if self.is_any(token, &[b"PASSWORD", b"DEFAULT"]) {
             self.accounts = true;
         } else if self.is(token, b"STATEMENT") {
+            // With several statements in one text, whose report is whose cannot be told.
+            if self.out.multi {
+                self.pin(PinCause::Unknown);
+            }
+            self.out.passing = true;
             self.stage = Stage::SetStatement;
         } else if !self.is(token, b"TRANSACTION") {
             self.variable = Some(token);
@@ -319,6 +324,10 @@ impl Scan<'_> {
         };
         if scope == Scope::Global {
             return;
+        }
+        let unscoped = !self.text(token).contains(&b'.');
+        if token.kind == Kind::SystemVariable && unscoped {
+            self.pin(PinCause::SpecialVariable);
         }
         match set::setting(name) {
             Setting::Restorable => {}
