@@ -1,4 +1,4 @@
-//! A private MariaDB for the tests: made, started, killed and removed here.
+//! A private server for the tests: made, started, killed and removed here.
 //!
 //! The server lives in a folder of its own below the system's folder for temporary files, listens
 //! on a Unix socket there and on a free port of 127.0.0.1, and keeps nothing safe on disk, which
@@ -6,7 +6,7 @@
 //! Installing a data folder takes half a second, so it is done once per process and copied.
 //!
 //! Where MariaDB is not installed, [`Real::start`] says which program is missing; tests then skip
-//! by name ([`skipped`]).
+//! by name ([`skipped`]). [`Real::start_mysql`] does the same with a real MySQL (see `mysql`).
 
 use crate::client::Client;
 use crate::guard::Guard;
@@ -32,12 +32,23 @@ pub fn skipped(test: &str, why: &str) {
     eprintln!("SKIPPED {test}: {why}");
 }
 
+/// Whose server it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    /// MariaDB.
+    MariaDb,
+    /// MySQL.
+    MySql,
+}
+
 /// A running server.
 #[derive(Debug)]
 pub struct Real {
+    flavour: Flavour,
+    /// The program, and the arguments that must come first.
+    program: (PathBuf, Vec<String>),
     folder: PathBuf,
     port: u16,
-    prefix: Vec<String>,
     extra: Vec<String>,
     child: Option<Child>,
     log: Output,
@@ -76,10 +87,31 @@ impl Real {
         let guard = Guard::new(Some(&folder));
         copy_folder(&template.folder.join("data"), &folder.join("data"))
             .map_err(|error| format!("copying the data folder: {error}"))?;
+        let server = program("mariadbd")?;
+        let program = match prefix.split_first() {
+            None => (server, Vec::new()),
+            Some((first, rest)) => {
+                let server = server.display().to_string();
+                let rest = rest.iter().map(ToString::to_string);
+                (PathBuf::from(first), rest.chain([server]).collect())
+            }
+        };
+        Real::in_folder(Flavour::MariaDb, program, folder, guard, extra)
+    }
+
+    /// A server on a data folder that is there.
+    fn in_folder(
+        flavour: Flavour,
+        program: (PathBuf, Vec<String>),
+        folder: PathBuf,
+        guard: Guard,
+        extra: &[&str],
+    ) -> Result<Real, String> {
         let mut real = Real {
+            flavour,
+            program,
             folder,
             port: 0,
-            prefix: prefix.iter().map(ToString::to_string).collect(),
             extra: extra.iter().map(ToString::to_string).collect(),
             child: None,
             log: Output::default(),
@@ -99,16 +131,9 @@ impl Real {
     }
 
     fn run(&mut self) -> Result<(), String> {
-        let server = program("mariadbd")?;
-        let mut command = match self.prefix.split_first() {
-            None => Command::new(server),
-            Some((first, rest)) => {
-                let mut command = Command::new(first);
-                command.args(rest).arg(server);
-                command
-            }
-        };
-        command.arg("--no-defaults");
+        let (program, first) = &self.program;
+        let mut command = Command::new(program);
+        command.args(first).arg("--no-defaults");
         command.arg(format!("--datadir={}", self.folder.join("data").display()));
         command.arg(format!("--port={}", self.port));
         command.arg(format!("--socket={}", self.socket_path().display()));
@@ -118,24 +143,32 @@ impl Real {
             "--skip-log-bin",
             "--innodb-flush-log-at-trx-commit=0",
             "--innodb-buffer-pool-size=64M",
-            "--innodb-log-file-size=8M",
             "--innodb-fast-shutdown=2",
             "--max-allowed-packet=64M",
             "--max-connections=500",
             "--local-infile=1",
             "--performance-schema=OFF",
         ]);
+        command.args(match self.flavour {
+            Flavour::MariaDb => &["--innodb-log-file-size=8M"][..],
+            Flavour::MySql => &[
+                "--innodb-redo-log-capacity=8M",
+                "--mysqlx=OFF",
+                "--secure-file-priv=",
+            ],
+        });
         if geteuid().is_root() {
             command.arg("--user=root");
         }
         command.args(&self.extra);
         command
+            .env("TMPDIR", &self.folder)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
         let mut child = command
             .spawn()
-            .map_err(|error| format!("mariadbd: {error}"))?;
+            .map_err(|error| format!("{}: {error}", program.display()))?;
         self.guard.watch(child.id());
         self.log = Output::of(child.stderr.take().expect("stderr is a pipe"));
         self.child = Some(child);
@@ -143,9 +176,15 @@ impl Real {
             .wait_for("ready for connections", 0, LIMIT)
             .map_err(|why| {
                 self.kill9();
-                format!("mariadbd did not start: {why}")
+                format!("{:?} did not start: {why}", self.flavour)
             })?;
         Ok(())
+    }
+
+    /// Whose server it is.
+    #[must_use]
+    pub fn flavour(&self) -> Flavour {
+        self.flavour
     }
 
     /// Where it listens for TCP.
@@ -212,14 +251,17 @@ impl Real {
         }
     }
 
-    /// Makes an account with every right and this native password.
+    /// Makes an account with every right and this password, for the server's usual plugin.
     ///
     /// # Panics
     /// When it cannot be made.
     pub fn create_user(&self, name: &str, password: &str) {
         let password = password.replace('\'', "''");
-        let create = format!("CREATE OR REPLACE USER '{name}'@'%' IDENTIFIED BY '{password}'");
-        self.execute(&[&create, &format!("GRANT ALL ON *.* TO '{name}'@'%'")]);
+        self.execute(&[
+            &format!("DROP USER IF EXISTS '{name}'@'%'"),
+            &format!("CREATE USER '{name}'@'%' IDENTIFIED BY '{password}'"),
+            &format!("GRANT ALL ON *.* TO '{name}'@'%'"),
+        ]);
     }
 
     /// Kills it as a crash would; [`Real::restart`] brings it back.
@@ -297,6 +339,8 @@ fn install() -> Result<Template, String> {
     if geteuid().is_root() {
         command.arg("--user=root");
     }
+    // A server that starts removes the temporary tables in its folder for them, whoever's they are.
+    command.env("TMPDIR", &folder);
     let output = command.stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("mariadb-install-db: {error}"))?;
     if !output.status.success() {
@@ -327,5 +371,6 @@ fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+mod mysql;
 #[cfg(test)]
 mod tests;
