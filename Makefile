@@ -20,8 +20,9 @@ bench: ## Measure the figures; results go to bench-results/
 million: ## A million executing connections through the pool; 7 minutes, 8 GiB of memory
 	@bash scripts/million.sh
 
-soak: ## Simulate many seeds, and meet walls at their real size: make soak SEEDS=20000
+soak: ## Many simulations, many compared scripts, real walls: make soak SEEDS=20000
 	ONRAMP_SEEDS=$(SEEDS) cargo test --locked --release -p testkit
+	ONRAMP_ORACLE_SEEDS=$(SEEDS) cargo test --locked --release --test e2e oracle -- --nocapture
 	ONRAMP_WALLS=1 cargo test --locked --test e2e walls::
 
 build: ## Build the release binary

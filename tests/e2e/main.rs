@@ -20,6 +20,7 @@ mod kill;
 mod load;
 mod login;
 mod long;
+mod oracle;
 mod prepared;
 mod process;
 mod protocol;

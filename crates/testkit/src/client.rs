@@ -70,6 +70,13 @@ impl Stream {
         }
     }
 
+    fn wait_at_most(&self, limit: Duration) -> io::Result<()> {
+        match self {
+            Stream::Tcp(stream) => stream.set_read_timeout(Some(limit)),
+            Stream::Unix(stream) => stream.set_read_timeout(Some(limit)),
+        }
+    }
+
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Stream::Tcp(stream) => stream.read(buffer),
@@ -131,6 +138,14 @@ impl Client {
                 "{other:?} instead of a login"
             ))),
         }
+    }
+
+    /// Waits so long for an answer from now on, instead of [`ANSWER_MAX`].
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn wait_at_most(&self, limit: Duration) -> Result<(), ClientError> {
+        Ok(self.stream.wait_at_most(limit)?)
     }
 
     /// The conversation: capabilities, greeting.
@@ -348,6 +363,17 @@ impl Client {
 #[must_use]
 pub fn execution(id: u32, params: &[Option<&[u8]>], cursor: bool) -> Vec<u8> {
     const VAR_STRING: u8 = 253;
+    let types = [VAR_STRING, 0].repeat(params.len());
+    execution_of(id, params, cursor, Some(&types))
+}
+
+/// The same, with the types of the execution before.
+#[must_use]
+pub fn execution_again(id: u32, params: &[Option<&[u8]>]) -> Vec<u8> {
+    execution_of(id, params, false, None)
+}
+
+fn execution_of(id: u32, params: &[Option<&[u8]>], cursor: bool, types: Option<&[u8]>) -> Vec<u8> {
     let mut out = id.to_le_bytes().to_vec();
     out.push(u8::from(cursor));
     out.extend_from_slice(&1u32.to_le_bytes());
@@ -359,10 +385,8 @@ pub fn execution(id: u32, params: &[Option<&[u8]>], cursor: bool) -> Vec<u8> {
         nulls[index / 8] |= u8::from(param.is_none()) << (index % 8);
     }
     out.extend_from_slice(&nulls);
-    out.push(1);
-    for _ in params {
-        out.extend_from_slice(&[VAR_STRING, 0]);
-    }
+    out.push(u8::from(types.is_some()));
+    out.extend_from_slice(types.unwrap_or_default());
     for param in params.iter().flatten() {
         wire::packet::put_lenenc_bytes(&mut out, param);
     }

@@ -3,6 +3,8 @@
 //!
 //! - [`talk`] is the client's side of the protocol without a socket, [`client`] the same with one;
 //!   [`reply`] holds what came back as values to compare.
+//! - [`oracle`] tells random stories of many clients twice, to the server itself and through the
+//!   pool, and compares every reply.
 //! - [`real`] starts a private MariaDB, [`onramp`] the program under test; [`guard`] ends both and
 //!   removes their files when the tests are over, however they end.
 //!
@@ -16,6 +18,7 @@
 pub mod client;
 pub mod guard;
 pub mod onramp;
+pub mod oracle;
 pub mod output;
 pub mod real;
 pub mod reply;

@@ -129,6 +129,15 @@ impl Outcome {
         }
     }
 
+    /// Takes out the flag of a change of which the trackers said nothing.
+    pub fn forget_empty_change(&mut self) {
+        if let Outcome::Done(done) | Outcome::Rows(Rows { end: done, .. }) = self
+            && done.changes.is_empty()
+        {
+            done.status &= !wire::status::SESSION_STATE_CHANGED;
+        }
+    }
+
     /// Takes out what the trackers said.
     pub fn forget_changes(&mut self) {
         if let Outcome::Done(done) = self {

@@ -10,7 +10,7 @@ mod answers;
 mod client;
 mod fake_mysql;
 mod net;
-mod random;
+pub(crate) mod random;
 mod script;
 mod settings;
 mod world;

@@ -112,6 +112,10 @@ impl Assembler {
                 self.end_rows(end);
             }
             (State::Rows, _) => self.row(payload)?,
+            (State::ColumnsEof, Some(END)) if self.opens_cursor(payload) => {
+                let end = self.read_end(payload)?;
+                self.end_rows(end);
+            }
             (State::ColumnsEof | State::ParamsEof | State::PreparedColumnsEof, Some(END))
                 if payload.len() == 5 =>
             {
@@ -146,6 +150,12 @@ impl Assembler {
         } else {
             9
         }
+    }
+
+    /// The rows of a cursor are fetched later: none follow now.
+    fn opens_cursor(&self, payload: &[u8]) -> bool {
+        let read = OkPacket::read(payload, false);
+        payload.len() == 5 && read.is_ok_and(|eof| eof.status & status::CURSOR_EXISTS != 0)
     }
 
     fn read_end(&self, payload: &[u8]) -> Result<Done, Malformed> {

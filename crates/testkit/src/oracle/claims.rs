@@ -1,0 +1,164 @@
+//! Who may hold a backend: what keeps a script from asking for more backends than there are.
+//!
+//! One thread speaks for all clients and waits for each reply, so a statement that must wait for a
+//! backend which another client keeps would wait for ever. [`Claims`] follows which clients may
+//! keep one; a step that would leave nothing for the others is not legal, and neither is one that
+//! speaks while another client's lock stops the server. The model errs on one side: it may believe
+//! that a client keeps a backend which the pool has taken back already, never the reverse.
+
+use super::ground::CLIENTS_MAX;
+use super::script::{Act, Claim, Step};
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    here: bool,
+    pinned: bool,
+    transaction: bool,
+    manual: bool,
+}
+
+impl Held {
+    fn any(self) -> bool {
+        self.pinned || self.transaction || self.manual
+    }
+}
+
+/// The claims of all clients.
+#[derive(Clone, Debug)]
+pub(crate) struct Claims {
+    held: [Held; CLIENTS_MAX],
+    /// The one who alone may speak.
+    alone: Option<usize>,
+    backends: usize,
+}
+
+impl Claims {
+    pub(crate) fn new(backends: usize) -> Claims {
+        Claims {
+            held: [Held::default(); CLIENTS_MAX],
+            alone: None,
+            backends,
+        }
+    }
+
+    /// True while this client is there.
+    pub(crate) fn is_here(&self, who: usize) -> bool {
+        self.held[who].here
+    }
+
+    /// The one who alone may speak.
+    pub(crate) fn alone(&self) -> Option<usize> {
+        self.alone
+    }
+
+    /// Notes a step if it is legal; otherwise nothing changes and it says `false`.
+    pub(crate) fn admit(&mut self, step: &Step) -> bool {
+        let mut after = self.clone();
+        if !after.note(step) {
+            return false;
+        }
+        let holders = after.held.iter().filter(|held| held.any()).count();
+        if holders >= after.backends {
+            return false;
+        }
+        *self = after;
+        true
+    }
+
+    fn note(&mut self, step: &Step) -> bool {
+        let who = step.who;
+        if let Act::Together(all) = &step.act {
+            return self.alone.is_none() && all.iter().all(|(who, _)| self.is_here(*who));
+        }
+        if self.alone.is_some_and(|alone| alone != who) {
+            return false;
+        }
+        if matches!(step.act, Act::Join(_)) == self.is_here(who) {
+            return false;
+        }
+        let held = &mut self.held[who];
+        match step.claim {
+            Claim::None => {}
+            Claim::Pins => held.pinned = true,
+            Claim::Opens => held.transaction = true,
+            Claim::Closes => held.transaction = false,
+            Claim::Manual => held.manual = true,
+            Claim::Automatic => (held.manual, held.transaction) = (false, false),
+            Claim::Frees => {
+                *held = Held::default();
+                self.alone = None;
+            }
+            Claim::Excludes => {
+                held.pinned = true;
+                // It would wait for the others' transactions and locks.
+                let mut others = (0..CLIENTS_MAX).filter(|other| *other != who);
+                if others.any(|other| self.held[other].any()) {
+                    return false;
+                }
+                self.alone = Some(who);
+            }
+            Claim::Includes => self.alone = None,
+        }
+        self.held[who].here = !matches!(step.act, Act::Leave | Act::Vanish);
+        true
+    }
+}
+
+/// The steps that are legal, in their order, if fewer than `backends` clients may hold one.
+#[must_use]
+pub fn legal(steps: &[Step], backends: usize) -> Vec<Step> {
+    let mut claims = Claims::new(backends);
+    let admitted = steps.iter().filter(|step| claims.admit(step));
+    admitted.cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::script::Login;
+
+    fn join(who: usize) -> Step {
+        let login = Login {
+            schema: true,
+            with: 0,
+            without: 0,
+            other: false,
+        };
+        Step::new(who, Act::Join(login), Claim::Frees)
+    }
+
+    fn claims(who: usize, claim: Claim) -> Step {
+        Step::new(who, Act::Ping, claim)
+    }
+
+    #[test]
+    fn one_backend_is_left_for_the_others() {
+        let steps = [
+            join(0),
+            join(1),
+            claims(0, Claim::Opens),
+            claims(1, Claim::Opens),
+            claims(0, Claim::Closes),
+            claims(1, Claim::Opens),
+        ];
+        let left = legal(&steps, 2);
+        assert_eq!(left.len(), 5, "{left:?}");
+        assert_eq!(left[4], steps[5]);
+    }
+
+    #[test]
+    fn nobody_speaks_while_one_excludes_the_others_or_is_away() {
+        let steps = [
+            join(0),
+            join(1),
+            claims(2, Claim::None),
+            claims(0, Claim::Excludes),
+            claims(1, Claim::None),
+            claims(0, Claim::Includes),
+            claims(1, Claim::None),
+        ];
+        let left = legal(&steps, 3);
+        let who: Vec<usize> = left.iter().map(|step| step.who).collect();
+        assert_eq!(who, [0, 1, 0, 0, 1]);
+    }
+}

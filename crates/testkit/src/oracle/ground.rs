@@ -1,0 +1,138 @@
+//! The ground that scripts stand on: two schemas with the same tables and routines.
+//!
+//! Client `k` writes to table `tk` only, so that no statement ever waits for another client's lock
+//! and the replies depend on the order of the steps alone. Everything is made once; between two
+//! tellings [`reset`] brings back what the script may have touched, and nothing else, because that
+//! is what takes the time.
+
+use super::script::Step;
+use crate::client::Client;
+
+/// As many clients as a script may have.
+pub const CLIENTS_MAX: usize = 6;
+
+/// The schemas.
+pub const SCHEMAS: [&str; 2] = ["oracle_a", "oracle_b"];
+
+/// Objects besides the clients' tables: name, statement.
+const OBJECTS: [(&str, &str); 7] = [
+    (
+        "kinds",
+        "CREATE TABLE kinds (id INT PRIMARY KEY, tiny TINYINT UNSIGNED, big BIGINT, \
+         price DECIMAL(10,3), ratio DOUBLE, day DATE, moment DATETIME(3), stamp TIMESTAMP NULL, \
+         word VARCHAR(30), body TEXT, raw VARBINARY(20), choice ENUM('red','green'), \
+         flags SET('a','b','c'), bits BIT(5))",
+    ),
+    (
+        "kinds",
+        "INSERT INTO kinds VALUES (1, 200, -5, 1.5, 0.25, '2020-02-29', \
+         '2021-01-02 03:04:05.678', '2022-06-07 08:09:10', 'Wort', 'text', 0x00FF, 'red', 'a,c', \
+         5), (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL), \
+         (3, 0, 9223372036854775807, -0.001, 1e300, '1970-01-01', '1970-01-02 00:00:00', \
+         '2000-01-01 00:00:00', '', '', '', 'green', '', 31)",
+    ),
+    (
+        "plain_function",
+        "CREATE FUNCTION plain_function(x INT) RETURNS INT DETERMINISTIC RETURN x + 1",
+    ),
+    (
+        "marking_function",
+        "CREATE FUNCTION marking_function(x INT) RETURNS INT DETERMINISTIC BEGIN \
+         SET @marked = x; RETURN x; END",
+    ),
+    (
+        "rows_procedure",
+        "CREATE PROCEDURE rows_procedure(IN x INT, OUT y INT) BEGIN SELECT x AS first; \
+         SELECT x + 1, 'second'; SET y = x * 2; END",
+    ),
+    (
+        "setting_procedure",
+        "CREATE PROCEDURE setting_procedure() BEGIN SET SESSION div_precision_increment = 7; \
+         SET @set_inside = 5; END",
+    ),
+    (
+        "failing_procedure",
+        "CREATE PROCEDURE failing_procedure() BEGIN SET @before_error = 1; \
+         SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'on purpose', MYSQL_ERRNO = 3333; END",
+    ),
+];
+
+fn table(client: usize) -> String {
+    format!(
+        "CREATE TABLE t{client} (id INT AUTO_INCREMENT PRIMARY KEY, v INT, \
+         name VARCHAR(20) NOT NULL DEFAULT 'x', UNIQUE KEY v (v)) ENGINE=InnoDB"
+    )
+}
+
+/// What makes the ground, on a connection of an administrator.
+#[must_use]
+pub fn statements() -> Vec<String> {
+    let mut all = Vec::new();
+    for schema in SCHEMAS {
+        all.push(format!("DROP DATABASE IF EXISTS {schema}"));
+        all.push(format!("CREATE DATABASE {schema}"));
+        all.push(format!("USE {schema}"));
+        all.extend((0..CLIENTS_MAX).map(table));
+        all.extend(OBJECTS.map(|(_, sql)| sql.to_string()));
+    }
+    all
+}
+
+/// Brings back what a script may have changed.
+///
+/// # Panics
+/// When the server refuses.
+pub fn reset(admin: &mut Client, steps: &[Step]) {
+    let texts: Vec<&str> = steps.iter().flat_map(Step::texts).collect();
+    let both = texts.iter().any(|text| text.contains(SCHEMAS[1]));
+    for schema in &SCHEMAS[..1 + usize::from(both)] {
+        for client in 0..CLIENTS_MAX {
+            if texts.iter().any(|text| writes(text, &format!("t{client}"))) {
+                admin.must(&format!("TRUNCATE TABLE {schema}.t{client}"));
+            }
+            if texts
+                .iter()
+                .any(|text| mentions(text, &format!("d{client}")))
+            {
+                admin.must(&format!("DROP TABLE IF EXISTS {schema}.d{client}"));
+            }
+        }
+    }
+}
+
+fn writes(text: &str, table: &str) -> bool {
+    mentions(text, table) && !text.starts_with("SELECT")
+}
+
+fn mentions(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(at, _)| {
+        let part =
+            |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+        let bytes = text.as_bytes();
+        !part(at.checked_sub(1).and_then(|at| bytes.get(at))) && !part(bytes.get(at + name.len()))
+    })
+}
+
+/// The statements that make what these texts mention.
+pub(crate) fn wanted(texts: &[&str]) -> Vec<String> {
+    let named = |name: &str| texts.iter().any(|text| mentions(text, name));
+    let mut made: Vec<String> = (0..CLIENTS_MAX)
+        .filter(|client| named(&format!("t{client}")))
+        .map(table)
+        .collect();
+    let objects = OBJECTS.iter().filter(|(name, _)| named(name));
+    made.extend(objects.map(|(_, sql)| (*sql).to_string()));
+    if !named(SCHEMAS[1]) {
+        return made;
+    }
+    let [first, second] = SCHEMAS;
+    let mut all = vec![
+        format!("DROP DATABASE IF EXISTS {second}"),
+        format!("CREATE DATABASE {second}"),
+        format!("USE {second}"),
+    ];
+    all.extend(made.iter().cloned());
+    all.push(format!("USE {first}"));
+    all.append(&mut made);
+    all
+}
