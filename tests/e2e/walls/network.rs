@@ -35,7 +35,7 @@ fn local_ports_end_where_the_doctor_says() {
 
 /// Opens more connections from one address than there are ports.
 fn load(enter: &[&str], port: u16, json: &std::path::Path) -> (Value, String) {
-    let target = format!("mysql://app:app@127.0.0.1:{port}/");
+    let target = format!("mysql://app:app@127.0.0.1:{port}/mysql");
     let output = Command::new(enter[0])
         .args(&enter[1..])
         .arg(binary())

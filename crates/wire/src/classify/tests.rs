@@ -159,7 +159,7 @@ fn several_statements_are_all_judged() {
         (
             "SET STATEMENT a=1 FOR SELECT 1; XA START 'x'",
             Verb::Select,
-            Some(Pin::Xa),
+            Some(Pin::Unknown),
         ),
     ] {
         let found = classify(sql.as_bytes(), MARIADB);
