@@ -209,6 +209,11 @@ impl Script {
         true
     }
 
+    /// True where an event is a transaction, or has one.
+    pub(crate) fn has_transaction(&self) -> bool {
+        self.transaction.is_some()
+    }
+
     /// True where the statement that was sent last stands in a transaction of the script.
     pub(crate) fn in_transaction(&self, event: &Event) -> bool {
         self.transaction
