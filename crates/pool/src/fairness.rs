@@ -26,7 +26,7 @@ use std::time::Duration;
 /// A group that has started nothing from its lanes for this long is not waited for.
 const LIVE_MAX: Duration = Duration::from_millis(20);
 /// Fronts may differ by this share of the longest wait (one in so many).
-const SLACK_SHARE: u32 = 16;
+const SLACK_SHARE: u32 = 6;
 /// Fronts may differ by this much in any case; less than this nobody notices.
 const SLACK_MIN: Duration = Duration::from_millis(2);
 /// How often a group looks at the others.
