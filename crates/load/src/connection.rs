@@ -358,10 +358,12 @@ impl Connection {
                     true => bench.stats.class_by_verb(verb),
                     false => class,
                 };
-                let in_time = bench.plan.model.in_time;
-                bench
-                    .stats
-                    .succeeded(class, now.since(self.sent_at), in_time);
+                let (took, in_time) = (now.since(self.sent_at), bench.plan.model.in_time);
+                bench.stats.succeeded(class, took, in_time);
+                if bench.plan.script.is_mixed() && again.is_none() {
+                    let statement = bench.plan.script.number_of(&self.event);
+                    bench.stats.succeeded_with(statement, took);
+                }
                 match again {
                     None => self.next_statement(bench, now),
                     Some(again) => self.after_error(bench, again, now),

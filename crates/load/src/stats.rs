@@ -54,6 +54,8 @@ pub(crate) struct Stats {
     pub(crate) retired: u64,
     /// From when a statement was to be sent to its reply's last byte; successes only, by class.
     latency: [Histogram; CLASSES],
+    /// The same by the script's statements; empty where the script has only one.
+    by_statement: Vec<Histogram>,
     pub(crate) event_latency: Histogram,
     /// From the first step of connecting to the end of the login: the first time, and again.
     pub(crate) connect_latency: Histogram,
@@ -73,6 +75,15 @@ impl Stats {
             Class::Other => self.others += 1,
         }
         self.latency[class as usize].record(latency);
+    }
+
+    /// Counts the same success for the script's statement of this number.
+    pub(crate) fn succeeded_with(&mut self, statement: u16, latency: Duration) {
+        let at = usize::from(statement);
+        if self.by_statement.len() <= at {
+            self.by_statement.resize_with(at + 1, Histogram::new);
+        }
+        self.by_statement[at].record(latency);
     }
 
     /// What a statement is by its first word, which is how 0.5 counts: a transaction is a COMMIT.
@@ -98,6 +109,14 @@ impl Stats {
     /// Latencies of the statements of one class.
     pub(crate) fn latency_of(&self, class: Class) -> &Histogram {
         &self.latency[class as usize]
+    }
+
+    /// Latencies of the script's statement of this number.
+    pub(crate) fn latency_with(&self, statement: usize) -> Histogram {
+        self.by_statement
+            .get(statement)
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// Latencies of all statements.
@@ -136,6 +155,11 @@ impl Stats {
         self.expired += other.expired;
         self.retired += other.retired;
         for (own, others) in self.latency.iter_mut().zip(&other.latency) {
+            own.merge(others);
+        }
+        let statements = self.by_statement.len().max(other.by_statement.len());
+        self.by_statement.resize_with(statements, Histogram::new);
+        for (own, others) in self.by_statement.iter_mut().zip(&other.by_statement) {
             own.merge(others);
         }
         self.event_latency.merge(&other.event_latency);
@@ -207,6 +231,7 @@ mod tests {
         b.succeeded(Class::Other, Duration::from_millis(2), in_time);
         b.failed(Fault::ended("x"), false);
         b.failed(Fault::ended("x"), true);
+        b.succeeded_with(1, Duration::from_millis(3));
         b.events = 1;
         a.merge(b);
         assert_eq!((a.reads, a.writes, a.others, a.successes()), (1, 1, 1, 3));
@@ -214,6 +239,11 @@ mod tests {
         assert_eq!(a.statement_latency().mean_ms(), 2.0);
         assert_eq!(a.latency_of(Class::Write).mean_ms(), 3.0);
         assert_eq!((a.in_time, a.ended()), (2, 5));
+        assert_eq!(a.latency_with(1).mean_ms(), 3.0);
+        assert_eq!(
+            (a.latency_with(0).count(), a.latency_with(2).count()),
+            (0, 0)
+        );
         assert_eq!(a.errors.sorted()[0].count, 2);
     }
 

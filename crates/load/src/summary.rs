@@ -18,6 +18,7 @@ use crate::options::LoadArgs;
 use crate::series::Point;
 use crate::stats::{Class, Stats, Tally};
 use crate::thresholds::Checked;
+use crate::workload::Script;
 use measure::Histogram;
 use serde::Serialize;
 use wire::dsn::Dsn;
@@ -82,6 +83,20 @@ impl Measured {
             reconnect: self.whole(|stats| &stats.reconnect_latency),
             lag: self.whole(|stats| &stats.lag),
         }
+    }
+
+    /// By the statements of a script that has several.
+    fn by_statement(&self, script: &Script) -> Vec<OfStatement> {
+        let of = |(at, text): (usize, &str)| {
+            let mut all = self.window.latency_with(at);
+            all.merge(&self.drain.latency_with(at));
+            OfStatement {
+                statement: text.to_owned(),
+                latency: Latency::of(&all),
+            }
+        };
+        let titles = script.titles().enumerate().filter(|_| script.is_mixed());
+        titles.map(of).collect()
     }
 
     /// Of the whole run, from the first connection on.
@@ -192,6 +207,8 @@ pub struct Summary {
     pub retired_connections: u64,
     /// Latencies by kind.
     pub latencies: Latencies,
+    /// Latencies by the workload's statements, where it has several.
+    pub by_statement: Vec<OfStatement>,
     /// CPU time of this process over the cores it can use, in the measured time: 0 to 1.
     pub load_cpu_share: f64,
     /// CPU time of its busiest thread over the measured time: 0 to 1.
@@ -202,6 +219,16 @@ pub struct Summary {
     pub thresholds: Vec<Checked>,
     /// Events that arrived in the open loop, in the whole run.
     pub arrived: u64,
+}
+
+/// Latencies of one of the workload's statements.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OfStatement {
+    /// Its text, `?` for each value and `#` for the table's number; long ones are cut.
+    pub statement: String,
+    /// From the write to the reply's last byte, of those that succeeded.
+    #[serde(flatten)]
+    pub latency: Latency,
 }
 
 /// Latencies by kind.
@@ -284,6 +311,7 @@ impl Summary {
             waiting: measured.waiting,
             retired_connections: measured.sum(|stats| stats.retired),
             latencies: measured.latencies(),
+            by_statement: measured.by_statement(&plan.script),
             load_cpu_share: share(measured.cpu_s, measured.seconds * measured.cores),
             load_busiest_share: share(measured.busiest_group_s, measured.seconds),
             warnings: Vec::new(),

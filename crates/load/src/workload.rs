@@ -47,6 +47,8 @@ pub enum Workload {
     RandomRanges,
     /// Rows into a table of the connection's own, half a mebibyte at a time.
     BulkInsert,
+    /// The user's own statements.
+    Statements,
     /// One row by its key: SELECT pad ... WHERE id=R.
     OldSelect,
     /// The transaction of oltp_read_write, all of it in one table.
@@ -64,7 +66,7 @@ pub enum Workload {
 }
 
 /// All of them, with the word on the command line and what an event is.
-const WORKLOADS: [(Workload, &str, &str); 18] = [
+const WORKLOADS: [(Workload, &str, &str); 19] = [
     (
         Workload::PointSelect,
         "oltp_point_select",
@@ -111,6 +113,11 @@ const WORKLOADS: [(Workload, &str, &str); 18] = [
         Workload::BulkInsert,
         "bulk_insert",
         "Rows into a table of the connection's own, half a mebibyte at a time",
+    ),
+    (
+        Workload::Statements,
+        "statements",
+        "What --statement says, one after the other",
     ),
     (
         Workload::OldSelect,

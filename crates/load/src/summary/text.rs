@@ -112,9 +112,11 @@ impl Summary {
         ];
         // Of a single class the line of all statements has said it.
         let several = classes.iter().filter(|(_, one)| one.count > 0).count() > 1;
+        let statements = self.by_statement.iter();
         let kinds = classes
             .into_iter()
             .filter(|_| several)
+            .chain(statements.map(|one| (&*one.statement, &one.latency)))
             .chain([
                 ("connects", &latencies.connect),
                 ("reconnects", &latencies.reconnect),

@@ -3,7 +3,8 @@
 //! Texts, counts and the choice of tables are what sysbench 1.0.20 and 0.5 send for the script of
 //! the same name, as a server's general log shows it,
 //! but for line breaks. 1.0 draws a table for each group of equal
-//! statements, 0.5 one for the whole event; 0.5 prepares nothing.
+//! statements, 0.5 one for the whole event; 0.5 prepares nothing. The user's own statements are
+//! what `--statement` says.
 
 use super::script::{Script, Source, Statement, Table};
 use super::{ScriptArgs, Workload};
@@ -69,6 +70,12 @@ pub(super) fn fill(script: &mut Script, workload: Workload, args: &ScriptArgs) {
             script.add(prepared(&text, &sources), Table::First, 1);
         }
         BulkInsert => script.add(plain("INSERT INTO sbtest# VALUES", &[]), Table::Own, 1),
+        Statements => {
+            for own in &args.statements {
+                let statement = prepared(&own.text, &vec![Row; own.rows]);
+                script.add(statement, Table::Any, own.times);
+            }
+        }
         OldSelect => {
             let text = "SELECT pad FROM sbtest# WHERE id=?";
             script.add(plain(text, &[Row]), Table::Any, 1);

@@ -17,6 +17,38 @@ pub(crate) enum PsMode {
     Disable,
 }
 
+/// A statement of the user's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OwnStatement {
+    pub(super) text: String,
+    /// How often an event has it.
+    pub(super) times: u16,
+    /// How many of its values are random rows.
+    pub(super) rows: usize,
+}
+
+impl OwnStatement {
+    /// Reads `SQL` or `N*SQL`.
+    fn read(words: &str) -> Result<OwnStatement, String> {
+        let (times, text) = match words.split_once('*') {
+            Some((times, text)) if times.bytes().all(|b| b.is_ascii_digit()) => {
+                let read = times.parse().ok().filter(|times| *times > 0);
+                (read.ok_or("expected 1 to 65,535 in front of the *")?, text)
+            }
+            _ => (1, words),
+        };
+        if text.trim().is_empty() {
+            return Err("expected a statement, as SELECT 1 or 10*SELECT 1".to_owned());
+        }
+        let signs = text.replace("??", "");
+        Ok(OwnStatement {
+            text: text.trim().to_owned(),
+            times,
+            rows: signs.matches('?').count(),
+        })
+    }
+}
+
 /// What the scripts can be told, as typed.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ScriptArgs {
@@ -114,6 +146,12 @@ pub(crate) struct ScriptArgs {
     #[arg(long, value_name = "NAME", default_value = "innodb", value_parser = engine)]
     pub(crate) mysql_storage_engine: String,
 
+    /// A statement of the workload `statements`, in front of it how often an event has it: SQL or
+    /// N*SQL. `?` is the number of a random row and `#` that of a random table; `??` and `##` are
+    /// the signs themselves. Several are run in the order given
+    #[arg(long = "statement", value_name = "N*SQL", value_parser = OwnStatement::read)]
+    pub(crate) statements: Vec<OwnStatement>,
+
     /// oltp only: no writes
     #[arg(long, value_parser = on_off, action = ArgAction::Set, default_value = "off",
           default_missing_value = "on", num_args = 0..=1, require_equals = true, hide = true)]
@@ -158,6 +196,13 @@ impl ScriptArgs {
                 self.range_size
             ));
         }
+        if (workload == Statements) == self.statements.is_empty() {
+            return Err(match workload {
+                Statements => "the workload `statements` needs a --statement".to_owned(),
+                _ => "--statement is for the workload `statements` alone".to_owned(),
+            });
+        }
+        let own = self.statements.iter().map(|own| u64::from(own.times));
         let steps: u64 = [
             self.point_selects,
             self.simple_ranges,
@@ -170,7 +215,8 @@ impl ScriptArgs {
             self.delete_inserts,
         ]
         .map(u64::from)
-        .iter()
+        .into_iter()
+        .chain(own)
         .sum();
         if steps > STEPS_MAX {
             return Err(format!(

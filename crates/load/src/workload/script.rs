@@ -2,9 +2,9 @@
 //! them.
 //!
 //! A statement is written down as `SELECT c FROM sbtest# WHERE id=?` with the source of each `?`:
-//! `#` is the table's number. [`Script`] has the statements cut at these places, so that writing
-//! one is copying pieces and digits. The same statement can be written as text or, its text having
-//! been prepared, as the values alone.
+//! `#` is the table's number, and a sign that is doubled is the sign itself. [`Script`] has the
+//! statements cut at these places, so that writing one is copying pieces and digits. The same
+//! statement can be written as text or, its text having been prepared, as the values alone.
 //!
 //! Invariants: a statement's values are drawn in the order of its `?`, so text and values are the
 //! same for the same random numbers.
@@ -73,6 +73,8 @@ enum Slot {
 /// A statement, cut.
 #[derive(Clone, Debug)]
 struct Template {
+    /// As it is written down; long ones are cut.
+    title: String,
     pieces: Vec<(Box<[u8]>, Slot)>,
     tail: Box<[u8]>,
     verb: Verb,
@@ -84,6 +86,9 @@ struct Step {
     template: u16,
     table: Table,
 }
+
+/// Characters of a statement's text in a report.
+const TITLE_MAX: usize = 72;
 
 /// Bytes of rows in bulk that make a statement: sysbench's buffer.
 const BULK_BYTES: u32 = 512 * 1024;
@@ -241,6 +246,16 @@ impl Script {
         (self.prepares && template.prepared).then_some(key)
     }
 
+    /// True where the script has several statements.
+    pub(crate) fn is_mixed(&self) -> bool {
+        self.templates.len() > 1
+    }
+
+    /// The script's statements as they are written down, by their numbers.
+    pub(crate) fn titles(&self) -> impl Iterator<Item = &str> {
+        self.templates.iter().map(|template| &*template.title)
+    }
+
     /// Which of the script's statements the present one is.
     pub(crate) fn number_of(&self, event: &Event) -> u16 {
         self.steps[usize::from(event.step.max(1) - 1)].template
@@ -363,8 +378,13 @@ impl Template {
     fn cut(statement: &Statement) -> Template {
         let mut sources = statement.sources.iter();
         let (mut pieces, mut piece) = (Vec::new(), Vec::new());
-        for byte in statement.text.bytes() {
+        let mut bytes = statement.text.bytes().peekable();
+        while let Some(byte) = bytes.next() {
             let slot = match byte {
+                b'#' | b'?' if bytes.next_if_eq(&byte).is_some() => {
+                    piece.push(byte);
+                    continue;
+                }
                 b'#' => Slot::Table,
                 b'?' => match sources.next() {
                     Some(source) => Slot::Value(*source),
@@ -378,6 +398,7 @@ impl Template {
             pieces.push((std::mem::take(&mut piece).into_boxed_slice(), slot));
         }
         Template {
+            title: title(&statement.text),
             pieces,
             tail: piece.into_boxed_slice(),
             verb: Verb::of(&statement.text),
@@ -388,12 +409,21 @@ impl Template {
 
 impl Verb {
     fn of(text: &str) -> Verb {
-        match text.split(' ').next().unwrap_or_default() {
+        let word = text.split_whitespace().next().unwrap_or_default();
+        match &*word.to_ascii_uppercase() {
             "SELECT" => Verb::Select,
             "INSERT" | "UPDATE" | "DELETE" => Verb::Change,
             "COMMIT" => Verb::Commit,
             _ => Verb::Other,
         }
+    }
+}
+
+/// A statement's text as reports name it.
+fn title(text: &str) -> String {
+    match text.char_indices().nth(TITLE_MAX) {
+        Some((cut, _)) => format!("{}...", &text[..cut]),
+        None => text.to_owned(),
     }
 }
 

@@ -440,3 +440,54 @@ fn verbs_are_those_of_0_5() {
     assert_eq!(verbs("select_random_ranges"), [Select]);
     assert_eq!(verbs("bulk_insert"), [Change]);
 }
+
+#[test]
+fn own_statements_run_in_order_with_random_rows_and_doubled_signs() {
+    let line = Line::try_parse_from([
+        "load",
+        "statements",
+        "--statement=2*SELECT c FROM sbtest# WHERE id IN (?, ?)",
+        "--statement=SELECT '??', '##'",
+        "--target=mysql://a@h/t",
+        "run",
+    ]);
+    let load = line.unwrap().load;
+    load.check().unwrap();
+    let mut alone = Alone {
+        script: load.make_script(),
+        random: Random::new(1, 1),
+        made: 0,
+    };
+    let twice = "SELECT c FROM sbtest# WHERE id IN (#, #)";
+    let texts = alone.texts();
+    let got: Vec<_> = texts[..2].iter().map(|text| skeleton(text)).collect();
+    assert_eq!(got, [twice, twice]);
+    assert_eq!(texts[2..], ["SELECT '?', '#'"]);
+    let titles: Vec<_> = alone.script.titles().collect();
+    assert_eq!(
+        titles,
+        [
+            "SELECT c FROM sbtest# WHERE id IN (?, ?)",
+            "SELECT '??', '##'"
+        ]
+    );
+}
+
+#[test]
+fn own_statements_and_their_workload_belong_together() {
+    let check = |words: &[&str]| {
+        let fixed = ["--target=mysql://a@h/t", "run"];
+        let words = ["load"].iter().chain(words).chain(&fixed);
+        Line::try_parse_from(words)
+            .map_err(|e| e.to_string())?
+            .load
+            .check()
+    };
+    let error = |words: &[&str]| check(words).unwrap_err();
+    assert!(error(&["statements"]).contains("needs a --statement"));
+    let elsewhere = ["oltp_insert", "--statement=SELECT 1"];
+    assert!(error(&elsewhere).contains("for the workload `statements` alone"));
+    assert!(error(&["statements", "--statement=0*SELECT 1"]).contains("1 to 65,535"));
+    assert!(error(&["statements", "--statement=3* "]).contains("expected a statement"));
+    check(&["statements", "--statement=SELECT 2*3"]).unwrap();
+}
