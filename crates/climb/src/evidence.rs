@@ -77,6 +77,9 @@ pub(crate) struct StepArgs {
     pub(crate) pool_args: Vec<String>,
 }
 
+/// Statements of a script that are shown one by one, at most.
+const STATEMENTS_SHOWN_MAX: usize = 3;
+
 /// One cell.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -104,6 +107,12 @@ pub(crate) struct Row {
     /// Statements whose client hung up.
     pub(crate) gave_up: Option<u64>,
     pub(crate) reconnects: Option<u64>,
+    /// Runs of the workload's script that came to their end: transactions, where it has one.
+    pub(crate) events_per_s: Option<f64>,
+    /// How long such a run took.
+    pub(crate) event: Option<Latency>,
+    /// How long the script's statements took, where it has several.
+    pub(crate) by_statement: Vec<OfStatement>,
     pub(crate) connect_s: Option<f64>,
     pub(crate) duration_s: Option<f64>,
     /// Which limit stopped the cell; null if every connection was held.
@@ -142,12 +151,42 @@ pub(crate) struct LoadReport {
     pub(crate) attempted_per_s: Option<f64>,
     pub(crate) gave_up: Option<u64>,
     pub(crate) reconnects: Option<u64>,
+    pub(crate) events_per_s: Option<f64>,
+    pub(crate) latencies: Latencies,
+    pub(crate) by_statement: Vec<OfStatement>,
     pub(crate) connect_s: Option<f64>,
     pub(crate) duration_s: Option<f64>,
     pub(crate) limit: Option<String>,
     pub(crate) load_rss_bytes: Option<u64>,
     pub(crate) load_cpu_s: Option<f64>,
     pub(crate) errors: Vec<LoadError>,
+}
+
+/// Latencies by kind, as far as they are used here.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Latencies {
+    pub(crate) event: Option<Latency>,
+}
+
+/// Latencies of one statement of the script.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct OfStatement {
+    pub(crate) statement: String,
+    #[serde(flatten)]
+    pub(crate) latency: Latency,
+}
+
+/// Latencies of one kind, in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Latency {
+    pub(crate) count: u64,
+    pub(crate) mean_ms: f64,
+    pub(crate) p50_ms: f64,
+    pub(crate) p95_ms: f64,
+    pub(crate) p99_ms: f64,
 }
 
 /// One kind of failure, with how often it came.
@@ -251,6 +290,9 @@ impl Row {
         self.gave_up = report.gave_up;
         self.reconnects = report.reconnects;
         self.offered_per_s = finite(report.attempted_per_s);
+        self.events_per_s = finite(report.events_per_s);
+        self.event = report.latencies.event;
+        self.by_statement = report.by_statement;
         self.statements_per_s = finite(report.statements_per_s);
         self.mean_ms = finite(report.mean_ms);
         self.p50_ms = finite(report.p50_ms);
@@ -273,6 +315,16 @@ impl Row {
     /// Whether clients lost their patience.
     pub(crate) fn is_storm(&self) -> bool {
         self.gave_up.is_some_and(|count| count > 0)
+    }
+
+    /// Whether the script's statements are few and unlike, so that each is worth a line.
+    pub(crate) fn is_mixed(&self) -> bool {
+        (2..=STATEMENTS_SHOWN_MAX).contains(&self.by_statement.len())
+    }
+
+    /// Whether an event is more than a statement.
+    pub(crate) fn has_long_events(&self) -> bool {
+        self.by_statement.len() > 1
     }
 
     /// Whether there are figures for this number of connections.

@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use crate::evidence::{Evidence, LoadError, Row};
+use crate::evidence::{Evidence, Latency, LoadError, Row};
 use crate::format::{ABSENT, figure, or_absent, ratio, seconds, thousands, whole};
 use crate::headline::by_step;
 
@@ -37,6 +37,10 @@ pub(crate) fn report(evidence: &Evidence, json: &Path, html: &Path) -> String {
         }
         text += &of(rows);
         text += &goodput(rows);
+        if !name.is_empty() {
+            text += &events(rows);
+            text += &statements(rows);
+        }
     }
     text += &memory(&evidence.rows);
     text += &failures(&evidence.rows);
@@ -134,6 +138,65 @@ fn goodput(rows: &[Row]) -> String {
     text
 }
 
+/// How long whole events took: transactions, mostly. Empty where an event is one statement.
+fn events(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows.iter().filter(|row| row.has_long_events()) {
+        let Some(event) = row.event else { continue };
+        text += &format!(
+            "{:>11} {:<11} {:>12} {}\n",
+            thousands(u64::from(row.connections)),
+            row.path,
+            or_absent(row.events_per_s, whole),
+            latency(&event)
+        );
+    }
+    if text.is_empty() {
+        return text;
+    }
+    format!("\nconnections path             events/s  mean ms   p50 ms   p95 ms   p99 ms\n{text}")
+}
+
+/// How long each statement took, where the script has few.
+fn statements(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows.iter().filter(|row| row.is_mixed()) {
+        for of in &row.by_statement {
+            text += &format!(
+                "{:>11} {:<11} {:>12} {}  {}\n",
+                thousands(u64::from(row.connections)),
+                row.path,
+                thousands(of.latency.count),
+                latency(&of.latency),
+                shortened(&of.statement)
+            );
+        }
+    }
+    if text.is_empty() {
+        return text;
+    }
+    let headings = "connections path               count  mean ms   p50 ms   p95 ms   p99 ms";
+    format!("\n{headings}  statement\n{text}")
+}
+
+fn latency(of: &Latency) -> String {
+    let columns = [of.mean_ms, of.p50_ms, of.p95_ms, of.p99_ms];
+    columns.map(|ms| format!("{:>8}", figure(ms))).join(" ")
+}
+
+/// A statement as far as the line has room for it.
+fn shortened(statement: &str) -> String {
+    const ROOM: usize = WIDTH - 75;
+    match statement.char_indices().nth(ROOM) {
+        None => statement.to_owned(),
+        Some(_) => statement
+            .chars()
+            .take(ROOM - 3)
+            .chain("...".chars())
+            .collect(),
+    }
+}
+
 /// What each process held at its peak, in MiB; empty if nobody's memory is known.
 fn memory(rows: &[Row]) -> String {
     let columns = |row: &Row| {
@@ -225,7 +288,50 @@ fn wrapped(text: &str, indent: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::OfStatement;
     use crate::samples;
+
+    #[test]
+    fn what_a_script_is_made_of_is_shown_where_it_is_little() {
+        let latency = |p99_ms| Latency {
+            count: 9_900,
+            mean_ms: 1.5,
+            p50_ms: 1.25,
+            p95_ms: 2.5,
+            p99_ms,
+        };
+        let of = |text: &str, p99_ms| OfStatement {
+            statement: text.to_owned(),
+            latency: latency(p99_ms),
+        };
+        let mut row = samples::rows().remove(0);
+        row.events_per_s = Some(172.0);
+        row.event = Some(latency(160.0));
+        row.by_statement = vec![
+            of("SELECT c FROM sbtest# WHERE id=?", 3.75),
+            of("SELECT SLEEP(0.1)", 101.0),
+        ];
+        let rows = [row];
+        assert_eq!(
+            events(&rows),
+            "
+connections path             events/s  mean ms   p50 ms   p95 ms   p99 ms
+        100 direct               172     1.50     1.25     2.50      160
+"
+        );
+        assert_eq!(
+            statements(&rows),
+            "
+connections path               count  mean ms   p50 ms   p95 ms   p99 ms  statement
+        100 direct             9,900     1.50     1.25     2.50     3.75  SELECT c FROM sbtest# ...
+        100 direct             9,900     1.50     1.25     2.50      101  SELECT SLEEP(0.1)
+"
+        );
+        let many = vec![of("COMMIT", 1.0); 4];
+        let [mut row] = rows;
+        row.by_statement = many;
+        assert_eq!(statements(&[row]), "");
+    }
 
     #[test]
     fn the_whole_report() {

@@ -246,6 +246,11 @@ fn figures(rows: &[Row], rungs: &[u32]) -> Vec<Figure> {
     if rows.iter().any(Row::is_storm) {
         figures.insert(0, goodput(rows, rungs));
     }
+    if rows.iter().any(Row::is_mixed) {
+        figures.insert(0, first_statement(rows, rungs));
+    } else if rows.iter().any(Row::has_long_events) {
+        figures.push(events(rows, rungs));
+    }
     figures
 }
 
@@ -299,6 +304,53 @@ fn goodput(rows: &[Row], rungs: &[u32]) -> Figure {
         title: "Goodput",
         note: "What is answered before its client loses patience, hangs up and asks again. A line \
                that falls is an outage: the work goes on, for nobody.",
+        svg: chart.svg(),
+    }
+}
+
+fn first_statement(rows: &[Row], rungs: &[u32]) -> Figure {
+    let chart = Chart {
+        name: "Latency of the script's first statement, from p50 to p99 per path",
+        unit: "latency: p99, and down to p50",
+        axis: Axis::Decades,
+        rungs,
+        lines: lines(
+            rows,
+            |row| row.by_statement.first().map(|of| of.latency.p99_ms),
+            |row| row.by_statement.first().map(|of| of.latency.p50_ms),
+        ),
+        crosses: Vec::new(),
+        reference: None,
+        write_tick: milliseconds,
+        write_value: milliseconds,
+    };
+    Figure {
+        title: "The first statement",
+        note: "The statement that most of the script is. What the others cost it shows here.",
+        svg: chart.svg(),
+    }
+}
+
+fn events(rows: &[Row], rungs: &[u32]) -> Figure {
+    let chart = Chart {
+        name: "Latency of whole events, from p50 to p99 per path",
+        unit: "latency: p99, and down to p50",
+        axis: Axis::Decades,
+        rungs,
+        lines: lines(
+            rows,
+            |row| row.event.map(|event| event.p99_ms),
+            |row| row.event.map(|event| event.p50_ms),
+        ),
+        crosses: Vec::new(),
+        reference: None,
+        write_tick: milliseconds,
+        write_value: milliseconds,
+    };
+    Figure {
+        title: "Transactions",
+        note: "From an event's first statement to its last reply. While it lasts it holds its \
+               locks, so what makes it long makes others long.",
         svg: chart.svg(),
     }
 }
