@@ -346,6 +346,9 @@ impl<N: Net> Group<N> {
             }
             Purpose::ReadBack => self.read_back(key, command.owner, &heard, &collected),
         }
+        if let Some(backend) = self.backends.get_mut(key) {
+            backend.heard.take_room(heard.changes);
+        }
     }
 
     fn prepared(&mut self, key: Key, fresh: bool, heard: &Heard, collected: &[u8]) {

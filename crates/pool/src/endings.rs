@@ -14,7 +14,7 @@ use crate::client::{ClientState, Owed};
 use crate::group::Group;
 use crate::heard::Heard;
 use crate::reasons::{PinReason, Refusal};
-use crate::session::CHARSET_VARIABLES;
+use crate::session::{CHARSET_VARIABLES, Session};
 use crate::shapes::Ending;
 use reactor::{Key, Net};
 use wire::command::{Command, ReplyShape, put_command};
@@ -176,7 +176,9 @@ impl<N: Net> Group<N> {
         else {
             return;
         };
-        let mut session = (*client.session).clone();
+        // Most changes are a transaction's beginning and end, which no session keeps.
+        let mut changed: Option<Session> = None;
+        let known = client.session.clone();
         let passing = client.statement.passing;
         let (mut pin, mut bare, mut explained) = (None, false, client.statement.explains_change);
         let read = changes(&heard.changes, |change| match change {
@@ -187,6 +189,7 @@ impl<N: Net> Group<N> {
                 client.owed.collation |= CHARSET_VARIABLES
                     .iter()
                     .any(|charset| charset.as_bytes() == name);
+                let session = changed.get_or_insert_with(|| (*known).clone());
                 if session.set(name, value).is_err() {
                     pin = Some(PinReason::Variable);
                 }
@@ -196,6 +199,7 @@ impl<N: Net> Group<N> {
                 if !schema.is_ascii() {
                     pin = Some(PinReason::Schema);
                 }
+                let session = changed.get_or_insert_with(|| (*known).clone());
                 session.schema = (!schema.is_empty()).then(|| schema.into());
             }
             Change::State => bare = true,
@@ -210,11 +214,13 @@ impl<N: Net> Group<N> {
         if read.is_err() {
             return self.lose(key, "the server sent session changes that cannot be read");
         }
-        let session = self.sessions.intern(session);
-        client.session = session.clone();
-        backend.session = session;
-        if let Some(schema) = &client.session.schema {
-            self.schemas.insert((client.kind as usize, schema.clone()));
+        if let Some(changed) = changed {
+            let session = self.sessions.intern(changed);
+            client.session = session.clone();
+            backend.session = session;
+            if let Some(schema) = &client.session.schema {
+                self.schemas.insert((client.kind as usize, schema.clone()));
+            }
         }
         if bare && !explained {
             pin = pin.or(Some(PinReason::UnexplainedChange));

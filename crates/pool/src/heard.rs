@@ -6,6 +6,9 @@
 use crate::relay::Notice;
 use wire::reply::Prepared;
 
+/// Bytes of notes for which a backend keeps room: many times what a transaction reports.
+const ROOM_MAX: usize = 1024;
+
 /// Notes of one reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Heard {
@@ -33,6 +36,14 @@ impl Heard {
     /// Whether it ended with this error.
     pub(crate) fn is_error(&self, number: u16) -> bool {
         self.error.as_ref().is_some_and(|(code, _)| *code == number)
+    }
+
+    /// Takes over the room of notes that have been read, so that the next need no new one.
+    pub(crate) fn take_room(&mut self, mut changes: Vec<u8>) {
+        if self.changes.capacity() == 0 && changes.capacity() <= ROOM_MAX {
+            changes.clear();
+            self.changes = changes;
+        }
     }
 
     /// Notes one thing.
