@@ -27,6 +27,7 @@ mod protocol;
 mod report;
 mod scheduling;
 mod session;
+mod sharing;
 mod statements;
 mod sysbench;
 mod transactions;

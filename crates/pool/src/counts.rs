@@ -42,6 +42,8 @@ pub struct Counts {
     pub stalled: u64,
     /// Connections to the server that were closed for being idle or old.
     pub trimmed: u64,
+    /// Connections to the server that were closed because another group lacked one.
+    pub lent: u64,
     /// Times a backend was brought into another session's state.
     pub restored: u64,
     /// Accepts that failed for want of descriptors or memory.
@@ -70,6 +72,7 @@ impl AddAssign<&Counts> for Counts {
         self.backends_lost += other.backends_lost;
         self.stalled += other.stalled;
         self.trimmed += other.trimmed;
+        self.lent += other.lent;
         self.restored += other.restored;
         self.accept_failures += other.accept_failures;
         for (reason, count) in &other.pins {

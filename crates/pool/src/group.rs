@@ -12,11 +12,12 @@
 //!
 //! Invariants:
 //! - a lease is bound and released in `leases.rs` only, and binds one client and one backend;
-//! - the roster's count of backends, dialling ones included, never exceeds its budget;
+//! - each backend, dialling ones included, has a slot of the budget that all groups share;
 //! - an object is never removed in the middle of its own handling: clients that must go are noted
 //!   in `doomed` and closed at the end of the turn.
 
 use crate::backend::Backend;
+use crate::budget::Budget;
 use crate::client::{Client, ClientState};
 use crate::config::Settings;
 use crate::counts::{Census, Counts};
@@ -118,6 +119,8 @@ pub struct Shared {
     pub threads: Threads,
     /// Since when the front of each group's lanes waits.
     pub fronts: Fronts,
+    /// Connections to the server, and which group may open the next.
+    pub budget: Budget,
     /// What each user uses at this moment, by its index in the settings.
     pub(crate) users: Box<[UserUse]>,
     /// No memory is left for more clients; the words say how much is used of what.
@@ -148,6 +151,7 @@ impl Shared {
         clients_per_group: usize,
     ) -> Shared {
         let users = settings.users.iter().map(|_| UserUse::default()).collect();
+        let budget = Budget::new(settings.backends_max, groups, settings.backends_reserved);
         Shared {
             settings,
             server,
@@ -157,6 +161,7 @@ impl Shared {
             clients_per_group,
             clients: AtomicUsize::new(0),
             fronts: Fronts::new(groups),
+            budget,
             users,
             memory_full: Mutex::new(None),
             is_memory_full: AtomicBool::new(false),
@@ -185,13 +190,6 @@ impl Shared {
     pub(crate) fn prepared_of_backend(&self) -> usize {
         self.settings.prepared_max / self.settings.backends_max
     }
-
-    /// Backends that group number `index` may have: an even share of the whole.
-    #[must_use]
-    pub fn backends_of(&self, index: usize) -> usize {
-        let (all, groups) = (self.settings.backends_max, self.groups);
-        all / groups + usize::from(index < all % groups)
-    }
 }
 
 /// A letter to a group, from the main thread or another group.
@@ -205,6 +203,8 @@ pub enum Order {
     Kill(Box<KillAsk>),
     /// What became of the KILL of a client of this group.
     Killed(Key, KillEnd),
+    /// Another group lacks backends, or gave some back: the turn that follows looks at that.
+    Look,
 }
 
 /// One group.
@@ -232,6 +232,8 @@ pub struct Group<N: Net> {
     pub(crate) long_data: usize,
     /// How it stands to the other groups.
     pub(crate) look: Look,
+    /// It has said that it lacks a backend.
+    pub(crate) lacks: bool,
     /// Which statements may ride with others'.
     pub(crate) shapes: Shapes,
     /// Backends that something is to be written to at the end of the turn.
@@ -268,7 +270,6 @@ pub struct Group<N: Net> {
 impl<N: Net> Group<N> {
     /// Group number `index` with nobody in it.
     pub fn new(net: N, shared: Arc<Shared>, index: usize) -> Group<N> {
-        let roster = Roster::new(shared.backends_of(index));
         let sweep_at = net.now() + SWEEP_EVERY;
         Group {
             net,
@@ -276,7 +277,7 @@ impl<N: Net> Group<N> {
             index,
             clients: Slots::default(),
             backends: Slots::default(),
-            roster,
+            roster: Roster::default(),
             sessions: Interner::default(),
             schemas: HashSet::new(),
             learnt: RefCell::default(),
@@ -286,6 +287,7 @@ impl<N: Net> Group<N> {
             definitions: Definitions::default(),
             long_data: 0,
             look: Look::default(),
+            lacks: false,
             shapes: Shapes::default(),
             dirty: Vec::new(),
             received: Vec::new(),
@@ -330,10 +332,12 @@ impl<N: Net> Group<N> {
         self.next_errand();
         self.serve_all();
         self.dial_where_wanted();
+        self.lend();
         self.flush_dirty();
         self.bury();
         self.flush_dirty();
         self.publish_front();
+        self.publish_idle();
     }
 
     /// When [`Group::turn`] must be called at the latest, events or not.
@@ -346,7 +350,8 @@ impl<N: Net> Group<N> {
             .min(self.next_expiry())
             .min(self.next_dial())
             .min(self.next_stall())
-            .min(self.next_look());
+            .min(self.next_look())
+            .min(self.next_lend());
         if let Some(since) = self.draining {
             next = next.min(since + self.shared.settings.drain_max);
         }
@@ -370,6 +375,7 @@ impl<N: Net> Group<N> {
             Order::Report => self.lines = self.report(),
             Order::Kill(ask) => self.on_kill_ask(&ask),
             Order::Killed(killer, end) => self.kill_ends(killer, &end),
+            Order::Look => {}
         }
         self.bury();
     }

@@ -120,6 +120,10 @@ impl<N: Net> Group<N> {
             self.retire(lease);
             return self.dial(starved);
         }
+        if self.owes_next() {
+            self.counts.lent += 1;
+            return self.retire(lease);
+        }
         if front.is_none() && self.draining.is_some() {
             return self.retire(lease);
         }
@@ -173,7 +177,8 @@ impl<N: Net> Group<N> {
     pub(crate) fn ride_for(&mut self, key: Key) -> Option<Key> {
         let client = self.clients.get(key)?;
         let kind = client.kind as usize;
-        if !self.shapes.trusts(client.statement.ride) || self.front_of(kind).is_some() {
+        let trusted = self.shapes.trusts(client.statement.ride);
+        if !trusted || self.front_of(kind).is_some() || self.owes_next() {
             return None;
         }
         // The one with the fewest in flight; a group has few backends.
@@ -206,6 +211,7 @@ impl<N: Net> Group<N> {
     /// Lets those at the front of the lane ride, as long as they may.
     pub(crate) fn take_riders(&mut self, lease: Key) {
         while !self.yields()
+            && !self.owes_next()
             && let Some(backend) = self.backends.get(lease)
             && backend.rideable
             && let kind = backend.kind
@@ -253,7 +259,7 @@ impl<N: Net> Group<N> {
 
     /// Another kind whose clients wait, longer than `since`, without any backend.
     fn starved_kind(&mut self, kind: usize, since: Option<Time>) -> Option<usize> {
-        if self.roster.has_room() || self.roster.ranks.len() < 2 {
+        if self.roster.ranks.len() < 2 || self.has_room() {
             return None;
         }
         let now = self.net.now();
@@ -275,14 +281,28 @@ impl<N: Net> Group<N> {
 
     /// Opens connections for those who wait, as far as every limit allows.
     pub(crate) fn dial_where_wanted(&mut self) {
-        if self.waiting == 0 || self.busy >= self.busy_max() {
-            return;
-        }
-        let now = self.net.now();
-        for kind in 0..self.roster.ranks.len() {
-            while self.wants_dial(kind) && self.may_dial(kind, now) && self.make_room() {
-                self.dial(kind);
+        let mut lacks = false;
+        if self.waiting > 0 && self.busy < self.busy_max() {
+            for kind in 0..self.roster.ranks.len() {
+                lacks |= self.dial_kind(kind);
             }
+        }
+        // What is given back before the want is seen, `is_behind` sees.
+        self.note_lack(lacks);
+    }
+
+    /// Opens connections of one kind; `true` when there is no slot for one that is wanted.
+    fn dial_kind(&mut self, kind: usize) -> bool {
+        let now = self.net.now();
+        loop {
+            let serves = self.wants_dial(kind);
+            if !(serves || self.wants_more(kind)) || !self.may_dial(kind, now) {
+                return false;
+            }
+            if !(self.has_room() || serves && self.make_room()) {
+                return self.roster.count < self.shared.budget.most();
+            }
+            self.dial(kind);
         }
     }
 
@@ -309,9 +329,6 @@ impl<N: Net> Group<N> {
     /// Closes an idle backend when the budget is used up: it is of another kind that nobody waits
     /// for, or cannot be brought into the waiting client's state.
     fn make_room(&mut self) -> bool {
-        if self.roster.has_room() {
-            return true;
-        }
         let victim = self
             .roster
             .ranks
@@ -320,13 +337,15 @@ impl<N: Net> Group<N> {
         if let Some(victim) = victim {
             self.retire(victim);
         }
-        victim.is_some()
+        // Another group may have a better right to the slot.
+        self.has_room()
     }
 
     /// Begins to open a connection of this kind.
     pub(crate) fn dial(&mut self, kind: usize) {
         let now = self.net.now();
-        if !self.roster.has_room() || now < self.roster.ranks[kind].dial_at {
+        let budget = &self.shared.budget;
+        if now < self.roster.ranks[kind].dial_at || !budget.take(self.index) {
             return;
         }
         let shared = self.shared.clone();
@@ -337,7 +356,8 @@ impl<N: Net> Group<N> {
             Err(error) => {
                 self.counts.dial_failures += 1;
                 let why = format!("cannot connect to {address}: {error}");
-                return self.roster.ranks[kind].dial_failed(now, why);
+                self.roster.ranks[kind].dial_failed(now, why);
+                return self.give_back();
             }
         };
         let secure = matches!(address, Address::Unix(_));
@@ -376,6 +396,8 @@ impl<N: Net> Group<N> {
             // Politeness only: without it the server counts an aborted client.
             let _ = self.net.write(&backend.sock, &quit);
         }
+        drop(backend);
+        self.give_back();
     }
 
     /// A client has gone (or reset its session) and left its backend behind.
@@ -418,7 +440,8 @@ impl<N: Net> Group<N> {
         let kinds = 0..self.roster.ranks.len();
         let late = kinds.filter_map(|kind| {
             let dial_at = self.roster.ranks[kind].dial_at;
-            (dial_at > now && self.wants_dial(kind)).then_some(dial_at)
+            let wanted = dial_at > now && (self.wants_dial(kind) || self.wants_more(kind));
+            wanted.then_some(dial_at)
         });
         late.min().unwrap_or(Time::NEVER)
     }

@@ -12,6 +12,7 @@
 
 mod backend;
 mod backends;
+mod budget;
 mod client;
 mod clients;
 mod config;
@@ -43,6 +44,7 @@ mod run;
 mod sending;
 mod session;
 mod shapes;
+mod sharing;
 mod statements;
 mod user_variables;
 mod waiting;

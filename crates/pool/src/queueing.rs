@@ -27,9 +27,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use wire::lex::LexMode;
 use wire::reply::OK;
 
-/// A group reserves at most one backend of so many: with few, every one is wanted.
-const BACKENDS_PER_RESERVED: usize = 8;
-
 impl<N: Net> Group<N> {
     /// Puts a client whose command of `len` bytes is at the front of its input at the end of its
     /// lane.
@@ -179,16 +176,6 @@ impl<N: Net> Group<N> {
             .find_map(|lane| self.front_in(kind, lane))
     }
 
-    /// Whether as many backends are leased as the low lane may have: the rest is for statements of
-    /// high priority and for logins, so that clients which all wait for one lock leave them some.
-    pub(crate) fn is_reserve_reached(&self) -> bool {
-        let idle: usize = self.roster.ranks.iter().map(|ranks| ranks.idle.len()).sum();
-        let leased = self.roster.count - self.roster.dialling - idle;
-        let reserved = self.shared.settings.backends_reserved;
-        let few = self.roster.budget / BACKENDS_PER_RESERVED;
-        leased + reserved.min(few) >= self.roster.budget
-    }
-
     /// The front of one lane of a kind.
     pub(crate) fn front_in(&mut self, kind: usize, lane: LaneName) -> Option<Waiting> {
         let clients = &self.clients;
@@ -336,8 +323,13 @@ impl<N: Net> Group<N> {
         let census = self.census();
         let ranks = &self.roster.ranks[kind];
         let mut text = format!(
-            "{} of {} backends in use, {} of them by pinned clients, {} waiting",
-            census.backends_leased, self.roster.budget, census.pinned, census.waiting
+            "{} of this group's {} backends in use, {} of them by pinned clients, {} waiting; \
+             all groups may have {}",
+            census.backends_leased,
+            self.roster.count,
+            census.pinned,
+            census.waiting,
+            self.shared.settings.backends_max
         );
         if let Some(why) = &ranks.last_failure {
             text.push_str("; last failure: ");

@@ -1,8 +1,8 @@
-//! The roster: a group's backends by kind, who waits for each kind, and the budget.
+//! The roster: a group's backends by kind, and who waits for each kind.
 //!
 //! A kind is an account and the capabilities that change results; a client's statements run only on
-//! backends of its kind. Each kind has a lane. The budget bounds backends of all kinds together,
-//! dialling ones included, and is counted when dialling begins, so no instant exceeds it.
+//! backends of its kind. Each kind has lanes. What bounds the number of backends is the budget of
+//! all groups (`budget.rs`).
 //!
 //! When dialling fails, the next attempt of that kind waits, doubling from
 //! [`BACK_OFF_MIN`] to [`BACK_OFF_MAX`]; a success resets it.
@@ -79,30 +79,17 @@ impl Ranks {
 }
 
 /// All kinds of a group.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Roster {
     /// By index; kinds are few and stay.
     pub ranks: Vec<Ranks>,
-    /// Backends of all kinds, dialling ones included; at most `budget`.
+    /// Backends of all kinds, dialling ones included; each has a slot of the budget.
     pub count: usize,
-    /// The most there may be.
-    pub budget: usize,
     /// Dials under way, of all kinds.
     pub dialling: usize,
 }
 
 impl Roster {
-    /// An empty roster.
-    #[must_use]
-    pub(crate) fn new(budget: usize) -> Roster {
-        Roster {
-            ranks: Vec::new(),
-            count: 0,
-            budget,
-            dialling: 0,
-        }
-    }
-
     /// The index of a kind; a new one gets its ranks.
     pub(crate) fn index_of(&mut self, capabilities: u32, user: &str, password: &str) -> usize {
         let found = self.ranks.iter().position(|ranks| {
@@ -121,12 +108,8 @@ impl Roster {
         })
     }
 
-    /// Counts a backend that begins to dial.
+    /// Counts a backend that begins to dial; its slot is taken.
     pub(crate) fn dial_begins(&mut self, kind: usize) {
-        debug_assert!(
-            self.count < self.budget,
-            "the budget of backends is a hard one"
-        );
         self.count += 1;
         self.dialling += 1;
         self.ranks[kind].count += 1;
@@ -145,12 +128,6 @@ impl Roster {
         self.ranks[kind].count -= 1;
         self.ranks[kind].idle.retain(|&idle| idle != key);
     }
-
-    /// Whether another backend may be dialled.
-    #[must_use]
-    pub(crate) fn has_room(&self) -> bool {
-        self.count < self.budget
-    }
 }
 
 #[cfg(test)]
@@ -159,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_kind_is_an_account_and_capabilities() {
-        let mut roster = Roster::new(4);
+        let mut roster = Roster::default();
         let a = roster.index_of(0, "app", "x");
         assert_eq!(roster.index_of(0, "app", "x"), a);
         assert_ne!(roster.index_of(2, "app", "x"), a);
@@ -167,20 +144,8 @@ mod tests {
     }
 
     #[test]
-    fn the_budget_counts_from_the_first_dial() {
-        let mut roster = Roster::new(1);
-        let kind = roster.index_of(0, "app", "x");
-        roster.dial_begins(kind);
-        assert!(!roster.has_room());
-        roster.dial_ends(kind);
-        assert!(!roster.has_room());
-        roster.leaves(kind, Key::from_parts(0, 0));
-        assert!(roster.has_room());
-    }
-
-    #[test]
     fn dials_back_off_and_recover() {
-        let mut roster = Roster::new(1);
+        let mut roster = Roster::default();
         let kind = roster.index_of(0, "app", "x");
         let ranks = &mut roster.ranks[kind];
         let mut waits = Vec::new();

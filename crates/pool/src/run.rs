@@ -5,6 +5,7 @@
 //! handled here: the first SIGTERM or SIGINT drains, a second one ends at once; SIGUSR1 prints the
 //! census, SIGUSR2 every client and why it is pinned.
 
+use crate::budget::Budget;
 use crate::counts::Census;
 use crate::group::{Group, LISTENER, MAILBOX, Order, ServerFacts, Shared, listener_token};
 use crate::log::note;
@@ -67,7 +68,10 @@ struct Plan {
 }
 
 fn plan(settings: &Settings, limit: u64, cores: u64) -> Result<Plan, String> {
-    let backends = |groups: u64| (settings.backends_max as u64).div_ceil(groups.max(1));
+    let backends = |groups: u64| {
+        let groups = usize::try_from(groups).unwrap_or(1);
+        Budget::most_of_group(settings.backends_max, groups) as u64
+    };
     let room = |groups: u64| {
         limit
             .saturating_sub(DESCRIPTORS_RESERVED + groups)

@@ -109,10 +109,14 @@ impl<N: Net> Group<N> {
         }
         let now = self.net.now();
         let idle = self.roster.ranks.iter().any(|ranks| !ranks.idle.is_empty());
-        let room = self.roster.has_room() || idle;
+        let slot = self.has_room();
         (0..self.roster.ranks.len()).any(|kind| {
-            let may_dial = room && self.may_dial(kind, now);
-            self.front_to_serve(kind).is_some() && (may_dial || !self.wants_dial(kind))
+            let may_dial = self.may_dial(kind, now);
+            if self.front_to_serve(kind).is_some() {
+                may_dial && (slot || idle) || !self.wants_dial(kind)
+            } else {
+                may_dial && slot && self.wants_more(kind)
+            }
         })
     }
 }

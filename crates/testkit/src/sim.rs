@@ -1,4 +1,4 @@
-//! A whole group in a simulated world: clock, network, server, clients and chaos from one seed.
+//! Whole groups in a simulated world: clock, network, server, clients and chaos from one seed.
 //!
 //! The problem: the failures that matter need a dying backend, a full send buffer and a client that
 //! leaves, in one order of thousands. The mechanism: `pool::Group` is generic over its network, so
@@ -22,8 +22,10 @@ use wire::auth::caching_sha2::KeyPair;
 pub struct Seen {
     /// Replies that clients judged.
     pub answered: u64,
-    /// Turns of the group.
+    /// Turns of the groups.
     pub turns: u64,
+    /// Backends that a group gave up because another lacked one.
+    pub lent: u64,
     /// Connections to the server that were killed.
     pub killed: u64,
 }

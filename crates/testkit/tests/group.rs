@@ -44,6 +44,7 @@ fn no_client_notices_the_pool() {
         sum.answered += seen.answered;
         sum.turns += seen.turns;
         sum.killed += seen.killed;
+        sum.lent += seen.lent;
     }
     eprintln!("{sum:?}");
     assert!(failed.is_empty(), "failed seeds: {failed:?}");

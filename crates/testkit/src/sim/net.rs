@@ -47,6 +47,8 @@ pub(crate) enum Stage {
 #[derive(Debug)]
 pub(crate) struct Wire {
     pub(crate) peer: Peer,
+    /// The group at this end.
+    group: usize,
     pub(crate) stage: Stage,
     token: Option<Token>,
     /// Something has happened since the last event.
@@ -119,7 +121,8 @@ pub(crate) struct Wires {
     pub(crate) dials: Dials,
     pub(crate) server_max: usize,
     pub(crate) trace: bool,
-    backlog: VecDeque<usize>,
+    /// Connections to be accepted, by group.
+    backlog: Vec<VecDeque<usize>>,
     server_open: usize,
     sequence: u64,
     /// When the group read a client's statement, and when it wrote it to a server, by tag.
@@ -134,10 +137,11 @@ impl Wires {
         }
     }
 
-    fn add(&mut self, peer: Peer, stage: Stage) -> usize {
+    fn add(&mut self, group: usize, peer: Peer, stage: Stage) -> usize {
         let room_max = *self.random.pick(&[70, 900, 9000, 60_000, 100_000, 100_000]);
         self.wires.push(Wire {
             peer,
+            group,
             stage,
             token: None,
             pending: false,
@@ -155,10 +159,12 @@ impl Wires {
         self.wires.len() - 1
     }
 
-    /// A client connects.
+    /// A client connects, to a group that chance chooses; the first is chosen more often.
     pub(crate) fn connect_client(&mut self, client: usize) -> usize {
-        let id = self.add(Peer::Client(client), Stage::Stands);
-        self.backlog.push_back(id);
+        let (a, b) = (self.backlog.len(), self.backlog.len());
+        let group = self.random.index(a).min(self.random.index(b));
+        let id = self.add(group, Peer::Client(client), Stage::Stands);
+        self.backlog[group].push_back(id);
         id
     }
 
@@ -256,17 +262,19 @@ impl Wires {
         ends.min().unwrap_or(Time::NEVER)
     }
 
-    /// Whether the group has events to handle.
-    pub(crate) fn has_events(&self) -> bool {
-        let any = |wire: &Wire| wire.pending && !wire.dropped && wire.token.is_some();
-        !self.backlog.is_empty() || self.wires.iter().any(any)
+    /// Whether a group has events to handle.
+    pub(crate) fn has_events(&self, group: usize) -> bool {
+        let any = |wire: &Wire| {
+            wire.group == group && wire.pending && !wire.dropped && wire.token.is_some()
+        };
+        !self.backlog[group].is_empty() || self.wires.iter().any(any)
     }
 
-    /// The events for one turn, in any order; sometimes a part of them.
-    pub(crate) fn take_events(&mut self, events: &mut Vec<Event>) {
+    /// The events for one turn of a group, in any order; sometimes a part of them.
+    pub(crate) fn take_events(&mut self, group: usize, events: &mut Vec<Event>) {
         events.clear();
         let all = self.random.chance(800);
-        if !self.backlog.is_empty() {
+        if !self.backlog[group].is_empty() {
             let token = pool::listener_token(0);
             events.push(Event {
                 token,
@@ -277,7 +285,8 @@ impl Wires {
         }
         for id in 0..self.wires.len() {
             let wire = &self.wires[id];
-            let Some(token) = wire.token.filter(|_| wire.pending && !wire.dropped) else {
+            let due = wire.group == group && wire.pending && !wire.dropped;
+            let Some(token) = wire.token.filter(|_| due) else {
                 continue;
             };
             if all || self.random.chance(500) {
@@ -333,25 +342,32 @@ impl Drop for Sock {
     }
 }
 
-/// The world of one group.
+/// The world as one group has it: its number is the second part.
 #[derive(Clone, Debug)]
-pub(crate) struct SimNet(pub(crate) Rc<RefCell<Wires>>);
+pub(crate) struct SimNet(pub(crate) Rc<RefCell<Wires>>, usize);
 
 impl SimNet {
-    pub(crate) fn new(random: Random, server_max: usize, trace: bool) -> SimNet {
-        SimNet(Rc::new(RefCell::new(Wires {
+    /// The world of group 0 of `groups`.
+    pub(crate) fn new(random: Random, groups: usize, server_max: usize, trace: bool) -> SimNet {
+        let wires = Rc::new(RefCell::new(Wires {
             now: Time(1_000_000_000),
             random,
             wires: Vec::new(),
             dials: Dials::Stand,
             server_max,
             trace,
-            backlog: VecDeque::new(),
+            backlog: vec![VecDeque::new(); groups],
             server_open: 0,
             sequence: 0,
             read_at: HashMap::new(),
             dispatched: Vec::new(),
-        })))
+        }));
+        SimNet(wires, 0)
+    }
+
+    /// The same world as another group has it.
+    pub(crate) fn of(&self, group: usize) -> SimNet {
+        SimNet(self.0.clone(), group)
     }
 
     fn sock(&self, id: usize) -> Sock {
@@ -370,7 +386,7 @@ impl Net for SimNet {
     }
 
     fn accept(&mut self, _listener: usize) -> std::io::Result<Option<Sock>> {
-        let next = self.0.borrow_mut().backlog.pop_front();
+        let next = self.0.borrow_mut().backlog[self.1].pop_front();
         Ok(next.map(|id| self.sock(id)))
     }
 
@@ -385,7 +401,7 @@ impl Net for SimNet {
             Dials::Refused => Stage::Dialling(at, false),
             Dials::Lost => Stage::Dialling(Time::NEVER, false),
         };
-        let id = wires.add(Peer::Server, stage);
+        let id = wires.add(self.1, Peer::Server, stage);
         wires.server_open += 1;
         wires.note(|| format!("dial {id} {stage:?}"));
         assert!(

@@ -12,11 +12,11 @@ pub(super) const DRAIN_MAX: Duration = Duration::from_secs(60);
 
 pub(super) fn settings_text(
     random: &mut Random,
-    backends: u64,
+    (groups, backends): (u64, u64),
     ride_max: u64,
     wait_ms: u64,
 ) -> String {
-    let oversubscribe = random.below(4);
+    let oversubscribe = *random.pick(&[0, 1, 2, 3, 1000]);
     let waiting = *random.pick(&[4, 100, 100, 100]);
     let stall = *random.pick(&[2, 20, 100]);
     let write_ms = *random.pick(&[2000, 20_000]);
@@ -30,7 +30,7 @@ pub(super) fn settings_text(
     format!(
         "listen = [\"127.0.0.1:6033\"]\nbackends_max = {backends}\nprepared_max = {prepared}\n\
          dials_max = {dials}\n\
-         groups = 1\noversubscribe = {oversubscribe}\nstall_ms_max = {stall}\n\
+         groups = {groups}\noversubscribe = {oversubscribe}\nstall_ms_max = {stall}\n\
          ride_max = {ride_max}\nwaiting_max = {waiting}\nwait_ms_max = {wait_ms}\n\
          high_prio_mode = \"{mode}\"\nhigh_prio_tickets = {tickets}\n\
          prio_kickup_ms = {kickup}\nbackend_idle_ms_max = {idle}\nbackends_min = 0\n\

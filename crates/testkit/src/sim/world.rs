@@ -7,9 +7,11 @@
 //!
 //! What holds, or the run ends with a panic that says what does not:
 //! - a client that waits is answered within [`PATIENCE`];
-//! - the group never asks for turn after turn in which nothing happens;
+//! - no group asks for turn after turn in which nothing happens;
+//! - nobody waits in one group while a backend lies idle in another (`crew.rs`);
 //! - when all clients have gone, nobody waits and no backend is leased.
 
+mod crew;
 mod kill;
 
 use super::Seen;
@@ -18,8 +20,9 @@ use super::fake_mysql::{Db, Seat};
 use super::net::{Dials, Peer, SimNet, Stage, Wires};
 use super::random::Random;
 use super::settings::{facts, settings_text};
-use pool::{Group, Order, Raw, Shared};
-use reactor::{Event, Time};
+use crew::Crew;
+use pool::{Order, Raw, Shared};
+use reactor::Time;
 use std::cell::RefMut;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,8 +32,6 @@ use wire::errors::ErrorCode;
 
 /// Longest wait of a client for an answer: far above every limit, so a hang and nothing else.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// Turns without anything happening around them.
-const IDLE_TURNS_MAX: u32 = 40;
 const STEPS_MAX: u64 = 400_000;
 /// What MySQL says since 8.0.24 before it closes an idle connection (ER_CLIENT_INTERACTION_TIMEOUT
 /// of its manual).
@@ -49,7 +50,7 @@ struct Server {
 /// What can happen.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Turn,
+    Turn(usize),
     Arrive(usize),
     Take(usize),
     End(usize),
@@ -62,7 +63,7 @@ enum Step {
 pub(crate) struct World {
     random: Random,
     net: SimNet,
-    group: Group<SimNet>,
+    crew: Crew,
     shared: Arc<Shared>,
     servers: BTreeMap<usize, Server>,
     db: Db,
@@ -73,8 +74,6 @@ pub(crate) struct World {
     frost: bool,
     drain_at: Option<u64>,
     dials_until: Time,
-    events: Vec<Event>,
-    idle_turns: u32,
     steps: u64,
     seen: Seen,
     ordered: bool,
@@ -83,13 +82,14 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(seed: u64, keys: KeyPair, trace: bool) -> World {
         let mut random = Random::new(seed);
-        let backends = random.between(1, 4);
         let ordered = random.chance(150);
-        let backends = if ordered { 1 } else { backends };
+        let backends = if ordered { 1 } else { random.between(1, 4) };
+        let most = *random.pick(&[1, 3]);
+        let groups = random.between(1, backends.min(most));
         let ride_max = *random.pick(&[1, 2, 3, 8]);
         let ride_max = if ordered { 1 } else { ride_max };
         let wait_ms = *random.pick(&[150, 600, 2500]);
-        let mut text = settings_text(&mut random, backends, ride_max, wait_ms);
+        let mut text = settings_text(&mut random, (groups, backends), ride_max, wait_ms);
         if ordered {
             // One lane is one order; between two, priority decides.
             text = text.replace("\"statements\"", "\"transactions\"");
@@ -105,11 +105,11 @@ impl World {
             ride_max,
         };
         let prepared_max = settings.prepared_max / settings.backends_max;
-        let shared = Arc::new(Shared::new(settings, facts(), keys, 1, 1, 1000));
-        let most = usize::try_from(backends).unwrap();
-        // One more for KILL.
-        let net = SimNet::new(Random::new(random.next()), most + 1, trace);
-        let group = Group::new(net.clone(), shared.clone(), 0);
+        let [groups, backends] = [groups, backends].map(|n| usize::try_from(n).unwrap());
+        let shared = Arc::new(Shared::new(settings, facts(), keys, groups, 1, 1000));
+        // One more for each group's KILL.
+        let net = SimNet::new(Random::new(random.next()), groups, backends + groups, trace);
+        let crew = Crew::new(&net, &shared);
         let starts = net.0.borrow().now;
         let clients = (0..random.between(3, 25)).map(|id| {
             let at = starts + Duration::from_micros(random.below(20_000));
@@ -126,7 +126,7 @@ impl World {
         let world = World {
             random,
             net,
-            group,
+            crew,
             shared,
             servers: BTreeMap::new(),
             db: Db {
@@ -139,8 +139,6 @@ impl World {
             frost,
             drain_at,
             dials_until: Time(0),
-            events: Vec::new(),
-            idle_turns: 0,
             steps: 0,
             seen: Seen::default(),
             ordered,
@@ -167,15 +165,15 @@ impl World {
             assert!(self.steps < STEPS_MAX, "the world does not come to its end");
         }
         self.check_end();
-        let World { group, shared, .. } = self;
-        drop(group);
+        let World { crew, shared, .. } = self;
+        drop(crew);
         let shared = Arc::into_inner(shared).expect("nobody else holds it");
         (self.seen, shared.keys)
     }
 
-    /// The group has not noticed yet that its clients have gone.
+    /// The groups have not noticed yet that their clients have gone.
     fn unfinished(&self) -> bool {
-        self.group.census().clients > 0 || self.wires().has_events()
+        self.crew.census().clients > 0 || self.crew.has_events(&self.wires())
     }
 
     fn step(&mut self) {
@@ -191,11 +189,11 @@ impl World {
             self.wires().now = now;
         }
         let step = *self.random.pick(&steps);
-        if !matches!(step, Step::Turn) {
-            self.idle_turns = 0;
+        if !matches!(step, Step::Turn(_)) {
+            self.crew.something_happens();
         }
         match step {
-            Step::Turn => self.turn(),
+            Step::Turn(group) => self.turn(group),
             Step::Arrive(id) => self.wires().arrive(id),
             Step::Take(id) => self.take(id),
             Step::End(id) => self.end(id),
@@ -214,11 +212,12 @@ impl World {
     fn possible_steps(&mut self) -> Vec<Step> {
         let mut steps = Vec::new();
         let leaving = self.is_draining();
-        let deadline = self.group.deadline();
         let wires = self.net.0.borrow();
         let now = wires.now;
-        if wires.has_events() || deadline <= now {
-            steps.extend([Step::Turn; 3]);
+        for group in 0..self.crew.len() {
+            if self.crew.is_due(group, &wires) {
+                steps.extend([Step::Turn(group); 3]);
+            }
         }
         for (id, wire) in wires.wires.iter().enumerate() {
             if wire.can_arrive() {
@@ -270,7 +269,9 @@ impl World {
     /// Nothing can happen now: the clock goes on to the next moment that somebody waits for.
     fn jump(&mut self) {
         let now = self.now();
-        let mut next = self.group.deadline().min(self.wires().next_dial());
+        let peaceful = self.faults == (0, 0);
+        self.crew.check_help(now, &self.shared.settings, peaceful);
+        let mut next = self.crew.deadline().min(self.wires().next_dial());
         for server in self.servers.values() {
             next = next.min(server.done_at.unwrap_or(Time::NEVER));
         }
@@ -286,7 +287,7 @@ impl World {
                 "client {} waits for ever for {}; {:?}",
                 client.id,
                 client.words(),
-                self.group.census()
+                self.crew.census()
             );
         }
         if self.dials_until > now {
@@ -297,26 +298,13 @@ impl World {
             "nothing can happen any more"
         );
         self.wires().now = next;
-        self.idle_turns = 0;
+        self.crew.something_happens();
     }
 
-    fn turn(&mut self) {
-        let mut events = std::mem::take(&mut self.events);
-        self.wires().take_events(&mut events);
-        self.idle_turns = if events.is_empty() {
-            self.idle_turns + 1
-        } else {
-            0
-        };
-        assert!(
-            self.idle_turns < IDLE_TURNS_MAX,
-            "the group turns without end: {:?}",
-            self.group.census()
-        );
+    fn turn(&mut self, group: usize) {
         self.seen.turns += 1;
-        self.note(|| format!("turn {events:?}"));
-        self.group.turn(&events);
-        self.events = events;
+        let all = self.random.chance(700);
+        self.crew.turn(group, &self.net, all);
     }
 
     /// The peer takes bytes that the group has written.
@@ -450,7 +438,7 @@ impl World {
         }
         if self.drain_at == Some(self.steps) {
             self.note(|| "drain".into());
-            self.group.order(Order::Drain);
+            self.crew.order(&Order::Drain);
             for client in &mut self.clients {
                 client.drained = true;
             }
@@ -530,7 +518,8 @@ impl World {
     }
 
     fn check_end(&mut self) {
-        let census = self.group.census();
+        let census = self.crew.census();
+        self.seen.lent = census.counts.lent;
         let clean = census.clients == 0 && census.waiting == 0;
         assert!(clean, "everybody has gone, but: {census:?}");
         for client in &self.clients {
@@ -539,7 +528,7 @@ impl World {
         }
         self.let_backends_rest();
         if self.drain_at.is_some_and(|at| self.steps > at) {
-            assert!(self.group.is_drained(), "the drain has no end");
+            assert!(self.crew.is_drained(), "the drain has no end");
         }
         if self.ordered {
             self.check_order();
@@ -552,7 +541,7 @@ impl World {
         while self.now() < until {
             self.step();
         }
-        let census = self.group.census();
+        let census = self.crew.census();
         assert!(
             census.backends_leased == 0 && census.backends_dialling == 0,
             "nobody is there, but: {census:?}"

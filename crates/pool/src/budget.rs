@@ -1,0 +1,266 @@
+//! The budget: connections to the server, over all groups, and who may take the next one.
+//!
+//! The problem: `backends_max` bounds all groups together, but clients are dealt to groups by
+//! chance. Dealt out for good, slots lie idle in one group while statements wait in another.
+//! The mechanism: one count of free slots. A slot is taken before a dial and given back after the
+//! close, so no instant exceeds the whole. Each group has a *share*, an even one:
+//! - below it a slot is the group's by right; who is above its own owes it one, and gives it back
+//!   as soon as a lease of its ends ([`Owed::AtOnce`]);
+//! - above it the group borrows, from what nobody else may claim, the oldest want first; who has
+//!   idle backends that it has not used for a while lends them ([`Owed::Idle`]).
+//!
+//! Who cannot have a slot says so ([`Budget::want`]); who gives one back tells those who can have
+//! it now ([`Budget::served`]). Letters carry that; there are no locks, and while nobody wants
+//! anything a statement's path costs one read of a line that is hardly ever written.
+//!
+//! Invariants:
+//! - the free and the held slots are the whole, but for those that are under way: a slot is counted
+//!   as held, or as neither, when it is not free;
+//! - what a group reserves for statements of high priority ([`Share::reserved`]) is within its
+//!   share and is not borrowed by others: it is idle with the group, or free;
+//! - whoever wants a slot below its share can take one, or somebody is above its own and owes it.
+//!
+//! What groups read of each other may be older than the count of free slots, never newer: a slot is
+//! noted as given back before it is free, and as held after it was free. So a stale look refuses
+//! what it could have granted, and the giver's letter mends that.
+
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+/// A group may hold so many by borrowing, where its descriptor table is made for all of them.
+const BORROWED_MAX: usize = 1024;
+/// A group reserves at most one backend of so many of its share: with few, every one is wanted.
+const BACKENDS_PER_RESERVED: usize = 8;
+/// The group wants nothing.
+const NOTHING: usize = 0;
+
+/// What one group has and wants; alone on its cache lines.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Share {
+    /// Slots that are the group's by right.
+    share: usize,
+    /// Slots of its share that others leave to it, besides those that it uses.
+    reserved: usize,
+    /// Slots that it has taken.
+    held: AtomicUsize,
+    /// How many of them it does not use, as it said at the end of its last turn.
+    idle: AtomicUsize,
+    /// The number of its want, or [`NOTHING`]; a lower number is an older want.
+    wants: AtomicUsize,
+}
+
+impl Share {
+    fn held(&self) -> usize {
+        self.held.load(SeqCst)
+    }
+
+    fn is_short(&self) -> bool {
+        self.held() < self.share
+    }
+
+    /// Free slots that nobody else may take, so that the reserve stays.
+    fn reserve_missing(&self) -> usize {
+        let missing = self.reserved.saturating_sub(self.idle.load(SeqCst));
+        missing.min(self.share.saturating_sub(self.held()))
+    }
+}
+
+/// What a group should give up for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Owed {
+    /// Nothing.
+    Nothing,
+    /// What it has not used for a while.
+    Idle,
+    /// The next backend that becomes free: another group is below its share.
+    AtOnce,
+}
+
+/// The slots of all groups.
+#[derive(Debug)]
+pub struct Budget {
+    free: AtomicUsize,
+    /// Groups that want something.
+    wanting: AtomicUsize,
+    /// The number of the youngest want.
+    wants: AtomicUsize,
+    /// The most that one group may hold.
+    most: usize,
+    shares: Box<[Share]>,
+}
+
+impl Budget {
+    /// `total` slots for so many groups, each of which reserves up to `reserved` of its share.
+    #[must_use]
+    pub fn new(total: usize, groups: usize, reserved: usize) -> Budget {
+        let shares = (0..groups).map(|index| {
+            let share = total / groups + usize::from(index < total % groups);
+            Share {
+                share,
+                reserved: reserved.min(share / BACKENDS_PER_RESERVED),
+                held: AtomicUsize::new(0),
+                idle: AtomicUsize::new(0),
+                wants: AtomicUsize::new(NOTHING),
+            }
+        });
+        Budget {
+            free: AtomicUsize::new(total),
+            wanting: AtomicUsize::new(0),
+            wants: AtomicUsize::new(NOTHING),
+            most: Budget::most_of_group(total, groups),
+            shares: shares.collect(),
+        }
+    }
+
+    /// The most backends that one of so many groups may have, for its descriptor table.
+    #[must_use]
+    pub(crate) fn most_of_group(total: usize, groups: usize) -> usize {
+        total.min(BORROWED_MAX.max(total.div_ceil(groups.max(1))))
+    }
+
+    /// The most that any group may hold.
+    pub(crate) fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Slots that are group `index`'s by right.
+    pub(crate) fn share(&self, index: usize) -> usize {
+        self.shares[index].share
+    }
+
+    /// Slots that group `index` leaves to statements of high priority and to logins.
+    pub(crate) fn reserved(&self, index: usize) -> usize {
+        self.shares[index].reserved
+    }
+
+    fn others(&self, index: usize) -> impl Iterator<Item = (usize, &Share)> {
+        let all = self.shares.iter().enumerate();
+        all.filter(move |(other, _)| *other != index)
+    }
+
+    /// Free slots that group `index` has to leave to others.
+    fn left_to_others(&self, index: usize) -> usize {
+        let mine = &self.shares[index];
+        let (short, want) = (mine.is_short(), mine.wants.load(SeqCst));
+        let left = |(_, other): (usize, &Share)| {
+            let wants = other.wants.load(SeqCst);
+            // Who has no want yet comes after all who have one.
+            let older = want == NOTHING || wants < want;
+            let first = !short && (other.is_short() || older);
+            other
+                .reserve_missing()
+                .max(usize::from(wants != NOTHING && first))
+        };
+        self.others(index).map(left).sum()
+    }
+
+    /// Whether group `index` could take a slot now.
+    pub(crate) fn has_room(&self, index: usize) -> bool {
+        let free = self.free.load(SeqCst);
+        free > 0 && self.shares[index].held() < self.most && free > self.left_to_others(index)
+    }
+
+    /// Slots that group `index` can still take by right.
+    pub(crate) fn by_right(&self, index: usize) -> usize {
+        let mine = &self.shares[index];
+        let (free, missing) = (
+            self.free.load(SeqCst),
+            mine.share.saturating_sub(mine.held()),
+        );
+        if free == 0 || missing == 0 {
+            return 0;
+        }
+        let reserves = self.others(index).map(|(_, other)| other.reserve_missing());
+        missing.min(free.saturating_sub(reserves.sum()))
+    }
+
+    /// Takes a slot for group `index`; `false` when it cannot have one now.
+    #[must_use]
+    pub(crate) fn take(&self, index: usize) -> bool {
+        loop {
+            let free = self.free.load(SeqCst);
+            // Looked at after the count was read, and the count must be the same still.
+            if !self.has_room(index) || free == 0 {
+                return false;
+            }
+            let taken = self.free.compare_exchange(free, free - 1, SeqCst, SeqCst);
+            if taken.is_ok() {
+                self.shares[index].held.fetch_add(1, SeqCst);
+                return true;
+            }
+        }
+    }
+
+    /// Group `index` has closed `count` backends.
+    pub(crate) fn give(&self, index: usize, count: usize) {
+        self.shares[index].held.fetch_sub(count, SeqCst);
+        self.free.fetch_add(count, SeqCst);
+    }
+
+    /// Notes that group `index` lacks a slot. `true` when that is new: those in
+    /// [`Budget::lenders`] are to be told, after another look whether there is room by now.
+    pub(crate) fn want(&self, index: usize) -> bool {
+        let wants = &self.shares[index].wants;
+        let new = wants.load(SeqCst) == NOTHING;
+        if new {
+            wants.store(self.wants.fetch_add(1, SeqCst) + 1, SeqCst);
+            self.wanting.fetch_add(1, SeqCst);
+        }
+        new
+    }
+
+    /// Group `index` lacks nothing any more.
+    pub(crate) fn unwant(&self, index: usize) {
+        if self.shares[index].wants.swap(NOTHING, SeqCst) != NOTHING {
+            self.wanting.fetch_sub(1, SeqCst);
+        }
+    }
+
+    /// Notes how many backends group `index` does not use.
+    pub(crate) fn note_idle(&self, index: usize, idle: usize) {
+        let noted = &self.shares[index].idle;
+        // It is read by others far more often than it changes.
+        if noted.load(SeqCst) != idle {
+            noted.store(idle, SeqCst);
+        }
+    }
+
+    /// Groups with backends that they do not use.
+    pub(crate) fn lenders(&self, index: usize) -> impl Iterator<Item = usize> {
+        let lends = |other: &Share| other.idle.load(SeqCst) > 0;
+        let others = self.others(index).filter(move |(_, other)| lends(other));
+        others.map(|(other, _)| other)
+    }
+
+    /// Groups whose want can be served now.
+    pub(crate) fn served(&self, index: usize) -> impl Iterator<Item = usize> {
+        let some = self.wanting.load(SeqCst) > 0;
+        let others = self.others(index).filter(move |_| some);
+        others
+            .filter(|(other, share)| share.wants.load(SeqCst) != NOTHING && self.has_room(*other))
+            .map(|(other, _)| other)
+    }
+
+    /// What group `index` should give up.
+    pub(crate) fn owed(&self, index: usize) -> Owed {
+        if self.wanting.load(SeqCst) == 0 {
+            return Owed::Nothing;
+        }
+        let mine = &self.shares[index];
+        let borrows = mine.held() > mine.share;
+        let owed_to = |(other, share): (usize, &Share)| {
+            if share.wants.load(SeqCst) == NOTHING || self.has_room(other) {
+                Owed::Nothing
+            } else if borrows && share.is_short() {
+                Owed::AtOnce
+            } else {
+                Owed::Idle
+            }
+        };
+        let owed = self.others(index).map(owed_to).max();
+        owed.unwrap_or(Owed::Nothing)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! The groups of a simulated pool, their turns, and the letters between them.
+//!
+//! Groups take their turns in any order, and a letter arrives with any later turn of its group.
+//! The kernel's dealing of clients is chance, with a bias to the first group, so that the others
+//! often have slots that it could use.
+//!
+//! What holds, or the run ends with a panic:
+//! - connections to the server of all groups together stay within the budget (`net.rs` counts);
+//! - where nothing else holds statements back (no faults, an open gate), nobody waits for longer
+//!   than [`HELP_MAX`] in a group that has nothing under way, while a slot is free or a backend
+//!   idle in another.
+
+use crate::sim::net::{SimNet, Wires};
+use pool::{Census, Group, Order, Settings, Shared};
+use reactor::{Event, Time};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Turns without anything happening around them.
+const IDLE_TURNS_MAX: u32 = 40;
+/// Longest time until a group is helped: backends are lent after a twentieth of a second.
+const HELP_MAX: Duration = Duration::from_millis(400);
+/// The gate of a group that may run so many more statements at once is open.
+const OPEN_GATE: usize = 100;
+
+struct Member {
+    group: Group<SimNet>,
+    letters: VecDeque<Order>,
+    idle_turns: u32,
+    /// Since when it waits while it could be helped.
+    helpless: Option<Time>,
+}
+
+/// All groups of a world.
+pub(super) struct Crew {
+    members: Vec<Member>,
+    events: Vec<Event>,
+}
+
+impl Crew {
+    pub(super) fn new(net: &SimNet, shared: &Arc<Shared>) -> Crew {
+        let member = |index| Member {
+            group: Group::new(net.of(index), shared.clone(), index),
+            letters: VecDeque::new(),
+            idle_turns: 0,
+            helpless: None,
+        };
+        Crew {
+            members: (0..shared.groups).map(member).collect(),
+            events: Vec::new(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Whether a group's turn has come.
+    pub(super) fn is_due(&mut self, index: usize, wires: &Wires) -> bool {
+        let member = &mut self.members[index];
+        let woken = !member.letters.is_empty() || wires.has_events(index);
+        woken || member.group.deadline() <= wires.now
+    }
+
+    pub(super) fn has_events(&self, wires: &Wires) -> bool {
+        (0..self.len()).any(|index| wires.has_events(index))
+    }
+
+    /// A turn of a group; without `all`, the letters that came stay for a later one.
+    pub(super) fn turn(&mut self, index: usize, net: &SimNet, all: bool) {
+        let member = &mut self.members[index];
+        net.0.borrow_mut().take_events(index, &mut self.events);
+        let letters = if all || self.events.is_empty() {
+            std::mem::take(&mut member.letters)
+        } else {
+            VecDeque::new()
+        };
+        let idle = self.events.is_empty() && letters.is_empty();
+        member.idle_turns = if idle { member.idle_turns + 1 } else { 0 };
+        assert!(
+            member.idle_turns < IDLE_TURNS_MAX,
+            "group {index} turns without end: {:?}",
+            member.group.census()
+        );
+        let events = &self.events;
+        net.0
+            .borrow()
+            .note(|| format!("turn of {index} {events:?} {letters:?}"));
+        for letter in letters {
+            member.group.order(letter);
+        }
+        member.group.turn(&self.events);
+        for (to, letter) in member.group.take_letters() {
+            self.members[to].letters.push_back(letter);
+        }
+    }
+
+    /// What happened around the groups may give them something to do.
+    pub(super) fn something_happens(&mut self) {
+        for member in &mut self.members {
+            member.idle_turns = 0;
+        }
+    }
+
+    pub(super) fn deadline(&mut self) -> Time {
+        let deadlines = self.members.iter_mut().map(|m| m.group.deadline());
+        deadlines.min().unwrap_or(Time::NEVER)
+    }
+
+    pub(super) fn order(&mut self, order: &Order) {
+        for member in &mut self.members {
+            member.group.order(order.clone());
+        }
+    }
+
+    pub(super) fn is_drained(&self) -> bool {
+        self.members.iter().all(|member| member.group.is_drained())
+    }
+
+    pub(super) fn census(&self) -> Census {
+        let mut all = Census::default();
+        for member in &self.members {
+            all += &member.group.census();
+        }
+        all
+    }
+
+    /// Everybody has done what could be done now: nobody may be left without help for long.
+    /// `peaceful`: the server takes every connection and loses none.
+    pub(super) fn check_help(&mut self, now: Time, settings: &Settings, peaceful: bool) {
+        if !peaceful || settings.oversubscribe < OPEN_GATE {
+            return;
+        }
+        let all: Vec<Census> = self.members.iter().map(|m| m.group.census()).collect();
+        let open: usize = all.iter().map(Census::backends).sum();
+        let idle: usize = all.iter().map(|census| census.backends_idle).sum();
+        let help = idle > 0 || open < settings.backends_max;
+        for (member, census) in self.members.iter_mut().zip(&all) {
+            let waits = census.waiting > 0 && census.backends_dialling == 0;
+            if !(waits && help) {
+                member.helpless = None;
+                continue;
+            }
+            let since = *member.helpless.get_or_insert(now);
+            assert!(now.since(since) <= HELP_MAX, "nobody helps: {all:?}");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Groups help each other: one has the clients, the others have the backends.
+//!
+//! The kernel deals clients to groups by chance, and a client's id names its group; so each test
+//! logs clients in until it has those that it needs.
+
+use crate::world::{app, binary, config, config_file, direct, login, own_server};
+use testkit::client::Client;
+use testkit::onramp::Pool;
+use testkit::real::{Real, skipped};
+use testkit::reply::Outcome;
+use wire::command::Command;
+
+/// As many groups as backends: each has one by right.
+const GROUPS: usize = 8;
+/// Logins until chance must have filled every group.
+const LOGINS_MAX: usize = 2000;
+
+fn pool(real: &Real) -> Pool {
+    let extra = format!("groups = {GROUPS}\nbackends_max = {GROUPS}");
+    let file = config_file(real, "sharing.toml", &config(&real.address(), &extra));
+    Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// So many clients of each group; more are sent away again.
+fn clients(pool: &Pool, wanted: [usize; GROUPS]) -> [Vec<Client>; GROUPS] {
+    let mut found: [Vec<Client>; GROUPS] = Default::default();
+    for _ in 0..LOGINS_MAX {
+        let client = login(&pool.address, &app());
+        let greeting = client.talk().greeting.as_ref().unwrap();
+        let group = greeting.connection_id as usize % GROUPS;
+        if found[group].len() < wanted[group] {
+            found[group].push(client);
+        }
+        if found.iter().zip(wanted).all(|(found, n)| found.len() == n) {
+            return found;
+        }
+    }
+    panic!("the kernel deals no clients to some group");
+}
+
+/// The pool's connections of any state, as its census says.
+fn backends(census: &str) -> usize {
+    let number = |name: &str| {
+        let (_, rest) = census.split_once(name).unwrap();
+        let digits = rest.split(',').next().unwrap();
+        digits.trim().parse::<usize>().unwrap()
+    };
+    ["backends_dialling:", "backends_idle:", "backends_leased:"]
+        .map(number)
+        .iter()
+        .sum()
+}
+
+#[test]
+fn one_group_borrows_all_backends_and_the_others_get_theirs_back() {
+    let test = "one_group_borrows_all_backends_and_the_others_get_theirs_back";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let Some(real) = own_server(test) else { return };
+    real.create_user("app", "app");
+    let pool = pool(&real);
+    let mut wanted = [1; GROUPS];
+    wanted[3] = GROUPS;
+    let mut found = clients(&pool, wanted);
+    let mut borrowers = std::mem::take(&mut found[3]);
+    let mut others: Vec<Client> = found.into_iter().flatten().collect();
+    // Two of the others have used a backend, which lies idle with them.
+    for other in &mut others[..2] {
+        other.must("SELECT 1");
+    }
+    for borrower in &mut borrowers {
+        borrower.must("BEGIN");
+        borrower.must("SELECT 1");
+    }
+    let census = pool.wait_for_census("backends_leased: 8,").unwrap();
+    assert_eq!(backends(&census), GROUPS, "{census}");
+    let connected = "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS \
+                     WHERE VARIABLE_NAME = 'Threads_connected'";
+    // One is ours.
+    assert_eq!(real.admin().value(connected), (GROUPS + 1).to_string());
+    // A transaction is never taken away: the others wait.
+    for other in &mut others {
+        other.send(&[(Command::Query, b"SELECT 2")]).unwrap();
+    }
+    pool.wait_for_census("waiting: 7,").unwrap();
+    for borrower in &mut borrowers[1..] {
+        assert_eq!(borrower.value("SELECT 3"), "3");
+        borrower.must("COMMIT");
+    }
+    for other in &mut others {
+        assert!(matches!(other.receive().unwrap()[..], [Outcome::Rows(_)]));
+    }
+    // Whoever had less than its share has one now, and the borrower its own.
+    borrowers[0].must("COMMIT");
+    let census = pool.wait_for_census("backends_idle: 8,").unwrap();
+    assert_eq!(backends(&census), GROUPS, "{census}");
+}
+
+#[test]
+fn a_borrower_is_served_when_nobody_else_needs_what_it_gave_back() {
+    let test = "a_borrower_is_served_when_nobody_else_needs_what_it_gave_back";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let Some(real) = own_server(test) else { return };
+    real.create_user("app", "app");
+    let pool = pool(&real);
+    let mut wanted = [0; GROUPS];
+    (wanted[1], wanted[6]) = (GROUPS, GROUPS);
+    let mut found = clients(&pool, wanted);
+    let (mut first, mut second) = (std::mem::take(&mut found[1]), std::mem::take(&mut found[6]));
+    for round in 0..3 {
+        for client in &mut first {
+            client.must("BEGIN");
+            client.must("SELECT 1");
+        }
+        for client in &mut second {
+            client.send(&[(Command::Query, b"BEGIN")]).unwrap();
+        }
+        pool.wait_for_census("waiting: 8,").unwrap();
+        for client in &mut first {
+            client.must("COMMIT");
+        }
+        // All of them at once, with what the first group does not use any more.
+        for client in &mut second {
+            assert!(
+                matches!(client.receive().unwrap()[..], [Outcome::Done(_)]),
+                "{round}"
+            );
+        }
+        let census = pool.wait_for_census("backends_leased: 8,").unwrap();
+        assert_eq!(backends(&census), GROUPS, "{census}");
+        for client in &mut second {
+            client.must("COMMIT");
+        }
+    }
+}
