@@ -6,7 +6,9 @@
 //! long as those of another; and where most clients are in one group, the others' shares lie idle.
 //! The mechanism: each group publishes since when the front of its lanes waits ([`Fronts`]).
 //! - A group whose front waits for clearly less than another's *yields*: it starts nothing from its
-//!   lanes until the other has caught up, but for [`SLACK_SHARE`].
+//!   lanes until the other has caught up, but for [`SLACK_SHARE`]. So do its arrivals: where nobody
+//!   waits, they wait because others do. A group with few clients would serve each at once while
+//!   those of a group with many wait.
 //! - The backends that may run statements at once are shared by the groups that start any
 //!   ([`Group::busy_max`]): those that yield, or where nobody waits, leave theirs to the others.
 //!
@@ -16,7 +18,7 @@
 //! - what is published is a hint, read without waiting; one that comes late delays a statement by
 //!   a turn, and does nothing else.
 //!
-//! It leaves alone: statements of clients that hold a lease, and lanes in which nobody waits.
+//! It leaves alone: statements of clients that hold a lease, and arrivals of high priority.
 
 use crate::group::Group;
 use reactor::{Net, Time};
@@ -90,13 +92,18 @@ pub(crate) struct Look {
 impl<N: Net> Group<N> {
     /// Whether this group starts nothing from its lanes now, so that others catch up.
     pub(crate) fn yields(&mut self) -> bool {
-        if self.shared.groups < 2 || self.waiting == 0 {
+        self.waiting > 0 && self.is_ahead()
+    }
+
+    /// Whether a statement that has just come goes behind those that wait in other groups.
+    pub(crate) fn is_ahead(&mut self) -> bool {
+        if self.shared.groups < 2 {
             return false;
         }
         let now = self.net.now();
         if now.since(self.look.at) >= LOOK_EVERY {
             let mine = self.publish_front();
-            let yields = self.shared.fronts.yields(self.index, mine, now);
+            let yields = self.shared.fronts.yields(self.index, mine.min(now), now);
             let front = &self.shared.fronts.0[self.index];
             front.runs.store(!yields && mine != Time::NEVER, Relaxed);
             let running = self.shared.fronts.running();
@@ -178,6 +185,16 @@ mod tests {
         assert!(!alone.yields(0, ago(400), NOW));
         alone.0[1].started.store(NOW.0, Relaxed);
         assert!(!alone.yields(0, ago(400), NOW), "its lanes are empty");
+    }
+
+    #[test]
+    fn an_arrival_comes_after_those_who_wait_elsewhere() {
+        let busy = fronts(&[(40, 1), (0, 1)]);
+        busy.0[1].since.store(Time::NEVER.0, Relaxed);
+        assert!(busy.yields(1, NOW, NOW));
+        assert!(!busy.yields(0, ago(40), NOW));
+        let calm = fronts(&[(1, 1), (0, 1)]);
+        assert!(!calm.yields(1, NOW, NOW), "a wait that nobody notices");
     }
 
     #[test]

@@ -27,8 +27,9 @@ impl<N: Net> Group<N> {
     pub(crate) fn acquire(&mut self, key: Key) -> Option<Key> {
         let client = self.clients.get(key)?;
         let kind = client.kind as usize;
-        let reserved = client.priority != Some(Priority::High) && self.is_reserve_reached();
-        if reserved || self.busy >= self.busy_max() || self.front_of(kind).is_some() {
+        let low = client.priority != Some(Priority::High);
+        let later = low && (self.is_reserve_reached() || self.is_ahead());
+        if later || self.busy >= self.busy_max() || self.front_of(kind).is_some() {
             return None;
         }
         let found = self.pick_idle(kind, &self.clients.get(key)?.session)?;
@@ -178,7 +179,7 @@ impl<N: Net> Group<N> {
         let client = self.clients.get(key)?;
         let kind = client.kind as usize;
         let trusted = self.shapes.trusts(client.statement.ride);
-        if !trusted || self.front_of(kind).is_some() || self.owes_next() {
+        if !trusted || self.front_of(kind).is_some() || self.owes_next() || self.is_ahead() {
             return None;
         }
         // The one with the fewest in flight; a group has few backends.

@@ -1,0 +1,63 @@
+# shellcheck shell=bash
+#
+# What: start_server and start_pool, for scripts that measure: a private MariaDB with the schema
+#   sbtest and the account app, and the pool in front of it. Source it after lib.sh, do not run it.
+# Changes on the machine: both run from a folder below /tmp on free ports.
+# Restores: ends both and removes the folder when the script ends, however it ends.
+#
+# Sets folder, server_port, pool_port and pool_pid. `binary` must name the onramp to run.
+
+PATH="$PATH:/usr/sbin"
+folder=$(mktemp -d /tmp/onramp-measure.XXXXXX)
+server_pid=
+pool_pid=
+server_port=$((20000 + RANDOM % 5000))
+pool_port=$((26000 + RANDOM % 5000))
+
+end_all() {
+    local pid
+    for pid in $pool_pid $server_pid; do
+        { kill "$pid" && wait "$pid"; } 2>/dev/null || true
+    done
+    rm -rf "$folder"
+}
+trap end_all EXIT
+trap 'exit 130' INT TERM
+
+# start_server OPTION...: options go to mariadbd.
+start_server() {
+    local -a as_root=()
+    [[ $EUID != 0 ]] || as_root=(--user=root)
+    mariadb-install-db --no-defaults --datadir="$folder/data" --skip-test-db \
+        --auth-root-authentication-method=normal "${as_root[@]}" >/dev/null
+    mariadbd --no-defaults --datadir="$folder/data" --socket="$folder/socket" \
+        --port="$server_port" --bind-address=127.0.0.1 --skip-name-resolve \
+        --innodb-buffer-pool-size=256M --performance-schema=OFF "${as_root[@]}" "$@" \
+        2>"$folder/server.log" &
+    server_pid=$!
+    local tries=0
+    until admin -e 'SELECT 1' >/dev/null 2>&1; do
+        ((++tries < 100)) || fail "the server did not start: $(tail -3 "$folder/server.log")"
+        sleep 0.2
+    done
+    admin -e "CREATE DATABASE sbtest; CREATE USER app@'%' IDENTIFIED BY 'app';
+        GRANT ALL ON sbtest.* TO app@'%'"
+}
+
+admin() { mariadb --no-defaults -S "$folder/socket" -uroot "$@"; }
+
+# start_pool LINE...: lines of its configuration.
+start_pool() {
+    {
+        printf '%s\n' "listen = [\"127.0.0.1:$pool_port\"]" "$@"
+        printf '[backend]\naddress = "127.0.0.1:%s"\n' "$server_port"
+        printf '[[user]]\nname = "app"\npassword = "app"\n'
+    } >"$folder/pool.toml"
+    "$binary" pool --config "$folder/pool.toml" 2>"$folder/pool.log" &
+    pool_pid=$!
+    local tries=0
+    until grep -q 'listening on' "$folder/pool.log"; do
+        ((++tries < 100)) || fail "the pool did not start: $(tail -3 "$folder/pool.log")"
+        sleep 0.1
+    done
+}
