@@ -1,4 +1,4 @@
-//! Clients: accept, greet, log in, read, close.
+//! Clients: greet, log in, read, close.
 //!
 //! [`Group::pump`] turns bytes into commands for as long as a client may be served: while its
 //! statement waits or runs, its further bytes stay in the kernel, which is all the back-pressure
@@ -19,8 +19,6 @@ use wire::packet::{Frame, HEADER_LEN, Header, frame};
 use wire::reply::{OK, put_err};
 use wire::status;
 
-/// Connections accepted per turn and listener; more wait for the next turn, behind statements.
-const ACCEPTS_PER_TURN: usize = 64;
 /// The longest packet of a login.
 const LOGIN_LEN_MAX: usize = 64 * 1024;
 /// Bytes read at once behind a message's first part: as many as it lacks, within these bounds.
@@ -37,22 +35,8 @@ pub(crate) enum Handled {
 }
 
 impl<N: Net> Group<N> {
-    /// Accepts what waits at a listener, up to a bound.
-    pub(crate) fn accept_all(&mut self, listener: Key) {
-        let listener = listener.parts().0 as usize;
-        for _ in 0..ACCEPTS_PER_TURN {
-            match self.net.accept(listener) {
-                Ok(Some(sock)) => self.greet(sock, listener),
-                Ok(None) => return,
-                Err(_) => {
-                    self.counts.accept_failures += 1;
-                    return;
-                }
-            }
-        }
-    }
-
-    fn greet(&mut self, sock: N::Sock, listener: usize) {
+    /// Greets a connection, or says why it cannot stay.
+    pub(crate) fn greet(&mut self, sock: N::Sock, listener: usize) {
         self.counts.accepted += 1;
         let refusal = if self.draining.is_some() {
             Some(Refusal::Draining)

@@ -27,6 +27,8 @@ pub struct Raw {
     pub prepared_max: Option<u64>,
     /// See [`Settings::dials_max`].
     pub dials_max: Option<u64>,
+    /// See [`Settings::logins_per_s_max`].
+    pub logins_per_s_max: Option<u64>,
     /// Number of groups; derived when not given.
     pub groups: Option<u64>,
     /// See [`Settings::oversubscribe`].
@@ -180,6 +182,9 @@ pub struct Settings {
     pub prepared_max: usize,
     /// Connections to the server being opened at once, per group. Default 4; 1 to 1000.
     pub dials_max: usize,
+    /// Logins let in each second while statements wait, over all groups; while none wait, there is
+    /// no bound. Default 4000; 1 to 1,000,000.
+    pub logins_per_s_max: u32,
     /// Number of groups, when the user gave one.
     pub groups: Option<usize>,
     /// Backends of a group that run statements at once, besides one, where there are as many groups
@@ -266,6 +271,13 @@ impl Raw {
         let budget = self.prepared_max.or(Some(least.max(8192)));
         let prepared_max = bounded("prepared_max", budget, 8192, least, 4_194_304)
             .map_err(|why| format!("{why} (at least one for each of backends_max)"))?;
+        let logins = bounded(
+            "logins_per_s_max",
+            self.logins_per_s_max,
+            4000,
+            1,
+            1_000_000,
+        )?;
         let backlog = bounded("backlog", self.backlog, 4096, 1, 1 << 30)?;
         Ok(Settings {
             listen,
@@ -273,6 +285,7 @@ impl Raw {
             backends_max,
             prepared_max,
             dials_max: bounded("dials_max", self.dials_max, 4, 1, 1000)?,
+            logins_per_s_max: u32::try_from(logins).unwrap_or(u32::MAX),
             groups: self
                 .groups
                 .map(|n| bounded("groups", Some(n), 0, 1, 4096))

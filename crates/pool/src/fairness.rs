@@ -68,6 +68,14 @@ impl Fronts {
         self.0.iter().filter(runs).count()
     }
 
+    /// Whether somebody waits in a group that gets on.
+    pub(crate) fn anybody_waits(&self, now: Time) -> bool {
+        self.0.iter().any(|front| {
+            front.since.load(Relaxed) != Time::NEVER.0
+                && now.since(Time(front.started.load(Relaxed))) < LIVE_MAX
+        })
+    }
+
     /// Whether group `index`, whose front waits since `mine`, lets others go first.
     fn yields(&self, index: usize, mine: Time, now: Time) -> bool {
         let others = self.0.iter().enumerate().filter(|(i, _)| *i != index);

@@ -16,6 +16,7 @@
 //! - an object is never removed in the middle of its own handling: clients that must go are noted
 //!   in `doomed` and closed at the end of the turn.
 
+use crate::arrivals::Arrivals;
 use crate::backend::Backend;
 use crate::budget::Budget;
 use crate::client::{Client, ClientState};
@@ -238,6 +239,8 @@ pub struct Group<N: Net> {
     pub(crate) shapes: Shapes,
     /// Backends that something is to be written to at the end of the turn.
     pub(crate) dirty: Vec<Key>,
+    /// Who waits to be accepted.
+    pub(crate) arrivals: Arrivals,
     pub(crate) greeted: u32,
     /// The ids have been counted through once.
     pub(crate) greeted_before: bool,
@@ -291,6 +294,7 @@ impl<N: Net> Group<N> {
             shapes: Shapes::default(),
             dirty: Vec::new(),
             received: Vec::new(),
+            arrivals: Arrivals::default(),
             greeted: 0,
             greeted_before: false,
             draining: None,
@@ -313,7 +317,7 @@ impl<N: Net> Group<N> {
         for event in events {
             let key = event.token.key();
             match event.token.kind() {
-                LISTENER => self.accept_all(key),
+                LISTENER => self.on_knock(key),
                 CLIENT => self.on_client(key, *event),
                 BACKEND => self.on_backend(key, *event),
                 ERRAND => self.on_errand(key, *event),
@@ -323,6 +327,7 @@ impl<N: Net> Group<N> {
         for key in std::mem::take(&mut self.again) {
             self.read_backend(key);
         }
+        self.accept_arrivals();
         self.bury();
         self.expire();
         if self.net.now() >= self.sweep_at {
@@ -351,7 +356,8 @@ impl<N: Net> Group<N> {
             .min(self.next_dial())
             .min(self.next_stall())
             .min(self.next_look())
-            .min(self.next_lend());
+            .min(self.next_lend())
+            .min(self.next_arrival());
         if let Some(since) = self.draining {
             next = next.min(since + self.shared.settings.drain_max);
         }

@@ -52,18 +52,20 @@ impl RealNet {
         })
     }
 
-    /// Opens a listener of this group's own on `address`; its events carry `token`.
+    /// Opens a listener of this group's own on `address`; its events carry `token`, and tell once
+    /// that there is somebody to accept.
     ///
     /// # Errors
     /// The system's error.
     pub fn listen(&mut self, address: &SocketAddr, backlog: i32, token: Token) -> io::Result<()> {
         let listener = socket::listen_tcp(address, backlog)?;
-        self.add(&listener, token, epoll::EventFlags::IN)?;
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        self.add(&listener, token, flags)?;
         self.listeners.push(Listener::Own(listener));
         Ok(())
     }
 
-    /// Takes part in a listener that all groups share.
+    /// Takes part in a listener that all groups share; one of them is told.
     ///
     /// # Errors
     /// The system's error.
@@ -71,7 +73,7 @@ impl RealNet {
         self.add(
             &*listener,
             token,
-            epoll::EventFlags::IN | epoll::EventFlags::EXCLUSIVE,
+            epoll::EventFlags::IN | epoll::EventFlags::ET | epoll::EventFlags::EXCLUSIVE,
         )?;
         self.listeners.push(Listener::Shared(listener));
         Ok(())

@@ -123,6 +123,8 @@ pub(crate) struct Wires {
     pub(crate) trace: bool,
     /// Connections to be accepted, by group.
     backlog: Vec<VecDeque<usize>>,
+    /// Somebody has come since the group's listener told.
+    knocks: Vec<bool>,
     server_open: usize,
     sequence: u64,
     /// When the group read a client's statement, and when it wrote it to a server, by tag.
@@ -165,6 +167,7 @@ impl Wires {
         let group = self.random.index(a).min(self.random.index(b));
         let id = self.add(group, Peer::Client(client), Stage::Stands);
         self.backlog[group].push_back(id);
+        self.knocks[group] = true;
         id
     }
 
@@ -267,14 +270,14 @@ impl Wires {
         let any = |wire: &Wire| {
             wire.group == group && wire.pending && !wire.dropped && wire.token.is_some()
         };
-        !self.backlog[group].is_empty() || self.wires.iter().any(any)
+        self.knocks[group] || self.wires.iter().any(any)
     }
 
     /// The events for one turn of a group, in any order; sometimes a part of them.
     pub(crate) fn take_events(&mut self, group: usize, events: &mut Vec<Event>) {
         events.clear();
         let all = self.random.chance(800);
-        if !self.backlog[group].is_empty() {
+        if std::mem::take(&mut self.knocks[group]) {
             let token = pool::listener_token(0);
             events.push(Event {
                 token,
@@ -357,6 +360,7 @@ impl SimNet {
             server_max,
             trace,
             backlog: vec![VecDeque::new(); groups],
+            knocks: vec![false; groups],
             server_open: 0,
             sequence: 0,
             read_at: HashMap::new(),
