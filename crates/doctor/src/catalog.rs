@@ -29,6 +29,7 @@ const CHECKS: &[Check] = &[
     descriptors::client_descriptors,
     descriptors::file_max,
     memory::memory,
+    memory::group_memory,
     memory::overcommit,
     memory::tcp_mem,
     memory::tcp_buffers,

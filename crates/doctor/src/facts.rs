@@ -129,7 +129,7 @@ pub struct Group {
     pub memory_path: String,
     /// The tightest memory limit, in bytes.
     pub memory_max: Fact,
-    /// What is used of it, in bytes.
+    /// What is used of it, in bytes, without the pages of files that give way.
     pub memory_now: Fact,
 }
 

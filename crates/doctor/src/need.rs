@@ -97,6 +97,17 @@ impl Bytes {
     }
 }
 
+/// What a server's control group is charged for one of its connections on a way, in bytes: memory
+/// of the process, of the kernel for its thread, and of the socket.
+#[must_use]
+pub fn server_bytes(way: Way) -> u64 {
+    let thread = match way {
+        Way::Direct => THREAD_KERNEL_BYTES,
+        _ => 0,
+    };
+    SERVER_BYTES[way.index()] + thread + SOCKET_BYTES
+}
+
 /// What one connection takes of this host on each way, at the least.
 #[must_use]
 pub fn bytes_per_connection(question: &Question) -> PerWay<Bytes> {

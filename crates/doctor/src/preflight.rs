@@ -65,6 +65,7 @@ const BEHIND: &[(&[i64], &[i64], &[&str])] = &[
             "user_processes",
             "overcommit",
             "memory",
+            "group_memory",
         ],
     ),
     (&[], &[23], &["file_max"]),

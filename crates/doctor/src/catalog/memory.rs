@@ -6,7 +6,7 @@
 
 use crate::facts::{Facts, NO_LIMIT, Server};
 use crate::finding::{Amount, Demand, Finding, Severity, Status};
-use crate::need::{Bytes, SOCKET_BYTES, bytes_per_connection};
+use crate::need::{Bytes, SOCKET_BYTES, bytes_per_connection, server_bytes};
 use crate::number::{bytes, round_up, thousands};
 use crate::question::{PerWay, Question, Way};
 use crate::setting::Setting;
@@ -49,6 +49,45 @@ pub(super) fn memory(facts: &Facts, question: &Question) -> Option<Finding> {
             .remedy(
                 "add memory, put server, pooler and clients on hosts of their own, or go through \
                  onramp",
+            ),
+    )
+}
+
+/// What the server's control group lets the server have, where it is not this process's own.
+pub(super) fn group_memory(facts: &Facts, question: &Question) -> Option<Finding> {
+    question.role.has_server().then_some(())?;
+    let group = &facts.server_process.as_ref()?.group;
+    let max = group.memory_max?;
+    let have = match max {
+        NO_LIMIT => NO_LIMIT,
+        max => max.saturating_sub(group.memory_now.unwrap_or_default()),
+    };
+    let direct = server_bytes(Way::Direct);
+    let demands: PerWay<_> = [
+        Some(Demand::new(0, direct)),
+        Some(Demand::new(0, server_bytes(Way::ServerPool))),
+        Some(Demand::new(direct * question.backends, 0)),
+    ];
+    let finding = Finding::of(
+        question,
+        "group_memory",
+        Severity::Wall,
+        Some(have),
+        demands,
+    );
+    Some(
+        finding
+            .in_bytes()
+            .why(format!(
+                "bytes that the server's control group {} (memory.max, systemd's MemoryMax) has \
+                 left, pages of files that give way not counted. A connection with a thread of its \
+                 own takes {} of them. Past it the kernel kills the server",
+                group.memory_path,
+                bytes(direct)
+            ))
+            .remedy(
+                "systemctl set-property UNIT MemoryMax=..., or the container's limit; or go \
+                 through onramp",
             ),
     )
 }

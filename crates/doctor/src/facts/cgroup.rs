@@ -5,8 +5,12 @@
 //! (`8:pids:/path`), mounted under its name. In a container the path may be that of the host, which
 //! is not there; then only the root of the mount is looked at. systemd's TasksMax is the pids.max
 //! of the unit's group.
+//!
+//! What a group uses of its memory counts without the pages of files that the kernel would drop
+//! first (`inactive_file`): they give way to connections, and a group that has read much is full of
+//! them all the time.
 
-use super::read::{Files, is_there};
+use super::read::{Files, is_there, number};
 use super::{Group, NO_LIMIT};
 use std::path::Path;
 
@@ -18,6 +22,8 @@ struct Controller {
     name: &'static str,
     max: [&'static str; 2],
     now: [&'static str; 2],
+    /// What of `now` gives way: the lines' names in memory.stat.
+    gives_way: Option<[&'static str; 2]>,
 }
 
 /// Files by version: first 1, then 2.
@@ -25,11 +31,13 @@ const PIDS: Controller = Controller {
     name: "pids",
     max: ["pids.max", "pids.max"],
     now: ["pids.current", "pids.current"],
+    gives_way: None,
 };
 const MEMORY: Controller = Controller {
     name: "memory",
     max: ["memory.limit_in_bytes", "memory.max"],
     now: ["memory.usage_in_bytes", "memory.current"],
+    gives_way: Some(["total_inactive_file ", "inactive_file "]),
 };
 
 /// The tightest limit.
@@ -66,10 +74,15 @@ fn tightest(files: &Files, cgroup: &str, controller: &Controller) -> Option<Tigh
         let file = |name: &str| format!("{mount}{}/{name}", path.trim_end_matches('/'));
         let max = files.number(&file(controller.max[version]))?;
         let now = files.number(&file(controller.now[version]));
+        let gives_way = controller
+            .gives_way
+            .and_then(|names| line_of(&files.text(&file("memory.stat"))?, names[version]));
         Some(Tightest {
             file: file(controller.max[version]),
             max: if max < NO_MEMORY_LIMIT { max } else { NO_LIMIT },
-            now: now.unwrap_or_default(),
+            now: now
+                .unwrap_or_default()
+                .saturating_sub(gives_way.unwrap_or_default()),
             path,
         })
     });
@@ -82,6 +95,11 @@ fn tightest(files: &Files, cgroup: &str, controller: &Controller) -> Option<Tigh
         now: 0,
     };
     tightest.or_else(|| is_there(&files.path(&mount)).then(unbounded))
+}
+
+/// The number of the line that begins with `name`.
+fn line_of(text: &str, name: &str) -> Option<u64> {
+    number(text.lines().find_map(|line| line.strip_prefix(name))?)
 }
 
 /// Mount point, index of the version, and path of the group that holds this controller.

@@ -71,6 +71,10 @@ fn the_tightest_group_on_the_way_up_counts() {
         .put(&format!("{unit}/pids.current"), "40\n")
         .put(&format!("{unit}/memory.max"), "1000000\n")
         .put(&format!("{unit}/memory.current"), "1000\n")
+        .put(
+            &format!("{unit}/memory.stat"),
+            "anon 900\ninactive_file 300\nactive_file 7\n",
+        )
         .put("/sys/fs/cgroup/system.slice/pids.max", "4915\n")
         .put("/sys/fs/cgroup/system.slice/pids.current", "100\n");
     let group = cgroup::read(&Files::below(&tree.0), "0::/system.slice/db.service\n");
@@ -79,7 +83,8 @@ fn the_tightest_group_on_the_way_up_counts() {
     assert_eq!(group.pids_file, "/sys/fs/cgroup/system.slice/pids.max");
     assert_eq!(
         (group.memory_max, group.memory_now),
-        (Some(1_000_000), Some(1_000))
+        (Some(1_000_000), Some(700)),
+        "pages of files give way"
     );
 }
 
@@ -93,6 +98,10 @@ fn groups_of_version_1_have_a_hierarchy_for_each_controller() {
             "9223372036854771712\n",
         )
         .put("/sys/fs/cgroup/memory/box/memory.usage_in_bytes", "77\n")
+        .put(
+            "/sys/fs/cgroup/memory/box/memory.stat",
+            "inactive_file 1\ntotal_inactive_file 70\n",
+        )
         .put("/sys/fs/cgroup/unified/cgroup.procs", "");
     // The path of the pids group is the host's, and not here.
     let text = "8:pids:/docker/abc\n4:memory:/box\n0::/\n";
@@ -100,7 +109,7 @@ fn groups_of_version_1_have_a_hierarchy_for_each_controller() {
     assert_eq!((group.pids_max, group.pids_now), (Some(500), Some(5)));
     assert_eq!(
         (group.memory_max, group.memory_now),
-        (Some(NO_LIMIT), Some(77))
+        (Some(NO_LIMIT), Some(7))
     );
 }
 
