@@ -1,10 +1,10 @@
-//! Every wall as a table: the facts, and how many connections they allow on each way. Then hosts
-//! that were recorded, small and large, with what the doctor says of them.
+//! Every wall as a table: the facts, and how many connections they allow on each way. Whole hosts,
+//! recorded and composed, are in `hosts.rs`.
 use super::*;
 use crate::facts::{Group, NO_LIMIT, Process, Server};
 use crate::finding::Status;
 use crate::question::{PerWay, Role, Way};
-use crate::verdict::{ladder, limit};
+use crate::verdict::limit;
 
 /// A host and a server with room for everything.
 fn roomy() -> Facts {
@@ -266,6 +266,25 @@ fn walls_of_memory() {
 }
 
 #[test]
+fn the_servers_control_group_has_memory_of_its_own() {
+    let group = |now| {
+        holds("group_memory", |f, q| {
+            let group = &mut server_process(f).group;
+            (group.memory_max, group.memory_now) = (Some(2_000_000_000), Some(now));
+            q.backends = 64;
+        })
+    };
+    // 106,500 of the process, 21,500 for the thread, 4,096 for the socket.
+    let left = 2_000_000_000 - 79_040_000;
+    assert_eq!(
+        group(79_040_000),
+        [Some(left / 132_096), Some(left / 87_096), Some(NO_LIMIT)]
+    );
+    assert_eq!(group(1_999_000_000)[2], Some(0), "not even the backends");
+    assert_eq!(holds("group_memory", |_, _| {}), [Some(NO_LIMIT); 3]);
+}
+
+#[test]
 fn walls_of_the_server() {
     let found = holds("max_connections", |f, _| {
         variable(f, "max_connections", "151");
@@ -490,57 +509,4 @@ fn with_room_everywhere_every_way_reaches_a_hundred_thousand_but_for_the_servers
     assert!(limit(&findings, Way::Onramp).unwrap().connections > 1_000_000);
 }
 
-fn recorded(text: &str) -> Vec<Finding> {
-    let facts: Facts = serde_json::from_str(text).unwrap();
-    check(&facts, &Question::default())
-}
-
-/// The names of the first limits of a way, with the connections of the very first.
-fn first(findings: &[Finding], way: Way) -> (u64, Vec<&'static str>) {
-    let rungs = ladder(findings, way);
-    let names = rungs.iter().take(3).map(|rung| rung.finding.name).collect();
-    (rungs[0].connections, names)
-}
-
-#[test]
-fn a_small_machine_as_it_was_recorded() {
-    let findings = recorded(include_str!("fixtures/two-cores.json"));
-    assert_eq!(
-        first(&findings, Way::Direct),
-        (
-            151,
-            vec!["max_connections", "server_descriptors", "pid_max"]
-        )
-    );
-    assert_eq!(first(&findings, Way::ServerPool).0, 151);
-    let (connections, names) = first(&findings, Way::Onramp);
-    assert!(connections > 1_000_000, "{connections}");
-    assert_eq!(names[0], "pooler_descriptors");
-}
-
-#[test]
-fn a_container_is_bounded_by_its_groups() {
-    let findings = recorded(include_str!("fixtures/container.json"));
-    assert_eq!(
-        first(&findings, Way::Direct),
-        (490, vec!["group_pids", "memory", "max_map_count"])
-    );
-    assert_eq!(first(&findings, Way::Onramp).1[0], "memory");
-}
-
-/// The hundred thousand's server, with its settings: 24 cores, 64 GB.
-#[test]
-fn the_large_server_of_the_hundred_thousand() {
-    let findings = recorded(include_str!("fixtures/epyc-server.json"));
-    // What its author met as error 1135 at 25,000 was none of the limits of processes.
-    let (connections, names) = first(&findings, Way::Direct);
-    assert_eq!(names, ["pid_max", "max_map_count", "max_connections"]);
-    assert!((31_000..32_768).contains(&connections), "{connections}");
-    assert_eq!(
-        first(&findings, Way::ServerPool),
-        (
-            110_000,
-            vec!["max_connections", "memory", "server_descriptors"]
-        )
-    );
-}
+mod hosts;
