@@ -6,7 +6,8 @@
 //! made. `--undo` reads the file, sets back in reverse and removes it.
 //!
 //! Invariants: nothing is changed before it stands in the record; a record that exists is added to,
-//! and keeps what was first; what cannot be set at run time is said, not done.
+//! and keeps what was first; what could not be set is taken out of it again, so that `--undo` tries
+//! only what was done; what cannot be set at run time is said, not done.
 
 use crate::client::Client;
 use crate::facts::{Facts, Files, NO_LIMIT, Process, sysctl_path};
@@ -280,16 +281,18 @@ fn set_limit(pid: u64, resource: &str, value: &str) -> Result<(), String> {
 /// Notes the changes in `record`, then makes them. Returns how many could not be made.
 ///
 /// # Errors
-/// Why the record cannot be written; then nothing was changed.
+/// Why the record cannot be written; then nothing was changed, unless what failed could not be
+/// taken out of it.
 pub fn make(
     changes: &[Change],
     hands: &Hands<'_>,
     record: &Path,
     out: &mut dyn Write,
 ) -> Result<usize, String> {
-    let mut noted = read_record(record)?.unwrap_or_default();
+    let before = read_record(record)?.unwrap_or_default();
+    let mut noted = before.clone();
     for change in changes {
-        match noted.iter_mut().find(|known| known.object == change.object) {
+        match find(&mut noted, &change.object) {
             // What was before the first change is what --undo goes back to.
             Some(known) => known.after.clone_from(&change.after),
             None => noted.push(change.clone()),
@@ -303,17 +306,27 @@ pub fn make(
             Err(why) => {
                 failed += 1;
                 say(out, &format!("could not set {}: {why}", change.words()));
+                noted.retain(|known| known.object != change.object);
+                let known = before.iter().find(|known| known.object == change.object);
+                noted.extend(known.cloned());
             }
         }
     }
-    say(
-        out,
-        &format!(
-            "to set it back: onramp doctor --undo ({})",
-            record.display()
-        ),
-    );
+    if failed > 0 {
+        keep_record(record, &noted)?;
+    }
+    if !noted.is_empty() {
+        let place = record.display();
+        say(
+            out,
+            &format!("to set it back: onramp doctor --undo ({place})"),
+        );
+    }
     Ok(failed)
+}
+
+fn find<'a>(noted: &'a mut [Change], object: &Object) -> Option<&'a mut Change> {
+    noted.iter_mut().find(|known| known.object == *object)
 }
 
 /// Sets back what the record says, the last change first, and removes it if all could be. Returns
@@ -343,11 +356,8 @@ pub fn undo(
             }
         }
     }
-    if left.is_empty() {
-        let gone = fs::remove_file(record);
-        gone.map_err(|error| format!("{}: {error}", record.display()))?;
-    } else {
-        write_record(record, &left)?;
+    keep_record(record, &left)?;
+    if !left.is_empty() {
         say(out, &format!("what is left stands in {}", record.display()));
     }
     Ok(left.len())
@@ -371,6 +381,15 @@ pub fn read_record(record: &Path) -> Result<Option<Vec<Change>>, String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(wrong(error.to_string())),
     }
+}
+
+/// Leaves a record of these changes; none where there are none.
+fn keep_record(record: &Path, changes: &[Change]) -> Result<(), String> {
+    if changes.is_empty() {
+        let gone = fs::remove_file(record);
+        return gone.map_err(|error| format!("{}: {error}", record.display()));
+    }
+    write_record(record, changes)
 }
 
 /// Written beside and renamed, so that there is never half a record.

@@ -99,10 +99,42 @@ fn what_cannot_be_set_back_stays_in_the_record() {
         Ok(1),
         "no server is named"
     );
+    let noted = read_record(&record).unwrap().unwrap();
+    assert_eq!(noted, changes[..1], "what was not set needs no way back");
     assert_eq!(undo(&changes, &hands, &record, &mut out), Ok(1));
     let left = read_record(&record).unwrap().unwrap();
     assert_eq!(left, changes[1..]);
     assert_eq!(tree.value(), "65530");
+}
+
+#[test]
+fn a_change_that_fails_leaves_the_record_as_it_was() {
+    let tree = Tree::new("fails");
+    let (files, record) = (Files::below(&tree.0), tree.0.join("undo.json"));
+    let hands = Hands {
+        files: &files,
+        target: None,
+    };
+    let global = |before: &str, after: &str| Change {
+        object: Object::Global {
+            name: "max_connections".into(),
+        },
+        before: before.into(),
+        after: after.into(),
+    };
+    let mut out = Vec::new();
+    let alone = [global("151", "1000")];
+    assert_eq!(make(&alone, &hands, &record, &mut out), Ok(1));
+    assert_eq!(read_record(&record), Ok(None), "nothing was set");
+    let said = String::from_utf8(out.clone()).unwrap();
+    assert!(!said.contains("--undo"), "{said}");
+    // One that was set earlier is still to be set back.
+    fs::write(&record, serde_json::to_string(&alone).unwrap()).unwrap();
+    assert_eq!(
+        make(&[global("1000", "5000")], &hands, &record, &mut out),
+        Ok(1)
+    );
+    assert_eq!(read_record(&record), Ok(Some(alone.to_vec())));
 }
 
 #[test]
