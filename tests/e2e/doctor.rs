@@ -1,6 +1,7 @@
 //! The doctor as a process, at a real server: what it prints, sets and sets back.
 
 use crate::world::{binary, direct, found};
+use serde_json::Value;
 use std::time::Duration;
 use testkit::onramp::{Ran, run};
 use testkit::real::{Real, skipped};
@@ -103,25 +104,107 @@ fn nothing_is_set_when_nobody_can_be_asked() {
     assert_eq!(max_connections(&server), "77");
 }
 
-#[test]
-fn what_an_account_may_not_ask_is_said_with_its_privilege() {
-    let Some(server) = own_server("what_an_account_may_not_ask_is_said") else {
-        return;
-    };
-    server.create_user("poor", "x");
-    server.execute(&["REVOKE ALL PRIVILEGES, GRANT OPTION FROM 'poor'@'%'"]);
-    let socket = server.socket().to_string();
+/// The check of this name.
+fn check<'a>(answer: &'a Value, name: &str) -> &'a Value {
+    let checks = answer["checks"].as_array().unwrap();
+    let found = checks.iter().find(|check| check["name"] == name);
+    found.unwrap_or_else(|| panic!("no check {name}: {answer:#}"))
+}
+
+/// What the doctor says to an account without a single privilege.
+fn asked_by_the_poor(server: &Real) -> Value {
+    let socket = server.socket();
     let ran = doctor(&[
+        "--json",
         "--target",
         &format!("mysql://poor:x@/?socket={socket}"),
-        "--json",
     ]);
-    // MariaDB tells everybody its checkpoint's age; MySQL and what is older want PROCESS.
-    let answer: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!(answer["connections_possible"]["direct"], 77, "{ran:?}");
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
+}
+
+#[test]
+fn an_account_without_privileges_is_told_what_it_lacks_by_mariadb() {
+    let test = "an_account_without_privileges_is_told_what_it_lacks_by_mariadb";
+    let Some(server) = own_server(test) else {
+        return;
+    };
+    server.execute(&["CREATE USER 'poor'@'%' IDENTIFIED BY 'x'"]);
+    // MariaDB tells everybody the age of its checkpoint, so nothing is missing.
+    let answer = asked_by_the_poor(&server);
+    assert_eq!(answer["connections_possible"]["direct"], 77, "{answer:#}");
+    assert_eq!(check(&answer, "server")["status"], "ok");
+    assert!(check(&answer, "redo_log")["need"].is_u64(), "{answer:#}");
+    // But it may set nothing, and is told which privilege would let it.
+    let socket = server.socket().to_string();
+    let target = format!("mysql://poor:x@/?socket={socket}");
+    let record = server.folder().join("undo.json");
+    let wanted = [
+        "--connections",
+        "300",
+        "--way",
+        "direct",
+        "--target",
+        &target,
+    ];
+    let to = ["--apply", "--yes", "--record", record.to_str().unwrap()];
+    let ran = doctor(&[&wanted[..], &to[..]].concat());
+    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    let line = "could not set GLOBAL max_connections: error 1227";
+    let line = ran.stdout.lines().find(|said| said.starts_with(line));
+    assert!(
+        line.is_some_and(|line| line.contains("CONNECTION ADMIN privilege")),
+        "{ran:?}"
+    );
+    assert_eq!(max_connections(&server), "77");
+    // Settings of the kernel may have been set besides.
+    if record.exists() {
+        let undone = doctor(&[&["--undo"][..], &to[1..]].concat());
+        assert!(undone.status.success(), "{undone:?}");
+    }
     let wrong = doctor(&["--target", &format!("mysql://poor:y@/?socket={socket}")]);
     assert_eq!(wrong.status.code(), Some(1), "{wrong:?}");
     assert!(wrong.stdout.contains("error 1045"), "{wrong:?}");
+}
+
+/// Before MySQL 8.0.30 the checkpoint stands in SHOW ENGINE INNODB STATUS only, which wants
+/// PROCESS; later ones tell it everybody.
+#[test]
+fn an_account_without_privileges_is_told_what_it_lacks_by_mysql() {
+    let test = "an_account_without_privileges_is_told_what_it_lacks_by_mysql";
+    if direct() {
+        return skipped(test, "it is about the doctor");
+    }
+    let Some(server) = found(Real::start_mysql(&["--max-connections=77"]), test) else {
+        return;
+    };
+    server.execute(&["CREATE USER 'poor'@'%' IDENTIFIED BY 'x'"]);
+    let answer = asked_by_the_poor(&server);
+    assert_eq!(answer["connections_possible"]["direct"], 77, "{answer:#}");
+    let told = "SHOW GLOBAL STATUS LIKE 'Innodb_redo_log_checkpoint_lsn'";
+    if server.admin().rows(told).rows.is_empty() {
+        let asked = check(&answer, "server");
+        assert_eq!(asked["status"], "warn", "{answer:#}");
+        let why = asked["why"].as_str().unwrap();
+        let command = "GRANT PROCESS ON *.* TO 'poor'@'%'";
+        assert!(
+            why.contains("accounts with PROCESS only") && why.ends_with(command),
+            "{why}"
+        );
+        assert_eq!(
+            check(&answer, "redo_log")["status"],
+            "skipped",
+            "{answer:#}"
+        );
+        server.execute(&[command]);
+    } else {
+        skipped(
+            test,
+            "only in part: the word PROCESS is for MySQL before 8.0.30 (ONRAMP_MYSQL)",
+        );
+    }
+    let answer = asked_by_the_poor(&server);
+    assert_eq!(check(&answer, "server")["status"], "ok", "{answer:#}");
+    assert!(check(&answer, "redo_log")["need"].is_u64(), "{answer:#}");
 }
 
 #[test]

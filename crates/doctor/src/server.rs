@@ -96,12 +96,21 @@ pub fn ask(target: &Dsn) -> Result<(Server, Vec<String>), Failure> {
         Ok(age) => server.checkpoint_age = age,
         Err(failure) if failure.code == Some(NEEDS_PRIVILEGE) => missing.push(format!(
             "the position of the checkpoint is shown to accounts with PROCESS only: GRANT PROCESS \
-             ON *.* TO '{}'@'...'",
-            target.user
+             ON *.* TO {}",
+            account(&mut client, target)
         )),
         Err(failure) => missing.push(failure.to_string()),
     }
     Ok((server, missing))
+}
+
+/// The account that the server took us for, as GRANT wants it written.
+fn account(client: &mut Client, target: &Dsn) -> String {
+    let rows = client.query("SELECT CURRENT_USER()").unwrap_or_default();
+    let name = rows.into_iter().flatten().next().unwrap_or_default();
+    let (user, host) = name.rsplit_once('@').unwrap_or((&target.user, "%"));
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
+    format!("{}@{}", quoted(user), quoted(host))
 }
 
 /// The session's value is what this account may have, where it may have less than others.

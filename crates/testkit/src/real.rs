@@ -151,8 +151,9 @@ impl Real {
         ]);
         command.args(match self.flavour {
             Flavour::MariaDb => &["--innodb-log-file-size=8M"][..],
+            // Before MySQL 8.0.30 the log's size has another name; then the default does.
             Flavour::MySql => &[
-                "--innodb-redo-log-capacity=8M",
+                "--loose-innodb-redo-log-capacity=8M",
                 "--mysqlx=OFF",
                 "--secure-file-priv=",
             ],

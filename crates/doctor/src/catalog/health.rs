@@ -110,11 +110,17 @@ pub(super) fn redo_log(facts: &Facts, _question: &Question) -> Option<Finding> {
         connections: Some(0),
         ..Question::default()
     };
-    let finding =
+    let mut finding =
         Finding::of(&question, "redo_log", Severity::Strain, size, [demand; 3]).in_bytes();
+    // It is shown as skipped where the account may not see the checkpoint.
+    finding.is_asked = true;
     let (age, size) = (server.checkpoint_age, size.unwrap_or_default());
     let why = match age {
-        None => "how far the checkpoint is behind is not known: the privilege PROCESS".to_owned(),
+        None => {
+            "how far the checkpoint is behind is not known: this server shows it to accounts with \
+                 the privilege PROCESS only"
+                .to_owned()
+        }
         Some(age) => format!(
             "{} of the redo log's {} lie between the checkpoint and the newest record (Log \
              sequence number less Last checkpoint at). Past {REDO_PERCENT_MAX} % the server \

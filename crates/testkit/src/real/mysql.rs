@@ -22,7 +22,10 @@ impl Real {
         let guard = Guard::new(Some(&folder));
         let mut command = Command::new(&file);
         command.args(&first).arg("--no-defaults");
-        command.args(["--initialize-insecure", "--innodb-redo-log-capacity=8M"]);
+        command.args([
+            "--initialize-insecure",
+            "--loose-innodb-redo-log-capacity=8M",
+        ]);
         command.arg(format!("--datadir={}", folder.join("data").display()));
         if geteuid().is_root() {
             command.arg("--user=root");
