@@ -2,13 +2,17 @@
 //!
 //! The setting is the whole machine's, so it is not touched here. Instead a process fills its
 //! mappings up to a little below the limit, and then starts threads, which meet the limit at its
-//! real value. With `ONRAMP_WALLS=1` sysbench meets it as in the article, and pid_max before it.
+//! real value. A real server does so too: a library that is loaded in front of it fills them before
+//! its main() begins. With `ONRAMP_WALLS=1` sysbench meets the limit as in the article, and pid_max
+//! before it.
 
+use super::crowd::Crowd;
 use super::threads::has_own_pid_max;
-use super::{Forecast, compare, doctor, explained, has, is_root, is_soak};
+use super::{Forecast, compare, doctor, explained, has, is_root, is_soak, server_behind};
 use crate::world::binary;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use testkit::real::skipped;
 
@@ -90,6 +94,97 @@ fn mappings_of_a_process_end_its_threads_where_the_doctor_says() {
         "returned by pthread_create, and left in errno"
     );
     compare(test, &forecast, "max_map_count", said[0]);
+}
+
+/// As [`FILLER`], before a program's own first line. Once: what the program starts itself has its
+/// own mappings.
+const PRELOADED: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+__attribute__((constructor)) static void fill(void) {
+    const char *leave = getenv("MAPS_TO_LEAVE");
+    FILE *file = fopen("/proc/sys/vm/max_map_count", "r");
+    long limit = 0, maps = 0;
+    if (!leave || !file || fscanf(file, "%ld", &limit) != 1) return;
+    fclose(file);
+    file = fopen("/proc/self/maps", "r");
+    for (int byte; (byte = fgetc(file)) != EOF;) maps += byte == '\n';
+    fclose(file);
+    unsetenv("MAPS_TO_LEAVE");
+    unsetenv("LD_PRELOAD");
+    for (long at = maps; at < limit - atol(leave); at++) {
+        int rights = at % 2 ? PROT_READ : PROT_READ | PROT_WRITE;
+        if (mmap(NULL, 4096, rights, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) abort();
+    }
+}
+"#;
+
+/// A folder that goes away with the test.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The server's own `Can't create a new thread (errno 11)`, at vm.max_map_count and nothing else.
+#[test]
+fn mappings_of_a_server_end_its_connections_where_the_doctor_says() {
+    let test = "mappings_of_a_server_end_its_connections_where_the_doctor_says";
+    if !has(test, &["cc", "env"]) {
+        return;
+    }
+    if number_of("/proc/sys/vm/max_map_count") > 300_000 {
+        skipped(test, "vm.max_map_count is too large to be filled quickly");
+        return;
+    }
+    let name = format!("onramp-maps-{}", std::process::id());
+    let folder = Folder(std::env::temp_dir().join(name));
+    fs::create_dir_all(&folder.0).unwrap();
+    let (source, library) = (folder.0.join("fill.c"), folder.0.join("fill.so"));
+    fs::write(&source, PRELOADED).unwrap();
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .args([&library, &source])
+        .status();
+    assert!(built.unwrap().success());
+    let preload = format!("LD_PRELOAD={}", library.display());
+    let prefix = ["env", "MAPS_TO_LEAVE=6000", &preload];
+    let extra = ["--max-connections=5000", "--table-open-cache=400"];
+    let Some(real) = server_behind(test, &prefix, &extra) else {
+        return;
+    };
+    let pid = real.pid().to_string();
+    let forecast = doctor(&[], &["--role", "server", "--server-pid", &pid]);
+    let crowd = Crowd::gather(&real, &forecast, "");
+    let words = &crowd.words;
+    assert!(
+        words.starts_with("ERROR 1135: ") && words.contains("errno 11"),
+        "{words}"
+    );
+    assert_eq!(explained(words), ["server-1135"], "{words}");
+    compare(test, &forecast, "max_map_count", crowd.count());
+    let nearest = nearest_limit(&["1135", "--server-pid", &pid]);
+    assert!(nearest.contains("/proc/sys/vm/max_map_count"), "{nearest}");
+}
+
+/// The command of the limit that `onramp explain` marks as the nearest.
+fn nearest_limit(asked: &[&str]) -> String {
+    let output = Command::new(binary())
+        .arg("explain")
+        .args(asked)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (above, _) = text
+        .split_once("<-- the nearest")
+        .unwrap_or_else(|| panic!("{text}"));
+    let command = above.lines().rfind(|line| line.starts_with("    $ "));
+    command.unwrap_or_else(|| panic!("{text}")).to_owned()
 }
 
 /// kernel.pid_max raised for as long as this lives, and a shell that restores it if we are killed.
