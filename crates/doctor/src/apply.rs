@@ -134,14 +134,14 @@ fn change(setting: &Setting, facts: &Facts, files: &Files) -> Option<Change> {
                 object: Object::GroupPids { path },
             })
         }
-        Setting::Descriptors(value) => {
+        Setting::ServerDescriptors { running, .. } => {
             let server = server?;
             limit(
                 server,
                 "nofile",
                 server.nofile_soft?,
                 server.nofile_hard?,
-                *value,
+                *running,
             )
         }
         Setting::Threads(value) => {
@@ -154,7 +154,8 @@ fn change(setting: &Setting, facts: &Facts, files: &Files) -> Option<Change> {
                 *value,
             )
         }
-        Setting::File(..) => None,
+        // The pooler and the load have those of the shell that starts them.
+        Setting::Descriptors(_) | Setting::File(..) => None,
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! Measured figures were taken on Linux 6.18, x86-64, with everything on one machine.
 
+use crate::number::round_up;
 use crate::question::{PerWay, Question, Way};
 
 /// Process numbers below this are given out only once after boot (the kernel's RESERVED_PIDS).
@@ -39,6 +40,33 @@ pub const SYSBENCH_STATEMENTS: u64 = 91;
 pub const SERVER_CONNECTIONS_MAX: u64 = 100_000;
 /// The largest kernel.pid_max of a 64-bit kernel (PID_MAX_LIMIT).
 pub const PID_MAX_MAX: u64 = 4_194_304;
+
+/// Connections besides the clients': administrators, replicas, monitors.
+pub const CONNECTIONS_SPARE: u64 = 50;
+/// Descriptors of a server besides those of connections and tables: logs, tablespaces.
+const FILES_SPARE: u64 = 5_000;
+
+/// max_connections of a server that sees so many.
+#[must_use]
+pub fn server_connections(seen: u64) -> u64 {
+    round_up(seen + CONNECTIONS_SPARE).min(SERVER_CONNECTIONS_MAX)
+}
+
+/// table_open_cache of a server that sees so many connections: an instance of each table for each
+/// statement that runs.
+#[must_use]
+pub fn server_tables(seen: u64) -> u64 {
+    round_up(seen.min(SERVER_CONNECTIONS_MAX)).max(2_000)
+}
+
+/// Descriptors with which a server with these settings starts and cuts none of them: one for each
+/// connection and two for each place in its table cache. One that gets fewer cuts the table cache
+/// down to nearly nothing, and then max_connections: of 11,000 descriptors MariaDB 10.11 leaves
+/// 7,770 (it keeps 30, and 400 for each of eight instances of the cache).
+#[must_use]
+pub fn server_files(seen: u64) -> u64 {
+    round_up(server_connections(seen) + 2 * server_tables(seen) + FILES_SPARE)
+}
 
 /// Connections that `onramp load` can hold with `descriptors` for each table of a group: each group
 /// has a table of its own, and a descriptor in it for each group's mailbox.

@@ -133,6 +133,16 @@ impl Default for Question {
 }
 
 impl Question {
+    /// Connections that the server sees: the backends where all go through onramp.
+    #[must_use]
+    pub fn server_sees(&self) -> u64 {
+        if self.ways == [Way::Onramp] {
+            self.backends
+        } else {
+            self.wanted()
+        }
+    }
+
     /// Connections wanted, 0 for none.
     #[must_use]
     pub fn wanted(&self) -> u64 {

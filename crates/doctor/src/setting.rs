@@ -8,8 +8,15 @@
 pub enum Setting {
     /// A kernel setting and its numbers.
     Sysctl(&'static str, Vec<u64>),
-    /// Descriptors of a process: of the server, or of whoever starts the pooler or the load.
+    /// Descriptors of whoever starts the pooler or the load.
     Descriptors(u64),
+    /// Descriptors of the server.
+    ServerDescriptors {
+        /// With which one that runs goes on.
+        running: u64,
+        /// With which one that starts does not cut its settings.
+        at_start: u64,
+    },
     /// Threads of a user.
     Threads(u64),
     /// Threads of a control group: systemd's TasksMax.
@@ -32,7 +39,10 @@ impl Setting {
                     _ => format!("sysctl -w {name}=\"{}\"", values.join(" ")),
                 }
             }
-            Setting::Descriptors(value) => {
+            Setting::Descriptors(value)
+            | Setting::ServerDescriptors {
+                at_start: value, ..
+            } => {
                 format!("LimitNOFILE={value} in the unit, or ulimit -n {value}, then restart")
             }
             Setting::Threads(value) => {

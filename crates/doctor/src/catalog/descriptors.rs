@@ -7,7 +7,7 @@
 use super::threads::{server_process, words};
 use crate::facts::{Facts, NO_LIMIT};
 use crate::finding::{Amount, Demand, Finding, Severity};
-use crate::need::{FILES_OF_SERVER, load_holds, pool_holds};
+use crate::need::{FILES_OF_SERVER, load_holds, pool_holds, server_files};
 use crate::number::{round_up, thousands};
 use crate::question::{PerWay, Question, Way};
 use crate::setting::Setting;
@@ -52,7 +52,10 @@ pub(super) fn server_descriptors(facts: &Facts, question: &Question) -> Option<F
         have,
         demands,
     );
-    let value = round_up(finding.needed());
+    let settings = Setting::ServerDescriptors {
+        running: round_up(finding.needed()),
+        at_start: server_files(question.server_sees()),
+    };
     Some(finding
         .why(format!(
             "the server has a descriptor for each connection and {} of its own (RLIMIT_NOFILE of \
@@ -63,7 +66,7 @@ pub(super) fn server_descriptors(facts: &Facts, question: &Question) -> Option<F
             Amount::from(process.nofile_soft),
             Amount::from(process.nofile_hard),
         ))
-        .settings(vec![Setting::Descriptors(value)]))
+        .settings(vec![settings]))
 }
 
 pub(super) fn nr_open(facts: &Facts, question: &Question) -> Option<Finding> {
@@ -76,7 +79,9 @@ pub(super) fn nr_open(facts: &Facts, question: &Question) -> Option<Finding> {
         have,
         of_server(facts, question),
     );
-    let value = round_up(finding.needed()).max(have.unwrap_or_default());
+    let value = server_files(question.server_sees())
+        .max(round_up(finding.needed()))
+        .max(have.unwrap_or_default());
     Some(
         finding
             .why("no limit of descriptors can be set above it, not even root's or systemd's")

@@ -26,7 +26,10 @@ fn sysctls(findings: &[Finding]) -> Vec<(&'static str, String, &Finding)> {
 
 fn descriptors(findings: &[Finding]) -> u64 {
     let most = most(findings, |setting| match setting {
-        Setting::Descriptors(value) => Some(*value),
+        Setting::Descriptors(value)
+        | Setting::ServerDescriptors {
+            at_start: value, ..
+        } => Some(*value),
         _ => None,
     });
     most.unwrap_or_default().max(1_024)

@@ -5,31 +5,21 @@
 
 use super::{comment, head};
 use crate::facts::{Facts, Server};
-use crate::need::{SERVER_CONNECTIONS_MAX, SYSBENCH_STATEMENTS};
+use crate::need::{
+    CONNECTIONS_SPARE, SERVER_CONNECTIONS_MAX, SYSBENCH_STATEMENTS, server_connections,
+    server_files, server_tables,
+};
 use crate::number::{round_up, thousands};
 use crate::question::{Question, Way};
 use std::fmt::Write as _;
 
-/// Connections besides the clients': administrators, replicas, monitors.
-const CONNECTIONS_SPARE: u64 = 50;
-/// Descriptors of a server besides the connections': tables, logs.
-const FILES_SPARE: u64 = 5_000;
 /// The most of back_log.
 const BACK_LOG_MAX: u64 = 65_535;
 /// Statements a second that a small server does at the least, to reckon how long a line may be.
 const STATEMENTS_PER_SECOND: u64 = 5_000;
 
-/// Connections that the server sees.
-fn of_server(question: &Question) -> u64 {
-    if question.ways == [Way::Onramp] {
-        question.backends
-    } else {
-        question.wanted()
-    }
-}
-
 pub(super) fn my_cnf(facts: &Facts, question: &Question) -> String {
-    let seen = of_server(question);
+    let seen = question.server_sees();
     let mut out = head(
         "/etc/mysql/conf.d/90-onramp.cnf",
         "The server reads it when it starts; its limit of descriptors is the unit's (--emit \
@@ -41,16 +31,54 @@ pub(super) fn my_cnf(facts: &Facts, question: &Question) -> String {
     for (name, value, why) in server_values(facts.server.as_ref(), question, seen) {
         let _ = write!(out, "{}{name} = {value}\n\n", comment(&why));
     }
-    let name = match &facts.server {
-        Some(server) if server.variables.contains_key("innodb_redo_log_capacity") => {
-            "innodb_redo_log_capacity"
-        }
-        _ => "innodb_log_file_size",
-    };
     let why = "Redo log: where much is written, throughput is flat past what it holds, with any \
                number of connections.";
-    let _ = writeln!(out, "{}{name} = {REDO_BYTES}", comment(why));
+    out.push_str(&comment(why));
+    for name in redo_log_names(facts.server.as_ref()) {
+        let _ = writeln!(out, "{name} = {REDO_BYTES}");
+    }
+    if question.ways.contains(&Way::ServerPool) {
+        out.push_str(&pool_of_threads(facts.server.as_ref()));
+    }
     out
+}
+
+/// What the size of the redo log is called. A server that was not asked takes the name that it
+/// knows and passes over the other.
+fn redo_log_names(server: Option<&Server>) -> &'static [&'static str] {
+    match server {
+        None => &[
+            "loose_innodb_log_file_size",
+            "loose_innodb_redo_log_capacity",
+        ],
+        Some(server) if server.variables.contains_key("innodb_redo_log_capacity") => {
+            &["innodb_redo_log_capacity"]
+        }
+        Some(_) => &["innodb_log_file_size"],
+    }
+}
+
+/// The server's own pool; empty where the server has none built in. MySQL ends at a value of
+/// thread_handling that it does not know, and does not read the group [mariadb].
+fn pool_of_threads(server: Option<&Server>) -> String {
+    let (group, why) = match server {
+        None => (
+            "\n[mariadb]\n",
+            "The server's own pool. For Percona Server put it under [mysqld]; MySQL has it as a \
+             plugin: plugin-load-add=thread_pool.so instead.",
+        ),
+        Some(server) if server.is_mariadb() || has_pool_built_in(server) => {
+            ("\n", "The server's own pool.")
+        }
+        Some(_) => return String::new(),
+    };
+    format!("{group}{}thread_handling = pool-of-threads\n", comment(why))
+}
+
+/// As Percona Server; MySQL with the plugin has the variables too, and another thread_handling.
+fn has_pool_built_in(server: &Server) -> bool {
+    server.variables.contains_key("thread_pool_size")
+        && server.text("thread_handling") != "loaded-dynamically"
 }
 
 /// What a redo log should be where much is written, in bytes.
@@ -80,11 +108,6 @@ fn server_values(server: Option<&Server>, question: &Question, seen: u64) -> Vec
     ];
     let text = |(name, value, why): (_, &str, &str)| (name, value.to_owned(), why.to_owned());
     values.extend(fixed.map(text));
-    if question.ways.contains(&Way::ServerPool) && server.is_none_or(Server::is_mariadb) {
-        let why = "The server's own pool (MariaDB, Percona Server); MySQL has it as a plugin: \
-                   plugin-load-add=thread_pool.so instead.";
-        values.push(text(("thread_handling", "pool-of-threads", why)));
-    }
     values
 }
 
@@ -96,7 +119,7 @@ fn numbers(server: Option<&Server>, question: &Question, seen: u64) -> Vec<Value
     let numbers = [
         (
             "max_connections",
-            round_up(seen + CONNECTIONS_SPARE).min(SERVER_CONNECTIONS_MAX),
+            server_connections(seen),
             format!(
                 "{} that the server sees and {CONNECTIONS_SPARE} to spare, rounded up; {} is the \
                  most a server takes.",
@@ -113,8 +136,10 @@ fn numbers(server: Option<&Server>, question: &Question, seen: u64) -> Vec<Value
         ),
         (
             "open_files_limit",
-            round_up(seen + FILES_SPARE),
-            "A descriptor for each connection, and for tables and logs.".to_owned(),
+            server_files(seen),
+            "One for each connection, two for each place of table_open_cache, and logs; a server \
+             that gets fewer cuts both. Its unit needs the same (LimitNOFILE)."
+                .to_owned(),
         ),
         (
             "max_prepared_stmt_count",
@@ -128,7 +153,7 @@ fn numbers(server: Option<&Server>, question: &Question, seen: u64) -> Vec<Value
         ),
         (
             "table_open_cache",
-            round_up(seen).max(2_000),
+            server_tables(seen),
             "An instance of each table for each statement that runs.".to_owned(),
         ),
     ];
