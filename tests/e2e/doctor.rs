@@ -208,30 +208,6 @@ fn an_account_without_privileges_is_told_what_it_lacks_by_mysql() {
 }
 
 #[test]
-fn the_poolers_fragment_starts_a_pool_but_for_names() {
-    if direct() {
-        return skipped(
-            "the_poolers_fragment_starts_a_pool",
-            "it is about the doctor",
-        );
-    }
-    let ran = doctor(&["--connections", "2000", "--emit", "onramp"]);
-    assert!(ran.status.success(), "{ran:?}");
-    let text = ran.stdout.replace("SERVER_ADDRESS", "127.0.0.1");
-    let settings = pool::Raw::parse(&text).and_then(pool::Raw::check).unwrap();
-    assert_eq!(settings.clients_max, 2_000);
-    for form in [
-        "sysctl", "limits", "systemd", "ansible", "my.cnf", "haproxy",
-    ] {
-        let ran = doctor(&["--connections", "2000", "--emit", form]);
-        assert!(
-            ran.status.success() && ran.stdout.len() > 300,
-            "{form}: {ran:?}"
-        );
-    }
-}
-
-#[test]
 fn pool_and_load_refuse_in_the_doctors_words() {
     if direct() {
         return skipped("pool_and_load_refuse", "it is about the doctor");

@@ -16,6 +16,7 @@ mod compare;
 mod doctor;
 mod driver;
 mod faults;
+mod fragments;
 mod kill;
 mod load;
 mod login;

@@ -188,6 +188,13 @@ impl Real {
         self.flavour
     }
 
+    /// The program that it is, and the arguments that must come first.
+    #[must_use]
+    pub fn program(&self) -> (&Path, Vec<&str>) {
+        let (program, first) = &self.program;
+        (program, first.iter().map(String::as_str).collect())
+    }
+
     /// Where it listens for TCP.
     #[must_use]
     pub fn address(&self) -> Address {
