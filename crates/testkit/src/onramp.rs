@@ -36,12 +36,67 @@ pub fn loopback(port: u16) -> Address {
     Address::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
 }
 
-/// A running `onramp pool`.
+/// A child that runs until it is told to end; it ends with this value at the latest.
 #[derive(Debug)]
-pub struct Pool {
+struct Running {
     child: Child,
     guard: Guard,
     stderr: Output,
+}
+
+impl Running {
+    /// Starts `binary` with these arguments, behind another program where `prefix` names one.
+    fn start(prefix: &[&str], binary: &Path, arguments: &[&str]) -> Result<Running, String> {
+        let mut command = match prefix.split_first() {
+            None => Command::new(binary),
+            Some((first, rest)) => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(binary);
+                command
+            }
+        };
+        command.args(arguments);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let mut guard = Guard::new(None);
+        let mut child = command
+            .spawn()
+            .map_err(|e| format!("{}: {e}", command.get_program().display()))?;
+        guard.watch(child.id());
+        let stderr = Output::of(child.stderr.take().expect("stderr is a pipe"));
+        Ok(Running {
+            child,
+            guard,
+            stderr,
+        })
+    }
+
+    /// The line with which it says that it listens.
+    fn listening(&self) -> Result<String, String> {
+        self.stderr.wait_for("listening on", 0, LIMIT)
+    }
+
+    /// Waits for its end; its status, and everything it said.
+    fn wait(mut self) -> (ExitStatus, String) {
+        let status = wait_at_most(&mut self.child, LIMIT);
+        (status, self.stderr.whole())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.guard.watch(0);
+    }
+}
+
+/// A running `onramp pool`.
+#[derive(Debug)]
+pub struct Pool {
+    running: Running,
     /// Where it listens.
     pub address: Address,
 }
@@ -52,34 +107,32 @@ impl Pool {
     /// # Errors
     /// What it said, when it does not.
     pub fn start(binary: &Path, arguments: &[&str]) -> Result<Pool, String> {
+        Pool::start_behind(&[], binary, arguments)
+    }
+
+    /// The same, started by another program, as `["prlimit", "--nofile=300:300"]`, which must
+    /// become the pool.
+    ///
+    /// # Errors
+    /// As [`Pool::start`].
+    pub fn start_behind(
+        prefix: &[&str],
+        binary: &Path,
+        arguments: &[&str],
+    ) -> Result<Pool, String> {
         let port = free_port();
         let listen = format!("127.0.0.1:{port}");
-        let mut command = Command::new(binary);
-        command.args(["pool", "--listen", &listen]).args(arguments);
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        let mut guard = Guard::new(None);
-        let mut child = command
-            .spawn()
-            .map_err(|e| format!("{}: {e}", binary.display()))?;
-        guard.watch(child.id());
-        let stderr = Output::of(child.stderr.take().expect("stderr is a pipe"));
-        let pool = Pool {
-            child,
-            guard,
-            stderr,
-            address: loopback(port),
-        };
-        pool.stderr.wait_for("listening on", 0, LIMIT)?;
-        Ok(pool)
+        let first = ["pool", "--listen", &listen];
+        let running = Running::start(prefix, binary, &[&first, arguments].concat())?;
+        running.listening()?;
+        let address = loopback(port);
+        Ok(Pool { running, address })
     }
 
     /// What it has said so far.
     #[must_use]
     pub fn said(&self) -> String {
-        self.stderr.text()
+        self.running.stderr.text()
     }
 
     /// Waits for a line with `part` in it.
@@ -87,7 +140,7 @@ impl Pool {
     /// # Errors
     /// What it said instead.
     pub fn wait_for(&self, part: &str) -> Result<String, String> {
-        self.stderr.wait_for(part, 0, LIMIT)
+        self.running.stderr.wait_for(part, 0, LIMIT)
     }
 
     /// Asks for the census again and again until it has `part` in it.
@@ -95,14 +148,15 @@ impl Pool {
     /// # Errors
     /// What it said instead, after the longest time that anything here may take.
     pub fn wait_for_census(&self, part: &str) -> Result<String, String> {
-        let mut asked = self.stderr.count();
+        let stderr = &self.running.stderr;
+        let mut asked = stderr.count();
         for _ in 0..CENSUS_ASKED_MAX {
-            signal(&self.child, Signal::USR1);
-            let line = self.stderr.wait_for("Census", asked, LIMIT)?;
+            signal(&self.running.child, Signal::USR1);
+            let line = stderr.wait_for("Census", asked, LIMIT)?;
             if line.contains(part) {
                 return Ok(line);
             }
-            asked = self.stderr.count();
+            asked = stderr.count();
             // Groups hand their census over by the clock, so there is no event to wait for.
             let (_sender, never) = std::sync::mpsc::sync_channel::<()>(0);
             let _ = never.recv_timeout(CENSUS_ASKED_EVERY);
@@ -115,7 +169,7 @@ impl Pool {
     /// # Panics
     /// When it is gone already.
     pub fn ask_for_report(&self) {
-        signal(&self.child, Signal::USR2);
+        signal(&self.running.child, Signal::USR2);
     }
 
     /// Asks it to drain and end.
@@ -123,39 +177,28 @@ impl Pool {
     /// # Panics
     /// When it is gone already.
     pub fn terminate(&self) {
-        signal(&self.child, Signal::TERM);
+        signal(&self.running.child, Signal::TERM);
     }
 
     /// True while it runs.
     pub fn is_running(&mut self) -> bool {
-        self.child.try_wait().is_ok_and(|status| status.is_none())
+        let status = self.running.child.try_wait();
+        status.is_ok_and(|status| status.is_none())
     }
 
     /// Waits for its end; its status, and everything it said.
     ///
     /// # Panics
     /// When it does not end in time; it is killed then.
-    pub fn wait(mut self) -> (ExitStatus, String) {
-        let status = wait_at_most(&mut self.child, LIMIT);
-        self.guard.watch(0);
-        (status, self.stderr.whole())
-    }
-}
-
-impl Drop for Pool {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        self.guard.watch(0);
+    pub fn wait(self) -> (ExitStatus, String) {
+        self.running.wait()
     }
 }
 
 /// A running `onramp target`.
 #[derive(Debug)]
 pub struct Target {
-    child: Child,
-    guard: Guard,
-    stderr: Output,
+    running: Running,
     /// Where it listens, as `HOST:PORT`.
     pub address: String,
 }
@@ -167,48 +210,20 @@ impl Target {
     /// # Errors
     /// What it said, when it does not.
     pub fn start(binary: &Path, kind: &str, arguments: &[&str]) -> Result<Target, String> {
-        let mut command = Command::new(binary);
-        command
-            .args(["target", kind, "--listen", "127.0.0.1:0"])
-            .args(arguments);
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        let mut guard = Guard::new(None);
-        let mut child = command
-            .spawn()
-            .map_err(|e| format!("{}: {e}", binary.display()))?;
-        guard.watch(child.id());
-        let stderr = Output::of(child.stderr.take().expect("stderr is a pipe"));
-        let mut target = Target {
-            child,
-            guard,
-            stderr,
-            address: String::new(),
-        };
-        let line = target.stderr.wait_for("listening on", 0, LIMIT)?;
-        target.address = line.rsplit(' ').next().unwrap_or_default().to_owned();
-        Ok(target)
+        let first = ["target", kind, "--listen", "127.0.0.1:0"];
+        let running = Running::start(&[], binary, &[&first, arguments].concat())?;
+        let line = running.listening()?;
+        let address = line.rsplit(' ').next().unwrap_or_default().to_owned();
+        Ok(Target { running, address })
     }
 
     /// Tells it to end; its status, and everything it said.
     ///
     /// # Panics
     /// When it is gone already, or does not end in time.
-    pub fn end(mut self) -> (ExitStatus, String) {
-        signal(&self.child, Signal::TERM);
-        let status = wait_at_most(&mut self.child, LIMIT);
-        self.guard.watch(0);
-        (status, self.stderr.whole())
-    }
-}
-
-impl Drop for Target {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        self.guard.watch(0);
+    pub fn end(self) -> (ExitStatus, String) {
+        signal(&self.running.child, Signal::TERM);
+        self.running.wait()
     }
 }
 
