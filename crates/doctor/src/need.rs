@@ -17,8 +17,12 @@ pub const MAPS_OF_SERVER: u64 = 400;
 pub const FILES_OF_SERVER: u64 = 450;
 /// Descriptors of a group of the pooler that are not for clients or backends.
 pub const POOLER_RESERVE: u64 = 64;
-/// Descriptors of a group of the load generator that are not for connections.
+/// Descriptors of a group that the load generator reckons with besides connections when it chooses
+/// how many groups there are.
 pub const LOAD_RESERVE: u64 = 48;
+/// Descriptors that a group of it has open besides connections and mailboxes: standard streams, the
+/// poll, signals, and one to spare. Seven were counted.
+pub const LOAD_OPEN: u64 = 8;
 /// Kernel memory of one end of an idle TCP connection, in bytes; measured over loopback with a
 /// million of them: 8.2 GB for both ends of each.
 pub const SOCKET_BYTES: u64 = 4096;
@@ -69,17 +73,12 @@ pub fn server_files(seen: u64) -> u64 {
 }
 
 /// Connections that `onramp load` can hold with `descriptors` for each table of a group: each group
-/// has a table of its own, and a descriptor in it for each group's mailbox.
+/// has a table of its own, and a descriptor in it for each group's mailbox. It takes as many groups
+/// as hold most with its reserve, and what is left of that serves too.
 #[must_use]
 pub fn load_holds(descriptors: u64) -> u64 {
-    let groups = descriptors / 2;
-    let room = descriptors.saturating_sub(LOAD_RESERVE + groups);
-    // The product is largest at half of what is free.
-    let best = descriptors.saturating_sub(LOAD_RESERVE) / 2;
-    let at_best = best.saturating_mul(descriptors.saturating_sub(LOAD_RESERVE + best));
-    groups
-        .saturating_mul(room)
-        .max(if best <= groups { at_best } else { 0 })
+    let groups = (descriptors.saturating_sub(LOAD_RESERVE) / 2).max(1);
+    groups.saturating_mul(descriptors.saturating_sub(LOAD_OPEN + groups))
 }
 
 /// Clients that `onramp pool` can hold with `descriptors` for each table of a group and `backends`
@@ -173,6 +172,7 @@ mod tests {
         assert!(pool_holds(20_000, 52) < 1_010_000);
         assert_eq!(pool_holds(1_024, 1), 1_024 - 64 - 1 - 1);
         assert!(load_holds(20_000) > 50_000_000);
-        assert_eq!(load_holds(10), 0);
+        assert_eq!(load_holds(120), 36 * (120 - 36 - 8));
+        assert_eq!(load_holds(8), 0);
     }
 }

@@ -68,13 +68,20 @@ impl Layout {
         };
         if wanted == 0 {
             layout.groups = cores.clamp(1, connections.max(1));
-            // Each group needs a descriptor for each mailbox, so room shrinks as groups grow.
+            // Each group needs a descriptor for each mailbox, so room shrinks as groups grow, and
+            // past some number of them all together hold fewer.
             while own_tables
-                && u64::from(connections) > layout.room() * u64::from(layout.groups)
+                && u64::from(connections) > layout.capacity()
                 && layout.groups < connections
-                && u64::from(layout.groups) < descriptors / 2
             {
-                layout.groups += 1;
+                let more = Layout {
+                    groups: layout.groups + 1,
+                    ..layout
+                };
+                if more.capacity() <= layout.capacity() {
+                    break;
+                }
+                layout = more;
             }
         }
         layout
@@ -84,6 +91,11 @@ impl Layout {
     pub(crate) fn room(&self) -> u64 {
         self.descriptors
             .saturating_sub(RESERVE + u64::from(self.groups))
+    }
+
+    /// Connections that all tables together have room for.
+    fn capacity(&self) -> u64 {
+        self.room() * u64::from(self.groups)
     }
 
     /// Cores that its threads can keep busy.
@@ -384,6 +396,8 @@ mod tests {
             groups(1_000_000, 10) <= 5,
             "a limit that is far too small ends the search"
         );
+        // 72 descriptors are free in each table, less one for each group: 36 x 36 is the most.
+        assert_eq!(groups(1_000_000, 120), 36);
     }
 
     #[test]
