@@ -11,6 +11,7 @@
 mod crowd;
 mod maps;
 mod network;
+mod ours;
 mod server;
 mod threads;
 
@@ -43,12 +44,16 @@ impl Forecast {
 
     /// Reads `onramp doctor --json --way direct`.
     pub(crate) fn of(json: &str) -> Forecast {
+        Forecast::of_way("direct", json)
+    }
+
+    fn of_way(way: &str, json: &str) -> Forecast {
         let answer: Value =
             serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"));
-        let connections = answer["connections_possible"]["direct"].as_u64();
+        let connections = answer["connections_possible"][way].as_u64();
         Forecast {
             connections: connections.unwrap_or_else(|| panic!("no forecast: {answer}")),
-            limited_by: answer["limited_by"]["direct"].as_str().unwrap().to_owned(),
+            limited_by: answer["limited_by"][way].as_str().unwrap().to_owned(),
             answer,
         }
     }
@@ -56,11 +61,16 @@ impl Forecast {
 
 /// Asks the doctor about the direct way, behind `prefix`: a program and its arguments.
 pub(crate) fn doctor(prefix: &[&str], arguments: &[&str]) -> Forecast {
+    doctor_about("direct", prefix, arguments)
+}
+
+/// The same about another way, as the doctor calls it.
+pub(crate) fn doctor_about(way: &str, prefix: &[&str], arguments: &[&str]) -> Forecast {
     let binary = binary().to_str().unwrap();
     let line: Vec<&str> = prefix
         .iter()
         .copied()
-        .chain([binary, "doctor", "--json", "--way", "direct"])
+        .chain([binary, "doctor", "--json", "--way", way])
         .chain(arguments.iter().copied())
         .collect();
     let output = Command::new(line[0])
@@ -70,7 +80,7 @@ pub(crate) fn doctor(prefix: &[&str], arguments: &[&str]) -> Forecast {
         .unwrap_or_else(|error| panic!("{line:?}: {error}"));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.stdout.is_empty(), "{line:?}: {said}");
-    Forecast::of(&String::from_utf8_lossy(&output.stdout))
+    Forecast::of_way(way, &String::from_utf8_lossy(&output.stdout))
 }
 
 /// Holds a forecast against what happened.

@@ -36,19 +36,29 @@ impl Crowd {
     /// Connects until the server greets no more, a hundred beyond the forecast at most.
     /// `stuck` are words of the server's log that explain a silence.
     pub(crate) fn gather(real: &Real, forecast: &Forecast, stuck: &str) -> Crowd {
+        Crowd::gather_at(&real.socket(), &|| real.log(), forecast, stuck)
+    }
+
+    /// The same at an address; `log` is what is said there.
+    pub(crate) fn gather_at(
+        address: &Address,
+        log: &dyn Fn() -> String,
+        forecast: &Forecast,
+        stuck: &str,
+    ) -> Crowd {
         let mut crowd = Crowd {
             held: Vec::new(),
             words: String::new(),
         };
         let _ = reactor::descriptors::raise_limit();
         while crowd.count() < forecast.connections * 3 / 2 + 100 {
-            let opened = match real.socket() {
+            let opened = match address {
                 Address::Unix(path) => UnixStream::connect(path).map(Open::Unix),
                 Address::Tcp(place) => TcpStream::connect(place).map(Open::Tcp),
             };
             match opened
                 .map_err(|error| error.to_string())
-                .and_then(|open| greeted(open, real, stuck))
+                .and_then(|open| greeted(open, log, stuck))
             {
                 Ok(open) => crowd.held.push(open),
                 Err(words) => {
@@ -62,7 +72,7 @@ impl Crowd {
 }
 
 /// Waits for the greeting; the server's error, or its silence, as words.
-fn greeted(mut open: Open, real: &Real, stuck: &str) -> Result<Open, String> {
+fn greeted(mut open: Open, log: &dyn Fn() -> String, stuck: &str) -> Result<Open, String> {
     let mut bytes = [0; 512];
     for _ in 0..LOOKS_MAX {
         let read = match &mut open {
@@ -80,7 +90,7 @@ fn greeted(mut open: Open, real: &Real, stuck: &str) -> Result<Open, String> {
             Ok(len) => return Err(refusal(&bytes[..len])),
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
                 if !stuck.is_empty()
-                    && let Some(line) = real.log().lines().find(|line| line.contains(stuck))
+                    && let Some(line) = log().lines().find(|line| line.contains(stuck))
                 {
                     return Err(line.to_owned());
                 }
