@@ -15,6 +15,7 @@ mod climb;
 mod compare;
 mod doctor;
 mod driver;
+mod explain;
 mod faults;
 mod fragments;
 mod kill;

@@ -1,0 +1,229 @@
+//! `onramp explain` as a process at a real server, and the doctor's checks against a real server:
+//! each fact that matters has its check, with a value.
+
+use crate::world::{binary, direct, found};
+use serde_json::Value;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use testkit::onramp::{Ran, run};
+use testkit::real::{Real, skipped};
+
+const LIMIT: Duration = Duration::from_secs(20);
+/// Values that no server has by default.
+const OPTIONS: [&str; 3] = [
+    "--max-connections=77",
+    "--max-prepared-stmt-count=5432",
+    "--back-log=123",
+];
+
+fn own_server(test: &str) -> Option<Real> {
+    if direct() {
+        skipped(test, "it is about the doctor");
+        return None;
+    }
+    found(Real::start(&OPTIONS), test)
+}
+
+fn target(server: &Real) -> String {
+    format!("mysql://root@/?socket={}", server.socket())
+}
+
+fn explain(arguments: &[&str]) -> Ran {
+    run(binary(), &[&["explain"], arguments].concat(), LIMIT)
+}
+
+fn json(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
+}
+
+/// What a statement shows on the server that was named.
+fn shown(explained: &Value, sql: &str) -> Value {
+    let looks = explained["verify"].as_array().unwrap();
+    let look = looks.iter().find(|look| look["sql"] == sql);
+    look.unwrap_or_else(|| panic!("no {sql}: {explained:#}"))["now"].clone()
+}
+
+#[test]
+fn explain_shows_the_values_of_the_server_that_is_named() {
+    let Some(server) = own_server("explain_shows_the_values_of_the_server_that_is_named") else {
+        return;
+    };
+    let target = target(&server);
+    let mut client = server.admin();
+    client.prepare("SELECT 1");
+    client.prepare("SELECT 2");
+    let statements = "SHOW GLOBAL VARIABLES LIKE 'max_prepared_stmt_count'";
+    let now = "SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'";
+    let ran = explain(&["1461", "--json", "--target", &target]);
+    assert!(ran.status.success() && ran.stderr.is_empty(), "{ran:?}");
+    let answer = json(&ran);
+    assert_eq!(answer[0]["name"], "server-1461");
+    assert_eq!(shown(&answer[0], statements), "5432");
+    assert_eq!(shown(&answer[0], now), "2");
+    // Without a target no value of a server is known.
+    let bare = json(&explain(&["1461", "--json"]));
+    assert_eq!(shown(&bare[0], statements), Value::Null);
+    let line = "ERROR 1040 (08004): Too many connections";
+    let ran = explain(&[line, "--target", &target]);
+    let text = ran.stdout;
+    let at = text.find("sql> SHOW GLOBAL VARIABLES LIKE 'max_connections'");
+    let after = at.map(|at| text[at..].lines().nth(1).unwrap_or_default());
+    assert!(
+        after.is_some_and(|line| line.trim().starts_with("77")),
+        "{text}"
+    );
+}
+
+#[test]
+fn explain_goes_on_without_a_server_that_does_not_answer() {
+    if direct() {
+        return skipped("explain_goes_on", "it is about the doctor");
+    }
+    let nowhere = "mysql://root@/?socket=/nowhere/s.sock";
+    let ran = explain(&["1135", "--json", "--target", nowhere]);
+    assert!(ran.status.success(), "{ran:?}");
+    let said = "onramp explain: cannot connect to /nowhere/s.sock: No such file";
+    assert!(ran.stderr.starts_with(said), "{ran:?}");
+    assert_eq!(json(&ran)[0]["name"], "server-1135");
+    let ran = explain(&["there is no such error", "--target", nowhere]);
+    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+}
+
+#[test]
+fn explain_reads_a_log_beside_the_server_that_wrote_it() {
+    let Some(server) = own_server("explain_reads_a_log_beside_the_server_that_wrote_it") else {
+        return;
+    };
+    let mut child = Command::new(binary())
+        .args(["explain", "--json", "--target", &target(&server)])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let log = "FATAL: MySQL error: 1461 \"Can't create more than max_prepared_stmt_count statements \
+               (current value: 5432)\"\nall is well\n";
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(log.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let statements = "SHOW GLOBAL VARIABLES LIKE 'max_prepared_stmt_count'";
+    assert_eq!(shown(&answer[0], statements), "5432");
+    assert!(
+        answer[0]["arithmetic"]
+            .as_str()
+            .unwrap()
+            .contains("5,432 / 91"),
+        "{answer:#}"
+    );
+}
+
+/// Facts of the host and of the server, the check that has each, and what else its words must name.
+/// Where a check is there only sometimes (conntrack is loaded, a setting is shown in this
+/// namespace), it stands in [`SOMETIMES`].
+const FACTS: &[(&str, &[&str])] = &[
+    ("max_map_count", &["memory maps"]),
+    ("pid_max", &[]),
+    ("threads_max", &[]),
+    ("group_pids", &["pids.max", "TasksMax"]),
+    ("user_processes", &["RLIMIT_NPROC"]),
+    (
+        "server_descriptors",
+        &["soft", "hard", "open_files_limit", "mariadbd (process"],
+    ),
+    ("nr_open", &[]),
+    ("pooler_descriptors", &["ulimit -Hn"]),
+    ("client_descriptors", &["ulimit -Hn"]),
+    ("file_max", &["open now"]),
+    ("memory", &["in the kernel", "in processes"]),
+    ("group_memory", &["memory.max"]),
+    ("overcommit", &["stack"]),
+    ("tcp_mem", &["pages"]),
+    ("tcp_buffers", &["tcp_rmem", "tcp_wmem"]),
+    (
+        "local_ports",
+        &["reserved", "TIME_WAIT", "target addresses"],
+    ),
+    ("epoll_watches", &[]),
+    ("accept_queue", &["back_log (123)", "somaxconn"]),
+    ("syn_queue", &["tcp_max_syn_backlog"]),
+    ("listen_drops", &["SYNs dropped"]),
+    ("orphans", &["tcp_max_orphans"]),
+    ("time_wait_overflows", &["tcp_max_tw_buckets"]),
+    ("cpus", &[]),
+    ("steal", &[]),
+    ("clock_source", &[]),
+    ("server", &["asked at"]),
+    ("max_connections", &[]),
+    ("max_user_connections", &[]),
+    ("max_prepared_stmt_count", &["9 x 10 + 1"]),
+    (
+        "thread_handling",
+        &["thread_pool_size", "thread_pool_max_threads"],
+    ),
+    ("table_open_cache", &[]),
+    ("session_buffers", &["sort_buffer_size", "join_buffer_size"]),
+    ("wait_timeout", &[]),
+    ("max_connect_errors", &[]),
+    ("skip_name_resolve", &[]),
+    ("redo_log", &["Last checkpoint at"]),
+    ("buffer_pool", &[]),
+    ("flush_settings", &["innodb_flush_log_at_trx_commit"]),
+    ("aborted_connects", &[]),
+    ("connection_errors", &["Connection_errors_"]),
+    ("threads_running", &[]),
+];
+const SOMETIMES: [&str; 3] = ["conntrack", "netdev_backlog", "tcp_sockets"];
+
+#[test]
+fn every_fact_of_host_and_server_has_its_check() {
+    let Some(server) = own_server("every_fact_of_host_and_server_has_its_check") else {
+        return;
+    };
+    let options = [
+        "doctor",
+        "--json",
+        "--connections",
+        "1000",
+        "--source-addresses",
+        "1",
+    ];
+    let ran = run(
+        binary(),
+        &[&options[..], &["--target", &target(&server)]].concat(),
+        LIMIT,
+    );
+    let answer = json(&ran);
+    let checks = answer["checks"].as_array().unwrap();
+    for (name, words) in FACTS {
+        let check = checks.iter().find(|check| check["name"] == *name);
+        let check = check.unwrap_or_else(|| panic!("no {name}: {answer:#}"));
+        assert!(
+            !check["have"].is_null() && check["status"] != "skipped",
+            "{check:#}"
+        );
+        let why = check["why"].as_str().unwrap();
+        let missing = words.iter().find(|words| !why.contains(**words));
+        assert_eq!(missing, None, "{check:#}");
+    }
+    let names: Vec<&str> = checks
+        .iter()
+        .map(|check| check["name"].as_str().unwrap())
+        .collect();
+    let unknown = names
+        .iter()
+        .find(|name| !SOMETIMES.contains(name) && FACTS.iter().all(|(known, _)| known != *name));
+    assert_eq!(unknown, None, "a check without its place in this table");
+    let have =
+        |name: &str| checks.iter().find(|check| check["name"] == name).unwrap()["have"].clone();
+    assert_eq!(
+        (have("max_connections"), have("max_prepared_stmt_count")),
+        (77.into(), 5432.into())
+    );
+    assert!(have("server").as_str().unwrap().contains("MariaDB"));
+}
