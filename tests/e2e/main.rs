@@ -20,6 +20,7 @@ mod faults;
 mod fragments;
 mod kill;
 mod load;
+mod load_mysql;
 mod login;
 mod long;
 mod oracle;
