@@ -27,6 +27,7 @@ mod oracle;
 mod prepared;
 mod process;
 mod protocol;
+mod published;
 mod report;
 mod scheduling;
 mod session;

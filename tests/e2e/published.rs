@@ -1,0 +1,121 @@
+//! Two published command lines, as they stand but for the program's name, on a machine where no
+//! sysbench is to be found.
+//!
+//! Only what a test cannot have is smaller: rows, seconds, and 1,000 threads of 10,000, which
+//! `ONRAMP_WALLS=1` runs in full. The servers' places are this test's.
+
+use crate::world::{binary, direct, found};
+use std::process::{Command, Output, Stdio};
+use testkit::real::{Real, skipped};
+
+/// Runs a line of sysbench where its program cannot be found by anybody.
+fn onramp(line: &str) -> Output {
+    let words = line.split_whitespace();
+    let mut command = Command::new(binary());
+    command.arg("sysbench").args(words).stdin(Stdio::null());
+    command.env("PATH", "/nowhere").output().unwrap()
+}
+
+fn report(output: &Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn own_server(test: &str, extra: &[&str]) -> Option<Real> {
+    if direct() {
+        skipped(test, "it is about the load generator");
+        return None;
+    }
+    found(Real::start(extra), test)
+}
+
+/// The number behind a label.
+fn number(report: &str, label: &str) -> u64 {
+    let line = report
+        .lines()
+        .find(|line| line.trim_start().starts_with(label));
+    let line = line.unwrap_or_else(|| panic!("no '{label}': {report}"));
+    let words = line.trim_start()[label.len()..].split_whitespace().next();
+    words
+        .unwrap_or_default()
+        .parse()
+        .unwrap_or_else(|_| panic!("{line}"))
+}
+
+#[test]
+fn the_published_line_of_0_5_runs() {
+    let test = "the_published_line_of_0_5_runs";
+    let threads = match std::env::var_os("ONRAMP_WALLS") {
+        Some(_) => 10_000,
+        None => 1_000,
+    };
+    let extra = [
+        "--max-connections=11000",
+        "--thread-handling=pool-of-threads",
+    ];
+    let Some(real) = own_server(test, &[&extra[..], &["--back-log=5000"]].concat()) else {
+        return;
+    };
+    real.create_user("sbtest", "sbtest");
+    real.execute(&["CREATE DATABASE sbtest"]);
+    let line = format!(
+        "--test=sysbench/tests/db/select.lua --mysql-host=127.0.0.1 --mysql-port={} \
+         --mysql-user=sbtest --mysql-password=sbtest --oltp-tables-count=10 --report-interval=1 \
+         --num-threads={threads} --max-time=3 --max-requests=0 --oltp-table-size=1000 \
+         --rand-type=uniform --rand-init=on",
+        real.port()
+    );
+    report(&onramp(&format!("{line} prepare")));
+    let text = report(&onramp(&format!("{line} run")));
+    assert!(text.starts_with("sysbench 0.5"), "{text}");
+    assert!(
+        text.contains(&format!("Number of threads: {threads}\n")),
+        "{text}"
+    );
+    let shown = format!("[   1s] threads: {threads}, tps: 0.00, reads: ");
+    assert!(text.contains(&shown), "{text}");
+    let reads = number(&text, "read:");
+    assert!(reads >= threads, "every thread has read: {text}");
+    assert_eq!(number(&text, "total:"), reads);
+    assert_eq!(number(&text, "ignored errors:"), 0);
+    assert_eq!(number(&text, "reconnects:"), 0);
+}
+
+#[test]
+fn the_published_line_of_1_0_runs() {
+    let Some(real) = own_server("the_published_line_of_1_0_runs", &[]) else {
+        return;
+    };
+    real.execute(&["CREATE DATABASE sysbenchtest"]);
+    // 200 threads on ten tables prepare more statements than the server has by default; the line
+    // ran for its author after he had raised this.
+    real.execute(&["SET GLOBAL max_prepared_stmt_count = 100000"]);
+    let line = format!(
+        "/usr/share/sysbench/oltp_read_write.lua --mysql-user=root --mysql-port=3306 \
+         --mysql-socket={} --mysql-host=localhost --mysql-db=sysbenchtest --tables=10 \
+         --table-size=1000 --threads=200 --report-interval=5 --time=6",
+        real.socket()
+    );
+    report(&onramp(&format!("{line} prepare")));
+    let text = report(&onramp(&format!("{line} run")));
+    for part in [
+        "sysbench 1.0.20 (using ",
+        "Number of threads: 200\nReport intermediate results every 5 second(s)\n",
+        "\nThreads started!\n\n[ 5s ] thds: 200 tps: ",
+    ] {
+        assert!(text.contains(part), "'{part}' is missing: {text}");
+    }
+    let events = number(&text, "total number of events:");
+    assert!(events >= 200, "every thread has run one: {text}");
+    assert_eq!(number(&text, "transactions:"), events, "{text}");
+    // Ten point selects and four ranges, four writes, BEGIN and COMMIT; a deadlock adds some.
+    let reads = number(&text, "read:");
+    assert!(reads >= 14 * events, "{text}");
+    if number(&text, "ignored errors:") == 0 {
+        assert_eq!(
+            (reads, number(&text, "other:")),
+            (14 * events, 2 * events),
+            "{text}"
+        );
+    }
+}
