@@ -202,6 +202,64 @@ fn answers_are_counted_with_and_without_keep_alive() {
     assert!(said.contains("0 connections stand"), "{said}");
 }
 
+/// The JSON of a run, which must say what its text says.
+#[test]
+fn the_json_says_what_the_text_says_and_only_what_is_documented() {
+    let held = target("tcp", &["--every", "200ms", "--payload-size", "70000"]);
+    let asked = target("http", &["--payload-size", "70000"]);
+    let json = |name: &str, run: &dyn Fn(&str) -> Ran| {
+        let file = format!("onramp-long-{}-{name}.json", std::process::id());
+        let file = std::env::temp_dir().join(file);
+        let ran = run(file.to_str().unwrap());
+        let text = std::fs::read_to_string(&file).unwrap();
+        let _ = std::fs::remove_file(&file);
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        (ran, json)
+    };
+    let hold_to = |file: &str| {
+        let size = ["--payload-size", "70000", "--every", "200ms"];
+        let rest = ["--connections", "12", "--time", "1s", "--json", file];
+        hold(&held.address, &[&size[..], &rest].concat())
+    };
+    let ask_to = |file: &str| {
+        let url = format!("http://{}/", asked.address);
+        let size = ["--expect-size", "70000", "--think-time", "20ms"];
+        let rest = ["--connections", "12", "--time", "1s", "--json", file];
+        load(&[&[url.as_str()], &size[..], &rest].concat())
+    };
+    let manual = include_str!("../../docs/long.md");
+    for (line, (ran, json)) in [
+        ("messages:", json("hold", &hold_to)),
+        ("answers:", json("ask", &ask_to)),
+    ] {
+        let verdicts = &json["messages"];
+        for word in ["right", "late", "wrong", "lost"] {
+            assert_eq!(
+                verdicts[word],
+                number(&ran, line, word),
+                "{word}: {ran:?} {json:#}"
+            );
+        }
+        let came = verdicts["right"].as_u64().unwrap() + verdicts["late"].as_u64().unwrap();
+        assert!(came >= 12, "{json:#}");
+        assert_eq!(
+            (&verdicts["wrong"], &verdicts["lost"]),
+            (&0.into(), &0.into())
+        );
+        for name in ["connections", "connected", "standing"] {
+            assert_eq!(json[name], 12, "{name}: {json:#}");
+        }
+        assert_eq!(json["failed_connects"], 0);
+        assert!(json["bytes"].as_u64() >= Some(came * 70_000), "{json:#}");
+        for name in json.as_object().unwrap().keys() {
+            assert!(
+                manual.contains(&format!("`{name}`")),
+                "{name} is not in docs/long.md"
+            );
+        }
+    }
+}
+
 #[test]
 fn an_answer_that_breaks_off_is_lost_and_asked_for_again() {
     let address = server(|mut stream| {
