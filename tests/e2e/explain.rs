@@ -101,8 +101,8 @@ fn explain_reads_a_log_beside_the_server_that_wrote_it() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let log = "FATAL: MySQL error: 1461 \"Can't create more than max_prepared_stmt_count statements \
-               (current value: 5432)\"\nall is well\n";
+    let log = "FATAL: MySQL error: 1461 \"Can't create more than max_prepared_stmt_count \
+               statements (current value: 5432)\"\nall is well\n";
     child
         .stdin
         .take()
