@@ -6,6 +6,7 @@
 use crate::world::{app, fresh_schema, login, server, through};
 use reactor::Address;
 use testkit::client::{Client, ClientError};
+use testkit::real::Real;
 use testkit::reply::{Outcome, Prepared};
 use testkit::talk::Account;
 use wire::command::Command;
@@ -121,6 +122,11 @@ fn tell(address: &Address, schema: &str, story: &impl Fn(&mut Story)) -> Vec<Str
 /// the records differ. `test` is its schema's name.
 pub(crate) fn same(test: &str, backends: usize, story: impl Fn(&mut Story)) {
     let Some(real) = server(test) else { return };
+    same_on(real, test, backends, story);
+}
+
+/// The same with a server of the test's choice.
+pub(crate) fn same_on(real: &Real, test: &str, backends: usize, story: impl Fn(&mut Story)) {
     fresh_schema(real, test);
     let expected = tell(&real.address(), test, &story);
     fresh_schema(real, test);

@@ -94,6 +94,14 @@ fn the_mariadb_command_line_works() {
         "",
     );
     run(&["nowhere", "-e", "SELECT 1"], "");
+    let long = format!(
+        "SELECT LENGTH('{}'), REPEAT('y', 300000)",
+        "x".repeat(300_000)
+    );
+    for end in ["", ";\nSELECT 1/0;\nSHOW WARNINGS;\n"] {
+        let out = run(&["--compress", "cli"], &format!("{long}{end}"));
+        assert!(out.is_some_and(|out| out.len() > 300_000));
+    }
     both_ways(
         (real, &way),
         test,

@@ -13,6 +13,7 @@ mod big;
 mod changes;
 mod climb;
 mod compare;
+mod compressed;
 mod doctor;
 mod driver;
 mod explain;

@@ -42,6 +42,18 @@ pub(crate) fn server(test: &str) -> Option<&'static Real> {
     found(server.as_ref(), test)
 }
 
+/// The shared MySQL; `None`, said on stderr, where there is none.
+pub(crate) fn mysql(test: &str) -> Option<&'static Real> {
+    static SERVER: OnceLock<Result<Real, String>> = OnceLock::new();
+    let server = SERVER.get_or_init(|| {
+        let real = Real::start_mysql(&[])?;
+        real.create_user("app", "app");
+        real.execute(&["CREATE DATABASE shop"]);
+        Ok(real)
+    });
+    found(server.as_ref(), test)
+}
+
 /// A server of the test's own, to be killed.
 pub(crate) fn own_server(test: &str) -> Option<Real> {
     found(Real::start(&[]), test)
@@ -149,5 +161,9 @@ pub(crate) fn login(address: &Address, account: &Account) -> Client {
 
 /// Makes an empty schema of this name.
 pub(crate) fn fresh_schema(real: &Real, name: &str) {
-    real.execute(&[&format!("CREATE OR REPLACE DATABASE {name}")]);
+    let (drop, create) = (
+        format!("DROP DATABASE IF EXISTS {name}"),
+        format!("CREATE DATABASE {name}"),
+    );
+    real.execute(&[&drop, &create]);
 }

@@ -406,6 +406,9 @@ impl<N: Net> Group<N> {
             client.opening = false;
             self.counts.logins += 1;
             self.send_ok(owner, b"", OK);
+            if let Some(client) = self.clients.get_mut(owner) {
+                client.begin_compression();
+            }
         }
         self.pump(owner);
         self.settle(key);

@@ -6,6 +6,7 @@
 //!
 //! [`ClientState`] is where it stands; [`Client::change_state`] is the one place that moves it.
 
+use crate::compression::Compression;
 use crate::heard::Heard;
 use crate::lane::LaneName;
 use crate::login::Login;
@@ -190,6 +191,8 @@ pub(crate) struct Client<S> {
     pub output: Option<Box<Output>>,
     /// Its session has something that the pool does not know how to write back.
     pub(crate) unsure: bool,
+    /// How its bytes are compressed, if they are.
+    pub(crate) compression: Option<Box<Compression>>,
     /// Its login, while it lasts.
     pub login: Option<Box<Login>>,
     /// Its statement's warnings, as SHOW WARNINGS gave them.
@@ -271,6 +274,7 @@ impl<S> Client<S> {
             session,
             input: None,
             output: None,
+            compression: None,
             login: Some(Box::new(login)),
             warnings: None,
             prepared: None,

@@ -6,6 +6,7 @@
 //! and is answered in order.
 
 use crate::client::{Client, ClientState};
+use crate::compression::Compression;
 use crate::group::{CLIENT, Group, SCRATCH_LEN};
 use crate::login::{Door, Login, Outcome};
 use crate::reasons::Refusal;
@@ -13,7 +14,7 @@ use crate::session::Session;
 use reactor::{Address, Event, Key, Net, Read, Token};
 use std::sync::atomic::Ordering;
 use wire::auth::{NONCE_LEN, Nonce, Plugin};
-use wire::capabilities::{self as cap, BACKEND_KEY, OFFERED};
+use wire::capabilities::{self as cap, BACKEND_KEY};
 use wire::handshake::{self, ChangeUser, Greeting, nonce_from_random};
 use wire::packet::{Frame, HEADER_LEN, Header, frame};
 use wire::reply::{OK, put_err};
@@ -86,7 +87,7 @@ impl<N: Net> Group<N> {
             version: self.shared.server.version.clone().into_bytes(),
             connection_id: id,
             nonce,
-            capabilities: OFFERED,
+            capabilities: self.shared.offered,
             collation: wire::client_login::COLLATION,
             status: status::AUTOCOMMIT,
             plugin: Plugin::Native.name().as_bytes().to_vec(),
@@ -153,6 +154,9 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return false;
         };
+        if client.compresses() {
+            return self.fill_frames(key);
+        }
         if !client.readable || client.doomed {
             return false;
         }
@@ -205,7 +209,7 @@ impl<N: Net> Group<N> {
         self.no_bytes(key, &read)
     }
 
-    fn no_bytes(&mut self, key: Key, read: &Read) -> bool {
+    pub(crate) fn no_bytes(&mut self, key: Key, read: &Read) -> bool {
         if let Some(client) = self.clients.get_mut(key) {
             client.readable = false;
         }
@@ -303,7 +307,11 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        client.capabilities = parsed.capabilities & OFFERED;
+        client.capabilities = parsed.capabilities & self.shared.offered;
+        match Compression::agreed(client.capabilities, &parsed) {
+            Ok(compression) => client.compression = compression,
+            Err(why) => return self.refuse_and_leave(key, &Refusal::Malformed(why)),
+        }
         client.collation = parsed.collation;
         let multi = client.capabilities & cap::MULTI_STATEMENTS != 0;
         let charsets = self.shared.server.charsets_at_login(parsed.collation);
@@ -427,6 +435,9 @@ impl<N: Net> Group<N> {
         if known {
             self.counts.logins += 1;
             self.send_ok(key, front, OK);
+            if let Some(client) = self.clients.get_mut(key) {
+                client.begin_compression();
+            }
         } else {
             self.send_client(key, front);
             self.open(key);

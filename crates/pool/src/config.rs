@@ -37,6 +37,8 @@ pub struct Raw {
     pub stall_ms_max: Option<u64>,
     /// See [`Settings::ride_max`].
     pub ride_max: Option<u64>,
+    /// See [`Settings::compression`].
+    pub compression: Option<bool>,
     /// See [`Settings::waiting_max`].
     pub waiting_max: Option<u64>,
     /// See [`Settings::waiting_bytes_max`].
@@ -196,6 +198,8 @@ pub struct Settings {
     /// Plain SELECTs of several clients in flight at once on one backend. Default 8; 1 to 64; 1 is
     /// off.
     pub ride_max: usize,
+    /// The compressed protocol is offered to clients. Default true.
+    pub compression: bool,
     /// Statements (and logins) waiting for a backend at once, per group. Default: no bound but the
     /// clients of the group, since each waits with one statement at most.
     pub waiting_max: usize,
@@ -293,6 +297,7 @@ impl Raw {
             oversubscribe: bounded("oversubscribe", self.oversubscribe, 3, 0, 1000)?,
             stall_max: ms("stall_ms_max", self.stall_ms_max, 100)?,
             ride_max: bounded("ride_max", self.ride_max, 8, 1, 64)?,
+            compression: self.compression.unwrap_or(true),
             waiting_max: bounded("waiting_max", self.waiting_max, 10_000_000, 1, 10_000_000)?,
             wait_max: ms("wait_ms_max", self.wait_ms_max, 30_000)?,
             login_max: ms("login_ms_max", self.login_ms_max, 30_000)?,

@@ -20,6 +20,7 @@ use crate::arrivals::Arrivals;
 use crate::backend::Backend;
 use crate::budget::Budget;
 use crate::client::{Client, ClientState};
+use crate::compression::{self, Packing};
 use crate::config::Settings;
 use crate::counts::{Census, Counts};
 use crate::errands::{Errand, Job};
@@ -37,6 +38,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use wire::auth::caching_sha2::{Cached, KeyPair};
+use wire::capabilities::OFFERED;
 use wire::track::Wanted;
 
 /// Tokens' kinds.
@@ -62,6 +64,8 @@ pub fn listener_token(index: u32) -> Token {
 pub struct ServerFacts {
     /// Its version, mirrored in our greeting.
     pub version: String,
+    /// Its capabilities.
+    pub capabilities: u32,
     /// Longest statement it takes, in bytes.
     pub max_allowed_packet: usize,
     /// Character sets of a client that logs in with a collation id, in the order of
@@ -106,6 +110,8 @@ pub struct Shared {
     pub settings: Settings,
     /// What the server is.
     pub server: ServerFacts,
+    /// Capabilities that clients may choose from.
+    pub(crate) offered: u32,
     /// For full authentication.
     pub keys: KeyPair,
     /// How many groups there are.
@@ -153,7 +159,9 @@ impl Shared {
     ) -> Shared {
         let users = settings.users.iter().map(|_| UserUse::default()).collect();
         let budget = Budget::new(settings.backends_max, groups, settings.backends_reserved);
+        let offered = OFFERED | compression::offered(&settings, &server);
         Shared {
+            offered,
             settings,
             server,
             keys,
@@ -267,6 +275,8 @@ pub struct Group<N: Net> {
     pub(crate) received: Vec<u8>,
     /// Lent to whoever writes.
     pub(crate) lent: Vec<u8>,
+    /// What compressed clients share.
+    pub(crate) packing: Packing,
     sweep_at: Time,
 }
 
@@ -308,6 +318,7 @@ impl<N: Net> Group<N> {
             counts: Counts::default(),
             scratch: vec![0; SCRATCH_LEN],
             lent: Vec::new(),
+            packing: Packing::default(),
             sweep_at,
         }
     }

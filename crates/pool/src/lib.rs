@@ -16,6 +16,7 @@ mod backends;
 mod budget;
 mod client;
 mod clients;
+mod compression;
 mod config;
 mod counts;
 mod dial;

@@ -68,7 +68,8 @@ pub(crate) fn probe(
 ) -> Result<ServerFacts, ProbeError> {
     let mut connection = connect(address, longest)
         .map_err(|error| ProbeError::passing(format!("cannot connect to {address}: {error}")))?;
-    let version = connection.log_in(kind, matches!(address, Address::Unix(_)))?;
+    let greeting = connection.log_in(kind, matches!(address, Address::Unix(_)))?;
+    let version = String::from_utf8_lossy(&greeting.version).into_owned();
     let settings = connection.query(SETTINGS)?;
     let settings = settings.first().filter(|row| row.len() == 9);
     let row = settings.ok_or(ProbeError::passing("the server did not tell its settings"))?;
@@ -89,6 +90,7 @@ pub(crate) fn probe(
         charsets: charsets_by_collation(&connection.query(COLLATIONS)?),
         default_charsets,
         flavour,
+        capabilities: greeting.capabilities,
         version,
     })
 }
@@ -180,21 +182,21 @@ impl Connection {
             .map_err(|error| ProbeError::passing(format!("the server does not read: {error}")))
     }
 
-    /// Logs in; returns the server's version.
-    fn log_in(&mut self, kind: &Kind, secure: bool) -> Result<String, ProbeError> {
+    /// Logs in; returns the server's greeting.
+    fn log_in(&mut self, kind: &Kind, secure: bool) -> Result<Greeting, ProbeError> {
         let mut dial = Dial::new(secure);
-        let mut version = None;
+        let mut greeting = None;
         loop {
             let (payload, seq) = self.receive()?;
-            if version.is_none()
-                && let Ok(greeting) = Greeting::read(&payload)
-            {
-                version = Some(String::from_utf8_lossy(&greeting.version).into_owned());
+            if greeting.is_none() {
+                greeting = Greeting::read(&payload).ok();
             }
             match dial.packet(kind, &payload, seq) {
                 DialStep::Send(out) => self.send(&out)?,
                 DialStep::Wait => {}
-                DialStep::In => return Ok(version.unwrap_or_default()),
+                DialStep::In => {
+                    return greeting.ok_or(ProbeError::passing("the server did not greet"));
+                }
                 DialStep::Failed(why, lasting) => return Err(ProbeError { why, lasting }),
             }
         }

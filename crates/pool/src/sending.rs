@@ -18,6 +18,14 @@ const OUTPUT_KEPT: usize = 64 * 1024;
 impl<N: Net> Group<N> {
     /// Sends `bytes` to a client, or keeps what does not fit.
     pub(crate) fn send_client(&mut self, key: Key, bytes: &[u8]) {
+        match self.clients.get(key) {
+            Some(client) if client.compresses() => self.send_frames(key, bytes),
+            _ => self.send_bytes(key, bytes),
+        }
+    }
+
+    /// Sends what goes over the socket as it is.
+    pub(crate) fn send_bytes(&mut self, key: Key, bytes: &[u8]) {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };

@@ -3,6 +3,7 @@
 //! It can say anything at any time, which drivers cannot: raw bytes, several commands in one
 //! write, a command without waiting. It never waits longer than [`ANSWER_MAX`].
 
+use crate::frames::Frames;
 use crate::reply::{Column, Failure, Outcome, Prepared, Rows};
 use crate::talk::{Account, Happened, Talk};
 use reactor::Address;
@@ -104,6 +105,7 @@ impl Stream {
 pub struct Client {
     stream: Stream,
     talk: Talk,
+    frames: Option<Frames>,
     /// What LOAD DATA LOCAL sends, whatever file is asked for; `None` sends an empty file.
     pub local_file: Option<Vec<u8>>,
     /// Names of the files that were asked for.
@@ -120,6 +122,7 @@ impl Client {
         Ok(Client {
             stream: Stream::open(address)?,
             talk: Talk::new(account.clone(), secure),
+            frames: None,
             local_file: None,
             files_wanted: Vec::new(),
         })
@@ -132,7 +135,11 @@ impl Client {
     pub fn connect(address: &Address, account: &Account) -> Result<Client, ClientError> {
         let mut client = Client::open(address, account)?;
         match client.wait()? {
-            Happened::In => Ok(client),
+            Happened::In => {
+                let agreed = client.talk.capabilities;
+                client.frames = Frames::agreed(agreed, account.zstd_level);
+                Ok(client)
+            }
             Happened::Refused(failure) => Err(ClientError::Refused(failure)),
             other => Err(ClientError::Protocol(format!(
                 "{other:?} instead of a login"
@@ -154,12 +161,37 @@ impl Client {
         &self.talk
     }
 
-    /// Sends bytes as they are.
+    /// Sends bytes as they are, in frames where compression was agreed.
     ///
     /// # Errors
     /// The system's.
     pub fn send_raw(&mut self, bytes: &[u8]) -> Result<(), ClientError> {
+        self.write(bytes, true)
+    }
+
+    /// Sends bytes over the socket as they are, whatever was agreed.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn send_unframed(&mut self, bytes: &[u8]) -> Result<(), ClientError> {
+        if let Some(frames) = &mut self.frames {
+            frames.lost = true;
+        }
         Ok(self.stream.write_all(bytes)?)
+    }
+
+    /// Frames received so far that were packed, and that were as they are.
+    #[must_use]
+    pub fn frames_received(&self) -> (usize, usize) {
+        self.frames.as_ref().map_or((0, 0), |f| f.received)
+    }
+
+    fn write(&mut self, bytes: &[u8], begins: bool) -> Result<(), ClientError> {
+        match &mut self.frames {
+            Some(frames) => self.stream.write_all(&frames.pack(bytes, begins))?,
+            None => self.stream.write_all(bytes)?,
+        }
+        Ok(())
     }
 
     /// Says that nothing more will be sent.
@@ -192,14 +224,17 @@ impl Client {
             let mut out = Vec::new();
             let happened = self.talk.next(&mut out).map_err(ClientError::Protocol)?;
             if !out.is_empty() {
-                self.stream.write_all(&out)?;
+                self.write(&out, false)?;
             }
             if let Some(happened) = happened {
                 return Ok(happened);
             }
             match self.stream.read(&mut buffer)? {
                 0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-                n => self.talk.feed(&buffer[..n]),
+                n => match &mut self.frames {
+                    Some(frames) => self.talk.feed(&frames.unpack(&buffer[..n])?),
+                    None => self.talk.feed(&buffer[..n]),
+                },
             }
         }
     }
@@ -217,7 +252,7 @@ impl Client {
                     let mut out = Vec::new();
                     self.talk
                         .file(&mut out, self.local_file.as_deref().unwrap_or_default());
-                    self.stream.write_all(&out)?;
+                    self.write(&out, false)?;
                 }
                 Happened::Refused(failure) => return Err(ClientError::Refused(failure)),
                 Happened::In => return Err(ClientError::Protocol("logged in twice".into())),

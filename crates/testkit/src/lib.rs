@@ -16,6 +16,7 @@
 )]
 
 pub mod client;
+mod frames;
 pub mod guard;
 pub mod onramp;
 pub mod oracle;

@@ -52,6 +52,8 @@ pub const CAN_HANDLE_EXPIRED_PASSWORDS: u32 = 1 << 22;
 pub const SESSION_TRACK: u32 = 1 << 23;
 /// A result set ends with an OK packet, and no EOF stands between columns and rows.
 pub const DEPRECATE_EOF: u32 = 1 << 24;
+/// The compressed protocol with zstd; the login then ends with a level.
+pub const ZSTD: u32 = 1 << 26;
 
 /// Flags without which we do not talk to a server, each with its name for the error text.
 pub const BACKEND_REQUIRED: [(u32, &str); 5] = [
@@ -69,8 +71,8 @@ pub const BACKEND_REQUIRED: [(u32, &str); 5] = [
 ];
 
 /// What a client may choose from when it logs in to us. Flags that would change the shape of
-/// packets in ways that are not translated (compression, TLS, query attributes, optional metadata)
-/// are not offered, so no client can ask for them.
+/// packets in ways that are not translated (TLS, query attributes, optional metadata) are not
+/// offered, so no client can ask for them. Compression is offered besides where it is wanted.
 pub const OFFERED: u32 = LONG_PASSWORD
     | FOUND_ROWS
     | LONG_FLAG
@@ -119,7 +121,7 @@ mod tests {
 
     #[test]
     fn nothing_is_offered_that_cannot_be_translated() {
-        assert_eq!(OFFERED & (COMPRESS | SSL | (1 << 25) | (1 << 27)), 0);
+        assert_eq!(OFFERED & (SSL | (1 << 25) | (1 << 27)), 0);
     }
 
     #[test]

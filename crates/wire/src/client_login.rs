@@ -11,7 +11,7 @@
 
 use crate::auth::{Nonce, Plugin, caching_sha2};
 use crate::capabilities as cap;
-use crate::handshake::{AUTH_MORE, AUTH_SWITCH, AuthSwitch, Greeting, Login};
+use crate::handshake::{AUTH_MORE, AUTH_SWITCH, AuthSwitch, Greeting, Login, ZSTD_LEVEL_USUAL};
 use crate::packet::{Malformed, put_short};
 use crate::reply::{ERR, ErrPacket, OK};
 use std::fmt;
@@ -203,6 +203,7 @@ impl ClientLogin {
             answer: &self.plugin.answer(who.password, &self.nonce),
             schema: who.schema,
             plugin: self.plugin.name().as_bytes(),
+            zstd_level: ZSTD_LEVEL_USUAL,
         };
         login.put(out, seq);
         Ok(Progress::Waits)

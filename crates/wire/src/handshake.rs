@@ -14,6 +14,8 @@ use crate::packet::{Malformed, Reader, put_lenenc, put_lenenc_bytes, put_short};
 
 /// First byte of a request to use another plugin.
 pub const AUTH_SWITCH: u8 = 0xFE;
+/// The level of zstd that MySQL's clients ask for by themselves.
+pub const ZSTD_LEVEL_USUAL: u8 = 3;
 /// First byte of further data of the present plugin.
 pub const AUTH_MORE: u8 = 0x01;
 
@@ -126,10 +128,13 @@ pub struct Login<'a> {
     pub schema: &'a [u8],
     /// Name of the plugin of `answer`; empty when the client named none.
     pub plugin: &'a [u8],
+    /// With [`cap::ZSTD`]: the level of compression that the client wants, 1 to 22.
+    pub zstd_level: u8,
 }
 
 impl<'a> Login<'a> {
-    /// Takes a login apart. Connection attributes are passed over.
+    /// Takes a login apart. Connection attributes are passed over. A client that agreed on zstd and
+    /// ends its login before the level gets level 3, which is MySQL's default.
     ///
     /// # Errors
     /// [`Malformed`] when a field is cut, or the client speaks the protocol of before 4.1.
@@ -159,6 +164,15 @@ impl<'a> Login<'a> {
         } else {
             b""
         };
+        let mut zstd_level = ZSTD_LEVEL_USUAL;
+        if capabilities & cap::ZSTD != 0 {
+            if capabilities & cap::CONNECT_ATTRS != 0 && !reader.is_empty() {
+                reader.lenenc_bytes("connection attributes")?;
+            }
+            if !reader.is_empty() {
+                zstd_level = reader.u8("a level of compression")?;
+            }
+        }
         Ok(Login {
             capabilities,
             collation,
@@ -166,6 +180,7 @@ impl<'a> Login<'a> {
             answer,
             schema,
             plugin,
+            zstd_level,
         })
     }
 
@@ -189,6 +204,9 @@ impl<'a> Login<'a> {
             }
             if self.capabilities & cap::CONNECT_ATTRS != 0 {
                 put_attributes(out);
+            }
+            if self.capabilities & cap::ZSTD != 0 {
+                out.push(self.zstd_level);
             }
         });
     }
@@ -340,7 +358,7 @@ mod tests {
     /// A login of PyMySQL, written out.
     const LOGIN: &[u8] =
         b"\x8d\xa6\x3a\0\0\0\0\x01\x2d\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
-        app\0\x03xyzshop\0mysql_native_password\0\x0c\x03_pid\x07someone";
+        app\0\x03xyzshop\0mysql_native_password\0\x0d\x04_pid\x07someone";
 
     #[test]
     fn a_login_is_read() {
@@ -365,6 +383,7 @@ mod tests {
             answer: b"proof",
             schema: b"shop",
             plugin: b"caching_sha2_password",
+            zstd_level: ZSTD_LEVEL_USUAL,
         };
         let mut out = Vec::new();
         login.put(&mut out, 1);
@@ -373,6 +392,20 @@ mod tests {
         for cut in 4..4 + 32 + 4 + 6 {
             assert!(Login::read(&out[4..cut]).is_err(), "cut at {cut}");
         }
+    }
+
+    #[test]
+    fn a_login_with_zstd_ends_with_its_level() {
+        let mut zstd = LOGIN.to_vec();
+        zstd[3] |= 0x04;
+        assert_eq!(Login::read(&zstd).unwrap().zstd_level, 3, "left out");
+        zstd.push(19);
+        assert_eq!(Login::read(&zstd).unwrap().zstd_level, 19);
+        let login = Login::read(&zstd).unwrap();
+        let mut out = Vec::new();
+        login.put(&mut out, 1);
+        assert_eq!(out.last(), Some(&19));
+        assert_eq!(Login::read(&out[4..]).unwrap(), login);
     }
 
     #[test]

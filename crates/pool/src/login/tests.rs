@@ -62,6 +62,7 @@ impl Fixture {
             answer: &answer,
             schema: b"",
             plugin: plugin.name().as_bytes(),
+            zstd_level: 3,
         };
         login.begin(&self.door(), &sent, FRESH, 2)
     }
