@@ -86,6 +86,11 @@ impl Story {
         self.note(&format!("client {who} executes {params:?}"), reply);
     }
 
+    /// Writes something down that a client has heard otherwise than as a reply.
+    pub(crate) fn say(&mut self, what: &str) {
+        self.record.push(what.to_string());
+    }
+
     /// Writes a reply down.
     pub(crate) fn note(
         &mut self,

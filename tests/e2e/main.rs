@@ -35,6 +35,7 @@ mod session;
 mod sharing;
 mod statements;
 mod sysbench;
+mod timeouts;
 mod transactions;
 mod walls;
 mod world;

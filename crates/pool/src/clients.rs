@@ -172,8 +172,11 @@ impl<N: Net> Group<N> {
                 // A short read has emptied the socket; an end or more bytes bring a new event.
                 client.readable = n == scratch.len() || client.ended;
                 let used = self.consume(key, &scratch[..n]);
-                if let Some(client) = self.clients.get_mut(key) {
+                if let Some(client) = self.clients.get_mut(key)
+                    && used < n
+                {
                     client.keep_input(&scratch[used..n]);
+                    client.heard_from(self.net.now());
                 }
                 true
             }
@@ -204,6 +207,7 @@ impl<N: Net> Group<N> {
         input.truncate(start + got);
         if got > 0 {
             client.readable = got == step || client.ended;
+            client.heard_from(self.net.now());
             return true;
         }
         self.no_bytes(key, &read)
@@ -271,9 +275,11 @@ impl<N: Net> Group<N> {
             self.refuse_and_leave(key, &refusal);
             return Handled::Used;
         }
+        let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
         };
+        client.heard_from(now);
         let seq = client.seq;
         client.seq = last_seq.wrapping_add(1);
         match state {

@@ -92,6 +92,11 @@ impl Compression {
         })))
     }
 
+    /// Whether a part of a frame has come.
+    pub(crate) fn is_amid_frame(&self) -> bool {
+        !self.raw.is_empty()
+    }
+
     /// Checks the frame at the front, as far as it has come: its number, and what it would unpack
     /// to. `begins`: a command may begin here, with number 0. Returns the bytes it lacks.
     fn check(&self, begins: bool, max: usize) -> Result<usize, Refusal> {
@@ -212,6 +217,7 @@ impl<N: Net> Group<N> {
         }
         if got > 0 {
             client.readable = got == step || client.ended;
+            client.heard_from(self.net.now());
             return true;
         }
         self.no_bytes(key, &read)

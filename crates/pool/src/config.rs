@@ -157,9 +157,9 @@ pub struct Limits {
     /// Times in a row that a client may use the high lane; then it goes once by the low lane.
     /// Default 4,294,967,295; 0 is never.
     pub high_prio_tickets: u32,
-    /// A client without a statement for so long is closed. Default 28,800 s, as the servers'
-    /// `wait_timeout`.
-    pub idle_max: Duration,
+    /// A client without a statement for so long is closed, even if its `wait_timeout` is longer.
+    /// Default: no limit but `wait_timeout`.
+    pub idle_max: Option<Duration>,
     /// A transaction that is open for longer is rolled back and its client closed. Default: no
     /// limit.
     pub transaction_max: Option<Duration>,
@@ -227,8 +227,9 @@ pub struct Settings {
     pub login_max: Duration,
     /// Longest opening of a connection to the server. Default 10 s.
     pub dial_max: Duration,
-    /// Longest time in which a client takes nothing of its reply. Default 60 s.
-    pub write_max: Duration,
+    /// Longest time in which a client takes nothing of its reply, unless its session has set
+    /// `net_write_timeout`. Default: the server's `net_write_timeout`.
+    pub write_max: Option<Duration>,
     /// Longest drain after SIGTERM. Default 30 s.
     pub drain_max: Duration,
     /// Connections that may wait to be accepted, per listener; the kernel cuts it to
@@ -302,7 +303,9 @@ impl Raw {
             wait_max: ms("wait_ms_max", self.wait_ms_max, 30_000)?,
             login_max: ms("login_ms_max", self.login_ms_max, 30_000)?,
             dial_max: ms("dial_ms_max", self.dial_ms_max, 10_000)?,
-            write_max: ms("write_ms_max", self.write_ms_max, 60_000)?,
+            write_max: (self.write_ms_max)
+                .map(|n| ms("write_ms_max", Some(n), 0))
+                .transpose()?,
             waiting_bytes_max: bounded(
                 "waiting_bytes_max",
                 self.waiting_bytes_max,
@@ -474,7 +477,9 @@ fn check_limits(raw: &RawUser, defaults: &RawUser) -> Result<Limits, String> {
         priority,
         high_prio_mode,
         high_prio_tickets: u32::try_from(tickets).unwrap_or(u32::MAX),
-        idle_max: seconds("idle_s_max", idle, 28_800)?,
+        idle_max: idle
+            .map(|s| seconds("idle_s_max", Some(s), 0))
+            .transpose()?,
         transaction_max: time(
             "transaction_ms_max",
             raw.transaction_ms_max,

@@ -27,10 +27,10 @@ use crate::errands::{Errand, Job};
 use crate::fairness::{Fronts, Look};
 use crate::kills::{KillAsk, KillEnd, Threads};
 use crate::prepared::Definitions;
-use crate::reasons::Refusal;
 use crate::roster::Roster;
 use crate::session::{Interner, Text};
 use crate::shapes::Shapes;
+use crate::timeouts::ServerTimeouts;
 use reactor::{Event, Key, Net, Slots, Time, Token};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -79,6 +79,8 @@ pub struct ServerFacts {
     pub names_hosts: bool,
     /// `sql_mode` of a fresh session.
     pub sql_mode: String,
+    /// Its global timeouts.
+    pub timeouts: ServerTimeouts,
     /// Which names are its own functions, for reading statements.
     pub flavour: wire::lex::Server,
 }
@@ -449,34 +451,8 @@ impl<N: Net> Group<N> {
 
     /// Limits that need no exactness.
     fn sweep(&mut self) {
-        let now = self.net.now();
-        let settings = &self.shared.settings;
-        let (login, write) = (settings.login_max, settings.write_max);
-        let mut late = Vec::new();
-        for (key, client) in self.clients.iter() {
-            use ClientState::{Greeted, Idle, Leaving, Opening, Proving};
-            let stands = now.since(client.since);
-            let idle = settings.users[client.user as usize].limits.idle_max;
-            let what = match client.state() {
-                Greeted | Proving if stands > login => Some("the login took too long"),
-                Opening if stands > login + settings.wait_max => Some("the login took too long"),
-                Leaving if stands > write => Some("the last reply was not taken"),
-                Idle if client.output.is_none() && stands > idle => Some("idle for too long"),
-                _ if client.output.is_some() && stands > write => Some("the reply was not taken"),
-                _ => None,
-            };
-            late.extend(what.map(|what| (key, what)));
-        }
-        for (key, what) in late {
-            self.counts.too_slow += 1;
-            let polite = self.clients.get(key).is_some_and(|client| {
-                client.output.is_none() && client.state() != ClientState::Idle
-            });
-            if polite {
-                self.refuse(key, &Refusal::TooSlow(what));
-            }
-            self.doom(key);
-        }
+        self.end_late_clients();
+        self.retire_dying_backends();
         self.drop_late_dials();
         self.keep_time_limits();
         self.trim_backends();

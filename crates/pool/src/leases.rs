@@ -41,7 +41,10 @@ impl<N: Net> Group<N> {
     /// used last that can be brought there.
     fn pick_idle(&self, kind: usize, session: &Rc<Session>) -> Option<Key> {
         let idle = &self.roster.ranks[kind].idle;
-        let of = |key: &&Key| self.backends.get(**key).map(|backend| &backend.session);
+        let of = |key: &&Key| {
+            let alive = self.backends.get(**key).filter(|b| self.lives_on(b));
+            alive.map(|backend| &backend.session)
+        };
         let same = idle
             .iter()
             .rev()

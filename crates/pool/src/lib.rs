@@ -48,6 +48,7 @@ mod session;
 mod shapes;
 mod sharing;
 mod statements;
+mod timeouts;
 mod user_variables;
 mod waiting;
 
@@ -59,3 +60,4 @@ pub use options::PoolArgs;
 pub use priority::{Mode, Priority};
 pub use run::run;
 pub use session::Text;
+pub use timeouts::ServerTimeouts;

@@ -167,6 +167,10 @@ impl<N: Net> Group<N> {
                 self.refuse(owner, &Refusal::BackendLost(why.to_string()));
                 self.leave(owner);
             }
+            // The server has found before the sweep that the client's time is over.
+            _ if self.clients.get(owner).is_some_and(|c| self.has_idled(c)) => {
+                self.end_idle(owner);
+            }
             // Half a packet has been sent, or the session was on the backend alone.
             _ => self.doom(owner),
         }

@@ -8,6 +8,7 @@ use crate::dial::{Dial, DialStep};
 use crate::group::ServerFacts;
 use crate::roster::Kind;
 use crate::session::Text;
+use crate::timeouts::ServerTimeouts;
 use reactor::Address;
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -27,7 +28,9 @@ const NOT_FOR_CLIENTS: [&[u8]; 4] = [b"ucs2", b"utf16", b"utf16le", b"utf32"];
 const SETTINGS: &str = "SELECT @@max_allowed_packet,@@global.sql_mode,\
     @@global.session_track_system_variables,@@global.session_track_schema,\
     @@global.character_set_client,@@global.character_set_connection,\
-    @@global.character_set_results,@@global.collation_connection,@@skip_name_resolve";
+    @@global.character_set_results,@@global.collation_connection,@@skip_name_resolve,\
+    @@global.wait_timeout,@@global.interactive_timeout,@@global.net_read_timeout,\
+    @@global.net_write_timeout";
 const COLLATIONS: &str = "SELECT ID,CHARACTER_SET_NAME,COLLATION_NAME \
     FROM information_schema.COLLATIONS WHERE ID BETWEEN 1 AND 255";
 
@@ -71,7 +74,7 @@ pub(crate) fn probe(
     let greeting = connection.log_in(kind, matches!(address, Address::Unix(_)))?;
     let version = String::from_utf8_lossy(&greeting.version).into_owned();
     let settings = connection.query(SETTINGS)?;
-    let settings = settings.first().filter(|row| row.len() == 9);
+    let settings = settings.first().filter(|row| row.len() == 13);
     let row = settings.ok_or(ProbeError::passing("the server did not tell its settings"))?;
     let text = |i: usize| String::from_utf8_lossy(&row[i]).into_owned();
     let default_charsets = [
@@ -82,6 +85,14 @@ pub(crate) fn probe(
     ];
     let schema = matches!(text(3).as_str(), "1" | "ON");
     let flavour = flavour_of(&version);
+    let time = |i: usize| text(i).parse().map(Duration::from_secs).ok();
+    let usual = ServerTimeouts::default();
+    let timeouts = ServerTimeouts {
+        wait: time(9).unwrap_or(usual.wait),
+        interactive: time(10).unwrap_or(usual.interactive),
+        read: time(11).unwrap_or(usual.read),
+        write: time(12).unwrap_or(usual.write),
+    };
     Ok(ServerFacts {
         max_allowed_packet: text(0).parse().unwrap_or(16 << 20),
         sql_mode: text(1),
@@ -90,6 +101,7 @@ pub(crate) fn probe(
         charsets: charsets_by_collation(&connection.query(COLLATIONS)?),
         default_charsets,
         flavour,
+        timeouts,
         capabilities: greeting.capabilities,
         version,
     })

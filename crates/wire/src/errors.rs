@@ -69,6 +69,11 @@ pub const OUT_OF_RESOURCES: ErrorCode = error(1041, "08004");
 pub const TOO_MANY_USER_CONNECTIONS: ErrorCode = error(1203, "42000");
 /// A variable cannot take this value.
 pub const WRONG_VALUE_FOR_VAR: ErrorCode = error(1231, "42000");
+/// MySQL, from 8.0.24: the connection was idle for its `wait_timeout`, and is closed.
+pub const CLIENT_INACTIVE: ErrorCode = error(4031, "HY000");
+/// The words of [`CLIENT_INACTIVE`].
+pub const CLIENT_INACTIVE_WORDS: &str = "The client was disconnected by the server because of \
+     inactivity. See wait_timeout and interactive_timeout for configuring this behavior.";
 /// A statement ran for longer than it may.
 pub const QUERY_TIMEOUT: ErrorCode = error(3024, "HY000");
 /// This is not supported.

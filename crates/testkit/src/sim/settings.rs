@@ -4,7 +4,7 @@
 //! them. Invariant: every text that is drawn is one that the pool accepts.
 
 use super::random::Random;
-use pool::ServerFacts;
+use pool::{ServerFacts, ServerTimeouts};
 use std::time::Duration;
 
 /// The longest drain.
@@ -54,6 +54,7 @@ pub(super) fn facts() -> ServerFacts {
         default_charsets: texts(["utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4_general_ci"]),
         trackers: wire::track::Wanted::from_setting("time_zone", true),
         names_hosts: false,
+        timeouts: ServerTimeouts::default(),
         sql_mode: String::new(),
         flavour: wire::lex::Server::MariaDb(101_114),
     }

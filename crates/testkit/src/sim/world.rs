@@ -449,7 +449,11 @@ impl World {
             let time = Duration::from_millis(time);
             let client = &mut self.clients[number];
             client.frozen_until = now + time;
-            client.ends |= time >= self.shared.settings.write_max;
+            client.ends |= self
+                .shared
+                .settings
+                .write_max
+                .is_some_and(|max| time >= max);
             self.note(|| format!("client {number} freezes for {time:?}"));
         }
         let (last, often) = self.faults;

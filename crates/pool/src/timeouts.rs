@@ -1,0 +1,205 @@
+//! Timeouts that sessions know: `wait_timeout`, `net_read_timeout` and `net_write_timeout`, kept by
+//! the pool towards its clients, and known of the server towards the pool.
+//!
+//! A client's values are those of its session, which the trackers report when it sets them, else
+//! the server's global ones as they were when the pool started; one that logged in as interactive
+//! begins with `interactive_timeout` for its `wait_timeout`, as on a server. The sweep looks once a
+//! second, so each may last up to a second longer.
+//!
+//! - `wait_timeout`: a client without a statement for so long is closed: by MySQL (from 8.0.24)
+//!   with error 4031 first, by MariaDB without a word. `idle_s_max` closes earlier, never later.
+//! - `net_read_timeout`: a client that stops in the middle of a command or of its local file.
+//! - `net_write_timeout`: a client that takes nothing of its reply; `write_ms_max` is used instead
+//!   where the session has not set it.
+//!
+//! A backend has the same values, because they are restored with the session and any statement may
+//! ask for them. So the server closes one that has been idle for its `wait_timeout`. One that a
+//! client holds does not die before its client's time is over, as both became idle at once; one
+//! that nobody holds is not used when its end is near ([`Group::lives_on`]), and closed before it.
+
+use crate::backend::{Backend, BackendState};
+use crate::client::{Client, ClientState};
+use crate::group::Group;
+use crate::reasons::Refusal;
+use crate::session::Session;
+use reactor::{Key, Net, Time};
+use std::time::Duration;
+use wire::capabilities::INTERACTIVE;
+use wire::errors;
+use wire::lex::Server;
+
+/// The first MySQL that says why it closes an idle connection (8.0.24).
+const WORDS_SINCE: u32 = 80_024;
+/// The longest part of a backend's last moments in which it is not used any more. A command that
+/// meets the server's own close on the way would be lost.
+const MARGIN_MAX: Duration = Duration::from_secs(5);
+/// How much earlier than the pool's sweep the server may find that a connection's time is over.
+const SWEEP_SLACK: Duration = Duration::from_secs(2);
+
+/// The server's global timeouts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerTimeouts {
+    /// `wait_timeout`.
+    pub wait: Duration,
+    /// `interactive_timeout`.
+    pub interactive: Duration,
+    /// `net_read_timeout`.
+    pub read: Duration,
+    /// `net_write_timeout`.
+    pub write: Duration,
+}
+
+impl Default for ServerTimeouts {
+    /// What servers come with.
+    fn default() -> ServerTimeouts {
+        ServerTimeouts {
+            wait: Duration::from_secs(28_800),
+            interactive: Duration::from_secs(28_800),
+            read: Duration::from_secs(30),
+            write: Duration::from_secs(60),
+        }
+    }
+}
+
+impl ServerTimeouts {
+    /// `wait_timeout` of a session with these capabilities.
+    fn wait_of(&self, session: &Session, capabilities: u32) -> Duration {
+        let own = || match capabilities & INTERACTIVE {
+            0 => self.wait,
+            _ => self.interactive,
+        };
+        seconds(session, "wait_timeout").unwrap_or_else(own)
+    }
+}
+
+/// The value of a variable that the session has set.
+fn seconds(session: &Session, name: &str) -> Option<Duration> {
+    let value = std::str::from_utf8(session.variable(name.as_bytes())?).ok()?;
+    Some(Duration::from_secs(value.parse().ok()?))
+}
+
+/// Why a client must go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Late {
+    /// It has not logged in.
+    Login,
+    /// It has not taken its reply, or the rest of a command does not come.
+    Stalled,
+    /// It has said nothing.
+    Idle,
+}
+
+impl<S> Client<S> {
+    /// Something has come from it: its limits count from here.
+    pub(crate) fn heard_from(&mut self, now: Time) {
+        if matches!(self.state(), ClientState::Idle | ClientState::Feeding) {
+            self.since = now;
+        }
+    }
+
+    /// Whether it has begun a command and not ended it.
+    fn is_amid_command(&self) -> bool {
+        self.input.is_some() || self.compression.as_ref().is_some_and(|c| c.is_amid_frame())
+    }
+}
+
+impl<N: Net> Group<N> {
+    /// Ends clients that have taken too long.
+    pub(crate) fn end_late_clients(&mut self) {
+        let now = self.net.now();
+        let late: Vec<(Key, Late)> = self
+            .clients
+            .iter()
+            .filter_map(|(key, client)| Some((key, self.lateness(client, now)?)))
+            .collect();
+        for (key, why) in late {
+            self.counts.too_slow += 1;
+            match why {
+                Late::Login => self.refuse(key, &Refusal::TooSlow("the login took too long")),
+                Late::Idle => self.end_idle(key),
+                Late::Stalled => {}
+            }
+            self.doom(key);
+        }
+    }
+
+    fn lateness(&self, client: &Client<N::Sock>, now: Time) -> Option<Late> {
+        use ClientState::{Feeding, Greeted, Idle, Leaving, Opening, Proving};
+        let stands = now.since(client.since);
+        let settings = &self.shared.settings;
+        if client.output.is_some() || client.state() == Leaving {
+            return (stands > self.write_max(client)).then_some(Late::Stalled);
+        }
+        let read_max = || {
+            let own = seconds(&client.session, "net_read_timeout");
+            own.unwrap_or(self.shared.server.timeouts.read)
+        };
+        match client.state() {
+            Greeted | Proving => (stands > settings.login_max).then_some(Late::Login),
+            Opening => (stands > settings.login_max + settings.wait_max).then_some(Late::Login),
+            Feeding => (stands > read_max()).then_some(Late::Stalled),
+            Idle if client.is_amid_command() => (stands > read_max()).then_some(Late::Stalled),
+            Idle => (stands > self.idle_max(client)).then_some(Late::Idle),
+            _ => None,
+        }
+    }
+
+    /// How long a client may take nothing of its reply.
+    fn write_max(&self, client: &Client<N::Sock>) -> Duration {
+        let own = seconds(&client.session, "net_write_timeout");
+        let usual = self.shared.settings.write_max;
+        own.or(usual).unwrap_or(self.shared.server.timeouts.write)
+    }
+
+    /// How long a client may say nothing.
+    fn idle_max(&self, client: &Client<N::Sock>) -> Duration {
+        let timeouts = &self.shared.server.timeouts;
+        let own = timeouts.wait_of(&client.session, client.capabilities);
+        let limits = &self.shared.settings.users[client.user as usize].limits;
+        limits.idle_max.map_or(own, |max| max.min(own))
+    }
+
+    /// Closes an idle client in the words of the server.
+    pub(crate) fn end_idle(&mut self, key: Key) {
+        if !matches!(self.shared.server.flavour, Server::MySql(version) if version >= WORDS_SINCE) {
+            return self.doom(key);
+        }
+        if let Some(client) = self.clients.get_mut(key) {
+            // It answers nothing.
+            client.seq = 0;
+        }
+        self.send_error(key, errors::CLIENT_INACTIVE, errors::CLIENT_INACTIVE_WORDS);
+        self.leave(key);
+    }
+
+    /// Whether the time of an idle client is over, or so near its end that the server, which counts
+    /// by itself on the client's backend, may have found so first.
+    pub(crate) fn has_idled(&self, client: &Client<N::Sock>) -> bool {
+        let stands = self.net.now().since(client.since);
+        client.state() == ClientState::Idle
+            && client.output.is_none()
+            && stands + SWEEP_SLACK > self.idle_max(client)
+    }
+
+    /// Whether the server will keep an idle backend for long enough to run something on it.
+    pub(crate) fn lives_on(&self, backend: &Backend<N::Sock>) -> bool {
+        let idle = self.net.now().since(backend.since);
+        let capabilities = self.roster.ranks[backend.kind].kind.capabilities;
+        let timeouts = &self.shared.server.timeouts;
+        let max = timeouts.wait_of(&backend.session, capabilities);
+        idle < max - (max / 2).min(MARGIN_MAX)
+    }
+
+    /// Closes idle backends that the server is about to close.
+    pub(crate) fn retire_dying_backends(&mut self) {
+        for key in self.backends.keys() {
+            let dies = self.backends.get(key).is_some_and(|backend| {
+                backend.state() == BackendState::Idle && !self.lives_on(backend)
+            });
+            if dies {
+                self.counts.trimmed += 1;
+                self.retire(key);
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Timeouts that a session knows, kept by the pool as by a server.
+
+use crate::compare::{Story, same, same_on};
+use crate::world::{app, found, login, mysql, server, start_pool, through};
+use testkit::client::{Client, ClientError};
+use testkit::real::Real;
+use wire::capabilities as cap;
+use wire::command::Command;
+
+/// What a client hears until its connection ends.
+fn last_words(client: &mut Client) -> Vec<String> {
+    let mut heard = Vec::new();
+    loop {
+        match client.wait() {
+            Ok(happened) => heard.push(format!("{happened:?}")),
+            Err(ClientError::Io(_)) => return heard,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Clients that hold nothing, and clients that hold something, each idle for too long.
+fn idle_clients(story: &mut Story) {
+    let holds = [
+        "DO 1",
+        "BEGIN",
+        "CREATE TEMPORARY TABLE tt (id INT)",
+        "SELECT GET_LOCK('idle', 30)",
+    ];
+    for hold in holds {
+        // What MySQL tracks of transactions by itself is not the matter here.
+        let account = app().schema(&story.schema).without(cap::SESSION_TRACK);
+        let who = story.join_as(&account);
+        story.sql(who, "SET wait_timeout = 1");
+        story.sql(who, "SELECT @@wait_timeout, @@interactive_timeout");
+        story.sql(who, hold);
+        let heard = last_words(story.client(who));
+        story.say(&format!("after {hold}: {heard:?}"));
+    }
+    // What the last one held is free.
+    let other = story.join();
+    story.sql(other, "SELECT GET_LOCK('idle', 30), @@wait_timeout");
+}
+
+#[test]
+fn an_idle_client_is_closed_as_by_mariadb() {
+    same("idle_clients", 2, idle_clients);
+}
+
+#[test]
+fn an_idle_client_is_closed_as_by_mysql() {
+    let Some(real) = mysql("an_idle_client_is_closed_as_by_mysql") else {
+        return;
+    };
+    same_on(real, "idle_clients", 2, idle_clients);
+}
+
+#[test]
+fn interactive_clients_have_a_time_of_their_own_and_backends_that_end_harm_nobody() {
+    let test = "interactive_clients_have_a_time_of_their_own_and_backends_that_end_harm_nobody";
+    let arguments = ["--wait-timeout=1", "--interactive-timeout=600"];
+    let Some(real) = found(Real::start(&arguments), test) else {
+        return;
+    };
+    real.create_user("app", "app");
+    let pool = start_pool(&real, "timeouts.toml", "backends_max = 2\ngroups = 1");
+    let mut interactive = login(&pool.address, &app().with(cap::INTERACTIVE));
+    assert_eq!(interactive.value("SELECT @@wait_timeout"), "600");
+    for _ in 0..4 {
+        let mut plain = login(&pool.address, &app());
+        assert_eq!(plain.value("SELECT @@wait_timeout"), "1");
+        assert!(last_words(&mut plain).is_empty());
+        // The backends have been idle for as long; what is lost with one would be an error here.
+        assert_eq!(interactive.value("SELECT @@wait_timeout"), "600");
+        assert_eq!(login(&pool.address, &app()).value("SELECT 1"), "1");
+    }
+}
+
+#[test]
+fn a_client_that_only_pings_is_not_idle() {
+    let Some(real) = server("a_client_that_only_pings_is_not_idle") else {
+        return;
+    };
+    let way = through(real, 2);
+    let mut pings = login(&way, &app());
+    pings.must("SET wait_timeout = 1");
+    let mut idle = login(&way, &app());
+    idle.must("SET wait_timeout = 3");
+    let idles = std::thread::spawn(move || last_words(&mut idle));
+    while !idles.is_finished() {
+        pings.run(Command::Ping, b"").unwrap();
+    }
+    assert_eq!(pings.value("SELECT @@wait_timeout"), "1");
+}
+
+#[test]
+fn a_client_that_takes_nothing_for_its_net_write_timeout_is_cut_off() {
+    let test = "a_client_that_takes_nothing_for_its_net_write_timeout_is_cut_off";
+    let Some(real) = server(test) else { return };
+    let way = through(real, 1);
+    let mut slow = login(&way, &app().schema("shop"));
+    slow.must("SET net_write_timeout = 1");
+    let sql = b"SELECT REPEAT('x', 1000000) FROM seq_1_to_500";
+    slow.send(&[(Command::Query, sql)]).unwrap();
+    // There is one backend, so this is answered once the slow client has lost it.
+    let mut quick = login(&way, &app());
+    assert_eq!(quick.value("SELECT @@net_write_timeout"), "60");
+    // Half a reply must not look like a whole one.
+    if let Ok(outcomes) = slow.receive() {
+        assert_eq!(outcomes.last().unwrap().failure().code, 2013);
+    }
+}
+
+#[test]
+fn a_client_that_stops_amid_a_command_is_cut_off() {
+    let test = "a_client_that_stops_amid_a_command_is_cut_off";
+    let Some(real) = server(test) else { return };
+    let way = through(real, 2);
+    for more in [0, cap::COMPRESS] {
+        let mut stops = login(&way, &app().with(more));
+        stops.must("SET net_read_timeout = 1");
+        assert_eq!(stops.value("SELECT GET_LOCK('amid', 0)"), "1");
+        // The front of a packet of 100 bytes, or of a frame of as many.
+        stops.send_unframed(b"\x64\0\0\0\x03SEL").unwrap();
+        let mut waits = login(&way, &app());
+        assert_eq!(waits.value("SELECT GET_LOCK('amid', 50)"), "1");
+        assert_eq!(waits.value("SELECT RELEASE_LOCK('amid')"), "1");
+        last_words(&mut stops);
+    }
+}
+
+#[test]
+fn a_client_that_stops_amid_its_file_is_cut_off() {
+    let test = "a_client_that_stops_amid_its_file_is_cut_off";
+    let Some(real) = server(test) else { return };
+    crate::world::fresh_schema(real, "amid_file");
+    let way = through(real, 1);
+    let account = app().schema("amid_file").with(cap::LOCAL_FILES);
+    let mut stops = login(&way, &account);
+    stops.must("CREATE TABLE t (id INT) ENGINE=InnoDB");
+    stops.must("SET net_read_timeout = 1");
+    let load = b"LOAD DATA LOCAL INFILE 'anything' INTO TABLE t";
+    stops.send(&[(Command::Query, load)]).unwrap();
+    stops.wait().unwrap();
+    stops.send_raw(b"\x02\0\0\x021\n").unwrap();
+    let mut quick = login(&way, &account);
+    assert_eq!(quick.value("SELECT COUNT(*) FROM t"), "0");
+    last_words(&mut stops);
+}
