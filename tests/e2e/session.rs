@@ -411,3 +411,25 @@ impl Story {
         self.sql(who, "INSERT INTO here VALUES (1)");
     }
 }
+
+#[test]
+fn user_variables_that_are_set_while_others_are_read_back_are_kept() {
+    same("pipelined_variables", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        let commands: [(Command, &[u8]); 5] = [
+            (Command::Query, b"SET @a = 1, @b = 'x'"),
+            (Command::Query, b"SELECT 2 INTO @c"),
+            (Command::Query, b"SET @a = 3"),
+            (Command::Query, b"SELECT 4 INTO @b"),
+            (Command::Query, b"SELECT @a, @b, @c"),
+        ];
+        for who in [a, b, a] {
+            story.client(who).send(&commands).unwrap();
+            for step in 0..commands.len() {
+                let reply = story.client(who).receive();
+                story.note(&format!("pipelined {step}"), reply);
+            }
+            story.sql(b, "SELECT @a, @b, @c");
+        }
+    });
+}

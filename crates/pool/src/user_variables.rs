@@ -288,6 +288,12 @@ impl<N: Net> Group<N> {
         else {
             return self.retire(key);
         };
+        let behind = self.backends.get(key).map(|backend| &backend.flight);
+        if behind.is_some_and(|flight| !flight.is_empty()) {
+            // The client has sent another statement since, which may set others or these again:
+            // all of them are asked for once that has run.
+            return;
+        }
         let names = client.touched.take().unwrap_or_default();
         if columns.len() != 3 * names.len() || values.len() != columns.len() {
             return self.lose(
