@@ -17,6 +17,7 @@ mod compressed;
 mod doctor;
 mod driver;
 mod explain;
+mod extended;
 mod faults;
 mod fragments;
 mod kill;

@@ -106,6 +106,7 @@ impl Client {
             schema: b"",
             private: target.socket.is_some(),
             wanted: WANTED,
+            extended: 0,
             required: REQUIRED,
         };
         let (mut login, mut out) = (ClientLogin::new(), Vec::new());

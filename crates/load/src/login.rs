@@ -65,6 +65,7 @@ impl Credentials {
             schema: &self.schema,
             private: self.private,
             wanted: WANTED | compress,
+            extended: 0,
             required: REQUIRED | compress,
         }
     }

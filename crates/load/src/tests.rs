@@ -161,6 +161,7 @@ fn talk(stream: TcpStream, script: &Script) -> std::io::Result<()> {
         connection_id: 1,
         nonce: *b"abcdefghijklmnopqrst",
         capabilities: wire::capabilities::OFFERED | COMPRESS,
+        extended: 0,
         collation: 45,
         status: 2,
         plugin: b"mysql_native_password".to_vec(),

@@ -161,6 +161,8 @@ pub(crate) struct Client<S> {
     pub(crate) id: u32,
     /// What it negotiated.
     pub capabilities: u32,
+    /// MariaDB's extended capabilities that it negotiated.
+    pub(crate) extended: u32,
     /// Its user, an index into the settings; says something once it is `known`.
     pub(crate) user: u16,
     /// It has proven its user, and is counted among that user's clients.
@@ -262,6 +264,7 @@ impl<S> Client<S> {
             pin: None,
             statement: Statement::plain(ReplyShape::None),
             capabilities: 0,
+            extended: 0,
             user: 0,
             known: false,
             priority: None,

@@ -88,6 +88,7 @@ impl<N: Net> Group<N> {
             connection_id: id,
             nonce,
             capabilities: self.shared.offered,
+            extended: self.shared.extended,
             collation: wire::client_login::COLLATION,
             status: status::AUTOCOMMIT,
             plugin: Plugin::Native.name().as_bytes().to_vec(),
@@ -314,6 +315,7 @@ impl<N: Net> Group<N> {
             return;
         };
         client.capabilities = parsed.capabilities & self.shared.offered;
+        client.extended = parsed.extended & self.shared.extended;
         match Compression::agreed(client.capabilities, &parsed) {
             Ok(compression) => client.compression = compression,
             Err(why) => return self.refuse_and_leave(key, &Refusal::Malformed(why)),
@@ -398,7 +400,7 @@ impl<N: Net> Group<N> {
             }
             Outcome::Welcome(user, front, seq) => {
                 client.seq = seq;
-                let capabilities = client.capabilities & BACKEND_KEY;
+                let capabilities = (client.capabilities & BACKEND_KEY, client.extended);
                 if !self.count_user(key, user) {
                     return;
                 }

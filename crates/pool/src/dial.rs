@@ -65,6 +65,7 @@ impl Dial {
             schema: b"",
             private: self.secure,
             wanted: BACKEND_ALWAYS | kind.capabilities | CONNECT_ATTRS,
+            extended: kind.extended,
             required: BACKEND_REQUIRED.iter().fold(0, |all, (bit, _)| all | bit),
         };
         if self.thread.is_none()

@@ -38,7 +38,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use wire::auth::caching_sha2::{Cached, KeyPair};
-use wire::capabilities::OFFERED;
+use wire::capabilities::{EXTENDED_OFFERED, LONG_PASSWORD, OFFERED};
 use wire::track::Wanted;
 
 /// Tokens' kinds.
@@ -66,6 +66,8 @@ pub struct ServerFacts {
     pub version: String,
     /// Its capabilities.
     pub capabilities: u32,
+    /// MariaDB's extended ones.
+    pub extended: u32,
     /// Longest statement it takes, in bytes.
     pub max_allowed_packet: usize,
     /// Character sets of a client that logs in with a collation id, in the order of
@@ -114,6 +116,8 @@ pub struct Shared {
     pub server: ServerFacts,
     /// Capabilities that clients may choose from.
     pub(crate) offered: u32,
+    /// MariaDB's extended ones.
+    pub(crate) extended: u32,
     /// For full authentication.
     pub keys: KeyPair,
     /// How many groups there are.
@@ -161,9 +165,14 @@ impl Shared {
     ) -> Shared {
         let users = settings.users.iter().map(|_| UserUse::default()).collect();
         let budget = Budget::new(settings.backends_max, groups, settings.backends_reserved);
-        let offered = OFFERED | compression::offered(&settings, &server);
+        let mut offered = OFFERED | compression::offered(&settings, &server);
+        let extended = server.extended & EXTENDED_OFFERED;
+        if extended != 0 {
+            offered &= !LONG_PASSWORD;
+        }
         Shared {
             offered,
+            extended,
             settings,
             server,
             keys,

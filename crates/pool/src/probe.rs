@@ -103,6 +103,7 @@ pub(crate) fn probe(
         flavour,
         timeouts,
         capabilities: greeting.capabilities,
+        extended: greeting.extended,
         version,
     })
 }
@@ -302,6 +303,7 @@ mod tests {
         let address = Address::Unix("/nowhere/s.sock".into());
         let kind = Kind {
             capabilities: 0,
+            extended: 0,
             user: "a".into(),
             password: String::new(),
         };

@@ -24,6 +24,8 @@ pub(crate) const BACK_OFF_MAX: Duration = Duration::from_secs(2);
 pub(crate) struct Kind {
     /// Capabilities that change results, a subset of [`wire::capabilities::BACKEND_KEY`].
     pub capabilities: u32,
+    /// The same of MariaDB's extended ones, of [`wire::capabilities::EXTENDED_OFFERED`].
+    pub extended: u32,
     /// The account.
     pub user: String,
     /// Its password.
@@ -91,9 +93,15 @@ pub(crate) struct Roster {
 
 impl Roster {
     /// The index of a kind; a new one gets its ranks.
-    pub(crate) fn index_of(&mut self, capabilities: u32, user: &str, password: &str) -> usize {
+    pub(crate) fn index_of(
+        &mut self,
+        (capabilities, extended): (u32, u32),
+        user: &str,
+        password: &str,
+    ) -> usize {
         let found = self.ranks.iter().position(|ranks| {
             ranks.kind.capabilities == capabilities
+                && ranks.kind.extended == extended
                 && ranks.kind.user == user
                 && ranks.kind.password == password
         });
@@ -101,6 +109,7 @@ impl Roster {
             let (user, password) = (user.to_string(), password.to_string());
             self.ranks.push(Ranks::new(Kind {
                 capabilities,
+                extended,
                 user,
                 password,
             }));
@@ -137,16 +146,17 @@ mod tests {
     #[test]
     fn a_kind_is_an_account_and_capabilities() {
         let mut roster = Roster::default();
-        let a = roster.index_of(0, "app", "x");
-        assert_eq!(roster.index_of(0, "app", "x"), a);
-        assert_ne!(roster.index_of(2, "app", "x"), a);
-        assert_ne!(roster.index_of(0, "other", "x"), a);
+        let a = roster.index_of((0, 0), "app", "x");
+        assert_eq!(roster.index_of((0, 0), "app", "x"), a);
+        assert_ne!(roster.index_of((2, 0), "app", "x"), a);
+        assert_ne!(roster.index_of((0, 0), "other", "x"), a);
+        assert_ne!(roster.index_of((0, 4), "app", "x"), a);
     }
 
     #[test]
     fn dials_back_off_and_recover() {
         let mut roster = Roster::default();
-        let kind = roster.index_of(0, "app", "x");
+        let kind = roster.index_of((0, 0), "app", "x");
         let ranks = &mut roster.ranks[kind];
         let mut waits = Vec::new();
         for _ in 0..8 {

@@ -153,6 +153,7 @@ fn ask_server(settings: &Settings, signals: &mut Signals) -> Result<Option<Serve
     let user = &settings.users[0];
     let kind = Kind {
         capabilities: 0,
+        extended: 0,
         user: user.backend_user.clone(),
         password: user.backend_password.clone(),
     };

@@ -21,6 +21,7 @@ use crate::heard::Heard;
 use crate::reasons::PinReason;
 use crate::session::Text;
 use reactor::{Key, Net};
+use wire::capabilities::EXTENDED_METADATA;
 use wire::classify::{PinCause, Statement, Verb};
 use wire::lex::{Kind, LexMode, Lexer};
 use wire::packet::{Frame, HEADER_LEN, Malformed, Reader, frame};
@@ -175,7 +176,7 @@ fn text_literal(read: &Read<'_>) -> Option<Vec<u8>> {
 /// Type and flags of each column, and the values of the only row.
 type Collected = (Vec<(u8, u16)>, Vec<Option<Text>>);
 
-fn collected_row(collected: &[u8]) -> Option<Collected> {
+fn collected_row(collected: &[u8], extended: u32) -> Option<Collected> {
     let mut reply = Reply::new(wire::command::ReplyShape::Results);
     let (mut columns, mut values) = (Vec::new(), Vec::new());
     let mut rest = collected;
@@ -183,7 +184,7 @@ fn collected_row(collected: &[u8]) -> Option<Collected> {
         let payload = &rest[HEADER_LEN..total];
         let role = reply.role(payload.first().copied(), payload.len());
         match role {
-            Role::Definition => columns.push(column_of(payload).ok()?),
+            Role::Definition => columns.push(column_of(payload, extended).ok()?),
             Role::Row => {
                 let mut reader = Reader::new(payload);
                 while !reader.is_empty() {
@@ -202,8 +203,8 @@ fn collected_row(collected: &[u8]) -> Option<Collected> {
     Some((columns, values))
 }
 
-/// Type and flags in a column's definition.
-fn column_of(payload: &[u8]) -> Result<(u8, u16), Malformed> {
+/// Type and flags in a column's definition, in the form that these extended capabilities give it.
+fn column_of(payload: &[u8], extended: u32) -> Result<(u8, u16), Malformed> {
     let mut reader = Reader::new(payload);
     for what in [
         "a catalog",
@@ -214,6 +215,9 @@ fn column_of(payload: &[u8]) -> Result<(u8, u16), Malformed> {
         "a name",
     ] {
         reader.lenenc_bytes(what)?;
+    }
+    if extended & EXTENDED_METADATA != 0 {
+        reader.lenenc_bytes("more of the type")?;
     }
     reader.lenenc("the length of the fixed fields")?;
     reader.u16("a collation")?;
@@ -279,7 +283,9 @@ impl<N: Net> Group<N> {
         heard: &Heard,
         collected: &[u8],
     ) {
-        let row = collected_row(collected).filter(|_| heard.error.is_none());
+        let kind = self.backends.get(key).map_or(0, |backend| backend.kind);
+        let extended = (self.roster.ranks.get(kind)).map_or(0, |ranks| ranks.kind.extended);
+        let row = collected_row(collected, extended).filter(|_| heard.error.is_none());
         let Some((columns, values)) = row else {
             return self.lose(key, "the server did not give a session's variables back");
         };

@@ -41,6 +41,8 @@ pub struct Account {
     pub schema: Option<String>,
     /// What the client asks for; what the server does not offer is left out.
     pub capabilities: u32,
+    /// MariaDB's extended capabilities that it asks for; they turn LONG_PASSWORD off.
+    pub extended: u32,
     /// The plugin of the first answer; `None` takes the server's.
     pub plugin: Option<Plugin>,
     /// The collation's number.
@@ -58,6 +60,7 @@ impl Account {
             password: password.into(),
             schema: None,
             capabilities: USUAL,
+            extended: 0,
             plugin: None,
             collation: COLLATION,
             zstd_level: 3,
@@ -75,6 +78,13 @@ impl Account {
     #[must_use]
     pub fn with(mut self, capabilities: u32) -> Account {
         self.capabilities |= capabilities;
+        self
+    }
+
+    /// The same with extended capabilities.
+    #[must_use]
+    pub fn extended(mut self, extended: u32) -> Account {
+        self.extended |= extended;
         self
     }
 
@@ -136,6 +146,8 @@ pub struct Talk {
     expected: VecDeque<Expected>,
     /// What both sides agreed on, once the greeting is there.
     pub capabilities: u32,
+    /// The same of MariaDB's extended ones.
+    pub extended: u32,
     /// The server's greeting, once it is there.
     pub greeting: Option<Greeting>,
     /// How often the login went over RSA or in clear.
@@ -156,6 +168,7 @@ impl Talk {
             read: 0,
             expected: VecDeque::new(),
             capabilities: 0,
+            extended: 0,
             greeting: None,
             full_authentications: 0,
         }
@@ -205,7 +218,8 @@ impl Talk {
             command,
             Command::StmtExecute | Command::StmtBulkExecute | Command::StmtFetch
         );
-        let assembler = Assembler::new(command.reply(), binary, self.capabilities);
+        let assembler =
+            Assembler::new(command.reply(), binary, self.capabilities).extended(self.extended);
         if !assembler.is_over() {
             self.expected.push_back(Expected {
                 assembler,
@@ -382,10 +396,15 @@ impl Talk {
         if !schema.is_empty() {
             self.capabilities |= cap::CONNECT_WITH_DB;
         }
+        self.extended = self.account.extended & greeting.extended;
+        if self.extended != 0 {
+            self.capabilities &= !cap::LONG_PASSWORD;
+        }
         // An answer made for another plugin than the nonce's is refused or switched anyway.
         let answer = plugin.answer(self.account.password.as_bytes(), &self.nonce);
         Login {
             capabilities: self.capabilities,
+            extended: self.extended,
             collation: self.account.collation,
             user: self.account.user.as_bytes(),
             answer: &answer,

@@ -55,6 +55,16 @@ pub const DEPRECATE_EOF: u32 = 1 << 24;
 /// The compressed protocol with zstd; the login then ends with a level.
 pub const ZSTD: u32 = 1 << 26;
 
+/// MariaDB's extended capabilities: further 32 bits, where LONG_PASSWORD is off on both sides. This
+/// one: COM_STMT_BULK_EXECUTE.
+pub const EXTENDED_BULK: u32 = 1 << 2;
+/// Columns' definitions tell more of the type, behind the names ("JSON", "uuid").
+pub const EXTENDED_METADATA: u32 = 1 << 3;
+/// What is offered of the extended ones, if the server has it; part of what a backend must have as
+/// its client. Not offered: progress reports (packets out of turn), cached metadata and results of
+/// bulk executions row by row (replies of other forms).
+pub const EXTENDED_OFFERED: u32 = EXTENDED_BULK | EXTENDED_METADATA;
+
 /// Flags without which we do not talk to a server, each with its name for the error text.
 pub const BACKEND_REQUIRED: [(u32, &str); 5] = [
     (PROTOCOL_41, "CLIENT_PROTOCOL_41"),

@@ -33,6 +33,9 @@ pub struct Account<'a> {
     /// Capabilities that are asked for. What the server does not offer is left out, but for
     /// LONG_PASSWORD: it says towards MariaDB that its extended capabilities are not in use.
     pub wanted: u32,
+    /// MariaDB's extended capabilities that are asked for, as far as the server offers them; they
+    /// turn LONG_PASSWORD off.
+    pub extended: u32,
     /// Capabilities without which there is no login.
     pub required: u32,
 }
@@ -196,8 +199,14 @@ impl ClientLogin {
         self.plugin = Plugin::from_name(&greeting.plugin).unwrap_or(Plugin::Native);
         self.nonce = greeting.nonce;
         self.stage = Stage::Answered;
+        let extended = who.extended & greeting.extended;
+        let mut capabilities = who.wanted & (offered | cap::LONG_PASSWORD);
+        if extended != 0 {
+            capabilities &= !cap::LONG_PASSWORD;
+        }
         let login = Login {
-            capabilities: who.wanted & (offered | cap::LONG_PASSWORD),
+            capabilities,
+            extended,
             collation: COLLATION,
             user: who.user,
             answer: &self.plugin.answer(who.password, &self.nonce),

@@ -30,6 +30,8 @@ pub struct Greeting {
     pub nonce: Nonce,
     /// What the server can do.
     pub capabilities: u32,
+    /// MariaDB's extended capabilities; there are none where LONG_PASSWORD is set.
+    pub extended: u32,
     /// The server's default collation (low byte of its id).
     pub collation: u8,
     /// Status flags.
@@ -63,7 +65,9 @@ impl Greeting {
         let high = reader.u16("upper capabilities")?;
         let capabilities = u32::from(low) | u32::from(high) << 16;
         let nonce_len = usize::from(reader.u8("a nonce length")?);
-        reader.bytes(10, "reserved bytes")?;
+        reader.bytes(6, "reserved bytes")?;
+        let extended = reader.u32("extended capabilities")?;
+        let extended = if_extended(capabilities, extended);
         let second = reader.bytes(nonce_len.saturating_sub(8).max(13), "the rest of a nonce")?;
         nonce[8..].copy_from_slice(&second[..NONCE_LEN - 8]);
         let plugin = if capabilities & cap::PLUGIN_AUTH != 0 {
@@ -78,6 +82,7 @@ impl Greeting {
             connection_id,
             nonce,
             capabilities,
+            extended,
             collation,
             status,
             plugin,
@@ -97,12 +102,22 @@ impl Greeting {
             out.extend_from_slice(&[low, low2, self.collation]);
             out.extend_from_slice(&self.status.to_le_bytes());
             out.extend_from_slice(&[high, high2, 21]);
-            out.extend_from_slice(&[0; 10]);
+            out.extend_from_slice(&[0; 6]);
+            let extended = if_extended(self.capabilities, self.extended);
+            out.extend_from_slice(&extended.to_le_bytes());
             out.extend_from_slice(&self.nonce[8..]);
             out.push(0);
             out.extend_from_slice(&self.plugin);
             out.push(0);
         });
+    }
+}
+
+/// Extended capabilities, where their bytes mean that.
+fn if_extended(capabilities: u32, extended: u32) -> u32 {
+    match capabilities & cap::LONG_PASSWORD {
+        0 => extended,
+        _ => 0,
     }
 }
 
@@ -118,6 +133,8 @@ pub fn nonce_from_random(random: [u8; NONCE_LEN]) -> Nonce {
 pub struct Login<'a> {
     /// What the client wants of what was offered.
     pub capabilities: u32,
+    /// The same of MariaDB's extended capabilities; there are none where LONG_PASSWORD is set.
+    pub extended: u32,
     /// The client's collation (low byte of its id).
     pub collation: u8,
     /// Who wants in.
@@ -151,7 +168,8 @@ impl<'a> Login<'a> {
         }
         reader.u32("a packet size")?;
         let collation = reader.u8("a collation")?;
-        reader.bytes(23, "reserved bytes")?;
+        reader.bytes(19, "reserved bytes")?;
+        let extended = if_extended(capabilities, reader.u32("extended capabilities")?);
         let user = reader.nul_bytes("a user name")?;
         let answer = read_answer(&mut reader, capabilities)?;
         let schema = if capabilities & cap::CONNECT_WITH_DB != 0 && !reader.is_empty() {
@@ -175,6 +193,7 @@ impl<'a> Login<'a> {
         }
         Ok(Login {
             capabilities,
+            extended,
             collation,
             user,
             answer,
@@ -190,7 +209,9 @@ impl<'a> Login<'a> {
             out.extend_from_slice(&self.capabilities.to_le_bytes());
             out.extend_from_slice(&(1u32 << 30).to_le_bytes());
             out.push(self.collation);
-            out.extend_from_slice(&[0; 23]);
+            out.extend_from_slice(&[0; 19]);
+            let extended = if_extended(self.capabilities, self.extended);
+            out.extend_from_slice(&extended.to_le_bytes());
             out.extend_from_slice(self.user);
             out.push(0);
             put_lenenc_bytes(out, self.answer);
@@ -338,6 +359,7 @@ mod tests {
         assert_eq!(greeting.connection_id, 7);
         assert_eq!(&greeting.nonce, b"abcdefghijklmnopqrst");
         assert_eq!(greeting.capabilities, 0x81FF_F7FE);
+        assert_eq!(greeting.extended, 0x1D);
         assert_eq!((greeting.collation, greeting.status), (0x21, 2));
         assert_eq!(greeting.plugin, b"mysql_native_password");
     }
@@ -378,6 +400,7 @@ mod tests {
                 | cap::CONNECT_WITH_DB
                 | cap::PLUGIN_AUTH_LENENC_DATA
                 | cap::CONNECT_ATTRS,
+            extended: cap::EXTENDED_BULK,
             collation: 45,
             user: b"app",
             answer: b"proof",
@@ -405,6 +428,27 @@ mod tests {
         let mut out = Vec::new();
         login.put(&mut out, 1);
         assert_eq!(out.last(), Some(&19));
+        assert_eq!(Login::read(&out[4..]).unwrap(), login);
+    }
+
+    #[test]
+    fn extended_capabilities_are_mariadbs_only() {
+        let mut mysql = GREETING.to_vec();
+        let at = mysql.iter().position(|&b| b == 0xFE).unwrap();
+        mysql[at] |= 1;
+        assert_eq!(Greeting::read(&mysql).unwrap().extended, 0);
+        let mut login = LOGIN.to_vec();
+        login[28] = 0x0C;
+        assert_eq!(
+            Login::read(&login).unwrap().extended,
+            0,
+            "LONG_PASSWORD is set"
+        );
+        login[0] &= !1;
+        let login = Login::read(&login).unwrap();
+        assert_eq!(login.extended, cap::EXTENDED_OFFERED);
+        let mut out = Vec::new();
+        login.put(&mut out, 1);
         assert_eq!(Login::read(&out[4..]).unwrap(), login);
     }
 

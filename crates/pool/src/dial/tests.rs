@@ -10,6 +10,7 @@ const NONCE: Nonce = *b"abcdefghijklmnopqrst";
 fn kind() -> Kind {
     Kind {
         capabilities: cap::FOUND_ROWS,
+        extended: 0,
         user: "app".into(),
         password: "secret".into(),
     }
@@ -21,6 +22,7 @@ fn greeting(capabilities: u32, plugin: &str) -> Vec<u8> {
         connection_id: 1,
         nonce: NONCE,
         capabilities,
+        extended: 0,
         collation: 45,
         status: 2,
         plugin: plugin.as_bytes().to_vec(),

@@ -63,6 +63,7 @@ impl Fixture {
             schema: b"",
             plugin: plugin.name().as_bytes(),
             zstd_level: 3,
+            extended: 0,
         };
         login.begin(&self.door(), &sent, FRESH, 2)
     }

@@ -42,6 +42,7 @@ pub struct Assembler {
     shape: ReplyShape,
     binary: bool,
     capabilities: u32,
+    extended: u32,
     state: State,
     columns: Vec<Column>,
     rows: Vec<Vec<super::Value>>,
@@ -63,6 +64,7 @@ impl Assembler {
             shape,
             binary,
             capabilities,
+            extended: 0,
             state,
             columns: Vec::new(),
             rows: Vec::new(),
@@ -70,6 +72,12 @@ impl Assembler {
             left: (0, 0),
             outcomes: Vec::new(),
         }
+    }
+
+    /// The same with these extended capabilities.
+    #[must_use]
+    pub fn extended(self, extended: u32) -> Assembler {
+        Assembler { extended, ..self }
     }
 
     /// For rows of a cursor: their columns, known from the execution.
@@ -218,7 +226,7 @@ impl Assembler {
 
     fn row(&mut self, payload: &[u8]) -> Result<(), Malformed> {
         if self.shape == ReplyShape::Rows && !self.binary {
-            self.columns.push(Column::read(payload)?);
+            self.columns.push(Column::read(payload, self.extended)?);
             return Ok(());
         }
         self.rows.push(if self.binary {
@@ -262,7 +270,7 @@ impl Assembler {
     }
 
     fn definition(&mut self, payload: &[u8]) -> Result<(), Malformed> {
-        let column = Column::read(payload)?;
+        let column = Column::read(payload, self.extended)?;
         let (left, eof) = match self.state {
             State::Columns(left) => {
                 self.columns.push(column);

@@ -4,6 +4,7 @@
 //! out. Dates in binary rows are kept as the bytes that came, in hexadecimal.
 
 use std::fmt;
+use wire::capabilities::EXTENDED_METADATA;
 use wire::packet::{Malformed, Reader};
 
 /// A column's or a parameter's definition.
@@ -19,6 +20,8 @@ pub struct Column {
     pub name: String,
     /// Its name in the table.
     pub name_itself: String,
+    /// What MariaDB tells of the type besides, to who asked for it.
+    pub more_of_type: String,
     /// Its longest value, in bytes.
     pub length: u32,
     /// Digits behind the point.
@@ -34,7 +37,7 @@ pub struct Column {
 const UNSIGNED: u16 = 32;
 
 impl Column {
-    pub(crate) fn read(payload: &[u8]) -> Result<Column, Malformed> {
+    pub(crate) fn read(payload: &[u8], extended: u32) -> Result<Column, Malformed> {
         let mut reader = Reader::new(payload);
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
         reader.lenenc_bytes("a catalog")?;
@@ -44,6 +47,10 @@ impl Column {
             table_itself: text(reader.lenenc_bytes("an original table")?),
             name: text(reader.lenenc_bytes("a column name")?),
             name_itself: text(reader.lenenc_bytes("an original name")?),
+            more_of_type: match extended & EXTENDED_METADATA {
+                0 => String::new(),
+                _ => text(reader.lenenc_bytes("more of the type")?),
+            },
             collation: {
                 reader.lenenc("the length of the fixed fields")?;
                 reader.u16("a collation")?

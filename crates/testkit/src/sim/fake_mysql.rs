@@ -158,6 +158,7 @@ impl Seat {
             connection_id: u32::try_from(id).unwrap(),
             nonce: NONCE,
             capabilities: BACKEND_ALWAYS | BACKEND_KEY | CONNECT_ATTRS,
+            extended: 0,
             collation: 45,
             status: status::AUTOCOMMIT,
             plugin: b"mysql_native_password".to_vec(),

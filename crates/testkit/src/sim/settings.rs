@@ -49,6 +49,7 @@ pub(super) fn facts() -> ServerFacts {
     ServerFacts {
         version: "5.5.5-10.11.14-MariaDB".into(),
         capabilities: 0,
+        extended: 0,
         max_allowed_packet: 1 << 20,
         charsets: [(8, latin1)].into(),
         default_charsets: texts(["utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4_general_ci"]),

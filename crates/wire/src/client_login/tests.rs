@@ -15,6 +15,7 @@ fn who(password: &'static str, private: bool) -> Account<'static> {
         schema: b"shop",
         private,
         wanted: REQUIRED | cap::LONG_PASSWORD | cap::CONNECT_WITH_DB | cap::FOUND_ROWS,
+        extended: 0,
         required: REQUIRED,
     }
 }
@@ -25,6 +26,7 @@ fn greeting(plugin: &str, without: u32) -> Vec<u8> {
         connection_id: 7,
         nonce: NONCE,
         capabilities: (cap::OFFERED | cap::DEPRECATE_EOF) & !without,
+        extended: 0,
         collation: 45,
         status: 2,
         plugin: plugin.as_bytes().to_vec(),

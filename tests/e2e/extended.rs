@@ -1,0 +1,118 @@
+//! MariaDB's extended capabilities: more of types in metadata, and bulk execution.
+
+use crate::compare::{Story, same};
+use crate::world::{app, login, mysql, server, through};
+use wire::capabilities::{self as cap, EXTENDED_BULK, EXTENDED_METADATA, EXTENDED_OFFERED};
+use wire::command::Command;
+
+/// COM_STMT_BULK_EXECUTE's arguments with texts as parameters, `None` for NULL.
+fn bulk(id: u32, types: bool, rows: &[&[Option<&str>]]) -> Vec<u8> {
+    let mut out = id.to_le_bytes().to_vec();
+    out.extend_from_slice(&[if types { 128 } else { 0 }, 0]);
+    if types {
+        // VAR_STRING, signed.
+        out.extend_from_slice(&[253, 0].repeat(rows[0].len()));
+    }
+    for value in rows.iter().copied().flatten() {
+        out.push(u8::from(value.is_none()));
+        if let Some(text) = value {
+            wire::packet::put_lenenc_bytes(&mut out, text.as_bytes());
+        }
+    }
+    out
+}
+
+fn loads_in_bulk(story: &mut Story, who: usize) {
+    let insert = story.prepare(who, "INSERT INTO t (id, v) VALUES (?, ?)");
+    let rows: [&[Option<&str>]; 3] = [
+        &[Some("1"), Some("one")],
+        &[Some("2"), None],
+        &[Some("3"), Some("three")],
+    ];
+    story.command(who, Command::StmtBulkExecute, &bulk(insert.id, true, &rows));
+    story.sql(who, "SELECT * FROM t ORDER BY id");
+    // The same keys again: the server says which row failed, and what the ones before left.
+    story.command(who, Command::StmtBulkExecute, &bulk(insert.id, true, &rows));
+    story.sql(who, "SHOW WARNINGS");
+    let more: [&[Option<&str>]; 2] = [&[Some("4"), Some("four")], &[Some("5"), Some("")]];
+    story.command(who, Command::StmtBulkExecute, &bulk(insert.id, true, &more));
+    story.execute(who, insert.id, &[Some(b"6"), Some(b"alone")]);
+    story.sql(who, "SELECT COUNT(*), SUM(id), MAX(v) FROM t");
+    story.sql(who, "DELETE FROM t");
+}
+
+#[test]
+fn bulk_executions_are_those_of_the_server_itself() {
+    same("bulk", 2, |story| {
+        let schema = story.schema.clone();
+        let plain = story.join();
+        story.sql(
+            plain,
+            "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20)) ENGINE=InnoDB",
+        );
+        let bulk = story.join_as(&app().schema(&schema).extended(EXTENDED_BULK));
+        let old = app().schema(&schema).extended(EXTENDED_BULK);
+        let old = story.join_as(&old.without(cap::DEPRECATE_EOF));
+        for who in [bulk, old, bulk] {
+            loads_in_bulk(story, who);
+            story.sql(plain, "SELECT COUNT(*) FROM t");
+        }
+        story.sql(bulk, "BEGIN");
+        loads_in_bulk(story, bulk);
+        story.sql(bulk, "ROLLBACK");
+    });
+}
+
+#[test]
+fn extended_metadata_tell_of_types_what_the_server_tells() {
+    same("extended", 2, |story| {
+        let schema = story.schema.clone();
+        let plain = story.join();
+        story.sql(
+            plain,
+            "CREATE TABLE t (j JSON, u UUID, i INET6, p POINT, n INT)",
+        );
+        story.sql(
+            plain,
+            "INSERT INTO t VALUES ('{}', NULL, '::1', POINT(1, 2), 5)",
+        );
+        let knows = app().schema(&schema).extended(EXTENDED_METADATA);
+        let (knows, old) = (
+            story.join_as(&knows),
+            story.join_as(&knows.clone().without(cap::DEPRECATE_EOF)),
+        );
+        for who in [plain, knows, old, plain, knows] {
+            story.all(
+                who,
+                &[
+                    "SELECT * FROM t",
+                    "SET @a = 7, @b = 'text'",
+                    "SELECT n INTO @c FROM t",
+                    "SELECT @a, @b, @c",
+                    "SELECT 1/0",
+                    "SHOW WARNINGS",
+                ],
+            );
+            let prepared = story.prepare(who, "SELECT j, u, ? FROM t");
+            story.execute(who, prepared.id, &[Some(b"x")]);
+            story.command(who, Command::FieldList, b"t\0");
+        }
+    });
+}
+
+#[test]
+fn extended_capabilities_are_offered_as_far_as_the_pool_and_the_server_know_them() {
+    let test = "extended_capabilities_are_offered_as_far_as_the_pool_and_the_server_know_them";
+    let Some(real) = server(test) else { return };
+    let all = app().extended(u32::MAX);
+    let pool = through(real, 1);
+    let client = login(&pool, &all);
+    assert_eq!(client.talk().extended & EXTENDED_OFFERED, EXTENDED_OFFERED);
+    if !crate::world::direct() {
+        // Progress reports among them, which come out of turn.
+        assert_eq!(client.talk().extended & !EXTENDED_OFFERED, 0);
+    }
+    let Some(real) = mysql(test) else { return };
+    let pool = through(real, 1);
+    assert_eq!(login(&pool, &all).talk().extended, 0);
+}
