@@ -1,12 +1,13 @@
 //! Commands and forms of replies: each as the server itself has it.
 
-use crate::compare::{Story, same};
-use crate::world::{app, direct, login, server, through};
+use crate::compare::{Story, same, same_on};
+use crate::world::{app, direct, login, mysql, server, through};
 use testkit::real::skipped;
 use testkit::reply::Outcome;
 use testkit::talk::Account;
 use wire::capabilities as cap;
 use wire::command::Command;
+use wire::status;
 
 /// Clients that agreed on different things at login.
 fn old_and_new(schema: &str) -> [Account; 4] {
@@ -316,5 +317,63 @@ fn local_files_are_loaded() {
         }
         let who = story.join();
         story.sql(who, "LOAD DATA LOCAL INFILE 'anything' INTO TABLE t");
+    });
+}
+
+/// A CALL in the binary protocol: its result sets, then one of its OUT parameters.
+fn calls_with_out_parameters(story: &mut Story, less: u32) {
+    let schema = story.schema.clone();
+    let plain = story.join_as(&app().schema(&schema).without(cap::SESSION_TRACK));
+    story.all(
+        plain,
+        &[
+            "CREATE TABLE t (v VARCHAR(20))",
+            "CREATE PROCEDURE p(IN a INT, OUT b VARCHAR(20), INOUT c INT) BEGIN \
+             SELECT a, 'in'; SET b = CONCAT('b', a); SET c = c + a; INSERT INTO t VALUES (b); END",
+            "CREATE PROCEDURE bad(OUT b INT) BEGIN SET b = 1; SELECT b; \
+             SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no'; END",
+        ],
+    );
+    let old = app().schema(&schema).without(cap::SESSION_TRACK);
+    let old = story.join_as(&old.without(less));
+    for who in [plain, old, plain] {
+        let call = story.prepare(who, "CALL p(?, ?, ?)");
+        for (a, c) in [(&b"1"[..], &b"10"[..]), (b"2", b"20")] {
+            story.execute(who, call.id, &[Some(a), None, Some(c)]);
+        }
+        let bad = story.prepare(who, "CALL bad(?)");
+        story.execute(who, bad.id, &[None]);
+        story.execute(who, call.id, &[Some(b"3"), None, None]);
+        story.sql(who, "SELECT COUNT(*) FROM t");
+    }
+    let last = story.client(plain).prepare("CALL p(?, ?, ?)");
+    let outcomes = story
+        .client(plain)
+        .execute(last.id, &[Some(b"4"), None, Some(b"5")], false);
+    let outcomes = outcomes.unwrap();
+    let flags = outcomes.iter().map(|outcome| match outcome {
+        Outcome::Rows(rows) => rows.end.status & status::PS_OUT_PARAMS,
+        _ => 0,
+    });
+    let told: Vec<u16> = flags.collect();
+    assert_eq!(told, [0, status::PS_OUT_PARAMS, 0], "{outcomes:?}");
+    assert_eq!(outcomes[1].rows().texts(), [["b4", "9"]]);
+}
+
+#[test]
+fn out_parameters_come_back_in_the_binary_protocol() {
+    same("out_parameters", 4, |story| {
+        calls_with_out_parameters(story, cap::DEPRECATE_EOF);
+    });
+}
+
+#[test]
+fn out_parameters_come_back_from_mysql() {
+    let Some(real) = mysql("out_parameters_come_back_from_mysql") else {
+        return;
+    };
+    // Without DEPRECATE_EOF, MySQL itself leaves out at the end of the rows that more follows.
+    same_on(real, "out_parameters", 4, |story| {
+        calls_with_out_parameters(story, 0);
     });
 }

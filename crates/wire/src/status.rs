@@ -23,6 +23,8 @@ pub const NO_BACKSLASH_ESCAPES: u16 = 1 << 9;
 pub const METADATA_CHANGED: u16 = 1 << 10;
 /// The statement was a slow one.
 pub const SLOW: u16 = 1 << 11;
+/// The rows are the OUT parameters of a CALL in the binary protocol.
+pub const PS_OUT_PARAMS: u16 = 1 << 12;
 /// Session state changed; tracker blocks follow in the OK.
 pub const SESSION_STATE_CHANGED: u16 = 1 << 14;
 /// Flags that say something of one reply, and nothing of the session behind it.
@@ -32,6 +34,7 @@ pub const OF_ONE_REPLY: u16 = MORE_RESULTS
     | LAST_ROW_SENT
     | METADATA_CHANGED
     | SLOW
+    | PS_OUT_PARAMS
     | SESSION_STATE_CHANGED;
 /// MariaDB: double quotes quote identifiers; changes how SQL is lexed.
 pub const ANSI_QUOTES: u16 = 1 << 15;
