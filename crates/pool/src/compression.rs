@@ -255,3 +255,74 @@ impl<N: Net> Group<N> {
         self.packing.frames = frames;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn login(zstd_level: u8) -> Login<'static> {
+        Login {
+            capabilities: 0,
+            extended: 0,
+            collation: 45,
+            user: b"app",
+            answer: b"",
+            schema: b"",
+            plugin: b"",
+            zstd_level,
+        }
+    }
+
+    fn agreed(capabilities: u32, level: u8) -> Result<Option<Algorithm>, String> {
+        let agreed = Compression::agreed(capabilities, &login(level))?;
+        Ok(agreed.map(|compression| compression.algorithm))
+    }
+
+    #[test]
+    fn zlib_goes_before_zstd_and_a_level_must_be_one() {
+        assert_eq!(agreed(0, 3), Ok(None));
+        assert_eq!(agreed(cap::COMPRESS, 3), Ok(Some(Algorithm::Zlib)));
+        assert_eq!(agreed(cap::ZSTD, 22), Ok(Some(Algorithm::Zstd(22))));
+        assert_eq!(
+            agreed(cap::ZSTD | cap::COMPRESS, 3),
+            Ok(Some(Algorithm::Zlib))
+        );
+        for level in [0, 23, 255] {
+            assert!(
+                agreed(cap::ZSTD, level)
+                    .unwrap_err()
+                    .contains("expected 1 to 22")
+            );
+        }
+    }
+
+    #[test]
+    fn a_frame_is_judged_by_its_header() {
+        let mut own = Compression::agreed(cap::COMPRESS, &login(3))
+            .unwrap()
+            .unwrap();
+        own.seq = 5;
+        let mut check = |raw: &[u8], begins| {
+            own.raw = raw.to_vec();
+            own.check(begins, 1000).map_err(|refusal| refusal.name())
+        };
+        // Length as sent 20, number, length unpacked 100.
+        let frame = |seq: u8| [20, 0, 0, seq, 100, 0, 0];
+        assert_eq!(check(&[], false), Ok(7));
+        assert_eq!(check(&frame(5)[..4], false), Ok(3));
+        assert_eq!(check(&frame(5), false), Ok(20));
+        assert_eq!(check(&[&frame(5)[..], &[0; 25]].concat(), false), Ok(0));
+        assert_eq!(check(&frame(0), true), Ok(20), "a command begins");
+        assert_eq!(check(&frame(0), false), Err("out-of-order"));
+        assert_eq!(check(&frame(6), true), Err("out-of-order"));
+        // What it would unpack to, or is sent as it is, must be within what the server takes.
+        assert_eq!(check(&[20, 0, 0, 5, 0xE9, 3, 0], false), Err("too-long"));
+        assert_eq!(check(&[0xE9, 3, 0, 5, 0, 0, 0], false), Err("too-long"));
+        assert_eq!(check(&[0xE8, 3, 0, 5, 0, 0, 0], false), Ok(1000));
+    }
+
+    #[test]
+    fn an_idle_compressed_client_has_little_more() {
+        assert!(size_of::<Compression>() <= 40);
+    }
+}

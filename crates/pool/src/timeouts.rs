@@ -33,6 +33,8 @@ const WORDS_SINCE: u32 = 80_024;
 /// The longest part of a backend's last moments in which it is not used any more. A command that
 /// meets the server's own close on the way would be lost.
 const MARGIN_MAX: Duration = Duration::from_secs(5);
+/// Half the shortest `wait_timeout`, 1 s: until then there is nothing to look up.
+const ALIVE: Duration = Duration::from_millis(500);
 /// How much earlier than the pool's sweep the server may find that a connection's time is over.
 const SWEEP_SLACK: Duration = Duration::from_secs(2);
 
@@ -184,6 +186,9 @@ impl<N: Net> Group<N> {
     /// Whether the server will keep an idle backend for long enough to run something on it.
     pub(crate) fn lives_on(&self, backend: &Backend<N::Sock>) -> bool {
         let idle = self.net.now().since(backend.since);
+        if idle < ALIVE {
+            return true;
+        }
         let capabilities = self.roster.ranks[backend.kind].kind.capabilities;
         let timeouts = &self.shared.server.timeouts;
         let max = timeouts.wait_of(&backend.session, capabilities);
@@ -201,5 +206,28 @@ impl<N: Net> Group<N> {
                 self.retire(key);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_has_the_values_that_it_has_set_and_the_servers_else() {
+        let timeouts = ServerTimeouts {
+            wait: Duration::from_secs(10),
+            interactive: Duration::from_secs(20),
+            ..ServerTimeouts::default()
+        };
+        let mut session = Session::default();
+        assert_eq!(timeouts.wait_of(&session, 0).as_secs(), 10);
+        assert_eq!(timeouts.wait_of(&session, INTERACTIVE).as_secs(), 20);
+        session.set(b"wait_timeout", b"7").unwrap();
+        assert_eq!(timeouts.wait_of(&session, 0).as_secs(), 7);
+        assert_eq!(timeouts.wait_of(&session, INTERACTIVE).as_secs(), 7);
+        assert_eq!(seconds(&session, "net_read_timeout"), None);
+        session.set(b"net_read_timeout", b"nonsense").unwrap();
+        assert_eq!(seconds(&session, "net_read_timeout"), None);
     }
 }
