@@ -13,6 +13,7 @@
 //! What it deliberately does not see: triggers, views and column defaults that run stored code.
 //! No text shows those; they are for the pooler's policy.
 
+mod causes;
 mod names;
 mod routine;
 mod scan;
@@ -22,6 +23,7 @@ mod tests;
 mod verbs;
 
 use crate::lex::{Charset, Executable, LexMode};
+pub use causes::PinCauses;
 use scan::Scan;
 
 /// The class of the first statement of a text.
@@ -302,8 +304,10 @@ pub enum SimpleRead {
 pub struct Statement {
     /// The class of the first statement.
     pub verb: Verb,
-    /// Set: after this text the client must keep its backend for good.
+    /// Set: after this text the client must keep its backend; the first cause of it.
     pub pin: Option<PinCause>,
+    /// Every cause of that; empty without one.
+    pub causes: PinCauses,
     /// What it reads of earlier statements.
     pub reads: Reads,
     /// The whole text is one plain question about the previous statement.
@@ -327,6 +331,7 @@ impl Statement {
     const EMPTY: Self = Self {
         verb: Verb::Empty,
         pin: None,
+        causes: PinCauses::NONE,
         reads: Reads::NONE,
         simple: None,
         sets_charset: false,
@@ -341,6 +346,7 @@ impl Statement {
     pub const UNKNOWN: Self = Self {
         verb: Verb::Other,
         pin: Some(PinCause::Unknown),
+        causes: PinCauses::of(PinCause::Unknown),
         reads: Reads::ALL,
         simple: None,
         sets_charset: true,
@@ -361,6 +367,7 @@ impl Statement {
         Self {
             verb,
             pin: self.pin.or(other.pin),
+            causes: self.causes.union(other.causes),
             reads: self.reads.union(other.reads),
             simple: None,
             sets_charset: self.sets_charset | other.sets_charset,

@@ -176,9 +176,10 @@ impl<'a> Scan<'a> {
         }
         let versioned = self.lexer.is_versioned();
         if self.lexer.doubtful() {
-            let pin = self.out.pin.or(Statement::UNKNOWN.pin);
+            self.pin(PinCause::Unknown);
             let unknown = Statement {
-                pin,
+                pin: self.out.pin,
+                causes: self.out.causes,
                 ..Statement::UNKNOWN
             };
             return (unknown, versioned);
@@ -210,6 +211,7 @@ impl<'a> Scan<'a> {
 
     fn pin(&mut self, cause: PinCause) {
         self.out.pin.get_or_insert(cause);
+        self.out.causes.insert(cause);
         // What runs is not in the text, so it may ask about earlier statements.
         if matches!(
             cause,

@@ -1,0 +1,133 @@
+use super::*;
+use crate::classify::classify;
+
+/// Takings as `cause name`, `cause ?` where nothing ends it; endings as `-cause name`.
+fn seen(sql: &str) -> Vec<String> {
+    let mode = LexMode::default();
+    let found = classify(sql.as_bytes(), mode);
+    let held = holdings(sql.as_bytes(), mode, &found, Some(b"db"));
+    let text = |name: &Name| String::from_utf8_lossy(name).replace('\0', ".");
+    let mut out: Vec<String> = Vec::new();
+    for (cause, name) in &held.taken {
+        out.push(format!("{} {}", cause.name(), text(name)));
+    }
+    out.extend(held.for_good.iter().map(|c| format!("{} ?", c.name())));
+    for ended in &held.ended {
+        out.push(match ended {
+            Ended::One(cause, name) => format!("-{} {}", cause.name(), text(name)),
+            Ended::All(cause) => format!("-{} *", cause.name()),
+        });
+    }
+    if held.asks_for_locks {
+        out.push("asks".into());
+    }
+    out.extend(held.blurred.iter().map(|c| format!("~{}", c.name())));
+    out
+}
+
+#[test]
+fn what_is_taken_and_given_back_is_read_whole() {
+    let cases: [(&str, &[&str]); 39] = [
+        ("SELECT 1", &[]),
+        ("LOCK TABLES t READ, u WRITE", &["lock_tables "]),
+        ("UNLOCK TABLES;", &["-lock_tables *", "-global_read_lock *"]),
+        ("UNLOCK TABLES x", &[]),
+        ("START TRANSACTION READ ONLY", &["-lock_tables *"]),
+        ("BEGIN", &["-lock_tables *"]),
+        ("FLUSH TABLES WITH READ LOCK", &["global_read_lock "]),
+        ("FLUSH TABLES t FOR EXPORT", &["global_read_lock "]),
+        ("LOCK INSTANCE FOR BACKUP", &["backup_lock instance"]),
+        ("UNLOCK INSTANCE", &["-backup_lock instance"]),
+        ("BACKUP STAGE START", &["backup_lock stage"]),
+        ("BACKUP STAGE END", &["-backup_lock stage"]),
+        ("BACKUP LOCK a.b", &["backup_lock lock"]),
+        ("BACKUP UNLOCK", &["-backup_lock lock"]),
+        ("SELECT GET_LOCK('a b', 1)", &["user_lock a b", "asks"]),
+        ("SELECT GET_LOCK('a''b', 1)", &["user_lock ?", "asks"]),
+        ("SELECT GET_LOCK('a' 'b', 1)", &["user_lock ?", "asks"]),
+        ("SELECT GET_LOCK(@a, 1)", &["user_lock ?", "asks"]),
+        ("SELECT GET_LOCK(CONCAT('a'), 1)", &["user_lock ?", "asks"]),
+        (
+            "DO GET_LOCK('a', 1), GET_LOCK(\"b\", 1)",
+            &["user_lock a", "user_lock b", "asks"],
+        ),
+        ("SELECT RELEASE_LOCK('a')", &["asks"]),
+        ("SELECT RELEASE_ALL_LOCKS()", &["-user_lock *", "asks"]),
+        ("SELECT RELEASE_ALL_LOCKS(), 1", &["asks"]),
+        (
+            "CREATE TEMPORARY TABLE t (a INT)",
+            &["temporary_table db.t"],
+        ),
+        (
+            "CREATE OR REPLACE TEMPORARY TABLE `x`.t LIKE u",
+            &["temporary_table x.t"],
+        ),
+        (
+            "CREATE TEMPORARY TABLE IF NOT EXISTS `t` SELECT 1",
+            &["temporary_table db.t"],
+        ),
+        (
+            "CREATE TEMPORARY TABLE `a``b` (a INT)",
+            &["temporary_table ?"],
+        ),
+        ("CREATE TEMPORARY SEQUENCE s", &["temporary_table ?"]),
+        (
+            "DROP TABLE IF EXISTS t, x.u CASCADE",
+            &["-temporary_table db.t", "-temporary_table x.u"],
+        ),
+        ("DROP TEMPORARY TABLE t NOWAIT", &[]),
+        ("ALTER TABLE t RENAME TO u", &["~temporary_table"]),
+        ("RENAME TABLE t TO u", &["~temporary_table"]),
+        ("HANDLER x.t OPEN", &["handler t"]),
+        ("HANDLER t OPEN AS h", &["handler h"]),
+        ("HANDLER h READ FIRST WHERE a = 1", &[]),
+        ("HANDLER h CLOSE", &["-handler h"]),
+        ("XA START 'a', 'b', 1", &["xa 'a','b',1"]),
+        ("XA COMMIT 'a' , 'b',1 ONE PHASE", &["-xa 'a','b',1"]),
+        ("XA RECOVER", &[]),
+    ];
+    for (sql, expected) in cases {
+        assert_eq!(seen(sql), expected, "{sql}");
+    }
+}
+
+#[test]
+fn what_is_not_understood_is_kept_for_good() {
+    let cases: [(&str, &[&str]); 8] = [
+        ("LOCK TABLES t READ; SELECT 1", &["lock_tables ?"]),
+        ("SELECT 1; UNLOCK TABLES", &[]),
+        (
+            "/*! LOCK TABLES t READ */",
+            &["lock_tables ?", "~temporary_table"],
+        ),
+        (
+            "SELECT GET_LOCK('a', 1); SELECT 2",
+            &["user_lock a", "asks"],
+        ),
+        (
+            "CREATE TEMPORARY TABLE t SELECT GET_LOCK('a', 1) x, f(1) y",
+            &[
+                "user_lock a",
+                "temporary_table db.t",
+                "stored_code ?",
+                "asks",
+            ],
+        ),
+        ("XA START CONCAT('a')", &["xa ?"]),
+        ("BACKUP SOMETHING", &["backup_lock ?"]),
+        (
+            "SELECT service_get_write_locks('a', 'b', 1)",
+            &["user_lock ?", "asks"],
+        ),
+    ];
+    for (sql, expected) in cases {
+        assert_eq!(seen(sql), expected, "{sql}");
+    }
+    let mode = LexMode::default();
+    let sql = b"CREATE TEMPORARY TABLE t (a INT)";
+    let held = holdings(sql, mode, &classify(sql, mode), None);
+    assert!(
+        held.for_good.contains(PinCause::TemporaryTable),
+        "no schema"
+    );
+}

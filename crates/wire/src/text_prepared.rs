@@ -1,0 +1,220 @@
+//! PREPARE, EXECUTE and DEALLOCATE as text: what each names, and the text that it prepares.
+//!
+//! A statement that is prepared by name lives in one server session. To follow its client it must
+//! be known whole: its name, as the servers compare it, and the text, as they read the literal.
+//! Only forms that leave no doubt are read; any other is [`None`], and its client keeps its
+//! backend. [`put_prepare`] writes the same statement anew.
+
+use crate::holdings::words::Words;
+use crate::lex::{Charset, Kind, LexMode, Lexer, Token};
+
+/// A name in lower case: the servers compare names of statements without regard to case.
+pub type Name = Box<[u8]>;
+
+/// One statement about a prepared one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TextPrepared {
+    /// `PREPARE name FROM 'text'`; the text as the server reads it.
+    Prepare(Name, Vec<u8>),
+    /// `PREPARE name FROM @variable`; the variable as it is written.
+    PrepareFrom(Name, Box<[u8]>),
+    /// `EXECUTE name`, with nothing but variables and literals behind USING.
+    Execute(Name),
+    /// `EXECUTE IMMEDIATE 'text'`, likewise.
+    Immediate(Vec<u8>),
+    /// `DEALLOCATE PREPARE name`, `DROP PREPARE name`.
+    Deallocate(Name),
+}
+
+/// Reads a text that is a single statement about a prepared one.
+#[must_use]
+pub fn read(sql: &[u8], mode: LexMode) -> Option<TextPrepared> {
+    let mut lexer = Lexer::new(sql, mode);
+    let tokens: Vec<Token> = lexer.by_ref().collect();
+    if lexer.doubtful() || lexer.has_executable() {
+        return None;
+    }
+    let mut words = Words::new(sql, &tokens);
+    let first = words.next_word()?.to_ascii_uppercase();
+    let found = match &*first {
+        b"PREPARE" => {
+            let name = name(&mut words)?;
+            if !words.eat(b"FROM") {
+                return None;
+            }
+            let source = words.next()?;
+            match source.kind {
+                Kind::UserVariable => TextPrepared::PrepareFrom(name, words.text(source).into()),
+                _ => TextPrepared::Prepare(name, unquoted(&words, source, mode)?),
+            }
+        }
+        b"EXECUTE" if words.eat(b"IMMEDIATE") => {
+            let source = words.next()?;
+            let text = unquoted(&words, source, mode)?;
+            skip_using(&mut words)?;
+            TextPrepared::Immediate(text)
+        }
+        b"EXECUTE" => {
+            let name = name(&mut words)?;
+            skip_using(&mut words)?;
+            TextPrepared::Execute(name)
+        }
+        b"DEALLOCATE" | b"DROP" if words.eat(b"PREPARE") => {
+            TextPrepared::Deallocate(name(&mut words)?)
+        }
+        _ => return None,
+    };
+    words.at_end().then_some(found)
+}
+
+fn name(words: &mut Words<'_>) -> Option<Name> {
+    let name = words.plain_name()?;
+    Some(name.to_ascii_lowercase().into())
+}
+
+/// USING with variables, literals and numbers only: nothing that could be a call.
+fn skip_using(words: &mut Words<'_>) -> Option<()> {
+    if !words.eat(b"USING") {
+        return Some(());
+    }
+    loop {
+        words.eat_punct(b'-');
+        let value = words.next()?;
+        let plain = matches!(value.kind, Kind::UserVariable | Kind::String | Kind::Number);
+        if !plain && !words.is(value, b"NULL") {
+            return None;
+        }
+        if !words.eat_punct(b',') {
+            return Some(());
+        }
+    }
+}
+
+/// The bytes that a literal stands for ("String Literals" in MySQL's manual).
+fn unquoted(words: &Words<'_>, token: Token, mode: LexMode) -> Option<Vec<u8>> {
+    let text = words.text(token);
+    let [quote @ (b'\'' | b'"'), inner @ .., _] = text else {
+        return None;
+    };
+    let readable = match mode.charset {
+        Charset::Utf8 => true,
+        Charset::OneByte => true,
+        Charset::MultiByte | Charset::Opaque => inner.is_ascii(),
+    };
+    if token.kind != Kind::String || !readable || inner.contains(&0) {
+        return None;
+    }
+    let mut out = Vec::with_capacity(inner.len());
+    let mut bytes = inner.iter().copied();
+    while let Some(byte) = bytes.next() {
+        if byte == *quote {
+            // The lexer lets it stand inside only where it is doubled.
+            bytes.next();
+            out.push(byte);
+        } else if byte == b'\\' && !mode.no_backslash_escapes {
+            match bytes.next()? {
+                b'0' => return None,
+                b'n' => out.push(b'\n'),
+                b't' => out.push(b'\t'),
+                b'r' => out.push(b'\r'),
+                b'b' => out.push(8),
+                b'Z' => out.push(26),
+                // These two keep their backslash.
+                escaped @ (b'%' | b'_') => out.extend_from_slice(&[b'\\', escaped]),
+                other => out.push(other),
+            }
+        } else {
+            out.push(byte);
+        }
+    }
+    Some(out)
+}
+
+/// Writes the statement that prepares `text` under `name`, for a session of this mode.
+pub fn put_prepare(out: &mut Vec<u8>, name: &[u8], text: &[u8], mode: LexMode) {
+    out.extend_from_slice(b"PREPARE `");
+    out.extend_from_slice(name);
+    out.extend_from_slice(b"` FROM '");
+    for &byte in text {
+        let doubled = byte == b'\'' || (byte == b'\\' && !mode.no_backslash_escapes);
+        out.extend_from_slice(&[byte, byte][..1 + usize::from(doubled)]);
+    }
+    out.push(b'\'');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> Name {
+        text.as_bytes().into()
+    }
+
+    #[test]
+    fn forms_without_doubt_are_read() {
+        use TextPrepared::{Deallocate, Execute, Immediate, Prepare, PrepareFrom};
+        let cases: [(&str, TextPrepared); 9] = [
+            (
+                "PREPARE S FROM 'SELECT 1'",
+                Prepare(name("s"), b"SELECT 1".to_vec()),
+            ),
+            ("prepare `s` from \"a\";", Prepare(name("s"), b"a".to_vec())),
+            (
+                r"PREPARE s FROM 'a''b\'c\n\%\x'",
+                Prepare(name("s"), b"a'b'c\n\\%x".to_vec()),
+            ),
+            ("PREPARE s FROM @sql", PrepareFrom(name("s"), name("@sql"))),
+            ("EXECUTE s", Execute(name("s"))),
+            ("EXECUTE s USING @a, -1, 'x', NULL", Execute(name("s"))),
+            (
+                "EXECUTE IMMEDIATE 'DO 1' USING @a",
+                Immediate(b"DO 1".to_vec()),
+            ),
+            ("DEALLOCATE PREPARE s", Deallocate(name("s"))),
+            ("DROP PREPARE s", Deallocate(name("s"))),
+        ];
+        for (sql, expected) in cases {
+            assert_eq!(
+                read(sql.as_bytes(), LexMode::default()),
+                Some(expected),
+                "{sql}"
+            );
+        }
+    }
+
+    #[test]
+    fn doubtful_forms_are_not() {
+        for sql in [
+            "PREPARE s FROM 'a' 'b'",
+            "PREPARE s FROM _utf8'a'",
+            "PREPARE s FROM CONCAT('a')",
+            "PREPARE `a b` FROM 'a'",
+            "PREPARE s FROM 'a'; SELECT 1",
+            "EXECUTE s USING f(1)",
+            "EXECUTE s USING 1 + 1",
+            "EXECUTE IMMEDIATE @a",
+            "EXECUTE IMMEDIATE 'a\\0'",
+            "DEALLOCATE PREPARE",
+            "DROP TABLE t",
+            "/*! PREPARE s FROM 'a' */",
+        ] {
+            assert_eq!(read(sql.as_bytes(), LexMode::default()), None, "{sql}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let plain = LexMode::default();
+        let literal = LexMode {
+            no_backslash_escapes: true,
+            ..plain
+        };
+        let text = b"SELECT 'it''s', \"\\\\\", `x`".to_vec();
+        for mode in [plain, literal] {
+            let mut sql = Vec::new();
+            put_prepare(&mut sql, b"s", &text, mode);
+            let expected = TextPrepared::Prepare(name("s"), text.clone());
+            assert_eq!(read(&sql, mode), Some(expected), "{mode:?}");
+        }
+    }
+}
