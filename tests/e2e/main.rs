@@ -26,6 +26,7 @@ mod load_mysql;
 mod login;
 mod long;
 mod oracle;
+mod pins;
 mod prepared;
 mod process;
 mod protocol;

@@ -54,6 +54,8 @@ pub(crate) enum Purpose {
     ReadBack,
     /// Reads back user variables.
     UserVariables,
+    /// Asks which named locks are still held.
+    Locks,
 }
 
 /// A command whose reply is outstanding.

@@ -344,6 +344,7 @@ impl<N: Net> Group<N> {
             Purpose::UserVariables => {
                 self.variables_read(key, command.owner, &heard, &collected);
             }
+            Purpose::Locks => self.locks_told(key, command.owner, &heard, &collected),
             Purpose::ReadBack => self.read_back(key, command.owner, &heard, &collected),
         }
         if let Some(backend) = self.backends.get_mut(key) {
@@ -449,7 +450,7 @@ impl<N: Net> Group<N> {
 fn shape_for<'a, S>(client: &Client<S>, server: &'a ServerFacts) -> Shape<'a> {
     let tracks = client.capabilities & cap::SESSION_TRACK != 0;
     // A client that set its own trackers has a backend of its own, which sends what it asked for.
-    let own = client.pin == Some(PinReason::Text(PinCause::SessionTracking));
+    let own = client.is_pinned_for(PinReason::Text(PinCause::SessionTracking));
     let wanted = if own { &*EVERYTHING } else { &server.trackers };
     Shape {
         deprecate_eof: client.capabilities & cap::DEPRECATE_EOF != 0,

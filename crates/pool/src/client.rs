@@ -10,10 +10,9 @@ use crate::compression::Compression;
 use crate::heard::Heard;
 use crate::lane::LaneName;
 use crate::login::Login;
+use crate::pins::Pins;
 use crate::prepared::Statements;
 use crate::priority::Priority;
-use crate::reasons::PinReason;
-use crate::report::Pinned;
 use crate::session::{Session, Text};
 use reactor::{Key, Time};
 use std::rc::Rc;
@@ -71,9 +70,8 @@ pub(crate) struct Statement {
     pub(crate) ride: u64,
     /// It leaves ROW_COUNT() and FOUND_ROWS() as they are, if it succeeds.
     pub(crate) keeps_counts: bool,
-    /// It pinned its client because nobody could read it; when the server cannot either, it has
-    /// left nothing.
-    pub unpins_if_unparsed: bool,
+    /// It may leave something that nobody is to meet: its backend serves no other client.
+    pub(crate) spoils: bool,
 }
 
 impl Statement {
@@ -90,7 +88,7 @@ impl Statement {
             may_insert_id: false,
             ride: 0,
             keeps_counts: false,
-            unpins_if_unparsed: false,
+            spoils: false,
         }
     }
 }
@@ -153,8 +151,6 @@ pub(crate) struct Client<S> {
     pub warnings_native: bool,
     /// What must be read back.
     pub owed: Owed,
-    /// Why it keeps its backend for good.
-    pub pin: Option<PinReason>,
     /// The statement it waits for.
     pub statement: Statement,
     /// Its CONNECTION_ID(): the number in our greeting.
@@ -207,8 +203,8 @@ pub(crate) struct Client<S> {
     pub(crate) prepared: Option<Box<Statements>>,
     /// The id of the statement that it prepared last; the next one's is higher.
     pub(crate) statements_made: u32,
-    /// When and by what it was pinned.
-    pub(crate) pinned: Option<Box<Pinned>>,
+    /// Why it keeps its backend, if it does.
+    pub(crate) pins: Option<Box<Pins>>,
     /// User variables that its command may set, once that is sent.
     #[expect(
         clippy::box_collection,
@@ -241,7 +237,7 @@ impl<S> Client<S> {
         Client {
             id: 0,
             interrupted: false,
-            pinned: None,
+            pins: None,
             touching: None,
             touched: None,
             keeps_warnings: false,
@@ -261,7 +257,6 @@ impl<S> Client<S> {
             counts_native: false,
             warnings_native: false,
             owed: Owed::default(),
-            pin: None,
             statement: Statement::plain(ReplyShape::None),
             capabilities: 0,
             extended: 0,
@@ -325,7 +320,7 @@ impl<S> Client<S> {
 
     /// Whether it keeps its backend though no transaction is open.
     pub(crate) fn is_held(&self) -> bool {
-        self.pin.is_some() || self.prepared.as_ref().is_some_and(|p| p.holds())
+        self.is_pinned() || self.prepared.as_ref().is_some_and(|p| p.holds())
     }
 
     /// What only the backend of the statement before could tell, and this client's cannot.
@@ -361,10 +356,7 @@ impl<S> Client<S> {
     /// Notes what a finished statement left for the next one to read.
     pub(crate) fn note_result(&mut self, heard: &Heard, rows: u64) {
         let failed = heard.error.is_some();
-        if self.statement.unpins_if_unparsed && heard.is_error(1064) {
-            self.pin = None;
-            self.pinned = None;
-        }
+        self.pins_are_answered(heard);
         if failed || !self.statement.keeps_counts {
             self.row_count = match heard.affected {
                 Some(rows) if !failed => i64::try_from(rows).unwrap_or(i64::MAX),

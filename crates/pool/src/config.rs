@@ -25,6 +25,8 @@ pub struct Raw {
     pub backends_max: Option<u64>,
     /// See [`Settings::prepared_max`].
     pub prepared_max: Option<u64>,
+    /// See [`Settings::stored_code`].
+    pub stored_code: Option<StoredCode>,
     /// See [`Settings::dials_max`].
     pub dials_max: Option<u64>,
     /// See [`Settings::logins_per_s_max`].
@@ -82,6 +84,21 @@ pub struct Raw {
     /// Who may log in.
     #[serde(default, rename = "user")]
     pub users: Vec<RawUser>,
+}
+
+/// What becomes of a client whose statement calls a stored procedure, or a function that is not the
+/// server's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StoredCode {
+    /// It keeps its backend: the code may have left anything.
+    #[default]
+    Pin,
+    /// It keeps its backend to the end of its transaction, or of the statement; then the backend is
+    /// closed, so that nobody else meets what the code left.
+    Transaction,
+    /// Nothing: the code leaves nothing but what the server reports.
+    Trust,
 }
 
 /// The server as typed.
@@ -182,6 +199,8 @@ pub struct Settings {
     /// has an even share, at least one. Default 8,192: half of what the servers allow all their
     /// clients (`max_prepared_stmt_count`), or `backends_max` where that is more.
     pub prepared_max: usize,
+    /// What is believed of stored code that a statement calls. Default `pin`.
+    pub stored_code: StoredCode,
     /// Connections to the server being opened at once, per group. Default 4; 1 to 1000.
     pub dials_max: usize,
     /// Logins let in each second while statements wait, over all groups; while none wait, there is
@@ -289,6 +308,7 @@ impl Raw {
             clients_max,
             backends_max,
             prepared_max,
+            stored_code: self.stored_code.unwrap_or_default(),
             dials_max: bounded("dials_max", self.dials_max, 4, 1, 1000)?,
             logins_per_s_max: u32::try_from(logins).unwrap_or(u32::MAX),
             groups: self

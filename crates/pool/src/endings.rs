@@ -247,7 +247,8 @@ impl<N: Net> Group<N> {
         if !rests || backend.frozen {
             return;
         }
-        if client.is_held() {
+        let asks = client.may_have_lost_locks();
+        if client.is_held() && !asks {
             return self.resume(key);
         }
         let in_transaction = backend.in_transaction();
@@ -260,6 +261,9 @@ impl<N: Net> Group<N> {
         }
         if in_transaction {
             return self.resume(key);
+        }
+        if asks {
+            return self.ask_for_locks(key, owner);
         }
         if owed.insert_id || owed.collation {
             return self.read_back_now(key, owner);

@@ -34,6 +34,7 @@ mod log;
 mod login;
 mod losses;
 mod options;
+mod pins;
 mod prepared;
 mod priority;
 mod probe;
@@ -52,7 +53,7 @@ mod timeouts;
 mod user_variables;
 mod waiting;
 
-pub use config::{Limits, Raw, Settings};
+pub use config::{Limits, Raw, Settings, StoredCode};
 pub use counts::{Census, Counts};
 pub use group::{Group, Order, ServerFacts, Shared, listener_token};
 pub use kills::{KillAsk, KillEnd, Threads};

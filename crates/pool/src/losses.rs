@@ -91,7 +91,7 @@ impl<N: Net> Group<N> {
         client.session = self.sessions.intern(session);
         let running = client.state() == ClientState::Running;
         client.interrupted = false;
-        client.unpin_unsent();
+        client.forget_plan();
         let refusal = Refusal::Restore(format!("error {code}: {text}"));
         if !client.change_state(ClientState::Idle, now) {
             return self.doom(owner);

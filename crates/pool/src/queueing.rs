@@ -36,7 +36,7 @@ impl<N: Net> Group<N> {
             self.counts.refused += 1;
             self.refuse(key, &refusal);
             if let Some(client) = self.clients.get_mut(key) {
-                client.unpin_unsent();
+                client.forget_plan();
             }
             return Handled::Used;
         }
@@ -299,7 +299,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        client.unpin_unsent();
+        client.forget_plan();
         if client.state() == ClientState::Opening {
             return self.leave(key);
         }

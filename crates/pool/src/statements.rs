@@ -55,6 +55,7 @@ impl<N: Net> Group<N> {
         let arguments = payload.get(1..).unwrap_or_default();
         if let Some(client) = self.clients.get_mut(key) {
             client.touching = None;
+            client.forget_plan();
         }
         match command {
             Command::Quit => self.doom(key),
@@ -119,9 +120,8 @@ impl<N: Net> Group<N> {
         };
         let pinned = client.is_held() || client.touched.take().is_some();
         let lease = client.lease.take();
-        client.pin = None;
+        client.pins = None;
         client.unsure = false;
-        client.pinned = None;
         if let Some(prepared) = client.prepared.take() {
             self.long_data -= prepared.long_len();
         }
@@ -169,10 +169,9 @@ impl<N: Net> Group<N> {
             let session = Rc::as_ptr(&client.session).addr();
             statement.ride = shapes::shape_of(sql, mode, session);
         }
-        if let Some(cause) = found.pin {
-            let fresh = self.pin_by(key, PinReason::Text(cause), sql);
-            statement.unpins_if_unparsed = fresh && cause == PinCause::Unknown && !found.multi;
-        }
+        let session = client.session.clone();
+        let schema = session.schema.as_deref();
+        self.plan_pins(key, sql, (mode, &found), schema, &mut statement);
         self.touch(key, sql, mode, &found);
         if found.reads.intersects(Reads::CONNECTION_ID)
             && let Some(own) = self.with_own_id(key, sql, mode)
@@ -192,7 +191,7 @@ impl<N: Net> Group<N> {
         let schema = client.session.schema.as_deref().unwrap_or_default();
         const LISTS: [&[u8]; 3] = [b"information_schema", b"performance_schema", b"sys"];
         let lists = LISTS.iter().any(|list| schema.eq_ignore_ascii_case(list));
-        let set = client.pin == Some(PinReason::Text(PinCause::SpecialVariable));
+        let set = client.is_pinned_for(PinReason::Text(PinCause::SpecialVariable));
         if lists || set {
             return None;
         }
@@ -409,6 +408,7 @@ impl<N: Net> Group<N> {
     /// Sends a statement to a backend, behind whatever is in flight there.
     pub(crate) fn ride(&mut self, key: Key, lease: Key, message: &[u8]) {
         let now = self.net.now();
+        self.note_pins(key);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -419,12 +419,14 @@ impl<N: Net> Group<N> {
             return self.doom(key);
         }
         client.lease = Some(lease);
-        client.pin_is_sent();
         if !client.statement.keeps_warnings {
             client.warnings = None;
         }
         client.keeps_warnings = true;
         client.owed.warnings = false;
+        if client.statement.spoils {
+            backend.spoiled = true;
+        }
         let first = backend.flight.is_empty();
         // Beside a transaction, or what a client is pinned for, nobody else has a place.
         let apart = client.is_held() || backend.in_transaction();
@@ -495,7 +497,7 @@ pub(crate) fn statement_of(found: &classify::Statement) -> Statement {
         may_insert_id: found.may_insert_id,
         explains_change: matches!(found.verb, Verb::Set | Verb::Use) || found.user_variables,
         keeps_warnings: found.simple == Some(SimpleRead::ShowWarnings),
-        unpins_if_unparsed: false,
+        spoils: false,
         keeps_counts: false,
         ride: 0,
     }

@@ -154,11 +154,15 @@ impl<N: Net> Group<N> {
         message: &[u8],
     ) -> Handled {
         let class = definition.class;
-        if let Some(cause) = class.pin {
-            self.pin_by(key, PinReason::Text(cause), &definition.sql);
-        }
+        let mut statement = statement_of(&class);
+        statement.keeps_warnings = false;
         if let Some(client) = self.clients.get(key) {
-            let mode = self.lex_mode(&client.session, client.capabilities);
+            let mode = self.lex_mode(&definition.session, client.capabilities);
+            // A server looks names up where they were prepared, or where it is now.
+            let now = client.session.schema.clone();
+            let schema = definition.session.schema.as_deref();
+            let schema = schema.filter(|schema| now.as_deref() == Some(*schema));
+            self.plan_pins(key, &definition.sql, (mode, &class), schema, &mut statement);
             self.touch(key, &definition.sql, mode, &class);
         }
         let Some(client) = self.clients.get_mut(key) else {
@@ -175,8 +179,6 @@ impl<N: Net> Group<N> {
             ahead: false,
             reads_back: false,
         });
-        let mut statement = statement_of(&class);
-        statement.keeps_warnings = false;
         self.start(key, message, statement)
     }
 

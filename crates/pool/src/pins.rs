@@ -1,0 +1,431 @@
+//! Pins: why a client keeps its backend, and when each reason for it ends.
+//!
+//! The problem: what a session has taken (locks, temporary tables, cursors) lives on one server
+//! connection, and a client that has it must stay there; but no longer than it has it. The
+//! mechanism: a client has a list of reasons, each either for good or with the names of what was
+//! taken ([`wire::holdings`]). A statement's takings are planned when it is classified, count from
+//! the moment it is sent, and what it gives back counts when the server has answered OK. Which
+//! named locks are still held after a statement that takes or releases some, only the server
+//! knows: it is asked ([`Group::ask_for_locks`]) once nothing else pins the client.
+//!
+//! Invariants: a client is unpinned when its last reason has ended, and then the lease ends as any
+//! other does (`endings.rs`: what is owed is read back first); a doubt makes a reason last for
+//! good; a client without pins has no box for them.
+
+use crate::backend::Purpose;
+use crate::backends::row_of;
+use crate::client::Client;
+use crate::config::StoredCode;
+use crate::group::Group;
+use crate::heard::Heard;
+use crate::reasons::PinReason;
+use crate::session::Text;
+use reactor::{Key, Net, Time};
+use wire::classify::{PinCause, Statement, Verb};
+use wire::holdings::{Ended, Holdings, Name, holdings};
+use wire::lex::LexMode;
+
+/// Bytes of a statement that are kept for the report.
+const TEXT_MAX: usize = 200;
+/// Things that a client may hold for one reason and still be unpinned when all have ended.
+const NAMES_MAX: usize = 64;
+/// The server's error number for a text that it cannot read.
+const UNPARSED: u16 = 1064;
+
+/// One reason.
+#[derive(Debug)]
+pub(crate) struct Pin {
+    pub(crate) reason: PinReason,
+    /// Since when.
+    pub(crate) since: Time,
+    /// The beginning of the statement; empty when none is at hand.
+    pub(crate) text: Text,
+    /// What is held, never empty; `None` when nothing ends it.
+    names: Option<Vec<Name>>,
+}
+
+/// When a statement has not taken what it was to take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Void {
+    /// That is never certain.
+    #[default]
+    Never,
+    /// When the server could not read it.
+    Unparsed,
+    /// When it failed, for whatever reason.
+    Failed,
+}
+
+/// What a command will do to the pins once it is sent, and once it is answered.
+#[derive(Debug, Default)]
+struct Plan {
+    text: Text,
+    /// Reasons without an end.
+    reasons: Vec<PinReason>,
+    holdings: Holdings,
+    void: Void,
+    /// What it has newly taken, once it is sent.
+    fresh: Vec<(PinReason, Option<Name>)>,
+}
+
+/// The reasons of a client that has any, or whose command may give it some.
+#[derive(Debug, Default)]
+pub(crate) struct Pins {
+    list: Vec<Pin>,
+    /// Of the command that is not sent yet.
+    coming: Option<Plan>,
+    /// Of the command that runs.
+    running: Option<Plan>,
+    /// Whether its named locks are still held is to be asked.
+    asks: bool,
+}
+
+impl Pins {
+    /// The reasons, oldest first.
+    pub(crate) fn list(&self) -> &[Pin] {
+        &self.list
+    }
+
+    fn find(&mut self, reason: PinReason) -> Option<&mut Pin> {
+        self.list.iter_mut().find(|pin| pin.reason == reason)
+    }
+
+    /// Adds what is held for a reason; `None` holds for good. Gives whether the reason is new, and
+    /// whether anything is.
+    fn add(
+        &mut self,
+        reason: PinReason,
+        name: Option<Name>,
+        text: &Text,
+        since: Time,
+    ) -> (bool, bool) {
+        let Some(pin) = self.find(reason) else {
+            self.list.push(Pin {
+                reason,
+                since,
+                text: text.clone(),
+                names: name.map(|name| vec![name]),
+            });
+            return (true, true);
+        };
+        match (&mut pin.names, name) {
+            (Some(names), Some(name)) if names.len() < NAMES_MAX => {
+                let new = !names.contains(&name);
+                if new {
+                    names.push(name);
+                }
+                (false, new)
+            }
+            (names, _) => {
+                *names = None;
+                (false, false)
+            }
+        }
+    }
+
+    fn end(&mut self, ended: &Ended) {
+        self.list.retain_mut(|pin| match ended {
+            Ended::All(cause) => pin.reason != PinReason::Text(*cause),
+            Ended::One(cause, name) if pin.reason == PinReason::Text(*cause) => pin.lets_go(name),
+            Ended::One(..) => true,
+        });
+    }
+
+    /// Takes back what a statement was noted to take.
+    fn withdraw(&mut self, fresh: Vec<(PinReason, Option<Name>)>) {
+        for (reason, name) in fresh {
+            self.list.retain_mut(|pin| match &name {
+                _ if pin.reason != reason => true,
+                Some(name) => pin.lets_go(name),
+                None => false,
+            });
+        }
+    }
+
+    /// The names that are held for a reason, if they are known.
+    fn names(&self, cause: PinCause) -> Option<&[Name]> {
+        let mut list = self.list.iter();
+        let pin = list.find(|pin| pin.reason == PinReason::Text(cause))?;
+        pin.names.as_deref()
+    }
+}
+
+impl Pin {
+    /// Forgets a name; `false` when it was the last.
+    fn lets_go(&mut self, name: &Name) -> bool {
+        let Some(names) = &mut self.names else {
+            return true;
+        };
+        names.retain(|held| held != name);
+        !names.is_empty()
+    }
+}
+
+impl<S> Client<S> {
+    /// Whether it is pinned, for whatever reason.
+    pub(crate) fn is_pinned(&self) -> bool {
+        self.pins.as_ref().is_some_and(|pins| !pins.list.is_empty())
+    }
+
+    /// Whether this is among its reasons, or among those that its command may give it.
+    pub(crate) fn is_pinned_for(&self, reason: PinReason) -> bool {
+        self.pins.as_ref().is_some_and(|pins| {
+            let planned = |plan: &Plan| {
+                let among = |cause| plan.holdings.for_good.contains(cause);
+                let text = matches!(reason, PinReason::Text(cause) if among(cause));
+                text || plan.reasons.contains(&reason)
+            };
+            pins.list.iter().any(|pin| pin.reason == reason)
+                || pins.coming.as_ref().is_some_and(planned)
+        })
+    }
+
+    /// Whether it holds something of this name.
+    pub(crate) fn holds(&self, cause: PinCause, name: &[u8]) -> bool {
+        let names = self.pins.as_ref().and_then(|pins| pins.names(cause));
+        names.is_some_and(|names| names.iter().any(|held| **held == *name))
+    }
+
+    /// Whether it is pinned for code or texts that nobody has read: its session may have names that
+    /// the pool does not know.
+    pub(crate) fn is_unread(&self) -> bool {
+        let unread = |pin: &Pin| {
+            let cause = matches!(
+                pin.reason,
+                PinReason::Text(PinCause::StoredCode | PinCause::TextPrepare | PinCause::Unknown)
+            );
+            cause && pin.names.is_none()
+        };
+        let pins = self.pins.as_ref();
+        pins.is_some_and(|pins| pins.list.iter().any(unread))
+    }
+
+    /// Forgets the plan of a command that was not sent, and the box when nothing is in it.
+    pub(crate) fn forget_plan(&mut self) {
+        if let Some(pins) = &mut self.pins {
+            pins.coming = None;
+            if pins.list.is_empty() && pins.running.is_none() {
+                self.pins = None;
+            }
+        }
+    }
+
+    fn plan(&mut self, sql: &[u8]) -> &mut Plan {
+        let pins = self.pins.get_or_insert_default();
+        pins.coming.get_or_insert_with(|| Plan {
+            text: sql[..sql.len().min(TEXT_MAX)].into(),
+            ..Plan::default()
+        })
+    }
+
+    /// Its command goes out: what it takes counts from now on. Gives the reasons that are new.
+    pub(crate) fn pins_are_sent(&mut self, now: Time) -> Vec<PinReason> {
+        let Some(pins) = &mut self.pins else {
+            return Vec::new();
+        };
+        pins.running = pins.coming.take();
+        let Some(mut plan) = pins.running.take() else {
+            return Vec::new();
+        };
+        let taken = plan.holdings.taken.drain(..);
+        let named = taken.map(|(cause, name)| (PinReason::Text(cause), Some(name)));
+        let causes = plan.holdings.for_good.iter().map(PinReason::Text);
+        let for_good = causes.chain(plan.reasons.iter().copied());
+        let all: Vec<_> = named.chain(for_good.map(|reason| (reason, None))).collect();
+        let mut reasons = Vec::new();
+        for (reason, name) in all {
+            let (first, new) = pins.add(reason, name.clone(), &plan.text, now);
+            if first {
+                reasons.push(reason);
+            }
+            if new {
+                plan.fresh.push((reason, name));
+            }
+        }
+        for cause in plan.holdings.blurred.iter() {
+            if let Some(pin) = pins.find(PinReason::Text(cause)) {
+                pin.names = None;
+            }
+        }
+        pins.running = Some(plan);
+        reasons
+    }
+
+    /// Its statement is answered: what it gave back has ended.
+    pub(crate) fn pins_are_answered(&mut self, heard: &Heard) {
+        let Some(pins) = &mut self.pins else { return };
+        if let Some(plan) = pins.running.take() {
+            let void = match plan.void {
+                Void::Never => false,
+                Void::Unparsed => heard.is_error(UNPARSED),
+                Void::Failed => heard.error.is_some(),
+            };
+            if void {
+                pins.withdraw(plan.fresh);
+            }
+            if heard.error.is_none() {
+                for ended in &plan.holdings.ended {
+                    pins.end(ended);
+                }
+            }
+            pins.asks |= plan.holdings.asks_for_locks;
+        }
+        self.forget_empty_pins();
+    }
+
+    fn forget_empty_pins(&mut self) {
+        let empty =
+            |pins: &Pins| pins.list.is_empty() && pins.coming.is_none() && pins.running.is_none();
+        if self.pins.as_ref().is_some_and(|pins| empty(pins)) {
+            self.pins = None;
+        }
+    }
+
+    /// Whether nothing but named locks pins it, and they may have been released.
+    pub(crate) fn may_have_lost_locks(&self) -> bool {
+        let cursor = self.prepared.as_ref().is_some_and(|p| p.holds());
+        !cursor
+            && self.pins.as_ref().is_some_and(|pins| {
+                pins.asks && pins.list.len() == 1 && pins.names(PinCause::UserLock).is_some()
+            })
+    }
+}
+
+/// Whether a text calls routines, and is none itself.
+fn only_calls(found: &Statement) -> bool {
+    !found.multi && !matches!(found.verb, Verb::Other | Verb::Begin)
+}
+
+impl<N: Net> Group<N> {
+    /// Notes that a client keeps its backend for good from now on, for what it did before.
+    pub(crate) fn pin(&mut self, key: Key, reason: PinReason) {
+        let since = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        client.unsure |= matches!(reason, PinReason::Variable | PinReason::Schema);
+        let pins = client.pins.get_or_insert_default();
+        if pins.add(reason, None, &Text::default(), since).0 {
+            *self.counts.pins.entry(reason.name()).or_default() += 1;
+        }
+    }
+
+    /// The same for a statement, from the moment that it is sent.
+    pub(crate) fn pin_by(&mut self, key: Key, reason: PinReason, sql: &[u8]) {
+        if let Some(client) = self.clients.get_mut(key) {
+            client.plan(sql).reasons.push(reason);
+        }
+    }
+
+    /// Plans what a statement takes and gives back. `schema` is where its names are looked up.
+    /// Notes with `statement` what follows from it for the reports that come with its reply.
+    pub(crate) fn plan_pins(
+        &mut self,
+        key: Key,
+        sql: &[u8],
+        (mode, found): (LexMode, &Statement),
+        schema: Option<&[u8]>,
+        statement: &mut crate::client::Statement,
+    ) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        if found.causes.is_empty() && client.pins.is_none() {
+            return;
+        }
+        let mut holdings = holdings(sql, mode, found, schema);
+        let tables = PinCause::TemporaryTable;
+        let ends_table = |ended: &Ended| matches!(ended, Ended::One(cause, _) if *cause == tables);
+        statement.explains_change |= found.causes.contains(tables)
+            || holdings.ended.iter().any(ends_table)
+            || holdings.blurred.contains(tables);
+        let policy = self.shared.settings.stored_code;
+        if policy != StoredCode::Pin && only_calls(found) {
+            statement.spoils |= policy == StoredCode::Transaction
+                && holdings.for_good.contains(PinCause::StoredCode);
+            holdings.for_good.remove(PinCause::StoredCode);
+        }
+        if holdings.is_empty() {
+            return;
+        }
+        // Code that runs in it may have done something before it met what cannot be read.
+        let hides = [PinCause::StoredCode, PinCause::TextPrepare];
+        let seen = !hides.iter().any(|cause| found.causes.contains(*cause));
+        let plan = client.plan(sql);
+        plan.holdings = holdings;
+        if seen && !found.multi {
+            plan.void = Void::Unparsed;
+        }
+    }
+
+    /// Plans that a statement takes, or gives back, something that its text does not show.
+    pub(crate) fn plan_more(&mut self, key: Key, sql: &[u8], holdings: Holdings, void: Void) {
+        if let Some(client) = self.clients.get_mut(key) {
+            let plan = client.plan(sql);
+            (plan.holdings, plan.void) = (holdings, void);
+        }
+    }
+
+    /// A client's command goes out.
+    pub(crate) fn note_pins(&mut self, key: Key) {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        for reason in client.pins_are_sent(now) {
+            *self.counts.pins.entry(reason.name()).or_default() += 1;
+        }
+    }
+
+    /// Asks the server whether any of a client's named locks is still held.
+    pub(crate) fn ask_for_locks(&mut self, lease: Key, owner: Key) {
+        let Some(client) = self.clients.get_mut(owner) else {
+            return;
+        };
+        let Some(pins) = &mut client.pins else { return };
+        pins.asks = false;
+        let names = pins.names(PinCause::UserLock).unwrap_or_default();
+        let held = names.iter().map(|name| {
+            let name = String::from_utf8_lossy(name);
+            format!("IS_USED_LOCK('{name}')<=>CONNECTION_ID()")
+        });
+        let held: Vec<String> = held.collect();
+        // With a limit of its own: `sql_select_limit` may be 0 in the client's session.
+        let sql = format!("SELECT {} LIMIT 1", held.join(" OR "));
+        self.send_own(lease, owner, Purpose::Locks, &sql);
+    }
+
+    /// The server has said whether any of them is.
+    pub(crate) fn locks_told(
+        &mut self,
+        key: Key,
+        owner: Option<Key>,
+        heard: &Heard,
+        collected: &[u8],
+    ) {
+        let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner)) else {
+            return self.retire(key);
+        };
+        let row = row_of(collected).filter(|_| heard.error.is_none());
+        let none = row.is_some_and(|row| row.len() == 1 && *row[0] == *b"0");
+        let alone = self
+            .backends
+            .get(key)
+            .is_some_and(|backend| backend.flight.is_empty());
+        if let Some(pins) = &mut client.pins
+            && none
+        {
+            if alone {
+                pins.end(&Ended::All(PinCause::UserLock));
+            } else {
+                // A statement went out behind the question, and may have taken one anew.
+                pins.asks = true;
+            }
+        }
+        client.forget_empty_pins();
+        self.settle(key);
+    }
+}
+
+#[cfg(test)]
+mod tests;

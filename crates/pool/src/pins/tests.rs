@@ -1,0 +1,106 @@
+use super::*;
+use crate::login::Login;
+use wire::classify::{PinCauses, classify};
+
+fn client() -> Client<()> {
+    Client::greeted(
+        (),
+        Time(1),
+        std::rc::Rc::default(),
+        Login::new([0; 20], false),
+    )
+}
+
+/// A client's statement, sent and answered.
+fn runs(client: &mut Client<()>, sql: &str, error: Option<u16>) {
+    let mode = LexMode::default();
+    let found = classify(sql.as_bytes(), mode);
+    let holdings = holdings(sql.as_bytes(), mode, &found, Some(b"db"));
+    client.forget_plan();
+    let plan = client.plan(sql.as_bytes());
+    plan.holdings = holdings;
+    plan.void = Void::Unparsed;
+    client.pins_are_sent(Time(2));
+    let heard = Heard {
+        error: error.map(|code| (code, String::new())),
+        ..Heard::default()
+    };
+    client.pins_are_answered(&heard);
+}
+
+fn names(client: &Client<()>) -> Vec<&'static str> {
+    let list = client.pins.iter().flat_map(|pins| pins.list());
+    list.map(|pin| pin.reason.name()).collect()
+}
+
+#[test]
+fn the_last_reason_that_ends_unpins() {
+    let mut client = client();
+    runs(&mut client, "LOCK TABLES t WRITE", None);
+    runs(&mut client, "CREATE TEMPORARY TABLE a (x INT)", None);
+    runs(&mut client, "CREATE TEMPORARY TABLE b (x INT)", None);
+    assert_eq!(names(&client), ["lock_tables", "temporary_table"]);
+    runs(&mut client, "UNLOCK TABLES", Some(1205));
+    assert_eq!(
+        names(&client),
+        ["lock_tables", "temporary_table"],
+        "it failed"
+    );
+    runs(&mut client, "UNLOCK TABLES", None);
+    runs(&mut client, "DROP TABLE b", None);
+    assert_eq!(names(&client), ["temporary_table"]);
+    runs(&mut client, "DROP TABLE a, c", Some(1051));
+    assert_eq!(
+        names(&client),
+        ["temporary_table"],
+        "it may have dropped nothing"
+    );
+    runs(&mut client, "DROP TEMPORARY TABLE IF EXISTS db.a", None);
+    assert!(client.pins.is_none());
+}
+
+#[test]
+fn what_was_renamed_is_held_for_good() {
+    let mut client = client();
+    runs(&mut client, "CREATE TEMPORARY TABLE a (x INT)", None);
+    runs(&mut client, "ALTER TABLE a RENAME TO b", None);
+    runs(&mut client, "DROP TABLE a", None);
+    assert_eq!(names(&client), ["temporary_table"]);
+}
+
+#[test]
+fn a_text_that_no_server_reads_takes_nothing() {
+    let mut client = client();
+    runs(&mut client, "HANDLER t OPEN", None);
+    runs(&mut client, "HANDLER u OPEN READ", Some(1064));
+    runs(&mut client, "THIS IS NO SQL", Some(1064));
+    assert_eq!(names(&client), ["handler"]);
+    runs(&mut client, "HANDLER t CLOSE", None);
+    assert!(client.pins.is_none());
+}
+
+#[test]
+fn a_plan_counts_from_its_sending() {
+    let mut client = client();
+    client.plan(b"x").holdings.for_good = PinCauses::of(PinCause::Role);
+    assert!(!client.is_pinned());
+    assert!(client.is_pinned_for(PinReason::Text(PinCause::Role)));
+    client.forget_plan();
+    assert!(client.pins.is_none());
+}
+
+#[test]
+fn named_locks_are_asked_for_when_nothing_else_pins() {
+    let mut client = client();
+    runs(&mut client, "SELECT GET_LOCK('a', 1)", None);
+    assert!(client.may_have_lost_locks(), "it may not have got it");
+    runs(&mut client, "LOCK TABLES t READ", None);
+    runs(&mut client, "SELECT RELEASE_LOCK('a')", None);
+    assert!(!client.may_have_lost_locks());
+    runs(&mut client, "UNLOCK TABLES", None);
+    assert!(client.may_have_lost_locks());
+    runs(&mut client, "SELECT GET_LOCK(CONCAT('a'), 1)", None);
+    assert!(!client.may_have_lost_locks(), "which one is not known");
+    runs(&mut client, "SELECT RELEASE_ALL_LOCKS()", None);
+    assert!(client.pins.is_none());
+}

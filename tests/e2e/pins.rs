@@ -1,0 +1,317 @@
+//! Pins that end: a client keeps its backend as long as it has something there, and no longer.
+//!
+//! Every story runs on one backend fewer than it would need if a pin lasted for good: with one
+//! backend, another client's statement comes through only when the first one's pin has ended, and
+//! what it then sees shows that nothing was left there.
+
+use crate::compare::same;
+use crate::world::{app, direct, fresh_schema, login, server, start_pool};
+use testkit::client::Client;
+use testkit::onramp::Pool;
+
+/// A pool with one backend; statements that wait longer than a second fail.
+const ONE: &str = "groups = 1\nbackends_max = 1\nwait_ms_max = 1000";
+
+/// Two clients of a pool with one backend.
+fn two(pool: &Pool, schema: &str) -> [Client; 2] {
+    let account = app().schema(schema);
+    [
+        login(&pool.address, &account),
+        login(&pool.address, &account),
+    ]
+}
+
+/// After `takes`, nobody else has a place; after `ends`, they have.
+fn ends(pool: &Pool, schema: &str, takes: &[&str], ends: &[&str]) {
+    let [mut holds, mut other] = two(pool, schema);
+    for sql in takes {
+        holds.query(sql).unwrap();
+        let refused = other.query("SELECT 1").unwrap();
+        let said = format!("{refused:?}");
+        assert!(said.contains("9501"), "after {sql}: {said}");
+    }
+    for (i, sql) in ends.iter().enumerate() {
+        holds.must(sql);
+        if i + 1 == ends.len() {
+            assert_eq!(other.value("SELECT 1"), "1", "after {sql}");
+        }
+    }
+    pool.ask_for_report();
+    pool.wait_for("2 clients, pinned now: {}").unwrap();
+}
+
+fn each_ends(test: &str, cases: &[(&[&str], &[&str])]) {
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    let schema = format!("pins_{test}");
+    fresh_schema(real, &schema);
+    let mut admin = real.admin();
+    admin.must(&format!("CREATE TABLE {schema}.t (v INT)"));
+    for (i, (takes, gives_back)) in cases.iter().enumerate() {
+        let pool = start_pool(real, &format!("{schema}{i}.toml"), ONE);
+        ends(&pool, &schema, takes, gives_back);
+    }
+}
+
+#[test]
+fn locks_of_tables_end() {
+    each_ends(
+        "locks_of_tables",
+        &[
+            (&["LOCK TABLES t WRITE"], &["UNLOCK TABLES"]),
+            (&["LOCK TABLES t READ"], &["START TRANSACTION", "COMMIT"]),
+            (&["FLUSH TABLES t WITH READ LOCK"], &["UNLOCK TABLES"]),
+            (
+                &["LOCK TABLES t READ", "SELECT GET_LOCK('end_tables', 0)"],
+                &["UNLOCK TABLES", "SELECT RELEASE_LOCK('end_tables')"],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn named_locks_end() {
+    each_ends(
+        "named_locks",
+        &[
+            (
+                &["SELECT GET_LOCK('end_a', 0)"],
+                &["SELECT RELEASE_LOCK('end_a')"],
+            ),
+            (
+                &["SELECT GET_LOCK('end_b', 0)", "SELECT GET_LOCK('end_b', 0)"],
+                &["DO RELEASE_LOCK('end_b')", "DO RELEASE_LOCK('end_b')"],
+            ),
+            (
+                &["DO GET_LOCK('end_c', 0), GET_LOCK('end_d', 0)"],
+                &["DO RELEASE_LOCK('end_d')", "DO RELEASE_LOCK('end_c')"],
+            ),
+            (
+                &["SELECT GET_LOCK(CONCAT('end', '_e'), 0)"],
+                &["SELECT RELEASE_ALL_LOCKS()"],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn temporary_tables_end() {
+    each_ends(
+        "temporary_tables",
+        &[
+            (
+                &["CREATE TEMPORARY TABLE a (v INT)"],
+                &["DROP TEMPORARY TABLE a"],
+            ),
+            (
+                &["CREATE TEMPORARY TABLE t (v INT)"],
+                &["INSERT INTO t VALUES (1)", "DROP TABLE IF EXISTS t"],
+            ),
+            (
+                &[
+                    "CREATE TEMPORARY TABLE a AS SELECT 1 AS v",
+                    "CREATE TEMPORARY TABLE IF NOT EXISTS `b` LIKE a",
+                ],
+                &["DROP TABLE a, pins_temporary_tables.b"],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn handlers_and_backups_end() {
+    each_ends(
+        "handlers_and_backups",
+        &[
+            (
+                &["HANDLER t OPEN AS h", "HANDLER h READ FIRST"],
+                &["HANDLER h CLOSE"],
+            ),
+            (
+                &["BACKUP STAGE START", "BACKUP STAGE FLUSH"],
+                &["BACKUP STAGE END"],
+            ),
+            (&["BACKUP LOCK t"], &["BACKUP UNLOCK"]),
+            (
+                &["XA START 'end'", "INSERT INTO t VALUES (1)", "XA END 'end'"],
+                &["XA COMMIT 'end' ONE PHASE"],
+            ),
+            (
+                &["XA START 'e2'", "XA END 'e2'", "XA PREPARE 'e2'"],
+                &["XA ROLLBACK 'e2'"],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn what_gives_back_nothing_pins_nobody() {
+    let test = "what_gives_back_nothing_pins_nobody";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    fresh_schema(real, "pins_nothing");
+    let pool = start_pool(real, "pins_nothing.toml", ONE);
+    let [mut one, mut other] = two(&pool, "pins_nothing");
+    for sql in [
+        "SELECT RELEASE_LOCK('never_taken')",
+        "SELECT RELEASE_ALL_LOCKS()",
+        "DROP TEMPORARY TABLE IF EXISTS never_made",
+        "UNLOCK TABLES",
+        "XA RECOVER",
+        "BACKUP UNLOCK",
+    ] {
+        one.query(sql).unwrap();
+        assert_eq!(other.value("SELECT 1"), "1", "after {sql}");
+    }
+    // Somebody else's lock is not got, and nothing is held then.
+    let mut owner = real.admin();
+    owner.must("SELECT GET_LOCK('anothers', 0)");
+    assert_eq!(one.value("SELECT GET_LOCK('anothers', 0)"), "0");
+    assert_eq!(other.value("SELECT IS_FREE_LOCK('anothers')"), "0");
+}
+
+#[test]
+fn a_session_is_the_same_after_a_pin() {
+    same("after_a_pin", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(
+            a,
+            &[
+                "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)",
+                "CREATE DATABASE IF NOT EXISTS after_a_pin_b",
+                "LOCK TABLES t WRITE",
+                "INSERT INTO t (v) VALUES (5), (6)",
+                "SET sql_mode = 'ANSI_QUOTES', time_zone = '+05:00'",
+                "SET @x = 7",
+                "SET NAMES latin1",
+                "USE after_a_pin_b",
+                "UNLOCK TABLES",
+            ],
+        );
+        story.all(b, &["SELECT @x, @@sql_mode, DATABASE()", "SET @x = 1"]);
+        story.all(
+            a,
+            &[
+                "SELECT @x, @@sql_mode, @@time_zone, DATABASE(), LAST_INSERT_ID()",
+                "SELECT @@character_set_client, @@collation_connection",
+                "DROP DATABASE after_a_pin_b",
+            ],
+        );
+    });
+}
+
+#[test]
+fn a_temporary_table_shadows_for_its_client_alone() {
+    same("shadows", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(a, &["CREATE TABLE t (v INT)", "INSERT INTO t VALUES (1)"]);
+        let own = story.prepare(a, "SELECT * FROM t").id;
+        let theirs = story.prepare(b, "SELECT * FROM t").id;
+        story.execute(b, theirs, &[]);
+        story.sql(a, "CREATE TEMPORARY TABLE t (w VARCHAR(5), x INT)");
+        story.execute(a, own, &[]);
+        story.sql(a, "INSERT INTO t VALUES ('temp', 2)");
+        story.execute(a, own, &[]);
+        story.execute(b, theirs, &[]);
+        story.sql(a, "DROP TEMPORARY TABLE t");
+        for _ in 0..2 {
+            story.execute(b, theirs, &[]);
+            story.execute(a, own, &[]);
+        }
+        // The one that is renamed is kept, and is still there.
+        story.all(
+            a,
+            &[
+                "CREATE TEMPORARY TABLE t (y INT)",
+                "ALTER TABLE t RENAME TO u",
+                "DROP TABLE t",
+                "SELECT * FROM u",
+            ],
+        );
+        story.all(b, &["SELECT * FROM u", "SELECT * FROM t"]);
+    });
+}
+
+/// A client whose socket is closed in the middle of something leaves nothing of it to others.
+#[test]
+fn a_client_that_dies_frees_everything() {
+    let test = "a_client_that_dies_frees_everything";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    fresh_schema(real, "pins_dies");
+    let mut admin = real.admin();
+    admin.must("CREATE TABLE pins_dies.t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB");
+    admin.must("INSERT INTO pins_dies.t VALUES (1, 0)");
+    admin.must("CREATE TABLE pins_dies.other (v INT)");
+    admin.must("CREATE PROCEDURE pins_dies.takes() DO GET_LOCK('dies_inside', 0)");
+    let kinds: [(&[&str], &[(&str, &str)]); 12] = [
+        (
+            &["BEGIN", "UPDATE t SET v = 9"],
+            &[("SELECT v FROM t FOR UPDATE", "0")],
+        ),
+        (
+            &["SET autocommit = 0", "UPDATE t SET v = 8"],
+            &[("SELECT v FROM t FOR UPDATE", "0")],
+        ),
+        (
+            &["BEGIN", "SAVEPOINT s", "DELETE FROM t"],
+            &[("SELECT COUNT(*) FROM t FOR UPDATE", "1")],
+        ),
+        (&["LOCK TABLES t WRITE"], &[("SELECT COUNT(*) FROM t", "1")]),
+        (
+            &["FLUSH TABLES WITH READ LOCK"],
+            &[("SELECT v + 0 FROM t FOR UPDATE", "0")],
+        ),
+        (
+            &["SELECT GET_LOCK('dies', 0)"],
+            &[
+                ("SELECT GET_LOCK('dies', 5)", "1"),
+                ("SELECT RELEASE_ALL_LOCKS()", "1"),
+            ],
+        ),
+        (
+            &[
+                "CREATE TEMPORARY TABLE other (x INT)",
+                "INSERT INTO other VALUES (1)",
+            ],
+            &[("SELECT COUNT(*) FROM other", "0")],
+        ),
+        (
+            &["HANDLER t OPEN", "HANDLER t READ FIRST"],
+            &[("SELECT COUNT(*) FROM t", "1")],
+        ),
+        (
+            &["XA START 'dies'", "UPDATE t SET v = 7"],
+            &[("SELECT v FROM t FOR UPDATE", "0")],
+        ),
+        (&["BACKUP STAGE START"], &[("SELECT COUNT(*) FROM t", "1")]),
+        (
+            &["CALL takes()"],
+            &[
+                ("SELECT GET_LOCK('dies_inside', 5)", "1"),
+                ("SELECT RELEASE_ALL_LOCKS()", "1"),
+            ],
+        ),
+        (
+            &["SET @@SESSION.timestamp = 5"],
+            &[("SELECT @@timestamp > 1000", "1")],
+        ),
+    ];
+    for (i, (does, then)) in kinds.iter().enumerate() {
+        let pool = start_pool(real, &format!("pins_dies{i}.toml"), ONE);
+        let [mut dies, mut other] = two(&pool, "pins_dies");
+        for sql in *does {
+            dies.must(sql);
+        }
+        drop(dies);
+        for (sql, expected) in *then {
+            assert_eq!(other.value(sql), *expected, "after {does:?}: {sql}");
+        }
+    }
+}
