@@ -25,6 +25,7 @@ mod load;
 mod load_mysql;
 mod login;
 mod long;
+mod named;
 mod oracle;
 mod pins;
 mod prepared;

@@ -10,7 +10,8 @@
 //! own COM_STMT_PREPARE always runs on a backend, because what it is told is what the server says
 //! at that moment.
 //!
-//! `prepared/commands.rs` handles the clients' commands, `prepared/ahead.rs` prepares what a
+//! `prepared/commands.rs` handles the clients' commands, `prepared/named.rs` those that are text
+//! and name a statement (PREPARE, EXECUTE, DEALLOCATE), `prepared/ahead.rs` prepares what a
 //! backend lacks, `prepared/sent.rs` writes the ids and types that a backend knows and notes what
 //! came of it.
 //!
@@ -25,9 +26,13 @@
 
 mod ahead;
 mod commands;
+mod named;
 mod sent;
 
+pub(crate) use named::{PreparedText, Spoken};
+
 use crate::session::Session;
+use named::{Named, NamedEntry};
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
@@ -35,6 +40,7 @@ use wire::classify;
 use wire::command::Command;
 use wire::execution::Types;
 use wire::reply::Prepared;
+use wire::text_prepared::Name;
 
 /// A text and the session in which it was prepared: schema, `sql_mode` and character sets decide
 /// what it means.
@@ -167,6 +173,25 @@ pub(crate) struct UnderWay {
     pub(crate) ahead: bool,
     /// It goes on when the session has been read back.
     reads_back: bool,
+    /// It is a text about a statement by name.
+    named: Option<Named>,
+}
+
+impl UnderWay {
+    /// A text about a statement by name.
+    fn named(command: Command, definition: Rc<Definition>, named: Named) -> UnderWay {
+        UnderWay {
+            command,
+            id: 0,
+            definition,
+            cursor: false,
+            sent_to: 0,
+            long: None,
+            ahead: false,
+            reads_back: false,
+            named: Some(named),
+        }
+    }
 }
 
 /// A client's prepared statements.
@@ -179,6 +204,8 @@ pub(crate) struct Statements {
     last: Option<u32>,
     /// How many have an open cursor.
     cursors: usize,
+    /// Those that it has prepared by name.
+    named: Vec<(Name, Rc<Definition>)>,
 }
 
 impl Statements {
@@ -255,7 +282,7 @@ impl Statements {
 
     /// Whether there is nothing to remember.
     pub(crate) fn is_empty(&self) -> bool {
-        self.list.is_empty() && self.under_way.is_none()
+        self.list.is_empty() && self.named.is_empty() && self.under_way.is_none()
     }
 
     /// Bytes of long data that wait for an execution.
@@ -296,14 +323,16 @@ pub(crate) struct OnBackend {
     entries: HashMap<usize, Vec<Entry>>,
     count: usize,
     uses: u64,
-    /// The definition of the COM_STMT_PREPARE in flight, when there is one.
+    /// The definition that is being prepared, when one is.
     pub(crate) preparing: Option<Rc<Definition>>,
+    /// What is prepared by name.
+    named: Vec<NamedEntry>,
 }
 
 impl OnBackend {
     /// Statements that the server holds for this backend.
     pub(crate) fn count(&self) -> usize {
-        self.count
+        self.count + self.named.len()
     }
 
     /// What this statement of a client can run on. With `by_types`, executions with other types in
@@ -401,7 +430,15 @@ impl OnBackend {
     /// Whether there is no room for another, and none that could be closed to make room.
     fn is_full(&self, share: usize) -> bool {
         let mut all = self.entries.values().flatten();
-        self.count >= share && all.all(|entry| entry.cursor_of.is_some())
+        let closable = self.oldest_name().is_some();
+        self.count() >= share && !closable && all.all(|entry| entry.cursor_of.is_some())
+    }
+
+    /// When the entry was used that was not used for longest and has no cursor.
+    fn oldest_use(&self) -> Option<u64> {
+        let all = self.entries.values().flatten();
+        let free = all.filter(|entry| entry.cursor_of.is_none());
+        free.map(|entry| entry.used).min()
     }
 
     /// Takes out the entry that was not used for longest and has no cursor; gives its id.

@@ -121,6 +121,24 @@ impl Session {
         }
     }
 
+    /// The text that a user variable holds, if it is ASCII and a text.
+    pub(crate) fn user_text(&self, name: &[u8]) -> Option<Vec<u8>> {
+        let place = self.user.binary_search_by(|(n, _)| (**n).cmp(name)).ok()?;
+        let literal = self.user[place].1.strip_prefix(b"_")?;
+        // As user_variables.rs writes it: _charset x'HEX' COLLATE name, alone.
+        let mut parts = literal.split(|&byte| byte == b'\'');
+        let (_, hex) = (parts.next()?, parts.next()?);
+        let tail = parts.next()?;
+        if !tail.starts_with(b" COLLATE ") || tail.contains(&b',') || parts.next().is_some() {
+            return None;
+        }
+        let digit = |byte: u8| char::from(byte).to_digit(16);
+        let byte = |pair: &[u8]| u8::try_from(digit(pair[0])? * 16 + digit(*pair.get(1)?)?).ok();
+        let text: Vec<u8> = hex.chunks(2).map(byte).collect::<Option<_>>()?;
+        // NUL would be the half of a letter of two bytes.
+        (text.is_ascii() && !text.contains(&0)).then_some(text)
+    }
+
     /// How many user variables it has.
     pub(crate) fn user_variables_count(&self) -> usize {
         self.user.len()

@@ -17,6 +17,7 @@ use crate::backend::{InFlight, Purpose};
 use crate::client::{ClientState, Owed, Statement};
 use crate::clients::Handled;
 use crate::group::Group;
+use crate::prepared::{PreparedText, Spoken};
 use crate::reasons::{PinReason, Refusal};
 use crate::relay::{Middle, Relay, Shape, Told};
 use crate::session::{Session, restore};
@@ -144,9 +145,6 @@ impl<N: Net> Group<N> {
         if let Some(handled) = self.on_asked(key, sql, mode) {
             return handled;
         }
-        let Some(client) = self.clients.get(key) else {
-            return Handled::Used;
-        };
         let found = classify(sql, mode);
         if found.verb == Verb::Kill && !found.multi {
             return self.on_kill_text(key, message, sql, mode);
@@ -156,23 +154,40 @@ impl<N: Net> Group<N> {
             self.refuse(key, &Refusal::Kill);
             return Handled::Used;
         }
-        let statement = statement_of(&found);
-        let elsewhere = client.reads_elsewhere();
+        let text = match self.speak_of_named(key, message, sql, (mode, &found)) {
+            Spoken::Plain => return self.run_text(key, message, sql, (mode, &found)),
+            Spoken::Handled(handled) => return handled,
+            Spoken::Runs(text) => text,
+        };
+        self.run_prepared_text(key, message, &text)
+    }
+
+    /// Runs a text of a client's.
+    fn run_text(
+        &mut self,
+        key: Key,
+        message: &[u8],
+        sql: &[u8],
+        (mode, found): (LexMode, &classify::Statement),
+    ) -> Handled {
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        let mut statement = statement_of(found);
         // Stored code may read anything; that it reads what a statement before its call left is
         // not assumed, or no CALL could ever be made.
         let told = !matches!(found.pin, Some(cause) if hides_reads(cause));
-        if told && found.reads.intersects(elsewhere) {
-            return self.reads_previous(key, sql, &found, statement);
+        if told && found.reads.intersects(client.reads_elsewhere()) {
+            return self.reads_previous(key, sql, found, statement);
         }
-        let mut statement = statement;
-        if self.shared.settings.ride_max > 1 && shapes::rides(&found) {
+        if self.shared.settings.ride_max > 1 && shapes::rides(found) {
             let session = Rc::as_ptr(&client.session).addr();
             statement.ride = shapes::shape_of(sql, mode, session);
         }
         let session = client.session.clone();
         let schema = session.schema.as_deref();
-        self.plan_pins(key, sql, (mode, &found), schema, &mut statement);
-        self.touch(key, sql, mode, &found);
+        self.plan_pins(key, sql, (mode, found), schema, &mut statement);
+        self.touch(key, sql, mode, found);
         if found.reads.intersects(Reads::CONNECTION_ID)
             && let Some(own) = self.with_own_id(key, sql, mode)
         {
@@ -180,6 +195,30 @@ impl<N: Net> Group<N> {
             put_command(&mut rewritten, Command::Query, &own);
             return self.start(key, &rewritten, statement);
         }
+        self.start(key, message, statement)
+    }
+
+    /// Runs a text that was prepared by name, or is executed at once: what it does is what its
+    /// client's command does.
+    fn run_prepared_text(&mut self, key: Key, message: &[u8], text: &PreparedText) -> Handled {
+        let Some(client) = self.clients.get_mut(key) else {
+            return Handled::Used;
+        };
+        let (sql, found) = (&text.sql, &text.class);
+        let mut statement = statement_of(found);
+        let told = !matches!(found.pin, Some(cause) if hides_reads(cause));
+        if told && found.reads.intersects(client.reads_elsewhere()) {
+            client.forget_command();
+            return self.reads_previous(key, sql, found, statement);
+        }
+        statement.explains_change |= text.immediate;
+        // A server looks names up where they were prepared, or where it is now.
+        let schema = text.session.schema.as_deref();
+        let schema = schema.filter(|schema| client.session.schema.as_deref() == Some(*schema));
+        let capabilities = client.capabilities;
+        let mode = self.lex_mode(&text.session, capabilities);
+        self.plan_pins(key, sql, (mode, found), schema, &mut statement);
+        self.touch(key, sql, mode, found);
         self.start(key, message, statement)
     }
 

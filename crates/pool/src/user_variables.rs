@@ -57,7 +57,7 @@ pub(crate) fn touched(sql: &[u8], mode: LexMode, found: &Statement) -> Option<Ve
 }
 
 /// `@name` without sign and quotes, in lower case; `None` if that needs more than ASCII letters.
-fn name_of(token: &[u8]) -> Option<Text> {
+pub(crate) fn name_of(token: &[u8]) -> Option<Text> {
     let name = token.strip_prefix(b"@")?;
     let name = match name {
         [open @ (b'`' | b'"' | b'\''), inner @ .., close] if open == close => inner,
@@ -328,6 +328,7 @@ impl<N: Net> Group<N> {
         exact &= client_session.user_variables_count() <= COUNT_MAX;
         if !exact {
             self.pin(owner, PinReason::Text(PinCause::UserVariable));
+            self.go_on(owner);
             return self.settle(key);
         }
         let Some(backend) = self.backends.get_mut(key) else {
@@ -340,6 +341,7 @@ impl<N: Net> Group<N> {
         if let Some(client) = self.clients.get_mut(owner) {
             client.session = session;
         }
+        self.go_on(owner);
         self.settle(key);
     }
 }

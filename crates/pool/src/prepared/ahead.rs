@@ -8,6 +8,8 @@
 //! A text that can no longer be prepared fails as its execution would: a server that finds its
 //! tables changed prepares anew, and says what that said.
 
+use super::UnderWay;
+use super::named::Named;
 use crate::backend::{InFlight, Purpose};
 use crate::client::ClientState;
 use crate::clients::Handled;
@@ -19,6 +21,7 @@ use crate::session::Session;
 use reactor::{Key, Net};
 use std::rc::Rc;
 use wire::command::{Command, ReplyShape, put_command};
+use wire::text_prepared::put_prepare;
 
 impl<N: Net> Group<N> {
     /// Prepares what a client's execution needs and its backend lacks; `None` when that is nothing.
@@ -68,14 +71,30 @@ impl<N: Net> Group<N> {
         under_way.ahead = true;
         if !waits {
             let under_way = client.prepared.as_mut()?.under_way.take()?;
-            self.make_room_for(lease, &under_way, &mut out);
-            put_command(&mut out, Command::StmtPrepare, &definition.sql);
-            let command = InFlight::own(Some(key), Purpose::Ahead, ReplyShape::Prepared);
+            let closed = self.make_room_for(lease, &under_way, &mut out);
+            self.note_deallocations(key, lease, closed, 0);
+            let shape = self.put_ahead(key, &under_way, &mut out);
+            let command = InFlight::own(Some(key), Purpose::Ahead, shape);
             self.backends.get_mut(lease)?.flight.push_back(command);
             let prepared = self.clients.get_mut(key)?.prepared.as_mut()?;
             prepared.under_way = Some(under_way);
         }
         Some(self.send_restore(key, lease, &out))
+    }
+
+    /// Writes the command that prepares a definition; gives how it is answered.
+    fn put_ahead(&self, key: Key, under_way: &UnderWay, out: &mut Vec<u8>) -> ReplyShape {
+        let definition = &under_way.definition;
+        let (Some(client), Some(Named::Execute(name))) = (self.clients.get(key), &under_way.named)
+        else {
+            put_command(out, Command::StmtPrepare, &definition.sql);
+            return ReplyShape::Prepared;
+        };
+        let mode = self.lex_mode(&definition.session, client.capabilities);
+        let mut text = Vec::new();
+        put_prepare(&mut text, name, &definition.sql, mode);
+        put_command(out, Command::Query, &text);
+        ReplyShape::Results
     }
 
     /// Whether a client prepares a statement in a session that is not known whole.
@@ -174,13 +193,23 @@ impl<N: Net> Group<N> {
             return;
         };
         let preparing = backend.prepared.preparing.take();
-        if let (Some(definition), Some(header)) = (preparing, heard.prepared) {
-            backend.prepared.add(definition, header.id);
+        let client = self.clients.get_mut(owner);
+        let prepared = client.and_then(|client| client.prepared.as_ref());
+        let under_way = prepared.and_then(|prepared| prepared.under_way.as_ref());
+        let named = under_way.and_then(|under_way| under_way.named.clone());
+        match (preparing, heard.prepared, &named) {
+            (Some(definition), _, Some(Named::Execute(name))) if heard.error.is_none() => {
+                backend.prepared.set_named(name, Some(Some(definition)));
+            }
+            (Some(definition), Some(header), _) => backend.prepared.add(definition, header.id),
+            _ => {}
         }
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
+        // A text counts as a statement of its own.
+        client.counts_native &= named.is_none();
         // What stood on the backend for SHOW WARNINGS may be gone.
         client.warnings_native = false;
         if !client.change_state(ClientState::Idle, now) {

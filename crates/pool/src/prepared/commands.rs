@@ -83,19 +83,8 @@ impl<N: Net> Group<N> {
         if client.lease.is_some_and(|lease| self.is_full(lease)) {
             return self.refuse_to_prepare(key);
         }
-        let names_schema = mentions(sql, b"database") || mentions(sql, b"schema");
-        if session.schema.is_none() && names_schema {
-            // No command takes a schema away again, so only here can it be prepared without one.
-            self.pin_by(key, PinReason::PreparedSchema, sql);
-        }
-        // Clients share a definition whatever their user variables are.
-        let session = session.with_user_variables_of(&Session::default());
-        let session = self.sessions.intern(session);
-        let definition = self.definitions.intern(Definition {
-            sql: sql.into(),
-            session,
-            class,
-        });
+        self.pin_without_schema(key, &session, sql);
+        let definition = self.define(sql, &session, class);
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
         };
@@ -108,11 +97,38 @@ impl<N: Net> Group<N> {
             long: None,
             ahead: false,
             reads_back: false,
+            named: None,
         };
         client.prepared.get_or_insert_default().under_way = Some(under_way);
         let mut statement = Statement::plain(Command::StmtPrepare.reply());
         statement.keeps_counts = true;
         self.start(key, message, statement)
+    }
+
+    /// Pins a client whose text asks for the default schema, when it has none.
+    pub(super) fn pin_without_schema(&mut self, key: Key, session: &Session, sql: &[u8]) {
+        let names_schema = mentions(sql, b"database") || mentions(sql, b"schema");
+        if session.schema.is_none() && names_schema {
+            // No command takes a schema away again, so only here can it be prepared without one.
+            self.pin_by(key, PinReason::PreparedSchema, sql);
+        }
+    }
+
+    /// The definition of a text in a session.
+    pub(super) fn define(
+        &mut self,
+        sql: &[u8],
+        session: &Session,
+        class: classify::Statement,
+    ) -> Rc<Definition> {
+        // Clients share a definition whatever their user variables are.
+        let session = session.with_user_variables_of(&Session::default());
+        let session = self.sessions.intern(session);
+        self.definitions.intern(Definition {
+            sql: sql.into(),
+            session,
+            class,
+        })
     }
 
     /// COM_STMT_EXECUTE and COM_STMT_BULK_EXECUTE.
@@ -178,6 +194,7 @@ impl<N: Net> Group<N> {
             long: None,
             ahead: false,
             reads_back: false,
+            named: None,
         });
         self.start(key, message, statement)
     }
@@ -270,6 +287,7 @@ impl<N: Net> Group<N> {
             long: None,
             ahead: false,
             reads_back: false,
+            named: None,
         });
         true
     }

@@ -5,6 +5,7 @@
 //! complete, client and backend remember what now exists: a statement, a cursor.
 
 use super::commands::{put_closes, put_long_data};
+use super::named::Named;
 use super::{Held, UnderWay, Wanted};
 use crate::group::Group;
 use crate::heard::Heard;
@@ -29,8 +30,14 @@ impl<N: Net> Group<N> {
         };
         let mut out = Vec::with_capacity(message.len() + 64);
         match under_way.command {
+            _ if under_way.named.is_some() => {
+                let closed = self.put_for_named(key, lease, &under_way, &mut out);
+                self.note_deallocations(key, lease, closed, 1);
+                out.extend_from_slice(message);
+            }
             Command::StmtPrepare => {
-                self.make_room_for(lease, &under_way, &mut out);
+                let closed = self.make_room_for(lease, &under_way, &mut out);
+                self.note_deallocations(key, lease, closed, 1);
                 out.extend_from_slice(message);
             }
             Command::StmtExecute | Command::StmtBulkExecute => {
@@ -48,7 +55,7 @@ impl<N: Net> Group<N> {
         if let Some(client) = self.clients.get_mut(key)
             && let Some(prepared) = &mut client.prepared
         {
-            if under_way.command == Command::StmtPrepare {
+            if under_way.command == Command::StmtPrepare && under_way.named.is_none() {
                 client.statements_made = under_way.id;
             }
             prepared.under_way = Some(under_way);
@@ -57,20 +64,25 @@ impl<N: Net> Group<N> {
     }
 
     /// Notes that a backend is about to prepare a statement, and closes what is too many for that.
-    pub(super) fn make_room_for(&mut self, lease: Key, under_way: &UnderWay, out: &mut Vec<u8>) {
-        let share = self.shared.prepared_of_backend();
+    /// Gives how many commands with a reply were written for that.
+    pub(super) fn make_room_for(
+        &mut self,
+        lease: Key,
+        under_way: &UnderWay,
+        out: &mut Vec<u8>,
+    ) -> usize {
         let Some(backend) = self.backends.get_mut(lease) else {
-            return;
+            return 0;
         };
-        // The same text anew: what it means may have changed since.
-        let old = backend.prepared.take_all_of(&under_way.definition);
-        put_closes(out, &old);
-        while backend.prepared.count() >= share
-            && let Some(oldest) = backend.prepared.take_oldest()
-        {
-            put_closes(out, &[oldest]);
-        }
         backend.prepared.preparing = Some(under_way.definition.clone());
+        if let Some(Named::Execute(name)) = &under_way.named {
+            backend.prepared.set_named(name, None);
+        } else {
+            // The same text anew: what it means may have changed since.
+            let old = backend.prepared.take_all_of(&under_way.definition);
+            put_closes(out, &old);
+        }
+        self.put_room(lease, out)
     }
 
     fn put_execution(
@@ -150,6 +162,9 @@ impl<N: Net> Group<N> {
             under_way.command,
             Command::StmtExecute | Command::StmtBulkExecute
         );
+        if let Some(Named::Execute(name)) = &under_way.named {
+            return backend.prepared.uses_named(name, &under_way.definition);
+        }
         let Some(held) = prepared.get(under_way.id).filter(|_| executes) else {
             return true;
         };
@@ -187,6 +202,10 @@ impl<N: Net> Group<N> {
         let Some(mut under_way) = prepared.under_way.take() else {
             return;
         };
+        if under_way.named.is_some() {
+            client.forget_command();
+            return self.note_named(lease, owner, &under_way, preparing, heard);
+        }
         let open =
             |flags: u16| flags & status::CURSOR_EXISTS != 0 && flags & status::LAST_ROW_SENT == 0;
         let flags = heard.status.unwrap_or_default();
@@ -245,6 +264,7 @@ impl<N: Net> Group<N> {
             (known > 0).then_some(known)
         };
         match under_way.command {
+            _ if under_way.named.is_some() => Told::default(),
             Command::StmtPrepare => Told {
                 id: Some(under_way.id),
                 ..Told::default()

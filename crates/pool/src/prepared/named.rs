@@ -1,0 +1,495 @@
+//! Statements prepared by name: PREPARE, EXECUTE and DEALLOCATE as text.
+//!
+//! The problem: a name belongs to one server session, and a client's next EXECUTE may run on
+//! another backend, where the name is unknown or means another client's text. The mechanism: a
+//! client has a list of names with their definitions; a backend remembers which definition it has
+//! under which name. A client's own PREPARE always runs on a backend, because its reply is what the
+//! server says now. An EXECUTE is classified by the text that it executes; where the backend lacks
+//! that, `ahead.rs` prepares it first. DEALLOCATE is a matter of the client's list. A name that the
+//! client does not have is taken away from the backend in front of the command that uses it, so
+//! that the server says itself that it does not know it.
+//!
+//! A text that is not at hand (`PREPARE ... FROM @x` whose value cannot be had) pins its client
+//! until it is deallocated, and for good when it is executed; so does what is more than a client
+//! may carry ([`NAMED_MAX`], [`NAMED_BYTES_MAX`]).
+//!
+//! Invariants: a name on a backend means what [`OnBackend`] says, or belongs to the pinned client
+//! that has the backend; names count in the backend's share of `prepared_max`.
+
+use super::{Definition, OnBackend, Statements, UnderWay};
+use crate::backend::{InFlight, Purpose};
+use crate::client::Statement;
+use crate::clients::Handled;
+use crate::group::Group;
+use crate::heard::Heard;
+use crate::pins::Void;
+use crate::reasons::{PinReason, Refusal};
+use crate::session::Session;
+use crate::statements::mentions_kill;
+use crate::user_variables::name_of;
+use reactor::{Key, Net};
+use std::rc::Rc;
+use wire::classify::{self, PinCause, PinCauses, classify};
+use wire::command::{Command, ReplyShape, put_command};
+use wire::holdings::{Ended, Holdings};
+use wire::lex::LexMode;
+use wire::reply::OK;
+use wire::text_prepared::{Name, TextPrepared, put_prepare, read};
+
+/// Statements that a client may carry by name.
+const NAMED_MAX: usize = 64;
+/// Bytes of their texts.
+const NAMED_BYTES_MAX: usize = 256 * 1024;
+
+/// What a command does with a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// Prepares the definition under it.
+    Prepare(Name),
+    /// Prepares under it a text that is not known.
+    PrepareUnread(Name),
+    /// Executes the definition under it.
+    Execute(Name),
+    /// Uses it though the client has no such statement.
+    Absent(Name),
+    /// Takes away one whose text is not known.
+    Deallocate(Name),
+}
+
+/// A text that is run by another.
+#[derive(Debug)]
+pub(crate) struct PreparedText {
+    pub(crate) sql: Vec<u8>,
+    /// What it does.
+    pub(crate) class: classify::Statement,
+    /// The session in which it was prepared.
+    pub(crate) session: Rc<Session>,
+    /// EXECUTE IMMEDIATE: the server prepares it now.
+    pub(crate) immediate: bool,
+}
+
+/// What is to become of a text about a statement by name.
+#[derive(Debug)]
+pub(crate) enum Spoken {
+    /// It is a text like any other.
+    Plain,
+    /// It has been dealt with.
+    Handled(Handled),
+    /// It runs this text.
+    Runs(PreparedText),
+}
+
+/// A definition that a backend has under a name.
+#[derive(Debug)]
+pub(super) struct NamedEntry {
+    name: Name,
+    /// `None`: a text that is not known, of the pinned client that has the backend.
+    definition: Option<Rc<Definition>>,
+    pub(super) used: u64,
+}
+
+impl Statements {
+    /// What the client has under a name.
+    fn named(&self, name: &[u8]) -> Option<&Rc<Definition>> {
+        let mut all = self.named.iter();
+        let found = all.find(|(known, _)| **known == *name)?;
+        Some(&found.1)
+    }
+
+    fn forget_name(&mut self, name: &[u8]) {
+        self.named.retain(|(known, _)| **known != *name);
+    }
+
+    /// Whether the client may carry another text under this name.
+    fn has_room_for(&self, name: &[u8], text: &[u8]) -> bool {
+        let others = || self.named.iter().filter(|(known, _)| **known != *name);
+        let bytes: usize = others().map(|(_, definition)| definition.sql.len()).sum();
+        others().count() < NAMED_MAX && bytes + text.len() <= NAMED_BYTES_MAX
+    }
+}
+
+impl OnBackend {
+    /// Whether it has this definition under this name; notes that it is used if so.
+    pub(super) fn uses_named(&mut self, name: &[u8], definition: &Rc<Definition>) -> bool {
+        self.uses += 1;
+        let mut all = self.named.iter_mut();
+        let found = all.find(|entry| *entry.name == *name);
+        let Some(entry) = found else { return false };
+        entry.used = self.uses;
+        let same = |known: &Rc<Definition>| Rc::ptr_eq(known, definition);
+        entry.definition.as_ref().is_some_and(same)
+    }
+
+    /// Notes what the server has under a name from now on, if anything.
+    pub(super) fn set_named(&mut self, name: &Name, definition: Option<Option<Rc<Definition>>>) {
+        self.named.retain(|entry| entry.name != *name);
+        self.uses += 1;
+        if let Some(definition) = definition {
+            self.named.push(NamedEntry {
+                name: name.clone(),
+                definition,
+                used: self.uses,
+            });
+        }
+    }
+
+    fn has_name(&self, name: &[u8]) -> bool {
+        self.named.iter().any(|entry| *entry.name == *name)
+    }
+
+    /// The name that was not used for longest, of those that may be taken away.
+    pub(super) fn oldest_name(&self) -> Option<(u64, Name)> {
+        let all = self.named.iter().filter(|entry| entry.definition.is_some());
+        let oldest = all.min_by_key(|entry| entry.used)?;
+        Some((oldest.used, oldest.name.clone()))
+    }
+}
+
+impl<N: Net> Group<N> {
+    /// A text of a client's that may be about a statement by name.
+    pub(crate) fn speak_of_named(
+        &mut self,
+        key: Key,
+        message: &[u8],
+        sql: &[u8],
+        (mode, found): (LexMode, &classify::Statement),
+    ) -> Spoken {
+        if found.causes != PinCauses::of(PinCause::TextPrepare) || found.multi {
+            return Spoken::Plain;
+        }
+        match read(sql, mode) {
+            Some(TextPrepared::Prepare(name, text)) => {
+                Spoken::Handled(self.prepare_named(key, message, sql, (name, text)))
+            }
+            Some(TextPrepared::PrepareFrom(name, variable)) => {
+                self.prepare_from(key, message, sql, name, &variable)
+            }
+            Some(TextPrepared::Execute(name)) => self.execute_named(key, message, name),
+            Some(TextPrepared::Immediate(text)) => {
+                let Some(client) = self.clients.get(key) else {
+                    return Spoken::Handled(Handled::Used);
+                };
+                Spoken::Runs(PreparedText {
+                    class: classify(&text, mode),
+                    sql: text,
+                    session: client.session.clone(),
+                    immediate: true,
+                })
+            }
+            Some(TextPrepared::Deallocate(name)) => self.deallocate(key, message, sql, name),
+            None => Spoken::Plain,
+        }
+    }
+
+    /// PREPARE of a text that is at hand: always asks the server.
+    fn prepare_named(
+        &mut self,
+        key: Key,
+        message: &[u8],
+        sql: &[u8],
+        (name, text): (Name, Vec<u8>),
+    ) -> Handled {
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        if mentions_kill(&text) {
+            self.counts.refused += 1;
+            self.refuse(key, &Refusal::Kill);
+            return Handled::Used;
+        }
+        let prepared = client.prepared.as_ref();
+        if prepared.is_some_and(|prepared| !prepared.has_room_for(&name, &text)) {
+            return self.prepare_unread(key, message, sql, name);
+        }
+        if client.lease.is_some_and(|lease| self.is_full(lease)) {
+            return self.refuse_to_prepare(key);
+        }
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        let mode = self.lex_mode(&client.session, client.capabilities);
+        let class = classify(&text, mode);
+        let session = client.session.clone();
+        self.pin_without_schema(key, &session, &text);
+        let ended = self.clients.get(key).is_some_and(|client| {
+            // What the pool did not know under this name is replaced.
+            client.holds(PinCause::TextPrepare, &name)
+        });
+        if ended {
+            let mut holdings = Holdings::default();
+            let end = Ended::One(PinCause::TextPrepare, name.clone());
+            holdings.ended.push(end);
+            self.plan_more(key, sql, holdings, Void::Never);
+        }
+        let definition = self.define(&text, &session, class);
+        let under_way = UnderWay::named(Command::StmtPrepare, definition, Named::Prepare(name));
+        self.start_named(key, message, under_way)
+    }
+
+    /// PREPARE of a user variable's value.
+    fn prepare_from(
+        &mut self,
+        key: Key,
+        message: &[u8],
+        sql: &[u8],
+        name: Name,
+        variable: &[u8],
+    ) -> Spoken {
+        let Some(client) = self.clients.get(key) else {
+            return Spoken::Handled(Handled::Used);
+        };
+        let Some(variable) = name_of(variable) else {
+            return Spoken::Handled(self.prepare_unread(key, message, sql, name));
+        };
+        let unread = |names: &Vec<_>| names.contains(&variable);
+        if client.touched.as_deref().is_some_and(unread)
+            && let Some(lease) = client.lease
+            && !client.is_pinned_for(PinReason::Text(PinCause::UserVariable))
+        {
+            return Spoken::Handled(self.read_variables_ahead(key, lease));
+        }
+        let Some(text) = client.session.user_text(&variable) else {
+            return Spoken::Handled(self.prepare_unread(key, message, sql, name));
+        };
+        let mode = self.lex_mode(&client.session, client.capabilities);
+        let mut literal = Vec::new();
+        put_prepare(&mut literal, &name, &text, mode);
+        let mut rewritten = Vec::new();
+        put_command(&mut rewritten, Command::Query, &literal);
+        Spoken::Handled(self.prepare_named(key, &rewritten, sql, (name, text)))
+    }
+
+    /// Keeps a command until the user variables that it needs have been read back.
+    fn read_variables_ahead(&mut self, key: Key, lease: Key) -> Handled {
+        let session = Rc::<Session>::default();
+        let nothing = self.define(b"", &session, classify(b"", LexMode::default()));
+        let mut under_way = UnderWay::named(
+            Command::StmtPrepare,
+            nothing,
+            Named::PrepareUnread(Name::default()),
+        );
+        under_way.reads_back = true;
+        if let Some(client) = self.clients.get_mut(key) {
+            client.prepared.get_or_insert_default().under_way = Some(under_way);
+        }
+        let handled = self.send_restore(key, lease, b"");
+        let under_way = self.backends.get(lease).is_some_and(|backend| {
+            let mut flight = backend.flight.iter();
+            flight.any(|command| command.purpose == Purpose::UserVariables)
+        });
+        if !under_way {
+            self.read_variables(lease, key);
+        }
+        handled
+    }
+
+    /// PREPARE of a text that nobody has read: its client stays where it is.
+    fn prepare_unread(&mut self, key: Key, message: &[u8], sql: &[u8], name: Name) -> Handled {
+        if self
+            .clients
+            .get(key)
+            .and_then(|client| client.lease)
+            .is_some_and(|lease| self.is_full(lease))
+        {
+            return self.refuse_to_prepare(key);
+        }
+        let mut holdings = Holdings::default();
+        holdings.taken.push((PinCause::TextPrepare, name.clone()));
+        self.plan_more(key, sql, holdings, Void::Failed);
+        let session = Rc::<Session>::default();
+        let nothing = self.define(b"", &session, classify(b"", LexMode::default()));
+        let named = Named::PrepareUnread(name);
+        let under_way = UnderWay::named(Command::Query, nothing, named);
+        self.start_named(key, message, under_way)
+    }
+
+    /// EXECUTE: runs what the client has under the name.
+    fn execute_named(&mut self, key: Key, message: &[u8], name: Name) -> Spoken {
+        let Some(client) = self.clients.get_mut(key) else {
+            return Spoken::Handled(Handled::Used);
+        };
+        let prepared = client.prepared.as_ref();
+        let Some(definition) = prepared.and_then(|p| p.named(&name)).cloned() else {
+            if client.holds(PinCause::TextPrepare, &name) || client.is_unread() {
+                return Spoken::Plain;
+            }
+            return Spoken::Handled(self.use_absent(key, message, name));
+        };
+        let text = PreparedText {
+            sql: definition.sql.to_vec(),
+            class: definition.class,
+            session: definition.session.clone(),
+            immediate: false,
+        };
+        let named = Named::Execute(name);
+        let under_way = UnderWay::named(Command::StmtExecute, definition, named);
+        client.prepared.get_or_insert_default().under_way = Some(under_way);
+        Spoken::Runs(text)
+    }
+
+    /// DEALLOCATE PREPARE: what a backend has stays there for others.
+    fn deallocate(&mut self, key: Key, message: &[u8], sql: &[u8], name: Name) -> Spoken {
+        let Some(client) = self.clients.get_mut(key) else {
+            return Spoken::Handled(Handled::Used);
+        };
+        let known = client.prepared.as_ref().and_then(|p| p.named(&name));
+        if known.is_some() {
+            if let Some(prepared) = &mut client.prepared {
+                prepared.forget_name(&name);
+            }
+            client.forget_command();
+            client.row_count = 0;
+            client.warnings = None;
+            client.warnings_lost = false;
+            client.counts_native = false;
+            client.warnings_native = false;
+            self.send_ok(key, b"", OK);
+            return Spoken::Handled(Handled::Used);
+        }
+        if client.holds(PinCause::TextPrepare, &name) {
+            let mut holdings = Holdings::default();
+            let end = Ended::One(PinCause::TextPrepare, name.clone());
+            holdings.ended.push(end);
+            self.plan_more(key, sql, holdings, Void::Never);
+            let session = Rc::<Session>::default();
+            let nothing = self.define(b"", &session, classify(b"", LexMode::default()));
+            let under_way = UnderWay::named(Command::Query, nothing, Named::Deallocate(name));
+            return Spoken::Handled(self.start_named(key, message, under_way));
+        }
+        if client.is_unread() {
+            return Spoken::Plain;
+        }
+        Spoken::Handled(self.use_absent(key, message, name))
+    }
+
+    /// A name that the client does not have: the server says so.
+    fn use_absent(&mut self, key: Key, message: &[u8], name: Name) -> Handled {
+        let session = Rc::<Session>::default();
+        let nothing = self.define(b"", &session, classify(b"", LexMode::default()));
+        let under_way = UnderWay::named(Command::Query, nothing, Named::Absent(name));
+        self.start_named(key, message, under_way)
+    }
+
+    fn start_named(&mut self, key: Key, message: &[u8], under_way: UnderWay) -> Handled {
+        let Some(client) = self.clients.get_mut(key) else {
+            return Handled::Used;
+        };
+        client.prepared.get_or_insert_default().under_way = Some(under_way);
+        let mut statement = Statement::plain(ReplyShape::Results);
+        statement.explains_change = true;
+        self.start(key, message, statement)
+    }
+
+    /// Writes what must be gone from a backend before a command about a name, and notes what the
+    /// command does to the names there. Gives how many commands with a reply were written.
+    pub(super) fn put_for_named(
+        &mut self,
+        key: Key,
+        lease: Key,
+        under_way: &UnderWay,
+        out: &mut Vec<u8>,
+    ) -> usize {
+        let Some(named) = &under_way.named else {
+            return 0;
+        };
+        let (name, prepares) = match named {
+            Named::Prepare(name) | Named::PrepareUnread(name) => (name, true),
+            Named::Absent(name) => (name, false),
+            Named::Execute(_) | Named::Deallocate(_) => return 0,
+        };
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return 0;
+        };
+        let had = backend.prepared.has_name(name);
+        // A PREPARE takes the old one away itself, even if it fails.
+        backend.prepared.set_named(name, None);
+        if !prepares {
+            if had {
+                put_deallocate(out, name);
+            }
+            return usize::from(had);
+        }
+        if let Some(client) = self.clients.get_mut(key)
+            && let Some(prepared) = &mut client.prepared
+        {
+            prepared.forget_name(name);
+        }
+        self.put_room(lease, out)
+    }
+
+    /// Closes what was not used for longest until a backend may prepare another; gives how many
+    /// commands with a reply were written.
+    pub(super) fn put_room(&mut self, lease: Key, out: &mut Vec<u8>) -> usize {
+        let share = self.shared.prepared_of_backend();
+        let mut deallocated = 0;
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return 0;
+        };
+        let prepared = &mut backend.prepared;
+        while prepared.count() >= share {
+            let oldest = prepared.oldest_use();
+            match prepared.oldest_name() {
+                Some((used, name)) if oldest.is_none_or(|oldest| used < oldest) => {
+                    prepared.set_named(&name, None);
+                    put_deallocate(out, &name);
+                    deallocated += 1;
+                }
+                _ => match prepared.take_oldest() {
+                    Some(id) => super::commands::put_closes(out, &[id]),
+                    None => break,
+                },
+            }
+        }
+        deallocated
+    }
+
+    /// Notes commands that were written in front of one whose place in the queue is `before` from
+    /// its end.
+    pub(super) fn note_deallocations(&mut self, key: Key, lease: Key, count: usize, before: usize) {
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
+        for _ in 0..count {
+            let command = InFlight::own(Some(key), Purpose::Restore(false), ReplyShape::Status);
+            let place = backend.flight.len().saturating_sub(before);
+            backend.flight.insert(place, command);
+        }
+    }
+
+    /// The reply to a command about a name is complete.
+    pub(super) fn note_named(
+        &mut self,
+        lease: Key,
+        owner: Option<Key>,
+        under_way: &UnderWay,
+        definition: Option<Rc<Definition>>,
+        heard: &Heard,
+    ) {
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
+        let went = heard.error.is_none();
+        match &under_way.named {
+            Some(Named::Prepare(name)) if went => {
+                let definition = definition.unwrap_or_else(|| under_way.definition.clone());
+                let entry = Some(definition.clone());
+                backend.prepared.set_named(name, Some(entry));
+                let client = owner.and_then(|owner| self.clients.get_mut(owner));
+                if let Some(client) = client {
+                    let prepared = client.prepared.get_or_insert_default();
+                    prepared.named.push((name.clone(), definition));
+                }
+            }
+            Some(Named::PrepareUnread(name)) if went => {
+                backend.prepared.set_named(name, Some(None));
+            }
+            Some(Named::Deallocate(name)) if went => backend.prepared.set_named(name, None),
+            _ => {}
+        }
+    }
+}
+
+fn put_deallocate(out: &mut Vec<u8>, name: &[u8]) {
+    let text = [b"DEALLOCATE PREPARE `", name, b"`"].concat();
+    put_command(out, Command::Query, &text);
+}

@@ -1,0 +1,220 @@
+//! Statements prepared by name, as text: many clients, few backends, the same answers.
+
+use crate::compare::same;
+use crate::world::{app, direct, fresh_schema, login, own_server, server, start_pool};
+
+#[test]
+fn names_are_the_clients_own() {
+    same("names", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(a, "PREPARE p FROM 'SELECT 1 + ?'");
+        story.sql(b, "PREPARE P FROM 'SELECT 100, ''it''''s'''");
+        story.all(a, &["SET @x = 4", "EXECUTE p USING @x", "EXECUTE p"]);
+        story.all(b, &["EXECUTE p", "EXECUTE `p`", "EXECUTE q"]);
+        story.all(a, &["DEALLOCATE PREPARE p", "EXECUTE p USING @x"]);
+        story.all(
+            b,
+            &[
+                "EXECUTE p",
+                "DROP PREPARE p",
+                "DEALLOCATE PREPARE p",
+                "SHOW WARNINGS",
+            ],
+        );
+        story.all(a, &["DEALLOCATE PREPARE never", "EXECUTE never"]);
+    });
+}
+
+#[test]
+fn a_text_means_what_it_meant_when_it_was_prepared() {
+    same("meant", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(
+            a,
+            &[
+                "CREATE TABLE t (v INT)",
+                "INSERT INTO t VALUES (1)",
+                "CREATE DATABASE meant_b",
+                "CREATE TABLE meant_b.t (w VARCHAR(9))",
+                "SET sql_mode = 'ANSI_QUOTES'",
+                r#"PREPARE p FROM 'SELECT "v", DATABASE(), @@sql_mode FROM t'"#,
+                "SET sql_mode = DEFAULT",
+                "USE meant_b",
+            ],
+        );
+        story.all(b, &["SET sql_mode = ''", "SELECT 1"]);
+        story.all(a, &["EXECUTE p", "SELECT DATABASE(), @@sql_mode"]);
+        story.sql(b, "SELECT DATABASE(), @@sql_mode");
+        story.sql(a, r"SET sql_mode = 'NO_BACKSLASH_ESCAPES'");
+        story.sql(a, r"PREPARE p FROM 'SELECT ''a\b'''");
+        story.sql(b, "SELECT 1");
+        story.all(a, &["SET sql_mode = DEFAULT", "EXECUTE p"]);
+        story.sql(a, "DROP DATABASE meant_b");
+    });
+}
+
+#[test]
+fn what_an_execution_does_is_what_its_text_does() {
+    same("does", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(
+            a,
+            &[
+                "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT) ENGINE=InnoDB",
+                "PREPARE i FROM 'INSERT INTO t (v) VALUES (?), (?)'",
+                "PREPARE s FROM 'SET @y = 5, sql_mode = ''ANSI'''",
+                "PREPARE l FROM 'SELECT GET_LOCK(''does'', 0)'",
+                "PREPARE u FROM 'SELECT RELEASE_LOCK(''does'')'",
+                "PREPARE b FROM 'BEGIN'",
+                "PREPARE m FROM 'CREATE TEMPORARY TABLE own (x INT)'",
+                "SET @v = 3",
+                "EXECUTE i USING @v, @v",
+            ],
+        );
+        story.sql(b, "SELECT COUNT(*), LAST_INSERT_ID() FROM t");
+        story.all(a, &["SELECT LAST_INSERT_ID()", "EXECUTE s"]);
+        story.sql(b, "SELECT @y, @@sql_mode");
+        story.all(a, &["SELECT @y, @@sql_mode", "EXECUTE l"]);
+        story.all(b, &["SELECT GET_LOCK('does', 0)", "SELECT 1"]);
+        story.sql(a, "EXECUTE u");
+        story.all(
+            b,
+            &["SELECT GET_LOCK('does', 0)", "DO RELEASE_LOCK('does')"],
+        );
+        story.all(a, &["EXECUTE b", "EXECUTE i USING @v, @v"]);
+        story.sql(b, "SELECT COUNT(*) FROM t");
+        story.all(a, &["ROLLBACK", "SELECT COUNT(*) FROM t", "EXECUTE m"]);
+        story.sql(b, "SELECT * FROM own");
+        story.all(a, &["SELECT * FROM own", "DROP TABLE own"]);
+        story.sql(b, "SELECT 1");
+        story.all(
+            a,
+            &[
+                "EXECUTE IMMEDIATE 'SET @z = ?' USING 7",
+                "EXECUTE IMMEDIATE 'SELEC'",
+                "EXECUTE IMMEDIATE 'SELECT @z, ?' USING @v",
+            ],
+        );
+        story.sql(b, "SELECT @z");
+    });
+}
+
+#[test]
+fn a_failed_prepare_takes_the_old_one_away() {
+    same("failed_prepare", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(
+            a,
+            &[
+                "CREATE TABLE t (v INT)",
+                "PREPARE p FROM 'SELECT 1'",
+                "PREPARE p FROM 'SELECT 2'",
+                "EXECUTE p",
+            ],
+        );
+        story.sql(b, "PREPARE p FROM 'SELECT 3'");
+        story.all(a, &["PREPARE p FROM 'SELEC'", "EXECUTE p"]);
+        story.sql(b, "EXECUTE p");
+        story.sql(a, "PREPARE p FROM 'SELECT * FROM t'");
+        story.sql(b, "DROP TABLE t");
+        story.all(a, &["EXECUTE p", "SHOW WARNINGS", "EXECUTE p"]);
+        story.sql(b, "CREATE TABLE t (w CHAR(3), x INT)");
+        story.sql(a, "EXECUTE p");
+    });
+}
+
+#[test]
+fn a_text_may_come_from_a_variable() {
+    same("from_variable", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(
+            a,
+            &[
+                "SET @s = CONCAT('SELECT ', 1 + 1, ', ''x''')",
+                "PREPARE p FROM @s",
+                "SET @s = 'SELECT 3'",
+            ],
+        );
+        story.all(b, &["EXECUTE p", "SELECT @s"]);
+        story.all(a, &["EXECUTE p", "BEGIN", "SET @s = 'SELECT 4'"]);
+        story.all(a, &["PREPARE p FROM @s", "EXECUTE p", "COMMIT"]);
+        story.sql(b, "SELECT 1");
+        story.all(a, &["EXECUTE p", "PREPARE p FROM @unset", "EXECUTE p"]);
+        story.all(a, &["SET @s = NULL", "PREPARE p FROM @s", "EXECUTE p"]);
+        story.all(a, &["SET @n = 5", "PREPARE p FROM @n", "EXECUTE p"]);
+    });
+}
+
+#[test]
+fn a_reset_and_a_change_of_user_drop_all_names() {
+    same("names_dropped", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(a, &["PREPARE p FROM 'SELECT 1'", "EXECUTE p"]);
+        story.command(a, wire::command::Command::ResetConnection, b"");
+        story.all(a, &["EXECUTE p", "PREPARE p FROM 'SELECT 2'"]);
+        let account = app().schema(&story.schema.clone());
+        story.change_user(a, &account);
+        story.sql(b, "SELECT 1");
+        story.sql(a, "EXECUTE p");
+    });
+}
+
+#[test]
+fn names_pin_nobody_and_stay_within_the_budget() {
+    let test = "names_pin_nobody_and_stay_within_the_budget";
+    let Some(real) = own_server(test) else { return };
+    if direct() {
+        return;
+    }
+    real.create_user("app", "app");
+    let extra = "groups = 1\nbackends_max = 2\nprepared_max = 10";
+    let pool = start_pool(&real, "names_budget.toml", extra);
+    let mut clients: Vec<_> = (0..4).map(|_| login(&pool.address, &app())).collect();
+    let mut admin = real.admin();
+    let mut most = 0;
+    for round in 0..3 {
+        for (who, client) in clients.iter_mut().enumerate() {
+            for name in 0..6 {
+                if round == 0 {
+                    client.must(&format!("PREPARE p{name} FROM 'SELECT {who}, {name}'"));
+                    client.prepare(&format!("SELECT {who} + {name}"));
+                }
+                let row = client.rows(&format!("EXECUTE p{name}")).rows;
+                let expected: [Option<Vec<u8>>; 2] =
+                    [who, name].map(|n| Some(n.to_string().into_bytes()));
+                assert_eq!(row, [expected.to_vec()]);
+                let count = admin.rows("SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'");
+                let text = count.rows[0][1].clone().unwrap();
+                let count: usize = String::from_utf8(text).unwrap().parse().unwrap();
+                most = most.max(count);
+            }
+        }
+    }
+    assert!((2..=10).contains(&most), "{most} prepared at once");
+    pool.ask_for_report();
+    pool.wait_for("4 clients, pinned now: {}").unwrap();
+}
+
+#[test]
+fn more_names_than_a_client_may_carry_pin_it() {
+    let test = "more_names_than_a_client_may_carry_pin_it";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    fresh_schema(real, "many_names");
+    let pool = start_pool(real, "many_names.toml", "groups = 1\nbackends_max = 2");
+    let mut client = login(&pool.address, &app());
+    for name in 0..70 {
+        client.must(&format!("PREPARE p{name} FROM 'SELECT {name}'"));
+    }
+    pool.ask_for_report();
+    pool.wait_for("pinned now: {\"text_prepare\": 1}").unwrap();
+    for name in 64..70 {
+        client.must(&format!("DEALLOCATE PREPARE p{name}"));
+    }
+    pool.ask_for_report();
+    pool.wait_for("pinned now: {}").unwrap();
+    assert_eq!(client.value("EXECUTE p63"), "63");
+    assert_eq!(client.failure("EXECUTE p64").code, 1243);
+}
