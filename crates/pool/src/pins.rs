@@ -21,7 +21,7 @@ use crate::heard::Heard;
 use crate::reasons::PinReason;
 use crate::session::Text;
 use reactor::{Key, Net, Time};
-use wire::classify::{PinCause, Statement, Verb};
+use wire::classify::{PinCause, PinCauses, Statement, Verb};
 use wire::holdings::{Ended, Holdings, Name, holdings};
 use wire::lex::LexMode;
 
@@ -29,6 +29,13 @@ use wire::lex::LexMode;
 const TEXT_MAX: usize = 200;
 /// Things that a client may hold for one reason and still be unpinned when all have ended.
 const NAMES_MAX: usize = 64;
+/// Statements that take what they name or fail; the manuals of both servers on each.
+const WHOLE: [PinCause; 4] = [
+    PinCause::LockTables,
+    PinCause::TemporaryTable,
+    PinCause::Handler,
+    PinCause::Xa,
+];
 /// The server's error number for a text that it cannot read.
 const UNPARSED: u16 = 1064;
 
@@ -351,11 +358,17 @@ impl<N: Net> Group<N> {
         // Code that runs in it may have done something before it met what cannot be read.
         let hides = [PinCause::StoredCode, PinCause::TextPrepare];
         let seen = !hides.iter().any(|cause| found.causes.contains(*cause));
+        let whole = WHOLE
+            .iter()
+            .any(|cause| found.causes == PinCauses::of(*cause));
         let plan = client.plan(sql);
         plan.holdings = holdings;
-        if seen && !found.multi {
-            plan.void = Void::Unparsed;
-        }
+        plan.void = match found.multi {
+            true => Void::Never,
+            false if whole => Void::Failed,
+            false if seen => Void::Unparsed,
+            false => Void::Never,
+        };
     }
 
     /// Plans that a statement takes, or gives back, something that its text does not show.

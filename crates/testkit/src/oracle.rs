@@ -19,6 +19,7 @@ mod claims;
 mod draw;
 pub mod ground;
 mod habits;
+mod habits_pins;
 mod script;
 mod shrink;
 mod tell;

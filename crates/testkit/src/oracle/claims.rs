@@ -13,13 +13,15 @@ use super::script::{Act, Claim, Step};
 struct Held {
     here: bool,
     pinned: bool,
+    /// Things that it has taken and will give back.
+    taken: usize,
     transaction: bool,
     manual: bool,
 }
 
 impl Held {
     fn any(self) -> bool {
-        self.pinned || self.transaction || self.manual
+        self.pinned || self.taken > 0 || self.transaction || self.manual
     }
 }
 
@@ -80,6 +82,8 @@ impl Claims {
         match step.claim {
             Claim::None => {}
             Claim::Pins => held.pinned = true,
+            Claim::Takes => held.taken += 1,
+            Claim::GivesBack => held.taken = held.taken.saturating_sub(1),
             Claim::Opens => held.transaction = true,
             Claim::Closes => held.transaction = false,
             Claim::Manual => held.manual = true,

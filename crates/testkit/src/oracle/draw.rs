@@ -4,15 +4,16 @@
 //! next step, or draws a new habit if it has none; so the stories of several clients run through
 //! each other. What is not legal at its moment (see `claims`) is left out.
 //!
-//! Tags of a step, before its text: `pins`, `opens`, `closes`, `manual`, `automatic`, `excludes`
-//! and `includes` are claims; `init`, `ping`, `reset`, `leave`, `vanish`, `multi=on|off`,
-//! `user=app|other`, `together`, and with the name of a prepared statement `prepare=`, `execute=`,
+//! Tags of a step, before its text: `pins`, `takes`, `gives`, `opens`, `closes`, `manual`,
+//! `automatic`, `excludes` and `includes` are claims; `init`, `ping`, `reset`, `leave`, `vanish`,
+//! `multi=on|off`, `user=app|other`, `together`, and with the name of a prepared statement `prepare=`, `execute=`,
 //! `cursor=`, `again=`, `fetch=`, `long=`, `clear=`, `close=` are acts; without one the text is
 //! SQL. Parameters stand with commas between them, `~` for NULL or for what came as long data.
 
 use super::claims::Claims;
 use super::ground::CLIENTS_MAX;
 use super::habits::{HABITS, Habit, LEFT_OUT, On};
+use super::habits_pins;
 use super::script::{Act, Claim, Login, Step};
 use crate::real::Flavour;
 use crate::sim::random::Random;
@@ -47,7 +48,8 @@ pub fn draw(seed: u64, backends: usize, flavour: Flavour) -> Vec<Step> {
         };
         on && (everything || LEFT_OUT.iter().all(|(name, _)| *name != habit.name))
     };
-    let mut habits: Vec<&Habit> = HABITS.iter().filter(known).collect();
+    let all = HABITS.iter().chain(habits_pins::HABITS);
+    let mut habits: Vec<&Habit> = all.filter(known).collect();
     // A script that does a few things often finds more than one that does everything once.
     let few = 6 + random.index(8);
     while random.chance(2) && habits.len() > few || habits.len() > 3 * few {
@@ -228,6 +230,8 @@ fn split(part: &str) -> (Vec<&str>, &str) {
 fn claim(name: &str) -> Option<Claim> {
     Some(match name {
         "pins" => Claim::Pins,
+        "takes" => Claim::Takes,
+        "gives" => Claim::GivesBack,
         "opens" => Claim::Opens,
         "closes" => Claim::Closes,
         "manual" => Claim::Manual,
@@ -298,7 +302,8 @@ mod tests {
             clients: 4,
             steps: Vec::new(),
         };
-        for way in HABITS.iter().flat_map(|habit| habit.ways) {
+        let all = HABITS.iter().chain(habits_pins::HABITS);
+        for way in all.flat_map(|habit| habit.ways) {
             for part in way.split(" ;; ") {
                 drawing.step(0, part);
             }

@@ -27,7 +27,12 @@ pub(crate) struct Habit {
     pub ways: &'static [&'static str],
 }
 
-const fn habit(name: &'static str, weight: u64, on: On, ways: &'static [&'static str]) -> Habit {
+pub(super) const fn habit(
+    name: &'static str,
+    weight: u64,
+    on: On,
+    ways: &'static [&'static str],
+) -> Habit {
     Habit {
         name,
         weight,
@@ -469,8 +474,8 @@ pub(crate) const HABITS: &[Habit] = &[
         On::Both,
         &[
             "<pins>SET @a = {n}",
-            "<pins>SET @a = '{w}', @b = {n} + 1",
-            "<pins>SELECT @a, @b",
+            // Never unset: see below.
+            "<pins>SET @a = '{w}', @b = {n} + 1 ;; <pins>SELECT @a, @b",
             "<pins>SELECT {n} INTO @a",
             "<pins>SELECT @a := {n}",
             "<pins>SELECT id, @row := IFNULL(@row, 0) + 1 FROM kinds ORDER BY id",

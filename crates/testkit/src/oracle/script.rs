@@ -69,6 +69,10 @@ pub enum Claim {
     None,
     /// The client may keep its backend from here on until it leaves or resets.
     Pins,
+    /// The client keeps its backend until it gives back what it takes here.
+    Takes,
+    /// It gives back what it took.
+    GivesBack,
     /// A transaction may be open from here on.
     Opens,
     /// The transaction ends, if `autocommit` is on.

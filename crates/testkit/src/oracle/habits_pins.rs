@@ -1,0 +1,142 @@
+//! What clients take for a while and give back, and what they prepare by name.
+//!
+//! A text follows the rules of `habits`; between `takes` and `gives` its client keeps a backend,
+//! and none before and after: where the pool kept it for longer, another client's step would wait
+//! in vain.
+
+use super::habits::{Habit, On, habit};
+
+pub(crate) const HABITS: &[Habit] = &[
+    habit(
+        "locks_that_end",
+        4,
+        On::Both,
+        &[
+            "<takes>SELECT GET_LOCK('{l}', 5) ;; SELECT {n} ;; <gives>SELECT RELEASE_LOCK('{l}')",
+            "<takes>DO GET_LOCK('{l}', 5), GET_LOCK('{l}b', 5) ;; SELECT IS_FREE_LOCK('{l}b') ;; \
+             DO RELEASE_LOCK('{l}') ;; <gives>SELECT RELEASE_LOCK('{l}b')",
+            "<takes>SELECT GET_LOCK('{l}', 5) ;; SELECT GET_LOCK('{l}', 5) ;; \
+             SELECT RELEASE_LOCK('{l}') ;; SELECT IS_FREE_LOCK('{l}') ;; \
+             <gives>SELECT RELEASE_LOCK('{l}')",
+            "<takes>SELECT GET_LOCK('{l}', 5) ;; <gives>SELECT RELEASE_ALL_LOCKS()",
+            "<takes>SELECT GET_LOCK(CONCAT('{l}', 'c'), 5) ;; SELECT {n} ;; \
+             <gives>SELECT RELEASE_ALL_LOCKS()",
+            "<takes>SELECT GET_LOCK('{l}', 5) ;; <opens>BEGIN ;; \
+             INSERT INTO {t} (v) VALUES ({k}) ;; SELECT RELEASE_LOCK('{l}') ;; <closes>COMMIT ;; \
+             <gives>SELECT {n}",
+        ],
+    ),
+    habit(
+        "temporary_tables_that_end",
+        4,
+        On::Both,
+        &[
+            "<takes>CREATE TEMPORARY TABLE {d} (x INT) ;; INSERT INTO {d} VALUES ({n}) ;; \
+             SELECT * FROM {d} ;; <gives>DROP TEMPORARY TABLE {d} ;; SELECT * FROM {d}",
+            "<takes>CREATE TEMPORARY TABLE {t} (id INT, x CHAR(3)) ;; \
+             INSERT INTO {t} VALUES ({n}, 'tmp') ;; SELECT * FROM {t} ;; \
+             <gives>DROP TEMPORARY TABLE {t} ;; SELECT id, v FROM {t} ORDER BY id",
+            "<prepare=4>SELECT * FROM {t} ORDER BY 1 ;; \
+             <takes>CREATE TEMPORARY TABLE {t} (z INT) ;; <execute=4> ;; \
+             <gives>DROP TEMPORARY TABLE {t} ;; <execute=4>",
+            "<takes>CREATE TEMPORARY TABLE IF NOT EXISTS {d} SELECT {n} AS x ;; \
+             SET @p = {n}, div_precision_increment = {n} ;; \
+             <gives>DROP TEMPORARY TABLE IF EXISTS {d} ;; SELECT @p, 1 / 3",
+            "<takes>CREATE TEMPORARY TABLE {d} (x NO_SUCH_TYPE) ;; <gives>SELECT {n}",
+            "<pins>CREATE TEMPORARY TABLE {d} (x INT) ;; ALTER TABLE {d} RENAME TO {d}b ;; \
+             SELECT * FROM {d}b ;; DROP TEMPORARY TABLE {d}b",
+        ],
+    ),
+    habit(
+        "table_locks_that_end",
+        3,
+        On::Both,
+        &[
+            "CREATE TABLE {d} (x INT) ;; <takes>LOCK TABLES {d} WRITE ;; \
+             INSERT INTO {d} VALUES ({n}) ;; SELECT * FROM kinds ;; <gives>UNLOCK TABLES ;; \
+             SELECT * FROM {d} ;; DROP TABLE {d}",
+            "CREATE TABLE {d} (x INT) ;; <takes>LOCK TABLES {d} READ ;; \
+             INSERT INTO {d} VALUES ({n}) ;; SET time_zone = '+0{n}:00' ;; \
+             <gives>UNLOCK TABLES ;; SELECT @@time_zone ;; DROP TABLE {d}",
+            "CREATE TABLE {d} (x INT) ;; <takes>LOCK TABLES {d} WRITE ;; <opens>BEGIN ;; \
+             INSERT INTO {d} VALUES ({n}) ;; <closes>COMMIT ;; <gives>DROP TABLE {d}",
+            "<takes>LOCK TABLES no_such_table READ ;; <gives>SELECT {n}",
+            "UNLOCK TABLES",
+        ],
+    ),
+    habit(
+        "backup_locks_that_end",
+        1,
+        On::MariaDb,
+        &["<takes>BACKUP LOCK {t} ;; SELECT COUNT(*) FROM {t} ;; <gives>BACKUP UNLOCK"],
+    ),
+    habit(
+        "handlers_that_end",
+        2,
+        On::Both,
+        &[
+            "<takes>HANDLER kinds OPEN AS h ;; HANDLER h READ FIRST ;; HANDLER h READ NEXT ;; \
+             <gives>HANDLER h CLOSE ;; HANDLER h READ NEXT",
+            "<takes>HANDLER no_such_table OPEN ;; <gives>SELECT {n}",
+        ],
+    ),
+    habit(
+        "xa_that_ends",
+        2,
+        On::Both,
+        &[
+            "<takes>XA START 'y{l}' ;; INSERT INTO {t} (v) VALUES ({k}) ;; XA END 'y{l}' ;; \
+             <gives>XA COMMIT 'y{l}' ONE PHASE ;; SELECT COUNT(*) FROM {t}",
+            "<takes>XA START 'y{l}', 'b' ;; UPDATE {t} SET name = '{w}' ;; XA END 'y{l}', 'b' ;; \
+             <gives>XA ROLLBACK 'y{l}', 'b' ;; SELECT COUNT(*) FROM {t}",
+        ],
+    ),
+    habit(
+        "named",
+        7,
+        On::Both,
+        &[
+            "PREPARE p FROM 'SELECT ? + {n} AS x' ;; SET @p = {n} ;; EXECUTE p USING @p ;; \
+             EXECUTE p ;; DEALLOCATE PREPARE p",
+            "PREPARE p FROM 'SELECT ? AS x, ''{w}'' AS w' ;; SET @p = {n} ;; EXECUTE p USING @p",
+            "EXECUTE p USING @p",
+            "PREPARE p FROM 'SELEC' ;; EXECUTE p",
+            "PREPARE q FROM 'INSERT INTO {t} (v) VALUES ({k})' ;; EXECUTE q ;; \
+             SELECT LAST_INSERT_ID() ;; EXECUTE q",
+            "EXECUTE q",
+            "DEALLOCATE PREPARE q ;; EXECUTE q",
+            "DROP PREPARE never",
+            "PREPARE R FROM 'SELECT * FROM {t} ORDER BY id' ;; EXECUTE r",
+            "EXECUTE r",
+            "PREPARE s FROM 'SET div_precision_increment = {n}' ;; EXECUTE s ;; SELECT 1 / 3",
+            "SET @p = CONCAT('SELECT ', {n}, ' AS n') ;; PREPARE u FROM @p ;; EXECUTE u",
+            "<opens>BEGIN ;; SET @p = 'SELECT {n} AS n' ;; PREPARE u FROM @p ;; EXECUTE u ;; \
+             <closes>COMMIT",
+            "EXECUTE u",
+            "PREPARE w FROM 'SELECT DATABASE(), COUNT(*) FROM {t}' ;; USE oracle_b ;; \
+             EXECUTE w ;; USE oracle_a",
+            "EXECUTE w",
+            "PREPARE g FROM 'SELECT GET_LOCK(''{l}'', 5)' ;; <takes>EXECUTE g ;; SELECT {n} ;; \
+             <gives>DO RELEASE_LOCK('{l}')",
+            "SET sql_mode = 'ANSI_QUOTES' ;; PREPARE a FROM 'SELECT \"id\" FROM {t} LIMIT 0' ;; \
+             SET sql_mode = DEFAULT ;; EXECUTE a",
+            "PREPARE c FROM 'COMMIT' ;; <closes>EXECUTE c",
+            "CREATE TABLE {d} (x INT) ;; PREPARE x FROM 'SELECT * FROM {d}' ;; EXECUTE x ;; \
+             ALTER TABLE {d} ADD COLUMN y INT ;; EXECUTE x ;; DROP TABLE {d} ;; EXECUTE x",
+            "PREPARE e FROM 'INSERT INTO {t} (id) VALUES (1), (1)' ;; EXECUTE e ;; SHOW WARNINGS",
+        ],
+    ),
+    habit(
+        "immediate_texts",
+        2,
+        On::MariaDb,
+        &[
+            "EXECUTE IMMEDIATE 'SELECT ? AS x, {n} AS y' USING '{w}'",
+            "EXECUTE IMMEDIATE 'INSERT INTO {t} (v) VALUES ({k})' ;; SELECT LAST_INSERT_ID()",
+            "EXECUTE IMMEDIATE 'SELEC'",
+            "EXECUTE IMMEDIATE 'SET div_precision_increment = {n}' ;; SELECT 1 / 3",
+            "<takes>EXECUTE IMMEDIATE 'CREATE TEMPORARY TABLE {d} (x INT)' ;; \
+             SELECT * FROM {d} ;; <gives>DROP TEMPORARY TABLE {d}",
+        ],
+    ),
+];
