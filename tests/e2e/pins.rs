@@ -236,6 +236,66 @@ fn a_temporary_table_shadows_for_its_client_alone() {
     });
 }
 
+type Death = (
+    &'static [&'static str],
+    &'static [(&'static str, &'static str)],
+);
+
+/// What a client does before it dies, and what others must see then.
+const DEATHS: [Death; 12] = [
+    (
+        &["BEGIN", "UPDATE t SET v = 9"],
+        &[("SELECT v FROM t FOR UPDATE", "0")],
+    ),
+    (
+        &["SET autocommit = 0", "UPDATE t SET v = 8"],
+        &[("SELECT v FROM t FOR UPDATE", "0")],
+    ),
+    (
+        &["BEGIN", "SAVEPOINT s", "DELETE FROM t"],
+        &[("SELECT COUNT(*) FROM t FOR UPDATE", "1")],
+    ),
+    (&["LOCK TABLES t WRITE"], &[("SELECT COUNT(*) FROM t", "1")]),
+    (
+        &["FLUSH TABLES WITH READ LOCK"],
+        &[("SELECT v + 0 FROM t FOR UPDATE", "0")],
+    ),
+    (
+        &["SELECT GET_LOCK('dies', 0)"],
+        &[
+            ("SELECT GET_LOCK('dies', 5)", "1"),
+            ("SELECT RELEASE_ALL_LOCKS()", "1"),
+        ],
+    ),
+    (
+        &[
+            "CREATE TEMPORARY TABLE other (x INT)",
+            "INSERT INTO other VALUES (1)",
+        ],
+        &[("SELECT COUNT(*) FROM other", "0")],
+    ),
+    (
+        &["HANDLER t OPEN", "HANDLER t READ FIRST"],
+        &[("SELECT COUNT(*) FROM t", "1")],
+    ),
+    (
+        &["XA START 'dies'", "UPDATE t SET v = 7"],
+        &[("SELECT v FROM t FOR UPDATE", "0")],
+    ),
+    (&["BACKUP STAGE START"], &[("SELECT COUNT(*) FROM t", "1")]),
+    (
+        &["CALL takes()"],
+        &[
+            ("SELECT GET_LOCK('dies_inside', 5)", "1"),
+            ("SELECT RELEASE_ALL_LOCKS()", "1"),
+        ],
+    ),
+    (
+        &["SET @@SESSION.timestamp = 5"],
+        &[("SELECT @@timestamp > 1000", "1")],
+    ),
+];
+
 /// A client whose socket is closed in the middle of something leaves nothing of it to others.
 #[test]
 fn a_client_that_dies_frees_everything() {
@@ -250,60 +310,7 @@ fn a_client_that_dies_frees_everything() {
     admin.must("INSERT INTO pins_dies.t VALUES (1, 0)");
     admin.must("CREATE TABLE pins_dies.other (v INT)");
     admin.must("CREATE PROCEDURE pins_dies.takes() DO GET_LOCK('dies_inside', 0)");
-    let kinds: [(&[&str], &[(&str, &str)]); 12] = [
-        (
-            &["BEGIN", "UPDATE t SET v = 9"],
-            &[("SELECT v FROM t FOR UPDATE", "0")],
-        ),
-        (
-            &["SET autocommit = 0", "UPDATE t SET v = 8"],
-            &[("SELECT v FROM t FOR UPDATE", "0")],
-        ),
-        (
-            &["BEGIN", "SAVEPOINT s", "DELETE FROM t"],
-            &[("SELECT COUNT(*) FROM t FOR UPDATE", "1")],
-        ),
-        (&["LOCK TABLES t WRITE"], &[("SELECT COUNT(*) FROM t", "1")]),
-        (
-            &["FLUSH TABLES WITH READ LOCK"],
-            &[("SELECT v + 0 FROM t FOR UPDATE", "0")],
-        ),
-        (
-            &["SELECT GET_LOCK('dies', 0)"],
-            &[
-                ("SELECT GET_LOCK('dies', 5)", "1"),
-                ("SELECT RELEASE_ALL_LOCKS()", "1"),
-            ],
-        ),
-        (
-            &[
-                "CREATE TEMPORARY TABLE other (x INT)",
-                "INSERT INTO other VALUES (1)",
-            ],
-            &[("SELECT COUNT(*) FROM other", "0")],
-        ),
-        (
-            &["HANDLER t OPEN", "HANDLER t READ FIRST"],
-            &[("SELECT COUNT(*) FROM t", "1")],
-        ),
-        (
-            &["XA START 'dies'", "UPDATE t SET v = 7"],
-            &[("SELECT v FROM t FOR UPDATE", "0")],
-        ),
-        (&["BACKUP STAGE START"], &[("SELECT COUNT(*) FROM t", "1")]),
-        (
-            &["CALL takes()"],
-            &[
-                ("SELECT GET_LOCK('dies_inside', 5)", "1"),
-                ("SELECT RELEASE_ALL_LOCKS()", "1"),
-            ],
-        ),
-        (
-            &["SET @@SESSION.timestamp = 5"],
-            &[("SELECT @@timestamp > 1000", "1")],
-        ),
-    ];
-    for (i, (does, then)) in kinds.iter().enumerate() {
+    for (i, (does, then)) in DEATHS.iter().enumerate() {
         let pool = start_pool(real, &format!("pins_dies{i}.toml"), ONE);
         let [mut dies, mut other] = two(&pool, "pins_dies");
         for sql in *does {

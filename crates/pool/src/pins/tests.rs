@@ -1,3 +1,5 @@
+//! Pins of one client, statement by statement, without a server.
+
 use super::*;
 use crate::login::Login;
 use wire::classify::{PinCauses, classify};

@@ -6,9 +6,10 @@
 //!
 //! Tags of a step, before its text: `pins`, `takes`, `gives`, `opens`, `closes`, `manual`,
 //! `automatic`, `excludes` and `includes` are claims; `init`, `ping`, `reset`, `leave`, `vanish`,
-//! `multi=on|off`, `user=app|other`, `together`, and with the name of a prepared statement `prepare=`, `execute=`,
-//! `cursor=`, `again=`, `fetch=`, `long=`, `clear=`, `close=` are acts; without one the text is
-//! SQL. Parameters stand with commas between them, `~` for NULL or for what came as long data.
+//! `multi=on|off`, `user=app|other`, `together`, and with the name of a prepared statement
+//! `prepare=`, `execute=`, `cursor=`, `again=`, `fetch=`, `long=`, `clear=`, `close=` are acts;
+//! without one the text is SQL. Parameters stand with commas between them, `~` for NULL or for what
+//! came as long data.
 
 use super::claims::Claims;
 use super::ground::CLIENTS_MAX;

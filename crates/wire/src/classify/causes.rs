@@ -1,4 +1,7 @@
 //! Sets of pin causes: one text may leave several things behind.
+//!
+//! A pin ends when all that it stands for has ended, so the first cause that a scan meets is not
+//! enough. A set is one word of bits, since every statement has one.
 
 use super::PinCause;
 

@@ -1,3 +1,5 @@
+//! Texts, and what they take and give back.
+
 use super::*;
 use crate::classify::classify;
 

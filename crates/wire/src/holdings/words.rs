@@ -1,4 +1,7 @@
 //! Reading a statement word by word, for statements that are recognized whole.
+//!
+//! Names and literals come out only where every server reads the same in them: plain ASCII without
+//! escapes, and no longer than the servers' names.
 
 use super::{NAME_MAX, Name};
 use crate::lex::{Kind, Token};
