@@ -2,6 +2,7 @@
 
 use crate::compare::same;
 use crate::world::{app, direct, fresh_schema, login, own_server, server, start_pool};
+use wire::capabilities as cap;
 
 #[test]
 fn names_are_the_clients_own() {
@@ -217,4 +218,60 @@ fn more_names_than_a_client_may_carry_pin_it() {
     pool.wait_for("pinned now: {}").unwrap();
     assert_eq!(client.value("EXECUTE p63"), "63");
     assert_eq!(client.failure("EXECUTE p64").code, 1243);
+}
+
+#[test]
+fn what_nobody_has_read_meets_nobody_elses_names() {
+    same("unread_names", 4, |story| {
+        let schema = story.schema.clone();
+        let (a, b) = (story.join(), story.join());
+        let multi = app().schema(&schema).with(cap::MULTI_STATEMENTS);
+        let (c, d) = (story.join_as(&multi), story.join_as(&multi));
+        story.all(
+            a,
+            &["PREPARE p FROM 'SELECT 1'", "PREPARE q FROM 'SELECT ?'"],
+        );
+        // A literal in two parts, and a parameter that is computed.
+        story.all(
+            b,
+            &["PREPARE p FROM 'SELECT 5'", "PREPARE p FROM 'SELECT ' '6'"],
+        );
+        story.all(b, &["EXECUTE p", "EXECUTE q USING 1 + 1"]);
+        story.all(a, &["EXECUTE p", "EXECUTE q USING 1 + 1", "EXECUTE p"]);
+        story.all(b, &["DEALLOCATE PREPARE p", "EXECUTE p"]);
+        story.sql(c, "PREPARE p FROM 'SELECT 7'");
+        story.sql(d, "EXECUTE p; SELECT 1");
+        story.sql(d, "PREPARE p FROM 'SELECT 8'; EXECUTE p");
+        story.sql(c, "EXECUTE p");
+    });
+}
+
+/// Procedures that prepare and deallocate a name of their own, on a pool that trusts them.
+#[test]
+fn procedures_may_use_names_that_clients_use() {
+    let test = "procedures_may_use_names_that_clients_use";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    fresh_schema(real, "names_inside");
+    let mut admin = real.admin();
+    admin.must("USE names_inside");
+    admin.must(
+        "CREATE PROCEDURE runs() BEGIN PREPARE s FROM 'DO 1'; EXECUTE s; \
+         DEALLOCATE PREPARE s; END",
+    );
+    let extra = "groups = 1\nbackends_max = 1\nwait_ms_max = 2000\nstored_code = \"trust\"";
+    let pool = start_pool(real, "names_inside.toml", extra);
+    let account = app().schema("names_inside");
+    let mut calls = login(&pool.address, &account);
+    let mut other = login(&pool.address, &account);
+    for _ in 0..2 {
+        other.must("PREPARE s FROM 'SELECT 3'");
+        calls.must("CALL runs()");
+        assert_eq!(other.value("EXECUTE s"), "3");
+        calls.must("PREPARE s FROM 'SELECT 4'");
+        calls.must("CALL runs()");
+        assert_eq!(calls.value("EXECUTE s"), "4");
+    }
 }

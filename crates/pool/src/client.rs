@@ -70,6 +70,8 @@ pub(crate) struct Statement {
     pub(crate) ride: u64,
     /// It leaves ROW_COUNT() and FOUND_ROWS() as they are, if it succeeds.
     pub(crate) keeps_counts: bool,
+    /// It runs code that nobody has read, which may use or take away statements by name.
+    pub(crate) hides: bool,
     /// It may leave something that nobody is to meet: its backend serves no other client.
     pub(crate) spoils: bool,
 }
@@ -88,6 +90,7 @@ impl Statement {
             may_insert_id: false,
             ride: 0,
             keeps_counts: false,
+            hides: false,
             spoils: false,
         }
     }

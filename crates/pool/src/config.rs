@@ -97,7 +97,7 @@ pub enum StoredCode {
     /// It keeps its backend to the end of its transaction, or of the statement; then the backend is
     /// closed, so that nobody else meets what the code left.
     Transaction,
-    /// Nothing: the code leaves nothing but what the server reports.
+    /// Nothing: the code leaves nothing but settings that the server reports by name.
     Trust,
 }
 

@@ -348,8 +348,9 @@ impl<N: Net> Group<N> {
             || holdings.blurred.contains(tables);
         let policy = self.shared.settings.stored_code;
         if policy != StoredCode::Pin && only_calls(found) {
-            statement.spoils |= policy == StoredCode::Transaction
-                && holdings.for_good.contains(PinCause::StoredCode);
+            let calls = holdings.for_good.contains(PinCause::StoredCode);
+            statement.spoils |= calls && policy == StoredCode::Transaction;
+            statement.explains_change |= calls && policy == StoredCode::Trust;
             holdings.for_good.remove(PinCause::StoredCode);
         }
         if holdings.is_empty() {

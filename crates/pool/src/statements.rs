@@ -481,7 +481,11 @@ impl<N: Net> Group<N> {
             sent: now,
             first,
         });
+        let hides = client.statement.hides;
         self.note_touched(key);
+        if hides {
+            self.hide_names(key, lease);
+        }
         self.send_command(key, lease, message);
         self.count_busy(lease);
     }
@@ -520,11 +524,14 @@ pub(crate) fn column_of(sql: &[u8], server: wire::lex::Server) -> String {
 }
 
 /// Causes that stand for code whose text is not at hand.
+const HIDES: [PinCause; 3] = [
+    PinCause::StoredCode,
+    PinCause::TextPrepare,
+    PinCause::Unknown,
+];
+
 pub(crate) fn hides_reads(cause: PinCause) -> bool {
-    matches!(
-        cause,
-        PinCause::StoredCode | PinCause::TextPrepare | PinCause::Unknown
-    )
+    HIDES.contains(&cause)
 }
 
 pub(crate) fn statement_of(found: &classify::Statement) -> Statement {
@@ -536,6 +543,7 @@ pub(crate) fn statement_of(found: &classify::Statement) -> Statement {
         may_insert_id: found.may_insert_id,
         explains_change: matches!(found.verb, Verb::Set | Verb::Use) || found.user_variables,
         keeps_warnings: found.simple == Some(SimpleRead::ShowWarnings),
+        hides: HIDES.iter().any(|cause| found.causes.contains(*cause)),
         spoils: false,
         keeps_counts: false,
         ride: 0,

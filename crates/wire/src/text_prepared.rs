@@ -18,15 +18,20 @@ pub enum TextPrepared {
     Prepare(Name, Vec<u8>),
     /// `PREPARE name FROM @variable`; the variable as it is written.
     PrepareFrom(Name, Box<[u8]>),
+    /// PREPARE of a text in another form.
+    PrepareUnread(Name),
     /// `EXECUTE name`, with nothing but variables and literals behind USING.
     Execute(Name),
+    /// `EXECUTE name` with something else behind it.
+    ExecuteUnread(Name),
     /// `EXECUTE IMMEDIATE 'text'`, likewise.
     Immediate(Vec<u8>),
     /// `DEALLOCATE PREPARE name`, `DROP PREPARE name`.
     Deallocate(Name),
 }
 
-/// Reads a text that is a single statement about a prepared one.
+/// Reads a text that is a single statement about a prepared one; what it is said to be is certain
+/// for single statements only.
 #[must_use]
 pub fn read(sql: &[u8], mode: LexMode) -> Option<TextPrepared> {
     let mut lexer = Lexer::new(sql, mode);
@@ -45,7 +50,10 @@ pub fn read(sql: &[u8], mode: LexMode) -> Option<TextPrepared> {
             let source = words.next()?;
             match source.kind {
                 Kind::UserVariable => TextPrepared::PrepareFrom(name, words.text(source).into()),
-                _ => TextPrepared::Prepare(name, unquoted(&words, source, mode)?),
+                _ => match unquoted(&words, source, mode) {
+                    Some(text) if words.at_end() => TextPrepared::Prepare(name, text),
+                    _ => return Some(TextPrepared::PrepareUnread(name)),
+                },
             }
         }
         b"EXECUTE" if words.eat(b"IMMEDIATE") => {
@@ -56,7 +64,9 @@ pub fn read(sql: &[u8], mode: LexMode) -> Option<TextPrepared> {
         }
         b"EXECUTE" => {
             let name = name(&mut words)?;
-            skip_using(&mut words)?;
+            if skip_using(&mut words).is_none() || !words.at_end() {
+                return Some(TextPrepared::ExecuteUnread(name));
+            }
             TextPrepared::Execute(name)
         }
         b"DEALLOCATE" | b"DROP" if words.eat(b"PREPARE") => {
@@ -184,14 +194,22 @@ mod tests {
 
     #[test]
     fn doubtful_forms_are_not() {
+        use TextPrepared::{ExecuteUnread, PrepareUnread};
+        for (sql, expected) in [
+            ("PREPARE s FROM 'a' 'b'", PrepareUnread(name("s"))),
+            ("PREPARE s FROM _utf8'a'", PrepareUnread(name("s"))),
+            ("PREPARE s FROM CONCAT('a')", PrepareUnread(name("s"))),
+            ("EXECUTE s USING f(1)", ExecuteUnread(name("s"))),
+            ("EXECUTE s USING 1 + 1", ExecuteUnread(name("s"))),
+        ] {
+            assert_eq!(
+                read(sql.as_bytes(), LexMode::default()),
+                Some(expected),
+                "{sql}"
+            );
+        }
         for sql in [
-            "PREPARE s FROM 'a' 'b'",
-            "PREPARE s FROM _utf8'a'",
-            "PREPARE s FROM CONCAT('a')",
             "PREPARE `a b` FROM 'a'",
-            "PREPARE s FROM 'a'; SELECT 1",
-            "EXECUTE s USING f(1)",
-            "EXECUTE s USING 1 + 1",
             "EXECUTE IMMEDIATE @a",
             "EXECUTE IMMEDIATE 'a\\0'",
             "DEALLOCATE PREPARE",

@@ -164,7 +164,19 @@ impl<N: Net> Group<N> {
             Some(TextPrepared::PrepareFrom(name, variable)) => {
                 self.prepare_from(key, message, sql, name, &variable)
             }
+            Some(TextPrepared::PrepareUnread(name)) => {
+                Spoken::Handled(self.prepare_unread(key, message, sql, name))
+            }
             Some(TextPrepared::Execute(name)) => self.execute_named(key, message, name),
+            Some(TextPrepared::ExecuteUnread(name)) => {
+                let mut spoken = self.execute_named(key, message, name);
+                if let Spoken::Runs(text) = &mut spoken {
+                    // What stands behind USING may be a call of anything.
+                    text.class.causes.insert(PinCause::TextPrepare);
+                    text.class.pin = Some(PinCause::TextPrepare);
+                }
+                spoken
+            }
             Some(TextPrepared::Immediate(text)) => {
                 let Some(client) = self.clients.get(key) else {
                     return Spoken::Handled(Handled::Used);
@@ -378,6 +390,35 @@ impl<N: Net> Group<N> {
         let mut statement = Statement::plain(ReplyShape::Results);
         statement.explains_change = true;
         self.start(key, message, statement)
+    }
+
+    /// Takes from a client's backend the names that code which nobody has read could meet there, or
+    /// take away itself: others', and the client's own unless it stays.
+    pub(crate) fn hide_names(&mut self, key: Key, lease: Key) {
+        let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get_mut(lease))
+        else {
+            return;
+        };
+        let stays = client.is_unread();
+        let own = client.prepared.as_ref().filter(|_| stays);
+        let is_own = |entry: &NamedEntry| {
+            let known = own.and_then(|own| own.named(&entry.name));
+            known.is_some_and(|known| entry.definition.as_ref().is_some_and(|d| *d == *known))
+        };
+        let mut out = Vec::new();
+        let mut count = 0;
+        backend.prepared.named.retain(|entry| {
+            let keep = entry.definition.is_none() || is_own(entry);
+            if !keep {
+                put_deallocate(&mut out, &entry.name);
+                count += 1;
+            }
+            keep
+        });
+        if count > 0 {
+            self.note_deallocations(key, lease, count, 1);
+            self.send_backend(lease, &out);
+        }
     }
 
     /// Writes what must be gone from a backend before a command about a name, and notes what the
