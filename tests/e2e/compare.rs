@@ -7,7 +7,7 @@ use crate::world::{app, fresh_schema, login, server, through};
 use reactor::Address;
 use testkit::client::{Client, ClientError};
 use testkit::real::Real;
-use testkit::reply::{Outcome, Prepared};
+use testkit::reply::{Column, Outcome, Prepared};
 use testkit::talk::Account;
 use wire::command::Command;
 
@@ -18,6 +18,8 @@ pub(crate) struct Story {
     pub(crate) schema: String,
     clients: Vec<Client>,
     record: Vec<String>,
+    /// Types and lengths of columns are compared too.
+    pub(crate) columns: bool,
 }
 
 impl Story {
@@ -100,11 +102,22 @@ impl Story {
         let mut reply = reply;
         reply.iter_mut().flatten().for_each(Outcome::sort_changes);
         let text = match &reply {
+            Ok(outcomes) if self.columns => {
+                let columns: Vec<_> = outcomes.iter().map(columns).collect();
+                format!("{outcomes:?} {columns:?}")
+            }
             Ok(outcomes) => format!("{outcomes:?}"),
             Err(error) => format!("no reply: {error}"),
         };
         self.record.push(format!("{what}: {text}"));
         reply.unwrap_or_default()
+    }
+}
+
+fn columns(outcome: &Outcome) -> &[Column] {
+    match outcome {
+        Outcome::Rows(rows) => &rows.columns,
+        _ => &[],
     }
 }
 
@@ -118,6 +131,7 @@ fn tell(address: &Address, schema: &str, story: &impl Fn(&mut Story)) -> Vec<Str
         schema: schema.into(),
         clients: Vec::new(),
         record: Vec::new(),
+        columns: false,
     };
     story(&mut telling);
     telling.record

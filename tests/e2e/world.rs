@@ -161,9 +161,8 @@ pub(crate) fn login(address: &Address, account: &Account) -> Client {
 
 /// Makes an empty schema of this name.
 pub(crate) fn fresh_schema(real: &Real, name: &str) {
-    let (drop, create) = (
-        format!("DROP DATABASE IF EXISTS {name}"),
-        format!("CREATE DATABASE {name}"),
-    );
-    real.execute(&[&drop, &create]);
+    real.execute(&[
+        &format!("DROP DATABASE IF EXISTS {name}"),
+        &format!("CREATE DATABASE {name}"),
+    ]);
 }

@@ -333,12 +333,7 @@ impl<N: Net> Group<N> {
             Purpose::Ahead => self.prepared_ahead(key, command.owner, &heard, &collected),
             Purpose::Statement => self.statement_done(key, &command, &heard),
             Purpose::Warnings => {
-                if let Some(client) = command.owner.and_then(|owner| self.clients.get_mut(owner))
-                    && heard.error.is_none()
-                    && client.keeps_warnings
-                {
-                    client.warnings = Some(Box::new(collected));
-                }
+                self.warnings_read(command.owner, &heard, collected);
                 self.settle(key);
             }
             Purpose::UserVariables => {

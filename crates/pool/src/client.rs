@@ -7,6 +7,7 @@
 //! [`ClientState`] is where it stands; [`Client::change_state`] is the one place that moves it.
 
 use crate::compression::Compression;
+use crate::diagnostics::{Area, Diagnostics, Found, Told};
 use crate::heard::Heard;
 use crate::lane::LaneName;
 use crate::login::Login;
@@ -20,9 +21,7 @@ use wire::classify::Reads;
 use wire::command::ReplyShape;
 
 /// What the statement before counted.
-const COUNTS: Reads = Reads::ROW_COUNT
-    .union(Reads::FOUND_ROWS)
-    .union(Reads::LAST_GTID);
+const COUNTS: Reads = Reads::ROW_COUNT.union(Reads::LAST_GTID);
 
 /// Where a client stands, in the order of its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,21 +53,23 @@ pub(crate) enum ClientState {
 pub(crate) struct Statement {
     /// How it will be answered.
     pub shape: ReplyShape,
-    /// It is a SELECT, so that its rows are FOUND_ROWS().
-    pub selects: bool,
+    /// What becomes of FOUND_ROWS().
+    pub(crate) found: Found,
+    /// What becomes of the warnings of the statement before, if it has none of its own.
+    pub(crate) area: Area,
+    /// It is a text of several statements.
+    pub(crate) several: bool,
     /// It may change the collation without a report of it.
     pub sets_charset: bool,
     /// What is reported of variables holds for this statement alone.
     pub(crate) passing: bool,
     /// A report of changed state without details is explained by its text.
     pub explains_change: bool,
-    /// It leaves the warnings of the statement before as they are: SHOW WARNINGS, COM_INIT_DB.
-    pub(crate) keeps_warnings: bool,
     /// It may change LAST_INSERT_ID() without a report of it.
     pub may_insert_id: bool,
     /// Its shape, when it may share a backend in flight (see [`crate::shapes`]); else 0.
     pub(crate) ride: u64,
-    /// It leaves ROW_COUNT() and FOUND_ROWS() as they are, if it succeeds.
+    /// It leaves ROW_COUNT() as it is, if it succeeds.
     pub(crate) keeps_counts: bool,
     /// It runs code that nobody has read, which may use or take away statements by name.
     pub(crate) hides: bool,
@@ -82,11 +83,12 @@ impl Statement {
     pub(crate) fn plain(shape: ReplyShape) -> Statement {
         Statement {
             shape,
-            selects: false,
+            found: Found::Unsure,
+            area: Area::Unsure,
+            several: false,
             sets_charset: false,
             passing: false,
             explains_change: false,
-            keeps_warnings: false,
             may_insert_id: false,
             ride: 0,
             keeps_counts: false,
@@ -148,8 +150,10 @@ pub(crate) struct Client<S> {
     pub(crate) keeps_warnings: bool,
     /// Its last statement warned or failed while others rode behind it; nobody knows the words.
     pub(crate) warnings_lost: bool,
-    /// Its backend still counts its last statement's rows: nothing else has run there since.
+    /// Its backend still has its last statement's ROW_COUNT(): nothing else has run there since.
     pub counts_native: bool,
+    /// Its backend still has its FOUND_ROWS().
+    pub(crate) found_native: bool,
     /// Its backend still holds its last statement's warnings: at most SHOW WARNINGS has run since.
     pub warnings_native: bool,
     /// What must be read back.
@@ -196,12 +200,10 @@ pub(crate) struct Client<S> {
     pub(crate) compression: Option<Box<Compression>>,
     /// Its login, while it lasts.
     pub login: Option<Box<Login>>,
-    /// Its statement's warnings, as SHOW WARNINGS gave them.
-    #[expect(
-        clippy::box_collection,
-        reason = "8 bytes of an idle client instead of 24"
-    )]
-    pub warnings: Option<Box<Vec<u8>>>,
+    /// What its statement warned of, as SHOW WARNINGS gave it.
+    pub(crate) warnings: Option<Box<Diagnostics>>,
+    /// What the end of its last statement with warnings said of them.
+    pub(crate) told: Told,
     /// Its prepared statements, if it has any.
     pub(crate) prepared: Option<Box<Statements>>,
     /// The id of the statement that it prepared last; the next one's is higher.
@@ -226,8 +228,8 @@ pub(crate) struct Client<S> {
     pub insert_id: u64,
     /// ROW_COUNT() after its last statement.
     pub row_count: i64,
-    /// FOUND_ROWS() after its last statement.
-    pub found_rows: u64,
+    /// FOUND_ROWS() after its last statement, if it is known.
+    pub(crate) found_rows: Option<u64>,
 }
 
 /// An idle client's budget of user-space memory, its slot included.
@@ -258,6 +260,7 @@ impl<S> Client<S> {
             warnings_lost: false,
             unsure: false,
             counts_native: false,
+            found_native: false,
             warnings_native: false,
             owed: Owed::default(),
             statement: Statement::plain(ReplyShape::None),
@@ -278,12 +281,13 @@ impl<S> Client<S> {
             compression: None,
             login: Some(Box::new(login)),
             warnings: None,
+            told: Told::default(),
             prepared: None,
             statements_made: 0,
             lease: None,
             insert_id: 0,
             row_count: 0,
-            found_rows: 0,
+            found_rows: Some(0),
         }
     }
 
@@ -332,6 +336,9 @@ impl<S> Client<S> {
         if self.lease.is_none() || !self.counts_native {
             elsewhere = elsewhere.union(COUNTS);
         }
+        if self.lease.is_none() || !self.found_native {
+            elsewhere = elsewhere.union(Reads::FOUND_ROWS);
+        }
         if self.lease.is_none() || !self.warnings_native {
             elsewhere = elsewhere.union(Reads::DIAGNOSTICS);
         }
@@ -357,20 +364,18 @@ impl<S> Client<S> {
     }
 
     /// Notes what a finished statement left for the next one to read.
-    pub(crate) fn note_result(&mut self, heard: &Heard, rows: u64) {
+    pub(crate) fn note_result(&mut self, heard: &Heard) {
         let failed = heard.error.is_some();
         self.pins_are_answered(heard);
-        if failed || !self.statement.keeps_counts {
+        // GET DIAGNOSTICS with a warning is one that asked for what there is not.
+        let odd = failed || (self.statement.keeps_counts && heard.warnings > 0);
+        if odd || !self.statement.keeps_counts {
             self.row_count = match heard.affected {
-                Some(rows) if !failed => i64::try_from(rows).unwrap_or(i64::MAX),
+                Some(rows) if !odd => i64::try_from(rows).unwrap_or(i64::MAX),
                 _ => -1,
             };
         }
-        if self.statement.selects && !failed && heard.affected.is_none() {
-            self.found_rows = rows;
-        }
         self.owed.failed = failed;
-        self.owed.warnings = failed || heard.warnings > 0;
         self.owed.insert_id |= heard.insert_id != 0 || self.statement.may_insert_id;
         self.owed.collation |= self.statement.sets_charset;
     }

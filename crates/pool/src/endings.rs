@@ -52,22 +52,16 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
-        client.note_result(heard, command.reply.rows());
-        // Those of the statement before came in while this one was under way.
-        if !client.statement.keeps_warnings {
-            client.warnings = None;
-        }
+        client.note_result(heard);
+        client.note_left(heard, command.reply.rows(), alone);
         // A backend that knows nothing of the statement before does not learn it by this one.
         let statement = client.statement;
         let went = heard.error.is_none();
         client.counts_native = alone && (client.counts_native || !(statement.keeps_counts && went));
-        let keeps = statement.keeps_counts || statement.keeps_warnings;
-        client.warnings_native = alone && (client.warnings_native || !(keeps && went));
-        client.warnings_lost = false;
         if !alone && !contaminated {
             // Others rode behind: the backend is theirs, and the words of a warning are gone.
             client.lease = None;
-            client.warnings_lost = client.owed.warnings;
+            client.warnings_lost |= client.owed.warnings;
             client.owed = Owed::default();
         }
         if !client.change_state(ClientState::Idle, now) {
@@ -283,6 +277,7 @@ impl<N: Net> Group<N> {
     pub(crate) fn send_own(&mut self, key: Key, owner: Key, purpose: Purpose, sql: &str) {
         if let Some(client) = self.clients.get_mut(owner) {
             client.counts_native = false;
+            client.found_native &= purpose == Purpose::Warnings;
             client.warnings_native &= purpose == Purpose::Warnings;
         }
         let Some(backend) = self.backends.get_mut(key) else {

@@ -79,6 +79,8 @@ pub struct ServerFacts {
     pub trackers: Wanted,
     /// It names clients by host name where it can, not by address (`skip_name_resolve` is off).
     pub names_hosts: bool,
+    /// Conditions that a fresh session keeps (`max_error_count`).
+    pub conditions_max: u32,
     /// `sql_mode` of a fresh session.
     pub sql_mode: String,
     /// Its global timeouts.

@@ -20,8 +20,12 @@ pub(crate) struct Heard {
     pub affected: Option<u64>,
     /// The last insert id that was not 0.
     pub insert_id: u64,
+    /// SQL state of that error.
+    pub(crate) state: [u8; 5],
     /// Warnings of the last result.
     pub warnings: u16,
+    /// Any of the results had warnings.
+    pub(crate) warned: bool,
     /// The header of a statement that was prepared.
     pub(crate) prepared: Option<Prepared>,
     /// Columns of the first result.
@@ -53,6 +57,7 @@ impl Heard {
                 self.status = Some(ok.status);
                 self.affected = (!ends_rows).then_some(ok.affected_rows);
                 self.warnings = ok.warnings;
+                self.warned |= ok.warnings > 0;
                 if ok.insert_id != 0 {
                     self.insert_id = ok.insert_id;
                 }
@@ -65,6 +70,7 @@ impl Heard {
             Notice::Err(err) => {
                 let text = String::from_utf8_lossy(err.message).into_owned();
                 self.error = Some((err.code, text));
+                self.state = err.state.try_into().unwrap_or(*b"HY000");
             }
             Notice::Prepared(prepared) => {
                 self.warnings = prepared.warnings;

@@ -263,6 +263,7 @@ impl<N: Net> Group<N> {
         client.keeps_warnings = false;
         client.warnings_native = false;
         client.counts_native = false;
+        client.found_native = false;
         client.warnings_lost = *end != KillEnd::Done;
         let error = |this: &mut Self, code: ErrorCode, text: &str| this.send_error(key, code, text);
         match end {

@@ -75,6 +75,7 @@ impl<N: Net> Group<N> {
         backend.served = false;
         client.lease = Some(lease);
         client.counts_native = false;
+        client.found_native = false;
         client.warnings_native = false;
         true
     }

@@ -19,6 +19,7 @@ mod clients;
 mod compression;
 mod config;
 mod counts;
+mod diagnostics;
 mod dial;
 mod endings;
 mod errands;

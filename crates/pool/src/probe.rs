@@ -30,7 +30,8 @@ const SETTINGS: &str = "SELECT @@max_allowed_packet,@@global.sql_mode,\
     @@global.character_set_client,@@global.character_set_connection,\
     @@global.character_set_results,@@global.collation_connection,@@skip_name_resolve,\
     @@global.wait_timeout,@@global.interactive_timeout,@@global.net_read_timeout,\
-    @@global.net_write_timeout";
+    @@global.net_write_timeout,\
+    @@global.max_error_count";
 const COLLATIONS: &str = "SELECT ID,CHARACTER_SET_NAME,COLLATION_NAME \
     FROM information_schema.COLLATIONS WHERE ID BETWEEN 1 AND 255";
 
@@ -74,7 +75,7 @@ pub(crate) fn probe(
     let greeting = connection.log_in(kind, matches!(address, Address::Unix(_)))?;
     let version = String::from_utf8_lossy(&greeting.version).into_owned();
     let settings = connection.query(SETTINGS)?;
-    let settings = settings.first().filter(|row| row.len() == 13);
+    let settings = settings.first().filter(|row| row.len() == 14);
     let row = settings.ok_or(ProbeError::passing("the server did not tell its settings"))?;
     let text = |i: usize| String::from_utf8_lossy(&row[i]).into_owned();
     let default_charsets = [
@@ -97,6 +98,7 @@ pub(crate) fn probe(
         max_allowed_packet: text(0).parse().unwrap_or(16 << 20),
         sql_mode: text(1),
         names_hosts: !matches!(text(8).as_str(), "1" | "ON"),
+        conditions_max: crate::diagnostics::conditions_max(&text(9)),
         trackers: Wanted::from_setting(&text(2), schema),
         charsets: charsets_by_collation(&connection.query(COLLATIONS)?),
         default_charsets,

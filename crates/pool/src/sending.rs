@@ -8,6 +8,7 @@ use crate::client::{ClientState, Output};
 use crate::group::Group;
 use crate::reasons::Refusal;
 use reactor::{Key, Net, Write};
+use wire::lex::Server;
 use wire::packet::put_short;
 use wire::reply::{OK, OkPacket, put_err};
 use wire::{capabilities, status};
@@ -151,6 +152,17 @@ impl<N: Net> Group<N> {
     /// Sends an OK of the pool's own, after `front` (packets that belong before it). `first` is
     /// [`OK`], or `END` where the protocol has an EOF.
     pub(crate) fn send_ok(&mut self, key: Key, front: &[u8], first: u8) {
+        self.put_ok(key, front, first, 0);
+    }
+
+    /// An OK that leaves the warnings before it; MySQL counts them in it.
+    pub(crate) fn send_warned_ok(&mut self, key: Key, first: u8) {
+        let mysql = matches!(self.shared.server.flavour, Server::MySql(_));
+        let warnings = self.clients.get(key).map_or(0, |client| client.warned());
+        self.put_ok(key, b"", first, if mysql { warnings } else { 0 });
+    }
+
+    fn put_ok(&mut self, key: Key, front: &[u8], first: u8, warnings: u16) {
         let mut status = self.status_of(key);
         let reports_schema = self.shared.server.trackers.schema;
         let Some(client) = self.clients.get_mut(key) else {
@@ -170,7 +182,7 @@ impl<N: Net> Group<N> {
             wire::track::put_schema(&mut changes, schema);
             status |= status::SESSION_STATE_CHANGED;
         }
-        let (affected_rows, insert_id, warnings) = (0, 0, 0);
+        let (affected_rows, insert_id) = (0, 0);
         let ok = OkPacket {
             affected_rows,
             insert_id,

@@ -5,8 +5,8 @@
 //! it runs: what it may leave behind, unseen by the trackers, pins the client *before* the server
 //! sees it, so that an error halfway through cannot leave a trace on a shared backend.
 //!
-//! What the statement before left (warnings, ROW_COUNT(), FOUND_ROWS()) is kept with the client;
-//! [`Group::reads_previous`] answers from there when the backend has served others since.
+//! What the statement before left (warnings, ROW_COUNT(), FOUND_ROWS()) is kept with the client, and
+//! answered from there when the backend has served others since: `diagnostics.rs`.
 //!
 //! Invariant: a statement goes out only to a backend that stands in its client's session state, or
 //! behind a command that puts it there and cannot fail. A restoring command that can fail (a schema
@@ -16,6 +16,7 @@
 use crate::backend::{InFlight, Purpose};
 use crate::client::{ClientState, Owed, Statement};
 use crate::clients::Handled;
+use crate::diagnostics::{Area, Found, Previous, area_of, found_of};
 use crate::group::Group;
 use crate::prepared::{PreparedText, Spoken};
 use crate::reasons::{PinReason, Refusal};
@@ -26,9 +27,9 @@ use reactor::{Key, Net};
 use std::borrow::Cow;
 use std::rc::Rc;
 use wire::capabilities as cap;
-use wire::classify::{self, PinCause, Reads, SimpleRead, Verb, classify};
+use wire::classify::{self, PinCause, Reads, Verb, classify};
 use wire::command::{Command, ReplyShape, put_command};
-use wire::lex::{Charset, Kind, LexMode, Lexer};
+use wire::lex::{Charset, LexMode, Server};
 use wire::packet::{HEADER_LEN, PAYLOAD_MAX, join_payload};
 use wire::reply::{END, OK, Reply};
 
@@ -60,7 +61,7 @@ impl<N: Net> Group<N> {
         }
         match command {
             Command::Quit => self.doom(key),
-            Command::Ping => self.send_ok(key, b"", OK),
+            Command::Ping => self.on_ping(key),
             Command::SetOption => self.on_set_option(key, arguments),
             Command::ResetConnection => self.on_reset(key),
             Command::ChangeUser => self.on_change_user(key, arguments),
@@ -76,11 +77,27 @@ impl<N: Net> Group<N> {
             _ => {
                 let mut statement = Statement::plain(command.reply());
                 statement.explains_change = command == Command::InitDb;
-                statement.keeps_warnings = command == Command::InitDb;
+                if command == Command::InitDb {
+                    statement.area = Area::Keeps;
+                    statement.found = Found::Keeps;
+                }
                 return self.start(key, message, statement);
             }
         }
         Handled::Used
+    }
+
+    fn on_ping(&mut self, key: Key) {
+        self.note_answered(key, 0);
+        self.send_warned_ok(key, OK);
+    }
+
+    /// The pool answers a command itself, which leaves this ROW_COUNT() and nothing else.
+    pub(crate) fn note_answered(&mut self, key: Key, row_count: i64) {
+        if let Some(client) = self.clients.get_mut(key) {
+            client.row_count = row_count;
+            client.counts_native = false;
+        }
     }
 
     /// Switches multi-statements, in the session that follows the client.
@@ -97,15 +114,19 @@ impl<N: Net> Group<N> {
         let mut session = (*client.session).clone();
         session.multi_statements = multi_statements;
         client.session = self.sessions.intern(session);
-        self.send_ok(key, b"", END);
+        self.note_answered(key, -1);
+        self.send_warned_ok(key, END);
     }
 
     /// Makes the session as new; only the default schema stays.
     fn on_reset(&mut self, key: Key) {
+        let found_rows = self.clients.get(key).and_then(|client| client.found_rows);
         self.forsake(key);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
+        // The one count that a server's session keeps.
+        client.found_rows = found_rows;
         let old = &client.session;
         let schema = old.schema.clone().unwrap_or_default();
         let charsets = self.shared.server.charsets_after_reset(client.collation);
@@ -126,12 +147,12 @@ impl<N: Net> Group<N> {
         if let Some(prepared) = client.prepared.take() {
             self.long_data -= prepared.long_len();
         }
-        client.warnings = None;
+        client.forget_warnings();
         client.owed = Owed::default();
         client.priority = None;
         client.insert_id = 0;
         client.row_count = 0;
-        client.found_rows = 0;
+        client.found_rows = Some(0);
         if let Some(lease) = lease {
             self.orphan(lease, key, pinned);
         }
@@ -173,26 +194,31 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
-        let mut statement = statement_of(found);
+        let mut statement = statement_of(found, mode.server);
+        let (session, elsewhere) = (client.session.clone(), client.reads_elsewhere());
         // Stored code may read anything; that it reads what a statement before its call left is
         // not assumed, or no CALL could ever be made.
         let told = !matches!(found.pin, Some(cause) if hides_reads(cause));
-        if told && found.reads.intersects(client.reads_elsewhere()) {
-            return self.reads_previous(key, sql, found, statement);
+        let mut instead = None;
+        if told && found.reads.intersects(elsewhere) {
+            match self.previous(key, sql, mode, found) {
+                Previous::Answered => return Handled::Used,
+                Previous::Gone => return self.previous_gone(key),
+                Previous::Text(text) => instead = Some(text),
+            }
         }
         if self.shared.settings.ride_max > 1 && shapes::rides(found) {
-            let session = Rc::as_ptr(&client.session).addr();
-            statement.ride = shapes::shape_of(sql, mode, session);
+            statement.ride = shapes::shape_of(sql, mode, Rc::as_ptr(&session).addr());
         }
-        let session = client.session.clone();
         let schema = session.schema.as_deref();
         self.plan_pins(key, sql, (mode, found), schema, &mut statement);
         self.touch(key, sql, mode, found);
-        if found.reads.intersects(Reads::CONNECTION_ID)
-            && let Some(own) = self.with_own_id(key, sql, mode)
-        {
+        if instead.is_none() && found.reads.intersects(Reads::CONNECTION_ID) {
+            instead = self.with_own_id(key, sql, mode);
+        }
+        if let Some(text) = instead {
             let mut rewritten = Vec::new();
-            put_command(&mut rewritten, Command::Query, &own);
+            put_command(&mut rewritten, Command::Query, &text);
             return self.start(key, &rewritten, statement);
         }
         self.start(key, message, statement)
@@ -205,11 +231,11 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         let (sql, found) = (&text.sql, &text.class);
-        let mut statement = statement_of(found);
+        let mut statement = statement_of(found, self.shared.server.flavour);
         let told = !matches!(found.pin, Some(cause) if hides_reads(cause));
         if told && found.reads.intersects(client.reads_elsewhere()) {
             client.forget_command();
-            return self.reads_previous(key, sql, found, statement);
+            return self.run_reading(key, text, statement);
         }
         statement.explains_change |= text.immediate;
         // A server looks names up where they were prepared, or where it is now.
@@ -222,8 +248,34 @@ impl<N: Net> Group<N> {
         self.start(key, message, statement)
     }
 
+    /// Runs a prepared text that reads what the statement before left, on a backend that does not
+    /// know. It can be said anew only as it is: with values in it, or prepared in another session,
+    /// it is not the same.
+    fn run_reading(&mut self, key: Key, text: &PreparedText, statement: Statement) -> Handled {
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        let as_it_is = Rc::ptr_eq(&text.session, &client.session) && !text.sql.contains(&b'?');
+        let mode = self.lex_mode(&text.session, client.capabilities);
+        match self.previous(key, &text.sql, mode, &text.class) {
+            Previous::Answered => Handled::Used,
+            Previous::Text(sql) if as_it_is => {
+                let mut message = Vec::new();
+                put_command(&mut message, Command::Query, &sql);
+                self.start(key, &message, statement)
+            }
+            Previous::Text(_) | Previous::Gone => self.previous_gone(key),
+        }
+    }
+
     /// The text with the client's own id for CONNECTION_ID(), when that is what it asks for.
     pub(crate) fn with_own_id(&self, key: Key, sql: &[u8], mode: LexMode) -> Option<Vec<u8>> {
+        let id = self.own_id_in(key)?;
+        wire::own_id::with_own_id(sql, mode, id)
+    }
+
+    /// A client's own id, where that is what CONNECTION_ID() means.
+    pub(crate) fn own_id_in(&self, key: Key) -> Option<u32> {
         let client = self.clients.get(key)?;
         // Among the server's lists of connections its own ids are meant; and a client that has set
         // @@pseudo_thread_id gets that.
@@ -231,57 +283,7 @@ impl<N: Net> Group<N> {
         const LISTS: [&[u8]; 3] = [b"information_schema", b"performance_schema", b"sys"];
         let lists = LISTS.iter().any(|list| schema.eq_ignore_ascii_case(list));
         let set = client.is_pinned_for(PinReason::Text(PinCause::SpecialVariable));
-        if lists || set {
-            return None;
-        }
-        wire::own_id::with_own_id(sql, mode, client.id)
-    }
-
-    /// A statement that reads what the one before left, on a backend that no longer knows.
-    fn reads_previous(
-        &mut self,
-        key: Key,
-        sql: &[u8],
-        found: &classify::Statement,
-        statement: Statement,
-    ) -> Handled {
-        let flavour = self.shared.server.flavour;
-        let column = || column_of(sql, flavour);
-        let Some(client) = self.clients.get_mut(key) else {
-            return Handled::Used;
-        };
-        let text = match found.simple {
-            Some(SimpleRead::ShowWarnings) => match client.warnings.take() {
-                Some(warnings) => {
-                    self.replay(key, &warnings);
-                    if let Some(client) = self.clients.get_mut(key) {
-                        client.warnings = Some(warnings);
-                    }
-                    return Handled::Used;
-                }
-                None if client.warnings_lost => return self.previous_gone(key),
-                // No statement of this client warned; the backend's own warnings are another's.
-                None => "SHOW WARNINGS LIMIT 0".to_string(),
-            },
-            Some(SimpleRead::RowCount) => {
-                format!(
-                    "SELECT CAST({} AS SIGNED) AS `{}`",
-                    client.row_count,
-                    column()
-                )
-            }
-            Some(SimpleRead::FoundRows) => {
-                format!(
-                    "SELECT CAST({} AS SIGNED) AS `{}`",
-                    client.found_rows,
-                    column()
-                )
-            }
-            None => return self.previous_gone(key),
-        };
-        let mut rewritten = Vec::new();
-        put_command(&mut rewritten, Command::Query, text.as_bytes());
-        self.start(key, &rewritten, statement)
+        (!lists && !set).then_some(client.id)
     }
 
     /// Says that what the statement before left is gone, and sees to it that the next is not.
@@ -458,11 +460,7 @@ impl<N: Net> Group<N> {
             return self.doom(key);
         }
         client.lease = Some(lease);
-        if !client.statement.keeps_warnings {
-            client.warnings = None;
-        }
         client.keeps_warnings = true;
-        client.owed.warnings = false;
         if client.statement.spoils {
             backend.spoiled = true;
         }
@@ -505,24 +503,6 @@ pub(crate) fn mentions_kill(sql: &[u8]) -> bool {
     })
 }
 
-/// The name that a server gives the column of `SELECT function()`: the call as typed.
-pub(crate) fn column_of(sql: &[u8], server: wire::lex::Server) -> String {
-    let mode = LexMode {
-        server,
-        charset: Charset::Utf8,
-        ..LexMode::default()
-    };
-    let mut tokens = Lexer::new(sql, mode).skip(1);
-    let Some(first) = tokens.next() else {
-        return String::new();
-    };
-    let end = tokens
-        .take_while(|t| t.kind != Kind::Semicolon)
-        .last()
-        .map_or(first.end, |t| t.end);
-    String::from_utf8_lossy(&sql[first.start..end]).into_owned()
-}
-
 /// Causes that stand for code whose text is not at hand.
 const HIDES: [PinCause; 3] = [
     PinCause::StoredCode,
@@ -534,18 +514,20 @@ pub(crate) fn hides_reads(cause: PinCause) -> bool {
     HIDES.contains(&cause)
 }
 
-pub(crate) fn statement_of(found: &classify::Statement) -> Statement {
+pub(crate) fn statement_of(found: &classify::Statement, server: Server) -> Statement {
+    let asks = found.verb == Verb::Diagnostics && found.reads.intersects(Reads::DIAGNOSTICS);
     Statement {
         shape: ReplyShape::Results,
-        selects: matches!(found.verb, Verb::Select),
+        found: found_of(found, server),
+        area: area_of(found, server),
+        several: found.multi,
         sets_charset: found.sets_charset,
         passing: found.passing,
         may_insert_id: found.may_insert_id,
         explains_change: matches!(found.verb, Verb::Set | Verb::Use) || found.user_variables,
-        keeps_warnings: found.simple == Some(SimpleRead::ShowWarnings),
         hides: HIDES.iter().any(|cause| found.causes.contains(*cause)),
         spoils: false,
-        keeps_counts: false,
+        keeps_counts: asks,
         ride: 0,
     }
 }

@@ -275,6 +275,12 @@ impl Reads {
         self.0 & other.0 != 0
     }
 
+    /// The bits that are in both.
+    #[must_use]
+    pub const fn of(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
     /// Whether nothing is read.
     #[must_use]
     pub fn is_empty(self) -> bool {
@@ -288,15 +294,46 @@ impl Reads {
     }
 }
 
-/// A text that is nothing but one question about the previous statement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SimpleRead {
-    /// `SHOW WARNINGS`
-    ShowWarnings,
-    /// `SELECT ROW_COUNT()`; its column is named as the client wrote it.
-    RowCount,
-    /// `SELECT FOUND_ROWS()`; its column is named as the client wrote it.
-    FoundRows,
+/// Words of a text that decide what it leaves for later questions; a set of bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks(u8);
+
+impl Marks {
+    /// None of them.
+    pub const NONE: Self = Self(0);
+    /// FROM outside of parentheses.
+    pub const FROM: Self = Self(1);
+    /// FROM inside parentheses, which may be a function's, or DUAL.
+    pub const FROM_INSIDE: Self = Self(2);
+    /// INTO
+    pub const INTO: Self = Self(4);
+    /// LIMIT
+    pub const LIMIT: Self = Self(8);
+    /// The rows that a query sends may not be those that it counts: UNION and its kin, OFFSET,
+    /// FETCH, a comma behind LIMIT.
+    pub const CUTS: Self = Self(16);
+    /// SELECT that is not the first word.
+    pub const SELECT_INSIDE: Self = Self(32);
+    /// SELECT as the first word, or SHOW COUNT(\*): the rows count as FOUND_ROWS().
+    pub const COUNTED: Self = Self(64);
+
+    /// Whether every bit of `other` is in the set.
+    #[must_use]
+    pub fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether any bit of `other` is in the set.
+    #[must_use]
+    pub fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// The bits of both.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
 }
 
 /// What [`classify`] found in a text.
@@ -310,8 +347,6 @@ pub struct Statement {
     pub causes: PinCauses,
     /// What it reads of earlier statements.
     pub reads: Reads,
-    /// The whole text is one plain question about the previous statement.
-    pub simple: Option<SimpleRead>,
     /// It sets character sets or collations of the session; the trackers tell only a part.
     pub sets_charset: bool,
     /// SET STATEMENT: what is reported of variables holds for this statement alone.
@@ -324,6 +359,8 @@ pub struct Statement {
     pub kills: bool,
     /// It names a user variable (`@x`), to read or to set it.
     pub user_variables: bool,
+    /// Words that decide what it leaves for questions about it.
+    pub marks: Marks,
 }
 
 impl Statement {
@@ -333,13 +370,13 @@ impl Statement {
         pin: None,
         causes: PinCauses::NONE,
         reads: Reads::NONE,
-        simple: None,
         sets_charset: false,
         passing: false,
         multi: false,
         may_insert_id: false,
         kills: false,
         user_variables: false,
+        marks: Marks::NONE,
     };
 
     /// The most conservative answer: the text may do anything.
@@ -348,13 +385,13 @@ impl Statement {
         pin: Some(PinCause::Unknown),
         causes: PinCauses::of(PinCause::Unknown),
         reads: Reads::ALL,
-        simple: None,
         sets_charset: true,
         passing: false,
         multi: true,
         may_insert_id: true,
         kills: false,
         user_variables: true,
+        marks: Marks::NONE,
     };
 
     /// What may happen if either of two readings of one text is the right one.
@@ -369,13 +406,13 @@ impl Statement {
             pin: self.pin.or(other.pin),
             causes: self.causes.union(other.causes),
             reads: self.reads.union(other.reads),
-            simple: None,
             sets_charset: self.sets_charset | other.sets_charset,
             passing: self.passing & other.passing,
             multi: self.multi | other.multi,
             may_insert_id: self.may_insert_id | other.may_insert_id,
             kills: self.kills | other.kills,
             user_variables: self.user_variables | other.user_variables,
+            marks: self.marks.union(other.marks),
         }
     }
 }

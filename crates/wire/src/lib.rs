@@ -16,6 +16,7 @@
 //! "Clientserver Protocol" pages, and the behaviour of live servers.
 #![forbid(unsafe_code)]
 
+pub mod asked;
 pub mod auth;
 pub mod capabilities;
 pub mod classify;
@@ -32,6 +33,7 @@ pub mod lex;
 pub mod own_id;
 pub mod packet;
 pub mod reply;
+pub mod sqlstate;
 pub mod status;
 pub mod text_prepared;
 pub mod track;

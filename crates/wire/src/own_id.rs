@@ -1,11 +1,13 @@
-//! CONNECTION_ID() for a client whose server connection is not its own.
+//! CONNECTION_ID() and counts of the statement before, for a client whose server connection is not
+//! its own.
 //!
 //! The problem: behind a pooler a client knows itself by the id in the pooler's greeting, but the
 //! server would answer CONNECTION_ID() with the id of whichever connection runs the statement. The
 //! mechanism: [`with_own_id`] puts the client's id into the text, as an expression of the same
 //! type, length and flags (compared on MariaDB 10.11 and MySQL 9.7, for ids of ten digits), and
 //! gives a column of a SELECT list that has no alias the name that the server would have made of
-//! the text.
+//! the text. [`with_values`] does the same for ROW_COUNT(), FOUND_ROWS(), `@@warning_count` and
+//! `@@error_count`, all of them or none.
 //!
 //! What is left alone, because the server's own id is what is meant or what must be kept: texts
 //! that name the server's lists of connections or IS_USED_LOCK(), definitions (CREATE and the
@@ -13,6 +15,7 @@
 //!
 //! Invariant: what is put in place of a call never changes how the rest of the text is cut.
 
+use crate::classify::Reads;
 use crate::lex::{Kind, LexMode, Lexer, Token};
 
 /// Names with which a text speaks of the server's own connections.
@@ -66,21 +69,67 @@ const ENDS_VALUE: [&str; 5] = ["END", "NULL", "TRUE", "FALSE", "UNKNOWN"];
 /// Longest name that every server makes of a column's text without cutting it.
 const NAME_LEN_MAX: usize = 60;
 
+/// What is known of a session that is asked of a connection that does not know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Values {
+    /// CONNECTION_ID()
+    pub id: Option<u32>,
+    /// ROW_COUNT()
+    pub row_count: Option<i64>,
+    /// FOUND_ROWS()
+    pub found_rows: Option<u64>,
+    /// `@@warning_count`
+    pub warnings: Option<u32>,
+    /// `@@error_count`
+    pub errors: Option<u32>,
+    /// Which of these questions are to be answered so; the server knows the others.
+    pub asked: Reads,
+}
+
 /// The text with `id` in place of the server's; `None` when it holds nothing to put it in.
 #[must_use]
 pub fn with_own_id(sql: &[u8], mode: LexMode, id: u32) -> Option<Vec<u8>> {
+    let values = Values {
+        id: Some(id),
+        ..Values::default()
+    };
+    put_values(sql, mode, values)
+}
+
+/// The text with what is known of the statement before in place of each question about it; `None`
+/// when one of them has no answer here, when there is none, or when a column would have another
+/// name than the server gives it.
+#[must_use]
+pub fn with_values(sql: &[u8], mode: LexMode, values: Values) -> Option<Vec<u8>> {
+    put_values(sql, mode, values)
+}
+
+fn put_values(sql: &[u8], mode: LexMode, values: Values) -> Option<Vec<u8>> {
     let mut lexer = Lexer::new(sql, mode);
     let tokens: Vec<Token> = lexer.by_ref().collect();
     if lexer.doubtful() || lexer.has_executable() {
         return None;
     }
-    let mut edits = Edits::new(sql, id);
+    let mut edits = Edits::new(sql, values);
     let tokens = edits.join_calls(&tokens)?;
     if edits.made.is_empty() {
         return None;
     }
     edits.name_columns(&tokens);
-    Some(edits.apply())
+    let exact = edits.named || values.asked.is_empty();
+    exact.then(|| edits.apply())
+}
+
+/// A number of the type, length and flags of the call, also inside expressions; and where a server
+/// warns of the function, it still does.
+fn signed(number: i64, call: &str) -> Instead {
+    Instead::Text(format!("IF(TRUE,{number},{call})"))
+}
+
+/// As the variables: unsigned, 21 characters.
+fn unsigned(number: u32) -> String {
+    let [a, b, c, d] = number.to_be_bytes();
+    format!("INET_ATON('{a}.{b}.{c}.{d}')")
 }
 
 /// A list of columns, or any other parenthesis.
@@ -96,17 +145,31 @@ struct Level {
     any: bool,
 }
 
+/// What takes the place of a token.
+enum Instead {
+    Nothing,
+    Text(String),
+    /// It is a question, and the answer is not known.
+    Unknown,
+}
+
 struct Edits<'a> {
     sql: &'a [u8],
-    id: u32,
+    values: Values,
+    /// Every column that was touched has the name that it would have had.
+    named: bool,
     /// What is put in place of which range.
     made: Vec<(usize, usize, String)>,
 }
 
 impl<'a> Edits<'a> {
-    fn new(sql: &'a [u8], id: u32) -> Self {
-        let made = Vec::new();
-        Self { sql, id, made }
+    fn new(sql: &'a [u8], values: Values) -> Self {
+        Self {
+            sql,
+            values,
+            named: true,
+            made: Vec::new(),
+        }
     }
 
     fn text(&self, token: Token) -> &'a [u8] {
@@ -143,18 +206,22 @@ impl<'a> Edits<'a> {
             let kinds = tokens.get(at + 1..at + 3).map(|t| (t[0].kind, t[1].kind));
             let call = kinds == Some((Kind::Punct(b'('), Kind::Punct(b')')));
             let mut token = token;
-            if call && !dotted && self.is(token, &["CONNECTION_ID"]) {
-                token.end = tokens[at + 2].end;
-                token.kind = Kind::Number;
-                at += 2;
-                let text = format!("CAST({} AS UNSIGNED)", self.id);
-                self.made.push((token.start, token.end, text));
-            } else if self.is_variable(token) {
-                // Of the type, length and flags of the variable, which CAST() is not.
-                let [a, b, c, d] = self.id.to_be_bytes();
-                let text = format!("INET_ATON('{a}.{b}.{c}.{d}')");
-                self.made.push((token.start, token.end, text));
-                token.kind = Kind::Number;
+            let instead = match token.kind {
+                Kind::Word if call && !dotted => self.of_call(token),
+                Kind::SystemVariable => self.of_variable(token),
+                _ => Instead::Nothing,
+            };
+            match instead {
+                Instead::Nothing => {}
+                Instead::Unknown => return None,
+                Instead::Text(text) => {
+                    if token.kind == Kind::Word {
+                        token.end = tokens[at + 2].end;
+                        at += 2;
+                    }
+                    token.kind = Kind::Number;
+                    self.made.push((token.start, token.end, text));
+                }
             }
             if token.kind == Kind::Number && self.is_made(token) && !computes {
                 return None;
@@ -165,15 +232,53 @@ impl<'a> Edits<'a> {
         Some(joined)
     }
 
-    fn is_variable(&self, token: Token) -> bool {
-        const NAMES: [&[u8]; 3] = [
-            b"@@pseudo_thread_id",
-            b"@@session.pseudo_thread_id",
-            b"@@local.pseudo_thread_id",
-        ];
-        let text = self.text(token);
-        let known = NAMES.iter().any(|name| text.eq_ignore_ascii_case(name));
-        token.kind == Kind::SystemVariable && known
+    fn of_call(&self, name: Token) -> Instead {
+        let Values {
+            id,
+            row_count,
+            found_rows,
+            ..
+        } = self.values;
+        if self.is(name, &["CONNECTION_ID"]) {
+            return id.map_or(Instead::Nothing, |id| {
+                Instead::Text(format!("CAST({id} AS UNSIGNED)"))
+            });
+        }
+        let is = |kind, function| self.values.asked.intersects(kind) && self.is(name, &[function]);
+        let (number, call) = if is(Reads::ROW_COUNT, "ROW_COUNT") {
+            (row_count, "ROW_COUNT()")
+        } else if is(Reads::FOUND_ROWS, "FOUND_ROWS") {
+            let rows = found_rows.and_then(|rows| i64::try_from(rows).ok());
+            (rows, "FOUND_ROWS()")
+        } else {
+            return Instead::Nothing;
+        };
+        number.map_or(Instead::Unknown, |number| signed(number, call))
+    }
+
+    fn of_variable(&self, token: Token) -> Instead {
+        let parts: Vec<&[u8]> = self.text(token).split(|&byte| byte == b'.').collect();
+        let is = |text: &[u8], name: &str| text.eq_ignore_ascii_case(name.as_bytes());
+        let name = match parts[..] {
+            [name] => name.strip_prefix(b"@@").unwrap_or(name),
+            [scope, name] if is(scope, "@@session") || is(scope, "@@local") => name,
+            _ => return Instead::Nothing,
+        };
+        let name = match name {
+            [b'`', inner @ .., b'`'] => inner,
+            _ => name,
+        };
+        // Of the type, length and flags of the variable, which CAST() is not.
+        if is(name, "pseudo_thread_id") {
+            let id = self.values.id;
+            return id.map_or(Instead::Nothing, |id| Instead::Text(unsigned(id)));
+        }
+        let number = match self.values.asked.intersects(Reads::DIAGNOSTICS) {
+            true if is(name, "warning_count") => self.values.warnings,
+            true if is(name, "error_count") => self.values.errors,
+            _ => return Instead::Nothing,
+        };
+        number.map_or(Instead::Unknown, |number| Instead::Text(unsigned(number)))
     }
 
     fn is_made(&self, token: Token) -> bool {
@@ -242,8 +347,16 @@ impl<'a> Edits<'a> {
         let Some(column) = level.from.and_then(|from| tokens.get(from..end)) else {
             return;
         };
-        if !level.list || !level.touched || self.has_alias(column) != Some(false) {
+        if !level.list || !level.touched {
             return;
+        }
+        match self.has_alias(column) {
+            Some(true) => return,
+            Some(false) => {}
+            None => {
+                self.named = false;
+                return;
+            }
         }
         let (Some(first), Some(last)) = (column.first(), column.last()) else {
             return;
@@ -263,6 +376,8 @@ impl<'a> Edits<'a> {
         if let (true, Ok(name)) = (plain, std::str::from_utf8(name)) {
             self.made
                 .push((last.end, last.end, format!(" AS `{name}`")));
+        } else {
+            self.named = false;
         }
     }
 
@@ -364,6 +479,56 @@ mod tests {
             put("SELECT @@pseudo_thread_id").as_deref(),
             Some("SELECT INET_ATON('64.0.0.1') AS `@@pseudo_thread_id`")
         );
+    }
+
+    #[test]
+    fn counts_take_the_place_of_questions_and_all_of_them_or_none() {
+        let values = Values {
+            id: Some(ID),
+            row_count: Some(-1),
+            found_rows: None,
+            warnings: Some(3),
+            errors: Some(258),
+            asked: Reads::ALL,
+        };
+        let put = |sql: &str| {
+            let out = with_values(sql.as_bytes(), LexMode::default(), values)?;
+            Some(String::from_utf8(out).unwrap())
+        };
+        let cases = [
+            (
+                "SELECT ROW_COUNT()",
+                "SELECT IF(TRUE,-1,ROW_COUNT()) AS `ROW_COUNT()`",
+            ),
+            (
+                "SELECT @@warning_count, @@session.error_count AS e",
+                "SELECT INET_ATON('0.0.0.3') AS `@@warning_count`, INET_ATON('0.0.1.2') AS e",
+            ),
+            (
+                "INSERT INTO t VALUES (ROW_COUNT (), @@LOCAL.`error_count`)",
+                "INSERT INTO t VALUES (IF(TRUE,-1,ROW_COUNT()), \
+                 INET_ATON('0.0.1.2'))",
+            ),
+            (
+                "SET @a = row_count() + CONNECTION_ID()",
+                "SET @a = IF(TRUE,-1,ROW_COUNT()) + \
+                 CAST(1073741825 AS UNSIGNED)",
+            ),
+        ];
+        for (sql, expected) in cases {
+            assert_eq!(put(sql).as_deref(), Some(expected), "{sql}");
+        }
+        for sql in [
+            "SELECT FOUND_ROWS()",
+            "SELECT ROW_COUNT(), FOUND_ROWS()",
+            "SELECT 1",
+            "SELECT s.row_count()",
+            "SELECT @@global.warning_count",
+            "SELECT ROW_COUNT() /* not certain what its name is */ + 1",
+            "SELECT ROW_COUNT() /*!50000 + 1 */",
+        ] {
+            assert_eq!(put(sql), None, "{sql}");
+        }
     }
 
     #[test]

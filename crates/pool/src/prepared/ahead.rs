@@ -221,11 +221,7 @@ impl<N: Net> Group<N> {
             if let Some(client) = self.clients.get_mut(owner) {
                 client.owed.failed = true;
                 client.owed.warnings = true;
-                client.warnings = None;
-                client.warnings_lost = false;
-                // The error is this client's, and stands on its backend.
-                client.warnings_native = true;
-                client.counts_native = true;
+                client.note_ahead_failed(heard);
             }
             self.settle(lease);
             return self.pump(owner);

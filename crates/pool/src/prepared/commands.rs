@@ -12,17 +12,19 @@ use super::sent::head_of;
 use super::{Definition, Held, UnderWay};
 use crate::client::Statement;
 use crate::clients::Handled;
+use crate::diagnostics::{Found, area_of};
 use crate::group::Group;
 use crate::reasons::{PinReason, Refusal, Unprepared};
 use crate::session::Session;
 use crate::statements::{hides_reads, may_hide_kill, mentions_kill, payload_of, statement_of};
 use reactor::{Key, Net};
 use std::rc::Rc;
-use wire::classify::{self, Reads, SimpleRead, classify};
+use wire::classify::{self, Reads, classify};
 use wire::command::{Command, put_command};
 use wire::errors;
 use wire::execution::{LAST_PREPARED, set_statement_id, statement_id, types, wants_cursor};
 use wire::lex::Server;
+use wire::own_id::with_values;
 use wire::reply::OK;
 
 /// Long data that the clients of one group may have under way, in bytes.
@@ -102,6 +104,10 @@ impl<N: Net> Group<N> {
         client.prepared.get_or_insert_default().under_way = Some(under_way);
         let mut statement = Statement::plain(Command::StmtPrepare.reply());
         statement.keeps_counts = true;
+        statement.found = Found::Keeps;
+        if !class.reads.intersects(Reads::DIAGNOSTICS) {
+            statement.area = area_of(&class, self.shared.server.flavour);
+        }
         self.start(key, message, statement)
     }
 
@@ -170,8 +176,11 @@ impl<N: Net> Group<N> {
         message: &[u8],
     ) -> Handled {
         let class = definition.class;
-        let mut statement = statement_of(&class);
-        statement.keeps_warnings = false;
+        let cursor = command == Command::StmtExecute && wants_cursor(&payload_of(message));
+        let mut statement = statement_of(&class, self.shared.server.flavour);
+        if cursor {
+            statement.found = Found::Unsure;
+        }
         if let Some(client) = self.clients.get(key) {
             let mode = self.lex_mode(&definition.session, client.capabilities);
             // A server looks names up where they were prepared, or where it is now.
@@ -184,7 +193,6 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
         };
-        let cursor = command == Command::StmtExecute && wants_cursor(&payload_of(message));
         client.prepared.get_or_insert_default().under_way = Some(UnderWay {
             command,
             id,
@@ -208,25 +216,20 @@ impl<N: Net> Group<N> {
         definition: &Rc<Definition>,
         message: &[u8],
     ) -> Handled {
-        let flavour = self.shared.server.flavour;
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
-        let count = match definition.class.simple {
-            Some(SimpleRead::RowCount) => client.row_count.to_string(),
-            Some(SimpleRead::FoundRows) => client.found_rows.to_string(),
-            _ => {
-                self.drop_long_data(key, id);
-                return self.previous_gone(key);
-            }
-        };
-        let column = crate::statements::column_of(&definition.sql, flavour);
-        let text = format!("SELECT CAST({count} AS SIGNED) AS `{column}`");
-        let mut class = definition.class;
-        (class.reads, class.simple) = (Reads::NONE, None);
+        let mode = self.lex_mode(&client.session, client.capabilities);
         let session = client.session.clone();
+        let mut class = definition.class;
+        let values = self.values_of(key, &class);
+        let Some(text) = with_values(&definition.sql, mode, values).filter(|_| !class.multi) else {
+            self.drop_long_data(key, id);
+            return self.previous_gone(key);
+        };
+        class.reads = Reads::NONE;
         let instead = self.definitions.intern(Definition {
-            sql: text.into_bytes().into(),
+            sql: text.into(),
             session,
             class,
         });
@@ -262,9 +265,12 @@ impl<N: Net> Group<N> {
             return self.start(key, message, statement);
         }
         self.send_ok(key, b"", OK);
-        if let Some(client) = self.clients.get_mut(key) {
-            client.row_count = 0;
-            client.counts_native = false;
+        self.note_answered(key, 0);
+        if let Some(client) = self.clients.get_mut(key)
+            && matches!(self.shared.server.flavour, Server::MySql(_))
+        {
+            client.forget_warnings();
+            client.warnings_native = false;
         }
         Handled::Used
     }

@@ -43,30 +43,19 @@ pub(super) const fn habit(
 
 /// Habits that are not drawn, because the pool is known to answer otherwise (docs/pool.md, Limits);
 /// `ONRAMP_ORACLE_ALL=1` draws them too.
-pub(crate) const LEFT_OUT: [(&str, &str); 6] = [
-    (
-        "older_warnings",
-        "a statement without tables leaves the warnings before it as they are",
-    ),
+pub(crate) const LEFT_OUT: [(&str, &str); 3] = [
     (
         "collation_of_results",
         "names that default to another collation's number in column metadata",
-    ),
-    (
-        "counts",
-        "type and length of the columns of ROW_COUNT() and FOUND_ROWS()",
     ),
     (
         "connection_id",
         "the number is the backend's, not the one of the greeting",
     ),
     (
-        "diagnostics_in_part",
-        "forms of SHOW WARNINGS that are refused once, and then pinned",
-    ),
-    (
-        "counts_in_part",
-        "ROW_COUNT() and FOUND_ROWS() in longer statements, refused likewise",
+        "asked_at_random",
+        "after some statements nobody can tell whether older warnings and FOUND_ROWS() stand: \
+         refused once and then pinned; and MariaDB begins with what a thread's last session found",
     ),
 ];
 
@@ -163,7 +152,17 @@ pub(crate) const HABITS: &[Habit] = &[
             "SELECT CAST('x' AS SIGNED), CAST('y' AS SIGNED), CAST('z' AS SIGNED)",
         ],
     ),
-    habit("older_warnings", 3, On::Both, &["SHOW WARNINGS"]),
+    habit(
+        "older_warnings",
+        3,
+        On::Both,
+        &[
+            "SELECT CAST('{w}' AS SIGNED) ;; SELECT {n} ;; SHOW WARNINGS",
+            "SELECT CAST('{w}' AS SIGNED) ;; SELECT COUNT(*) FROM {t} ;; SHOW WARNINGS",
+            "SELECT {n} / 0 ;; SET time_zone = '+0{n}:00' ;; SHOW WARNINGS",
+            "SELECT * FROM no_such_table ;; DO {n} ;; SELECT @@warning_count, @@error_count",
+        ],
+    ),
     habit(
         "previous",
         12,
@@ -178,38 +177,41 @@ pub(crate) const HABITS: &[Habit] = &[
         ],
     ),
     habit(
-        "diagnostics_in_part",
-        3,
+        "diagnostics",
+        6,
         On::Both,
         &[
-            "SHOW ERRORS",
-            "SHOW COUNT(*) WARNINGS",
-            "SHOW COUNT(*) ERRORS",
-            "SHOW WARNINGS LIMIT 1",
-            "SELECT @@warning_count, @@error_count",
-            "<pins>GET DIAGNOSTICS CONDITION 1 @state = RETURNED_SQLSTATE ;; SELECT @state",
-            "<pins>GET DIAGNOSTICS @count = NUMBER, @rows = ROW_COUNT ;; SELECT @count, @rows",
+            "SELECT * FROM no_such_table ;; SHOW ERRORS",
+            "SELECT CAST('{w}' AS SIGNED) ;; SHOW COUNT(*) WARNINGS",
+            "SELECT * FROM no_such_table ;; SHOW COUNT(*) ERRORS",
+            "SELECT {n} / 0 ;; SHOW WARNINGS LIMIT 1",
+            "INSERT IGNORE INTO {t} (id, v) VALUES ({k}, 'word') ;; SELECT @@warning_count",
+            "SELECT CAST('{w}' AS SIGNED) ;; <pins>GET DIAGNOSTICS CONDITION 1 \
+             @state = RETURNED_SQLSTATE, @words = MESSAGE_TEXT ;; SELECT @state, @words",
+            "UPDATE {t} SET name = '{w}' ;; \
+             <pins>GET DIAGNOSTICS @count = NUMBER, @rows = ROW_COUNT ;; SELECT @count, @rows",
         ],
     ),
     habit(
         "counts",
-        3,
+        6,
         On::Both,
         &[
             "SELECT ROW_COUNT()",
-            "SELECT FOUND_ROWS()",
-            "SELECT id FROM {t} ORDER BY id LIMIT 2 ;; SELECT FOUND_ROWS()",
             "UPDATE {t} SET name = '{w}' ;; SELECT ROW_COUNT()",
+            "SELECT ROW_COUNT() + 1",
+            "INSERT INTO {t} (v) VALUES (ROW_COUNT())",
         ],
     ),
     habit(
-        "counts_in_part",
+        "asked_at_random",
         3,
         On::Both,
         &[
-            "SELECT ROW_COUNT() + 1",
-            "SELECT FOUND_ROWS(), ROW_COUNT()",
-            "INSERT INTO {t} (v) VALUES (ROW_COUNT())",
+            "SELECT FOUND_ROWS()",
+            "SELECT id FROM kinds ;; SELECT FOUND_ROWS(), ROW_COUNT()",
+            "SHOW WARNINGS",
+            "SELECT @@error_count",
         ],
     ),
     habit(
@@ -570,7 +572,7 @@ pub(crate) const HABITS: &[Habit] = &[
         ],
     ),
     habit(
-        "found_rows",
+        "asked_at_random",
         2,
         On::Both,
         &[

@@ -47,6 +47,7 @@ pub(super) fn facts() -> ServerFacts {
     let texts = |texts: [&str; 4]| texts.map(|text| text.as_bytes().into());
     let latin1 = texts(["latin1", "latin1", "latin1", "latin1_swedish_ci"]);
     ServerFacts {
+        conditions_max: 64,
         version: "5.5.5-10.11.14-MariaDB".into(),
         capabilities: 0,
         extended: 0,

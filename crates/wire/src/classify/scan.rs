@@ -14,7 +14,7 @@ mod stages;
 
 use super::routine::Routine;
 use super::set::{self, Scope};
-use super::{PinCause, Reads, SimpleRead, Statement, Verb};
+use super::{Marks, PinCause, Reads, Statement, Verb};
 use crate::lex::{Executable, Kind, LexMode, Lexer, Token};
 use calls::Opened;
 pub(super) use stages::Stage;
@@ -53,8 +53,6 @@ pub(super) struct Scan<'a> {
     routine: Routine,
     /// The first word of the statement.
     verb: Token,
-    /// SHOW WARNINGS was read.
-    warnings: bool,
 }
 
 const NO_TOKEN: Token = Token {
@@ -88,7 +86,6 @@ impl<'a> Scan<'a> {
             variable: None,
             routine: Routine::default(),
             verb: NO_TOKEN,
-            warnings: false,
         }
     }
 
@@ -184,27 +181,7 @@ impl<'a> Scan<'a> {
             };
             return (unknown, versioned);
         }
-        self.out.simple = self.simple();
         (self.out, versioned)
-    }
-
-    fn simple(&self) -> Option<SimpleRead> {
-        let alone = !self.out.multi && self.semicolons <= 1 && !self.lexer.has_executable();
-        if !alone || self.out.pin.is_some() || self.depth != 0 {
-            return None;
-        }
-        if self.warnings && self.tokens == 2 {
-            return Some(SimpleRead::ShowWarnings);
-        }
-        // Four tokens that read something and leave no parenthesis open: SELECT f ( ).
-        if self.tokens != 4 || !self.is(self.verb, b"SELECT") {
-            return None;
-        }
-        match self.out.reads {
-            Reads::ROW_COUNT => Some(SimpleRead::RowCount),
-            Reads::FOUND_ROWS => Some(SimpleRead::FoundRows),
-            _ => None,
-        }
     }
 
     // What is found.
@@ -264,6 +241,7 @@ impl<'a> Scan<'a> {
     /// Words that mean something wherever they stand.
     fn keyword(&mut self, token: Token) {
         let [before, earlier, _] = self.last;
+        self.mark(token);
         match token.end - token.start {
             3 if self.is(token, b"FOR")
                 && self.is(before, b"VALUE")
@@ -276,6 +254,24 @@ impl<'a> Scan<'a> {
             19 if self.is(token, b"SQL_CALC_FOUND_ROWS") => self.pin(PinCause::FoundRows),
             _ => {}
         }
+    }
+
+    /// Words that tell where a query takes its rows from, where they go, and which of them.
+    fn mark(&mut self, token: Token) {
+        let mark = match token.end - token.start {
+            4 if self.is(token, b"FROM") && self.depth == 0 => Marks::FROM,
+            4 if self.is(token, b"FROM") => Marks::FROM_INSIDE,
+            4 if self.is(token, b"DUAL") => Marks::FROM_INSIDE,
+            4 if self.is(token, b"INTO") => Marks::INTO,
+            5 if self.is(token, b"LIMIT") => Marks::LIMIT,
+            5 if self.is_any(token, &[b"FETCH", b"UNION"]) => Marks::CUTS,
+            6 if self.is(token, b"SELECT") && self.stage == Stage::First => Marks::COUNTED,
+            6 if self.is(token, b"SELECT") => Marks::SELECT_INSIDE,
+            6 if self.is_any(token, &[b"OFFSET", b"EXCEPT"]) => Marks::CUTS,
+            9 if self.is_any(token, &[b"INTERSECT", b"PROCEDURE"]) => Marks::CUTS,
+            _ => return,
+        };
+        self.out.marks = self.out.marks.union(mark);
     }
 
     fn name(&mut self, token: Token) {

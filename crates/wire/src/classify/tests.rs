@@ -168,7 +168,6 @@ fn several_statements_are_all_judged() {
             (verb, pin, true),
             "{sql}"
         );
-        assert_eq!(found.simple, None, "{sql}");
     }
     for sql in [
         "SELECT 1;",
@@ -182,36 +181,45 @@ fn several_statements_are_all_judged() {
 }
 
 #[test]
-fn plain_questions_about_the_previous_statement() {
-    use SimpleRead::{FoundRows, RowCount, ShowWarnings};
-    for (sql, expected) in [
-        ("SHOW WARNINGS", Some(ShowWarnings)),
-        (" show /* x */ warnings ; ", Some(ShowWarnings)),
-        ("SHOW WARNINGS LIMIT 1", None),
-        ("SHOW ERRORS", None),
-        ("SHOW COUNT(*) WARNINGS", None),
-        ("SHOW WARNINGS;;", None),
-        ("SHOW WARNINGS; SELECT 1", None),
-        ("SELECT ROW_COUNT()", Some(RowCount)),
-        ("select row_count ( ) ; -- x", Some(RowCount)),
-        ("SELECT ROW_COUNT() AS n", None),
-        ("SELECT ROW_COUNT(), 1", None),
-        ("SELECT ROW_COUNT(1)", None),
-        ("SELECT ROW_COUNT(1", None),
-        ("SELECT ROW_COUNT", None),
-        ("(SELECT ROW_COUNT())", None),
-        ("VALUES ROW_COUNT()", None),
-        ("DO ROW_COUNT()", None),
-        ("SELECT db.ROW_COUNT()", None),
-        ("SELECT FOUND_ROWS()", Some(FoundRows)),
-        ("SELECT found_rows();", Some(FoundRows)),
-        ("SELECT FOUND_ROWS() FROM t", None),
-        ("SELECT LAST_INSERT_ID()", None),
-        ("SELECT /*! ROW_COUNT() */", None),
-        ("SELECT /*!99999 1, */ ROW_COUNT()", None),
+fn words_that_decide_what_a_query_leaves_are_marked() {
+    const NONE: Marks = Marks::NONE;
+    let cut = Marks::COUNTED.union(Marks::LIMIT).union(Marks::CUTS);
+    let rows = Marks::COUNTED.union(Marks::FROM);
+    for (sql, marks) in [
+        ("SELECT 1", Marks::COUNTED),
+        ("SELECT 1 FROM t", rows),
+        ("SELECT a, b FROM t LIMIT 1", rows.union(Marks::LIMIT)),
+        ("SELECT 1 LIMIT 1, 2", cut),
+        ("SELECT 1 LIMIT 1 OFFSET 2", cut),
+        ("SELECT 1 FROM DUAL", rows.union(Marks::FROM_INSIDE)),
+        (
+            "SELECT TRIM(a FROM b)",
+            Marks::COUNTED.union(Marks::FROM_INSIDE),
+        ),
+        ("SELECT 1 INTO @a", Marks::COUNTED.union(Marks::INTO)),
+        (
+            "SELECT 1 UNION SELECT 2",
+            Marks::COUNTED
+                .union(Marks::CUTS)
+                .union(Marks::SELECT_INSIDE),
+        ),
+        ("SET @a = (SELECT 1)", Marks::SELECT_INSIDE),
+        ("SET PASSWORD = 'x'", Marks::FROM_INSIDE),
+        ("SHOW COUNT(*) WARNINGS", Marks::COUNTED),
+        ("SHOW WARNINGS", NONE),
+        ("VALUES (1)", NONE),
+        ("SELECT `FROM`, 'LIMIT'", Marks::COUNTED),
     ] {
-        assert_eq!(classify(sql.as_bytes(), MARIADB).simple, expected, "{sql}");
+        assert_eq!(classify(sql.as_bytes(), MARIADB).marks, marks, "{sql}");
     }
+}
+
+#[test]
+fn signal_reads_nothing_of_the_statement_before() {
+    let reads = |sql: &str| classify(sql.as_bytes(), MARIADB).reads;
+    assert_eq!(reads("SIGNAL SQLSTATE '45000'"), Reads::NONE);
+    assert_eq!(reads("RESIGNAL"), Reads::DIAGNOSTICS);
+    assert_eq!(reads("GET DIAGNOSTICS @n = NUMBER"), Reads::DIAGNOSTICS);
 }
 
 #[test]
@@ -435,9 +443,6 @@ fn any_text_is_judged() {
             server: servers[(bits >> 5) % 3],
         };
         let found = classify(&text, mode);
-        if found.simple.is_some() {
-            assert!(found.pin.is_none() && !found.multi, "{text:?}");
-        }
         if mode.charset == Charset::Opaque {
             assert_eq!(found, Statement::UNKNOWN);
         }

@@ -8,7 +8,7 @@
 
 use super::super::names::{self, Effect};
 use super::super::set::Scope;
-use super::super::{PinCause, Reads, Verb};
+use super::super::{Marks, PinCause, Reads, Verb};
 use super::{Scan, Stage};
 use crate::lex::{Kind, Server, Token};
 
@@ -53,6 +53,10 @@ impl Scan<'_> {
     }
 
     pub(super) fn comma(&mut self, token: Token) {
+        if self.out.marks.contains(Marks::LIMIT) {
+            // LIMIT 1, 2, as far as one can tell here.
+            self.out.marks = self.out.marks.union(Marks::CUTS);
+        }
         if let Some((depth, commas)) = &mut self.point
             && *depth == self.depth
         {

@@ -6,7 +6,7 @@
 
 use super::super::routine::Routine;
 use super::super::set::{self, Scope, Setting};
-use super::super::{PinCause, Reads, Verb, verbs};
+use super::super::{Marks, PinCause, Reads, Verb, verbs};
 use super::Scan;
 use crate::lex::{Kind, Token};
 
@@ -69,7 +69,8 @@ impl Scan<'_> {
         };
         self.verb = token;
         self.out.kills |= first.verb == Verb::Kill;
-        if first.verb == Verb::Diagnostics {
+        // SIGNAL makes a condition of its own; GET DIAGNOSTICS and RESIGNAL look at those before.
+        if first.verb == Verb::Diagnostics && !self.is(token, b"SIGNAL") {
             self.read(Reads::DIAGNOSTICS);
         }
         let in_parentheses = self.depth > 0;
@@ -147,7 +148,9 @@ impl Scan<'_> {
         }
         self.stage = Stage::Body;
         if self.is_any(token, &[b"WARNINGS", b"ERRORS", b"COUNT"]) {
-            self.warnings = self.is(token, b"WARNINGS");
+            if self.is(token, b"COUNT") {
+                self.out.marks = self.out.marks.union(Marks::COUNTED);
+            }
             self.read(Reads::DIAGNOSTICS);
         } else if self.is_any(token, &[b"PROFILE", b"PROFILES"]) {
             self.pin(PinCause::Profiling);
@@ -268,6 +271,8 @@ impl Scan<'_> {
             self.pin(PinCause::ResourceGroup);
         } else if self.is_any(token, &[b"PASSWORD", b"DEFAULT"]) {
             self.accounts = true;
+            // It looks at tables of the server's own.
+            self.out.marks = self.out.marks.union(Marks::FROM_INSIDE);
         } else if self.is(token, b"STATEMENT") {
             // With several statements in one text, whose report is whose cannot be told.
             if self.out.multi {

@@ -1,0 +1,268 @@
+//! What the statement before left, asked for after another client has used the backend.
+//!
+//! One backend for two clients, so that every question meets a backend that has just run something
+//! else, with warnings and counts of its own; and nobody may be pinned, or the other would wait in
+//! vain. Told to MariaDB and to MySQL, which differ in what clears what.
+
+use crate::compare::{Story, same_on};
+use crate::world::{app, found, login, server, through};
+use std::sync::OnceLock;
+use testkit::real::Real;
+use testkit::reply::Outcome;
+use wire::capabilities as cap;
+use wire::command::Command;
+
+/// The shared MySQL; `None`, said on stderr, where there is none.
+fn mysql(test: &str) -> Option<&'static Real> {
+    static SERVER: OnceLock<Result<Real, String>> = OnceLock::new();
+    let server = SERVER.get_or_init(|| {
+        let real = Real::start_mysql(&[])?;
+        real.create_user("app", "app");
+        Ok(real)
+    });
+    found(server.as_ref(), test)
+}
+
+/// Tells a story in front of both servers.
+fn same_on_both(test: &str, story: impl Fn(&mut Story)) {
+    if let Some(real) = server(test) {
+        same_on(real, test, 1, &story);
+    }
+    if let Some(real) = mysql(test) {
+        same_on(real, test, 1, &story);
+    }
+}
+
+/// Two clients and tables; client 1 leaves three warnings, three found rows and a row count.
+fn begin(story: &mut Story) {
+    story.columns = true;
+    // MySQL reports transactions to clients that have not asked for it, the pool does not.
+    let account = app().schema(&story.schema).without(cap::SESSION_TRACK);
+    let (a, _) = (story.join_as(&account), story.join_as(&account));
+    story.all(
+        a,
+        &[
+            "CREATE TABLE t (id INT PRIMARY KEY, v INT)",
+            "INSERT INTO t VALUES (1, 1), (2, 2), (3, 3), (4, 4)",
+            "CREATE TABLE notes (a INT, b INT)",
+        ],
+    );
+}
+
+fn other(story: &mut Story) {
+    story.sql(1, "SELECT CAST('other' AS SIGNED) FROM t WHERE id < 4");
+}
+
+/// What is done before a question: most leave something, some leave what was there before them.
+const BEFORE: [&[&str]; 22] = [
+    &["SELECT 1"],
+    &["SELECT v FROM t WHERE id < 3"],
+    &["SELECT 1 / 0"],
+    &["SELECT CAST('x' AS SIGNED), CAST('y' AS SIGNED) FROM t"],
+    &["SELECT * FROM missing"],
+    &["SELEC"],
+    &["UPDATE t SET v = v + 1 WHERE id < 3"],
+    &["INSERT IGNORE INTO t VALUES (1, 1), (2, 2)"],
+    &["INSERT INTO t VALUES (1, 1)"],
+    &["DROP TABLE IF EXISTS missing"],
+    &["SET @x = 1"],
+    &["SELECT 1 / 0", "SELECT 2"],
+    &["SELECT 1 / 0", "SELECT v FROM t"],
+    &["SELECT 1 / 0", "SET @x = 2"],
+    &["SELECT 1 / 0", "USE mysql", "DO 1"],
+    &["SELECT 1 / 0", "BEGIN", "COMMIT"],
+    &["BEGIN", "SELECT 1 / 0", "COMMIT"],
+    &["BEGIN", "SELECT * FROM missing", "ROLLBACK"],
+    &["SELECT 1 / 0", "UPDATE t SET v = 5 WHERE id = 1"],
+    &["SELECT 1 / 0", "INSERT INTO missing VALUES (1)"],
+    &["SIGNAL SQLSTATE '45001' SET MESSAGE_TEXT = 'on purpose', MYSQL_ERRNO = 3333"],
+    &[
+        "SET max_error_count = 2",
+        "SELECT CAST('x' AS SIGNED) FROM t",
+    ],
+];
+
+/// Questions, each with what follows it on the same connection.
+const QUESTIONS: [&[&str]; 12] = [
+    &["SELECT ROW_COUNT()"],
+    &["SELECT ROW_COUNT() AS n, ROW_COUNT() + 1"],
+    &["SELECT @@warning_count"],
+    &["SELECT @@session.warning_count + 1 AS w"],
+    &["SHOW WARNINGS"],
+    &["SHOW ERRORS"],
+    &["SHOW WARNINGS LIMIT 1"],
+    &["SHOW WARNINGS LIMIT 1, 5"],
+    &["SHOW COUNT(*) WARNINGS"],
+    &[
+        "GET DIAGNOSTICS @n = NUMBER, @r = ROW_COUNT",
+        "SELECT @n, @r",
+    ],
+    &["INSERT INTO notes VALUES (ROW_COUNT(), @@warning_count)"],
+    &["SET @r = ROW_COUNT()", "SELECT @r"],
+];
+
+#[test]
+fn every_question_is_answered_as_on_a_connection_of_ones_own() {
+    same_on_both("asked_elsewhere", |story| {
+        begin(story);
+        for before in BEFORE {
+            for question in QUESTIONS {
+                story.all(0, &["DELETE FROM notes", "USE asked_elsewhere"]);
+                story.all(0, before);
+                other(story);
+                for sql in question {
+                    story.sql(0, sql);
+                    other(story);
+                }
+                // What the question itself has left.
+                for sql in ["SHOW WARNINGS", "SELECT ROW_COUNT()"] {
+                    story.sql(0, sql);
+                    other(story);
+                }
+                story.sql(0, "SELECT a, b FROM asked_elsewhere.notes");
+                story.sql(0, "SET max_error_count = DEFAULT");
+            }
+        }
+    });
+}
+
+#[test]
+fn errors_are_counted() {
+    same_on_both("counts_errors", |story| {
+        begin(story);
+        for before in [
+            "SELECT 1 / 0",
+            "SELECT * FROM missing",
+            "SELECT 1",
+            "INSERT INTO t VALUES (1, 1)",
+        ] {
+            for question in [
+                "SELECT @@error_count",
+                "SHOW COUNT(*) ERRORS",
+                "SHOW ERRORS LIMIT 0",
+            ] {
+                story.sql(0, before);
+                other(story);
+                story.sql(0, question);
+                other(story);
+                story.sql(0, question);
+            }
+        }
+    });
+}
+
+#[test]
+fn conditions_have_their_states_and_words() {
+    same_on_both("reads_conditions", |story| {
+        begin(story);
+        for before in [
+            "SELECT 1 / 0",
+            "SELECT CAST('x' AS SIGNED)",
+            "SELECT * FROM missing",
+            "INSERT INTO t VALUES (1, 1)",
+            "DROP TABLE IF EXISTS missing",
+            "CREATE TABLE IF NOT EXISTS t (x INT)",
+            "SELECT * FROM `m\u{e4}rz`",
+            "INSERT IGNORE INTO t VALUES (1, 'word')",
+            "UPDATE t SET v = 'word' WHERE id = 1",
+            "SIGNAL SQLSTATE '45001' SET MESSAGE_TEXT = 'on purpose', MYSQL_ERRNO = 3333",
+        ] {
+            story.sql(0, before);
+            other(story);
+            story.sql(
+                0,
+                "GET DIAGNOSTICS CONDITION 1 @s = RETURNED_SQLSTATE, @m = MESSAGE_TEXT, \
+                 @e = MYSQL_ERRNO",
+            );
+            other(story);
+            story.sql(0, "SELECT @s, @m, @e, COLLATION(@s), COLLATION(@m)");
+            story.sql(0, "SELECT ROW_COUNT()");
+        }
+    });
+}
+
+#[test]
+fn rows_that_were_found_are_known_or_asked_for() {
+    same_on_both("found_elsewhere", |story| {
+        begin(story);
+        for before in [
+            &["SELECT v FROM t"][..],
+            &["SELECT v FROM t ORDER BY v LIMIT 2"],
+            &["SELECT v FROM t", "SET @x = 1"],
+            &["SELECT v FROM t", "BEGIN", "ROLLBACK"],
+            &["SELECT v FROM t", "SHOW WARNINGS"],
+            &["SELECT v FROM t", "SELECT * FROM missing"],
+            &["SHOW COUNT(*) WARNINGS"],
+        ] {
+            story.all(0, before);
+            other(story);
+            story.sql(0, "SELECT FOUND_ROWS(), 'x' AS y");
+            other(story);
+            story.sql(0, "SELECT FOUND_ROWS()");
+        }
+        story.command(0, Command::Ping, b"");
+        story.sql(0, "SELECT ROW_COUNT(), FOUND_ROWS()");
+        story.command(0, Command::SetOption, &[0, 0]);
+        story.sql(0, "SELECT ROW_COUNT()");
+        story.sql(0, "SELECT v FROM t");
+        story.command(0, Command::ResetConnection, b"");
+        other(story);
+        story.sql(0, "SELECT FOUND_ROWS()");
+    });
+}
+
+#[test]
+fn prepared_questions_are_answered_too() {
+    same_on_both("prepared_asks", |story| {
+        begin(story);
+        let counts = story.prepare(0, "SELECT ROW_COUNT() AS n, ?").id;
+        for before in ["UPDATE t SET v = v + 1", "SELECT 1 / 0", "SELECT 1"] {
+            story.sql(0, before);
+            other(story);
+            story.execute(0, counts, &[Some(b"x")]);
+        }
+    });
+    // MySQL prepares no statement that reads the number of warnings.
+    let Some(real) = server("prepared_questions_are_answered_too") else {
+        return;
+    };
+    same_on(real, "prepared_asks", 1, |story| {
+        begin(story);
+        let warned = story.prepare(0, "SELECT @@warning_count").id;
+        for before in ["UPDATE t SET v = v + 1", "SELECT 1 / 0", "SELECT 1"] {
+            story.sql(0, before);
+            other(story);
+            story.execute(0, warned, &[]);
+        }
+    });
+}
+
+/// What nobody but the statement's own backend can tell is refused, once; then the client has one.
+#[test]
+fn what_cannot_be_answered_elsewhere_is_refused_and_never_wrong() {
+    let Some(real) = server("what_cannot_be_answered_elsewhere") else {
+        return;
+    };
+    let way = through(real, 2);
+    let account = app().schema("shop");
+    for (before, question) in [
+        (
+            "SELECT 1 / 0",
+            "GET DIAGNOSTICS CONDITION 1 @c = CLASS_ORIGIN",
+        ),
+        ("SELECT 1 / 0", "RESIGNAL"),
+        ("SELECT 1 UNION SELECT 2", "SELECT FOUND_ROWS()"),
+        (
+            "SELECT 1 / 0",
+            "SELECT @@warning_count /* whose name is not certain */ + 1",
+        ),
+    ] {
+        let (mut one, mut other) = (login(&way, &account), login(&way, &account));
+        one.must(before);
+        other.must("SELECT 2");
+        match &one.query(question).unwrap()[..] {
+            [Outcome::Failed(failure)] => assert_eq!(failure.code, 1235, "{question}: {failure}"),
+            outcomes => panic!("{question}: {outcomes:?}"),
+        }
+    }
+}
