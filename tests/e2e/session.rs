@@ -1,7 +1,7 @@
 //! Two clients with different session states share one backend, and neither can tell.
 
 use crate::compare::{Story, same};
-use crate::world::{app, login, server, through};
+use crate::world::{app, direct, login, server, start_pool, through};
 use testkit::reply::Outcome;
 use wire::command::Command;
 
@@ -432,4 +432,59 @@ fn user_variables_that_are_set_while_others_are_read_back_are_kept() {
             story.sql(b, "SELECT @a, @b, @c");
         }
     });
+}
+
+/// What the server has taken before goes out in front of the statement; a schema is waited for.
+#[test]
+fn differences_that_cannot_fail_are_not_waited_for() {
+    let Some(real) = server("differences_that_cannot_fail") else {
+        return;
+    };
+    if direct() {
+        return;
+    }
+    let pool = start_pool(real, "in_front.toml", "backends_max = 1\ngroups = 1");
+    let account = app().schema("shop");
+    let clients = [
+        login(&pool.address, &account),
+        login(&pool.address, &account),
+    ];
+    let zones = ["+01:00", "-02:00"];
+    let mut both: Vec<_> = clients.into_iter().zip(zones).collect();
+    for (client, zone) in &mut both {
+        client.must(&format!(
+            "SET NAMES latin1, time_zone = '{zone}', sql_mode = 'ANSI_QUOTES', autocommit = 1"
+        ));
+    }
+    for _ in 0..10 {
+        for (client, zone) in &mut both {
+            assert_eq!(&client.value("SELECT @@time_zone"), zone);
+        }
+    }
+    let counted = |said: &str, name: &str| -> u64 {
+        let rest = said.split(&format!("{name}: ")).nth(1).expect(name);
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().unwrap()
+    };
+    let said = pool.wait_for_census("statements: 22,").unwrap();
+    let (all, front) = (
+        counted(&said, "restored"),
+        counted(&said, "restored_in_front"),
+    );
+    assert!(all >= 20 && all - front <= 4, "{front} of {all} in front");
+    for (client, schema) in both
+        .iter_mut()
+        .map(|pair| &mut pair.0)
+        .zip(["shop", "mysql"])
+    {
+        client.must(&format!("USE {schema}"));
+    }
+    for _ in 0..10 {
+        for (client, _) in &mut both {
+            client.must("DO 1");
+        }
+    }
+    let said = pool.wait_for_census("statements: 44,").unwrap();
+    assert_eq!(counted(&said, "restored_in_front"), front, "{said}");
+    assert!(counted(&said, "restored") >= all + 15, "{said}");
 }

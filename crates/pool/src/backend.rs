@@ -111,6 +111,8 @@ pub(crate) struct Backend<S> {
     pub session: Rc<Session>,
     /// The server's number of it.
     pub(crate) thread: u32,
+    /// The group's epoch when it was dialled (see [`crate::sure`]).
+    pub(crate) epoch: u64,
     /// A KILL for what runs on it is under way: nothing else is sent on it until that is answered.
     pub(crate) frozen: bool,
     /// A KILL for what ran on it may still come: it serves nobody else.
@@ -177,6 +179,7 @@ impl<S> Backend<S> {
             dial: Some(Box::new(Dial::new(secure))),
             session,
             thread: 0,
+            epoch: 0,
             frozen: false,
             spoiled: false,
             insert_id: Some(0),

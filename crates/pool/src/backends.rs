@@ -367,6 +367,7 @@ impl<N: Net> Group<N> {
         backend.session = self
             .sessions
             .intern(Session::at_login(b"", true, &charsets));
+        backend.session.accepted.note(backend.epoch);
         let kind = backend.kind;
         if !backend.change_state(BackendState::Idle, now) {
             return self.lose(key, "the pool lost track of this connection");
@@ -387,6 +388,7 @@ impl<N: Net> Group<N> {
         if !last {
             return;
         }
+        self.note_accepted(key);
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(owner) else {
             return;

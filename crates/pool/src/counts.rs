@@ -46,6 +46,8 @@ pub struct Counts {
     pub lent: u64,
     /// Times a backend was brought into another session's state.
     pub restored: u64,
+    /// Those of them that nobody waited for: in front of the statement, in the same write.
+    pub restored_in_front: u64,
     /// Accepts that failed for want of descriptors or memory.
     pub accept_failures: u64,
     /// Clients pinned, by reason.
@@ -74,6 +76,7 @@ impl AddAssign<&Counts> for Counts {
         self.trimmed += other.trimmed;
         self.lent += other.lent;
         self.restored += other.restored;
+        self.restored_in_front += other.restored_in_front;
         self.accept_failures += other.accept_failures;
         for (reason, count) in &other.pins {
             *self.pins.entry(reason).or_default() += count;

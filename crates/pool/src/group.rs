@@ -262,6 +262,8 @@ pub struct Group<N: Net> {
     pub(crate) dirty: Vec<Key>,
     /// Who waits to be accepted.
     pub(crate) arrivals: Arrivals,
+    /// Counts up when another server may answer from here on (see [`crate::sure`]).
+    pub(crate) epoch: u64,
     pub(crate) greeted: u32,
     /// The ids have been counted through once.
     pub(crate) greeted_before: bool,
@@ -316,6 +318,7 @@ impl<N: Net> Group<N> {
             lacks: false,
             shapes: Shapes::default(),
             dirty: Vec::new(),
+            epoch: 1,
             received: Vec::new(),
             arrivals: Arrivals::default(),
             greeted: 0,

@@ -95,6 +95,7 @@ impl<N: Net> Group<N> {
     /// Ends the lease of a client that holds nothing on its backend, and serves the next.
     pub(crate) fn release(&mut self, lease: Key) {
         let now = self.net.now();
+        self.note_accepted(lease);
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
@@ -188,7 +189,8 @@ impl<N: Net> Group<N> {
         }
         // The one with the fewest in flight; a group has few backends.
         let takes = |(candidate, backend): &(Key, &Backend<N::Sock>)| {
-            (self.takes_rider(*candidate, key)).then_some((backend.flight.len(), *candidate))
+            (self.takes_rider(*candidate, key))
+                .then_some((backend.flight.len(), *candidate))
         };
         self.backends
             .iter()
@@ -367,7 +369,8 @@ impl<N: Net> Group<N> {
         };
         let secure = matches!(address, Address::Unix(_));
         let session = self.sessions.intern(Session::default());
-        let backend = Backend::dialling(sock, kind, now, session, secure);
+        let mut backend = Backend::dialling(sock, kind, now, session, secure);
+        backend.epoch = self.epoch;
         self.roster.dial_begins(kind);
         let key = self.backends.insert(backend);
         let watched = match self.backends.get(key) {

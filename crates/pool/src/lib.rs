@@ -50,6 +50,7 @@ mod session;
 mod shapes;
 mod sharing;
 mod statements;
+mod sure;
 mod timeouts;
 mod user_variables;
 mod waiting;

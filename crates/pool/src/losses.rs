@@ -22,6 +22,7 @@ impl<N: Net> Group<N> {
         };
         let (kind, now) = (backend.kind, self.net.now());
         self.counts.dial_failures += 1;
+        self.epoch += 1;
         self.retire(key);
         let ranks = &mut self.roster.ranks[kind];
         let first = ranks.last_failure.is_none();
@@ -64,6 +65,9 @@ impl<N: Net> Group<N> {
             return;
         };
         client.lease = None;
+        if client.state() == ClientState::Running {
+            return self.front_failed(owner, keeps, format!("error {code}: {text}"));
+        }
         if self.ahead_failed(owner, keeps, code, text) {
             return;
         }
@@ -86,20 +90,20 @@ impl<N: Net> Group<N> {
             );
             return self.leave(owner);
         }
-        let mut session = (*client.session).clone();
-        session.schema = None;
-        client.session = self.sessions.intern(session);
-        let running = client.state() == ClientState::Running;
+        // No right to the schema, or no such schema: the session has none any more.
+        if matches!(code, 1044 | 1049) {
+            let mut session = (*client.session).clone();
+            session.schema = None;
+            client.session = self.sessions.intern(session);
+        }
         client.interrupted = false;
         client.forget_plan();
         let refusal = Refusal::Restore(format!("error {code}: {text}"));
         if !client.change_state(ClientState::Idle, now) {
             return self.doom(owner);
         }
-        if !running {
-            let len = client.input.as_ref().map_or(0, |input| command_len(input));
-            client.drop_input(len);
-        }
+        let len = client.input.as_ref().map_or(0, |input| command_len(input));
+        client.drop_input(len);
         self.counts.refused += 1;
         self.refuse(owner, &refusal);
         self.pump(owner);
@@ -118,6 +122,7 @@ impl<N: Net> Group<N> {
             return self.dial_failed(key, &why, false);
         }
         self.counts.backends_lost += 1;
+        self.epoch += 1;
         let (keeps, served) = (backend.in_transaction(), backend.served);
         let whole = backend.middle.at_packet_start();
         let mut owners: Vec<Key> = backend.flight.iter().filter_map(|c| c.owner).collect();

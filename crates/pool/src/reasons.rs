@@ -158,6 +158,9 @@ pub(crate) enum Refusal {
     BackendLost(String),
     /// A backend could not be brought into the client's session state.
     Restore(String),
+    /// A statement ran behind a SET that was to restore its session and failed against all
+    /// expectation.
+    Unrestored(String),
     /// A statement that was sent ahead on the same backend changed its session.
     Overtaken,
     /// A prepared statement cannot be prepared, or executed.
@@ -226,6 +229,7 @@ impl Refusal {
             Refusal::TooSlow(_) => "too-slow",
             Refusal::BackendLost(_) => "backend-lost",
             Refusal::Restore(_) => "restore",
+            Refusal::Unrestored(_) => "unrestored",
             Refusal::Overtaken => "overtaken",
             Refusal::BackendLogin(_) => "backend-login",
             Refusal::Prepared(_) => "prepared",
@@ -246,6 +250,7 @@ impl Refusal {
             Refusal::LaneBytes { .. } => errors::LANE_BYTES,
             Refusal::UserLaneFull { .. } => errors::USER_LANE_FULL,
             Refusal::WaitedTooLong { .. } => errors::WAITED_TOO_LONG,
+            Refusal::Unrestored(_) => errors::UNRESTORED,
             Refusal::Overtaken => errors::OVERTAKEN,
             Refusal::Priority { .. } => errors::WRONG_VALUE_FOR_VAR,
             Refusal::StatementTime { .. } => errors::QUERY_TIMEOUT,
@@ -317,6 +322,12 @@ impl fmt::Display for Refusal {
                 f,
                 "onramp: no backend could be brought into this session's state: {why}; the \
                  statement was not executed"
+            ),
+            Refusal::Unrestored(why) => write!(
+                f,
+                "onramp: the server no longer takes a value of this session that it took before \
+                 ({why}); the statement's result was dropped, and it may have taken effect under \
+                 other session variables: look before you run it again"
             ),
             Refusal::Prepared(why) => why.fmt(f),
             Refusal::Overtaken => f.write_str(

@@ -14,6 +14,7 @@
 //! - only values that can be written back exactly are listed ([`literal_of`]); a client with any
 //!   other keeps its backend.
 
+use crate::sure::Accepted;
 use std::collections::HashSet;
 use std::rc::Rc;
 use wire::command::{Command, put_command};
@@ -55,6 +56,8 @@ pub(crate) struct Session {
     variables: Vec<(Text, Text)>,
     /// User variables and the literals that make their values, sorted by name.
     user: Vec<(Text, Text)>,
+    /// Whether its values can be set again for certain.
+    pub(crate) accepted: Accepted,
 }
 
 /// A variable's value cannot be given back exactly.
@@ -71,6 +74,7 @@ impl Session {
             multi_statements,
             variables: Vec::new(),
             user: Vec::new(),
+            accepted: Accepted::default(),
         };
         for (name, value) in CHARSET_VARIABLES.iter().zip(charsets) {
             session.put(name.as_bytes(), value);
@@ -161,6 +165,23 @@ impl Session {
         self.schema == other.schema
             && self.multi_statements == other.multi_statements
             && self.variables == other.variables
+    }
+
+    /// Whether any system variable differs.
+    pub(crate) fn variables_differ(&self, other: &Session) -> bool {
+        self.variables != other.variables
+    }
+
+    /// Names of the variables that a restoring command between the two sets.
+    pub(crate) fn differing_variables<'a>(
+        &'a self,
+        other: &'a Session,
+    ) -> impl Iterator<Item = &'a [u8]> {
+        let changed = other.variables.iter();
+        let changed = changed.filter(|(name, value)| self.variable(name) != Some(value));
+        let dropped = self.variables.iter();
+        let dropped = dropped.filter(|(name, _)| other.variable(name).is_none());
+        changed.chain(dropped).map(|(name, _)| &**name)
     }
 
     /// Whether a text means the same in both: schema, `sql_mode` and character sets are equal.

@@ -9,9 +9,9 @@
 //! answered from there when the backend has served others since: `diagnostics.rs`.
 //!
 //! Invariant: a statement goes out only to a backend that stands in its client's session state, or
-//! behind a command that puts it there and cannot fail. A restoring command that can fail (a schema
-//! may have been dropped, a value withdrawn) is waited for, because the statement behind it would
-//! run all the same, in somebody else's schema.
+//! behind a command that puts it there and cannot fail (`sure.rs`). A restoring command that can
+//! fail (a schema may have been dropped) is waited for, because the statement behind it would run
+//! all the same, in somebody else's schema.
 
 use crate::backend::{InFlight, Purpose};
 use crate::client::{ClientState, Owed, Statement};
@@ -23,6 +23,7 @@ use crate::reasons::{PinReason, Refusal};
 use crate::relay::{Middle, Relay, Shape, Told};
 use crate::session::{Session, restore};
 use crate::shapes;
+use crate::sure::is_sure_between;
 use reactor::{Key, Net};
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -406,7 +407,10 @@ impl<N: Net> Group<N> {
         let backend = self.backends.get_mut(lease)?;
         let insert_id = (backend.insert_id != Some(client.insert_id)).then_some(client.insert_id);
         let same = Rc::ptr_eq(&backend.session, session);
-        let waits = !same && !backend.session.differs_in_user_variables_only(session);
+        let sure = is_sure_between(&backend.session, session, self.epoch);
+        // Inside of a transaction a SET may fail that does not outside.
+        let sure = sure && !(backend.in_transaction() && backend.session.variables_differ(session));
+        let waits = !same && !sure;
         if same && insert_id.is_none() {
             return Some(false);
         }
@@ -419,6 +423,7 @@ impl<N: Net> Group<N> {
         }
         if commands > 0 {
             self.counts.restored += 1;
+            self.counts.restored_in_front += u64::from(!waits);
         }
         // Setting LAST_INSERT_ID() cannot fail; from here on the backend is as the client's.
         backend.insert_id = Some(client.insert_id);

@@ -28,6 +28,8 @@ pub struct Seen {
     pub lent: u64,
     /// Connections to the server that were killed.
     pub killed: u64,
+    /// Statements behind a restoring command that failed, and statements that waited for one.
+    pub unrestored: [u64; 2],
 }
 
 /// Runs the world of this seed to its end; `trace` writes what happens to the standard error

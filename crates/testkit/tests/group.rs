@@ -27,6 +27,7 @@ fn no_client_notices_the_pool() {
         Some(seed) => seed..seed + 1,
         None => 1..number("ONRAMP_SEEDS").unwrap_or(SEEDS) + 1,
     };
+    let count = seeds.end - seeds.start;
     let mut keys = KeyPair::generate().unwrap();
     let (mut sum, mut failed) = (Seen::default(), Vec::new());
     for seed in seeds {
@@ -45,7 +46,14 @@ fn no_client_notices_the_pool() {
         sum.turns += seen.turns;
         sum.killed += seen.killed;
         sum.lent += seen.lent;
+        sum.unrestored[0] += seen.unrestored[0];
+        sum.unrestored[1] += seen.unrestored[1];
     }
     eprintln!("{sum:?}");
     assert!(failed.is_empty(), "failed seeds: {failed:?}");
+    let both = sum.unrestored.iter().all(|times| *times > 0);
+    assert!(
+        both || count < SEEDS,
+        "too few restoring commands failed: {sum:?}"
+    );
 }

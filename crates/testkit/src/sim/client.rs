@@ -88,6 +88,8 @@ pub(crate) struct SimClient {
     pub(crate) kept: Vec<u64>,
     dropped: Vec<u64>,
     pub(crate) answered: u64,
+    /// Restoring commands that failed in front of its statements, and before them.
+    pub(crate) unrestored: [u64; 2],
     /// Statements that found no lease of their client's: they run in the order of their arrival.
     pub(crate) plain: Vec<u64>,
 }
@@ -153,6 +155,7 @@ impl SimClient {
             kept: Vec::new(),
             dropped: Vec::new(),
             answered: 0,
+            unrestored: [0; 2],
             plain: Vec::new(),
         }
     }
@@ -303,6 +306,8 @@ impl SimClient {
         let fair = match failure.code {
             1049 => self.belief.standing.schema.as_deref() == Some("nowhere"),
             1043 | 1053 | 9501..=9505 => true,
+            // The server did not take the session's state.
+            1231 => text == "on purpose",
             _ => false,
         };
         if !fair {
@@ -329,14 +334,8 @@ impl SimClient {
             Some(failure) => self.on_failure(manners, &asked, failure),
             None => self.on_success(db, &asked, outcome),
         }
-        // COM_INIT_DB leaves the warnings as they are (tried on MariaDB 10.11 and MySQL 9.7).
-        let keeps = matches!(asked.kind, Kind::InitDb(_)) && failure.is_none();
-        if !keeps
-            && !matches!(
-                asked.kind,
-                Kind::ShowWarnings | Kind::Ping | Kind::Option(_)
-            )
-        {
+        // On MariaDB 10.11 a statement without tables leaves the warnings as they are.
+        if failure.is_some() || !self.belief.keeps_warnings(&asked.kind) {
             self.belief.warned = match (&self.belief.ran(&asked.kind), failure) {
                 (Kind::Warn, None) => Some(asked.tag),
                 (Kind::Fail, Some(failure)) if failure.code == 1146 => Some(asked.tag),
@@ -373,8 +372,21 @@ impl SimClient {
                 self.belief.maybe_pinned = true;
                 true
             }
+            // It may have run, in a state that is not its own: it must not have been answered.
+            (9510, _) if says("on purpose") => {
+                self.unrestored[0] += 1;
+                let sets = *kind == Kind::SetX;
+                self.ends |= sets || self.belief.may_be_bound() || self.owes_read_back();
+                true
+            }
+            (1105, _) if says("on purpose") => {
+                self.unrestored[1] += 1;
+                self.not_executed.push(asked.tag);
+                self.ends |= self.belief.may_be_bound() || self.owes_read_back();
+                true
+            }
             (9505, _) if says("unexpectedly changed") => {
-                kind.may_ride() && manners.ride_max > 1 && !bound
+                self.belief.ran(kind).may_ride() && manners.ride_max > 1 && !bound
             }
             (9501..=9504, _) => {
                 self.check_wait(manners, text);

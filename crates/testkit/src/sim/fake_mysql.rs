@@ -12,11 +12,14 @@
 //! - within a transaction a connection serves one client only.
 
 use super::answers::{Answer, put_state, put_text, put_variable};
+use super::script::uses_tables;
 use std::collections::{BTreeMap, HashMap};
 use wire::auth::{Nonce, native};
 use wire::capabilities::{BACKEND_ALWAYS, BACKEND_KEY, CONNECT_ATTRS, SESSION_TRACK};
 use wire::command::Command;
-use wire::errors::{ACCESS_DENIED, BAD_DB, ErrorCode, QUERY_INTERRUPTED, UNKNOWN_COM};
+use wire::errors::{
+    ACCESS_DENIED, BAD_DB, ErrorCode, QUERY_INTERRUPTED, UNKNOWN_COM, WRONG_VALUE_FOR_VAR,
+};
 use wire::handshake::{Greeting, Login};
 use wire::packet::{Frame, HEADER_LEN, frame, put_short};
 use wire::reply::{OK, OkPacket};
@@ -80,6 +83,10 @@ pub(crate) struct Db {
     pub(crate) kills: Vec<(usize, bool)>,
     /// Statements that a connection may have prepared.
     pub(crate) prepared_max: usize,
+    /// Of so many SETs that restore a session one fails; 0 for none.
+    pub(crate) refuses_every: u64,
+    /// Such SETs so far.
+    pub(crate) sets: u64,
 }
 
 /// A prepared statement.
@@ -251,7 +258,7 @@ impl Seat {
     }
 
     fn prepare(&mut self, db: &Db, sql: &str) -> Answer {
-        self.diagnostics = None;
+        self.clear_diagnostics(sql);
         if sql.contains("nothing") {
             return Answer::Err(NO_TABLE, "Table 'nothing' doesn't exist".into());
         }
@@ -301,9 +308,16 @@ impl Seat {
         let sql = statement.sql.replace('?', &text);
         let prepared = statement.standing.clone();
         let words = words_of(&self.standing, &prepared);
-        self.diagnostics = None;
+        self.clear_diagnostics(&sql);
         self.execute(db, &sql, tag);
         self.tagged(db, &sql, tag, words)
+    }
+
+    /// MariaDB keeps warnings across a statement that has no tables.
+    fn clear_diagnostics(&mut self, sql: &str) {
+        if uses_tables(sql) {
+            self.diagnostics = None;
+        }
     }
 
     fn log_in(&mut self, payload: &[u8], out: &mut Vec<u8>) {
@@ -328,10 +342,10 @@ impl Seat {
 
     fn change_schema(&mut self, schema: &str) -> Answer {
         if !SCHEMAS.contains(&schema) {
+            self.diagnostics = None;
             return Answer::Err(BAD_DB, format!("Unknown database '{schema}'"));
         }
         self.standing.schema = Some(schema.into());
-        self.diagnostics = None;
         let mut changes = Vec::new();
         put_text(&mut changes, 1, schema);
         put_state(&mut changes);
@@ -371,13 +385,16 @@ impl Seat {
         if sql.starts_with("SHOW WARNINGS") {
             return self.show_warnings(sql);
         }
-        self.diagnostics = None;
+        self.clear_diagnostics(sql);
         if let Some(tag) = tag {
             self.execute(db, sql, tag);
             let words = self.standing.words();
             return self.tagged(db, sql, tag, words);
         }
         if let Some(assignments) = sql.strip_prefix("SET ") {
+            if Seat::refuses(db, assignments) {
+                return Answer::Err(WRONG_VALUE_FOR_VAR, "on purpose".into());
+            }
             return self.set(assignments);
         }
         let value = |name: &str| Some(self.variable(name));
@@ -499,6 +516,13 @@ impl Seat {
         put_text(&mut changes, 4, "");
         put_text(&mut changes, 5, "________");
         Answer::changed(changes)
+    }
+
+    /// Whether a SET that restores a session fails this time, whatever it was before.
+    fn refuses(db: &mut Db, assignments: &str) -> bool {
+        let restores = assignments.contains("time_zone") || assignments.contains("collation");
+        db.sets += u64::from(restores);
+        restores && db.refuses_every > 0 && db.sets % db.refuses_every == 0
     }
 
     fn set(&mut self, assignments: &str) -> Answer {

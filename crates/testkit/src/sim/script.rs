@@ -58,6 +58,11 @@ pub(crate) const UNPREPARABLE: &str = "SELECT n FROM nothing";
 /// Types of parameters: a number of 8 bytes, a text.
 pub(crate) const TYPES: [u8; 2] = [8, 253];
 
+/// Whether a text of ours names tables.
+pub(crate) fn uses_tables(sql: &str) -> bool {
+    sql.contains(" FROM ") || sql.starts_with("INSERT ")
+}
+
 impl Kind {
     /// The command and its arguments, with this tag.
     pub(crate) fn command(&self, tag: u64, belief: &Belief) -> (Command, Vec<u8>) {
@@ -204,6 +209,30 @@ impl Belief {
         match kind {
             Kind::Execute(id, _) => PREPARED[self.prepared[id].text].1.clone(),
             other => other.clone(),
+        }
+    }
+
+    /// Whether a statement that goes well leaves the warnings before it.
+    pub(crate) fn keeps_warnings(&self, kind: &Kind) -> bool {
+        match kind {
+            Kind::Prepare(text) => PREPARED
+                .get(*text)
+                .is_some_and(|(sql, _)| !uses_tables(sql)),
+            kind => matches!(
+                self.ran(kind),
+                Kind::Use(_)
+                    | Kind::InitDb(_)
+                    | Kind::Set(..)
+                    | Kind::Begin
+                    | Kind::Commit
+                    | Kind::Rollback
+                    | Kind::SetX
+                    | Kind::ReadX
+                    | Kind::LastInsertId
+                    | Kind::ShowWarnings
+                    | Kind::Ping
+                    | Kind::Option(_)
+            ),
         }
     }
 

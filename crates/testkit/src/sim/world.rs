@@ -123,6 +123,8 @@ impl World {
         };
         let drain_at = random.chance(250).then(|| random.below(8000));
         let frost = random.chance(500);
+        // Sets that a server has taken before may fail only against all expectation.
+        let refuses_every = *random.pick(&[0, 0, 0, 0, 7, 40]);
         let world = World {
             random,
             net,
@@ -131,6 +133,7 @@ impl World {
             servers: BTreeMap::new(),
             db: Db {
                 prepared_max,
+                refuses_every,
                 ..Db::default()
             },
             clients,
@@ -529,6 +532,8 @@ impl World {
         for client in &self.clients {
             client.check_log(&self.db);
             self.seen.answered += client.answered;
+            self.seen.unrestored[0] += client.unrestored[0];
+            self.seen.unrestored[1] += client.unrestored[1];
         }
         self.let_backends_rest();
         if self.drain_at.is_some_and(|at| self.steps > at) {

@@ -1,0 +1,212 @@
+//! Which differences of sessions go out in front of a statement, in the same write.
+//!
+//! The problem: what stands behind a command on the wire runs even when that command fails, so a
+//! statement behind a SET that fails would run in somebody else's state; waiting for the SET costs a
+//! round trip. The mechanism: a SET to values that this server has accepted before cannot fail when
+//! it comes again, for variables that need no privilege and depend on nothing but their value
+//! ([`SURE`]). A session is *accepted* when a backend of this [`Group::epoch`] has stood in it: its
+//! values came from the server's own reports then, or were set there and waited for. The epoch ends
+//! when a backend is lost or cannot be had, because another server may answer at the address next.
+//!
+//! A default schema can be dropped, and variables that are not listed may depend on rights or on
+//! other things: a difference in those is waited for.
+//!
+//! Invariant: a SET that was sure and fails all the same ends its backend, the reply to the
+//! statement behind it is dropped, and its client is told that it may have taken effect
+//! ([`Refusal::Unrestored`]).
+
+use crate::group::Group;
+use crate::reasons::Refusal;
+use crate::session::Session;
+use reactor::{Key, Net};
+use std::cell::Cell;
+use std::hash::{Hash, Hasher};
+
+/// Variables whose SET fails only for a value that no session can have: no privilege is asked for
+/// (MariaDB 10.11, MySQL 9.7: their manuals on each), none is read-only inside of what a session
+/// may be doing between transactions, and none names an object that can be dropped.
+const SURE: [&str; 47] = [
+    "auto_increment_increment",
+    "auto_increment_offset",
+    "autocommit",
+    "character_set_client",
+    "character_set_connection",
+    "character_set_results",
+    "collation_connection",
+    "cte_max_recursion_depth",
+    "default_week_format",
+    "div_precision_increment",
+    "foreign_key_checks",
+    "group_concat_max_len",
+    "idle_readonly_transaction_timeout",
+    "idle_transaction_timeout",
+    "idle_write_transaction_timeout",
+    "innodb_lock_wait_timeout",
+    "interactive_timeout",
+    "join_buffer_size",
+    "lc_messages",
+    "lc_time_names",
+    "lock_wait_timeout",
+    "max_error_count",
+    "max_execution_time",
+    "max_heap_table_size",
+    "max_join_size",
+    "max_sort_length",
+    "max_statement_time",
+    "net_read_timeout",
+    "net_write_timeout",
+    "optimizer_switch",
+    "sort_buffer_size",
+    "sql_auto_is_null",
+    "sql_big_selects",
+    "sql_mode",
+    "sql_notes",
+    "sql_quote_show_create",
+    "sql_safe_updates",
+    "sql_select_limit",
+    "sql_warnings",
+    "time_zone",
+    "tmp_table_size",
+    "transaction_isolation",
+    "transaction_read_only",
+    "tx_isolation",
+    "tx_read_only",
+    "unique_checks",
+    "wait_timeout",
+];
+
+fn is_sure(name: &[u8]) -> bool {
+    let found = SURE.binary_search_by(|sure| sure.as_bytes().cmp(name));
+    found.is_ok()
+}
+
+/// The epoch in which a backend has stood in a session; says nothing of what the session is, so
+/// that equal sessions stay equal, and a changed one has not been accepted yet.
+#[derive(Debug, Default)]
+pub(crate) struct Accepted(Cell<u64>);
+
+impl Clone for Accepted {
+    fn clone(&self) -> Self {
+        Accepted::default()
+    }
+}
+
+impl PartialEq for Accepted {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Accepted {}
+
+impl Hash for Accepted {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+impl Accepted {
+    /// A backend of this epoch stands in the session.
+    pub(crate) fn note(&self, epoch: u64) {
+        self.0.set(epoch);
+    }
+
+    /// A backend did not take it.
+    pub(crate) fn withdraw(&self) {
+        self.0.set(0);
+    }
+
+    fn is_of(&self, epoch: u64) -> bool {
+        self.0.get() == epoch
+    }
+}
+
+/// Whether the commands that bring a backend of this epoch from one session to the other cannot
+/// fail, as far as anybody can know.
+pub(crate) fn is_sure_between(from: &Session, to: &Session, epoch: u64) -> bool {
+    if from.differs_in_user_variables_only(to) {
+        return true;
+    }
+    from.schema == to.schema
+        && to.accepted.is_of(epoch)
+        && from.differing_variables(to).all(is_sure)
+}
+
+impl<N: Net> Group<N> {
+    /// A backend stands in a session: its values can be set again.
+    pub(crate) fn note_accepted(&self, lease: Key) {
+        if let Some(backend) = self.backends.get(lease) {
+            backend.session.accepted.note(backend.epoch);
+        }
+    }
+
+    /// A SET that stood in front of a client's statement has failed, and its backend is gone: the
+    /// statement ran in a state that is not the client's.
+    pub(crate) fn front_failed(&mut self, owner: Key, keeps: bool, why: String) {
+        let now = self.net.now();
+        self.epoch += 1;
+        let Some(client) = self.clients.get_mut(owner) else {
+            return;
+        };
+        client.session.accepted.withdraw();
+        let read_back = client.owed.insert_id || client.owed.collation;
+        let gone = keeps || client.is_held() || read_back || client.touched.is_some();
+        client.owed = crate::client::Owed::default();
+        self.counts.refused += 1;
+        self.refuse(owner, &Refusal::Unrestored(why));
+        let Some(client) = self.clients.get_mut(owner) else {
+            return;
+        };
+        client.warnings_lost = true;
+        if gone || !client.change_state(crate::client::ClientState::Idle, now) {
+            return self.leave(owner);
+        }
+        self.pump(owner);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(pairs: &[(&str, &str)]) -> Session {
+        let charsets = ["utf8mb4"; 4].map(|name| name.as_bytes().into());
+        let mut session = Session::at_login(b"a", false, &charsets);
+        for (name, value) in pairs {
+            session.set(name.as_bytes(), value.as_bytes()).unwrap();
+        }
+        session
+    }
+
+    #[test]
+    fn what_was_accepted_in_this_epoch_is_sure_and_nothing_else() {
+        let from = session(&[("sql_mode", "ANSI")]);
+        let to = session(&[("time_zone", "+01:00")]);
+        assert!(!is_sure_between(&from, &to, 7), "never accepted");
+        to.accepted.note(7);
+        assert!(is_sure_between(&from, &to, 7));
+        assert!(!is_sure_between(&from, &to, 8), "by another server, maybe");
+        assert!(!is_sure_between(&from, &to.clone(), 7), "to be changed");
+        to.accepted.withdraw();
+        assert!(!is_sure_between(&from, &to, 7));
+        assert!(is_sure_between(&from, &from.clone(), 7), "no difference");
+    }
+
+    #[test]
+    fn unknown_variables_and_schemas_are_waited_for() {
+        let from = session(&[]);
+        let other = session(&[("storage_engine", "Aria")]);
+        other.accepted.note(1);
+        from.accepted.note(1);
+        assert!(!is_sure_between(&from, &other, 1));
+        assert!(!is_sure_between(&other, &from, 1), "back to its default");
+        let mut elsewhere = session(&[]);
+        elsewhere.schema = Some(b"b"[..].into());
+        elsewhere.accepted.note(1);
+        assert!(!is_sure_between(&from, &elsewhere, 1));
+    }
+
+    #[test]
+    fn the_table_can_be_searched() {
+        assert!(SURE.windows(2).all(|pair| pair[0] < pair[1]));
+        assert!(is_sure(b"autocommit") && is_sure(b"unique_checks") && !is_sure(b"sql_log_bin"));
+    }
+}
