@@ -180,7 +180,7 @@ impl<N: Net> Group<N> {
     }
 
     /// A backend on which a client's statement may ride now, behind others'.
-    pub(crate) fn ride_for(&mut self, key: Key) -> Option<Key> {
+    pub(crate) fn ride_for(&mut self, key: Key, message: &[u8]) -> Option<Key> {
         let client = self.clients.get(key)?;
         let kind = client.kind as usize;
         let trusted = self.shapes.trusts(client.statement.ride);
@@ -189,7 +189,7 @@ impl<N: Net> Group<N> {
         }
         // The one with the fewest in flight; a group has few backends.
         let takes = |(candidate, backend): &(Key, &Backend<N::Sock>)| {
-            (self.takes_rider(*candidate, key))
+            (self.takes_rider(*candidate, key, message))
                 .then_some((backend.flight.len(), *candidate))
         };
         self.backends
@@ -200,7 +200,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Whether a client's statement may go out on a backend behind what is in flight there.
-    fn takes_rider(&self, lease: Key, key: Key) -> bool {
+    fn takes_rider(&self, lease: Key, key: Key, message: &[u8]) -> bool {
         let (Some(backend), Some(client)) = (self.backends.get(lease), self.clients.get(key))
         else {
             return false;
@@ -213,6 +213,16 @@ impl<N: Net> Group<N> {
             && !client.is_held()
             && client.lease.is_none()
             && self.shapes.trusts(client.statement.ride)
+            && self.is_prepared(key, lease, message)
+    }
+
+    /// The same of a client whose command waits in its input.
+    fn takes_waiting(&self, lease: Key, key: Key) -> bool {
+        let input = self
+            .clients
+            .get(key)
+            .and_then(|client| client.input.as_ref());
+        input.is_some_and(|input| self.takes_rider(lease, key, &input[..command_len(input)]))
     }
 
     /// Lets those at the front of the lane ride, as long as they may.
@@ -223,7 +233,7 @@ impl<N: Net> Group<N> {
             && backend.rideable
             && let kind = backend.kind
             && let Some(waiting) = self.front_of(kind)
-            && self.takes_rider(lease, waiting.client)
+            && self.takes_waiting(lease, waiting.client)
         {
             self.pop(kind, waiting);
             self.gets_on();

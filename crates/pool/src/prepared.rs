@@ -339,7 +339,17 @@ impl OnBackend {
     /// the past rule it out: MySQL, from 8.0.22, derives parameters' types from them for good (its
     /// manual on PREPARE).
     fn find(&mut self, what: What<'_>, wanted: Wanted<'_>, by_types: bool) -> Option<&mut Entry> {
-        let entries = self.entries.get_mut(&what.0.address())?;
+        let found = self.place(what, wanted, by_types)?;
+        self.entries.get_mut(&what.0.address())?.get_mut(found)
+    }
+
+    /// Whether [`OnBackend::find`] finds something.
+    fn has(&self, what: What<'_>, wanted: Wanted<'_>, by_types: bool) -> bool {
+        self.place(what, wanted, by_types).is_some()
+    }
+
+    fn place(&self, what: What<'_>, wanted: Wanted<'_>, by_types: bool) -> Option<usize> {
+        let entries = self.entries.get(&what.0.address())?;
         let fits = |entry: &Entry| match (wanted, &entry.types) {
             (Wanted::Untouched, types) => types.is_none(),
             (Wanted::Types(types), Some(sent)) => !by_types || **sent == *types,
@@ -350,8 +360,7 @@ impl OnBackend {
             entries.position(|entry| entry.cursor_of == cursor_of && fits(entry))
         };
         // Executing again closes the cursor, where that is open.
-        let found = with(Some(what.1)).or_else(|| with(None))?;
-        entries.get_mut(found)
+        with(Some(what.1)).or_else(|| with(None))
     }
 
     /// The server's id of the entry on which a client's statement has its cursor open.

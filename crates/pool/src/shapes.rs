@@ -49,6 +49,13 @@ pub(crate) fn shape_of(sql: &[u8], mode: LexMode, session: usize) -> u64 {
     hasher.finish().max(1)
 }
 
+/// The same of an execution of a prepared text: its values are no part of it.
+pub(crate) fn shape_of_execution(sql: &[u8], session: usize) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (session, "prepared", sql).hash(&mut hasher);
+    hasher.finish().max(1)
+}
+
 /// How a statement ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ending {

@@ -366,7 +366,7 @@ impl<N: Net> Group<N> {
         if let Some(lease) = self.acquire(key) {
             return self.begin(key, lease, message);
         }
-        if let Some(lease) = self.ride_for(key) {
+        if let Some(lease) = self.ride_for(key, message) {
             self.ride(key, lease, message);
             return Handled::Used;
         }

@@ -16,6 +16,7 @@ use crate::diagnostics::{Found, area_of};
 use crate::group::Group;
 use crate::reasons::{PinReason, Refusal, Unprepared};
 use crate::session::Session;
+use crate::shapes;
 use crate::statements::{hides_reads, may_hide_kill, mentions_kill, payload_of, statement_of};
 use reactor::{Key, Net};
 use std::rc::Rc;
@@ -204,7 +205,26 @@ impl<N: Net> Group<N> {
             reads_back: false,
             named: None,
         });
+        if self.shared.settings.ride_max > 1 && shapes::rides(&class) && !cursor {
+            statement.ride = self.shape_to_ride(key, command, id);
+        }
         self.start(key, message, statement)
+    }
+
+    /// The shape of an execution that may share a backend in flight; 0 of one that may not, because
+    /// more than its own command belongs to it.
+    fn shape_to_ride(&self, key: Key, command: Command, id: u32) -> u64 {
+        let client = self.clients.get(key);
+        let held = client.and_then(|client| Some((client, client.prepared.as_ref()?.get(id)?)));
+        match held {
+            Some((client, held))
+                if command == Command::StmtExecute && !held.cursor && held.long.is_none() =>
+            {
+                let session = Rc::as_ptr(&client.session).addr();
+                shapes::shape_of_execution(&held.definition.sql, session)
+            }
+            _ => 0,
+        }
     }
 
     /// An execution that reads what the statement before left, on a backend that does not know. A

@@ -146,9 +146,9 @@ impl<N: Net> Group<N> {
     }
 
     /// Whether the backend of a client has what its execution needs.
-    pub(super) fn is_prepared(&mut self, key: Key, lease: Key, message: &[u8]) -> bool {
+    pub(crate) fn is_prepared(&self, key: Key, lease: Key, message: &[u8]) -> bool {
         let by_types = matches!(self.shared.server.flavour, Server::MySql(_));
-        let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get_mut(lease))
+        let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get(lease))
         else {
             return true;
         };
@@ -175,7 +175,7 @@ impl<N: Net> Group<N> {
         );
         let what = (&under_way.definition, under_way.id);
         let wanted = wanted(given, held);
-        backend.prepared.find(what, wanted, by_types).is_some()
+        backend.prepared.has(what, wanted, by_types)
     }
 
     /// The reply to a statement is complete: notes what it has prepared, opened or closed.
