@@ -5,8 +5,8 @@
 //! it runs: what it may leave behind, unseen by the trackers, pins the client *before* the server
 //! sees it, so that an error halfway through cannot leave a trace on a shared backend.
 //!
-//! What the statement before left (warnings, ROW_COUNT(), FOUND_ROWS()) is kept with the client, and
-//! answered from there when the backend has served others since: `diagnostics.rs`.
+//! What the statement before left (warnings, ROW_COUNT(), FOUND_ROWS()) is kept with the client,
+//! and answered from there when the backend has served others since: `diagnostics.rs`.
 //!
 //! Invariant: a statement goes out only to a backend that stands in its client's session state, or
 //! behind a command that puts it there and cannot fail (`sure.rs`). A restoring command that can

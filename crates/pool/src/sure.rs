@@ -1,7 +1,7 @@
 //! Which differences of sessions go out in front of a statement, in the same write.
 //!
 //! The problem: what stands behind a command on the wire runs even when that command fails, so a
-//! statement behind a SET that fails would run in somebody else's state; waiting for the SET costs a
+//! statement behind a SET that fails would run in somebody else's state; waiting for it costs a
 //! round trip. The mechanism: a SET to values that this server has accepted before cannot fail when
 //! it comes again, for variables that need no privilege and depend on nothing but their value
 //! ([`SURE`]). A session is *accepted* when a backend of this [`Group::epoch`] has stood in it: its
