@@ -522,7 +522,7 @@ impl Seat {
     fn refuses(db: &mut Db, assignments: &str) -> bool {
         let restores = assignments.contains("time_zone") || assignments.contains("collation");
         db.sets += u64::from(restores);
-        restores && db.refuses_every > 0 && db.sets % db.refuses_every == 0
+        restores && db.refuses_every > 0 && db.sets.is_multiple_of(db.refuses_every)
     }
 
     fn set(&mut self, assignments: &str) -> Answer {
