@@ -109,15 +109,21 @@ impl Statements {
 }
 
 impl OnBackend {
-    /// Whether it has this definition under this name; notes that it is used if so.
-    pub(super) fn uses_named(&mut self, name: &[u8], definition: &Rc<Definition>) -> bool {
+    /// Whether it has this definition under this name.
+    pub(super) fn has_named(&self, name: &[u8], definition: &Rc<Definition>) -> bool {
+        let mut all = self.named.iter();
+        let found = all.find(|entry| *entry.name == *name);
+        let known = found.and_then(|entry| entry.definition.as_ref());
+        known.is_some_and(|known| Rc::ptr_eq(known, definition))
+    }
+
+    /// What it has under this name was used.
+    fn use_named(&mut self, name: &[u8]) {
         self.uses += 1;
         let mut all = self.named.iter_mut();
-        let found = all.find(|entry| *entry.name == *name);
-        let Some(entry) = found else { return false };
-        entry.used = self.uses;
-        let same = |known: &Rc<Definition>| Rc::ptr_eq(known, definition);
-        entry.definition.as_ref().is_some_and(same)
+        if let Some(entry) = all.find(|entry| *entry.name == *name) {
+            entry.used = self.uses;
+        }
     }
 
     /// Notes what the server has under a name from now on, if anything.
@@ -525,6 +531,7 @@ impl<N: Net> Group<N> {
                 backend.prepared.set_named(name, Some(None));
             }
             Some(Named::Deallocate(name)) if went => backend.prepared.set_named(name, None),
+            Some(Named::Execute(name)) => backend.prepared.use_named(name),
             _ => {}
         }
     }

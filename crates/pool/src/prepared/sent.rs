@@ -163,7 +163,7 @@ impl<N: Net> Group<N> {
             Command::StmtExecute | Command::StmtBulkExecute
         );
         if let Some(Named::Execute(name)) = &under_way.named {
-            return backend.prepared.uses_named(name, &under_way.definition);
+            return backend.prepared.has_named(name, &under_way.definition);
         }
         let Some(held) = prepared.get(under_way.id).filter(|_| executes) else {
             return true;
