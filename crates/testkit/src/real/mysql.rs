@@ -3,7 +3,8 @@
 //! Debian's stable suites have no MySQL, so it is looked for in this order: the folder that
 //! `ONRAMP_MYSQL` names, `target/mysql` of this workspace, where `scripts/get-mysql.sh` puts it by
 //! itself, both with a program `run` that starts the others; then a `mysqld` on the PATH that says
-//! it is MySQL (MariaDB has a program of that name too).
+//! it is MySQL (MariaDB has a program of that name too). The older line, MySQL 8.0, is the folder
+//! that `ONRAMP_MYSQL8` names, or `target/mysql8`.
 
 use super::{Flavour, Real, new_folder, program};
 use crate::guard::Guard;
@@ -17,15 +18,31 @@ impl Real {
     /// # Errors
     /// That it is not installed, or what the server said instead of starting.
     pub fn start_mysql(extra: &[&str]) -> Result<Real, String> {
-        let (file, first) = find()?;
+        Real::start_found(find()?, "--loose-innodb-redo-log-capacity=8M", extra)
+    }
+
+    /// A new MySQL 8.0, of the line before; as [`Real::start_mysql`] otherwise.
+    ///
+    /// # Errors
+    /// As [`Real::start_mysql`].
+    pub fn start_mysql8(extra: &[&str]) -> Result<Real, String> {
+        let found = in_folder("ONRAMP_MYSQL8", "mysql8")?.ok_or(
+            "MySQL 8 is not installed (scripts/get-mysql.sh --eight fetches it, ONRAMP_MYSQL8 \
+             names it)",
+        )?;
+        Real::start_found(found, "--innodb-log-file-size=8M", extra)
+    }
+
+    fn start_found(
+        (file, first): (PathBuf, Vec<String>),
+        small_log: &str,
+        extra: &[&str],
+    ) -> Result<Real, String> {
         let folder = new_folder()?;
         let guard = Guard::new(Some(&folder));
         let mut command = Command::new(&file);
         command.args(&first).arg("--no-defaults");
-        command.args([
-            "--initialize-insecure",
-            "--loose-innodb-redo-log-capacity=8M",
-        ]);
+        command.args(["--initialize-insecure", small_log]);
         command.arg(format!("--datadir={}", folder.join("data").display()));
         if geteuid().is_root() {
             command.arg("--user=root");
@@ -37,24 +54,33 @@ impl Real {
             let said = String::from_utf8_lossy(&output.stderr);
             return Err(format!("mysqld --initialize: {}: {said}", output.status));
         }
-        Real::in_folder(Flavour::MySql, (file, first), folder, guard, extra)
+        let extra = [&[small_log], extra].concat();
+        Real::in_folder(Flavour::MySql, (file, first), folder, guard, &extra)
+    }
+}
+
+/// The program in the folder that this variable names, or in this folder of `target`.
+fn in_folder(variable: &str, fetched: &str) -> Result<Option<(PathBuf, Vec<String>)>, String> {
+    let named = std::env::var_os(variable).map(PathBuf::from);
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+    for folder in named.iter().chain([&target.join(fetched)]) {
+        let run = folder.join("run");
+        if run.is_file() {
+            return Ok(Some((run, vec!["mysqld".into()])));
+        }
+    }
+    match named {
+        Some(folder) => Err(format!(
+            "{variable}={}: no program `run` there",
+            folder.display()
+        )),
+        None => Ok(None),
     }
 }
 
 fn find() -> Result<(PathBuf, Vec<String>), String> {
-    let named = std::env::var_os("ONRAMP_MYSQL").map(PathBuf::from);
-    let fetched = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/mysql");
-    for folder in named.iter().chain([&fetched]) {
-        let run = folder.join("run");
-        if run.is_file() {
-            return Ok((run, vec!["mysqld".into()]));
-        }
-    }
-    if let Some(folder) = named {
-        return Err(format!(
-            "ONRAMP_MYSQL={}: no program `run` there",
-            folder.display()
-        ));
+    if let Some(found) = in_folder("ONRAMP_MYSQL", "mysql")? {
+        return Ok(found);
     }
     let missing = "MySQL is not installed (scripts/get-mysql.sh fetches it, ONRAMP_MYSQL names it)";
     let file = program("mysqld").map_err(|_| missing.to_string())?;
