@@ -41,5 +41,6 @@ mod statements;
 mod sysbench;
 mod timeouts;
 mod transactions;
+mod truth;
 mod walls;
 mod world;

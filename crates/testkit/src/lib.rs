@@ -25,3 +25,4 @@ pub mod real;
 pub mod reply;
 pub mod sim;
 pub mod talk;
+pub mod truth;

@@ -71,7 +71,7 @@ pub(super) fn unquoted(name: &[u8]) -> &[u8] {
 
 /// What it means that the session's variable `name` is set.
 pub(super) fn setting(name: &[u8]) -> Setting {
-    const SPECIAL: [&[u8]; 17] = [
+    const SPECIAL: [&[u8]; 19] = [
         b"insert_id",
         b"last_insert_id",
         b"identity",
@@ -89,6 +89,9 @@ pub(super) fn setting(name: &[u8]) -> Setting {
         b"immediate_server_version",
         b"require_row_format",
         b"redirect_url",
+        // MariaDB: of one replication connection, though reported as the session's.
+        b"max_relay_log_size",
+        b"sql_slave_skip_counter",
     ];
     const PREFIXES: [(&[u8], Setting); 10] = [
         (b"character_set", Setting::Charset),

@@ -8,7 +8,7 @@ use super::super::routine::Routine;
 use super::super::set::{self, Scope, Setting};
 use super::super::{Marks, PinCause, Reads, Verb, verbs};
 use super::Scan;
-use crate::lex::{Kind, Token};
+use crate::lex::{Kind, Server, Token};
 
 /// Where in a statement the scanner is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -330,8 +330,10 @@ impl Scan<'_> {
         if scope == Scope::Global {
             return;
         }
+        // MariaDB reports nothing of `SET @@name` (docs/trackers.md).
         let unscoped = !self.text(token).contains(&b'.');
-        if token.kind == Kind::SystemVariable && unscoped {
+        let reported = matches!(self.mode.server, Server::MySql(version) if version >= 80_000);
+        if token.kind == Kind::SystemVariable && unscoped && !reported {
             self.pin(PinCause::SpecialVariable);
         }
         match set::setting(name) {

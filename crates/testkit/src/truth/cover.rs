@@ -1,0 +1,148 @@
+//! The classification of texts, held against the committed truth.
+//!
+//! For each cell of the table: what a server does not report in a way that tells the new state must
+//! pin the client by its text, or be read back. The rules by which the pool covers the rest are
+//! written out here ([`covered`]), each with where it stands, so that a state that a server no
+//! longer reports, or a text that no longer pins, is a failure of a test and not of a session.
+//!
+//! What no text shows, since a trigger does it, is not the classification's: [`OUT_OF_SIGHT`].
+
+use super::{Row, Table, Way};
+use wire::classify::{Statement, Verb, classify};
+use wire::lex::{Charset, LexMode, Server};
+
+/// States that a trigger can leave while nothing is reported (docs/pool.md, Limits).
+pub const OUT_OF_SIGHT: [&str; 8] = [
+    "user variable by INTO",
+    "user variable by :=",
+    "named lock",
+    "named lock given up",
+    "last value of a sequence",
+    "instance lock",
+    "role",
+    "resource group",
+];
+
+/// Cells that the pool does not cover, as sentences; empty when all are.
+#[must_use]
+pub fn gaps(table: &Table) -> Vec<String> {
+    let mode = mode_of(&table.server);
+    let mut gaps = Vec::new();
+    for row in table.states.iter().chain(&table.variables) {
+        for (way, cell) in Way::ALL.iter().zip(&row.cells) {
+            for text in texts(row, *way) {
+                let found = classify(text.as_bytes(), mode);
+                if !covered(row, *way, cell, &found) {
+                    let (server, way) = (&table.server, way.name());
+                    gaps.push(format!(
+                        "{server}: {} by {way} is '{cell}', and nothing pins: {text}",
+                        row.name
+                    ));
+                }
+            }
+        }
+    }
+    gaps
+}
+
+fn mode_of(server: &str) -> LexMode {
+    let (name, version) = server.split_once(' ').expect("a name and a version");
+    let mut numbers = version.split('.').map(|n| n.parse::<u32>().unwrap_or(0));
+    let mut next = || numbers.next().unwrap_or(0);
+    let number = next() * 10_000 + next() * 100 + next();
+    LexMode {
+        charset: Charset::Utf8,
+        server: match name {
+            "MariaDB" => Server::MariaDb(number),
+            _ => Server::MySql(number),
+        },
+        ..LexMode::default()
+    }
+}
+
+/// What a client says to change it so; all spellings for a variable.
+fn texts(row: &Row, way: Way) -> Vec<String> {
+    let name = &row.name;
+    let all = |texts: &[&str]| texts.iter().map(|text| text.replace("{}", name)).collect();
+    match way {
+        Way::Call => vec!["CALL truth.p()".into()],
+        Way::Function => vec!["SELECT truth.f()".into()],
+        Way::Trigger | Way::Failing => vec!["INSERT INTO truth.fired VALUES (1)".into()],
+        Way::Text | Way::Execute if !row.change.is_empty() => vec![row.change.clone()],
+        Way::Text | Way::Execute => all(&[
+            "SET {} = 1",
+            "SET SESSION {} = 1",
+            "SET LOCAL {} = 1",
+            "SET @@SESSION.{} = 1",
+            "SET @@local.{} = 1",
+            "SET @a = 1, {} = 1",
+            "SET NAMES latin1, {} = 1",
+        ]),
+        Way::At => all(&["SET @@{} = 1", "SET sql_notes = 1, @@`{}` := 1"]),
+    }
+}
+
+/// Whether the pool keeps the change from other clients, and gives it to its own.
+fn covered(row: &Row, way: Way, cell: &str, found: &Statement) -> bool {
+    let number = cell.bytes().all(|byte| byte.is_ascii_digit());
+    // Nothing happened.
+    if number || matches!(cell, "-" | "refused" | "unchanged") || found.pin.is_some() {
+        // But for what is set anew for the next statement, and then read as before.
+        return !(cell == "unchanged" && row.name.starts_with("session_track_"))
+            || found.pin.is_some()
+            || way.hides();
+    }
+    let reported = cell.strip_prefix("later: ").unwrap_or(cell);
+    let name = row.name.as_str();
+    match reported {
+        // `Group::settle` reads back what an OK tells of the insert id; warnings and counts are
+        // kept from each reply (`Client::note_result`).
+        "ok" => !name.starts_with("LAST_INSERT_ID()") || found.may_insert_id,
+        // `Session::set`: restored by difference; and a reader whose text says so reads back.
+        "variable" => !is_passing(name) || way.hides(),
+        "schema" => true,
+        // `Backend::in_transaction`: the lease is kept.
+        "transaction" | "characteristics" | "transaction+characteristics" => true,
+        // `Group::note_changes`: pins, unless the text explains the change and it is read back.
+        "state" => {
+            !matches!(found.verb, Verb::Set | Verb::Use)
+                || found.user_variables
+                || (found.sets_charset && name.contains("collation"))
+        }
+        // It is set again on other backends, and has as little effect there.
+        "misreported" => way.hides(),
+        "silent" => {
+            found.user_variables
+                || (name.starts_with("LAST_INSERT_ID()") && found.may_insert_id)
+                || (way.hides() && OUT_OF_SIGHT.contains(&name))
+                // Stored code that fails: `Group::warnings_read` finds its trace.
+                || way == Way::Failing
+                || (name == "table locks given up" || name == "named lock given up")
+                || (name == "ROW_COUNT()" && way == Way::Function)
+        }
+        _ => false,
+    }
+}
+
+impl Way {
+    /// The text does not show the change.
+    fn hides(self) -> bool {
+        matches!(self, Way::Trigger | Way::Failing)
+    }
+}
+
+/// Variables that the next statement uses up, or that are reported but cannot be set again.
+fn is_passing(name: &str) -> bool {
+    let names = [
+        "timestamp",
+        "insert_id",
+        "rand_seed1",
+        "rand_seed2",
+        "identity",
+    ];
+    names.contains(&name)
+        || name.starts_with("random numbers")
+        || name.starts_with("session_track_")
+        || name.starts_with("gtid_")
+        || name.starts_with("pseudo_")
+}

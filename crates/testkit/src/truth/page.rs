@@ -1,0 +1,169 @@
+//! `docs/trackers.md`: the tables as a page, and the page as tables.
+//!
+//! The page is made of one section for each server. Variables with the same cells share a row. What
+//! is read back from the page equals what was written, so that tests can hold other things against
+//! the committed truth where no server is at hand.
+
+use super::{Row, Table, Way};
+
+const HEAD: &str = "\
+# What the servers' session trackers report
+
+The pool shares connections because the server reports what a statement changed in its session.
+This is what the servers really report, found on live ones by `crates/testkit/src/truth`: each
+state is changed in each way on a connection of its own with all trackers on, and read before and
+after. `ONRAMP_WRITE=1 cargo test --test e2e truth` writes this page anew for the servers that are
+there; without the variable the same test compares.
+
+Ways: *text* is COM_QUERY, *execute* the binary protocol; in the others the change stands in the
+body of stored code, which CALL, SELECT or INSERT runs; a *failing trigger* raises an error behind
+the change, and its cell says what the next statement's OK reports.
+
+Cells: `variable`, `schema`, `transaction`, `characteristics`: the tracker of that name reports it;
+`ok`: a field of the OK packet tells it; `state`: reported is only that some state has changed;
+**silent**: it changed, and nothing came; `unchanged`: the statement went well without changing it;
+`misreported`: the same, but the tracker says that it has changed;
+`refused`: no stored code may contain it; a number is the server's error.
+";
+
+/// The whole page.
+#[must_use]
+pub fn page(tables: &[Table]) -> String {
+    let sections: Vec<String> = tables.iter().map(section).collect();
+    format!("{HEAD}\n{}", sections.join("\n"))
+}
+
+fn section(table: &Table) -> String {
+    let mut text = format!("## {}\n\n", table.server);
+    let ways = Way::ALL.map(Way::name);
+    let states = ways.iter().filter(|way| !way.starts_with('`'));
+    let states: Vec<&str> = states.copied().collect();
+    text += &format!("| state | changed by | {} |\n", states.join(" | "));
+    text += &format!("|---|---|{}\n", "---|".repeat(states.len()));
+    for row in &table.states {
+        let cells = cells(row);
+        let cells = [&cells[..1], &cells[2..]].concat();
+        text += &format!(
+            "| {} | `{}` | {} |\n",
+            row.name,
+            row.change,
+            cells.join(" | ")
+        );
+    }
+    text += &format!("\n| variables | {} |\n", ways.join(" | "));
+    text += &format!("|---|{}\n", "---|".repeat(ways.len()));
+    let mut kinds: Vec<(&[String; 7], Vec<&str>)> = Vec::new();
+    for row in &table.variables {
+        match kinds.iter_mut().find(|(cells, _)| **cells == row.cells) {
+            Some((_, names)) => names.push(&row.name),
+            None => kinds.push((&row.cells, vec![&row.name])),
+        }
+    }
+    // The many first: the exceptions follow them.
+    kinds.sort_by_key(|(_, names)| std::cmp::Reverse(names.len()));
+    for (kind, names) in kinds {
+        let row = Row {
+            name: names.join(", "),
+            change: String::new(),
+            cells: kind.clone(),
+        };
+        text += &format!("| {} | {} |\n", row.name, cells(&row).join(" | "));
+    }
+    if !table.unchanged.is_empty() {
+        let names = table.unchanged.join(", ");
+        text += &format!("\nNot examined, since no tried value was taken: {names}.\n");
+    }
+    text
+}
+
+fn cells(row: &Row) -> Vec<String> {
+    let bold = |cell: &String| match cell.as_str() {
+        "silent" => "**silent**".to_string(),
+        other => other.to_string(),
+    };
+    row.cells.iter().map(bold).collect()
+}
+
+/// The tables of a page.
+#[must_use]
+pub fn tables(page: &str) -> Vec<Table> {
+    let sections = page.split("\n## ").skip(1);
+    sections.map(table).collect()
+}
+
+fn table(section: &str) -> Table {
+    let mut table = Table {
+        server: section.lines().next().unwrap_or_default().into(),
+        states: Vec::new(),
+        variables: Vec::new(),
+        unchanged: Vec::new(),
+    };
+    let mut of_variables = false;
+    for line in section.lines().skip(1) {
+        if let Some((_, names)) = line.split_once("no tried value was taken: ") {
+            let names = names.trim_end_matches('.').split(", ");
+            table.unchanged = names.map(String::from).collect();
+        }
+        let Some(row) = line
+            .strip_prefix("| ")
+            .and_then(|line| line.strip_suffix(" |"))
+        else {
+            continue;
+        };
+        let columns: Vec<&str> = row.split(" | ").collect();
+        match columns[0] {
+            "state" => of_variables = false,
+            "variables" => of_variables = true,
+            names if of_variables => {
+                let row = |name: &str| row_of(name, "", &columns[1..]);
+                table.variables.extend(names.split(", ").map(row));
+            }
+            name => {
+                let cells = [&columns[2..3], &["-"], &columns[3..]].concat();
+                table.states.push(row_of(name, columns[1], &cells));
+            }
+        }
+    }
+    table
+        .variables
+        .sort_by(|one, other| one.name.cmp(&other.name));
+    table
+}
+
+fn row_of(name: &str, change: &str, cells: &[&str]) -> Row {
+    let cells = cells.iter().map(|cell| cell.trim_matches('*').to_string());
+    let cells: Vec<String> = cells.collect();
+    Row {
+        name: name.into(),
+        change: change.trim_matches('`').into(),
+        cells: cells.try_into().expect("a cell for each way"),
+    }
+}
+
+/// What differs between two tables of servers, in words; empty when they say the same.
+#[must_use]
+pub fn differences(committed: &Table, found: &Table) -> Vec<String> {
+    let all = |table: &Table| [&table.states[..], &table.variables].concat();
+    let (committed_rows, found_rows) = (all(committed), all(found));
+    let by_name = |rows: &[Row], name: &str| rows.iter().find(|row| row.name == name).cloned();
+    let mut words = Vec::new();
+    for row in &found_rows {
+        match by_name(&committed_rows, &row.name) {
+            None => words.push(format!(
+                "{}: not in the page; found {:?}",
+                row.name, row.cells
+            )),
+            Some(other) if other != *row => words.push(format!(
+                "{}: the page says {:?} {:?}, found {:?} {:?}",
+                row.name, other.change, other.cells, row.change, row.cells
+            )),
+            Some(_) => {}
+        }
+    }
+    for row in &committed_rows {
+        if by_name(&found_rows, &row.name).is_none() {
+            words.push(format!("{}: in the page, but not on the server", row.name));
+        }
+    }
+    words
+}

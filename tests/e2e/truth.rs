@@ -1,0 +1,82 @@
+//! The committed truth about the servers' trackers, compared with the servers that are there.
+//!
+//! `ONRAMP_WRITE=1` writes the page instead (`docs/trackers.md`); the sections of servers that are
+//! not there stay as they are.
+
+use crate::world::found;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use testkit::real::{Real, skipped};
+use testkit::truth::{cover, examine, page, server_of};
+
+/// The page is one file, whatever the number of tests that write it.
+static WRITING: Mutex<()> = Mutex::new(());
+
+fn file() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/trackers.md")
+}
+
+fn check(started: Result<Real, String>, test: &str) {
+    let Some(real) = found(started, test) else {
+        return;
+    };
+    let committed = page::tables(&std::fs::read_to_string(file()).unwrap_or_default());
+    let writes = std::env::var_os("ONRAMP_WRITE").is_some();
+    let server = server_of(&real);
+    let there = committed.iter().find(|table| table.server == server);
+    if there.is_none() && !writes {
+        return skipped(
+            test,
+            &format!("docs/trackers.md has no section of {server}"),
+        );
+    }
+    let began = std::time::Instant::now();
+    let table = examine(&real);
+    eprintln!("{server}: examined in {:.1?}", began.elapsed());
+    if writes {
+        let _one = WRITING.lock().unwrap();
+        let mut tables = page::tables(&std::fs::read_to_string(file()).unwrap_or_default());
+        tables.retain(|other| other.server != server);
+        tables.push(table);
+        tables.sort_by(|one, other| one.server.cmp(&other.server));
+        return std::fs::write(file(), page::page(&tables)).unwrap();
+    }
+    let differences = page::differences(there.unwrap(), &table);
+    assert!(
+        differences.is_empty(),
+        "{server} does otherwise than docs/trackers.md says:\n{}",
+        differences.join("\n")
+    );
+}
+
+#[test]
+fn mariadb_reports_what_the_page_says() {
+    check(Real::start(&[]), "mariadb_reports_what_the_page_says");
+}
+
+#[test]
+fn mysql_reports_what_the_page_says() {
+    let arguments = ["--performance-schema=ON"];
+    check(
+        Real::start_mysql(&arguments),
+        "mysql_reports_what_the_page_says",
+    );
+}
+
+#[test]
+fn mysql_8_reports_what_the_page_says() {
+    let arguments = ["--performance-schema=ON"];
+    check(
+        Real::start_mysql8(&arguments),
+        "mysql_8_reports_what_the_page_says",
+    );
+}
+
+/// What a server does not report in a way that tells the new state, the text must show.
+#[test]
+fn what_is_silent_is_pinned_or_read_back() {
+    let tables = page::tables(&std::fs::read_to_string(file()).unwrap());
+    assert!(tables.len() >= 3, "the page holds {} servers", tables.len());
+    let gaps: Vec<String> = tables.iter().flat_map(cover::gaps).collect();
+    assert!(gaps.is_empty(), "{}", gaps.join("\n"));
+}
