@@ -8,7 +8,8 @@
 //! differ, [`restore`] writes the commands that go out in front of the statement.
 //!
 //! Invariants:
-//! - a variable that is not listed has its default (`SET x=DEFAULT` restores it);
+//! - a variable that is not listed has its default (`SET x=DEFAULT` restores it, with two
+//!   exceptions);
 //! - the four character set variables are always listed, because their defaults depend on how a
 //!   connection logged in;
 //! - only values that can be written back exactly are listed ([`literal_of`]); a client with any
@@ -44,6 +45,10 @@ const NOT_STATE: [&str; 9] = [
     "rand_seed2",
     "timestamp",
 ];
+
+/// MySQL 8 and 9 set these two to OFF by `SET x=DEFAULT`, whatever their global value is
+/// (docs/trackers.md).
+const NOT_BY_DEFAULT: [&str; 2] = ["foreign_key_checks", "unique_checks"];
 
 /// What a client's statements run under.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -323,7 +328,15 @@ fn put_differences(set: &mut Vec<u8>, from: &Session, to: &Session) {
     for (name, _) in &from.variables {
         if to.variable(name).is_none() {
             put_name(set, name);
-            set.extend_from_slice(b"DEFAULT");
+            if NOT_BY_DEFAULT
+                .iter()
+                .any(|other| other.as_bytes() == &**name)
+            {
+                set.extend_from_slice(b"@@GLOBAL.");
+                set.extend_from_slice(name);
+            } else {
+                set.extend_from_slice(b"DEFAULT");
+            }
         }
     }
 }
@@ -419,6 +432,21 @@ mod tests {
                 "03 SET max_join_size=100,time_zone='+02:00',sql_safe_updates=DEFAULT,\
                  last_insert_id=7",
                 "02 b"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_default_does_not_bring_back_is_taken_from_the_global_value() {
+        let mut from = utf8("a");
+        from.set(b"foreign_key_checks", b"OFF").unwrap();
+        from.set(b"sql_notes", b"OFF").unwrap();
+        from.set(b"unique_checks", b"OFF").unwrap();
+        assert_eq!(
+            commands(&from, &utf8("a"), None),
+            [
+                "03 SET foreign_key_checks=@@GLOBAL.foreign_key_checks,sql_notes=DEFAULT,\
+                 unique_checks=@@GLOBAL.unique_checks"
             ]
         );
     }
