@@ -332,10 +332,7 @@ impl<N: Net> Group<N> {
             Purpose::Restore(last) => self.restored(key, command.owner, last, &heard),
             Purpose::Ahead => self.prepared_ahead(key, command.owner, &heard, &collected),
             Purpose::Statement => self.statement_done(key, &command, &heard),
-            Purpose::Warnings => {
-                self.warnings_read(command.owner, &heard, collected);
-                self.settle(key);
-            }
+            Purpose::Warnings => self.warnings_read(key, command.owner, &heard, collected),
             Purpose::UserVariables => {
                 self.variables_read(key, command.owner, &heard, &collected);
             }

@@ -348,7 +348,7 @@ pub(crate) enum Previous {
 
 impl<N: Net> Group<N> {
     /// SHOW WARNINGS on a client's behalf has been answered.
-    pub(crate) fn warnings_read(&mut self, owner: Option<Key>, heard: &Heard, collected: Vec<u8>) {
+    pub(crate) fn keep_warnings(&mut self, owner: Option<Key>, heard: &Heard, collected: Vec<u8>) {
         let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner)) else {
             return;
         };

@@ -24,6 +24,20 @@ const WARNINGS: &str = "SHOW WARNINGS";
 /// With a limit of its own: `sql_select_limit` may be 0 in the client's session.
 const READ_BACK: &str = "SELECT LAST_INSERT_ID(),@@collation_connection LIMIT 1";
 
+/// Variables that servers report by themselves: each statement has its own.
+const MADE_ANEW: [&[u8]; 5] = [
+    b"statement_id",
+    b"last_insert_id",
+    b"identity",
+    b"warning_count",
+    b"error_count",
+];
+/// Variables that a statement uses up; reported when they are set.
+const USED_UP: [&[u8]; 4] = [b"timestamp", b"insert_id", b"rand_seed1", b"rand_seed2"];
+
+/// A row of SHOW WARNINGS, from its first byte: MariaDB's trace of stored code that failed.
+const TRACE: &[u8] = b"\x04Note\x044094";
+
 impl<N: Net> Group<N> {
     /// A client's statement is answered to its last byte.
     pub(crate) fn statement_done(&mut self, key: Key, command: &InFlight, heard: &Heard) {
@@ -174,12 +188,18 @@ impl<N: Net> Group<N> {
         let mut changed: Option<Session> = None;
         let known = client.session.clone();
         let passing = client.statement.passing;
-        let (mut pin, mut bare, mut explained) = (None, false, client.statement.explains_change);
+        let explains = client.statement.explains_change;
+        let (mut pin, mut bare, mut explained) = (None, false, explains || passing);
         let read = changes(&heard.changes, |change| match change {
             // SET STATEMENT: reported as if it lasted.
-            Change::Variable { .. } if passing => explained = true,
+            Change::Variable { .. } if passing => {}
+            Change::Variable { name, .. } if MADE_ANEW.contains(&name) => {}
             Change::Variable { name, value } => {
-                explained = true;
+                // No text of this client says so: a trigger or a view has done it, and may have
+                // done more. What the next statement uses up cannot be given back anyway.
+                if !explains || USED_UP.contains(&name) {
+                    pin = pin.or(Some(PinReason::UnexplainedChange));
+                }
                 client.owed.collation |= CHARSET_VARIABLES
                     .iter()
                     .any(|charset| charset.as_bytes() == name);
@@ -222,6 +242,28 @@ impl<N: Net> Group<N> {
         if let Some(pin) = pin {
             self.pin(owner, pin);
         }
+    }
+
+    /// The answer to our SHOW WARNINGS, which follows each statement that failed or warned.
+    ///
+    /// An ERR packet carries no trackers. MySQL keeps what the statement changed before it failed
+    /// for the next OK, which is this one. MariaDB forgets it; but where stored code failed, which
+    /// alone can change something and fail, it leaves its trace among the warnings.
+    pub(crate) fn warnings_read(
+        &mut self,
+        key: Key,
+        owner: Option<Key>,
+        heard: &Heard,
+        collected: Vec<u8>,
+    ) {
+        if let Some(owner) = owner {
+            self.note_changes(key, owner, heard);
+            if collected.windows(TRACE.len()).any(|part| part == TRACE) {
+                self.pin(owner, PinReason::FailedCode);
+            }
+        }
+        self.keep_warnings(owner, heard, collected);
+        self.settle(key);
     }
 
     /// Nothing is in flight: decides what becomes of the lease.

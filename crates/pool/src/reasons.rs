@@ -17,6 +17,8 @@ pub(crate) enum PinReason {
     Text(PinCause),
     /// The server reported a change of state that neither a variable nor the text explains.
     UnexplainedChange,
+    /// Stored code that no text shows has failed; what it changed before is not reported.
+    FailedCode,
     /// A session variable took a value that cannot be written back exactly.
     Variable,
     /// The default schema has a name, or no name, that cannot be given back by a command.
@@ -35,6 +37,7 @@ impl PinReason {
         match self {
             PinReason::Text(cause) => cause.name(),
             PinReason::UnexplainedChange => "unexplained_change",
+            PinReason::FailedCode => "failed_code",
             PinReason::Variable => "variable",
             PinReason::Schema => "schema",
             PinReason::PreparedSchema => "prepared_schema",

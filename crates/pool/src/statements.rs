@@ -529,7 +529,8 @@ pub(crate) fn statement_of(found: &classify::Statement, server: Server) -> State
         sets_charset: found.sets_charset,
         passing: found.passing,
         may_insert_id: found.may_insert_id,
-        explains_change: matches!(found.verb, Verb::Set | Verb::Use) || found.user_variables,
+        explains_change: matches!(found.verb, Verb::Set | Verb::Use | Verb::Diagnostics)
+            || found.multi,
         hides: HIDES.iter().any(|cause| found.causes.contains(*cause)),
         spoils: false,
         keeps_counts: asks,

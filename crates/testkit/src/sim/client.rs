@@ -343,8 +343,8 @@ impl SimClient {
             };
             self.belief.unsure = failure.is_some_and(|failure| failure.code != 1146);
         }
-        // The pool answers a ping itself, whatever it reads back meanwhile.
-        if !matches!(asked.kind, Kind::Ping | Kind::Kill(..)) {
+        // These the pool answers itself, whatever it reads back meanwhile.
+        if !matches!(asked.kind, Kind::Ping | Kind::Option(_) | Kind::Kill(..)) {
             self.last = Some(asked.kind);
         }
     }
@@ -436,7 +436,11 @@ impl SimClient {
         }
         let belief = &mut self.belief;
         match &ran {
-            Kind::Poison => belief.standing.set("time_zone", "+09:00"),
+            // Stored code that no text shows: what else it has done is unknown.
+            Kind::Poison => {
+                belief.standing.set("time_zone", "+09:00");
+                belief.pinned = true;
+            }
             Kind::Use(schema) | Kind::InitDb(schema) => {
                 belief.standing.schema = Some((*schema).into());
             }
