@@ -14,6 +14,7 @@ mod changes;
 mod climb;
 mod compare;
 mod compressed;
+mod conformance;
 mod diagnostics;
 mod doctor;
 mod driver;

@@ -5,6 +5,8 @@
 //!   [`reply`] holds what came back as values to compare.
 //! - [`oracle`] tells random stories of many clients twice, to the server itself and through the
 //!   pool, and compares every reply.
+//! - [`truth`] finds out what a server's session trackers report, [`conformance`] what two clients
+//!   of a pool can tell of each other, state by state.
 //! - [`real`] starts a private MariaDB, [`onramp`] the program under test; [`guard`] ends both and
 //!   removes their files when the tests are over, however they end.
 //!
@@ -17,6 +19,7 @@
 
 pub mod client;
 mod frames;
+pub mod conformance;
 pub mod guard;
 pub mod onramp;
 pub mod oracle;

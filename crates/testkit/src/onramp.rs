@@ -172,6 +172,17 @@ impl Pool {
         signal(&self.running.child, Signal::USR2);
     }
 
+    /// What it says now of the client with this number in its greeting.
+    ///
+    /// # Errors
+    /// What it said instead.
+    pub fn report_of(&self, client: u32) -> Result<String, String> {
+        let from = self.running.stderr.count();
+        self.ask_for_report();
+        let part = format!("client {client} account");
+        self.running.stderr.wait_for(&part, from, LIMIT)
+    }
+
     /// Asks it to drain and end.
     ///
     /// # Panics

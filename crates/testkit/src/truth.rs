@@ -118,6 +118,8 @@ pub struct Table {
     pub variables: Vec<Row>,
     /// Session variables that no tried value changes, with the server's error.
     pub unchanged: Vec<String>,
+    /// Session variables that `SET name = DEFAULT` does not bring back to what they began with.
+    pub not_by_default: Vec<String>,
 }
 
 /// The name and version of a server, as the table has it: without what a distribution adds.
@@ -161,5 +163,6 @@ pub fn examine(real: &Real) -> Table {
         states,
         variables,
         unchanged,
+        not_by_default: variables::not_by_default(real),
     }
 }

@@ -42,8 +42,30 @@ pub fn gaps(table: &Table) -> Vec<String> {
             }
         }
     }
+    for name in &table.not_by_default {
+        let text = format!("SET SESSION {name} = 1");
+        let found = classify(text.as_bytes(), mode);
+        let covered = found.pin.is_some() || found.sets_charset;
+        if !covered && !RESTORED_OTHERWISE.contains(&name.as_str()) {
+            gaps.push(format!(
+                "{}: DEFAULT does not bring {name} back",
+                table.server
+            ));
+        }
+    }
     gaps
 }
+
+/// `session.rs` of the pool restores the first two by their global value; the others cannot
+/// be set by a session.
+const RESTORED_OTHERWISE: [&str; 6] = [
+    "foreign_key_checks",
+    "unique_checks",
+    "max_allowed_packet",
+    "max_user_connections",
+    "net_buffer_length",
+    "wsrep_gtid_seq_no",
+];
 
 fn mode_of(server: &str) -> LexMode {
     let (name, version) = server.split_once(' ').expect("a name and a version");

@@ -73,6 +73,10 @@ fn section(table: &Table) -> String {
         let names = table.unchanged.join(", ");
         text += &format!("\nNot examined, since no tried value was taken: {names}.\n");
     }
+    if !table.not_by_default.is_empty() {
+        let names = table.not_by_default.join(", ");
+        text += &format!("\nNot brought back by `SET name = DEFAULT`: {names}.\n");
+    }
     text
 }
 
@@ -97,12 +101,17 @@ fn table(section: &str) -> Table {
         states: Vec::new(),
         variables: Vec::new(),
         unchanged: Vec::new(),
+        not_by_default: Vec::new(),
     };
     let mut of_variables = false;
     for line in section.lines().skip(1) {
         if let Some((_, names)) = line.split_once("no tried value was taken: ") {
             let names = names.trim_end_matches('.').split(", ");
             table.unchanged = names.map(String::from).collect();
+        }
+        if let Some((_, names)) = line.split_once("by `SET name = DEFAULT`: ") {
+            let names = names.trim_end_matches('.').split(", ");
+            table.not_by_default = names.map(String::from).collect();
         }
         let Some(row) = line
             .strip_prefix("| ")
@@ -164,6 +173,12 @@ pub fn differences(committed: &Table, found: &Table) -> Vec<String> {
         if by_name(&found_rows, &row.name).is_none() {
             words.push(format!("{}: in the page, but not on the server", row.name));
         }
+    }
+    if committed.not_by_default != found.not_by_default {
+        let (committed, found) = (&committed.not_by_default, &found.not_by_default);
+        words.push(format!(
+            "not by DEFAULT: the page says {committed:?}, found {found:?}"
+        ));
     }
     words
 }

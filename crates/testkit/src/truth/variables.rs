@@ -92,6 +92,24 @@ pub(crate) fn all(real: &Real) -> (Vec<State>, Vec<String>) {
     (found, unchanged)
 }
 
+/// Those that `SET name = DEFAULT` makes another than a session begins with, or that it fails for.
+pub(crate) fn not_by_default(real: &Real) -> Vec<String> {
+    let shown = real.admin().rows("SHOW SESSION VARIABLES");
+    let names = shown.texts().into_iter().map(|mut row| row.swap_remove(0));
+    names.filter(|name| !comes_back(real, name)).collect()
+}
+
+fn comes_back(real: &Real, name: &str) -> bool {
+    let mut client = real.admin();
+    let before = read(&mut client, name);
+    let reply = client.query(&format!("SET SESSION {name} = DEFAULT"));
+    match reply.expect("the server is there").remove(0) {
+        Outcome::Failed(failure) => NOT_OURS.contains(&failure.code),
+        // The clock goes on.
+        _ => name == "timestamp" || read(&mut client, name) == before,
+    }
+}
+
 fn read(client: &mut Client, name: &str) -> Option<String> {
     let reply = client.query(&format!("SELECT @@SESSION.{name}")).ok()?;
     match &reply[0] {

@@ -1,0 +1,371 @@
+//! The conformance suite: every kind of session state, by every path, with two clients.
+//!
+//! The problem: "no client can notice the pool" is a claim of a table, state by state and path by
+//! path, and a table that is typed by hand is soon wrong. The mechanism: for each cell one client
+//! sets a state, another looks, sets its own and looks again, both end it; all of that is told
+//! directly to the server and through a pool with one backend to share (a second one exists for
+//! what is pinned), and every reply must be the same. Besides, the pool is asked twice whether the
+//! client was pinned: while the state holds, and after its end. `docs/conformance.md` is what came
+//! of it ([`page`]).
+//!
+//! What is compared of a reply, and what is not, stands at [`text_of`].
+
+mod items;
+pub mod page;
+
+use crate::client::{Client, ClientError};
+use crate::onramp::Pool;
+use crate::real::{Flavour, Real};
+use crate::reply::{Outcome, Rows};
+use crate::talk::Account;
+use items::Item;
+use reactor::Address;
+use wire::capabilities as cap;
+use wire::command::Command;
+
+/// How a client comes to have a state, or what happens to it then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Path {
+    /// COM_QUERY.
+    Text,
+    /// COM_STMT_PREPARE and COM_STMT_EXECUTE.
+    Prepared,
+    /// Behind another statement in one text.
+    Multi,
+    /// In a procedure.
+    Call,
+    /// In a function.
+    Function,
+    /// In a trigger.
+    Trigger,
+    /// In a trigger that fails behind it.
+    Failing,
+    /// In a transaction, rolled back at the end.
+    Transaction,
+    /// Between two statements that fail.
+    Errors,
+    /// COM_RESET_CONNECTION follows.
+    Reset,
+    /// COM_CHANGE_USER follows.
+    ChangeUser,
+}
+
+impl Path {
+    /// All, in the order of the table's columns.
+    pub const ALL: [Path; 11] = [
+        Path::Text,
+        Path::Prepared,
+        Path::Multi,
+        Path::Call,
+        Path::Function,
+        Path::Trigger,
+        Path::Failing,
+        Path::Transaction,
+        Path::Errors,
+        Path::Reset,
+        Path::ChangeUser,
+    ];
+
+    /// Its column's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Path::Text => "text",
+            Path::Prepared => "prepared",
+            Path::Multi => "multi",
+            Path::Call => "CALL",
+            Path::Function => "function",
+            Path::Trigger => "trigger",
+            Path::Failing => "failing trigger",
+            Path::Transaction => "transaction",
+            Path::Errors => "errors",
+            Path::Reset => "reset",
+            Path::ChangeUser => "change user",
+        }
+    }
+}
+
+/// One row of the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The state.
+    pub name: String,
+    /// The statement that sets it.
+    pub set: String,
+    /// One for each path.
+    pub cells: Vec<String>,
+}
+
+/// One telling of a cell: what was done, and what came.
+type Record = Vec<(&'static str, String)>;
+
+/// A server and a pool in front of it, with two backends in one group.
+#[derive(Debug)]
+pub struct Stage<'a> {
+    /// The server.
+    pub real: &'a Real,
+    /// The pool.
+    pub pool: &'a Pool,
+}
+
+impl Stage<'_> {
+    /// Runs the whole suite.
+    ///
+    /// # Panics
+    /// When server or pool cannot be used at all.
+    #[must_use]
+    pub fn run(&self) -> Vec<Row> {
+        let mut admin = self.real.admin();
+        items::lay_ground(&mut admin, self.real.flavour());
+        // Leaves a row uncommitted: who reads it, reads uncommitted.
+        let mut writer = self.real.admin();
+        writer.must("BEGIN");
+        writer.must("INSERT INTO conformance.dirty VALUES (1)");
+        let items = items::all(self.real.flavour());
+        let rows = items.iter().map(|item| Row {
+            name: item.name.into(),
+            set: item.set.replace("{u}", "x"),
+            cells: self.cells(&mut admin, item),
+        });
+        rows.collect()
+    }
+
+    fn cells(&self, admin: &mut Client, item: &Item) -> Vec<String> {
+        items::make_routines(admin, item);
+        let cells = Path::ALL.map(|path| self.cell(admin, item, path));
+        items::drop_routines(admin);
+        cells.into()
+    }
+
+    fn cell(&self, admin: &mut Client, item: &Item, path: Path) -> String {
+        let (direct, _) = self.telling(admin, item, path, None);
+        let (pooled, kept) = self.telling(admin, item, path, Some(self.pool));
+        let steps = || direct.iter().zip(&pooled);
+        if let Some((step, other)) = steps().find(|(one, other)| one != other) {
+            eprintln!(
+                "{} by {} at '{}':\n  server itself: {}\n  through pool:  {}",
+                item.name,
+                path.name(),
+                step.0,
+                step.1,
+                other.1
+            );
+            return format!("**differs**: {}", step.0);
+        }
+        let refused = |(what, reply): &(&str, String)| {
+            *what == SETS && reply.contains("Failed(") && path != Path::Failing
+        };
+        if direct.iter().any(refused) && !item.fails {
+            return "refused".into();
+        }
+        match (&kept[0][..], &kept[1][..]) {
+            ("", "") => "yes".into(),
+            ("", after) => format!("yes; at its end {after}"),
+            (while_it_holds, "") => format!("yes, {while_it_holds}"),
+            (one, two) if one == two => format!("yes, {one}, stays"),
+            (one, two) => format!("yes, {one}, then {two}"),
+        }
+    }
+
+    /// What the clients hear, and how the first of them is kept while the state holds, and after.
+    fn telling(
+        &self,
+        admin: &mut Client,
+        item: &Item,
+        path: Path,
+        pool: Option<&Pool>,
+    ) -> (Record, [String; 2]) {
+        items::reset(admin, item);
+        let address = match pool {
+            Some(pool) => pool.address.clone(),
+            None => self.real.address(),
+        };
+        let mut duo = Duo::new(&address, item, path);
+        duo.set();
+        duo.both_look();
+        let holds = kept(pool, &duo.first);
+        duo.other_sets();
+        duo.both_look();
+        duo.end();
+        duo.both_look();
+        let after = kept(pool, &duo.first);
+        (duo.leave(), [holds, after])
+    }
+}
+
+/// How the pool keeps a client's backend for it, in a word; empty when it does not.
+fn kept(pool: Option<&Pool>, client: &Client) -> String {
+    let Some(pool) = pool else {
+        return String::new();
+    };
+    let id = number_of(client);
+    let line = pool.report_of(id).unwrap_or_else(|why| panic!("{why}"));
+    if let Some((_, rest)) = line.split_once("pinned (") {
+        let reason = rest.split(')').next().unwrap_or_default();
+        return format!("pin `{reason}`");
+    }
+    match line.contains("in a transaction") {
+        true => "held".into(),
+        false => String::new(),
+    }
+}
+
+fn number_of(client: &Client) -> u32 {
+    let greeting = client.talk().greeting.as_ref();
+    greeting.expect("logged in").connection_id
+}
+
+const SETS: &str = "A sets it";
+
+/// The two clients of a cell.
+struct Duo<'a> {
+    item: &'a Item,
+    path: Path,
+    first: Client,
+    second: Client,
+    record: Record,
+}
+
+fn account() -> Account {
+    let account = Account::new("app", "app").schema("conformance");
+    account.with(cap::MULTI_STATEMENTS)
+}
+
+impl Duo<'_> {
+    fn new<'a>(address: &Address, item: &'a Item, path: Path) -> Duo<'a> {
+        let login = || {
+            Client::connect(address, &account())
+                .unwrap_or_else(|error| panic!("{address}: {error}"))
+        };
+        Duo {
+            item,
+            path,
+            first: login(),
+            second: login(),
+            record: Vec::new(),
+        }
+    }
+
+    fn sql(&mut self, first: bool, what: &'static str, sql: &str) {
+        let client = if first {
+            &mut self.first
+        } else {
+            &mut self.second
+        };
+        let sql = sql.replace("{u}", self.path.name());
+        let sql = sql.replace("{id}", &number_of(client).to_string());
+        let text = text_of(client.query(&sql));
+        self.record.push((what, text));
+    }
+
+    fn set(&mut self) {
+        let set = self.item.set;
+        match self.path {
+            Path::Text | Path::Reset | Path::ChangeUser => self.sql(true, SETS, set),
+            Path::Prepared => self.prepared(),
+            Path::Multi => self.sql(true, SETS, &format!("DO 0; {set}")),
+            Path::Call => self.sql(true, SETS, "CALL p()"),
+            Path::Function => self.sql(true, SETS, "SELECT f()"),
+            Path::Trigger => self.sql(true, SETS, "INSERT INTO fired VALUES (1)"),
+            Path::Failing => self.sql(true, SETS, "INSERT INTO fired VALUES (2)"),
+            Path::Transaction => {
+                self.sql(true, "A begins", "BEGIN");
+                self.sql(true, SETS, set);
+            }
+            Path::Errors => {
+                self.sql(true, "A errs", "SELECT * FROM nowhere");
+                self.sql(true, SETS, set);
+                self.sql(true, "A errs again", "SELECT * FROM nowhere");
+            }
+        }
+        let reply = match self.path {
+            Path::Reset => self.first.run(Command::ResetConnection, b""),
+            Path::ChangeUser => {
+                let mut reply = self.first.change_user(&account());
+                reply.iter_mut().flatten().for_each(Outcome::forget_changes);
+                reply
+            }
+            _ => return,
+        };
+        self.record.push(("A starts anew", text_of(reply)));
+    }
+
+    fn prepared(&mut self) {
+        let set = self.item.set.replace("{u}", self.path.name());
+        let reply = self.first.run(Command::StmtPrepare, set.as_bytes());
+        let id = match reply.as_deref() {
+            Ok([Outcome::Prepared(prepared)]) => prepared.id,
+            _ => return self.record.push((SETS, text_of(reply))),
+        };
+        let reply = self.first.execute(id, &[], false);
+        self.record.push((SETS, text_of(reply)));
+    }
+
+    fn both_look(&mut self) {
+        self.sql(true, "A looks", self.item.read);
+        self.sql(false, "B looks", self.item.read);
+        self.sql(true, "A looks again", self.item.read);
+    }
+
+    fn other_sets(&mut self) {
+        if !self.item.other.is_empty() {
+            self.sql(false, "B sets its own", self.item.other);
+        }
+    }
+
+    fn end(&mut self) {
+        for (first, what) in [(true, "A ends it"), (false, "B ends it")] {
+            if !self.item.end.is_empty() {
+                self.sql(first, what, self.item.end);
+            }
+        }
+        if self.path == Path::Transaction {
+            self.sql(true, "A rolls back", "ROLLBACK");
+        }
+    }
+
+    /// Both give back what they hold, so that the next cell finds nothing of it.
+    fn leave(mut self) -> Record {
+        for client in [&mut self.first, &mut self.second] {
+            let _ = client.run(Command::ResetConnection, b"");
+            let _ = client.run(Command::Quit, b"");
+        }
+        self.record
+    }
+}
+
+/// A reply as it is compared: all but the number of a prepared statement; of columns only name and
+/// type, since names of the server's own come in the collation of whoever asked first; and without
+/// the state of a transaction, which MySQL reports at times to clients that have not asked for it.
+fn text_of(reply: Result<Vec<Outcome>, ClientError>) -> String {
+    let mut outcomes = match reply {
+        Ok(outcomes) => outcomes,
+        Err(error) => return format!("no reply: {error}"),
+    };
+    for outcome in &mut outcomes {
+        outcome.sort_changes();
+        if let Outcome::Done(done) | Outcome::Rows(Rows { end: done, .. }) = outcome {
+            done.changes
+                .retain(|change| !change.starts_with("transaction="));
+        }
+        outcome.forget_empty_change();
+        if let Outcome::Prepared(prepared) = outcome {
+            prepared.id = 0;
+        }
+    }
+    let kinds = outcomes.iter().filter_map(|outcome| match outcome {
+        Outcome::Rows(rows) => Some(rows.columns.iter().map(|column| column.kind).collect()),
+        _ => None,
+    });
+    let kinds: Vec<Vec<u8>> = kinds.collect();
+    format!("{outcomes:?} types: {kinds:?}")
+}
+
+/// The name of the server's line, as the page has it.
+#[must_use]
+pub fn server_of(real: &Real) -> &'static str {
+    match real.flavour() {
+        Flavour::MariaDb => "MariaDB",
+        Flavour::MySql => "MySQL",
+    }
+}

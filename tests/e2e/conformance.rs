@@ -1,0 +1,71 @@
+//! The conformance suite (`testkit::conformance`), and the page that it makes.
+//!
+//! `ONRAMP_WRITE=1` writes `docs/conformance.md` for the servers that are there; without it a run
+//! that says otherwise than the page fails.
+
+use crate::world::{direct, found, start_pool};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use testkit::conformance::{Stage, page, server_of};
+use testkit::real::Real;
+
+/// The page is one file, whatever the number of tests that write it.
+static WRITING: Mutex<()> = Mutex::new(());
+
+fn file() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/conformance.md")
+}
+
+fn read() -> String {
+    std::fs::read_to_string(file()).unwrap_or_default()
+}
+
+fn check(started: Result<Real, String>, test: &str) {
+    if direct() {
+        return;
+    }
+    let Some(real) = found(started, test) else {
+        return;
+    };
+    real.create_user("app", "app");
+    let extra = "groups = 1\nbackends_max = 2\nwait_ms_max = 3000";
+    let pool = start_pool(&real, "conformance.toml", extra);
+    let began = std::time::Instant::now();
+    let rows = Stage {
+        real: &real,
+        pool: &pool,
+    }
+    .run();
+    let server = server_of(&real);
+    eprintln!("conformance on {server}: {:.1?}", began.elapsed());
+    let found = page::section(server, &rows);
+    if std::env::var_os("ONRAMP_WRITE").is_some() {
+        let _one = WRITING.lock().unwrap();
+        return std::fs::write(file(), page::with_section(&read(), &found)).unwrap();
+    }
+    let page = read();
+    let committed = page::section_in(&page, server).unwrap_or_default();
+    let lines = committed.lines().zip(found.lines());
+    let differs: Vec<String> = lines
+        .filter(|(one, other)| one != other)
+        .map(|(one, other)| format!("  the page: {one}\n  this run: {other}"))
+        .collect();
+    assert!(
+        differs.is_empty() && committed.trim() == found.trim(),
+        "docs/conformance.md says otherwise (ONRAMP_WRITE=1 writes it anew):\n{}",
+        differs.join("\n")
+    );
+}
+
+const PATIENCE: [&str; 2] = ["--innodb-lock-wait-timeout=2", "--lock-wait-timeout=4"];
+
+#[test]
+fn two_clients_cannot_tell_on_mariadb() {
+    check(Real::start(&PATIENCE), "two_clients_cannot_tell_on_mariadb");
+}
+
+#[test]
+fn two_clients_cannot_tell_on_mysql() {
+    let real = Real::start_mysql(&PATIENCE);
+    check(real, "two_clients_cannot_tell_on_mysql");
+}
