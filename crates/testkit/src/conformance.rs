@@ -150,7 +150,7 @@ impl Stage<'_> {
                 step.1,
                 other.1
             );
-            return format!("**differs**: {}", step.0);
+            return "**differs**".into();
         }
         let refused = |(what, reply): &(&str, String)| {
             *what == SETS && reply.contains("Failed(") && path != Path::Failing

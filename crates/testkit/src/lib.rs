@@ -18,8 +18,8 @@
 )]
 
 pub mod client;
-mod frames;
 pub mod conformance;
+mod frames;
 pub mod guard;
 pub mod onramp;
 pub mod oracle;

@@ -23,7 +23,7 @@ between two *errors*, and with COM_RESET_CONNECTION (*reset*) or COM_CHANGE_USER
 | yes, pin `r` | the same; A is pinned for reason `r` while the state holds, and free at its end |
 | ..., stays | A keeps its pin until it leaves or resets |
 | refused | the server refuses it, and through the pool A hears the same |
-| **differs** | A or B can tell, at the step that is named |
+| **differs** | A or B can tell; the test prints where, and what each heard |
 ";
 
 /// A section: the table of one server.
@@ -68,6 +68,38 @@ fn sections(page: &str) -> impl Iterator<Item = &str> {
     spans
         .into_iter()
         .map(|(start, end)| page[start..end].trim_end())
+}
+
+/// Where a run says otherwise than the page, in words. What the page knows to differ is not held
+/// against the run: which backend a client gets then is a matter of moments.
+#[must_use]
+pub fn differences(committed: &str, found: &str) -> Vec<String> {
+    let rows = |text: &str| -> Vec<Vec<String>> {
+        let rows = text.lines().filter(|line| line.starts_with("| "));
+        let cells = |line: &str| line.split(" | ").map(String::from).collect();
+        rows.map(cells).collect()
+    };
+    let (committed, found) = (rows(committed), rows(found));
+    let mut words = Vec::new();
+    for (index, row) in found.iter().enumerate() {
+        let Some(page) = committed.get(index).filter(|page| page[..2] == row[..2]) else {
+            words.push(format!(
+                "  not in the page, or elsewhere: {}",
+                row.join(" | ")
+            ));
+            continue;
+        };
+        let cells = page.iter().zip(row);
+        let same = |(one, other): (&String, &String)| one == other || one.contains("**differs**");
+        if page.len() != row.len() || !cells.clone().all(same) {
+            let (page, row) = (page.join(" | "), row.join(" | "));
+            words.push(format!("  the page: {page}\n  this run: {row}"));
+        }
+    }
+    if committed.len() > found.len() {
+        words.push("  the page has more rows".into());
+    }
+    words
 }
 
 /// The page with this section in place of the one of its server.
