@@ -167,7 +167,8 @@ const ITEMS: &[Item] = &[
     item("LAST_INSERT_ID() by its argument", Both, "DO LAST_INSERT_ID(77)",
         ["DO LAST_INSERT_ID(78)", "SELECT LAST_INSERT_ID(), @@identity", ""]),
     item("ROW_COUNT()", Both, "UPDATE one SET x = x + 1", ["DO 0", "SELECT ROW_COUNT()", ""]),
-    item("FOUND_ROWS()", Both, "SELECT x FROM counted LIMIT 2", ["DO 0", "SELECT FOUND_ROWS()", ""]),
+    item("FOUND_ROWS()", Both, "SELECT x FROM counted LIMIT 2",
+        ["DO 0", "SELECT FOUND_ROWS()", ""]),
     item("SQL_CALC_FOUND_ROWS", Both, "SELECT SQL_CALC_FOUND_ROWS x FROM counted LIMIT 2",
         ["DO 0", "SELECT FOUND_ROWS()", ""]),
     item("warnings", Both, "SELECT CAST('text' AS SIGNED) FROM one", ["", "SHOW WARNINGS", ""]),
@@ -204,7 +205,8 @@ const ITEMS: &[Item] = &[
         ["", A, "SET @a = NULL"]),
     item("sequence", MariaDb, "DO NEXTVAL(steps)", ["", "SELECT LASTVAL(steps) > 0", ""]),
     item("role", Both, "SET ROLE conformer", ["", "SELECT CURRENT_ROLE()", "SET ROLE NONE"]),
-    item("CONNECTION_ID()", Both, "DO 0", ["", "SELECT CAST(CONNECTION_ID() AS SIGNED) - {id} AS d", ""]),
+    item("CONNECTION_ID()", Both, "DO 0",
+        ["", "SELECT CAST(CONNECTION_ID() AS SIGNED) - {id} AS d", ""]),
 ];
 
 /// The catalogue for this server.

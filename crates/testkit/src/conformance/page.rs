@@ -1,4 +1,7 @@
 //! `docs/conformance.md`: the suite's result as a page, one section for each server.
+//!
+//! A run is held against the page cell by cell ([`differences`]). What the page itself says to
+//! differ is left to chance there: it is to be mended, and then the page is written anew.
 
 use super::{Path, Row};
 
@@ -13,8 +16,8 @@ without the variable the same test fails where a run says otherwise.
 
 Paths: A sets it by COM_QUERY (*text*), by a *prepared* statement of the binary protocol, behind
 another statement in one text (*multi*), inside of stored code (*CALL*, *function*, *trigger*, and a
-*failing trigger* that raises an error behind it), in a *transaction* that is rolled back at the end,
-between two *errors*, and with COM_RESET_CONNECTION (*reset*) or COM_CHANGE_USER behind it.
+*failing trigger* that raises an error behind it), in a *transaction* that is rolled back at the
+end, between two *errors*, and with COM_RESET_CONNECTION (*reset*) or COM_CHANGE_USER behind it.
 
 | a cell says | and means |
 |---|---|

@@ -203,9 +203,9 @@ fn signs(outcomes: &[Outcome], state: &State) -> Vec<&'static str> {
 fn misreported(outcomes: &[Outcome], state: &State) -> bool {
     let done = outcomes.iter().filter_map(done_of);
     let reports = done.flat_map(|done| &done.changes);
-    let reports = reports.filter_map(|change| change.split_once('='));
+    let mut reports = reports.filter_map(|change| change.split_once('='));
     let named = |name: &str| state.variables.iter().any(|v| v.eq_ignore_ascii_case(name));
-    let last = reports.filter(|(name, _)| named(name)).next_back();
+    let last = reports.rfind(|(name, _)| named(name));
     let switch = |value: &str| match value {
         "ON" => "1".to_string(),
         "OFF" => "0".to_string(),
