@@ -267,7 +267,12 @@ impl Duo<'_> {
             Path::Call => self.sql(true, SETS, "CALL p()"),
             Path::Function => self.sql(true, SETS, "SELECT f()"),
             Path::Trigger => self.sql(true, SETS, "INSERT INTO fired VALUES (1)"),
-            Path::Failing => self.sql(true, SETS, "INSERT INTO fired VALUES (2)"),
+            Path::Failing => {
+                self.sql(true, SETS, "INSERT INTO fired VALUES (2)");
+                // What the pool asks after an error is answered when this has been: so it does not
+                // depend on the moment which of two reasons pins.
+                self.sql(true, "A goes on", "DO 0");
+            }
             Path::Transaction => {
                 self.sql(true, "A begins", "BEGIN");
                 self.sql(true, SETS, set);
