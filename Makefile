@@ -1,9 +1,11 @@
 # Thin names for what scripts/ and cargo do; `make help` lists them.
 
 SEEDS ?= 20000
+FUZZ_SECONDS ?= 60
+TARGETS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench million soak build fmt clean
+.PHONY: help demo test bench million soak fuzz build fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +26,9 @@ soak: ## Many simulations, many compared scripts, real walls: make soak SEEDS=20
 	ONRAMP_SEEDS=$(SEEDS) cargo test --locked --release -p testkit
 	ONRAMP_ORACLE_SEEDS=$(SEEDS) cargo test --locked --release --test e2e oracle -- --nocapture
 	ONRAMP_WALLS=1 cargo test --locked --test e2e walls::
+
+fuzz: ## libFuzzer on each parser: make fuzz FUZZ_SECONDS=60 [TARGETS="lexer reply"]
+	@bash scripts/fuzz.sh $(FUZZ_SECONDS) $(TARGETS)
 
 build: ## Build the release binary
 	cargo build --locked --release

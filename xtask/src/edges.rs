@@ -25,6 +25,9 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("xtask", &[]),
+    // Outside of the workspace: see the manifests.
+    ("onramp-fuzz", &["testkit"]),
+    ("drivers-sqlx", &[]),
 ];
 
 /// Tests only: anybody's, and nobody's program.

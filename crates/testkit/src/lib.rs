@@ -20,6 +20,7 @@
 pub mod client;
 pub mod conformance;
 mod frames;
+pub mod fuzz;
 pub mod guard;
 pub mod onramp;
 pub mod oracle;

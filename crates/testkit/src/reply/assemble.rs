@@ -109,7 +109,7 @@ impl Assembler {
         let first = payload.first().copied();
         match (self.state, first) {
             (State::Over, _) => return Err(misfit("nothing after the reply's end", payload)),
-            (_, Some(ERR)) if self.shape != ReplyShape::Text => {
+            (_, Some(ERR)) => {
                 let failure = Failure::of(&ErrPacket::read(payload)?);
                 self.outcomes.push(Outcome::Failed(failure));
                 self.state = State::Over;

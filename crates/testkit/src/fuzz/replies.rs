@@ -1,0 +1,191 @@
+//! Replies: OK, ERR, session trackers, and where a reply ends.
+//!
+//! Where `wire` says that a reply is over the backend goes to somebody else, so its end must be
+//! the same in whatever pieces the reply arrives, and the same that [`crate::reply`]'s assembler
+//! finds, which shares no code with it.
+
+use super::hash;
+use crate::reply::{Assembler, Progress};
+use crate::sim::random::Random;
+use wire::capabilities as cap;
+use wire::command::ReplyShape;
+use wire::errors;
+use wire::packet::{Frame, HEADER_LEN, Header, Malformed, frame};
+use wire::reply::{END, ErrPacket, OK, OkPacket, Prepared, Reply, Role, Step, put_err};
+use wire::track::{self, Change, Wanted};
+
+/// The payload of an OK, EOF or ERR packet, or of a prepared statement's header.
+pub(super) fn status(data: &[u8]) {
+    for session_track in [false, true] {
+        let Ok(ok) = OkPacket::read(data, session_track) else {
+            continue;
+        };
+        for first in [OK, END] {
+            let mut out = Vec::new();
+            ok.put(&mut out, first, session_track);
+            assert_eq!(out[0], first);
+            assert_eq!(OkPacket::read(&out, session_track), Ok(ok));
+        }
+        let mut eof = Vec::new();
+        ok.put_eof(&mut eof);
+        let short = OkPacket::read(&eof, session_track).expect("an EOF packet is read");
+        assert_eq!(eof.len(), 5);
+        assert_eq!((short.status, short.warnings), (ok.status, ok.warnings));
+        assert!(session_track || ok.changes.is_empty());
+    }
+    if let Ok(err) = ErrPacket::read(data) {
+        assert_eq!(err.state.len(), 5);
+        assert!(data.ends_with(err.message));
+        let text = String::from_utf8_lossy(err.message);
+        let mut out = Vec::new();
+        put_err(&mut out, 1, errors::UNKNOWN_ERROR, &text);
+        let ours = ErrPacket::read(&out[HEADER_LEN..]).expect("what we write we read");
+        assert_eq!((ours.code, ours.state), (1105, &b"HY000"[..]));
+        assert!(text.as_bytes().starts_with(ours.message));
+        assert!(ours.message.len() == text.len() || ours.message.len() > 496);
+    }
+    if let Ok(prepared) = Prepared::read(data) {
+        assert_eq!(data[1..5], prepared.id.to_le_bytes());
+    }
+}
+
+fn listed(blocks: &[u8]) -> (Vec<Change<'_>>, Result<(), Malformed>) {
+    let mut seen = Vec::new();
+    let end = track::changes(blocks, |change| seen.push(change));
+    (seen, end)
+}
+
+/// Tracker blocks; the first byte says what the client wants of them.
+pub(super) fn trackers(data: &[u8]) {
+    let Some((&wants, blocks)) = data.split_first() else {
+        return;
+    };
+    let (all, end) = listed(blocks);
+    let variables = ["*", "autocommit,time_zone", ""][usize::from(wants) % 3];
+    let wanted = Wanted::from_setting(variables, wants & 0x80 != 0);
+    let mut out = b"before".to_vec();
+    let kept = track::keep(blocks, &wanted, &mut out);
+    assert_eq!(kept.is_err(), end.is_err());
+    let (again, end) = listed(&out[6..]);
+    assert_eq!(end, Ok(()), "what is kept can be read");
+    let expected = all.into_iter().filter(|change| match change {
+        Change::Variable { name, .. } => {
+            let mut wanted = variables.split(',').filter(|name| !name.is_empty());
+            variables == "*" || wanted.any(|wanted| wanted.as_bytes() == *name)
+        }
+        Change::Schema(_) => wanted.schema,
+        _ => false,
+    });
+    let expected: Vec<Change<'_>> = expected.collect();
+    assert_eq!(again, expected);
+    assert_eq!(kept.unwrap_or(!expected.is_empty()), !expected.is_empty());
+    if variables.is_empty() && !wanted.schema {
+        assert_eq!(out, b"before");
+    }
+}
+
+const SHAPES: [ReplyShape; 6] = [
+    ReplyShape::Results,
+    ReplyShape::Status,
+    ReplyShape::Prepared,
+    ReplyShape::Rows,
+    ReplyShape::Text,
+    ReplyShape::None,
+];
+
+/// What following a reply came to.
+#[derive(Debug, PartialEq, Eq)]
+struct Followed {
+    steps: Vec<String>,
+    rows: u64,
+    /// The packet that ended it, counted from 0.
+    over_at: Option<usize>,
+    failed: Option<Malformed>,
+}
+
+/// Follows the packets; of those that need not be whole only `shown` of the bytes are shown.
+fn follow(shape: ReplyShape, packets: &[&[u8]], mut shown: impl FnMut(usize) -> usize) -> Followed {
+    let mut reply = Reply::new(shape);
+    let mut followed = Followed {
+        steps: Vec::new(),
+        rows: 0,
+        over_at: None,
+        failed: None,
+    };
+    for (number, packet) in packets.iter().enumerate() {
+        let was_over = reply.is_done();
+        let role = reply.role(packet.first().copied(), packet.len());
+        let some = if role.whole() {
+            packet
+        } else {
+            &packet[..shown(packet.len())]
+        };
+        let advanced = reply.advance(role, some, packet.len());
+        assert!(!was_over || advanced.is_err(), "a packet after the end");
+        match advanced {
+            Ok(step) => {
+                let starts = matches!(step, Step::Ok(_) | Step::End(_)) && reply.is_at_start();
+                assert!(!starts || shape == ReplyShape::Results);
+                followed.steps.push(format!("{role:?} {step:?}"));
+                followed.rows += u64::from(role == Role::Row);
+            }
+            Err(malformed) => {
+                followed.failed = Some(malformed);
+                return followed;
+            }
+        }
+        if reply.is_done() {
+            followed.over_at.get_or_insert(number);
+        }
+    }
+    followed
+}
+
+/// A server's packets in answer to one command; the first byte says to which kind.
+pub(super) fn reply(data: &[u8]) {
+    let Some((&how, mut stream)) = data.split_first() else {
+        return;
+    };
+    let shape = SHAPES[usize::from(how) % SHAPES.len()];
+    let mut packets = Vec::new();
+    while let Frame::Whole { total, .. } = frame(stream) {
+        packets.push(&stream[HEADER_LEN..total]);
+        stream = &stream[total..];
+    }
+    let whole = follow(shape, &packets, |len| len);
+    let mut random = Random::new(hash(data));
+    let part = follow(shape, &packets, |len| {
+        usize::try_from(random.below(len as u64 + 1)).unwrap_or(len)
+    });
+    assert_eq!(
+        part, whole,
+        "the pieces that rows arrive in change the reply"
+    );
+    agrees(shape, how & 0x80 != 0, &packets, &whole);
+    if let Some(header) = Header::read(stream) {
+        // Its first bytes are here, its role must be told from them without a panic.
+        let _ = Reply::new(shape).role(stream.get(HEADER_LEN).copied(), header.len);
+    }
+}
+
+/// The assembler takes every value apart, so it refuses more; where it sees the end of a reply
+/// `wire` must see it too, and nowhere before.
+fn agrees(shape: ReplyShape, binary: bool, packets: &[&[u8]], whole: &Followed) {
+    let capabilities = cap::DEPRECATE_EOF | cap::SESSION_TRACK;
+    let mut assembler = Assembler::new(shape, binary, capabilities);
+    for (number, packet) in packets.iter().enumerate() {
+        if assembler.is_over() {
+            return;
+        }
+        match assembler.feed(packet) {
+            Ok(Progress::Over) => {
+                assert_eq!(whole.over_at, Some(number), "{:?}", whole.steps);
+            }
+            Ok(Progress::More) => {
+                let over = whole.over_at.is_some_and(|at| at <= number);
+                assert!(!over, "over too early: {:?}", whole.steps);
+            }
+            Ok(Progress::File(_)) | Err(_) => return,
+        }
+    }
+}
