@@ -3,6 +3,7 @@
 use crate::compare::{Story, same};
 use crate::world::{app, direct, login, server, start_pool, through};
 use testkit::reply::Outcome;
+use wire::capabilities as cap;
 use wire::command::Command;
 
 /// Two clients take turns: each runs its own statements, then both look at `probe`, twice.
@@ -488,4 +489,33 @@ fn differences_that_cannot_fail_are_not_waited_for() {
     // The two USE themselves met a backend in the other's zone.
     assert_eq!(counted(&said, "restored_in_front"), front + 2, "{said}");
     assert!(counted(&said, "restored") >= all + 15, "{said}");
+}
+
+/// A server that is asked for IGNORE_SPACE at login has it in the session's sql_mode from then on.
+#[test]
+fn ignore_space_of_the_login_is_part_of_the_sql_mode() {
+    let test = "ignore_space_of_the_login_is_part_of_the_sql_mode";
+    let Some(real) = server(test) else { return };
+    let way = through(real, 1);
+    let account = app().with(cap::IGNORE_SPACE);
+    let mut plain = login(&way, &app());
+    let mut spaced = login(&way, &account);
+    let usual = plain.value("SELECT @@sql_mode");
+    let with = spaced.value("SELECT @@sql_mode");
+    assert_eq!(with.replace("IGNORE_SPACE,", ""), usual);
+    assert!(with.contains("IGNORE_SPACE"), "{with}");
+    // Whatever the backend had before, it has what the login asked for.
+    spaced.must("SET sql_mode = ''");
+    let mut next = login(&way, &account);
+    assert_eq!(next.value("SELECT @@sql_mode"), with);
+    assert_eq!(next.value("SELECT COUNT (*) FROM (SELECT 1) one"), "1");
+    next.must("SET sql_mode = CONCAT(@@sql_mode, ',ANSI_QUOTES')");
+    assert!(next.value("SELECT @@sql_mode").contains("IGNORE_SPACE"));
+    assert_eq!(plain.value("SELECT @@sql_mode"), usual);
+    // It is the login's alone: a reset or another user brings back what every session has.
+    next.run(Command::ResetConnection, b"").unwrap();
+    assert_eq!(next.value("SELECT @@sql_mode"), usual);
+    let mut changed = login(&way, &account);
+    changed.change_user(&account).unwrap();
+    assert_eq!(changed.value("SELECT @@sql_mode"), usual);
 }

@@ -323,9 +323,11 @@ impl<N: Net> Group<N> {
         client.collation = parsed.collation;
         let multi = client.capabilities & cap::MULTI_STATEMENTS != 0;
         let charsets = self.shared.server.charsets_at_login(parsed.collation);
-        client.session = self
-            .sessions
-            .intern(Session::at_login(parsed.schema, multi, charsets));
+        let mut session = Session::at_login(parsed.schema, multi, charsets);
+        if client.capabilities & cap::IGNORE_SPACE != 0 {
+            session.ignore_space(&self.shared.server.sql_mode);
+        }
+        client.session = self.sessions.intern(session);
         let seq = client.seq;
         self.exchange(key, |login, door| login.begin(door, &parsed, fresh, seq));
     }

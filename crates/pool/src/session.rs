@@ -87,6 +87,19 @@ impl Session {
         session
     }
 
+    /// CLIENT_IGNORE_SPACE of a login puts a word into `sql_mode`, whose value for every session is
+    /// `default`, at the place where servers list it: behind the three modes that come first.
+    pub(crate) fn ignore_space(&mut self, default: &str) {
+        const WORD: &str = "IGNORE_SPACE";
+        const BEFORE: [&str; 3] = ["REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES"];
+        let mut words: Vec<&str> = default.split(',').filter(|word| !word.is_empty()).collect();
+        if !words.contains(&WORD) {
+            let place = words.iter().take_while(|word| BEFORE.contains(word));
+            words.insert(place.count(), WORD);
+            self.put(b"sql_mode", words.join(",").as_bytes());
+        }
+    }
+
     /// The value of a listed variable.
     #[must_use]
     pub(crate) fn variable(&self, name: &[u8]) -> Option<&[u8]> {
@@ -527,6 +540,23 @@ mod tests {
         }
         assert!(interner.sessions.len() <= 128);
         assert!(Rc::ptr_eq(&a, &interner.intern(utf8("a"))));
+    }
+
+    #[test]
+    fn ignore_space_stands_where_servers_list_it() {
+        let after = |default: &str| {
+            let mut session = utf8("");
+            session.ignore_space(default);
+            let value = session.variable(b"sql_mode");
+            value.map(|value| String::from_utf8_lossy(value).into_owned())
+        };
+        assert_eq!(after("").as_deref(), Some("IGNORE_SPACE"));
+        let ansi = "REAL_AS_FLOAT,ANSI_QUOTES,IGNORE_SPACE,STRICT_ALL_TABLES";
+        assert_eq!(
+            after("REAL_AS_FLOAT,ANSI_QUOTES,STRICT_ALL_TABLES").as_deref(),
+            Some(ansi)
+        );
+        assert_eq!(after(ansi), None);
     }
 
     #[test]

@@ -104,14 +104,10 @@ pub const OFFERED: u32 = LONG_PASSWORD
     | DEPRECATE_EOF;
 
 /// Flags that are fixed when a backend logs in and change what a statement returns: a client's
-/// statements run only on backends with the same ones.
-pub const BACKEND_KEY: u32 = FOUND_ROWS
-    | NO_SCHEMA
-    | LOCAL_FILES
-    | IGNORE_SPACE
-    | INTERACTIVE
-    | MULTI_RESULTS
-    | PS_MULTI_RESULTS;
+/// statements run only on backends with the same ones. IGNORE_SPACE is not among them: all that it
+/// does is to put a word into the session's `sql_mode`, which is restored like any variable.
+pub const BACKEND_KEY: u32 =
+    FOUND_ROWS | NO_SCHEMA | LOCAL_FILES | INTERACTIVE | MULTI_RESULTS | PS_MULTI_RESULTS;
 
 /// Flags every backend connection of ours sets besides its key.
 pub const BACKEND_ALWAYS: u32 = LONG_PASSWORD
