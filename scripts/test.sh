@@ -4,7 +4,8 @@
 #   simulation and end-to-end tests. Stops at the first step that fails.
 # Why: a developer and the continuous integration run the same thing.
 # Changes on the machine: installs a C compiler, MariaDB with its client, and Python with PyMySQL
-#   from Debian's packages if they are missing (says so first; needs root or sudo); writes target/.
+#   from Debian's packages if they are missing (says so first; needs root or sudo); writes target/,
+#   and the caches of the package managers that scripts/drivers.sh uses.
 # Restores: a MariaDB service that the installation started is stopped and disabled; the tests end
 #   the servers that they start. The packages stay.
 
@@ -53,6 +54,7 @@ choose_python
 step "format" cargo fmt --all --check
 step "tidy" cargo run --quiet --locked -p xtask -- tidy
 step "lints" cargo clippy --workspace --all-targets --locked -- -D warnings
+step "drivers" bash scripts/drivers.sh
 step "tests" cargo test --workspace --locked
 
 say "all passed in $SECONDS s"

@@ -18,6 +18,7 @@ mod conformance;
 mod diagnostics;
 mod doctor;
 mod driver;
+mod drivers;
 mod explain;
 mod extended;
 mod faults;
