@@ -291,10 +291,7 @@ impl Raw {
             ..RawUser::default()
         };
         let backends_max = bounded("backends_max", self.backends_max, 64, 1, 100_000)?;
-        let least = backends_max as u64;
-        let budget = self.prepared_max.or(Some(least.max(8192)));
-        let prepared_max = bounded("prepared_max", budget, 8192, least, 4_194_304)
-            .map_err(|why| format!("{why} (at least one for each of backends_max)"))?;
+        let prepared_max = check_prepared_max(self.prepared_max, backends_max as u64)?;
         let logins = bounded(
             "logins_per_s_max",
             self.logins_per_s_max,
@@ -402,6 +399,13 @@ fn bounded(
         ));
     }
     usize::try_from(value).map_err(|_| format!("{key}: {value} is too large for this machine"))
+}
+
+/// The budget of prepared statements; each backend needs at least one.
+fn check_prepared_max(value: Option<u64>, backends_max: u64) -> Result<usize, String> {
+    let budget = value.or(Some(backends_max.max(8192)));
+    bounded("prepared_max", budget, 8192, backends_max, 4_194_304)
+        .map_err(|why| format!("{why} (at least one for each of backends_max)"))
 }
 
 fn check_users(raw: Vec<RawUser>, defaults: &RawUser) -> Result<Vec<User>, String> {

@@ -116,7 +116,7 @@ fn each_entry_is_found_by_its_own_words_numbers_and_names() {
 const SOURCES: &[&str] = &[
     include_str!("../../../pool/src/reasons.rs"),
     include_str!("../../../pool/src/run.rs"),
-    include_str!("../../../pool/src/group.rs"),
+    include_str!("../../../pool/src/timeouts.rs"),
     include_str!("../../../load/src/errors.rs"),
     include_str!("../../../load/src/crew.rs"),
     include_str!("../../../climb/src/limits.rs"),
