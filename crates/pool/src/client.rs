@@ -75,6 +75,8 @@ pub(crate) struct Statement {
     pub(crate) hides: bool,
     /// It may leave something that nobody is to meet: its backend serves no other client.
     pub(crate) spoils: bool,
+    /// It is COM_RESET_CONNECTION: its session is as new when it has been answered.
+    pub(crate) resets: bool,
 }
 
 impl Statement {
@@ -94,6 +96,7 @@ impl Statement {
             keeps_counts: false,
             hides: false,
             spoils: false,
+            resets: false,
         }
     }
 }

@@ -64,7 +64,7 @@ impl<N: Net> Group<N> {
             Command::Quit => self.doom(key),
             Command::Ping => self.on_ping(key),
             Command::SetOption => self.on_set_option(key, arguments),
-            Command::ResetConnection => self.on_reset(key),
+            Command::ResetConnection => return self.on_reset(key, message),
             Command::ChangeUser => self.on_change_user(key, arguments),
             Command::Query => return self.on_query(key, message, arguments),
             Command::ProcessKill => return self.on_kill_command(key, message, arguments),
@@ -119,8 +119,38 @@ impl<N: Net> Group<N> {
         self.send_warned_ok(key, END);
     }
 
+    /// COM_RESET_CONNECTION. What a session holds on a backend (a transaction, locks) is gone when
+    /// the client hears OK, so then the server itself is asked.
+    fn on_reset(&mut self, key: Key, message: &[u8]) -> Handled {
+        let holds = self
+            .clients
+            .get(key)
+            .is_some_and(|client| client.lease.is_some());
+        if holds {
+            let statement = Statement {
+                explains_change: true,
+                resets: true,
+                ..Statement::plain(Command::ResetConnection.reply())
+            };
+            return self.start(key, message, statement);
+        }
+        self.renew_session(key);
+        self.send_ok(key, b"", OK);
+        Handled::Used
+    }
+
+    /// The server has answered COM_RESET_CONNECTION on this backend, which is of no more use: it
+    /// stands in the state of its login, and nobody has read that back.
+    pub(crate) fn reset_done(&mut self, lease: Key, key: Key) {
+        if let Some(client) = self.clients.get_mut(key) {
+            client.lease = None;
+        }
+        self.retire(lease);
+        self.renew_session(key);
+    }
+
     /// Makes the session as new; only the default schema stays.
-    fn on_reset(&mut self, key: Key) {
+    fn renew_session(&mut self, key: Key) {
         let found_rows = self.clients.get(key).and_then(|client| client.found_rows);
         self.forsake(key);
         let Some(client) = self.clients.get_mut(key) else {
@@ -133,7 +163,6 @@ impl<N: Net> Group<N> {
         let charsets = self.shared.server.charsets_after_reset(client.collation);
         let session = Session::at_login(&schema, old.multi_statements, charsets);
         client.session = self.sessions.intern(session);
-        self.send_ok(key, b"", OK);
     }
 
     /// Gives up everything the session had: a backend that may hold something of it is closed.
@@ -533,6 +562,7 @@ pub(crate) fn statement_of(found: &classify::Statement, server: Server) -> State
             || found.multi,
         hides: HIDES.iter().any(|cause| found.causes.contains(*cause)),
         spoils: false,
+        resets: false,
         keeps_counts: asks,
         ride: 0,
     }

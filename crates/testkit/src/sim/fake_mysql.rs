@@ -219,6 +219,8 @@ impl Seat {
         let killed = std::mem::take(&mut self.killed);
         let answer = match Command::from_byte(payload[0]) {
             Some(Command::Quit) => return false,
+            // Too short to be interrupted.
+            Some(Command::ResetConnection) => self.renew(),
             _ if killed => {
                 self.diagnostics = None;
                 Answer::Err(QUERY_INTERRUPTED, "Query execution was interrupted".into())
@@ -255,6 +257,25 @@ impl Seat {
         }
         answer.put(out, flags, payload[0] == Command::StmtExecute.byte());
         true
+    }
+
+    /// COM_RESET_CONNECTION: all that the session holds is gone.
+    fn renew(&mut self) -> Answer {
+        self.transaction = None;
+        self.variable_x = None;
+        self.diagnostics = None;
+        self.prepared.clear();
+        let schema = self.standing.schema.take();
+        self.standing = Standing {
+            schema,
+            ..Standing::default()
+        };
+        Answer::Ok {
+            affected: 0,
+            insert_id: 0,
+            changes: Vec::new(),
+            as_end: false,
+        }
     }
 
     fn prepare(&mut self, db: &Db, sql: &str) -> Answer {
