@@ -136,11 +136,14 @@ impl<N: Net> Group<N> {
                 let Some(client) = self.clients.get_mut(key) else {
                     return;
                 };
+                let takes_input = client.takes_input();
                 if used < input.len() {
                     input.drain(..used);
                     client.input = Some(input);
+                } else {
+                    self.spare_inputs.put(input);
                 }
-                if !client.takes_input() {
+                if !takes_input {
                     return;
                 }
             }
@@ -176,6 +179,9 @@ impl<N: Net> Group<N> {
                 if let Some(client) = self.clients.get_mut(key)
                     && used < n
                 {
+                    if client.input.is_none() {
+                        client.input = self.spare_inputs.take();
+                    }
                     client.keep_input(&scratch[used..n]);
                     client.heard_from(self.net.now());
                 }

@@ -19,7 +19,7 @@
 use crate::arrivals::Arrivals;
 use crate::backend::Backend;
 use crate::budget::Budget;
-use crate::client::{Client, ClientState};
+use crate::client::{Client, ClientState, SpareInputs};
 use crate::compression::{self, Packing};
 use crate::config::Settings;
 use crate::counts::{Census, Counts};
@@ -286,6 +286,8 @@ pub struct Group<N: Net> {
     pub(crate) counts: Counts,
     /// Lent to whoever reads from a client.
     pub(crate) scratch: Vec<u8>,
+    /// Boxes for what clients that wait have sent.
+    pub(crate) spare_inputs: SpareInputs,
     /// Lent to whoever reads from a backend.
     pub(crate) received: Vec<u8>,
     /// Lent to whoever writes.
@@ -319,6 +321,7 @@ impl<N: Net> Group<N> {
             shapes: Shapes::default(),
             dirty: Vec::new(),
             epoch: 1,
+            spare_inputs: SpareInputs::default(),
             received: Vec::new(),
             arrivals: Arrivals::default(),
             greeted: 0,

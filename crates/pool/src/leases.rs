@@ -249,8 +249,12 @@ impl<N: Net> Group<N> {
             let Some(client) = self.clients.get_mut(waiting.client) else {
                 return;
             };
-            client.input = Some(input);
-            client.drop_input(len);
+            if len < input.len() {
+                client.input = Some(input);
+                client.drop_input(len);
+            } else {
+                self.spare_inputs.put(input);
+            }
         }
     }
 

@@ -15,6 +15,7 @@ mod script;
 mod settings;
 mod world;
 
+pub use settings::facts;
 use wire::auth::caching_sha2::KeyPair;
 
 /// What a world has seen.

@@ -43,7 +43,9 @@ pub(super) fn settings_text(
     )
 }
 
-pub(super) fn facts() -> ServerFacts {
+/// What a MariaDB 10.11 says of itself, as far as a pool asks.
+#[must_use]
+pub fn facts() -> ServerFacts {
     let texts = |texts: [&str; 4]| texts.map(|text| text.as_bytes().into());
     let latin1 = texts(["latin1", "latin1", "latin1", "latin1_swedish_ci"]);
     ServerFacts {
