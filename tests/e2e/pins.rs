@@ -385,7 +385,11 @@ fn what_a_reset_gives_back_is_free_when_it_is_answered() {
         return;
     }
     fresh_schema(real, "reset_gives_back");
-    let pool = start_pool(real, "reset_gives_back.toml", "groups = 1\nbackends_max = 2");
+    let pool = start_pool(
+        real,
+        "reset_gives_back.toml",
+        "groups = 1\nbackends_max = 2",
+    );
     let account = app().schema("reset_gives_back");
     let mut holds = login(&pool.address, &account);
     holds.must("CREATE TABLE t (id INT PRIMARY KEY, v INT)");

@@ -322,6 +322,11 @@ impl Row {
         (2..=STATEMENTS_SHOWN_MAX).contains(&self.by_statement.len())
     }
 
+    /// Whether an event is a transaction.
+    pub(crate) fn is_transaction(&self) -> bool {
+        self.by_statement.iter().any(|of| of.statement == "BEGIN")
+    }
+
     /// Whether an event is more than a statement.
     pub(crate) fn has_long_events(&self) -> bool {
         self.by_statement.len() > 1

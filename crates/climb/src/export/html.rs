@@ -91,10 +91,13 @@ fn render(evidence: &Evidence) -> Result<String> {
     let page = Page {
         evidence,
         title: title(evidence, &rungs),
-        headline: evidence
-            .headline
-            .split_once(": ")
-            .unwrap_or((&evidence.headline, "")),
+        headline: match &evidence.settings.scenario {
+            Some(scenario) => (scenario, &evidence.headline),
+            None => evidence
+                .headline
+                .split_once(": ")
+                .unwrap_or((&evidence.headline, "")),
+        },
         tiles: if evidence.settings.scenario.is_none() {
             tiles(rows)
         } else {
@@ -246,7 +249,10 @@ fn figures(rows: &[Row], rungs: &[u32]) -> Vec<Figure> {
     if rows.iter().any(Row::is_storm) {
         figures.insert(0, goodput(rows, rungs));
     }
-    if rows.iter().any(Row::is_mixed) {
+    if rows
+        .iter()
+        .any(|row| row.is_mixed() && !row.is_transaction())
+    {
         figures.insert(0, first_statement(rows, rungs));
     } else if rows.iter().any(Row::has_long_events) {
         figures.push(events(rows, rungs));
