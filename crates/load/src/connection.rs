@@ -1,8 +1,8 @@
 //! One connection: its state, and what it does when its socket can be read or written.
 //!
-//! Connecting -> LoggingIn -> Idle <-> Executing <-> RollingBack. Within an event the next
-//! statement goes out at once where a reply ends; whether another event follows at once is for the
-//! model of load to say ([`Bench::next_start`]). [`Connection::become_state`] is the only place
+//! Connecting -> LoggingIn -> SettingUp -> Idle <-> Executing <-> RollingBack. Within an event the
+//! next statement goes out at once where a reply ends; whether another event follows at once is for
+//! the model of load to say ([`Bench::next_start`]). [`Connection::become_state`] is the only place
 //! where the state changes; leaving for good is a [`Fault`] that is returned to the group.
 //!
 //! Invariants:
@@ -12,6 +12,7 @@
 //! - rows pass by unread; packets that carry a decision are taken whole.
 
 mod bytes;
+mod setting_up;
 
 use crate::errors::{Fault, Phase};
 use crate::group::Bench;
@@ -41,6 +42,8 @@ pub(crate) enum State {
     Connecting,
     /// The server is letting us in. Boxed, for it is short-lived.
     LoggingIn(Box<ClientLogin>),
+    /// A statement of `--init-sql`, the one of this number, has no answer yet.
+    SettingUp(u16),
     /// Open, and nothing is asked.
     Idle,
     /// A statement of the workload has no answer yet.
@@ -64,7 +67,7 @@ impl State {
         matches!(
             (self, next),
             (Connecting, LoggingIn(_))
-                | (LoggingIn(_), Idle)
+                | (LoggingIn(_) | SettingUp(_), SettingUp(_) | Idle)
                 | (Idle, Executing | Preparing)
                 | (
                     Executing | Preparing | RollingBack { .. },
@@ -129,9 +132,18 @@ impl Connection {
         &self.sock
     }
 
-    /// True until the server has let us in.
+    /// True until the server has let us in and the session is set up.
     pub(crate) fn is_opening(&self) -> bool {
-        matches!(self.state, State::Connecting | State::LoggingIn(_))
+        self.phase() != Phase::Statement
+    }
+
+    /// Where its errors are counted.
+    pub(crate) fn phase(&self) -> Phase {
+        match self.state {
+            State::Connecting | State::LoggingIn(_) => Phase::Connect,
+            State::SettingUp(_) => Phase::Init,
+            _ => Phase::Statement,
+        }
     }
 
     /// True when it is open and nothing is asked.
@@ -216,6 +228,7 @@ impl Connection {
     fn doing(&self) -> &'static str {
         match self.state {
             State::Connecting | State::LoggingIn(_) => "during the login",
+            State::SettingUp(_) => "during --init-sql",
             State::Idle => "while it was idle",
             State::Executing | State::Preparing | State::RollingBack { .. } => "during a statement",
         }
@@ -235,7 +248,7 @@ impl Connection {
             let Some(header) = Header::read(rest) else {
                 return Ok(at);
             };
-            let is_reply = self.is_executing();
+            let is_reply = self.awaits_reply();
             if is_reply && header.seq != self.seq {
                 return Err(Fault::protocol(format!(
                     "packets out of order: expected number {} from the server, got {}",
@@ -266,7 +279,7 @@ impl Connection {
             if is_reply {
                 let has_ended = self.on_reply(bench, role, payload)?;
                 // The next statement left only now, so this cannot be its reply.
-                if has_ended && self.is_executing() && at < bytes.len() {
+                if has_ended && self.awaits_reply() && at < bytes.len() {
                     return Err(Fault::protocol(format!(
                         "the server sent {} bytes behind the end of a reply",
                         bytes.len() - at
@@ -301,16 +314,15 @@ impl Connection {
         let mut out = std::mem::take(&mut bench.out);
         out.clear();
         let progress = login.on_packet(&bench.plan.credentials.account(), seq, payload, &mut out);
-        let result = match progress {
+        let result = match &progress {
             Ok(Progress::Waits) => self.send(bench, &out),
-            Ok(Progress::Done) => {
-                self.is_packed = bench.plan.credentials.compresses;
-                self.become_state(bench, State::Idle);
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
+            _ => Ok(()),
         };
         bench.out = out;
+        if let Progress::Done = progress? {
+            self.is_packed = bench.plan.credentials.compresses;
+            return self.set_up(bench, 0);
+        }
         result
     }
 
@@ -338,8 +350,10 @@ impl Connection {
             Step::Middle | Step::DefinitionsDone => return Ok(false),
         };
         let has_ended = self.reply.is_done();
-        if has_ended {
-            self.finish(bench, outcome)?;
+        match self.state {
+            _ if !has_ended => {}
+            State::SettingUp(number) => self.go_on_setting_up(bench, number, outcome)?,
+            _ => self.finish(bench, outcome)?,
         }
         Ok(has_ended)
     }

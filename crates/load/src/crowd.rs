@@ -145,6 +145,7 @@ fn make_plan(args: &LoadArgs) -> Result<Plan, String> {
         counts_by_text: args.manner.counts_by_text(),
         model: args.model.model(args.connections),
         credentials: Credentials::of(&args.target).compressing(args.compression),
+        init_sql: args.init_sql.clone(),
         sources: Sources::choose(server, args.connections, given, ports::local_range()),
         more_addresses: resolve_all(&args.manner.more_targets)?,
         address,

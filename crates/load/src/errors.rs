@@ -27,6 +27,8 @@ const MESSAGE_MAX: usize = 512;
 pub enum Phase {
     /// Opening and logging in.
     Connect,
+    /// Running the statements of `--init-sql`.
+    Init,
     /// Executing, or waiting to.
     Statement,
 }
@@ -36,6 +38,7 @@ impl Phase {
     pub(crate) fn doing(self) -> &'static str {
         match self {
             Phase::Connect => "connecting",
+            Phase::Init => "running --init-sql",
             Phase::Statement => "executing",
         }
     }

@@ -56,6 +56,8 @@ pub(crate) struct Plan {
     pub(crate) counts_by_text: bool,
     pub(crate) model: Model,
     pub(crate) credentials: Credentials,
+    /// What each connection runs after its login.
+    pub(crate) init_sql: Vec<String>,
     pub(crate) address: Address,
     /// Where connections go besides, in turn.
     pub(crate) more_addresses: Vec<Address>,
@@ -453,8 +455,7 @@ impl Group {
         };
         let now = self.bench.net.now();
         if connection.is_opening() {
-            self.count_failed_connect(connection.seat, fault, now);
-            return;
+            return self.count_failed_connect(connection.seat, connection.phase(), fault, now);
         }
         self.connected -= 1;
         self.bench.stats.lost += 1;
@@ -468,11 +469,11 @@ impl Group {
         self.opener.lost(connection.seat, now);
     }
 
-    fn count_failed_connect(&mut self, seat: Seat, fault: Fault, now: Time) {
+    fn count_failed_connect(&mut self, seat: Seat, phase: Phase, fault: Fault, now: Time) {
         if self.opener.failed(seat, &fault, now) {
             self.bench.heed(&fault);
             self.bench.stats.failed_connects += 1;
-            self.bench.stats.errors.count(Phase::Connect, fault);
+            self.bench.stats.errors.count(phase, fault);
         }
     }
 
@@ -500,7 +501,7 @@ impl Group {
         }
         while let Some(seat) = self.opener.next(now) {
             if let Err((seat, error)) = self.open(seat, now) {
-                self.count_failed_connect(seat, Fault::system(&error), now);
+                self.count_failed_connect(seat, Phase::Connect, Fault::system(&error), now);
             }
         }
     }
@@ -508,10 +509,8 @@ impl Group {
     fn open(&mut self, seat: Seat, now: Time) -> Result<(), (Seat, io::Error)> {
         let plan = &self.bench.plan;
         let source = plan.sources.of(seat.index.into());
-        let dialled = self
-            .bench
-            .net
-            .connect_from(plan.address_of(seat.index), source);
+        let address = plan.address_of(seat.index);
+        let dialled = self.bench.net.connect_from(address, source);
         let sock = dialled.map_err(|error| (seat, error))?;
         let key = self.connections.insert(Connection::new(sock, seat, now));
         if let Some(connection) = self.connections.get(key) {

@@ -14,6 +14,7 @@ use clap::{Args, ValueEnum};
 use std::net::IpAddr;
 use std::time::Duration;
 use wire::dsn::Dsn;
+use wire::lex::{Kind, LexMode, Lexer};
 
 /// The most connections that are taken.
 const CONNECTIONS_MAX: u32 = 16_000_000;
@@ -108,6 +109,11 @@ pub struct LoadArgs {
     #[arg(long, value_name = "S", default_value_t = 30,
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub connect_timeout: u64,
+
+    /// A statement that each connection runs once after its login, before its first event; may be
+    /// repeated
+    #[arg(long, value_name = "SQL", value_parser = read_init)]
+    pub init_sql: Vec<String>,
 
     /// Compress the protocol (zlib); the server has to offer it
     #[arg(long)]
@@ -239,6 +245,23 @@ impl LoadArgs {
     }
 }
 
+/// A single statement. Of several in one text an error would not say which failed.
+fn read_init(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    let mut tokens = Lexer::new(text.as_bytes(), LexMode::default()).map(|token| token.kind);
+    match tokens.next() {
+        None | Some(Kind::Semicolon) => {
+            return Err("expected a statement, as SET time_zone = '+00:00'".to_owned());
+        }
+        Some(_) => {}
+    }
+    let is_single = tokens.all(|kind| kind != Kind::Semicolon) || tokens.next().is_none();
+    match is_single {
+        true => Ok(text.to_owned()),
+        false => Err("expected one statement; give each an --init-sql of its own".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -287,6 +310,20 @@ mod tests {
     }
 
     #[test]
+    fn each_init_sql_is_one_statement() {
+        for (given, kept) in [
+            (" SET NAMES utf8mb4 ", "SET NAMES utf8mb4"),
+            ("SET @a = 'x;y';", "SET @a = 'x;y';"),
+            ("DO 1 -- ; SET @a = 1", "DO 1 -- ; SET @a = 1"),
+        ] {
+            assert_eq!(read_init(given).unwrap(), kept);
+        }
+        for given in ["", "  ", "-- nothing", ";", "DO 1; DO 2", "DO 1;;"] {
+            assert!(read_init(given).is_err(), "{given}");
+        }
+    }
+
+    #[test]
     fn contradictions_are_refused_with_a_reason() {
         for (line, expected) in [
             ("select run --target mysql://a@h", "names no schema"),
@@ -302,6 +339,14 @@ mod tests {
             (
                 "oltp_read_write run --target mysql://a@h/t --table-size 50",
                 "--range-size 100",
+            ),
+            (
+                "select run --target mysql://a@h/t --init-sql=;",
+                "time_zone",
+            ),
+            (
+                "select run --target mysql://a@h/t --init-sql=DO+1;DO+2",
+                "of its own",
             ),
         ] {
             let error = parse(line).unwrap_err();

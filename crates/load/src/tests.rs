@@ -3,6 +3,7 @@
 //! The server is a thread per connection that greets, lets everybody in, and answers each statement
 //! as the test's function says: with what bytes, in what pieces, or by hanging up.
 mod models;
+mod setting_up;
 
 use crate::crew::{Crew, Layout};
 use crate::errors::Phase;
@@ -232,6 +233,7 @@ impl Trial {
             more_addresses: Vec::new(),
             model: args.model.model(args.connections),
             credentials: Credentials::of(&args.target).compressing(args.compression),
+            init_sql: args.init_sql.clone(),
             sources: Sources::choose(None, args.connections, &args.source_addresses, (1, 2)),
             address: Address::Tcp(address),
             connect_timeout: Duration::from_secs(args.connect_timeout),

@@ -13,7 +13,7 @@ use super::{Bench, Group};
 use crate::arrivals::Arrivals;
 use crate::connection::Connection;
 use crate::course::Course;
-use crate::errors::{Fault, Phase};
+use crate::errors::Fault;
 use crate::model::{Loop, Model};
 use crate::random::Random;
 use crate::seat::Seat;
@@ -432,7 +432,7 @@ impl Group {
             self.bench.stats.failed_connects += 1;
             let waited = self.bench.plan.model.give_up.unwrap_or_default();
             let fault = Fault::impatience(waited);
-            self.bench.stats.errors.count(Phase::Connect, fault);
+            self.bench.stats.errors.count(connection.phase(), fault);
         } else {
             self.opener.closed();
             self.connected -= 1;

@@ -262,7 +262,7 @@ fn figures_of(scene: &Scene, now: &Point, frame: &Frame<'_>) -> Vec<Line<'static
 /// The most frequent kinds, in the words of whoever said them.
 fn errors_of(frame: &Frame<'_>) -> Vec<Line<'static>> {
     let errors = &frame.total.errors;
-    let rows = [Phase::Statement, Phase::Connect].map(|phase| errors.of(phase));
+    let rows = [Phase::Statement, Phase::Init, Phase::Connect].map(|phase| errors.of(phase));
     let mut rows: Vec<_> = rows.into_iter().flatten().collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.count));
     rows.into_iter()

@@ -157,7 +157,11 @@ fn put_counters(out: &mut String, total: &Stats) {
 fn put_errors(out: &mut String, total: &Stats) {
     let name = "onramp_load_errors_total";
     put_head(out, name, "counter", "Errors by phase and number.");
-    for (word, phase) in [("connect", Phase::Connect), ("statement", Phase::Statement)] {
+    for (word, phase) in [
+        ("connect", Phase::Connect),
+        ("init", Phase::Init),
+        ("statement", Phase::Statement),
+    ] {
         for row in total.errors.of(phase) {
             let (code, state, count) = (row.code, &row.sqlstate, row.count);
             let labels = format!("phase=\"{word}\",code=\"{code}\",sqlstate=\"{state}\"");

@@ -1,7 +1,7 @@
 //! The sentence that says why fewer connections stand than were wanted.
 //!
 //! It is made of the most frequent error of connecting, in the words of whoever said it, and of
-//! what to do about it, where that is known.
+//! what to do about it, where that is known. What `--init-sql` met counts as connecting.
 
 use super::Measured;
 use crate::crew::Layout;
@@ -22,12 +22,15 @@ pub(super) fn of(
     }
     let had = format!("{} of {wanted} connections stand", measured.connected);
     let errors = measured.errors();
-    let Some(first) = errors.of(Phase::Connect).into_iter().next() else {
+    let kinds = [Phase::Connect, Phase::Init].map(|phase| errors.of(phase));
+    let first = kinds.into_iter().flatten().max_by_key(|row| row.count);
+    let Some(first) = first else {
         return Some(format!(
             "{had}: the run was stopped while it was connecting"
         ));
     };
     let advice = match (first.code, first.sqlstate.as_str()) {
+        _ if first.phase == Phase::Init => "; look at --init-sql".to_owned(),
         (code, "") if code == EMFILE.unsigned_abs() => {
             format!(
                 "; {}; raise the limit (ulimit -n) or use --groups",

@@ -30,6 +30,7 @@ fn plan(args: &LoadArgs) -> Plan {
         more_addresses: Vec::new(),
         model: args.model.model(args.connections),
         credentials: Credentials::of(&args.target),
+        init_sql: Vec::new(),
         address: Address::Tcp(([127, 0, 0, 1], 3306).into()),
         sources: Sources {
             range: (32_768, 60_999),
