@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 #
-# What: start_server and start_pool, for scripts that measure: a private MariaDB with the schema
-#   sbtest and the account app, and the pool in front of it. Source it after lib.sh, do not run it.
+# What: start_server, start_pool and what belongs to them, for scripts that measure: a private
+#   MariaDB with the schema sbtest and the account app, and the pool in front of it. Source it after
+#   lib.sh, do not run it.
 # Changes on the machine: both run from a folder below /tmp on free ports.
 # Restores: ends both and removes the folder when the script ends, however it ends.
 #
@@ -53,11 +54,35 @@ start_pool() {
         printf '[backend]\naddress = "127.0.0.1:%s"\n' "$server_port"
         printf '[[user]]\nname = "app"\npassword = "app"\n'
     } >"$folder/pool.toml"
+    # What an earlier pool said must not be taken for this one's.
+    rm -f "$folder/pool.log"
     "$binary" pool --config "$folder/pool.toml" 2>"$folder/pool.log" &
     pool_pid=$!
     local tries=0
-    until grep -q 'listening on' "$folder/pool.log"; do
+    until grep -qs 'listening on' "$folder/pool.log"; do
         ((++tries < 100)) || fail "the pool did not start: $(tail -3 "$folder/pool.log")"
         sleep 0.1
     done
+}
+
+# pool_rss: bytes of the pool's resident memory.
+pool_rss() { awk '/^VmRSS/ { print $2 * 1024 }' "/proc/$pool_pid/status"; }
+
+# end_pool: ends it well; another may be started then.
+end_pool() {
+    kill "$pool_pid"
+    wait "$pool_pid" || fail "the pool failed: $(tail -3 "$folder/pool.log")"
+    pool_pid=
+    pool_port=$((26000 + RANDOM % 5000))
+}
+
+# field NAME FILE...: the sum of a number in JSON files, of the line that names it first in each.
+field() {
+    local name=$1
+    shift
+    awk -v name="\"$name\":" '
+        FNR == 1 { found = 0 }
+        !found && $1 == name { sum += $2; found = 1 }
+        END { print sum + 0 }
+    ' "$@"
 }
