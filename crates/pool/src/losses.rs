@@ -6,13 +6,20 @@
 //! that fails backs off, and those who wait for it wait on, within their limit, unless the server
 //! refuses the account itself.
 
-use crate::backend::BackendState;
-use crate::client::{ClientState, Owed};
+use crate::backend::{BackendState, InFlight, Purpose};
+use crate::client::{Client, ClientState, Owed};
 use crate::group::Group;
 use crate::leases::command_len;
 use crate::reasons::Refusal;
 use reactor::{Key, Net};
 use wire::errors::ErrorCode;
+
+impl<S> Client<S> {
+    /// Whether a part of its session is on its backend alone, because it was not read back yet.
+    pub(crate) fn is_left_there(&self) -> bool {
+        self.owed.insert_id || self.owed.collation || self.touched.is_some()
+    }
+}
 
 impl<N: Net> Group<N> {
     /// A connection could not be opened; those who wait for it wait on, unless it is of no use.
@@ -58,7 +65,8 @@ impl<N: Net> Group<N> {
 
     /// The server would not take the client's state: the client hears why, in the server's words.
     pub(crate) fn restore_failed(&mut self, key: Key, owner: Key, code: u16, text: &str) {
-        let keeps = self.backends.get(key).is_some_and(|b| b.in_transaction());
+        let backend = self.backends.get(key);
+        let (keeps, served) = backend.map_or((false, false), |b| (b.in_transaction(), b.served));
         self.retire(key);
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(owner) else {
@@ -68,7 +76,8 @@ impl<N: Net> Group<N> {
         if client.state() == ClientState::Running {
             return self.front_failed(owner, keeps, format!("error {code}: {text}"));
         }
-        if self.ahead_failed(owner, keeps, code, text) {
+        let gone = keeps || served && client.is_held() || client.is_left_there();
+        if self.ahead_failed(owner, gone, code, text) {
             return;
         }
         let Some(client) = self.clients.get_mut(owner) else {
@@ -106,6 +115,10 @@ impl<N: Net> Group<N> {
         client.drop_input(len);
         self.counts.refused += 1;
         self.refuse(owner, &refusal);
+        if gone {
+            // An error alone would tell it that it may go on, with a session that is no more.
+            return self.leave(owner);
+        }
         self.pump(owner);
     }
 
@@ -125,10 +138,15 @@ impl<N: Net> Group<N> {
         self.epoch += 1;
         let (keeps, served) = (backend.in_transaction(), backend.served);
         let whole = backend.middle.at_packet_start();
+        let asked = |command: &&InFlight| command.purpose == Purpose::Warnings;
+        let unread = backend.flight.iter().find(asked).and_then(|c| c.owner);
         let mut owners: Vec<Key> = backend.flight.iter().filter_map(|c| c.owner).collect();
         owners.dedup();
         owners.extend(backend.lease.filter(|lease| !owners.contains(lease)));
         self.retire(key);
+        if let Some(client) = unread.and_then(|owner| self.clients.get_mut(owner)) {
+            client.warnings_lost = true;
+        }
         for (i, owner) in owners.into_iter().enumerate() {
             // Only the first in flight can have got a part of its reply.
             self.bereave(owner, (keeps, served), whole || i > 0, why);
@@ -146,7 +164,7 @@ impl<N: Net> Group<N> {
         let (keeps, served) = held;
         let pinned = client.is_held();
         match client.state() {
-            ClientState::Restoring if !(keeps || pinned && served) => {
+            ClientState::Restoring if !(keeps || pinned && served || client.is_left_there()) => {
                 // What it waited for before an earlier statement does not count.
                 if served {
                     client.waits_since = now;
@@ -155,8 +173,7 @@ impl<N: Net> Group<N> {
             }
             ClientState::Running if whole => {
                 // What was to be read back is lost as well.
-                let keeps = keeps || pinned || client.owed.insert_id || client.owed.collation;
-                let keeps = keeps || client.touched.is_some();
+                let keeps = keeps || pinned || client.is_left_there();
                 client.owed = Owed::default();
                 self.refuse(owner, &Refusal::BackendLost(why.to_string()));
                 let Some(client) = self.clients.get_mut(owner) else {

@@ -147,8 +147,7 @@ impl<N: Net> Group<N> {
             return;
         };
         client.session.accepted.withdraw();
-        let read_back = client.owed.insert_id || client.owed.collation;
-        let gone = keeps || client.is_held() || read_back || client.touched.is_some();
+        let gone = keeps || client.is_held() || client.is_left_there();
         client.owed = crate::client::Owed::default();
         self.counts.refused += 1;
         self.refuse(owner, &Refusal::Unrestored(why));

@@ -231,8 +231,8 @@ impl<N: Net> Group<N> {
     }
 
     /// A backend could not be brought into the session in which a statement was prepared; `false`
-    /// when that is not what the client waits for.
-    pub(crate) fn ahead_failed(&mut self, owner: Key, keeps: bool, code: u16, text: &str) -> bool {
+    /// when that is not what the client waits for. `gone`: the client's session was on it alone.
+    pub(crate) fn ahead_failed(&mut self, owner: Key, gone: bool, code: u16, text: &str) -> bool {
         let client = self.clients.get(owner);
         let under_way = client.and_then(|client| client.prepared.as_ref()?.under_way.as_ref());
         if !under_way.is_some_and(|under_way| under_way.ahead) {
@@ -246,12 +246,7 @@ impl<N: Net> Group<N> {
         let moved = client.change_state(ClientState::Idle, now);
         self.counts.refused += 1;
         self.refuse(owner, &Refusal::Restore(format!("error {code}: {text}")));
-        let held = self
-            .clients
-            .get(owner)
-            .is_some_and(|client| client.is_held());
-        if keeps || held || !moved {
-            // The session was on that backend alone.
+        if gone || !moved {
             self.leave(owner);
         } else {
             self.pump(owner);
