@@ -10,7 +10,9 @@
 //! its user (`priority`), or `high_prio_mode = "statements"`; as often in a row as the user has
 //! tickets (`high_prio_tickets`), then once by the low lane. A client with an open transaction
 //! needs no lane, because it has a backend; only under `high_prio_mode = "none"` it waits like
-//! everybody else ([`Group::waits_with_lease`]).
+//! everybody else ([`Group::waits_with_lease`]). It waits for the gate, which stalled statements do
+//! not keep shut, and none of the bounds holds for it: the others may wait for the locks of its
+//! transaction, so it has to get on, and there is at most one such client for each backend.
 //!
 //! Invariant: `waiting`, `waiting_bytes` and the users' counts are changed together, in
 //! [`Group::wait_in_lane`] and [`Group::forget_waiting`] and nowhere else.
@@ -26,6 +28,9 @@ use reactor::{Key, Net, Time};
 use std::sync::atomic::Ordering::Relaxed;
 use wire::lex::LexMode;
 use wire::reply::OK;
+
+/// Lanes of those who wait for a backend, and may be refused one.
+const REFUSABLE: [LaneName; 3] = [LaneName::Login, LaneName::High, LaneName::Low];
 
 impl<N: Net> Group<N> {
     /// Puts a client whose command of `len` bytes is at the front of its input at the end of its
@@ -90,6 +95,9 @@ impl<N: Net> Group<N> {
 
     /// Why a command cannot wait.
     fn no_place(&self, key: Key, lane: LaneName, len: usize) -> Option<Refusal> {
+        if lane == LaneName::Held {
+            return None;
+        }
         let settings = &self.shared.settings;
         let waiting = self.waiting;
         if waiting >= settings.waiting_max {
@@ -195,8 +203,12 @@ impl<N: Net> Group<N> {
 
     /// Since when the one waits that has waited for longest, in any lane.
     pub(crate) fn oldest_wait(&mut self) -> Option<Time> {
+        self.oldest_wait_in(&LaneName::ALL)
+    }
+
+    fn oldest_wait_in(&mut self, lanes: &[LaneName]) -> Option<Time> {
         let kinds = 0..self.roster.ranks.len();
-        let fronts = kinds.flat_map(|kind| LaneName::ALL.map(|lane| (kind, lane)));
+        let fronts = kinds.flat_map(|kind| lanes.iter().map(move |&lane| (kind, lane)));
         fronts
             .filter_map(|(kind, lane)| self.front_in(kind, lane))
             .map(|front| front.since)
@@ -258,12 +270,12 @@ impl<N: Net> Group<N> {
         Some(Handled::Used)
     }
 
-    /// Refuses those who have waited too long.
+    /// Refuses those who have waited too long for a backend.
     pub(crate) fn expire(&mut self) {
         let now = self.net.now();
         let longest = self.shared.settings.wait_max;
         for kind in 0..self.roster.ranks.len() {
-            for lane in LaneName::ALL {
+            for lane in REFUSABLE {
                 while let Some(front) = self.front_in(kind, lane) {
                     let waited = now.since(front.since);
                     if waited < longest {
@@ -341,7 +353,7 @@ impl<N: Net> Group<N> {
     /// When the first waiting client's time is up.
     pub(crate) fn next_expiry(&mut self) -> Time {
         let longest = self.shared.settings.wait_max;
-        self.oldest_wait()
+        self.oldest_wait_in(&REFUSABLE)
             .map_or(Time::NEVER, |since| since + longest)
     }
 }
