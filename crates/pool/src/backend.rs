@@ -52,8 +52,8 @@ pub(crate) enum Purpose {
     Warnings,
     /// Reads back LAST_INSERT_ID() and the collation.
     ReadBack,
-    /// Reads back user variables.
-    UserVariables,
+    /// Reads back user variables; `true` once a statement that may set some stands behind it.
+    UserVariables(bool),
     /// Asks which named locks are still held.
     Locks,
 }

@@ -333,8 +333,8 @@ impl<N: Net> Group<N> {
             Purpose::Ahead => self.prepared_ahead(key, command.owner, &heard, &collected),
             Purpose::Statement => self.statement_done(key, &command, &heard),
             Purpose::Warnings => self.warnings_read(key, command.owner, &heard, collected),
-            Purpose::UserVariables => {
-                self.variables_read(key, command.owner, &heard, &collected);
+            Purpose::UserVariables(old) => {
+                self.variables_read(key, command.owner, old, &heard, &collected);
             }
             Purpose::Locks => self.locks_told(key, command.owner, &heard, &collected),
             Purpose::ReadBack => self.read_back(key, command.owner, &heard, &collected),

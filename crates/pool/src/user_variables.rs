@@ -6,6 +6,10 @@
 //! anew ([`literal_of`]): a part of the session, restored by difference like any other. What no
 //! literal gives back exactly, and what is too long or too much to carry, pins.
 //!
+//! The client's next statement may stand behind the question already. The answer counts unless that
+//! statement may set some itself, so a client that never pauses has its variables on one backend
+//! alone for no longer than one that does.
+//!
 //! A variable cannot be taken away from a server session. One that the client has never set is put
 //! to NULL of the type of an unset one; only the type of a column of such a NULL may differ from
 //! that on a connection of the client's own (`SELECT @never_set`).
@@ -249,6 +253,13 @@ impl<N: Net> Group<N> {
         let Some(next) = client.touching.take() else {
             return;
         };
+        if let Some(backend) = client.lease.and_then(|lease| self.backends.get_mut(lease)) {
+            for command in &mut backend.flight {
+                if command.purpose == Purpose::UserVariables(false) {
+                    command.purpose = Purpose::UserVariables(true);
+                }
+            }
+        }
         let names = client.touched.get_or_insert_default();
         for name in *next {
             if !names.contains(&name) {
@@ -271,15 +282,16 @@ impl<N: Net> Group<N> {
             return;
         };
         if let Ok(sql) = std::str::from_utf8(&sql) {
-            self.send_own(lease, owner, Purpose::UserVariables, sql);
+            self.send_own(lease, owner, Purpose::UserVariables(false), sql);
         }
     }
 
-    /// The values have come back.
+    /// The values have come back; `old`: a statement behind may set others or these again.
     pub(crate) fn variables_read(
         &mut self,
         key: Key,
         owner: Option<Key>,
+        old: bool,
         heard: &Heard,
         collected: &[u8],
     ) {
@@ -294,10 +306,8 @@ impl<N: Net> Group<N> {
         else {
             return self.retire(key);
         };
-        let behind = self.backends.get(key).map(|backend| &backend.flight);
-        if behind.is_some_and(|flight| !flight.is_empty()) {
-            // The client has sent another statement since, which may set others or these again:
-            // all of them are asked for once that has run.
+        if old {
+            // All of them are asked for once that statement has run.
             return;
         }
         let names = client.touched.take().unwrap_or_default();

@@ -293,7 +293,7 @@ impl<N: Net> Group<N> {
         let handled = self.send_restore(key, lease, b"");
         let under_way = self.backends.get(lease).is_some_and(|backend| {
             let mut flight = backend.flight.iter();
-            flight.any(|command| command.purpose == Purpose::UserVariables)
+            flight.any(|command| matches!(command.purpose, Purpose::UserVariables(_)))
         });
         if !under_way {
             self.read_variables(lease, key);
