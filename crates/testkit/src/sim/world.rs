@@ -121,7 +121,8 @@ impl World {
         } else {
             (random.below(6000), *random.pick(&[2, 8, 30]))
         };
-        let drain_at = random.chance(250).then(|| random.below(8000));
+        // Steps count from 1: a drain at step 0 would never begin.
+        let drain_at = random.chance(250).then(|| random.below(8000).max(1));
         let frost = random.chance(500);
         // Sets that a server has taken before may fail only against all expectation.
         let refuses_every = *random.pick(&[0, 0, 0, 0, 7, 40]);
