@@ -36,6 +36,7 @@ mod process;
 mod protocol;
 mod published;
 mod report;
+mod riding;
 mod scheduling;
 mod session;
 mod sharing;

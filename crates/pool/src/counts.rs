@@ -18,6 +18,8 @@ pub struct Counts {
     pub denied: u64,
     /// Statements whose reply was complete.
     pub statements: u64,
+    /// Those of them that were sent behind another client's statement in flight.
+    pub ridden: u64,
     /// Statements that had to wait in a lane.
     pub waited: u64,
     /// Those of them that waited in the high lane.
@@ -60,6 +62,7 @@ impl AddAssign<&Counts> for Counts {
         self.logins += other.logins;
         self.denied += other.denied;
         self.statements += other.statements;
+        self.ridden += other.ridden;
         self.waited += other.waited;
         self.waited_high += other.waited_high;
         self.kicked_up += other.kicked_up;

@@ -5,6 +5,7 @@
 
 use crate::relay::Notice;
 use wire::reply::Prepared;
+use wire::track::says_nothing;
 
 /// Bytes of notes for which a backend keeps room: many times what a transaction reports.
 const ROOM_MAX: usize = 1024;
@@ -32,7 +33,7 @@ pub(crate) struct Heard {
     pub(crate) columns: Option<u16>,
     /// Bytes sent to the client.
     pub(crate) len: usize,
-    /// Session changes of all OKs, one behind the other.
+    /// Session changes of all OKs that say something, one behind the other.
     pub changes: Vec<u8>,
 }
 
@@ -61,7 +62,9 @@ impl Heard {
                 if ok.insert_id != 0 {
                     self.insert_id = ok.insert_id;
                 }
-                self.changes.extend_from_slice(ok.changes);
+                if !says_nothing(ok.changes) {
+                    self.changes.extend_from_slice(ok.changes);
+                }
             }
             Notice::Columns(count) => {
                 self.columns

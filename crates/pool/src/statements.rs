@@ -499,6 +499,8 @@ impl<N: Net> Group<N> {
             backend.spoiled = true;
         }
         let first = backend.flight.is_empty();
+        let behind = backend.flight.back().and_then(|command| command.owner);
+        self.counts.ridden += u64::from(behind.is_some_and(|owner| owner != key));
         // Beside a transaction, or what a client is pinned for, nobody else has a place.
         let apart = client.is_held() || backend.in_transaction();
         let shape = if apart { 0 } else { client.statement.ride };

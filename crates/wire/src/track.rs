@@ -71,6 +71,17 @@ pub fn changes<'a>(blocks: &'a [u8], mut each: impl FnMut(Change<'a>)) -> Result
     Ok(())
 }
 
+/// Whether blocks say no more than that there was a statement: with all variables tracked, MySQL 9
+/// numbers each one in `statement_id`. Blocks that cannot be read say something.
+#[must_use]
+pub fn says_nothing(blocks: &[u8]) -> bool {
+    let mut nothing = true;
+    let read = changes(blocks, |change| {
+        nothing &= matches!(change, Change::Variable { name, .. } if name == b"statement_id");
+    });
+    nothing && read.is_ok()
+}
+
 /// Appends the block that reports a schema.
 pub fn put_schema(out: &mut Vec<u8>, schema: &[u8]) {
     out.push(SCHEMA);
@@ -174,6 +185,21 @@ mod tests {
             Ok(true)
         );
         assert_eq!(out, b"\x01\x05\x04test");
+    }
+
+    #[test]
+    fn the_number_of_a_statement_says_nothing() {
+        assert!(says_nothing(b""));
+        let block = |pairs: &[&[u8]]| {
+            let body = pairs.concat();
+            let len = u8::try_from(body.len()).unwrap();
+            [&[0, len][..], &body].concat()
+        };
+        assert!(says_nothing(&block(&[b"\x0cstatement_id\x0277"])));
+        let two: [&[u8]; 2] = [b"\x0cstatement_id\x0277", b"\x09time_zone\x03UTC"];
+        assert!(!says_nothing(&block(&two)));
+        assert!(!says_nothing(b"\x02\x011"), "some state changed");
+        assert!(!says_nothing(b"\x00\x0f\x0cstate"), "a cut block");
     }
 
     #[test]

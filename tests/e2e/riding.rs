@@ -1,0 +1,52 @@
+//! Riding: statements of several clients in flight on one backend, one behind the other.
+
+use crate::world::{app, direct, login, mysql, server, start_pool};
+use testkit::real::{Real, skipped};
+use testkit::reply::Outcome;
+use wire::command::Command;
+
+const CLIENTS: usize = 8;
+const ROUNDS: usize = 20;
+const TEXT: &str = "SELECT 1 + 2 AS three";
+
+/// Eight clients and one backend: all send, then all receive.
+fn rides(real: &Real, name: &str) {
+    let pool = start_pool(real, name, "backends_max = 1\ngroups = 1");
+    let mut clients: Vec<_> = (0..CLIENTS).map(|_| login(&pool.address, &app())).collect();
+    // Alone once, so that the text has shown that it leaves nothing.
+    assert_eq!(clients[0].value(TEXT), "3");
+    for _ in 0..ROUNDS {
+        for client in &mut clients {
+            client.send(&[(Command::Query, TEXT.as_bytes())]).unwrap();
+        }
+        for client in &mut clients {
+            let reply = client.receive().unwrap();
+            assert!(matches!(reply[..], [Outcome::Rows(_)]), "{reply:?}");
+        }
+    }
+    let all = format!(" statements: {},", CLIENTS * ROUNDS + 1);
+    let census = pool.wait_for_census(&all).unwrap();
+    assert!(!census.contains(" ridden: 0,"), "{census}");
+    assert!(census.contains(" ridden: "), "{census}");
+}
+
+#[test]
+fn statements_ride_on_mariadb() {
+    let test = "statements_ride_on_mariadb";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let Some(real) = server(test) else { return };
+    rides(real, "riding.toml");
+}
+
+/// With all variables tracked, MySQL 9 reports the number of each statement: no change of anything.
+#[test]
+fn statements_ride_on_mysql() {
+    let test = "statements_ride_on_mysql";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let Some(real) = mysql(test) else { return };
+    rides(real, "riding_mysql.toml");
+}
