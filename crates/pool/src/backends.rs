@@ -19,13 +19,14 @@ use crate::relay::{Relay, Shape, Stop};
 use crate::session::{Session, Text};
 use crate::shapes::REPLY_MAX;
 use reactor::{Event, Key, Net, Read};
-use std::sync::LazyLock;
+use std::borrow::Cow;
 use wire::capabilities as cap;
 use wire::classify::PinCause;
 use wire::command::ReplyShape;
+use wire::lex::Server;
 use wire::packet::{Frame, HEADER_LEN, Header, Malformed, frame};
 use wire::reply::{OK, Reply, Role};
-use wire::track::Wanted;
+use wire::track::{Transactions, Wanted};
 
 /// Reads of one backend per turn; then others have their turn.
 const READS_PER_TURN: usize = 8;
@@ -223,9 +224,10 @@ impl<N: Net> Group<N> {
             .filter(|_| relayed)
             .and_then(|k| self.clients.get_mut(k));
         let (mut own_seq, mut heard) = (0, std::mem::take(&mut backend.heard));
+        let wanted = client.as_deref().map(|c| wanted_by(c, &self.shared.server));
         let (seq, shape) = match client {
             Some(client) => {
-                let shape = shape_for(client, &self.shared.server);
+                let shape = shape_for(client, wanted.as_deref());
                 (&mut client.seq, shape)
             }
             None => (
@@ -441,18 +443,31 @@ impl<N: Net> Group<N> {
 }
 
 /// What a client understands and is to be told.
-fn shape_for<'a, S>(client: &Client<S>, server: &'a ServerFacts) -> Shape<'a> {
+fn shape_for<'a, S>(client: &Client<S>, wanted: Option<&'a Wanted>) -> Shape<'a> {
     let tracks = client.capabilities & cap::SESSION_TRACK != 0;
-    // A client that set its own trackers has a backend of its own, which sends what it asked for.
-    let own = client.is_pinned_for(PinReason::Text(PinCause::SessionTracking));
-    let wanted = if own { &*EVERYTHING } else { &server.trackers };
     Shape {
         deprecate_eof: client.capabilities & cap::DEPRECATE_EOF != 0,
-        track: tracks.then_some(wanted),
+        track: wanted.filter(|_| tracks),
     }
 }
 
-static EVERYTHING: LazyLock<Wanted> = LazyLock::new(|| Wanted::from_setting("*", true));
+/// What the trackers of a client's session report: what the server says by default, unless it has
+/// set others. Then it has a backend of its own; of which variables that reports, nobody is told.
+fn wanted_by<'a, S>(client: &Client<S>, server: &'a ServerFacts) -> Cow<'a, Wanted> {
+    if !client.is_pinned_for(PinReason::Text(PinCause::SessionTracking)) {
+        return Cow::Borrowed(&server.trackers);
+    }
+    let usual = &server.trackers;
+    let own = |name: &str| client.session.variable(name.as_bytes());
+    let on = |name, usual| own(name).map_or(usual, |value| matches!(value, b"1" | b"ON"));
+    let mut wanted = Wanted::from_setting("*", on("session_track_schema", usual.schema));
+    wanted.state = on("session_track_state_change", usual.state);
+    let mysql = matches!(server.flavour, Server::MySql(_));
+    let transactions =
+        own("session_track_transaction_info").map(|value| Transactions::from_setting(value, mysql));
+    wanted.transactions = transactions.unwrap_or(usual.transactions);
+    Cow::Owned(wanted)
+}
 
 /// Whether what arrives is no answer to the oldest command in flight: packets of an answer go on
 /// counting from those of the command, which took at least number 0 ("Sequence ID" in MySQL's

@@ -20,7 +20,7 @@ use wire::handshake::Greeting;
 use wire::lex::Server;
 use wire::packet::{Frame, HEADER_LEN, Reader, frame};
 use wire::reply::{ERR, ErrPacket, Reply, Role};
-use wire::track::Wanted;
+use wire::track::{Transactions, Wanted};
 
 /// Character sets that no client may speak; a server puts its default in their place.
 const NOT_FOR_CLIENTS: [&[u8]; 4] = [b"ucs2", b"utf16", b"utf16le", b"utf32"];
@@ -31,7 +31,8 @@ const SETTINGS: &str = "SELECT @@max_allowed_packet,@@global.sql_mode,\
     @@global.character_set_results,@@global.collation_connection,@@skip_name_resolve,\
     @@global.wait_timeout,@@global.interactive_timeout,@@global.net_read_timeout,\
     @@global.net_write_timeout,\
-    @@global.max_error_count";
+    @@global.max_error_count,@@global.session_track_state_change,\
+    @@global.session_track_transaction_info";
 const COLLATIONS: &str = "SELECT ID,CHARACTER_SET_NAME,COLLATION_NAME \
     FROM information_schema.COLLATIONS WHERE ID BETWEEN 1 AND 255";
 
@@ -75,7 +76,7 @@ pub(crate) fn probe(
     let greeting = connection.log_in(kind, matches!(address, Address::Unix(_)))?;
     let version = String::from_utf8_lossy(&greeting.version).into_owned();
     let settings = connection.query(SETTINGS)?;
-    let settings = settings.first().filter(|row| row.len() == 14);
+    let settings = settings.first().filter(|row| row.len() == 16);
     let row = settings.ok_or(ProbeError::passing("the server did not tell its settings"))?;
     let text = |i: usize| String::from_utf8_lossy(&row[i]).into_owned();
     let default_charsets = [
@@ -86,6 +87,10 @@ pub(crate) fn probe(
     ];
     let schema = matches!(text(3).as_str(), "1" | "ON");
     let flavour = flavour_of(&version);
+    let mut trackers = Wanted::from_setting(&text(2), schema);
+    trackers.state = matches!(text(14).as_str(), "1" | "ON");
+    let mysql = matches!(flavour, Server::MySql(_));
+    trackers.transactions = Transactions::from_setting(&row[15], mysql);
     let time = |i: usize| text(i).parse().map(Duration::from_secs).ok();
     let usual = ServerTimeouts::default();
     let timeouts = ServerTimeouts {
@@ -99,7 +104,7 @@ pub(crate) fn probe(
         sql_mode: text(1),
         names_hosts: !matches!(text(8).as_str(), "1" | "ON"),
         conditions_max: crate::diagnostics::conditions_max(&text(13)),
-        trackers: Wanted::from_setting(&text(2), schema),
+        trackers,
         charsets: charsets_by_collation(&connection.query(COLLATIONS)?),
         default_charsets,
         flavour,

@@ -98,6 +98,38 @@ pub struct Wanted {
     pub variables: Vec<Box<[u8]>>,
     /// Schema changes.
     pub schema: bool,
+    /// That some state changed.
+    pub state: bool,
+    /// What of transactions.
+    pub transactions: Transactions,
+}
+
+/// What a client is told of transactions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Transactions {
+    /// Nothing: MariaDB with `session_track_transaction_info=OFF`.
+    #[default]
+    Nothing,
+    /// The state where an explicit transaction begins or ends: MySQL with OFF (seen on 9.7). With
+    /// CHARACTERISTICS, these are the reports with characteristics beside them.
+    Bounds,
+    /// Every state.
+    State,
+    /// The characteristics too.
+    Characteristics,
+}
+
+impl Transactions {
+    /// Reads `session_track_transaction_info` as the server shows it; `mysql` says whose OFF it is.
+    #[must_use]
+    pub fn from_setting(value: &[u8], mysql: bool) -> Transactions {
+        match value {
+            b"STATE" | b"1" => Transactions::State,
+            b"CHARACTERISTICS" | b"2" => Transactions::Characteristics,
+            _ if mysql => Transactions::Bounds,
+            _ => Transactions::Nothing,
+        }
+    }
 }
 
 impl Wanted {
@@ -111,6 +143,8 @@ impl Wanted {
         Wanted {
             variables: names.map(|name| name.into_bytes().into()).collect(),
             schema,
+            state: false,
+            transactions: Transactions::Nothing,
         }
     }
 
@@ -127,6 +161,18 @@ impl Wanted {
 /// [`Malformed`] as from [`changes`].
 pub fn keep(blocks: &[u8], wanted: &Wanted, out: &mut Vec<u8>) -> Result<bool, Malformed> {
     let start = out.len();
+    let mut bound = false;
+    if wanted.transactions == Transactions::Bounds {
+        changes(blocks, |change| {
+            bound |= matches!(change, Change::TransactionCharacteristics(_));
+        })?;
+    }
+    let put = |out: &mut Vec<u8>, kind: u8, text: &[u8]| {
+        out.push(kind);
+        let mut body = Vec::with_capacity(text.len() + 3);
+        put_lenenc_bytes(&mut body, text);
+        put_lenenc_bytes(out, &body);
+    };
     changes(blocks, |change| match change {
         Change::Variable { name, value } if wanted.wants(name) => {
             out.push(SYSTEM_VARIABLES);
@@ -138,6 +184,17 @@ pub fn keep(blocks: &[u8], wanted: &Wanted, out: &mut Vec<u8>) -> Result<bool, M
         Change::Schema(schema) if wanted.schema => {
             put_schema(out, schema);
         }
+        Change::State if wanted.state => out.extend_from_slice(&[STATE_CHANGE, 1, b'1']),
+        Change::TransactionCharacteristics(sql)
+            if wanted.transactions == Transactions::Characteristics =>
+        {
+            put(out, TRX_CHARACTERISTICS, sql);
+        }
+        Change::TransactionState(state) => match wanted.transactions {
+            Transactions::Bounds if !bound => {}
+            Transactions::Nothing => {}
+            _ => put(out, TRX_STATE, state),
+        },
         _ => {}
     })?;
     Ok(out.len() > start)
@@ -185,6 +242,38 @@ mod tests {
             Ok(true)
         );
         assert_eq!(out, b"\x01\x05\x04test");
+    }
+
+    #[test]
+    fn transactions_are_told_as_the_setting_says() {
+        // MySQL's reports, of BEGIN, of the first write in it, and of its end.
+        let begin = b"\x05\x09\x08T_______\x04\x13\x12START TRANSACTION;";
+        let write = b"\x05\x09\x08T___W___";
+        let end = b"\x05\x09\x08________\x04\x01\x00";
+        let told = |blocks: &[u8], setting: &[u8], mysql: bool| {
+            let mut wanted = Wanted::from_setting("", false);
+            wanted.transactions = Transactions::from_setting(setting, mysql);
+            let mut out = Vec::new();
+            keep(blocks, &wanted, &mut out).unwrap();
+            out
+        };
+        for blocks in [&begin[..], write, end] {
+            assert_eq!(told(blocks, b"OFF", false), b"");
+            assert_eq!(told(blocks, b"STATE", true), blocks[..11]);
+            assert_eq!(told(blocks, b"CHARACTERISTICS", false), blocks);
+        }
+        assert_eq!(told(begin, b"OFF", true), begin[..11]);
+        assert_eq!(told(write, b"OFF", true), b"");
+        assert_eq!(told(end, b"OFF", true), end[..11]);
+    }
+
+    #[test]
+    fn any_change_of_state_is_told_to_who_asked() {
+        let mut wanted = Wanted::from_setting("", false);
+        wanted.state = true;
+        let mut out = Vec::new();
+        assert_eq!(keep(BLOCKS, &wanted, &mut out), Ok(true));
+        assert_eq!(out, b"\x02\x011");
     }
 
     #[test]
