@@ -28,6 +28,7 @@ mod load;
 mod load_mysql;
 mod login;
 mod long;
+mod mysql;
 mod named;
 mod oracle;
 mod pins;

@@ -18,6 +18,7 @@ use crate::reasons::PinReason;
 use crate::relay::{Relay, Shape, Stop};
 use crate::session::{Session, Text};
 use crate::shapes::REPLY_MAX;
+use crate::user_variables::results_collation;
 use reactor::{Event, Key, Net, Read};
 use std::borrow::Cow;
 use wire::capabilities as cap;
@@ -363,9 +364,10 @@ impl<N: Net> Group<N> {
                 false,
             );
         };
-        backend.session = self
-            .sessions
-            .intern(Session::at_login(b"", true, &charsets));
+        let mut session = Session::at_login(b"", true, &charsets);
+        let extended = self.roster.ranks[backend.kind].kind.extended;
+        session.results_collation = results_collation(collected, extended, &session);
+        backend.session = self.sessions.intern(session);
         backend.session.accepted.note(backend.epoch);
         let kind = backend.kind;
         if !backend.change_state(BackendState::Idle, now) {

@@ -328,8 +328,9 @@ impl<N: Net> Group<N> {
         }
         client.collation = parsed.collation;
         let multi = client.capabilities & cap::MULTI_STATEMENTS != 0;
-        let charsets = self.shared.server.charsets_at_login(parsed.collation);
+        let (charsets, results) = self.shared.server.charsets_at_login(parsed.collation);
         let mut session = Session::at_login(parsed.schema, multi, charsets);
+        session.results_collation = results;
         if client.capabilities & cap::IGNORE_SPACE != 0 {
             session.ignore_space(&self.shared.server.sql_mode);
         }
@@ -367,13 +368,13 @@ impl<N: Net> Group<N> {
         };
         let multi = client.session.multi_statements;
         client.collation = change.collation.unwrap_or(0);
-        let charsets = match change.collation {
+        let (charsets, results) = match change.collation {
             Some(collation) => self.shared.server.charsets_at_login(collation),
-            None => &self.shared.server.default_charsets,
+            None => self.shared.server.usual_charsets(),
         };
-        client.session = self
-            .sessions
-            .intern(Session::at_login(change.schema, multi, charsets));
+        let mut session = Session::at_login(change.schema, multi, charsets);
+        session.results_collation = results;
+        client.session = self.sessions.intern(session);
         client.login = Some(Box::new(Login::new(nonce, client.secure)));
         client.changing = true;
         let seq = client.seq;

@@ -16,6 +16,7 @@ use crate::heard::Heard;
 use crate::reasons::{PinReason, Refusal};
 use crate::session::{CHARSET_VARIABLES, Session};
 use crate::shapes::Ending;
+use crate::user_variables::results_collation;
 use reactor::{Key, Net};
 use wire::command::{Command, ReplyShape, put_command};
 use wire::track::{Change, changes};
@@ -360,11 +361,13 @@ impl<N: Net> Group<N> {
         client.owed = Owed::default();
         client.insert_id = id;
         backend.insert_id = Some(id);
+        let extended = (self.roster.ranks.get(backend.kind)).map_or(0, |ranks| ranks.kind.extended);
         // The two may differ by now: COM_SET_OPTION changes the client's alone.
         let mut restorable = true;
         for session in [&mut client.session, &mut backend.session] {
             let mut changed = (**session).clone();
             restorable &= changed.set(b"collation_connection", &row[1]).is_ok();
+            changed.results_collation = results_collation(collected, extended, &changed);
             *session = self.sessions.intern(changed);
         }
         let Some(owner) = owner else { return };

@@ -75,6 +75,8 @@ pub struct ServerFacts {
     pub charsets: HashMap<u8, [Text; 4]>,
     /// The same for an id that the server does not know, and after a reset.
     pub default_charsets: [Text; 4],
+    /// The number of the collation in which results are described then, if it is known.
+    pub default_results: Option<u16>,
     /// Trackers that a client with CLIENT_SESSION_TRACK receives.
     pub trackers: Wanted,
     /// It names clients by host name where it can, not by address (`skip_name_resolve` is off).
@@ -90,20 +92,28 @@ pub struct ServerFacts {
 }
 
 impl ServerFacts {
-    /// The character sets of a client that logs in with this collation.
+    /// The character sets of a client that logs in with this collation, and the number of the
+    /// collation in which its results are described.
     #[must_use]
-    pub fn charsets_at_login(&self, collation: u8) -> &[Text; 4] {
-        self.charsets
-            .get(&collation)
-            .unwrap_or(&self.default_charsets)
+    pub fn charsets_at_login(&self, collation: u8) -> (&[Text; 4], Option<u16>) {
+        match self.charsets.get(&collation) {
+            Some(charsets) => (charsets, Some(collation.into())),
+            None => self.usual_charsets(),
+        }
+    }
+
+    /// The same for who names no collation.
+    #[must_use]
+    pub fn usual_charsets(&self) -> (&[Text; 4], Option<u16>) {
+        (&self.default_charsets, self.default_results)
     }
 
     /// The character sets after COM_RESET_CONNECTION: MariaDB goes back to those of the login
     /// (seen on 10.11), MySQL to the global ones (its manual).
     #[must_use]
-    pub fn charsets_after_reset(&self, collation: u8) -> &[Text; 4] {
+    pub fn charsets_after_reset(&self, collation: u8) -> (&[Text; 4], Option<u16>) {
         match self.flavour {
-            wire::lex::Server::MySql(_) => &self.default_charsets,
+            wire::lex::Server::MySql(_) => self.usual_charsets(),
             _ => self.charsets_at_login(collation),
         }
     }

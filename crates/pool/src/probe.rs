@@ -85,6 +85,7 @@ pub(crate) fn probe(
         row[6].clone(),
         row[7].clone(),
     ];
+    let collations = connection.query(COLLATIONS)?;
     let schema = matches!(text(3).as_str(), "1" | "ON");
     let flavour = flavour_of(&version);
     let mut trackers = Wanted::from_setting(&text(2), schema);
@@ -105,7 +106,8 @@ pub(crate) fn probe(
         names_hosts: !matches!(text(8).as_str(), "1" | "ON"),
         conditions_max: crate::diagnostics::conditions_max(&text(13)),
         trackers,
-        charsets: charsets_by_collation(&connection.query(COLLATIONS)?),
+        charsets: charsets_by_collation(&collations),
+        default_results: results_by_default(&collations, &default_charsets),
         default_charsets,
         flavour,
         timeouts,
@@ -133,6 +135,15 @@ fn charsets_by_collation(rows: &[Vec<Text>]) -> HashMap<u8, [Text; 4]> {
         }
     }
     found
+}
+
+/// The number of the collation that `character_set_results` has for every session: both servers
+/// give it the one of `collation_connection` as they start.
+fn results_by_default(rows: &[Vec<Text>], default: &[Text; 4]) -> Option<u16> {
+    let [_, _, results, collation] = default;
+    let fits = |row: &&Vec<Text>| row.len() == 3 && row[1] == *results && row[2] == *collation;
+    let row = rows.iter().find(fits)?;
+    std::str::from_utf8(&row[0]).ok()?.parse().ok()
 }
 
 /// Which server a version text names. MariaDB puts `5.5.5-` in front of its own version for

@@ -57,6 +57,10 @@ pub(crate) struct Session {
     pub schema: Option<Text>,
     /// Whether several statements may stand in one text.
     pub multi_statements: bool,
+    /// The collation in whose number the columns of results are described, if it is known: no
+    /// variable shows it. `character_set_results` has a collation besides its name, which is that
+    /// of the login, of SET NAMES, or the name's default.
+    pub(crate) results_collation: Option<u16>,
     /// Variables that differ from their default, sorted by name, and the character set family.
     variables: Vec<(Text, Text)>,
     /// User variables and the literals that make their values, sorted by name.
@@ -77,6 +81,7 @@ impl Session {
         let mut session = Session {
             schema: (!schema.is_empty()).then(|| schema.into()),
             multi_statements,
+            results_collation: None,
             variables: Vec::new(),
             user: Vec::new(),
             accepted: Accepted::default(),
@@ -182,12 +187,12 @@ impl Session {
     pub(crate) fn differs_in_user_variables_only(&self, other: &Session) -> bool {
         self.schema == other.schema
             && self.multi_statements == other.multi_statements
-            && self.variables == other.variables
+            && !self.variables_differ(other)
     }
 
     /// Whether any system variable differs.
     pub(crate) fn variables_differ(&self, other: &Session) -> bool {
-        self.variables != other.variables
+        self.variables != other.variables || self.results_collation != other.results_collation
     }
 
     /// Names of the variables that a restoring command between the two sets.
@@ -207,6 +212,7 @@ impl Session {
     pub(crate) fn reads_as(&self, other: &Session) -> bool {
         let equal = |name: &str| self.variable(name.as_bytes()) == other.variable(name.as_bytes());
         let charsets = CHARSET_VARIABLES.iter().all(|name| equal(name));
+        let charsets = charsets && self.results_collation == other.results_collation;
         self.schema == other.schema && equal("sql_mode") && charsets
     }
 
@@ -290,7 +296,7 @@ pub(crate) fn restore(
 ) -> usize {
     let mut commands = 0;
     let mut set = Vec::new();
-    if from.variables != to.variables {
+    if from.variables_differ(to) {
         put_differences(&mut set, from, to);
     }
     if from.user != to.user {
@@ -332,10 +338,19 @@ fn put_differences(set: &mut Vec<u8>, from: &Session, to: &Session) {
     let charset_differs = CHARSET_VARIABLES
         .iter()
         .any(|name| from.variable(name.as_bytes()) != to.variable(name.as_bytes()));
+    let charset_differs = charset_differs || from.results_collation != to.results_collation;
     for (name, value) in &to.variables {
         let is_charset = CHARSET_VARIABLES.iter().any(|c| c.as_bytes() == &**name);
-        if (is_charset && charset_differs) || from.variable(name) != Some(value) {
-            put_assignment(set, name, value);
+        // Both servers take a collation's number too, and then describe columns in it.
+        let number = to.results_collation.filter(|_| !value.is_empty());
+        match number.filter(|_| &**name == b"character_set_results") {
+            Some(number) if charset_differs => {
+                put_assignment(set, name, number.to_string().as_bytes());
+            }
+            _ if (is_charset && charset_differs) || from.variable(name) != Some(value) => {
+                put_assignment(set, name, value);
+            }
+            _ => {}
         }
     }
     for (name, _) in &from.variables {
@@ -493,6 +508,32 @@ mod tests {
               character_set_results=NULL,collation_connection='utf8mb4_general_ci'"
             ]
         );
+    }
+
+    #[test]
+    fn results_are_described_in_the_same_collation() {
+        let in_collation = |number| {
+            let mut session = utf8("a");
+            session.results_collation = number;
+            session
+        };
+        let (from, to) = (in_collation(Some(45)), in_collation(Some(255)));
+        assert!(!from.differs_in_user_variables_only(&to));
+        let restores = |results: &str| {
+            format!(
+                "03 SET character_set_client='utf8mb4',character_set_connection='utf8mb4',\
+                 character_set_results={results},collation_connection='utf8mb4_general_ci'"
+            )
+        };
+        assert_eq!(commands(&from, &to, None), [restores("255")]);
+        assert_eq!(
+            commands(&from, &in_collation(None), None),
+            [restores("'utf8mb4'")]
+        );
+        let mut none = in_collation(Some(255));
+        none.set(b"character_set_results", b"").unwrap();
+        assert_eq!(commands(&from, &none, None), [restores("NULL")]);
+        assert!(commands(&from, &in_collation(Some(45)), None).is_empty());
     }
 
     #[test]

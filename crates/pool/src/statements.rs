@@ -160,8 +160,9 @@ impl<N: Net> Group<N> {
         client.found_rows = found_rows;
         let old = &client.session;
         let schema = old.schema.clone().unwrap_or_default();
-        let charsets = self.shared.server.charsets_after_reset(client.collation);
-        let session = Session::at_login(&schema, old.multi_statements, charsets);
+        let (charsets, results) = self.shared.server.charsets_after_reset(client.collation);
+        let mut session = Session::at_login(&schema, old.multi_statements, charsets);
+        session.results_collation = results;
         client.session = self.sessions.intern(session);
     }
 

@@ -23,7 +23,7 @@ use crate::backend::Purpose;
 use crate::group::Group;
 use crate::heard::Heard;
 use crate::reasons::PinReason;
-use crate::session::Text;
+use crate::session::{Session, Text};
 use reactor::{Key, Net};
 use wire::capabilities::EXTENDED_METADATA;
 use wire::classify::{PinCause, Statement, Verb};
@@ -177,8 +177,16 @@ fn text_literal(read: &Read<'_>) -> Option<Vec<u8>> {
     Some(parts.concat())
 }
 
-/// Type and flags of each column, and the values of the only row.
-type Collected = (Vec<(u8, u16)>, Vec<Option<Text>>);
+/// What is read of a column's definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Column {
+    collation: u16,
+    kind: u8,
+    flags: u16,
+}
+
+/// Each column, and the values of the only row.
+type Collected = (Vec<Column>, Vec<Option<Text>>);
 
 fn collected_row(collected: &[u8], extended: u32) -> Option<Collected> {
     let mut reply = Reply::new(wire::command::ReplyShape::Results);
@@ -207,8 +215,8 @@ fn collected_row(collected: &[u8], extended: u32) -> Option<Collected> {
     Some((columns, values))
 }
 
-/// Type and flags in a column's definition, in the form that these extended capabilities give it.
-fn column_of(payload: &[u8], extended: u32) -> Result<(u8, u16), Malformed> {
+/// A column's definition, in the form that these extended capabilities give it.
+fn column_of(payload: &[u8], extended: u32) -> Result<Column, Malformed> {
     let mut reader = Reader::new(payload);
     for what in [
         "a catalog",
@@ -224,9 +232,22 @@ fn column_of(payload: &[u8], extended: u32) -> Result<(u8, u16), Malformed> {
         reader.lenenc_bytes("more of the type")?;
     }
     reader.lenenc("the length of the fixed fields")?;
-    reader.u16("a collation")?;
+    let collation = reader.u16("a collation")?;
     reader.u32("a column's length")?;
-    Ok((reader.u8("a type")?, reader.u16("flags")?))
+    Ok(Column {
+        collation,
+        kind: reader.u8("a type")?,
+        flags: reader.u16("flags")?,
+    })
+}
+
+/// The collation in which the last column of a collected result is described, a text; `None` in a
+/// session whose results are in no character set.
+pub(crate) fn results_collation(collected: &[u8], extended: u32, session: &Session) -> Option<u16> {
+    let results = session.variable(b"character_set_results")?;
+    let (columns, _) = collected_row(collected, extended)?;
+    let last = columns.last().filter(|_| !results.is_empty())?;
+    Some(last.collation)
 }
 
 impl<N: Net> Group<N> {
@@ -320,7 +341,7 @@ impl<N: Net> Group<N> {
         let mut client_session = (*client.session).clone();
         let mut exact = true;
         for (i, name) in names.iter().enumerate() {
-            let (kind, flags) = columns[3 * i];
+            let Column { kind, flags, .. } = columns[3 * i];
             let value = values[3 * i].as_deref();
             let read = Read {
                 name,

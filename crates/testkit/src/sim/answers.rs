@@ -56,8 +56,8 @@ impl Answer {
     }
 
     /// Appends the packets of this answer, with these status flags; rows are `binary` in answer to
-    /// an execution.
-    pub(crate) fn put(&self, out: &mut Vec<u8>, flags: u16, binary: bool) {
+    /// an execution; columns are described in this collation.
+    pub(crate) fn put(&self, out: &mut Vec<u8>, flags: u16, binary: bool, collation: u8) {
         match self {
             Answer::Ok {
                 affected,
@@ -79,7 +79,10 @@ impl Answer {
                 rows,
                 warnings,
                 changes,
-            } => put_rows(out, rows, &plain_ok(flags, *warnings, changes), binary),
+            } => {
+                let end = plain_ok(flags, *warnings, changes);
+                put_rows(out, rows, &end, (binary, collation));
+            }
             Answer::Prepared { id, columns } => put_prepared(out, *id, *columns),
         }
     }
@@ -116,7 +119,12 @@ fn put_prepared(out: &mut Vec<u8>, id: u32, columns: u16) {
     }
 }
 
-fn put_rows(out: &mut Vec<u8>, rows: &[Vec<Option<String>>], end: &OkPacket<'_>, binary: bool) {
+fn put_rows(
+    out: &mut Vec<u8>,
+    rows: &[Vec<Option<String>>],
+    end: &OkPacket<'_>,
+    (binary, collation): (bool, u8),
+) {
     let columns = rows.first().map_or(1, Vec::len);
     let mut payload = Vec::new();
     put_lenenc(&mut payload, columns as u64);
@@ -125,6 +133,8 @@ fn put_rows(out: &mut Vec<u8>, rows: &[Vec<Option<String>>], end: &OkPacket<'_>,
         let value = rows.first().and_then(|row| row[column].as_deref());
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let mut definition = COLUMN.to_vec();
+        let place = definition.len() - 12;
+        definition[place] = collation;
         // A binary row would have to hold the number itself; it holds texts.
         if value.is_some_and(digits) && !binary {
             let kind = definition.len() - 6;

@@ -255,7 +255,15 @@ impl Seat {
         if self.transaction.is_some() {
             flags |= status::IN_TRANS;
         }
-        answer.put(out, flags, payload[0] == Command::StmtExecute.byte());
+        let latin1 = self
+            .standing
+            .variables
+            .get("character_set_results")
+            .map(String::as_str)
+            == Some("latin1");
+        let collation = if latin1 { 8 } else { 45 };
+        let binary = payload[0] == Command::StmtExecute.byte();
+        answer.put(out, flags, binary, collation);
         true
     }
 
@@ -570,6 +578,9 @@ impl Seat {
                 "DEFAULT" => default,
                 "1" => "ON",
                 "0" => "OFF",
+                // Collations by number.
+                "8" if name == "character_set_results" => "latin1",
+                "45" if name == "character_set_results" => "utf8mb4",
                 value => value,
             };
             self.standing.set(name, value);

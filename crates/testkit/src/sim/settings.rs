@@ -56,6 +56,7 @@ pub fn facts() -> ServerFacts {
         max_allowed_packet: 1 << 20,
         charsets: [(8, latin1)].into(),
         default_charsets: texts(["utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4_general_ci"]),
+        default_results: None,
         trackers: wire::track::Wanted::from_setting("time_zone", true),
         names_hosts: false,
         timeouts: ServerTimeouts::default(),
