@@ -44,6 +44,22 @@ fn transactions_are_reported_where_they_begin_and_end() {
 }
 
 #[test]
+fn a_change_of_schema_counts_the_clients_own_warnings() {
+    let test = "a_change_of_schema_counts_the_clients_own_warnings";
+    let Some(real) = mysql(test) else { return };
+    same_on(real, test, 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(a, "SELECT 1 / 0");
+        story.sql(b, "SELECT 1");
+        story.command(a, Command::InitDb, b"shop");
+        story.sql(b, "SELECT 1 / 0, 2 / 0");
+        story.command(a, Command::InitDb, b"shop");
+        story.command(a, Command::Ping, b"");
+        story.sql(a, "SHOW WARNINGS");
+    });
+}
+
+#[test]
 fn results_are_described_in_the_sessions_collation() {
     let test = "results_are_described_in_the_sessions_collation";
     let Some(real) = mysql(test) else { return };

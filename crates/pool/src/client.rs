@@ -65,6 +65,8 @@ pub(crate) struct Statement {
     pub(crate) passing: bool,
     /// A report of changed state without details is explained by its text.
     pub explains_change: bool,
+    /// Its OK counts the warnings of the statement before (MySQL's COM_INIT_DB).
+    pub(crate) counts_before: bool,
     /// It may change LAST_INSERT_ID() without a report of it.
     pub may_insert_id: bool,
     /// Its shape, when it may share a backend in flight (see [`crate::shapes`]); else 0.
@@ -91,6 +93,7 @@ impl Statement {
             sets_charset: false,
             passing: false,
             explains_change: false,
+            counts_before: false,
             may_insert_id: false,
             ride: 0,
             keeps_counts: false,

@@ -99,6 +99,8 @@ pub(crate) struct Told {
     /// A cursor may be opened: then nothing follows the EOF packet behind the definitions, and its
     /// flags say so; it is sent once the next packet is known.
     pub(crate) delays_eof: bool,
+    /// Warnings of the statement before, which its OK counts; the backend's were another's.
+    pub(crate) warnings: Option<u16>,
 }
 
 impl Relay<'_> {
@@ -228,9 +230,14 @@ impl Relay<'_> {
         let seq = self.take_seq();
         match step {
             Step::Ok(ok) => {
-                self.put_ok(&ok, payload[0], seq, out)?;
+                let counted = |warnings| OkPacket { warnings, ..ok };
+                let warnings = self.told.warnings;
+                let told = counted(warnings.unwrap_or(ok.warnings));
+                self.put_ok(&told, payload[0], seq, out)?;
                 self.status = ok.status;
-                notice(Notice::Ok(ok, false));
+                // Warnings that it only counts are none of its own.
+                let own = counted(warnings.map_or(ok.warnings, |_| 0));
+                notice(Notice::Ok(own, false));
             }
             Step::End(ok) => {
                 self.put_ok(&ok, END, seq, out)?;
@@ -468,6 +475,20 @@ mod tests {
             let err = b"\xff\x28\x04#42000bad";
             assert_eq!(out, packets(&[b"\x01", COLUMN, eof, err]));
         }
+    }
+
+    #[test]
+    fn warnings_of_the_statement_before_are_the_clients_own() {
+        let ok = |warnings: u8| packets(&[&[0, 0, 0, 2, 0, warnings, 0]]);
+        let told = |warnings| {
+            let told = Told {
+                warnings,
+                ..Told::default()
+            };
+            relay_told(&ok(3), 99, MODERN, (ReplyShape::Status, told)).0
+        };
+        assert_eq!(told(None), ok(3));
+        assert_eq!(told(Some(1)), ok(1));
     }
 
     #[test]

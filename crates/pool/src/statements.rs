@@ -81,6 +81,8 @@ impl<N: Net> Group<N> {
                 if command == Command::InitDb {
                     statement.area = Area::Keeps;
                     statement.found = Found::Keeps;
+                    let flavour = self.shared.server.flavour;
+                    statement.counts_before = matches!(flavour, Server::MySql(_));
                 }
                 return self.start(key, message, statement);
             }
@@ -561,6 +563,7 @@ pub(crate) fn statement_of(found: &classify::Statement, server: Server) -> State
         sets_charset: found.sets_charset,
         passing: found.passing,
         may_insert_id: found.may_insert_id,
+        counts_before: false,
         explains_change: matches!(found.verb, Verb::Set | Verb::Use | Verb::Diagnostics)
             || found.multi,
         hides: HIDES.iter().any(|cause| found.causes.contains(*cause)),

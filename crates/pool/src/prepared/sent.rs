@@ -252,6 +252,13 @@ impl<N: Net> Group<N> {
     /// What a client knows of the statement that the reply to its command is about.
     pub(crate) fn told(&self, owner: Option<Key>) -> Told {
         let client = owner.and_then(|owner| self.clients.get(owner));
+        let counting = client.filter(|c| c.statement.counts_before && !c.warnings_native);
+        if let Some(client) = counting {
+            return Told {
+                warnings: Some(client.warned()),
+                ..Told::default()
+            };
+        }
         let prepared = client.and_then(|client| client.prepared.as_ref());
         let Some((prepared, under_way)) =
             prepared.and_then(|prepared| Some((prepared, prepared.under_way.as_ref()?)))
@@ -272,7 +279,7 @@ impl<N: Net> Group<N> {
             Command::StmtExecute => Told {
                 columns: columns(),
                 delays_eof: under_way.cursor,
-                id: None,
+                ..Told::default()
             },
             _ => Told::default(),
         }
