@@ -1,0 +1,198 @@
+//! Differences between sessions, and the commands that they are.
+
+use super::*;
+
+fn text(s: &str) -> Text {
+    s.as_bytes().into()
+}
+
+fn utf8(schema: &str) -> Session {
+    let charsets = ["utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4_general_ci"].map(text);
+    Session::at_login(schema.as_bytes(), false, &charsets)
+}
+
+/// The texts of the restoring commands, each with its command byte as a number.
+fn commands(from: &Session, to: &Session, insert_id: Option<u64>) -> Vec<String> {
+    let mut out = Vec::new();
+    let count = restore(&mut out, from, to, insert_id);
+    let mut found = Vec::new();
+    let mut rest = &out[..];
+    while let wire::packet::Frame::Whole { total, .. } = wire::packet::frame(rest) {
+        let text = String::from_utf8_lossy(&rest[5..total]);
+        found.push(format!("{:02x} {text}", rest[4]));
+        rest = &rest[total..];
+        if rest.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(found.len(), count);
+    found
+}
+
+#[test]
+fn equal_sessions_need_nothing() {
+    assert!(commands(&utf8("a"), &utf8("a"), None).is_empty());
+}
+
+#[test]
+fn one_set_carries_every_variable_and_defaults_come_back() {
+    let mut from = utf8("a");
+    from.set(b"sql_safe_updates", b"ON").unwrap();
+    let mut to = utf8("b");
+    to.set(b"time_zone", b"+02:00").unwrap();
+    to.set(b"max_join_size", b"100").unwrap();
+    assert_eq!(
+        commands(&from, &to, Some(7)),
+        [
+            "03 SET max_join_size=100,time_zone='+02:00',sql_safe_updates=DEFAULT,\
+             last_insert_id=7",
+            "02 b"
+        ]
+    );
+}
+
+#[test]
+fn what_default_does_not_bring_back_is_taken_from_the_global_value() {
+    let mut from = utf8("a");
+    from.set(b"foreign_key_checks", b"OFF").unwrap();
+    from.set(b"sql_notes", b"OFF").unwrap();
+    from.set(b"unique_checks", b"OFF").unwrap();
+    assert_eq!(
+        commands(&from, &utf8("a"), None),
+        [
+            "03 SET foreign_key_checks=@@GLOBAL.foreign_key_checks,sql_notes=DEFAULT,\
+             unique_checks=@@GLOBAL.unique_checks"
+        ]
+    );
+}
+
+#[test]
+fn user_variables_are_set_and_those_of_others_are_none() {
+    let mut from = utf8("a");
+    from.set_user_variable(b"x", b"1");
+    from.set_user_variable(b"same", b"2");
+    let mut to = utf8("a");
+    to.set_user_variable(b"same", b"2");
+    to.set_user_variable(b"b", b"1.50");
+    to.set_user_variable(b"c", b"");
+    assert!(from.differs_in_user_variables_only(&to));
+    assert_eq!(
+        commands(&from, &to, None),
+        ["03 SET @`b`=1.50,@`x`=_binary x'',@`x`=NULL"]
+    );
+}
+
+#[test]
+fn the_collation_follows_its_character_set() {
+    let from = utf8("a");
+    let mut to = utf8("a");
+    to.set(b"character_set_connection", b"latin1").unwrap();
+    to.set(b"character_set_results", b"").unwrap();
+    assert_eq!(
+        commands(&from, &to, None),
+        [
+            "03 SET character_set_client='utf8mb4',character_set_connection='latin1',\
+          character_set_results=NULL,collation_connection='utf8mb4_general_ci'"
+        ]
+    );
+}
+
+#[test]
+fn results_are_described_in_the_same_collation() {
+    let in_collation = |number| {
+        let mut session = utf8("a");
+        session.results_collation = number;
+        session
+    };
+    let (from, to) = (in_collation(Some(45)), in_collation(Some(255)));
+    assert!(!from.differs_in_user_variables_only(&to));
+    let restores = |results: &str| {
+        format!(
+            "03 SET character_set_client='utf8mb4',character_set_connection='utf8mb4',\
+             character_set_results={results},collation_connection='utf8mb4_general_ci'"
+        )
+    };
+    assert_eq!(commands(&from, &to, None), [restores("255")]);
+    assert_eq!(
+        commands(&from, &in_collation(None), None),
+        [restores("'utf8mb4'")]
+    );
+    let mut none = in_collation(Some(255));
+    none.set(b"character_set_results", b"").unwrap();
+    assert_eq!(commands(&from, &none, None), [restores("NULL")]);
+    assert!(commands(&from, &in_collation(Some(45)), None).is_empty());
+}
+
+#[test]
+fn multi_statements_are_an_option_of_the_session() {
+    let mut to = utf8("a");
+    to.multi_statements = true;
+    assert_eq!(commands(&utf8("a"), &to, None), ["1b \0\0"]);
+    assert_eq!(commands(&to, &utf8("a"), None), ["1b \u{1}\0"]);
+}
+
+#[test]
+fn a_default_schema_cannot_be_taken_away() {
+    assert!(can_restore(&utf8(""), &utf8("a")));
+    assert!(can_restore(&utf8("a"), &utf8("b")));
+    assert!(!can_restore(&utf8("a"), &utf8("")));
+}
+
+#[test]
+fn only_values_that_survive_quoting_are_listed() {
+    let mut session = utf8("");
+    for value in ["it's", "back\\slash", "caf\u{e9}", "tab\t"] {
+        assert_eq!(
+            session.set(b"init_text", value.as_bytes()),
+            Err(NotRestorable)
+        );
+    }
+    assert_eq!(session.set(b"bad name", b"1"), Err(NotRestorable));
+    assert_eq!(
+        session.set(b"statement_id", b"it's"),
+        Ok(()),
+        "no state of ours"
+    );
+    assert_eq!(literal_of(b"x", b"-1.5"), Some(Literal::Number));
+    assert_eq!(literal_of(b"x", b"1.2.3"), Some(Literal::Quoted));
+    assert_eq!(literal_of(b"x", b""), Some(Literal::Quoted));
+}
+
+#[test]
+fn equal_sessions_are_one_object_and_unused_ones_go() {
+    let mut interner = Interner::default();
+    let a = interner.intern(utf8("a"));
+    assert!(Rc::ptr_eq(&a, &interner.intern(utf8("a"))));
+    for i in 0..1000 {
+        interner.intern(utf8(&i.to_string()));
+    }
+    assert!(interner.sessions.len() <= 128);
+    assert!(Rc::ptr_eq(&a, &interner.intern(utf8("a"))));
+}
+
+#[test]
+fn ignore_space_stands_where_servers_list_it() {
+    let after = |default: &str| {
+        let mut session = utf8("");
+        session.ignore_space(default);
+        let value = session.variable(b"sql_mode");
+        value.map(|value| String::from_utf8_lossy(value).into_owned())
+    };
+    assert_eq!(after("").as_deref(), Some("IGNORE_SPACE"));
+    let ansi = "REAL_AS_FLOAT,ANSI_QUOTES,IGNORE_SPACE,STRICT_ALL_TABLES";
+    assert_eq!(
+        after("REAL_AS_FLOAT,ANSI_QUOTES,STRICT_ALL_TABLES").as_deref(),
+        Some(ansi)
+    );
+    assert_eq!(after(ansi), None);
+}
+
+#[test]
+fn sql_modes_are_found_by_word() {
+    let mut session = utf8("");
+    session
+        .set(b"sql_mode", b"STRICT_ALL_TABLES,ANSI_QUOTES")
+        .unwrap();
+    assert!(session.sql_mode_has("ansi_quotes"));
+    assert!(!session.sql_mode_has("ANSI"));
+}
