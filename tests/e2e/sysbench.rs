@@ -303,6 +303,7 @@ fn the_report_has_the_real_one_s_form_and_columns() {
         &["--events=5", "--percentile=0", "--rand-seed=9"],
         &["--events=5", "--forced-shutdown=3", "--percentile=99"],
         &["--events=1", "--histogram"],
+        &["--time=2", "--threads=2", "--report-checkpoints= 1,,1"],
     ] {
         let options = [&["--tables=3", "--table-size=1000"], more].concat();
         let theirs = stage.sysbench("oltp_read_only", &options, "run");
@@ -337,6 +338,77 @@ fn the_report_has_the_real_one_s_form_and_columns() {
     }
 }
 
+/// The numbers behind the label in each report of an output.
+fn numbers(output: &str, label: &str) -> Vec<f64> {
+    let lines = output.lines().map(str::trim_start);
+    let values = lines.filter_map(|line| line.strip_prefix(label));
+    let number = |value: &str| {
+        let value = value.trim_start();
+        let end = value.find(|c: char| c != '.' && !c.is_ascii_digit());
+        value[..end.unwrap_or(value.len())].parse().unwrap()
+    };
+    values.map(number).collect()
+}
+
+#[test]
+fn checkpoints_report_what_came_since_the_one_before_as_the_real_sysbench_does() {
+    let test = "checkpoints_report_what_came_since_the_one_before_as_the_real_sysbench_does";
+    let Some(stage) = Stage::new(test) else {
+        return;
+    };
+    let options = [
+        "--threads=2",
+        "--time=3",
+        "--report-interval=1",
+        "--report-checkpoints=2,1",
+    ];
+    for real in [true, false] {
+        let output = match real {
+            true => stage.sysbench("oltp_point_select", &options, "run"),
+            false => stage.onramp("oltp_point_select", &options, "run"),
+        };
+        assert!(output.status.success(), "{output:?}");
+        let output = text(&output.stdout);
+        let heads = output.lines().filter(|line| line.contains("heckpoint"));
+        let expected = [
+            "Report checkpoint(s) at 1, 2 seconds",
+            "[ 1s ] Checkpoint report:",
+            "[ 2s ] Checkpoint report:",
+        ];
+        assert_eq!(heads.collect::<Vec<_>>(), expected, "{output}");
+        let events = numbers(&output, "total number of events:");
+        let total = numbers(&output, "total time:");
+        let fairness = numbers(&output, "events (avg/stddev):");
+        assert_eq!((events.len(), total.len(), fairness.len()), (3, 3, 3));
+        let mut from = 0.0;
+        let rates = output.lines().filter_map(|line| {
+            let line = line.trim_start().strip_prefix("transactions:")?;
+            let (_, rate) = line.split_once('(')?;
+            rate.split(' ').next()?.parse::<f64>().ok()
+        });
+        for (at, rate) in rates.enumerate() {
+            // Each rate is over its own part of the time, which the whole time tells.
+            let length = total[at] - from;
+            let off = (rate * length - events[at]).abs();
+            assert!(off <= events[at] * 0.02 + 1.0, "{at}: {output}");
+            // The real one reads events and connections one after the other.
+            let off = (fairness[at] * 2.0 - events[at]).abs();
+            assert!(off <= events[at] * 0.02 + 10.0, "{at}: {output}");
+            if !real {
+                assert_eq!(fairness[at] * 2.0, events[at], "{at}: {output}");
+            }
+            from = total[at];
+        }
+        if !real {
+            let place = |what: &str| output.find(what).unwrap();
+            assert!(
+                place("[ 2s ] Checkpoint") < place("[ 2s ] thds:"),
+                "{output}"
+            );
+        }
+    }
+}
+
 #[test]
 fn exit_statuses_are_those_of_the_real_sysbench() {
     let Some(stage) = Stage::new("exit_statuses_are_those_of_the_real_sysbench") else {
@@ -347,6 +419,7 @@ fn exit_statuses_are_those_of_the_real_sysbench() {
         ("oltp_point_select", &["--tables=9", "--events=100"], "run"),
         ("oltp_point_select", &["--no-such-option=1"], "run"),
         ("oltp_point_select", &["--threads=abc"], "run"),
+        ("oltp_point_select", &["--report-checkpoints=-1"], "run"),
         ("oltp_point_select", &["--mysql-password=wrong"], "run"),
         ("oltp_point_select", &[], "bogus"),
         ("oltp_nonsense", &[], "run"),

@@ -162,6 +162,7 @@ pub(crate) struct Crew {
     pub(crate) settled: usize,
     pub(crate) finished: usize,
     pub(crate) ended: usize,
+    /// Sums over connections that have not been taken yet: of a checkpoint, or of the end.
     pub(crate) tally: Tally,
     pub(crate) unfinished: u64,
     /// Why a group could not begin or go on.
@@ -307,7 +308,6 @@ impl Crew {
             }
             Letter::Ended(counted) => {
                 self.ended += 1;
-                self.tally.merge(&counted.tally);
                 self.unfinished += counted.unfinished;
                 self.count(*counted);
             }
@@ -322,6 +322,7 @@ impl Crew {
     }
 
     fn count(&mut self, counted: Counted) {
+        self.tally.merge(&counted.tally);
         self.stats.merge(counted.stats);
         if let Some(gauges) = self.gauges.get_mut(counted.group) {
             *gauges = counted.gauges;

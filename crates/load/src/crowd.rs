@@ -17,9 +17,10 @@ use crate::ports::{self, Sources};
 use crate::report;
 use crate::series::Point;
 use crate::stats::Stats;
-use crate::summary::{Measured, Summary};
+use crate::summary::{Measured, Rest, Summary};
 use measure::process;
 use reactor::{Address, Time};
+use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::net::ToSocketAddrs;
 use std::path::PathBuf;
@@ -97,6 +98,8 @@ struct Clock {
     line_due: Time,
     /// Counted since the last line.
     pending: Stats,
+    /// Checkpoints of the report that are still to come, in order.
+    checkpoints: VecDeque<Time>,
 }
 
 impl Clock {
@@ -115,7 +118,18 @@ impl Clock {
             line_from: began,
             line_due: began + interval,
             pending: Stats::default(),
+            checkpoints: args
+                .checkpoints()
+                .map(|after| began + Duration::from_secs(after))
+                .collect(),
         }
+    }
+
+    /// Takes the checkpoints up to `due` off the list; true if there was one.
+    fn take_checkpoint(&mut self, due: Time) -> bool {
+        let before = self.checkpoints.len();
+        self.checkpoints.retain(|checkpoint| *checkpoint > due);
+        self.checkpoints.len() < before
     }
 }
 
@@ -303,14 +317,20 @@ impl Crowd<'_> {
                 break;
             }
             if now >= clock.point_due {
-                let counts = self.crew.report(Order::Report);
                 let due = clock.point_due;
+                let counts = self.counts_at(&mut clock, due);
                 self.point(&mut clock, counts, due);
                 clock.point_due = clock.point_due + SECOND;
             }
         }
         let now = Time::now();
-        let counts = self.stop();
+        let mut counts = Stats::default();
+        if clock.checkpoints.front().is_some_and(|due| *due <= now) {
+            counts = self.counts_at(&mut clock, now);
+        }
+        let rest = self.stop();
+        self.note_rest(&rest);
+        counts.merge(rest);
         self.note_end(&clock, now);
         if now.since(clock.point_from) * 2 >= SECOND {
             self.point(&mut clock, counts, now);
@@ -319,6 +339,37 @@ impl Crowd<'_> {
         }
         self.line(&mut clock, now);
         self.measured.window.merge(clock.pending);
+    }
+
+    /// What all groups counted up to a point that was due then, with the report of a checkpoint if
+    /// there is one.
+    fn counts_at(&mut self, clock: &mut Clock, due: Time) -> Stats {
+        if !clock.take_checkpoint(due) {
+            let counts = self.crew.report(Order::Report);
+            self.note_rest(&counts);
+            return counts;
+        }
+        let counts = self.crew.report(Order::Checkpoint);
+        self.note_rest(&counts);
+        let tally = std::mem::take(&mut self.crew.tally);
+        let seconds = Time::now().since(clock.began).as_secs_f64();
+        let at = due.since(clock.began).as_secs_f64();
+        let rest = self.measured.rest.take().unwrap_or_default();
+        let text = report::checkpoint(self.args, at, seconds, &rest, &tally);
+        self.say(&text);
+        self.measured.rest = Some(Rest {
+            window: Stats::default(),
+            from_s: seconds,
+        });
+        counts
+    }
+
+    /// Where checkpoints are wanted, counts what has not been in the report of one.
+    fn note_rest(&mut self, counts: &Stats) {
+        if self.args.checkpoints().next().is_some() {
+            let rest = self.measured.rest.get_or_insert_default();
+            rest.window.merge(counts.clone());
+        }
     }
 
     /// What has to be read at the end of the measured time.

@@ -2,7 +2,7 @@
 //!
 //! A turn waits for events, lets each connection deal with its own, begins those of the workload
 //! that the model of load has due ([`work`]), opens connections that are due, and follows the
-//! orders of the main thread: start, report, reset, stop. What a group counts it keeps to itself
+//! orders of the main thread: start, report, checkpoint, reset, stop. What a group counts it keeps to itself
 //! until it is asked.
 //!
 //! Invariants:
@@ -11,6 +11,7 @@
 //! - a group that has been told to stop ends within the time it was given, whatever servers do, and
 //!   counts what was still executing then.
 
+mod tally;
 mod work;
 
 use crate::connection::Connection;
@@ -34,6 +35,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
+use tally::Marks;
 use wire::compressed::Packer;
 pub(crate) use work::{Part, Work};
 
@@ -99,6 +101,8 @@ pub(crate) enum Order {
     Start,
     /// Hand over what was counted.
     Report,
+    /// The same, with sums over connections since the last checkpoint.
+    Checkpoint,
     /// Forget what was counted.
     Reset,
     /// Hand over what was counted, send no more statements, end by then.
@@ -129,7 +133,7 @@ pub(crate) struct Counted {
     pub(crate) group: usize,
     pub(crate) stats: Stats,
     pub(crate) gauges: Gauges,
-    /// At the end only: sums over connections.
+    /// At a checkpoint and at the end only: sums over connections, since the checkpoint before.
     pub(crate) tally: Tally,
     /// At the end only: statements whose reply had not come.
     pub(crate) unfinished: u64,
@@ -232,6 +236,8 @@ struct Group {
     end: Option<Time>,
     /// Sums over the connections that have been closed at the end.
     tally: Tally,
+    /// Where each seat stood at the last checkpoint.
+    marks: Marks,
 }
 
 /// The life of a group's thread.
@@ -306,6 +312,7 @@ impl Group {
             said_finished: false,
             end: None,
             tally: Tally::default(),
+            marks: Marks::new(share.first, share.connections),
         };
         group.allow_first_stage();
         Ok(group)
@@ -361,6 +368,7 @@ impl Group {
                     let counted = self.counted();
                     self.tell(Letter::Counted(counted));
                 }
+                Order::Checkpoint => self.checkpoint(),
                 Order::Reset => self.reset(),
                 Order::Stop(end) => {
                     let counted = self.counted();
@@ -393,16 +401,6 @@ impl Group {
         })
     }
 
-    fn reset(&mut self) {
-        self.bench.stats = Stats::default();
-        for key in self.connections.keys() {
-            if let Some(connection) = self.connections.get_mut(key) {
-                connection.seat.events = 0;
-                connection.seat.busy = Duration::ZERO;
-            }
-        }
-    }
-
     fn on_event(&mut self, event: &Event) {
         let key = event.token.key();
         let Some(connection) = self.connections.get_mut(key) else {
@@ -429,22 +427,6 @@ impl Group {
             // closing slows down those that are still measured.
             Ok(()) if self.bench.plan.script.has_transaction() => self.retire_idle(key),
             Ok(()) => {}
-        }
-    }
-
-    fn retire_idle(&mut self, key: Key) {
-        if self.connections.get(key).is_some_and(Connection::is_idle) {
-            self.retire(key);
-        }
-    }
-
-    /// Ends a connection that has done its part.
-    fn retire(&mut self, key: Key) {
-        if let Some(connection) = self.connections.remove(key) {
-            connection.quit(&mut self.bench.net);
-            self.connected -= 1;
-            self.tally
-                .add(connection.seat.events.into(), connection.seat.busy);
         }
     }
 
@@ -571,29 +553,5 @@ impl Group {
             self.said_finished = true;
             self.tell(Letter::Finished);
         }
-    }
-
-    /// Closes everything and hands over the last numbers.
-    fn finish(mut self) {
-        let mut counted = self.counted();
-        counted.unfinished = self.bench.executing.into();
-        for key in self.connections.keys() {
-            if self
-                .connections
-                .get(key)
-                .is_some_and(|connection| !connection.is_opening())
-            {
-                self.retire(key);
-            }
-        }
-        for seat in self
-            .opener
-            .close()
-            .filter(|seat| seat.reopening || seat.events > 0)
-        {
-            self.tally.add(seat.events.into(), seat.busy);
-        }
-        counted.tally = self.tally;
-        self.tell(Letter::Ended(counted));
     }
 }

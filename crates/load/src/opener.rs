@@ -212,15 +212,12 @@ impl Opener {
             && self.again.iter().all(|seat| seat.reopening)
     }
 
-    /// Opens nothing any more; the seats that wait are returned.
-    pub(crate) fn close(&mut self) -> impl Iterator<Item = Seat> {
-        self.fresh = 0;
-        self.in_flight_max = 0;
-        let parked = std::mem::take(&mut self.parked);
+    /// The seats that have been tried and are neither open nor being opened, in no order.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Seat> {
         self.again
-            .drain()
-            .chain(self.returning.drain())
-            .chain(parked)
+            .iter()
+            .chain(self.returning.iter())
+            .chain(&self.parked)
     }
 }
 
@@ -327,7 +324,7 @@ mod tests {
         assert_eq!((back.index, back.repeats, back.asked_at), (0, 3, due));
         opener.opened();
         opener.lost(back, due);
-        assert_eq!(opener.close().map(|seat| seat.repeats).sum::<u16>(), 0);
+        assert_eq!(opener.waiting().map(|seat| seat.repeats).sum::<u16>(), 0);
     }
 
     #[test]
@@ -344,7 +341,6 @@ mod tests {
         assert_eq!(opener.due(START), START + REOPEN_PAUSE);
         assert!(opener.next(START + REOPEN_PAUSE).is_some());
         opener.failed(again, &fault(111), START);
-        assert_eq!(opener.close().count(), 1);
-        assert_eq!(opener.due(START), Time::NEVER);
+        assert_eq!(opener.waiting().count(), 1);
     }
 }

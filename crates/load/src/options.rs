@@ -76,6 +76,10 @@ pub struct LoadArgs {
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub report_interval: u64,
 
+    /// Print a whole report after so many seconds, each about the time since the one before
+    #[arg(long, value_name = "S,S,...", value_delimiter = ',')]
+    pub report_checkpoints: Vec<u64>,
+
     /// The percentile in the report's lines, 1 to 100; 0 leaves it out
     #[arg(long, value_name = "P", default_value_t = 95,
           value_parser = clap::value_parser!(u8).range(0..=100))]
@@ -237,6 +241,14 @@ impl LoadArgs {
             None => IN_FLIGHT,
         };
         self.connects_in_flight.unwrap_or(default)
+    }
+
+    /// Seconds after the start at which there is a report of what came since the one before, in
+    /// order. At the start itself there would be nothing to report.
+    pub(crate) fn checkpoints(&self) -> impl Iterator<Item = u64> {
+        let mut checkpoints = self.report_checkpoints.clone();
+        checkpoints.sort_unstable();
+        checkpoints.into_iter().filter(|seconds| *seconds > 0)
     }
 
     /// How long to measure; `None` is without end.

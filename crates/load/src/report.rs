@@ -6,8 +6,8 @@
 
 use crate::crew::Gauges;
 use crate::options::LoadArgs;
-use crate::stats::Stats;
-use crate::summary::Measured;
+use crate::stats::{Stats, Tally};
+use crate::summary::{Measured, Rest};
 use crate::sysbench::Dialect;
 use measure::Histogram;
 use std::borrow::Cow;
@@ -33,24 +33,39 @@ pub(crate) fn version_line(args: &LoadArgs) -> String {
 }
 
 /// What a report is about: the measured time; or, as sysbench has it, everything from the start to
-/// the last event's end.
+/// the last event's end. Where there are checkpoints, what came since the last one.
 struct Scope<'a> {
     counts: Cow<'a, Stats>,
+    /// How long that was: rates are over this time.
     seconds: f64,
+    /// Since the start.
+    total_seconds: f64,
     latency: Histogram,
+    tally: Tally,
+    /// Events that were left where they were at the end.
+    unfinished: u64,
 }
 
 impl<'a> Scope<'a> {
     fn of(args: &LoadArgs, measured: &'a Measured) -> Scope<'a> {
+        let window = measured.rest.as_ref().map(|rest| &rest.window);
+        let window = window.unwrap_or(&measured.window);
+        let mut latency = window.event_latency.clone();
+        latency.merge(&measured.drain.event_latency);
         let mut scope = Scope {
-            counts: Cow::Borrowed(&measured.window),
-            seconds: measured.seconds,
-            latency: measured.event_latency(),
+            counts: Cow::Borrowed(window),
+            seconds: 0.0,
+            total_seconds: measured.seconds,
+            latency,
+            tally: measured.tally,
+            unfinished: measured.unfinished,
         };
         if args.manner.finishes_events() {
             scope.counts.to_mut().merge(measured.drain.clone());
-            scope.seconds = measured.whole_seconds;
+            scope.total_seconds = measured.whole_seconds;
         }
+        let from_s = measured.rest.as_ref().map_or(0.0, |rest| rest.from_s);
+        scope.seconds = scope.total_seconds - from_s;
         scope
     }
 }
@@ -69,6 +84,13 @@ pub(crate) fn header(args: &LoadArgs) -> String {
         out.push_str(&format!(
             "Report intermediate results every {seconds} second(s)\n"
         ));
+    }
+    if !args.report_checkpoints.is_empty() {
+        let mut at = args.report_checkpoints.clone();
+        at.sort_unstable();
+        let at: Vec<String> = at.iter().map(u64::to_string).collect();
+        let text = format!("Report checkpoint(s) at {} seconds", at.join(", "));
+        line(&mut out, &text);
     }
     out.push_str(&match (args.manner.dialect, args.rand_seed) {
         (Dialect::Old, 0) => old::seed_line(args),
@@ -123,18 +145,55 @@ pub(crate) fn interval(
     out
 }
 
-/// The report at the end. Failed statements are among the ignored errors, for the run went on.
+/// When a line is about: `at` seconds after the start, as the dialect writes it.
+fn moment(args: &LoadArgs, at: f64) -> String {
+    match args.manner.dialect {
+        Dialect::Old => format!("[{at:4.0}s] "),
+        _ => format!("[ {at:.0}s ] "),
+    }
+}
+
+/// The report of a checkpoint that was due `at` seconds after the start and came after
+/// `total_seconds`: what has been counted since the last one.
+pub(crate) fn checkpoint(
+    args: &LoadArgs,
+    at: f64,
+    total_seconds: f64,
+    rest: &Rest,
+    tally: &Tally,
+) -> String {
+    let scope = Scope {
+        counts: Cow::Borrowed(&rest.window),
+        seconds: total_seconds - rest.from_s,
+        total_seconds,
+        latency: rest.window.event_latency.clone(),
+        tally: *tally,
+        unfinished: 0,
+    };
+    let mut out = moment(args, at);
+    out.push_str("Checkpoint report:\n");
+    out.push_str(&whole(args, &scope));
+    out
+}
+
+/// The report at the end.
 pub(crate) fn last(args: &LoadArgs, measured: &Measured) -> String {
     let scope = Scope::of(args, measured);
-    if args.manner.dialect == Dialect::Old {
-        return old::last(args, measured, &scope);
-    }
-    let counts = &*scope.counts;
-    let mut out = match args.manner.histogram {
+    let mut out = match args.manner.histogram && args.manner.dialect != Dialect::Old {
         true => distribution::text(&scope.latency),
         false => String::new(),
     };
-    out.push_str("SQL statistics:\n");
+    out.push_str(&whole(args, &scope));
+    out
+}
+
+/// One report. Failed statements are among the ignored errors, for the run went on.
+fn whole(args: &LoadArgs, scope: &Scope<'_>) -> String {
+    if args.manner.dialect == Dialect::Old {
+        return old::whole(args, scope);
+    }
+    let counts = &*scope.counts;
+    let mut out = String::from("SQL statistics:\n");
     put_performed(&mut out, counts);
     let rates = [
         ("transactions:", counts.events),
@@ -146,11 +205,11 @@ pub(crate) fn last(args: &LoadArgs, measured: &Measured) -> String {
         ("reconnects:", counts.reconnects),
     ];
     put_rates(&mut out, &rates, scope.seconds);
-    put_forced(&mut out, args, measured);
+    put_forced(&mut out, args, scope);
     out.push_str("\nGeneral statistics:\n");
-    put_general(&mut out, &scope);
+    put_general(&mut out, scope);
     put_latency(&mut out, args.percentile, &scope.latency);
-    put_fairness(&mut out, measured);
+    put_fairness(&mut out, &scope.tally);
     out
 }
 
@@ -174,16 +233,16 @@ fn put_rates(out: &mut String, rates: &[(&str, u64)], seconds: f64) {
     }
 }
 
-fn put_forced(out: &mut String, args: &LoadArgs, measured: &Measured) {
-    if args.manner.forced && measured.unfinished > 0 {
-        let count = measured.unfinished;
+fn put_forced(out: &mut String, args: &LoadArgs, scope: &Scope<'_>) {
+    if args.manner.forced && scope.unfinished > 0 {
+        let count = scope.unfinished;
         let label = "Number of unfinished transactions on forced shutdown";
         line(out, &format!("\n{label}: {count}"));
     }
 }
 
 fn put_general(out: &mut String, scope: &Scope<'_>) {
-    let seconds = scope.seconds;
+    let seconds = scope.total_seconds;
     line(out, &format!("    {:<37}{seconds:.4}s", "total time:"));
     let events = scope.counts.events;
     line(
@@ -192,8 +251,8 @@ fn put_general(out: &mut String, scope: &Scope<'_>) {
     );
 }
 
-fn put_fairness(out: &mut String, measured: &Measured) {
-    let (events, seconds) = (measured.tally.events(), measured.tally.seconds());
+fn put_fairness(out: &mut String, tally: &Tally) {
+    let (events, seconds) = (tally.events(), tally.seconds());
     out.push_str("\nThreads fairness:\n");
     for (label, (mean, deviation)) in [
         ("events (avg/stddev):", events),

@@ -47,6 +47,11 @@ impl Seat {
         }
     }
 
+    /// A connection of it stood, now or before.
+    pub(crate) fn was_open(&self) -> bool {
+        self.reopening || self.events > 0
+    }
+
     /// What its workload draws from.
     pub(crate) fn draw(&mut self) -> Draw<'_> {
         Draw {

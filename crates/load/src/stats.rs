@@ -201,6 +201,12 @@ impl Tally {
         }
     }
 
+    /// Connections that were added.
+    #[cfg(test)]
+    pub(crate) fn connections(&self) -> u64 {
+        self.connections
+    }
+
     /// Mean and standard deviation of the connections' events.
     pub(crate) fn events(&self) -> (f64, f64) {
         self.spread(self.events)

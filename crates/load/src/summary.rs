@@ -30,6 +30,8 @@ pub(crate) struct Measured {
     pub(crate) outside: Stats,
     /// From the start to the order to stop.
     pub(crate) window: Stats,
+    /// The part of it that no checkpoint has reported, where there are checkpoints.
+    pub(crate) rest: Option<Rest>,
     /// After the order to stop.
     pub(crate) drain: Stats,
     pub(crate) series: Vec<Point>,
@@ -42,6 +44,7 @@ pub(crate) struct Measured {
     pub(crate) rss_before_bytes: u64,
     pub(crate) rss_idle_bytes: u64,
     pub(crate) rss_bytes: u64,
+    /// Sums over connections, since the last checkpoint if there are any.
     pub(crate) tally: Tally,
     pub(crate) unfinished: u64,
     /// Events that had arrived and waited at the end of the measured time.
@@ -50,6 +53,15 @@ pub(crate) struct Measured {
     pub(crate) busiest_group_s: f64,
     /// Cores that this program can keep busy.
     pub(crate) cores: f64,
+}
+
+/// What came after the last checkpoint.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rest {
+    /// From then to the order to stop.
+    pub(crate) window: Stats,
+    /// When that checkpoint was, in seconds since the start.
+    pub(crate) from_s: f64,
 }
 
 impl Measured {

@@ -308,6 +308,26 @@ fn every_event_is_run_and_counted_once() {
 }
 
 #[test]
+fn a_checkpoint_sums_connections_since_the_one_before() {
+    let options = "select --threads 20 --events 500";
+    let mut trial = Trial::new(options, |_| Answer::Send(one_row()));
+    trial.crew.order(Order::Start);
+    trial.wait(|crew| crew.finished == crew.len());
+    trial.report(Order::Checkpoint);
+    let first = std::mem::take(&mut trial.crew.tally);
+    assert_eq!((first.connections(), first.events().0), (20, 25.0));
+    assert!(first.seconds().0 > 0.0);
+    // Nothing has run since, here and at the end.
+    trial.report(Order::Checkpoint);
+    let second = std::mem::take(&mut trial.crew.tally);
+    assert_eq!((second.connections(), second.events()), (20, (0.0, 0.0)));
+    assert_eq!(second.seconds(), (0.0, 0.0));
+    let (stats, crew) = trial.run(never);
+    assert_eq!(stats.events, 500);
+    assert_eq!(crew.tally, second);
+}
+
+#[test]
 fn replies_may_come_in_pieces_of_any_size() {
     for size in [1, 3, 4, 5, 7] {
         let script = move |_: &str| Answer::Pieces(one_row(), size);

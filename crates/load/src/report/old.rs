@@ -7,7 +7,6 @@ use super::{Scope, line, put_fairness, put_forced, put_general, put_performed, p
 use crate::crew::Gauges;
 use crate::options::LoadArgs;
 use crate::stats::Stats;
-use crate::summary::Measured;
 
 /// What is said of the random numbers where no seed is given.
 pub(super) fn seed_line(args: &LoadArgs) -> String {
@@ -52,8 +51,8 @@ pub(super) fn interval(
     out
 }
 
-/// The report at the end.
-pub(super) fn last(args: &LoadArgs, measured: &Measured, scope: &Scope<'_>) -> String {
+/// One report.
+pub(super) fn whole(args: &LoadArgs, scope: &Scope<'_>) -> String {
     let counts = &*scope.counts;
     let mut out = String::from("OLTP test statistics:\n");
     put_performed(&mut out, counts);
@@ -68,7 +67,7 @@ pub(super) fn last(args: &LoadArgs, measured: &Measured, scope: &Scope<'_>) -> S
         ("reconnects:", counts.reconnects),
     ];
     put_rates(&mut out, &rates, scope.seconds);
-    put_forced(&mut out, args, measured);
+    put_forced(&mut out, args, scope);
     out.push_str("\nGeneral statistics:\n");
     put_general(&mut out, scope);
     let latency = &scope.latency;
@@ -88,6 +87,6 @@ pub(super) fn last(args: &LoadArgs, measured: &Measured, scope: &Scope<'_>) -> S
         let value = latency.percentile_ms(args.percentile.into());
         line(&mut out, &format!("         {label:<31} {value:>10.2}ms"));
     }
-    put_fairness(&mut out, measured);
+    put_fairness(&mut out, &scope.tally);
     out
 }

@@ -136,6 +136,52 @@ Threads fairness:
     assert_eq!(last(&args(""), &measured), expected);
 }
 
+#[test]
+fn a_checkpoint_reports_what_came_since_the_one_before() {
+    let mut args = args("--report-checkpoints 9,2,2");
+    let at = header(&args);
+    assert!(at.contains("threads: 4\nReport checkpoint(s) at 2, 2, 9 seconds\nInit"));
+    let rest = Rest {
+        window: counts(),
+        from_s: 2.0,
+    };
+    let mut tally = Tally::default();
+    tally.add(2, Duration::from_millis(30));
+    let text = checkpoint(&args, 9.0, 9.5, &rest, &tally);
+    for expected in [
+        "[ 9s ] Checkpoint report:\nSQL statistics:\n    queries performed:\n",
+        "    queries:                             6      (0.80 per sec.)\n",
+        "    total time:                          9.5000s\n",
+        "    total number of events:              2\n",
+        "    events (avg/stddev):           2.0000/0.00\n",
+        "    execution time (avg/stddev):   0.0300/0.00\n\n",
+    ] {
+        assert!(text.contains(expected), "{expected}{text}");
+    }
+    let (mut window, mut all) = (counts(), counts());
+    window.events = 0;
+    all.events = 40;
+    let measured = Measured {
+        window: all,
+        rest: Some(Rest {
+            window,
+            from_s: 9.5,
+        }),
+        seconds: 12.5,
+        ..Measured::default()
+    };
+    let text = last(&args, &measured);
+    assert!(text.contains("    queries:                             6      (2.00 per sec.)\n"));
+    assert!(text.contains("    total time:                          12.5000s\n"));
+    assert!(text.contains("    total number of events:              0\n"));
+    args.manner.dialect = Dialect::Old;
+    let text = checkpoint(&args, 9.0, 9.5, &rest, &tally);
+    assert!(
+        text.starts_with("[   9s] Checkpoint report:\nOLTP test statistics:\n"),
+        "{text}"
+    );
+}
+
 /// As sysbench 0.5 wrote it, in logs that its users have published.
 #[test]
 fn the_report_of_0_5_counts_commits() {

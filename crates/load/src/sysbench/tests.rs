@@ -155,7 +155,7 @@ fn what_is_wrong_is_named() {
             "/nowhere/at/all",
         ),
         ("oltp_read_write --forced-shutdown=x run", "'x'"),
-        ("oltp_read_write --report-checkpoints=5 run", "checkpoints"),
+        ("oltp_read_write --report-checkpoints=5,x run", "'x'"),
         (
             "oltp_read_write --histogram --percentile=0 run",
             "--percentile=0",

@@ -66,6 +66,10 @@ pub(super) fn load_args(line: &Line) -> Result<LoadArgs, String> {
         ),
         format!("--db-ps-mode={}", line.value("db-ps-mode")),
     ];
+    let checkpoints = checkpoints(line)?;
+    if !checkpoints.is_empty() {
+        words.push(format!("--report-checkpoints={checkpoints}"));
+    }
     if line.value("mysql-compression") == "on" {
         words.push("--compression".to_owned());
     }
@@ -119,9 +123,6 @@ fn refuse_what_is_missing(line: &Line) -> Result<(), String> {
     if line.value("mysql-dry-run") == "on" {
         return Err("--mysql-dry-run is not to be had here; leave it out".to_owned());
     }
-    if !line.value("report-checkpoints").is_empty() {
-        return Err("--report-checkpoints is not to be had here; leave it out".to_owned());
-    }
     if line.value("histogram") == "on" && line.value("percentile") == "0" {
         return Err("--histogram does not go with --percentile=0".to_owned());
     }
@@ -131,6 +132,27 @@ fn refuse_what_is_missing(line: &Line) -> Result<(), String> {
             "--db-driver={other}: mysql is the only driver here"
         )),
     }
+}
+
+/// The parts of a list that are not empty.
+fn list<'a>(line: &'a Line, name: &str) -> impl Iterator<Item = &'a str> {
+    let parts = line.value(name).split(',').map(str::trim);
+    parts.filter(|part| !part.is_empty())
+}
+
+/// The list of checkpoints, in seconds.
+fn checkpoints(line: &Line) -> Result<String, String> {
+    let mut checkpoints = Vec::new();
+    for part in list(line, "report-checkpoints") {
+        if part.parse::<u32>().is_err() {
+            return Err(format!(
+                "Invalid value for --report-checkpoints: '{part}'; expected whole seconds after \
+                 the start, with commas between"
+            ));
+        }
+        checkpoints.push(part);
+    }
+    Ok(checkpoints.join(","))
 }
 
 /// Seconds behind `--time` after which the end comes by force.
@@ -156,13 +178,6 @@ fn forced(line: &Line) -> Result<Option<String>, String> {
 /// All servers, in the order in which connections go to them: every port of a host, then the next
 /// host; sockets win over hosts.
 fn targets(line: &Line) -> Result<Vec<Dsn>, String> {
-    let list = |name: &str| -> Vec<String> {
-        let parts = line.value(name).split(',').map(str::trim);
-        parts
-            .filter(|part| !part.is_empty())
-            .map(str::to_owned)
-            .collect()
-    };
     let dsn = |host: &str, port: u16, socket: Option<String>| Dsn {
         user: line.value("mysql-user").to_owned(),
         password: line.value("mysql-password").to_owned(),
@@ -171,23 +186,22 @@ fn targets(line: &Line) -> Result<Vec<Dsn>, String> {
         schema: line.value("mysql-db").to_owned(),
         socket,
     };
-    let sockets = list("mysql-socket");
-    if !sockets.is_empty() {
-        let all = sockets
-            .into_iter()
-            .map(|path| dsn("localhost", 3306, Some(path)));
-        return Ok(all.collect());
+    let sockets = list(line, "mysql-socket");
+    let mut all: Vec<Dsn> = sockets
+        .map(|path| dsn("localhost", 3306, Some(path.to_owned())))
+        .collect();
+    if !all.is_empty() {
+        return Ok(all);
     }
-    let mut all = Vec::new();
-    for host in list("mysql-host") {
-        for port in list("mysql-port") {
+    for host in list(line, "mysql-host") {
+        for port in list(line, "mysql-port") {
             let port = port
                 .parse()
                 .map_err(|_| format!("--mysql-port: '{port}' is no port, 1 to 65535"))?;
             // As client libraries have it, localhost is a socket where there is one.
             let socket = SOCKETS.iter().find(|path| Path::new(path).exists());
             let socket = socket.filter(|_| host == "localhost");
-            all.push(dsn(&host, port, socket.map(|path| (*path).to_owned())));
+            all.push(dsn(host, port, socket.map(|path| (*path).to_owned())));
         }
     }
     Ok(all)
