@@ -133,15 +133,7 @@ pub(crate) fn interval(
         per_second(counts.failed + counts.ignored + counts.gave_up),
         per_second(counts.reconnects),
     );
-    if args.model.rate.is_some() {
-        let Gauges {
-            waiting, executing, ..
-        } = gauges;
-        line(
-            &mut out,
-            &format!("[ {at:.0}s ] queue length: {waiting}, concurrency: {executing}"),
-        );
-    }
+    put_queue(&mut out, args, at, gauges);
     out
 }
 
@@ -150,6 +142,18 @@ fn moment(args: &LoadArgs, at: f64) -> String {
     match args.manner.dialect {
         Dialect::Old => format!("[{at:4.0}s] "),
         _ => format!("[ {at:.0}s ] "),
+    }
+}
+
+/// In the open loop, the line of those that wait, and how many connections work.
+fn put_queue(out: &mut String, args: &LoadArgs, at: f64, gauges: &Gauges) {
+    if args.model.rate.is_some() {
+        let Gauges {
+            waiting, executing, ..
+        } = gauges;
+        let at = moment(args, at);
+        let text = format!("{at}queue length: {waiting}, concurrency: {executing}");
+        line(out, &text);
     }
 }
 

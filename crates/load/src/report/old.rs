@@ -3,7 +3,9 @@
 //! It counts otherwise than 1.0: a statement is a read or a write by its first word, and a
 //! transaction is a COMMIT, so a script without transactions shows none.
 
-use super::{Scope, line, put_fairness, put_forced, put_general, put_performed, put_rates};
+use super::{
+    Scope, line, put_fairness, put_forced, put_general, put_performed, put_queue, put_rates,
+};
 use crate::crew::Gauges;
 use crate::options::LoadArgs;
 use crate::stats::Stats;
@@ -28,12 +30,7 @@ pub(super) fn interval(
 ) -> String {
     let per_second = |count: u64| count as f64 / seconds;
     let percentile = args.percentile;
-    let Gauges {
-        connected,
-        waiting,
-        executing,
-        ..
-    } = gauges;
+    let connected = gauges.connected;
     let mut out = format!(
         "[{at:4.0}s] threads: {connected}, tps: {:4.2}, reads: {:4.2}, writes: {:4.2}, \
          response time: {:4.2}ms ({percentile}%), errors: {:4.2}, reconnects: {:5.2}\n",
@@ -44,10 +41,7 @@ pub(super) fn interval(
         per_second(counts.failed + counts.ignored + counts.gave_up),
         per_second(counts.reconnects),
     );
-    if args.model.rate.is_some() {
-        let text = format!("[{at:4.0}s] queue length: {waiting}, concurrency: {executing}");
-        line(&mut out, &text);
-    }
+    put_queue(&mut out, args, at, gauges);
     out
 }
 
