@@ -1,6 +1,6 @@
 //! `onramp load` as a command: tables, reports, files, thresholds, statuses, and a storm.
 
-use crate::world::{binary, direct, fresh_schema, server};
+use crate::world::{Way, binary, direct, fresh_schema, server, through};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -61,6 +61,11 @@ impl Place {
     fn prepare(&self) {
         let ran = self.load("select prepare --table-size 100");
         assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    }
+
+    /// The same schema by another way.
+    fn target_at(&self, way: &Way) -> String {
+        format!("mysql://app:app@{}/{}", **way, self.schema())
     }
 
     fn schema(&self) -> &str {
@@ -323,16 +328,87 @@ fn counted(scraped: &str, name: &str) -> u64 {
 /// When the lock is gone, all their events are answered.
 #[test]
 fn a_storm_rises_and_ends() {
-    let Some(place) = Place::new("storm") else {
+    if let Some(place) = Place::new("storm") {
+        place.prepare();
+        storm(&place, &place.target);
+    }
+}
+
+/// The same with the pool in between: whoever hangs up leaves a statement behind that nobody reads,
+/// and the pool has two backends for all of them.
+#[test]
+fn a_storm_rises_and_ends_through_the_pool() {
+    let Some(place) = Place::new("storm_pool") else {
         return;
     };
     place.prepare();
+    let way = through(place.real, 2);
+    storm(&place, &place.target_at(&way));
+}
+
+/// Through the pool each statement of a script is counted for itself, as it is without one.
+#[test]
+fn statements_of_ones_own_are_told_apart_through_the_pool() {
+    let Some(place) = Place::new("own_statements") else {
+        return;
+    };
+    place.prepare();
+    let way = through(place.real, 2);
+    let target = place.target_at(&way);
+    let json = place.file("result.json");
+    let texts = [
+        "SELECT c FROM sbtest# WHERE id=?",
+        "UPDATE sbtest# SET k=k+1 WHERE id=?",
+        "SELECT no_such_column FROM sbtest1",
+    ];
+    let line = [
+        "load",
+        "statements",
+        "run",
+        "--target",
+        &target,
+        "--json",
+        &json,
+    ];
+    let times = format!("3*{}", texts[0]);
+    let statements = ["--statement", &times, "--statement", texts[1]];
+    let bounds = ["--table-size", "100", "--connections", "4", "--time", "0"];
+    let bounds = [&bounds[..], &["--events", "20"]].concat();
+    let ran = run(binary(), &[&line[..], &statements, &bounds].concat(), LIMIT);
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let report = place.json();
+    assert_eq!(report["failed_statements"], 0, "{report}");
+    let ignored = report["ignored_errors"].as_u64().unwrap();
+    let parts = report["by_statement"].as_array().unwrap();
+    assert_eq!(parts.len(), 2, "{report}");
+    for ((part, text), least) in parts.iter().zip(texts).zip([60, 20]) {
+        assert_eq!(part["statement"], text);
+        let count = part["count"].as_u64().unwrap();
+        // A deadlock would run an event again.
+        assert!(count == least || (count > least && ignored > 0), "{report}");
+        assert!(part["mean_ms"].as_f64().unwrap() > 0.0, "{report}");
+    }
+    let changed = format!("SELECT COUNT(*) FROM {}.sbtest1", place.schema());
+    assert_eq!(place.real.admin().value(&changed), "100");
+
+    // One that fails has no latency, and the server's words come through.
+    let statements = ["--statement", texts[0], "--statement", texts[2]];
+    let ran = run(binary(), &[&line[..], &statements, &bounds].concat(), LIMIT);
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let report = place.json();
+    let counts = [0, 1].map(|at| report["by_statement"][at]["count"].as_u64().unwrap());
+    assert!(counts[0] > 0 && counts[1] == 0, "{report}");
+    assert_eq!(report["errors"][0]["code"], 1054, "{report}");
+}
+
+/// Clients lose patience with a locked table of the place, on their way to `target`.
+fn storm(place: &Place, target: &str) {
     let mut locker = place.real.admin();
     locker.must(&format!("LOCK TABLES {}.sbtest1 WRITE", place.schema()));
     let address = format!("127.0.0.1:{}", free_port());
     let words = format!(
-        "select run --table-size 100 --connections 3 --events 30 --time 0 --give-up 100ms \
-         --prometheus {address}"
+        "select run --target {target} --table-size 100 --connections 3 --events 30 --time 0 \
+         --give-up 100ms --prometheus {address}"
     );
     let ran = std::thread::scope(|scope| {
         let running = scope.spawn(|| place.load(&words));
