@@ -26,6 +26,7 @@ mod fragments;
 mod kill;
 mod load;
 mod load_mysql;
+mod load_ports;
 mod login;
 mod long;
 mod mysql;

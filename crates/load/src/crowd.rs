@@ -148,6 +148,10 @@ fn make_plan(args: &LoadArgs) -> Result<Plan, String> {
         Address::Unix(_) => None,
     };
     let given = &args.source_addresses;
+    let more_addresses = resolve_all(&args.more_targets())?;
+    // The same local port serves once for each address of the server.
+    let places = u32::try_from(1 + more_addresses.len()).unwrap_or(u32::MAX);
+    let each = args.connections.div_ceil(places);
     let seed = match args.rand_seed {
         0 => Time::now().0,
         seed => seed,
@@ -160,8 +164,8 @@ fn make_plan(args: &LoadArgs) -> Result<Plan, String> {
         model: args.model.model(args.connections),
         credentials: Credentials::of(&args.target).compressing(args.compression),
         init_sql: args.init_sql.clone(),
-        sources: Sources::choose(server, args.connections, given, ports::local_range()),
-        more_addresses: resolve_all(&args.manner.more_targets)?,
+        sources: Sources::choose(server, each, given, ports::local_range()),
+        more_addresses,
         address,
         connect_timeout: Duration::from_secs(args.connect_timeout),
         connects_in_flight: args.connects_in_flight(),

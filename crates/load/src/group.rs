@@ -32,6 +32,7 @@ use reactor::{
 };
 use std::collections::VecDeque;
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
@@ -70,13 +71,17 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Where connection `index` goes.
-    fn address_of(&self, index: u32) -> &Address {
+    /// Where connection `index` comes from, if not from where the kernel likes, and where it goes.
+    /// All places are gone to from one source before it is the next one's turn, so that each source
+    /// is used with each place, whatever their numbers.
+    fn way_of(&self, index: u32) -> (Option<IpAddr>, &Address) {
         let places = 1 + self.more_addresses.len();
-        match index as usize % places {
+        let (round, place) = (index as usize / places, index as usize % places);
+        let address = match place {
             0 => &self.address,
             place => &self.more_addresses[place - 1],
-        }
+        };
+        (self.sources.of(round as u64), address)
     }
 }
 
@@ -489,9 +494,7 @@ impl Group {
     }
 
     fn open(&mut self, seat: Seat, now: Time) -> Result<(), (Seat, io::Error)> {
-        let plan = &self.bench.plan;
-        let source = plan.sources.of(seat.index.into());
-        let address = plan.address_of(seat.index);
+        let (source, address) = self.bench.plan.way_of(seat.index);
         let dialled = self.bench.net.connect_from(address, source);
         let sock = dialled.map_err(|error| (seat, error))?;
         let key = self.connections.insert(Connection::new(sock, seat, now));

@@ -133,6 +133,11 @@ pub struct LoadArgs {
     #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
     pub source_addresses: Vec<IpAddr>,
 
+    /// Further ports of the target's host, which connections take in turn with the target's own
+    #[arg(long, value_name = "P,P,...", value_delimiter = ',',
+          value_parser = clap::value_parser!(u16).range(1..))]
+    pub target_ports: Vec<u16>,
+
     /// Groups (threads) that hold the connections; 0 is one a core, and more where the descriptor
     /// limit asks for it
     #[arg(long, value_name = "N", default_value_t = 0,
@@ -206,6 +211,9 @@ impl LoadArgs {
         if self.target.socket.is_some() && !self.source_addresses.is_empty() {
             return Err("--source-addresses is for TCP; the target is a Unix socket".into());
         }
+        if self.target.socket.is_some() && !self.target_ports.is_empty() {
+            return Err("--target-ports is for TCP; the target is a Unix socket".into());
+        }
         // sysbench lets a range reach past the table's end, however far.
         let is_run = self.command == Action::Run && self.manner.dialect == Dialect::Load;
         self.script
@@ -249,6 +257,15 @@ impl LoadArgs {
         let mut checkpoints = self.report_checkpoints.clone();
         checkpoints.sort_unstable();
         checkpoints.into_iter().filter(|seconds| *seconds > 0)
+    }
+
+    /// Where connections go besides the target, in turn.
+    pub(crate) fn more_targets(&self) -> Vec<Dsn> {
+        let ports = self.target_ports.iter().map(|port| Dsn {
+            port: *port,
+            ..self.target.clone()
+        });
+        ports.chain(self.manner.more_targets.clone()).collect()
     }
 
     /// How long to measure; `None` is without end.
@@ -347,6 +364,14 @@ mod tests {
             (
                 "select run --target mysql://a@/t?socket=/s --source-addresses 127.0.0.2",
                 "Unix socket",
+            ),
+            (
+                "select run --target mysql://a@/t?socket=/s --target-ports 3307",
+                "Unix socket",
+            ),
+            (
+                "select run --target mysql://a@h/t --target-ports 0",
+                "--target-ports",
             ),
             (
                 "oltp_read_write run --target mysql://a@h/t --table-size 50",
