@@ -12,11 +12,12 @@ use crate::offence::Offence;
 const EDGES: &[(&str, &[&str])] = &[
     ("wire", &[]),
     ("measure", &[]),
+    ("chart", &[]),
     ("reactor", &[]),
     ("pool", &["wire", "reactor", "measure"]),
-    ("load", &["wire", "reactor", "measure"]),
+    ("load", &["wire", "reactor", "measure", "chart"]),
     ("doctor", &["wire"]),
-    ("climb", &["measure", "doctor"]),
+    ("climb", &["measure", "doctor", "chart"]),
     ("onramp", &["pool", "load", "doctor", "climb"]),
     (
         "testkit",

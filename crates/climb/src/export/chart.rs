@@ -12,9 +12,9 @@
 
 use std::fmt::Write;
 
-use super::scale::{Scale, linear_ticks, power_ticks, spread};
 use crate::format::{thousands, whole};
 use crate::ladder::Path;
+use ::chart::{Scale, linear_ticks, power_ticks, segment, spread};
 
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 330.0;
@@ -344,14 +344,6 @@ fn outline(svg: &mut String, class: &str, path: Path, form: &str, tip: &str) {
     let _ = write!(
         svg,
         r#"<path class="{class} {path}" d="{form}"><title>{tip}</title></path>"#
-    );
-}
-
-fn segment(svg: &mut String, class: &str, from: (f64, f64), to: (f64, f64)) {
-    let _ = write!(
-        svg,
-        r#"<line class="{class}" x1="{:.1}" y1="{:.1}" x2="{:.1}" y2="{:.1}"/>"#,
-        from.0, from.1, to.0, to.1
     );
 }
 

@@ -1,9 +1,8 @@
 //! What a climb leaves for people to look at: one page, self-contained.
 //!
 //! `html` turns the evidence into the words and numbers of the page, `chart` draws a figure as
-//! inline SVG, `scale` is the arithmetic of its axes, and `page.html` is the page's text and form.
+//! inline SVG, and `page.html` is the page's text and form.
 //! No script and nothing from the network: the file can be mailed, printed and kept.
 
 mod chart;
 pub(crate) mod html;
-mod scale;

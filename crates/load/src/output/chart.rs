@@ -5,6 +5,7 @@
 //! a legend. Latencies that span decades get a logarithmic axis. A chart of one point shows the
 //! point; one without points says so.
 
+use ::chart::{Scale, linear_ticks, power_ticks, segment, spread};
 use std::fmt::Write;
 
 const WIDTH: f64 = 560.0;
@@ -39,65 +40,31 @@ pub(super) struct Chart<'a> {
     pub(super) lines: Vec<Line>,
 }
 
-/// An axis: values to pixels.
+/// An axis from bottom to top, with its ticks.
 struct Axis {
-    low: f64,
-    high: f64,
-    is_logarithmic: bool,
+    scale: Scale,
     ticks: Vec<f64>,
 }
 
 impl Axis {
     fn of(least: f64, most: f64, may_be_logarithmic: bool) -> Axis {
-        if may_be_logarithmic && least > 0.0 && most / least > LOGARITHMIC_FROM {
-            let first = least.log10().floor();
-            let last = most.log10().ceil();
-            let decades = std::iter::successors(Some(first), |d| Some(d + 1.0));
-            let ticks: Vec<f64> = decades
-                .take_while(|d| *d <= last)
-                .map(|d| 10f64.powf(d))
-                .collect();
-            return Axis {
-                low: first,
-                high: last,
-                is_logarithmic: true,
-                ticks,
-            };
-        }
-        let ticks = linear_ticks(most);
-        Axis {
-            low: 0.0,
-            high: ticks.last().copied().unwrap_or(1.0),
-            is_logarithmic: false,
-            ticks,
-        }
+        let is_logarithmic = may_be_logarithmic && least > 0.0 && most / least > LOGARITHMIC_FROM;
+        let ticks = match is_logarithmic {
+            true => power_ticks(least, most, 10.0),
+            false => linear_ticks(most),
+        };
+        let ends = (ticks.first().copied(), ticks.last().copied());
+        let (low, high) = (ends.0.unwrap_or(0.0), ends.1.unwrap_or(1.0));
+        let scale = match is_logarithmic {
+            true => Scale::logarithmic(low, high, BOTTOM, TOP),
+            false => Scale::linear(low, high, BOTTOM, TOP),
+        };
+        Axis { scale, ticks }
     }
 
     fn y(&self, value: f64) -> f64 {
-        let value = match self.is_logarithmic {
-            true => value.max(1e-9).log10(),
-            false => value,
-        };
-        let share = ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0);
-        BOTTOM - share * (BOTTOM - TOP)
+        self.scale.px(value)
     }
-}
-
-/// From 0 to at least `most`, about five, in steps of 1, 2 or 5 times a power of ten.
-fn linear_ticks(most: f64) -> Vec<f64> {
-    let most = if most > 0.0 { most } else { 1.0 };
-    let rough = most / 5.0;
-    let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0]
-        .into_iter()
-        .map(|factor| factor * power)
-        .find(|step| *step >= rough * 0.999)
-        .unwrap_or(power * 10.0);
-    let mut ticks = vec![0.0];
-    while ticks.last().is_some_and(|last| *last < most * 0.999) {
-        ticks.push(ticks.len() as f64 * step);
-    }
-    ticks
 }
 
 /// A number as short as it can be told from its neighbours on the axis.
@@ -155,17 +122,17 @@ impl Chart<'_> {
         text(svg, LEFT, TOP - 14.0, "start", "unit", self.unit);
         for tick in &axis.ticks {
             let y = axis.y(*tick);
-            rule(svg, "grid", (LEFT, y), (RIGHT, y));
+            segment(svg, "grid", (LEFT, y), (RIGHT, y));
             text(svg, LEFT - 8.0, y + 4.0, "end", "tick", &short(*tick));
         }
         let end = self.times.last().copied().unwrap_or(1.0);
         for tick in linear_ticks(end).iter().filter(|tick| **tick <= end) {
             let x = self.x(*tick);
-            rule(svg, "axis", (x, BOTTOM), (x, BOTTOM + 4.0));
+            segment(svg, "axis", (x, BOTTOM), (x, BOTTOM + 4.0));
             let words = format!("{} s", short(*tick));
             text(svg, x, BOTTOM + 20.0, "middle", "tick", &words);
         }
-        rule(svg, "axis", (LEFT, BOTTOM), (RIGHT, BOTTOM));
+        segment(svg, "axis", (LEFT, BOTTOM), (RIGHT, BOTTOM));
     }
 
     fn put_lines(&self, svg: &mut String, axis: &Axis) {
@@ -198,19 +165,14 @@ impl Chart<'_> {
             .map(|line| (axis.y(last(line)), line))
             .collect();
         names.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let mut lowest = TOP - NAME_GAP;
-        for (y, _) in &mut names {
-            lowest = y.max(lowest + NAME_GAP);
-            *y = lowest;
-        }
-        let mut highest = BOTTOM + NAME_GAP;
-        for (y, line) in names.iter_mut().rev() {
-            highest = y.min(highest - NAME_GAP);
+        let wanted: Vec<f64> = names.iter().map(|(y, _)| *y).collect();
+        let places = spread(&wanted, NAME_GAP, TOP, BOTTOM);
+        for ((_, line), at) in names.iter().zip(places).rev() {
             let (name, colour) = (line.name, line.colour);
             let value = short(last(line));
             let words = format!(r#"{name} <tspan class="value">{value}</tspan>"#);
             let class = format!("label c{colour}");
-            text(svg, RIGHT + 9.0, highest + 4.0, "start", &class, &words);
+            text(svg, RIGHT + 9.0, at + 4.0, "start", &class, &words);
         }
     }
 }
@@ -219,14 +181,6 @@ fn text(svg: &mut String, x: f64, y: f64, anchor: &str, class: &str, words: &str
     let _ = write!(
         svg,
         r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}" class="{class}">{words}</text>"#
-    );
-}
-
-fn rule(svg: &mut String, class: &str, from: (f64, f64), to: (f64, f64)) {
-    let _ = write!(
-        svg,
-        r#"<line class="{class}" x1="{:.1}" y1="{:.1}" x2="{:.1}" y2="{:.1}"/>"#,
-        from.0, from.1, to.0, to.1
     );
 }
 
@@ -315,6 +269,5 @@ mod tests {
         ] {
             assert_eq!(short(value), words);
         }
-        assert_eq!(linear_ticks(9.0), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
     }
 }

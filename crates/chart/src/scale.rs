@@ -6,7 +6,7 @@
 
 /// An axis: a range of values on a range of pixels.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scale {
+pub struct Scale {
     logarithmic: bool,
     low: f64,
     high: f64,
@@ -15,7 +15,9 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    pub(crate) fn linear(low: f64, high: f64, from_px: f64, to_px: f64) -> Self {
+    /// Even steps from `low` at `from_px` to `high` at `to_px`.
+    #[must_use]
+    pub fn linear(low: f64, high: f64, from_px: f64, to_px: f64) -> Self {
         let high = if high > low { high } else { low + 1.0 };
         Self {
             logarithmic: false,
@@ -26,8 +28,9 @@ impl Scale {
         }
     }
 
-    /// Both ends must be positive.
-    pub(crate) fn logarithmic(low: f64, high: f64, from_px: f64, to_px: f64) -> Self {
+    /// Even steps for even ratios; both ends must be positive.
+    #[must_use]
+    pub fn logarithmic(low: f64, high: f64, from_px: f64, to_px: f64) -> Self {
         // A single value stands in the middle.
         let (low, high) = if high > low {
             (low, high)
@@ -44,7 +47,8 @@ impl Scale {
     }
 
     /// Where a value stands. Values beyond the ends are put on the end.
-    pub(crate) fn px(&self, value: f64) -> f64 {
+    #[must_use]
+    pub fn px(&self, value: f64) -> f64 {
         let value = if self.logarithmic {
             value.max(1e-9).log10()
         } else {
@@ -56,7 +60,8 @@ impl Scale {
 }
 
 /// Round ticks from 0 to at least `most`: about five, in steps of 1, 2 or 5 times a power of ten.
-pub(crate) fn linear_ticks(most: f64) -> Vec<f64> {
+#[must_use]
+pub fn linear_ticks(most: f64) -> Vec<f64> {
     let most = if most > 0.0 { most } else { 1.0 };
     let rough = most / 5.0;
     let power = 10_f64.powf(rough.log10().floor());
@@ -75,7 +80,8 @@ pub(crate) fn linear_ticks(most: f64) -> Vec<f64> {
 }
 
 /// Powers of `base` that enclose both values; every second, third ... if there would be too many.
-pub(crate) fn power_ticks(least: f64, most: f64, base: f64) -> Vec<f64> {
+#[must_use]
+pub fn power_ticks(least: f64, most: f64, base: f64) -> Vec<f64> {
     const TICKS_MAX: f64 = 8.0;
     let low = (least.log(base) + 1e-9).floor();
     let high = (most.log(base) - 1e-9).ceil().max(low + 1.0);
@@ -91,7 +97,8 @@ pub(crate) fn power_ticks(least: f64, most: f64, base: f64) -> Vec<f64> {
 
 /// Moves wanted places apart until each has `gap` to the next, within `low..=high` if they fit.
 /// Gives the places in the order of the input.
-pub(crate) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
+#[must_use]
+pub fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));
     let mut places = wanted.to_vec();
