@@ -26,7 +26,7 @@ want sysbench sysbench
 install_missing
 PATH="$PATH:/usr/sbin"
 
-[[ -n ${ONRAMP:-} ]] || cargo build --release --locked
+build_release
 binary=${ONRAMP:-$(release_binary)}
 
 folder=$(mktemp -d /tmp/onramp-generator.XXXXXX)

@@ -91,6 +91,12 @@ stop_new_service() {
     fi
 }
 
+# build_release [WHAT...]: builds the release binary, or what of the workspace is named; nothing
+# where ONRAMP names a binary that is built already.
+build_release() {
+    [[ -n ${ONRAMP:-} ]] || cargo build --release --locked "$@"
+}
+
 # Prints the whole path of the release binary, wherever cargo was told to put it.
 release_binary() {
     realpath "${CARGO_TARGET_DIR:-target}/release/onramp"

@@ -26,7 +26,7 @@ want_compiler
 want_mariadb
 install_missing
 
-[[ -n ${ONRAMP:-} ]] || cargo build --release --locked
+build_release
 binary=${ONRAMP:-$(release_binary)}
 
 # The pool's CPU time so far, in ticks of the kernel.

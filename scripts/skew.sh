@@ -30,8 +30,7 @@ want_compiler
 want_mariadb
 install_missing
 
-[[ -n ${ONRAMP:-} ]] || cargo build --release --locked -p onramp -p testkit --bin onramp \
-    --example skew
+build_release -p onramp -p testkit --bin onramp --example skew
 binary=${ONRAMP:-$(release_binary)}
 skew=${SKEW:-$(dirname "$binary")/examples/skew}
 

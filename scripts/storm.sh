@@ -28,7 +28,7 @@ want_compiler
 want_mariadb
 install_missing
 
-[[ -n ${ONRAMP:-} ]] || cargo build --release --locked
+build_release
 binary=${ONRAMP:-$(release_binary)}
 
 start_server
