@@ -2,8 +2,8 @@
 //!
 //! A turn waits for events, lets each connection deal with its own, begins those of the workload
 //! that the model of load has due ([`work`]), opens connections that are due, and follows the
-//! orders of the main thread: start, report, checkpoint, reset, stop. What a group counts it keeps to itself
-//! until it is asked.
+//! orders of the main thread: start, report, checkpoint, reset, stop. What a group counts it keeps
+//! to itself until it is asked.
 //!
 //! Invariants:
 //! - nothing on a statement's way is shared with another thread;
