@@ -13,6 +13,7 @@ mod net;
 pub(crate) mod random;
 mod script;
 mod settings;
+mod standing;
 mod world;
 
 pub use settings::facts;

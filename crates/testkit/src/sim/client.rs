@@ -10,9 +10,10 @@
 //!   told that it was not executed never finds it executed;
 //! - a connection ends for a reason only.
 
-use super::fake_mysql::{Db, PASSWORD, Standing, TAGS_PER_CLIENT};
+use super::fake_mysql::{Db, PASSWORD, TAGS_PER_CLIENT};
 use super::random::Random;
 use super::script::{Belief, Held, Kind, PREPARED, choose};
+use super::standing::Standing;
 use crate::reply::{Failure, Outcome, Prepared, Rows};
 use crate::talk::{Account, Happened, Talk};
 use reactor::Time;
@@ -123,10 +124,7 @@ impl SimClient {
         }
         if !manners.uniform && random.chance(150) {
             account.collation = 8;
-            for name in super::fake_mysql::DEFAULTS[..3]
-                .iter()
-                .map(|(name, _)| name)
-            {
+            for name in super::standing::DEFAULTS[..3].iter().map(|(name, _)| name) {
                 standing.set(name, "latin1");
             }
             standing.set("collation_connection", "latin1_swedish_ci");

@@ -13,7 +13,8 @@
 
 use super::answers::{Answer, put_state, put_text, put_variable};
 use super::script::uses_tables;
-use std::collections::{BTreeMap, HashMap};
+use super::standing::{DEFAULTS, Standing, words_of};
+use std::collections::HashMap;
 use wire::auth::{Nonce, native};
 use wire::capabilities::{BACKEND_ALWAYS, BACKEND_KEY, CONNECT_ATTRS, SESSION_TRACK};
 use wire::command::Command;
@@ -34,17 +35,6 @@ const NO_TABLE: ErrorCode = ErrorCode {
     code: 1146,
     state: "42S02",
 };
-
-/// What is in a session unless somebody has set it.
-pub(crate) const DEFAULTS: [(&str, &str); 7] = [
-    ("character_set_client", "utf8mb4"),
-    ("character_set_connection", "utf8mb4"),
-    ("character_set_results", "utf8mb4"),
-    ("collation_connection", "utf8mb4_general_ci"),
-    ("max_join_size", "1000"),
-    ("sql_safe_updates", "OFF"),
-    ("time_zone", "SYSTEM"),
-];
 
 /// Schemas that exist.
 pub(crate) const SCHEMAS: [&str; 3] = ["a", "b", "c"];
@@ -99,44 +89,11 @@ struct PreparedText {
     long: Option<Vec<u8>>,
 }
 
-/// The session of an execution in words: what it is now, but for the schema, and what it was when
-/// the statement was prepared.
-pub(crate) fn words_of(now: &Standing, prepared: &Standing) -> String {
-    let mut now = now.clone();
-    now.schema.clone_from(&prepared.schema);
-    format!("{} prepared in {}", now.words(), prepared.words())
-}
-
 #[derive(Debug)]
 struct Transaction {
     number: u64,
     client: u64,
     rows: Vec<u64>,
-}
-
-/// A session's state, as a client or the server believes it to be.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Standing {
-    pub(crate) schema: Option<String>,
-    pub(crate) variables: BTreeMap<String, String>,
-    pub(crate) multi: bool,
-}
-
-impl Standing {
-    /// Sets a variable; those that have their default are not listed.
-    pub(crate) fn set(&mut self, name: &str, value: &str) {
-        if DEFAULTS.contains(&(name, value)) {
-            self.variables.remove(name);
-        } else {
-            self.variables.insert(name.into(), value.into());
-        }
-    }
-
-    /// Everything in one line.
-    pub(crate) fn words(&self) -> String {
-        let schema = self.schema.as_deref().unwrap_or("-");
-        format!("{schema} {:?} multi={}", self.variables, self.multi)
-    }
 }
 
 /// One connection's session.

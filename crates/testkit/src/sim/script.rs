@@ -6,8 +6,9 @@
 //! Invariant: an error leaves the belief as it was, because the pool promises that a session whose
 //! statement failed with its connection is the one from before, or ends.
 
-use super::fake_mysql::{SCHEMAS, Standing};
+use super::fake_mysql::SCHEMAS;
 use super::random::Random;
+use super::standing::Standing;
 use std::collections::BTreeMap;
 use wire::command::Command;
 
@@ -242,7 +243,7 @@ impl Belief {
         let Kind::Execute(id, _) = kind else {
             return self.standing.words();
         };
-        super::fake_mysql::words_of(&self.standing, &self.prepared[id].standing)
+        super::standing::words_of(&self.standing, &self.prepared[id].standing)
     }
 
     /// Whether that may be so.
