@@ -1,9 +1,9 @@
 //! Random stories of many clients, told to the server and through the pool: `testkit::oracle`.
 //!
-//! `ONRAMP_ORACLE_SEEDS` says how many seeds (250 unless it is set, 50 on MySQL), `ONRAMP_ORACLE_SEED` runs one.
-//! The server and the pool stay up across seeds, so a pool also has to get over what the scripts
-//! before left. A seed that fails is told again to a pool of its own, cut down, and printed as a
-//! test to be pasted into this folder.
+//! `ONRAMP_ORACLE_SEEDS` says how many seeds (250 unless it is set, 50 on MySQL),
+//! `ONRAMP_ORACLE_SEED` runs one. The server and the pool stay up across seeds, so a pool also
+//! has to get over what the scripts before left. A seed that fails is told again to a pool of its
+//! own, cut down, and printed as a test to be pasted into this folder.
 
 use crate::world::{found, start_pool};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! A session's state, as a client or the server believes it to be.
 //!
-//! Both sides of the simulation keep one: the fake server what it has been told, each client what it
-//! must find. Invariant: two sessions are equal when their words are.
+//! Both sides of the simulation keep one: the fake server what it has been told, each client what
+//! it must find. Invariant: two sessions are equal when their words are.
 
 use std::collections::BTreeMap;
 
