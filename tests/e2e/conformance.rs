@@ -20,6 +20,17 @@ fn read() -> String {
     std::fs::read_to_string(file()).unwrap_or_default()
 }
 
+/// One run of the whole suite, as the page's section for this server.
+fn run(real: &Real) -> String {
+    let extra = "groups = 1\nbackends_max = 2\nwait_ms_max = 3000";
+    let pool = start_pool(real, "conformance.toml", extra);
+    let began = std::time::Instant::now();
+    let rows = Stage { real, pool: &pool }.run();
+    let server = server_of(real);
+    eprintln!("conformance on {server}: {:.1?}", began.elapsed());
+    page::section(server, &rows)
+}
+
 fn check(started: Result<Real, String>, test: &str) {
     if direct() {
         return;
@@ -28,24 +39,21 @@ fn check(started: Result<Real, String>, test: &str) {
         return;
     };
     real.create_user("app", "app");
-    let extra = "groups = 1\nbackends_max = 2\nwait_ms_max = 3000";
-    let pool = start_pool(&real, "conformance.toml", extra);
-    let began = std::time::Instant::now();
-    let rows = Stage {
-        real: &real,
-        pool: &pool,
-    }
-    .run();
+    let found = run(&real);
     let server = server_of(&real);
-    eprintln!("conformance on {server}: {:.1?}", began.elapsed());
-    let found = page::section(server, &rows);
     if std::env::var_os("ONRAMP_WRITE").is_some() {
         let _one = WRITING.lock().unwrap();
         return std::fs::write(file(), page::with_section(&read(), &found)).unwrap();
     }
     let page = read();
     let committed = page::section_in(&page, server).unwrap_or_default();
-    let differs = page::differences(committed, &found);
+    let mut differs = page::differences(committed, &found);
+    if !differs.is_empty() {
+        // The locks of a backend that COM_CHANGE_USER has closed are free when the server has
+        // noticed, which on a busy machine may be after the next look: what differs, differs twice.
+        let again = page::differences(committed, &run(&real));
+        differs.retain(|line| again.contains(line));
+    }
     assert!(
         differs.is_empty(),
         "docs/conformance.md says otherwise (ONRAMP_WRITE=1 writes it anew):\n{}",

@@ -366,7 +366,8 @@ impl<N: Net> Group<N> {
         };
         let mut session = Session::at_login(b"", true, &charsets);
         let extended = self.roster.ranks[backend.kind].kind.extended;
-        session.results_collation = results_collation(collected, extended, &session);
+        let results = results_collation(collected, extended, &session);
+        session.results_collation = self.shared.server.in_number(results);
         backend.session = self.sessions.intern(session);
         backend.session.accepted.note(backend.epoch);
         let kind = backend.kind;

@@ -367,7 +367,8 @@ impl<N: Net> Group<N> {
         for session in [&mut client.session, &mut backend.session] {
             let mut changed = (**session).clone();
             restorable &= changed.set(b"collation_connection", &row[1]).is_ok();
-            changed.results_collation = results_collation(collected, extended, &changed);
+            let results = results_collation(collected, extended, &changed);
+            changed.results_collation = self.shared.server.in_number(results);
             *session = self.sessions.intern(changed);
         }
         let Some(owner) = owner else { return };

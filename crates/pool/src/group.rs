@@ -97,7 +97,7 @@ impl ServerFacts {
     #[must_use]
     pub fn charsets_at_login(&self, collation: u8) -> (&[Text; 4], Option<u16>) {
         match self.charsets.get(&collation) {
-            Some(charsets) => (charsets, Some(collation.into())),
+            Some(charsets) => (charsets, self.in_number(Some(collation.into()))),
             None => self.usual_charsets(),
         }
     }
@@ -105,7 +105,14 @@ impl ServerFacts {
     /// The same for who names no collation.
     #[must_use]
     pub fn usual_charsets(&self) -> (&[Text; 4], Option<u16>) {
-        (&self.default_charsets, self.default_results)
+        (&self.default_charsets, self.in_number(self.default_results))
+    }
+
+    /// The number of a collation in which results are described, where that can be restored: MySQL
+    /// takes each as a value of `character_set_results`, MariaDB only those of default collations.
+    #[must_use]
+    pub(crate) fn in_number(&self, collation: Option<u16>) -> Option<u16> {
+        collation.filter(|_| matches!(self.flavour, wire::lex::Server::MySql(_)))
     }
 
     /// The character sets after COM_RESET_CONNECTION: MariaDB goes back to those of the login

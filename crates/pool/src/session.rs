@@ -341,7 +341,7 @@ fn put_differences(set: &mut Vec<u8>, from: &Session, to: &Session) {
     let charset_differs = charset_differs || from.results_collation != to.results_collation;
     for (name, value) in &to.variables {
         let is_charset = CHARSET_VARIABLES.iter().any(|c| c.as_bytes() == &**name);
-        // Both servers take a collation's number too, and then describe columns in it.
+        // MySQL takes a collation's number too, and then describes columns in it.
         let number = to.results_collation.filter(|_| !value.is_empty());
         match number.filter(|_| &**name == b"character_set_results") {
             Some(number) if charset_differs => {
