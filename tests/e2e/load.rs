@@ -334,18 +334,6 @@ fn a_storm_rises_and_ends() {
     }
 }
 
-/// The same with the pool in between: whoever hangs up leaves a statement behind that nobody reads,
-/// and the pool has two backends for all of them.
-#[test]
-fn a_storm_rises_and_ends_through_the_pool() {
-    let Some(place) = Place::new("storm_pool") else {
-        return;
-    };
-    place.prepare();
-    let way = through(place.real, 2);
-    storm(&place, &place.target_at(&way));
-}
-
 /// Through the pool each statement of a script is counted for itself, as it is without one.
 #[test]
 fn statements_of_ones_own_are_told_apart_through_the_pool() {
