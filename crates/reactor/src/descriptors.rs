@@ -7,7 +7,8 @@
 //!
 //! What follows for whoever calls [`own_table`]: descriptors that were open before stay open in
 //! both tables; whatever is opened later exists in one table only and must not be used from
-//! another thread.
+//! another thread. A connection ends when the last table has closed it, so a thread that accepts
+//! while others call this calls it first: a copy would keep its peers waiting for the end.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;

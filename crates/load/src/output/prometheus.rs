@@ -5,11 +5,16 @@
 //! answer. Counters are of the whole run, the ramp included and a warm-up not; latencies are
 //! summaries, in seconds as is the custom there.
 //! (The format: prometheus.io, "Exposition formats", version 0.0.4.)
+//!
+//! Invariant: a reader's socket exists in this thread's descriptor table only. A group that begins
+//! while a reader is being answered copies the main table; a copy of his socket there would keep it
+//! open for as long as the group lives, and he would wait for its end all that time.
 
 use super::Frame;
 use crate::errors::Phase;
 use crate::stats::{Class, Stats};
 use measure::{Histogram, process};
+use reactor::descriptors;
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -37,20 +42,7 @@ impl Exporter {
         let place = listener.local_addr().map_err(wrong)?;
         eprintln!("load: figures at http://{place}/metrics");
         let text = Arc::new(Mutex::new(String::new()));
-        let shared = text.clone();
-        thread::Builder::new()
-            .name("prometheus".to_owned())
-            .spawn(move || {
-                for reader in listener.incoming().flatten() {
-                    let text = shared
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .clone();
-                    // A reader that has gone needs no answer.
-                    let _ = answer(reader, &text);
-                }
-            })
-            .map_err(wrong)?;
+        serve(listener, text.clone()).map_err(wrong)?;
         Ok(Exporter { text })
     }
 
@@ -58,6 +50,21 @@ impl Exporter {
     pub(super) fn show(&self, frame: &Frame<'_>) {
         *self.text.lock().unwrap_or_else(PoisonError::into_inner) = render(frame);
     }
+}
+
+/// Answers whoever comes, in a thread of its own, until the process ends.
+fn serve(listener: TcpListener, text: Arc<Mutex<String>>) -> std::io::Result<()> {
+    let work = move || {
+        // Where this is not allowed no group has a table of its own either, and nothing is copied.
+        let _ = descriptors::own_table();
+        for reader in listener.incoming().flatten() {
+            let text = text.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            // A reader that has gone needs no answer.
+            let _ = answer(reader, &text);
+        }
+    };
+    let builder = thread::Builder::new().name("prometheus".to_owned());
+    builder.spawn(work).map(|_| ())
 }
 
 fn answer(mut reader: TcpStream, text: &str) -> std::io::Result<()> {
@@ -258,6 +265,9 @@ mod tests {
     use super::*;
     use crate::crew::Gauges;
     use crate::errors::Fault;
+    use std::io::ErrorKind;
+    use std::net::SocketAddr;
+    use std::sync::mpsc::channel;
 
     fn rendered() -> String {
         let mut total = Stats::default();
@@ -301,14 +311,19 @@ mod tests {
         assert_eq!(names.len(), heads, "no name has two heads");
     }
 
+    /// A server of its own with this text.
+    fn served(text: &str) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        serve(listener, Arc::new(Mutex::new(text.to_owned()))).unwrap();
+        address
+    }
+
     #[test]
     fn whoever_asks_is_answered() {
         let exporter = Exporter::open("127.0.0.1:0").map_err(|why| panic!("{why}"));
         drop(exporter);
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let server = thread::spawn(move || answer(listener.accept().unwrap().0, "a 1\n"));
-        let mut reader = TcpStream::connect(address).unwrap();
+        let mut reader = TcpStream::connect(served("a 1\n")).unwrap();
         reader
             .write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
             .unwrap();
@@ -319,6 +334,45 @@ mod tests {
             said.ends_with("Content-Length: 4\r\nConnection: close\r\n\r\na 1\n"),
             "{said}"
         );
-        server.join().unwrap().unwrap();
+    }
+
+    /// True when the server has accepted this connection: until then its end has no inode.
+    /// (Documentation/networking/proc_net_tcp.rst of Linux: both ends are the second and third
+    /// column, ports in hexadecimal, the inode the tenth.)
+    fn is_accepted(reader: &TcpStream) -> bool {
+        let port = |address: SocketAddr| format!(":{:04X}", address.port());
+        let ours = port(reader.local_addr().unwrap());
+        let theirs = port(reader.peer_addr().unwrap());
+        let table = std::fs::read_to_string("/proc/thread-self/net/tcp").unwrap();
+        table.lines().any(|line| {
+            let columns: Vec<&str> = line.split_whitespace().collect();
+            columns[1].ends_with(&theirs) && columns[2].ends_with(&ours) && columns[9] != "0"
+        })
+    }
+
+    #[test]
+    fn a_reader_hears_the_end_although_a_group_begins_while_he_is_answered() {
+        let mut reader = TcpStream::connect(served("a 1\n")).unwrap();
+        reader.write_all(b"GET /metrics HTTP/1.0\r\n").unwrap();
+        while !is_accepted(&reader) {
+            thread::yield_now();
+        }
+        let ((begun, begins), (end, ends)) = (channel(), channel::<()>());
+        let group = thread::spawn(move || {
+            descriptors::own_table().unwrap();
+            begun.send(()).unwrap();
+            // Until the other end is dropped.
+            ends.recv()
+        });
+        begins.recv().unwrap();
+        let _ = reader.write_all(b"\r\n");
+        // A test that does not get on for longer than a reader may take finds the connection reset,
+        // which is an end as well.
+        reader.set_read_timeout(Some(20 * READER_MAX)).unwrap();
+        let heard = reader.read_to_end(&mut Vec::new());
+        let kind = heard.map_err(|error| error.kind());
+        assert_ne!(kind, Err(ErrorKind::WouldBlock), "he waits for the end");
+        drop(end);
+        assert!(group.join().unwrap().is_err());
     }
 }
