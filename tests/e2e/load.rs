@@ -324,6 +324,28 @@ fn counted(scraped: &str, name: &str) -> u64 {
     values.next().map_or(0, |value| value.parse().unwrap())
 }
 
+/// While a table is locked nobody is answered: clients give up, hang up, come back and ask again.
+/// When the lock is gone, all their events are answered.
+#[test]
+fn a_storm_rises_and_ends() {
+    if let Some(place) = Place::new("storm") {
+        place.prepare();
+        storm(&place, &place.target);
+    }
+}
+
+/// The same with the pool in between: whoever hangs up leaves a statement behind that nobody reads,
+/// and the pool has two backends for all of them.
+#[test]
+fn a_storm_rises_and_ends_through_the_pool() {
+    let Some(place) = Place::new("storm_pool") else {
+        return;
+    };
+    place.prepare();
+    let way = through(place.real, 2);
+    storm(&place, &place.target_at(&way));
+}
+
 /// Through the pool each statement of a script is counted for itself, as it is without one.
 #[test]
 fn statements_of_ones_own_are_told_apart_through_the_pool() {
@@ -377,4 +399,44 @@ fn statements_of_ones_own_are_told_apart_through_the_pool() {
     let counts = [0, 1].map(|at| report["by_statement"][at]["count"].as_u64().unwrap());
     assert!(counts[0] > 0 && counts[1] == 0, "{report}");
     assert_eq!(report["errors"][0]["code"], 1054, "{report}");
+}
+
+/// Clients lose patience with a locked table of the place, on their way to `target`.
+fn storm(place: &Place, target: &str) {
+    let mut locker = place.real.admin();
+    locker.must(&format!("LOCK TABLES {}.sbtest1 WRITE", place.schema()));
+    let address = format!("127.0.0.1:{}", free_port());
+    let words = format!(
+        "select run --target {target} --table-size 100 --connections 3 --events 30 --time 0 \
+         --give-up 300ms --prometheus {address}"
+    );
+    let ran = std::thread::scope(|scope| {
+        let running = scope.spawn(|| place.load(&words));
+        let mut scraped = String::new();
+        while counted(&scraped, "gave_up") < 9 && !running.is_finished() {
+            scraped = scrape(&address).unwrap_or_default();
+            std::thread::yield_now();
+        }
+        locker.must("UNLOCK TABLES");
+        running.join().unwrap()
+    });
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let json = place.json();
+    let gave_up = json["gave_up"].as_u64().unwrap();
+    assert!(gave_up >= 6, "{json}");
+    assert_eq!(
+        json["latencies"]["event"]["count"], 30,
+        "every event is answered in the end"
+    );
+    assert!(json["reconnects"].as_u64().unwrap() >= 3, "{json}");
+    assert_eq!(
+        (&json["failed_statements"], &json["in_time_ms"]),
+        (&0.into(), &300.0.into())
+    );
+    assert!(json["goodput_per_s"].as_f64().unwrap() > 0.0);
+    let longest = json["latencies"]["event"]["max_ms"].as_f64().unwrap();
+    assert!(
+        longest >= 600.0,
+        "an event's clock runs through its repetitions: {longest}"
+    );
 }
