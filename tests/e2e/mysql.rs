@@ -59,6 +59,62 @@ fn a_change_of_schema_counts_the_clients_own_warnings() {
     });
 }
 
+/// What leaves conditions, or looks at them: MySQL counts those of the last statement in the OK of
+/// the commands that are no statements.
+const CONDITIONS: [&[&str]; 13] = [
+    &["SELECT 1"],
+    &["SELECT 1 / 0"],
+    &["SELECT 1 / 0, 2 / 0", "SELECT 1"],
+    &["SELECT * FROM missing"],
+    &["SELEC"],
+    &["SELECT 1 / 0", "SHOW WARNINGS"],
+    &["SELECT 1 / 0", "SHOW WARNINGS LIMIT 1", "SHOW ERRORS"],
+    &["SELECT 1 / 0", "SHOW COUNT(*) WARNINGS"],
+    &["SELECT 1 / 0", "SELECT @@warning_count"],
+    &["SELECT 1 / 0", "GET DIAGNOSTICS @n = NUMBER"],
+    &["INSERT IGNORE INTO t VALUES (1, 'word'), (1, 2)"],
+    &["BEGIN", "SELECT 1 / 0"],
+    &["SET max_error_count = 0", "SELECT 1 / 0"],
+];
+
+#[test]
+fn commands_count_the_conditions_of_the_clients_last_statement() {
+    let test = "commands_count_the_conditions_of_the_clients_last_statement";
+    let Some(real) = mysql(test) else { return };
+    // A second backend for what the transaction keeps.
+    same_on(real, "conditions_counted", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(a, "CREATE TABLE t (id INT PRIMARY KEY, v INT)");
+        story.sql(a, "INSERT INTO t VALUES (1, 1)");
+        let prepared = story.prepare(a, "SELECT ? / 0").id;
+        let name = prepared.to_le_bytes();
+        let commands: [(Command, &[u8]); 5] = [
+            (Command::Ping, b""),
+            (Command::SetOption, &[0, 0]),
+            (Command::SetOption, &[1, 0]),
+            (Command::InitDb, b"conditions_counted"),
+            (Command::StmtReset, &name),
+        ];
+        for before in CONDITIONS {
+            for others in [&["SELECT 1"][..], &["SELECT 1 / 0, 2 / 0, 3 / 0"]] {
+                for (command, arguments) in commands {
+                    story.all(a, before);
+                    story.all(b, others);
+                    story.command(a, command, arguments);
+                    story.all(b, others);
+                    story.command(a, Command::Ping, b"");
+                    story.all(a, &["ROLLBACK", "SET max_error_count = DEFAULT"]);
+                }
+            }
+        }
+        story.execute(a, prepared, &[Some(b"1")]);
+        story.command(a, Command::Ping, b"");
+        story.command(a, Command::StmtReset, &name);
+        story.command(a, Command::ResetConnection, b"");
+        story.command(a, Command::Ping, b"");
+    });
+}
+
 #[test]
 fn results_are_described_in_the_sessions_collation() {
     let test = "results_are_described_in_the_sessions_collation";

@@ -210,6 +210,8 @@ pub(crate) struct Client<S> {
     pub(crate) warnings: Option<Box<Diagnostics>>,
     /// What the end of its last statement with warnings said of them.
     pub(crate) told: Told,
+    /// Conditions of its last statement alone, as MySQL counts them in the OK of COM_PING.
+    pub(crate) conditions: u16,
     /// Its prepared statements, if it has any.
     pub(crate) prepared: Option<Box<Statements>>,
     /// The id of the statement that it prepared last; the next one's is higher.
@@ -318,6 +320,7 @@ impl<S> Client<S> {
             login: Some(Box::new(login)),
             warnings: None,
             told: Told::default(),
+            conditions: 0,
             prepared: None,
             statements_made: 0,
             lease: None,

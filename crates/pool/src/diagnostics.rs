@@ -250,6 +250,10 @@ impl<S> Client<S> {
     /// of others stands behind it on its backend.
     pub(crate) fn note_left(&mut self, heard: &Heard, rows: u64, alone: bool) {
         let failed = heard.error.is_some();
+        if failed || !self.statement.counts_before {
+            // How many the error brought with it is known once they have been read.
+            self.conditions = if failed { 1 } else { heard.warnings };
+        }
         let warned = failed || heard.warnings > 0 || (heard.warned && self.statement.several);
         if warned {
             self.warnings = None;
@@ -266,23 +270,13 @@ impl<S> Client<S> {
         self.note_found(heard, rows, alone);
     }
 
-    /// Warnings of its last statement with any, as far as they are known.
-    pub(crate) fn warned(&self) -> u16 {
-        let total = match &self.warnings {
-            Some(kept) => kept.total,
-            // They are being read back, or are to be: an error is one.
-            None if self.told.state.is_some() => Some(1),
-            None => self.told.warnings.map(u32::from),
-        };
-        u16::try_from(total.unwrap_or(0)).unwrap_or(u16::MAX)
-    }
-
     /// A statement could not be prepared again on its backend, which is its error.
     pub(crate) fn note_ahead_failed(&mut self, heard: &Heard) {
         self.warnings = None;
         self.warnings_lost = false;
         self.warnings_native = true;
         self.counts_native = true;
+        self.conditions = 1;
         self.told = Told {
             warnings: None,
             state: Some(heard.state),
@@ -294,6 +288,7 @@ impl<S> Client<S> {
         self.warnings = None;
         self.warnings_lost = false;
         self.told = Told::default();
+        self.conditions = 0;
     }
 
     fn note_clean(&mut self, alone: bool) {
@@ -374,6 +369,11 @@ impl<N: Net> Group<N> {
             Some(warnings) => Some(u32::from(warnings)),
             None => (stored < max.unwrap_or(self.shared.server.conditions_max)).then_some(stored),
         };
+        if client.told.state.is_some()
+            && let Some(total) = kept.total
+        {
+            client.conditions = u16::try_from(total).unwrap_or(u16::MAX);
+        }
         client.warnings = (stored > 0 || kept.total != Some(0)).then(|| Box::new(kept));
     }
 

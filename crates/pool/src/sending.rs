@@ -155,10 +155,10 @@ impl<N: Net> Group<N> {
         self.put_ok(key, front, first, 0);
     }
 
-    /// An OK that leaves the warnings before it; MySQL counts them in it.
+    /// An OK that leaves the warnings before it; MySQL counts those of the last statement in it.
     pub(crate) fn send_warned_ok(&mut self, key: Key, first: u8) {
         let mysql = matches!(self.shared.server.flavour, Server::MySql(_));
-        let warnings = self.clients.get(key).map_or(0, |client| client.warned());
+        let warnings = self.clients.get(key).map_or(0, |client| client.conditions);
         self.put_ok(key, b"", first, if mysql { warnings } else { 0 });
     }
 

@@ -348,6 +348,7 @@ impl<N: Net> Group<N> {
             told: Told::default(),
         };
         client.row_count = -1;
+        client.conditions = 0;
         // These bytes have been through a relay once, so they are a reply.
         let fed = relay.feed(kept, &mut out, |_| {});
         debug_assert!(fed.is_ok());

@@ -252,10 +252,10 @@ impl<N: Net> Group<N> {
     /// What a client knows of the statement that the reply to its command is about.
     pub(crate) fn told(&self, owner: Option<Key>) -> Told {
         let client = owner.and_then(|owner| self.clients.get(owner));
-        let counting = client.filter(|c| c.statement.counts_before && !c.warnings_native);
+        let counting = client.filter(|c| c.statement.counts_before);
         if let Some(client) = counting {
             return Told {
-                warnings: Some(client.warned()),
+                warnings: Some(client.conditions),
                 ..Told::default()
             };
         }
