@@ -9,6 +9,7 @@
     reason = "a test that cannot go on says where by panicking"
 )]
 
+mod anew;
 mod big;
 mod changes;
 mod climb;

@@ -8,7 +8,6 @@ use crate::compare::same;
 use crate::world::{app, direct, fresh_schema, login, server, start_pool};
 use testkit::client::Client;
 use testkit::onramp::Pool;
-use wire::command::Command;
 
 /// A pool with one backend; statements that wait longer than a second fail.
 const ONE: &str = "groups = 1\nbackends_max = 1\nwait_ms_max = 1000";
@@ -372,38 +371,4 @@ fn stored_code_is_believed_as_far_as_the_settings_say() {
     assert_eq!(other.failure("SELECT 1").code, 9501);
     pool.ask_for_report();
     pool.wait_for("pinned now: {\"stored_code\": 1").unwrap();
-}
-
-/// A server has given everything back when it answers COM_RESET_CONNECTION. A pool that only closed
-/// its backend would answer before the server has noticed.
-#[test]
-fn what_a_reset_gives_back_is_free_when_it_is_answered() {
-    let Some(real) = server("reset_gives_back") else {
-        return;
-    };
-    if direct() {
-        return;
-    }
-    fresh_schema(real, "reset_gives_back");
-    let pool = start_pool(
-        real,
-        "reset_gives_back.toml",
-        "groups = 1\nbackends_max = 2",
-    );
-    let account = app().schema("reset_gives_back");
-    let mut holds = login(&pool.address, &account);
-    holds.must("CREATE TABLE t (id INT PRIMARY KEY, v INT)");
-    holds.must("INSERT INTO t VALUES (1, 0)");
-    let mut admin = real.admin();
-    for _ in 0..50 {
-        assert_eq!(holds.value("SELECT GET_LOCK('reset_gives_back', 0)"), "1");
-        holds.must("BEGIN");
-        holds.must("UPDATE t SET v = v + 1 WHERE id = 1");
-        let reply = holds.run(Command::ResetConnection, b"").unwrap();
-        assert!(format!("{reply:?}").starts_with("[Done"), "{reply:?}");
-        assert_eq!(admin.value("SELECT IS_FREE_LOCK('reset_gives_back')"), "1");
-        admin.must("SELECT v FROM reset_gives_back.t WHERE id = 1 FOR UPDATE NOWAIT");
-        assert_eq!(holds.value("SELECT @@autocommit"), "1");
-    }
-    assert_eq!(holds.value("SELECT v FROM t"), "0");
 }

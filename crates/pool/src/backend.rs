@@ -56,6 +56,8 @@ pub(crate) enum Purpose {
     UserVariables(bool),
     /// Asks which named locks are still held.
     Locks,
+    /// COM_RESET_CONNECTION: the client's session begins anew, and what it holds is given back.
+    GiveBack,
 }
 
 /// A command whose reply is outstanding.

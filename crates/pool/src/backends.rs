@@ -341,6 +341,7 @@ impl<N: Net> Group<N> {
             }
             Purpose::Locks => self.locks_told(key, command.owner, &heard, &collected),
             Purpose::ReadBack => self.read_back(key, command.owner, &heard, &collected),
+            Purpose::GiveBack => self.given_back(key, command.owner),
         }
         if let Some(backend) = self.backends.get_mut(key) {
             backend.heard.take_room(heard.changes);
@@ -404,6 +405,7 @@ impl<N: Net> Group<N> {
         }
         if opening {
             client.opening = false;
+            client.login = None;
             self.counts.logins += 1;
             self.send_ok(owner, b"", OK);
             if let Some(client) = self.clients.get_mut(owner) {

@@ -77,8 +77,6 @@ pub(crate) struct Statement {
     pub(crate) hides: bool,
     /// It may leave something that nobody is to meet: its backend serves no other client.
     pub(crate) spoils: bool,
-    /// It is COM_RESET_CONNECTION: its session is as new when it has been answered.
-    pub(crate) resets: bool,
 }
 
 impl Statement {
@@ -99,7 +97,6 @@ impl Statement {
             keeps_counts: false,
             hides: false,
             spoils: false,
-            resets: false,
         }
     }
 }
@@ -146,6 +143,8 @@ pub(crate) struct Client<S> {
     pub in_lane: bool,
     /// It is changing its user, which ends with a report of its schema.
     pub(crate) changing: bool,
+    /// Times that it has failed to change its user.
+    pub(crate) changes_failed: u8,
     /// Its login waits for a backend to accept its schema.
     pub opening: bool,
     /// Its connection is a Unix socket's.
@@ -293,6 +292,7 @@ impl<S> Client<S> {
             doomed: false,
             in_lane: false,
             changing: false,
+            changes_failed: 0,
             opening: false,
             secure: false,
             warnings_lost: false,

@@ -15,7 +15,7 @@ use reactor::{Address, Event, Key, Net, Read, Token};
 use std::sync::atomic::Ordering;
 use wire::auth::{NONCE_LEN, Nonce, Plugin};
 use wire::capabilities::{self as cap, BACKEND_KEY};
-use wire::handshake::{self, ChangeUser, Greeting, nonce_from_random};
+use wire::handshake::{self, Greeting, nonce_from_random};
 use wire::packet::{Frame, HEADER_LEN, Header, frame};
 use wire::reply::{OK, put_err};
 use wire::status;
@@ -97,7 +97,7 @@ impl<N: Net> Group<N> {
         self.send_client(key, &out);
     }
 
-    fn nonce(&mut self) -> Nonce {
+    pub(crate) fn nonce(&mut self) -> Nonce {
         let mut random = [0; NONCE_LEN];
         self.net.random(&mut random);
         nonce_from_random(random)
@@ -353,38 +353,12 @@ impl<N: Net> Group<N> {
         self.exchange(key, |login, door| login.answer(door, payload, seq));
     }
 
-    /// COM_CHANGE_USER: leaves what the session had and proves another name.
-    pub(crate) fn on_change_user(&mut self, key: Key, arguments: &[u8]) {
-        let change = match ChangeUser::read(arguments) {
-            Ok(change) => change,
-            Err(error) => {
-                return self.refuse_and_leave(key, &Refusal::Malformed(error.to_string()));
-            }
-        };
-        self.forsake(key);
-        let nonce = self.nonce();
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let multi = client.session.multi_statements;
-        client.collation = change.collation.unwrap_or(0);
-        let (charsets, results) = match change.collation {
-            Some(collation) => self.shared.server.charsets_at_login(collation),
-            None => self.shared.server.usual_charsets(),
-        };
-        let mut session = Session::at_login(change.schema, multi, charsets);
-        session.results_collation = results;
-        client.session = self.sessions.intern(session);
-        client.login = Some(Box::new(Login::new(nonce, client.secure)));
-        client.changing = true;
-        let seq = client.seq;
-        self.exchange(key, |login, door| {
-            login.change(door, change.user, nonce, seq)
-        });
-    }
-
     /// One step of a login.
-    fn exchange(&mut self, key: Key, step: impl FnOnce(&mut Login, &Door<'_>) -> Outcome) {
+    pub(crate) fn exchange(
+        &mut self,
+        key: Key,
+        step: impl FnOnce(&mut Login, &Door<'_>) -> Outcome,
+    ) {
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
             return;
@@ -419,12 +393,16 @@ impl<N: Net> Group<N> {
                         .index_of(capabilities, &user.backend_user, &user.backend_password);
                 if let Some(client) = self.clients.get_mut(key) {
                     client.kind = u32::try_from(kind).unwrap_or(0);
+                    // Its schema may still be refused.
+                    client.login = Some(login).filter(|login| login.before.is_some());
                 }
                 self.welcome(key, &front);
             }
             Outcome::Denied(seq, with_password) => {
                 client.seq = seq;
-                self.deny(key, &login.name, with_password);
+                let name = std::mem::take(&mut login.name);
+                client.login = Some(login);
+                self.deny(key, &name, with_password);
             }
         }
     }
@@ -450,6 +428,7 @@ impl<N: Net> Group<N> {
             return self.doom(key);
         }
         if known {
+            client.login = None;
             self.counts.logins += 1;
             self.send_ok(key, front, OK);
             if let Some(client) = self.clients.get_mut(key) {
@@ -477,8 +456,7 @@ impl<N: Net> Group<N> {
         let name = String::from_utf8_lossy(name);
         let using = if with_password { "YES" } else { "NO" };
         let text = format!("Access denied for user '{name}'@'{host}' (using password: {using})");
-        self.send_error(key, wire::errors::ACCESS_DENIED, &text);
-        self.leave(key);
+        self.not_let_in(key, wire::errors::ACCESS_DENIED, &text);
     }
 
     /// Sends an error and closes once it is sent.

@@ -82,9 +82,6 @@ impl<N: Net> Group<N> {
         if !client.change_state(ClientState::Idle, now) {
             return self.doom(owner);
         }
-        if statement.resets && went {
-            self.reset_done(key, owner);
-        }
         self.settle(key);
         self.take_riders(key);
         if self.draining.is_some() {

@@ -12,6 +12,7 @@
 //! authentication, is known; else the client sends the password itself, encrypted with our RSA key,
 //! or in clear over a Unix socket or the loopback interface, where nobody listens in between.
 
+use crate::anew::Before;
 use crate::config::User;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -93,6 +94,8 @@ pub(crate) struct Login {
     pub name: Vec<u8>,
     /// Nobody can listen in: a Unix socket, or the loopback interface.
     pub(crate) secure: bool,
+    /// It is a change of user: what the connection goes back to where a server lets it live on.
+    pub(crate) before: Option<Before>,
 }
 
 impl Login {
@@ -106,6 +109,7 @@ impl Login {
             user: None,
             name: Vec::new(),
             secure,
+            before: None,
         }
     }
 

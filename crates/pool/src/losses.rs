@@ -88,16 +88,9 @@ impl<N: Net> Group<N> {
             self.schemas.remove(&(kind, schema));
         }
         if client.opening {
-            let text = text.to_string();
-            self.send_error(
-                owner,
-                ErrorCode {
-                    code,
-                    state: "42000",
-                },
-                &text,
-            );
-            return self.leave(owner);
+            let state = "42000";
+            self.not_let_in(owner, ErrorCode { code, state }, text);
+            return self.pump(owner);
         }
         // No right to the schema, or no such schema: the session has none any more.
         if matches!(code, 1044 | 1049) {

@@ -14,7 +14,7 @@
 //! all the same, in somebody else's schema.
 
 use crate::backend::{InFlight, Purpose};
-use crate::client::{ClientState, Owed, Statement};
+use crate::client::{ClientState, Statement};
 use crate::clients::Handled;
 use crate::diagnostics::{Area, Found, Previous, area_of, found_of};
 use crate::group::Group;
@@ -64,8 +64,8 @@ impl<N: Net> Group<N> {
             Command::Quit => self.doom(key),
             Command::Ping => self.on_ping(key),
             Command::SetOption => self.on_set_option(key, arguments),
-            Command::ResetConnection => return self.on_reset(key, message),
-            Command::ChangeUser => self.on_change_user(key, arguments),
+            Command::ResetConnection => return self.on_reset(key),
+            Command::ChangeUser => return self.on_change_user(key, arguments),
             Command::Query => return self.on_query(key, message, arguments),
             Command::ProcessKill => return self.on_kill_command(key, message, arguments),
             Command::StmtPrepare
@@ -119,76 +119,6 @@ impl<N: Net> Group<N> {
         client.session = self.sessions.intern(session);
         self.note_answered(key, -1);
         self.send_warned_ok(key, END);
-    }
-
-    /// COM_RESET_CONNECTION. What a session holds on a backend (a transaction, locks) is gone when
-    /// the client hears OK, so then the server itself is asked.
-    fn on_reset(&mut self, key: Key, message: &[u8]) -> Handled {
-        let holds = self
-            .clients
-            .get(key)
-            .is_some_and(|client| client.lease.is_some());
-        if holds {
-            let statement = Statement {
-                explains_change: true,
-                resets: true,
-                ..Statement::plain(Command::ResetConnection.reply())
-            };
-            return self.start(key, message, statement);
-        }
-        self.renew_session(key);
-        self.send_ok(key, b"", OK);
-        Handled::Used
-    }
-
-    /// The server has answered COM_RESET_CONNECTION on this backend, which is of no more use: it
-    /// stands in the state of its login, and nobody has read that back.
-    pub(crate) fn reset_done(&mut self, lease: Key, key: Key) {
-        if let Some(client) = self.clients.get_mut(key) {
-            client.lease = None;
-        }
-        self.retire(lease);
-        self.renew_session(key);
-    }
-
-    /// Makes the session as new; only the default schema stays.
-    fn renew_session(&mut self, key: Key) {
-        let found_rows = self.clients.get(key).and_then(|client| client.found_rows);
-        self.forsake(key);
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        // The one count that a server's session keeps.
-        client.found_rows = found_rows;
-        let old = &client.session;
-        let schema = old.schema.clone().unwrap_or_default();
-        let (charsets, results) = self.shared.server.charsets_after_reset(client.collation);
-        let mut session = Session::at_login(&schema, old.multi_statements, charsets);
-        session.results_collation = results;
-        client.session = self.sessions.intern(session);
-    }
-
-    /// Gives up everything the session had: a backend that may hold something of it is closed.
-    pub(crate) fn forsake(&mut self, key: Key) {
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let pinned = client.is_held() || client.touched.take().is_some();
-        let lease = client.lease.take();
-        client.pins = None;
-        client.unsure = false;
-        if let Some(prepared) = client.prepared.take() {
-            self.long_data -= prepared.long_len();
-        }
-        client.forget_warnings();
-        client.owed = Owed::default();
-        client.priority = None;
-        client.insert_id = 0;
-        client.row_count = 0;
-        client.found_rows = Some(0);
-        if let Some(lease) = lease {
-            self.orphan(lease, key, pinned);
-        }
     }
 
     fn on_query(&mut self, key: Key, message: &[u8], sql: &[u8]) -> Handled {
@@ -569,7 +499,6 @@ pub(crate) fn statement_of(found: &classify::Statement, server: Server) -> State
             || found.multi,
         hides: HIDES.iter().any(|cause| found.causes.contains(*cause)),
         spoils: false,
-        resets: false,
         keeps_counts: asks,
         ride: 0,
     }

@@ -274,7 +274,7 @@ pub(crate) fn choose(random: &mut Random, belief: &Belief, behind: bool, tame: b
         86..89 => Kind::LastInsertId,
         89..92 if !tame => Kind::ShowWarnings,
         92..95 => Kind::Ping,
-        95..96 if !open => Kind::Reset,
+        95..96 => Kind::Reset,
         96..97 => Kind::Poison,
         97..99 => Kind::Option(random.chance(500)),
         _ => Kind::Point,

@@ -1,0 +1,221 @@
+//! Beginning anew: COM_RESET_CONNECTION and COM_CHANGE_USER.
+//!
+//! The problem: both end a session on a connection that stands. A server has given everything of it
+//! back (locks, temporary tables, an open transaction) before it says its next word, which other
+//! clients can notice; closing the backend would give it back some time later. The mechanism: where
+//! a backend may hold something, the server itself is sent COM_RESET_CONNECTION first (purpose
+//! *GiveBack*), and the client's command waits in its input; then it is handled as on a connection
+//! that holds nothing. The backend is closed, since it stands in the state of its login, which
+//! nobody has read back.
+//!
+//! A change of user that fails ends the connection on MySQL (seen on 9.7). MariaDB (seen on 10.11)
+//! goes back to the user and the schema before, in a session that is as new, three times; from then
+//! on it knows no such command.
+//!
+//! Invariant: when a client hears the first word after one of these commands, the server holds
+//! nothing of its old session any more.
+
+use crate::backend::{InFlight, Purpose};
+use crate::client::{ClientState, Owed};
+use crate::clients::Handled;
+use crate::group::Group;
+use crate::login::Login;
+use crate::reasons::Refusal;
+use crate::session::{Session, Text};
+use reactor::{Key, Net};
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use wire::command::{Command, put_command};
+use wire::errors::{ErrorCode, UNKNOWN_COM};
+use wire::handshake::ChangeUser;
+use wire::lex::Server;
+use wire::reply::OK;
+
+/// Changes of user that MariaDB lets fail on one connection.
+const CHANGES_FAILED_MAX: u8 = 3;
+
+/// Whose a connection was, and what its session is again when a change of user fails.
+#[derive(Debug)]
+pub(crate) struct Before {
+    session: Rc<Session>,
+    kind: u32,
+    user: u16,
+}
+
+impl<N: Net> Group<N> {
+    /// COM_RESET_CONNECTION: only the default schema stays.
+    pub(crate) fn on_reset(&mut self, key: Key) -> Handled {
+        if let Some(handled) = self.give_all_back(key) {
+            return handled;
+        }
+        self.forsake(key);
+        if let Some(client) = self.clients.get_mut(key) {
+            let old = &client.session;
+            let (charsets, results) = self.shared.server.charsets_after_reset(client.collation);
+            let mut session = as_new(old.schema.as_ref(), old.multi_statements, charsets);
+            session.results_collation = results;
+            client.session = self.sessions.intern(session);
+        }
+        self.send_ok(key, b"", OK);
+        Handled::Used
+    }
+
+    /// COM_CHANGE_USER: leaves what the session had and proves another name.
+    pub(crate) fn on_change_user(&mut self, key: Key, arguments: &[u8]) -> Handled {
+        let change = match ChangeUser::read(arguments) {
+            Ok(change) => change,
+            Err(error) => {
+                self.refuse_and_leave(key, &Refusal::Malformed(error.to_string()));
+                return Handled::Used;
+            }
+        };
+        if let Some(handled) = self.give_all_back(key) {
+            return handled;
+        }
+        self.forsake(key);
+        let nonce = self.nonce();
+        let Some(client) = self.clients.get_mut(key) else {
+            return Handled::Used;
+        };
+        let server = &self.shared.server;
+        let (schema, multi) = (
+            client.session.schema.clone(),
+            client.session.multi_statements,
+        );
+        let (charsets, results) = server.usual_charsets();
+        let mut session = as_new(schema.as_ref(), multi, charsets);
+        session.results_collation = results;
+        let before = self.sessions.intern(session);
+        if client.changes_failed >= CHANGES_FAILED_MAX {
+            client.session = before;
+            client.warnings_lost = true;
+            self.send_error(key, UNKNOWN_COM, "Unknown command");
+            return Handled::Used;
+        }
+        client.collation = change.collation.unwrap_or(0);
+        let (charsets, results) = match change.collation {
+            Some(collation) => server.charsets_at_login(collation),
+            None => server.usual_charsets(),
+        };
+        let mut session = Session::at_login(change.schema, multi, charsets);
+        session.results_collation = results;
+        client.session = self.sessions.intern(session);
+        let mut login = Login::new(nonce, client.secure);
+        login.before = Some(Before {
+            session: before,
+            kind: client.kind,
+            user: client.user,
+        });
+        client.login = Some(Box::new(login));
+        client.changing = true;
+        let seq = client.seq;
+        self.exchange(key, |login, door| {
+            login.change(door, change.user, nonce, seq)
+        });
+        Handled::Used
+    }
+
+    /// Has the server give back what a client's backend may hold of its; the command that asks for
+    /// it is looked at again then. `None` when there is nothing.
+    fn give_all_back(&mut self, key: Key) -> Option<Handled> {
+        let now = self.net.now();
+        let client = self.clients.get_mut(key)?;
+        let lease = client.lease?;
+        let backend = self.backends.get_mut(lease)?;
+        let holds = client.is_held() || backend.in_transaction() || client.owed.failed;
+        if !holds {
+            return None;
+        }
+        if backend.frozen {
+            return Some(self.wait_for_read_back(key));
+        }
+        if !client.change_state(ClientState::Restoring, now) {
+            self.doom(key);
+            return Some(Handled::Used);
+        }
+        let command = Command::ResetConnection;
+        let command_in_flight = InFlight::own(Some(key), Purpose::GiveBack, command.reply());
+        backend.flight.push_back(command_in_flight);
+        let mut out = Vec::new();
+        put_command(&mut out, command, b"");
+        self.send_backend(lease, &out);
+        self.count_busy(lease);
+        Some(Handled::Kept)
+    }
+
+    /// The server has answered: it holds nothing any more. Where it knows no such command, the end
+    /// of the connection does the same, if later.
+    pub(crate) fn given_back(&mut self, lease: Key, owner: Option<Key>) {
+        let now = self.net.now();
+        self.retire(lease);
+        let Some((key, client)) = owner.and_then(|key| Some((key, self.clients.get_mut(key)?)))
+        else {
+            return;
+        };
+        client.lease = None;
+        if client.change_state(ClientState::Idle, now) {
+            self.pump(key);
+        } else {
+            self.doom(key);
+        }
+    }
+
+    /// Gives up everything the session had, but FOUND_ROWS(), which servers keep too: a backend
+    /// that may hold something of it is closed.
+    fn forsake(&mut self, key: Key) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let pinned = client.is_held() || client.touched.take().is_some();
+        let lease = client.lease.take();
+        client.pins = None;
+        client.unsure = false;
+        client.interrupted = false;
+        if let Some(prepared) = client.prepared.take() {
+            self.long_data -= prepared.long_len();
+        }
+        client.forget_warnings();
+        client.owed = Owed::default();
+        client.priority = None;
+        client.insert_id = 0;
+        client.row_count = 0;
+        if let Some(lease) = lease {
+            self.orphan(lease, key, pinned);
+        }
+    }
+
+    /// A name that was not proven, or whose schema was refused: says so. What follows is the end,
+    /// but for a change of user on MariaDB, after which the client's next command is wanted.
+    pub(crate) fn not_let_in(&mut self, key: Key, error: ErrorCode, text: &str) {
+        self.send_error(key, error, text);
+        let mariadb = matches!(self.shared.server.flavour, Server::MariaDb(_));
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let before = client.login.take().and_then(|login| login.before);
+        let Some(before) = before.filter(|_| mariadb) else {
+            return self.leave(key);
+        };
+        let users = &self.shared.users;
+        users[client.user as usize].clients.fetch_sub(1, Relaxed);
+        users[before.user as usize].clients.fetch_add(1, Relaxed);
+        let settings = &self.shared.settings.users[before.user as usize];
+        client.tickets = settings.limits.high_prio_tickets;
+        client.user = before.user;
+        client.kind = before.kind;
+        client.session = before.session;
+        (client.changing, client.opening) = (false, false);
+        client.changes_failed = client.changes_failed.saturating_add(1);
+        // Its words were never on a backend.
+        client.warnings_lost = true;
+        if !client.change_state(ClientState::Idle, now) {
+            self.doom(key);
+        }
+    }
+}
+
+fn as_new(schema: Option<&Text>, multi_statements: bool, charsets: &[Text; 4]) -> Session {
+    let schema = schema.map_or(&b""[..], |schema| schema);
+    Session::at_login(schema, multi_statements, charsets)
+}

@@ -1,0 +1,179 @@
+//! Sessions that begin anew: COM_RESET_CONNECTION and COM_CHANGE_USER.
+
+use crate::compare::{Story, same, same_on};
+use crate::world::{app, direct, fresh_schema, login, mysql, server, start_pool};
+use testkit::client::Client;
+use testkit::real::{Flavour, Real};
+use testkit::talk::Account;
+use wire::command::Command;
+
+/// A server has given everything back when it says the next word, be that an OK or an error. A pool
+/// that only closed its backend would speak before the server has noticed.
+fn what_it_held_is_free(real: &Real, test: &str, anew: impl Fn(&mut Client)) {
+    if direct() {
+        return;
+    }
+    fresh_schema(real, test);
+    let extra = "groups = 1\nbackends_max = 2";
+    let pool = start_pool(real, &format!("{test}.toml"), extra);
+    let account = app().schema(test);
+    let mut holds = login(&pool.address, &account);
+    holds.must("CREATE TABLE t (id INT PRIMARY KEY, v INT)");
+    holds.must("INSERT INTO t VALUES (1, 0)");
+    let mut admin = real.admin();
+    let tables = format!("ALTER TABLE {test}.u COMMENT 'free'");
+    admin.must(&format!("CREATE TABLE {test}.u (v INT)"));
+    admin.must("SET lock_wait_timeout = 0");
+    if real.flavour() == Flavour::MySql {
+        // MySQL knows no waiting for less than a second.
+        admin.must("SET lock_wait_timeout = 1");
+    }
+    for _ in 0..20 {
+        assert_eq!(holds.value(&format!("SELECT GET_LOCK('{test}', 0)")), "1");
+        holds.must("LOCK TABLES u READ");
+        anew(&mut holds);
+        admin.must(&tables);
+        let free = format!("SELECT IS_FREE_LOCK('{test}')");
+        assert_eq!(admin.value(&free), "1");
+        holds.must("BEGIN");
+        holds.must("UPDATE t SET v = v + 1 WHERE id = 1");
+        anew(&mut holds);
+        admin.must(&format!(
+            "SELECT v FROM {test}.t WHERE id = 1 FOR UPDATE NOWAIT"
+        ));
+        assert_eq!(holds.value("SELECT @@autocommit"), "1");
+    }
+    assert_eq!(holds.value("SELECT v FROM t"), "0");
+}
+
+fn resets(client: &mut Client) {
+    let reply = client.run(Command::ResetConnection, b"").unwrap();
+    assert!(format!("{reply:?}").starts_with("[Done"), "{reply:?}");
+}
+
+fn changes(client: &mut Client, schema: &str) {
+    let reply = client.change_user(&app().schema(schema)).unwrap();
+    assert!(format!("{reply:?}").starts_with("[Done"), "{reply:?}");
+}
+
+#[test]
+fn what_a_reset_gives_back_is_free_when_it_is_answered() {
+    for (found, test) in [
+        (server("reset_gives_back"), "reset_gives_back"),
+        (mysql("reset_gives_back_mysql"), "reset_gives_back_mysql"),
+    ] {
+        let Some(real) = found else { continue };
+        what_it_held_is_free(real, test, resets);
+    }
+}
+
+#[test]
+fn what_a_change_of_user_gives_back_is_free_when_it_is_answered() {
+    for (found, test) in [
+        (server("change_gives_back"), "change_gives_back"),
+        (mysql("change_gives_back_mysql"), "change_gives_back_mysql"),
+    ] {
+        let Some(real) = found else { continue };
+        what_it_held_is_free(real, test, |client| changes(client, test));
+    }
+}
+
+/// A client that has everything a session can have.
+fn has_much(story: &mut Story) -> usize {
+    let who = story.join();
+    story.all(
+        who,
+        &[
+            "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY)",
+            "SET NAMES latin1",
+            "SET sql_mode = 'ANSI', @x = 1",
+            "SELECT GET_LOCK('has_much', 0)",
+            "CREATE TEMPORARY TABLE temporary (v INT)",
+            "BEGIN",
+            "INSERT INTO t VALUES (), ()",
+            "SELECT id FROM t",
+        ],
+    );
+    who
+}
+
+const PROBE: &str = "SELECT CURRENT_USER(), DATABASE(), @@sql_mode, @@collation_connection, \
+                     @@character_set_results, @x, LAST_INSERT_ID()";
+
+/// MariaDB goes back to the user before, in a session as new, three times.
+#[test]
+fn a_change_of_user_that_fails_leaves_a_session_as_new() {
+    same("change_fails", 2, |story| {
+        let (who, other) = (has_much(story), story.join());
+        let right = Account::new("other", "other's");
+        let refused = [
+            Account::new("other", "wrong").schema("shop"),
+            right.clone().schema("nowhere"),
+            Account::new("nobody", "wrong"),
+            right.clone().schema("shop"),
+        ];
+        for (i, account) in refused.iter().enumerate() {
+            story.change_user(who, account);
+            story.sql(
+                other,
+                "SELECT GET_LOCK('has_much', 0), RELEASE_LOCK('has_much')",
+            );
+            story.all(who, &["SELECT ROW_COUNT()", PROBE]);
+            story.all(who, &["SELECT * FROM temporary", "SELECT * FROM t"]);
+            story.all(
+                who,
+                &[
+                    "SET @x = 2, sql_mode = 'ANSI'",
+                    "SELECT GET_LOCK('has_much', 0)",
+                ],
+            );
+            story.say(&format!("refused {i}"));
+        }
+        story.command(who, Command::ResetConnection, b"");
+        story.sql(who, PROBE);
+    });
+}
+
+/// A change that goes well, after one that did not.
+#[test]
+fn a_change_of_user_goes_well_after_one_that_failed() {
+    same("change_goes_well", 2, |story| {
+        let who = has_much(story);
+        story.change_user(who, &Account::new("app", "wrong"));
+        story.change_user(who, &Account::new("other", "other's").schema("shop"));
+        story.sql(who, "SELECT FOUND_ROWS()");
+        story.sql(who, PROBE);
+        story.change_user(who, &app().schema("nowhere"));
+        story.sql(who, PROBE);
+        story.change_user(who, &app().schema("change_goes_well"));
+        story.sql(who, PROBE);
+    });
+}
+
+/// MySQL closes the connection, and what it held is free when its client hears why.
+#[test]
+fn a_change_of_user_that_fails_ends_the_connection_on_mysql() {
+    let test = "change_fails_mysql";
+    let Some(real) = mysql(test) else { return };
+    same_on(real, test, 2, |story| {
+        let other = story.join();
+        for account in [Account::new("app", "wrong"), app().schema("nowhere")] {
+            story.sql(other, "DROP TABLE IF EXISTS t");
+            let who = has_much(story);
+            story.change_user(who, &account);
+            story.sql(
+                other,
+                "SELECT GET_LOCK('has_much', 0), RELEASE_LOCK('has_much')",
+            );
+            let ended = story.client(who).query("SELECT 1").is_err();
+            story.say(&format!("ended: {ended}"));
+        }
+        let who = has_much(story);
+        story.change_user(who, &app().schema("shop"));
+        story.sql(who, PROBE);
+        story.sql(
+            other,
+            "SELECT GET_LOCK('has_much', 0), RELEASE_LOCK('has_much')",
+        );
+    });
+}
