@@ -169,6 +169,15 @@ impl ModelArgs {
                 "--active is a part of a fixed number; it does not go with --stages".into(),
             );
         }
+        if let (Some(life), Some(pause)) = (self.lifetime, self.think_time)
+            && life.longest() <= pause.shortest()
+        {
+            return Err(
+                "--lifetime is never longer than --think-time: no connection would live to the \
+                 end of a pause"
+                    .into(),
+            );
+        }
         if [self.give_up, self.in_time].contains(&Some(Duration::ZERO)) {
             return Err("--give-up and --in-time are longer than 0".into());
         }
@@ -259,6 +268,8 @@ mod tests {
         assert_eq!(drive("--active 7"), Loop::Active(7));
         let think = Spread::Fixed(Duration::from_millis(20));
         assert_eq!(drive("--think-time 20ms"), Loop::Thinking(think));
+        let both = "--think-time 20ms --lifetime exp:10ms";
+        assert_eq!(drive(both), Loop::Thinking(think));
         let open = Loop::Open {
             rate: "500".parse().unwrap(),
             gaps: Gaps::Constant,
@@ -294,6 +305,7 @@ mod tests {
             ("--stages 0:0,5s:10", "less than one"),
             ("--stages 0:10 --active 5%", "fixed number"),
             ("--give-up 0", "longer than 0"),
+            ("--lifetime 1s-2s --think-time 2s", "end of a pause"),
             ("--active 101%", "percentage"),
             ("--active 0", "percentage"),
             ("--retries 3", "--give-up"),

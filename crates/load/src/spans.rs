@@ -70,6 +70,24 @@ impl Spread {
         Ok(Spread::Between(low, high))
     }
 
+    /// The shortest length that is drawn.
+    pub(crate) fn shortest(self) -> Duration {
+        match self {
+            Spread::Fixed(length) => length,
+            Spread::Between(low, _) => low,
+            Spread::Exponential(_) => Duration::ZERO,
+        }
+    }
+
+    /// The longest length that is drawn; an exponential one has no bound.
+    pub(crate) fn longest(self) -> Duration {
+        match self {
+            Spread::Fixed(length) => length,
+            Spread::Between(_, high) => high,
+            Spread::Exponential(_) => Duration::MAX,
+        }
+    }
+
     /// One length.
     pub(crate) fn draw(self, random: &mut Random) -> Duration {
         match self {
