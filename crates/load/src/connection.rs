@@ -488,8 +488,9 @@ impl Connection {
         self.is_leaving |= bench.plan.script.ends_life(self.seat.events);
     }
 
-    /// Nothing more is asked of the server for now.
+    /// Nothing more is asked of the server for now, so there is nothing to be asked again.
     fn rest(&mut self, bench: &mut Bench) {
+        self.seat.repeats = 0;
         if self.is_executing() {
             self.become_state(bench, State::Idle);
         }

@@ -7,6 +7,7 @@
 //! Invariants: mailboxes are made before any group takes its own table; [`Crew::report`] returns
 //! what was counted since it was last called, so nothing is counted twice or lost.
 
+use crate::allowance::Allowance;
 use crate::group::{self, Counted, Letter, Order, Part, Plan, Share};
 use crate::options::LoadArgs;
 use crate::stats::{Stats, Tally};
@@ -188,6 +189,7 @@ impl Crew {
             orders.push(order);
             boxes.push(mailbox);
         }
+        let events = Arc::new(Allowance::new(args.events));
         let mut threads = Vec::with_capacity(count);
         for (number, mailbox) in (0..layout.groups).zip(boxes) {
             let (first, connections) = layout.deal(number, args.connections);
@@ -201,7 +203,7 @@ impl Crew {
                 connections,
                 connects_per_second: f64::from(args.connect_rate) * f64::from(connections)
                     / f64::from(args.connections),
-                events: events_of(args, first, connections),
+                events: events.clone(),
             };
             let (plan, sender) = (plan.clone(), sender.clone());
             let thread = thread::Builder::new()
@@ -301,7 +303,13 @@ impl Crew {
     fn take(&mut self, letter: Letter) {
         match letter {
             Letter::Settled => self.settled += 1,
-            Letter::Finished => self.finished += 1,
+            Letter::Finished => {
+                // The others may be asleep, and have nothing left to do either.
+                if self.finished == 0 {
+                    self.order(Order::Look);
+                }
+                self.finished += 1;
+            }
             Letter::Counted(counted) => {
                 self.answers += 1;
                 self.count(*counted);
@@ -362,15 +370,6 @@ impl Crew {
         }
         std::mem::take(&mut self.stats)
     }
-}
-
-/// A group's part of the events, in proportion to its connections.
-fn events_of(args: &LoadArgs, first: u32, connections: u32) -> Option<u64> {
-    let upto = |index: u32| {
-        let part = u128::from(args.events) * u128::from(index) / u128::from(args.connections);
-        u64::try_from(part).unwrap_or(u64::MAX)
-    };
-    (args.events > 0).then(|| upto(first + connections) - upto(first))
 }
 
 #[cfg(test)]

@@ -6,14 +6,18 @@
 //! to itself until it is asked.
 //!
 //! Invariants:
-//! - nothing on a statement's way is shared with another thread;
+//! - nothing on a statement's way is shared with another thread, but the number of events that are
+//!   left where it has an end;
+//! - whoever is to do something has it coming: an answer, a timer, an arrival, a turn (`watchman`);
 //! - the buffers of [`Bench`] are lent to one connection at a time and are back when it returns;
 //! - a group that has been told to stop ends within the time it was given, whatever servers do, and
 //!   counts what was still executing then.
 
 mod tally;
+mod watchman;
 mod work;
 
+use crate::allowance::Allowance;
 use crate::connection::Connection;
 use crate::crew::Gauges;
 use crate::errors::{Fault, Phase};
@@ -95,8 +99,8 @@ pub(crate) struct Share {
     pub(crate) connections: u32,
     /// Connections to open each second; 0 is as fast as possible.
     pub(crate) connects_per_second: f64,
-    /// Events to run; `None` is without end.
-    pub(crate) events: Option<u64>,
+    /// Events to run, of all groups.
+    pub(crate) events: Arc<Allowance>,
 }
 
 /// What the main thread wants.
@@ -110,6 +114,8 @@ pub(crate) enum Order {
     Checkpoint,
     /// Forget what was counted.
     Reset,
+    /// Somebody has run the last event; see whether this group has anything left to do.
+    Look,
     /// Hand over what was counted, send no more statements, end by then.
     Stop(Time),
 }
@@ -121,7 +127,7 @@ pub(crate) enum Letter {
     Settled,
     /// Counts since the last ones.
     Counted(Box<Counted>),
-    /// All events have run.
+    /// All events have run, or nothing is left that this group could do about those that have not.
     Finished,
     /// The group has ended; counts since the last ones, and sums over its connections.
     Ended(Box<Counted>),
@@ -166,7 +172,7 @@ pub(crate) struct Bench {
     /// What the server does not prepare.
     pub(crate) refusals: Refusals,
     pub(crate) work: Work,
-    events_left: Option<u64>,
+    events: Arc<Allowance>,
 }
 
 impl Bench {
@@ -187,14 +193,7 @@ impl Bench {
 
     /// Takes leave to begin up to `wanted` more events at once; returns how many.
     pub(crate) fn take_events(&mut self, wanted: u32) -> u32 {
-        match &mut self.events_left {
-            None => wanted,
-            Some(left) => {
-                let taken = wanted.min(u32::try_from(*left).unwrap_or(u32::MAX));
-                *left -= u64::from(taken);
-                taken
-            }
-        }
+        self.events.take(wanted)
     }
 
     /// The intended start of the event that a connection is to begin now that its last one is
@@ -210,15 +209,7 @@ impl Bench {
 
     /// Takes leave to begin one more event.
     fn take_event(&mut self) -> bool {
-        match &mut self.events_left {
-            _ if !self.running => false,
-            None => true,
-            Some(0) => false,
-            Some(left) => {
-                *left -= 1;
-                true
-            }
-        }
+        self.running && self.events.take(1) == 1
     }
 }
 
@@ -304,7 +295,7 @@ impl Group {
                 fatal: None,
                 refusals: Refusals::default(),
                 work,
-                events_left: share.events,
+                events: share.events,
             },
             connections: Slots::with_capacity(share.connections as usize),
             opener,
@@ -341,6 +332,9 @@ impl Group {
             self.work_due();
             self.open_some();
             self.expire_some();
+            if cfg!(debug_assertions) {
+                self.look_after_all();
+            }
             if self.is_over() {
                 self.finish();
                 return Ok(());
@@ -375,6 +369,8 @@ impl Group {
                 }
                 Order::Checkpoint => self.checkpoint(),
                 Order::Reset => self.reset(),
+                // What there is to see is looked at in every turn.
+                Order::Look => {}
                 Order::Stop(end) => {
                     let counted = self.counted();
                     self.tell(Letter::Counted(counted));
@@ -548,11 +544,7 @@ impl Group {
             self.said_settled = true;
             self.tell(Letter::Settled);
         }
-        let is_finished = self.bench.events_left == Some(0)
-            && self.bench.executing == 0
-            && self.bench.work.is_done()
-            && self.starting.is_empty();
-        if !self.said_finished && is_finished {
+        if !self.said_finished && self.is_finished() {
             self.said_finished = true;
             self.tell(Letter::Finished);
         }

@@ -10,6 +10,7 @@
 //! and a summary for people on stderr, and JSON in a file for programs ([`summary`]).
 #![forbid(unsafe_code)]
 
+mod allowance;
 mod arrivals;
 mod blocking;
 mod connection;

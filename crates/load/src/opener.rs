@@ -73,6 +73,16 @@ impl Opener {
         self.out_max = out_max;
     }
 
+    /// Seats that are being opened or open.
+    pub(crate) fn out(&self) -> u32 {
+        self.out
+    }
+
+    /// Seats that are being opened.
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
     /// Room for one more, at once and altogether.
     fn has_room(&self) -> bool {
         self.in_flight < self.in_flight_max && self.out < self.out_max

@@ -2,6 +2,7 @@
 //!
 //! The server is a thread per connection that greets, lets everybody in, and answers each statement
 //! as the test's function says: with what bytes, in what pieces, or by hanging up.
+mod endings;
 mod models;
 mod setting_up;
 

@@ -135,6 +135,31 @@ impl Work {
         self.waiting() == 0 && self.repeating == 0
     }
 
+    /// Events that were given up and have not begun again.
+    pub(super) fn repeating(&self) -> usize {
+        self.repeating as usize
+    }
+
+    /// Connections at rest that the next event finds.
+    pub(super) fn idle(&self) -> impl Iterator<Item = Key> {
+        self.idle.iter().copied()
+    }
+
+    /// Connections whose patience is looked after.
+    pub(super) fn watched(&self) -> impl Iterator<Item = Key> {
+        self.timed(|why| matches!(why, Why::Patience))
+    }
+
+    /// Connections that begin when their pause is over.
+    pub(super) fn pausing(&self) -> impl Iterator<Item = Key> {
+        self.timed(|why| matches!(why, Why::Pause))
+    }
+
+    fn timed(&self, is_meant: fn(&Why) -> bool) -> impl Iterator<Item = Key> {
+        let meant = self.timers.iter().filter(move |(_, why)| is_meant(why));
+        meant.map(|(key, _)| *key)
+    }
+
     /// All events have arrived.
     fn close(&mut self) {
         if let Some(arrivals) = &mut self.arrivals {
@@ -173,7 +198,9 @@ impl Group {
         let now = Time::now();
         self.bench.running = true;
         self.bench.work.began = Some(now);
-        let keys = self.connections.keys();
+        // Who is being opened begins after the login.
+        let at_rest = self.connections.iter().filter(|(_, c)| c.is_idle());
+        let keys: Vec<Key> = at_rest.map(|(key, _)| key).collect();
         let Bench { work, plan, .. } = &mut self.bench;
         let part = work.part;
         if let Some(arrivals) = &mut work.arrivals {

@@ -1,0 +1,109 @@
+//! When a group has nothing left to do, and that nobody in it is forgotten before.
+//!
+//! The problem: a run that ends after so many events ends when each group says that it has none
+//! left. A group that waits for something that never comes would keep the run from ending.
+//!
+//! The mechanism: whatever a group waits for is an answer of the server, a connection that is being
+//! opened (which has a time limit), or something that [`Group::deadline`] knows the time of: a
+//! timer, an arrival, a seat to be opened. With none of them nothing can ever happen in it, so it is
+//! finished, whatever is left over. And in builds with assertions each turn of a small group checks
+//! that all its connections are in one of these places, and that what is counted in passing is what
+//! there is.
+
+use super::{Connection, Group};
+use crate::model::Loop;
+use reactor::{Key, Time};
+use std::collections::HashSet;
+
+/// The most connections of a group that are looked after one by one.
+const LOOKED_AFTER_MAX: usize = 64;
+
+impl Group {
+    /// True when all events have run, or this group can run none of those that are left.
+    pub(super) fn is_finished(&self) -> bool {
+        let bench = &self.bench;
+        if !bench.events.is_bounded() || bench.executing > 0 || !self.starting.is_empty() {
+            return false;
+        }
+        (bench.events.is_used_up() && bench.work.is_done()) || self.waits_for_nothing()
+    }
+
+    /// True when nothing can happen here any more but by an order.
+    fn waits_for_nothing(&self) -> bool {
+        self.bench.running
+            && self.bench.executing == 0
+            && self.opener.in_flight() == 0
+            && self.deadline() == Time::NEVER
+    }
+
+    /// Checks that nobody is forgotten.
+    ///
+    /// # Panics
+    /// When somebody is, which is a fault of this program.
+    pub(super) fn look_after_all(&self) {
+        if self.connections.len() <= LOOKED_AFTER_MAX && self.end.is_none() {
+            self.check_counts();
+            self.check_patience();
+            self.check_rest();
+        }
+    }
+
+    fn count(&self, is_meant: impl Fn(&Connection) -> bool) -> usize {
+        let all = self.connections.iter();
+        all.filter(|(_, connection)| is_meant(connection)).count()
+    }
+
+    /// What is counted in passing is what there is.
+    fn check_counts(&self) {
+        let opening = self.count(Connection::is_opening);
+        assert_eq!(self.opener.out() as usize, self.connections.len());
+        assert_eq!(self.opener.in_flight() as usize, opening);
+        assert_eq!(self.connected as usize, self.connections.len() - opening);
+        let executing = self.count(Connection::is_executing);
+        assert_eq!(self.bench.executing as usize, executing);
+        let coming = self.count(|c| c.is_opening() && c.seat.repeats > 0);
+        let hung_up = self.opener.waiting().filter(|seat| seat.repeats > 0);
+        assert_eq!(self.bench.work.repeating(), coming + hung_up.count());
+        let timed: HashSet<Key> = self.opening.iter().map(|(_, key)| *key).collect();
+        for (key, connection) in self.connections.iter() {
+            assert!(
+                !connection.is_opening() || timed.contains(&key),
+                "no time limit for {connection:?}"
+            );
+        }
+    }
+
+    /// Who waits for an answer has a timer for his patience.
+    fn check_patience(&self) {
+        if self.bench.plan.model.give_up.is_none() {
+            return;
+        }
+        let watched: HashSet<Key> = self.bench.work.watched().collect();
+        for (key, connection) in self.connections.iter() {
+            let is_repeating = connection.is_opening() && connection.seat.repeats > 0;
+            assert!(
+                !(connection.is_executing() || is_repeating) || watched.contains(&key),
+                "nobody looks after the patience of {connection:?}"
+            );
+        }
+    }
+
+    /// Who is at rest while there is something to do will be found.
+    fn check_rest(&self) {
+        let bench = &self.bench;
+        if !bench.running || bench.events.is_used_up() {
+            return;
+        }
+        let found: HashSet<Key> = match bench.plan.model.drive {
+            Loop::Closed => self.starting.iter().copied().collect(),
+            Loop::Open { .. } | Loop::Active(_) => bench.work.idle().collect(),
+            Loop::Thinking(_) => bench.work.pausing().collect(),
+        };
+        for (key, connection) in self.connections.iter() {
+            assert!(
+                !connection.is_idle() || found.contains(&key),
+                "nobody finds {connection:?}"
+            );
+        }
+    }
+}
