@@ -260,6 +260,37 @@ fn figures(rows: &[Row], rungs: &[u32]) -> Vec<Figure> {
     figures
 }
 
+/// A chart of amounts, one for each path, that starts at 0.
+fn amounts<'a>(name: &'a str, unit: &'a str, rungs: &'a [u32], lines: Vec<Line>) -> Chart<'a> {
+    Chart {
+        name,
+        unit,
+        axis: Axis::Linear,
+        rungs,
+        lines,
+        crosses: Vec::new(),
+        reference: None,
+        write_tick: whole,
+        write_value: whole,
+    }
+}
+
+/// A chart of latencies: each path's p99, and a bar down to its p50.
+fn latencies<'a>(name: &'a str, rungs: &'a [u32], lines: Vec<Line>) -> Chart<'a> {
+    Chart {
+        axis: Axis::Decades,
+        write_tick: milliseconds,
+        write_value: milliseconds,
+        ..amounts(name, "latency: p99, and down to p50", rungs, lines)
+    }
+}
+
+/// A chart with its words.
+fn drawn(title: &'static str, note: &'static str, chart: Chart<'_>) -> Figure {
+    let svg = chart.svg();
+    Figure { title, note, svg }
+}
+
 fn throughput(rows: &[Row], rungs: &[u32]) -> Figure {
     let lost = rows.iter().filter(|row| !row.has_figures());
     let cross = |row: &Row| {
@@ -270,16 +301,11 @@ fn throughput(rows: &[Row], rungs: &[u32]) -> Figure {
             limit,
         })
     };
+    let name = "Statements per second over the number of connections, a line per path";
+    let lines = lines(rows, |row| row.statements_per_s, |_| None);
     let chart = Chart {
-        name: "Statements per second over the number of connections, a line per path",
-        unit: "statements/s",
-        axis: Axis::Linear,
-        rungs,
-        lines: lines(rows, |row| row.statements_per_s, |_| None),
         crosses: lost.filter_map(cross).collect(),
-        reference: None,
-        write_tick: whole,
-        write_value: whole,
+        ..amounts(name, "statements/s", rungs, lines)
     };
     let note = if chart.crosses.is_empty() {
         "Flat is good: more connections should not make the server do less."
@@ -287,149 +313,84 @@ fn throughput(rows: &[Row], rungs: &[u32]) -> Figure {
         "Flat is good: more connections should not make the server do less. A cross marks a path \
          that could not hold the rung; the table says why."
     };
-    Figure {
-        title: "Throughput",
-        note,
-        svg: chart.svg(),
-    }
+    drawn("Throughput", note, chart)
 }
 
 fn goodput(rows: &[Row], rungs: &[u32]) -> Figure {
-    let chart = Chart {
-        name: "Statements answered in time, per second, over the number of clients",
-        unit: "statements/s in time",
-        axis: Axis::Linear,
-        rungs,
-        lines: lines(rows, |row| row.goodput_per_s, |_| None),
-        crosses: Vec::new(),
-        reference: None,
-        write_tick: whole,
-        write_value: whole,
-    };
-    Figure {
-        title: "Goodput",
-        note: "What is answered before its client loses patience, hangs up and asks again. A line \
-               that falls is an outage: the work goes on, for nobody.",
-        svg: chart.svg(),
-    }
+    let name = "Statements answered in time, per second, over the number of clients";
+    let lines = lines(rows, |row| row.goodput_per_s, |_| None);
+    let note = "What is answered before its client loses patience, hangs up and asks again. A line \
+                that falls is an outage: the work goes on, for nobody.";
+    let chart = amounts(name, "statements/s in time", rungs, lines);
+    drawn("Goodput", note, chart)
 }
 
 fn first_statement(rows: &[Row], rungs: &[u32]) -> Figure {
-    let chart = Chart {
-        name: "Latency of the script's first statement, from p50 to p99 per path",
-        unit: "latency: p99, and down to p50",
-        axis: Axis::Decades,
-        rungs,
-        lines: lines(
-            rows,
-            |row| row.by_statement.first().map(|of| of.latency.p99_ms),
-            |row| row.by_statement.first().map(|of| of.latency.p50_ms),
-        ),
-        crosses: Vec::new(),
-        reference: None,
-        write_tick: milliseconds,
-        write_value: milliseconds,
-    };
-    Figure {
-        title: "The first statement",
-        note: "The statement that most of the script is. What the others cost it shows here.",
-        svg: chart.svg(),
-    }
+    let name = "Latency of the script's first statement, from p50 to p99 per path";
+    let lines = lines(
+        rows,
+        |row| row.by_statement.first().map(|of| of.latency.p99_ms),
+        |row| row.by_statement.first().map(|of| of.latency.p50_ms),
+    );
+    let note = "The statement that most of the script is. What the others cost it shows here.";
+    drawn("The first statement", note, latencies(name, rungs, lines))
 }
 
 fn events(rows: &[Row], rungs: &[u32]) -> Figure {
-    let chart = Chart {
-        name: "Latency of whole events, from p50 to p99 per path",
-        unit: "latency: p99, and down to p50",
-        axis: Axis::Decades,
-        rungs,
-        lines: lines(
-            rows,
-            |row| row.event.map(|event| event.p99_ms),
-            |row| row.event.map(|event| event.p50_ms),
-        ),
-        crosses: Vec::new(),
-        reference: None,
-        write_tick: milliseconds,
-        write_value: milliseconds,
-    };
-    Figure {
-        title: "Transactions",
-        note: "From an event's first statement to its last reply. While it lasts it holds its \
-               locks, so what makes it long makes others long.",
-        svg: chart.svg(),
-    }
+    let name = "Latency of whole events, from p50 to p99 per path";
+    let lines = lines(
+        rows,
+        |row| row.event.map(|event| event.p99_ms),
+        |row| row.event.map(|event| event.p50_ms),
+    );
+    let note = "From an event's first statement to its last reply. While it lasts it holds its \
+                locks, so what makes it long makes others long.";
+    drawn("Transactions", note, latencies(name, rungs, lines))
 }
 
 fn latency(rows: &[Row], rungs: &[u32]) -> Figure {
-    let chart = Chart {
-        name: "Latency of a statement over the number of connections, from p50 to p99 per path",
-        unit: "latency: p99, and down to p50",
-        axis: Axis::Decades,
-        rungs,
-        lines: lines(rows, |row| row.p99_ms, |row| row.p50_ms),
-        crosses: Vec::new(),
-        reference: None,
-        write_tick: milliseconds,
-        write_value: milliseconds,
-    };
+    let name = "Latency of a statement over the number of connections, from p50 to p99 per path";
+    let lines = lines(rows, |row| row.p99_ms, |row| row.p50_ms);
     let note = "The line is p99; the bar hangs down from it to p50. With every connection \
                 executing, latency must rise with their number. A short bar means that all \
                 wait alike.";
-    Figure {
-        title: "Latency",
-        note,
-        svg: chart.svg(),
-    }
+    drawn("Latency", note, latencies(name, rungs, lines))
 }
 
 fn fairness(rows: &[Row], rungs: &[u32]) -> Figure {
+    let name = "p99 latency over mean latency, over the number of connections, a line per path";
+    let lines = lines(rows, |row| row.p99_over_mean, |_| None);
     let most = rows
         .iter()
         .filter_map(|row| row.p99_over_mean)
         .fold(0.0, f64::max);
     let chart = Chart {
-        name: "p99 latency over mean latency, over the number of connections, a line per path",
-        unit: "p99 / mean",
         axis: if most > FAIRNESS_LINEAR_MAX {
             Axis::Decades
         } else {
             Axis::Linear
         },
-        rungs,
-        lines: lines(rows, |row| row.p99_over_mean, |_| None),
-        crosses: Vec::new(),
         reference: Some((1.0, "1 = everybody waits equally long")),
         write_tick: plain,
         write_value: ratio,
+        ..amounts(name, "p99 / mean", rungs, lines)
     };
     let note = "How much longer the slowest hundredth of statements takes than the average one.";
-    Figure {
-        title: "Fairness",
-        note,
-        svg: chart.svg(),
-    }
+    drawn("Fairness", note, chart)
 }
 
 fn memory(rows: &[Row], rungs: &[u32]) -> Figure {
+    let name = "Memory per client over the number of connections, a line per path";
+    let lines = lines(rows, Row::holder_bytes_per_client, |_| None);
     let chart = Chart {
-        name: "Memory per client over the number of connections, a line per path",
-        unit: "memory per client",
         axis: Axis::PowersOfFour,
-        rungs,
-        lines: lines(rows, Row::holder_bytes_per_client, |_| None),
-        crosses: Vec::new(),
-        reference: None,
         write_tick: whole_bytes,
         write_value: bytes,
+        ..amounts(name, "memory per client", rungs, lines)
     };
     let note = "What one more client costs the process that holds it: the pooler for onramp, the \
                 server otherwise. On low rungs the process's own growth weighs most.";
-    Figure {
-        title: "Memory",
-        note,
-        svg: chart.svg(),
-    }
+    drawn("Memory", note, chart)
 }
 
 /// A line per path that has this figure anywhere, with bars down to another figure if there is one.
