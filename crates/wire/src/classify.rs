@@ -241,13 +241,42 @@ impl PinCause {
     }
 }
 
+/// What sets of bits have in common.
+macro_rules! set_of_bits {
+    ($set:ident) => {
+        impl $set {
+            /// Nothing.
+            pub const NONE: Self = Self(0);
+
+            /// Whether every bit of `other` is in the set.
+            #[must_use]
+            pub fn contains(self, other: Self) -> bool {
+                self.0 & other.0 == other.0
+            }
+
+            /// Whether any bit of `other` is in the set.
+            #[must_use]
+            pub fn intersects(self, other: Self) -> bool {
+                self.0 & other.0 != 0
+            }
+
+            /// The bits of both.
+            #[must_use]
+            pub const fn union(self, other: Self) -> Self {
+                Self(self.0 | other.0)
+            }
+        }
+    };
+}
+
+set_of_bits!(Reads);
+set_of_bits!(Marks);
+
 /// What a text reads of the results of earlier statements of its session; a set of bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reads(u8);
 
 impl Reads {
-    /// Nothing.
-    pub const NONE: Self = Self(0);
     /// The last insert id.
     pub const LAST_INSERT_ID: Self = Self(1);
     /// The rows that the previous statement changed.
@@ -263,18 +292,6 @@ impl Reads {
     /// All of them.
     pub const ALL: Self = Self(63);
 
-    /// Whether every bit of `other` is in the set.
-    #[must_use]
-    pub fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// Whether any bit of `other` is in the set.
-    #[must_use]
-    pub fn intersects(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
     /// The bits that are in both.
     #[must_use]
     pub const fn of(self, other: Self) -> Self {
@@ -286,12 +303,6 @@ impl Reads {
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
-
-    /// The bits of both.
-    #[must_use]
-    pub const fn union(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
 }
 
 /// Words of a text that decide what it leaves for later questions; a set of bits.
@@ -299,8 +310,6 @@ impl Reads {
 pub struct Marks(u8);
 
 impl Marks {
-    /// None of them.
-    pub const NONE: Self = Self(0);
     /// FROM outside of parentheses.
     pub const FROM: Self = Self(1);
     /// FROM inside parentheses, which may be a function's, or DUAL.
@@ -316,24 +325,6 @@ impl Marks {
     pub const SELECT_INSIDE: Self = Self(32);
     /// SELECT as the first word, or SHOW COUNT(\*): the rows count as FOUND_ROWS().
     pub const COUNTED: Self = Self(64);
-
-    /// Whether every bit of `other` is in the set.
-    #[must_use]
-    pub fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// Whether any bit of `other` is in the set.
-    #[must_use]
-    pub fn intersects(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    /// The bits of both.
-    #[must_use]
-    pub const fn union(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
 }
 
 /// What [`classify`] found in a text.
