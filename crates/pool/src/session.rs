@@ -16,9 +16,12 @@
 //!   other keeps its backend.
 
 use crate::sure::Accepted;
+use std::cell::Cell;
 use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use wire::command::{Command, put_command};
+use wire::lex::{Charset, LexMode, Server};
 
 /// Bytes, mostly ASCII, as the server sent them.
 pub type Text = Box<[u8]>;
@@ -67,6 +70,41 @@ pub(crate) struct Session {
     user: Vec<(Text, Text)>,
     /// Whether its values can be set again for certain.
     pub(crate) accepted: Accepted,
+    /// How its texts are cut, once that was asked: it is asked for each statement.
+    lex_mode: Aside<Option<LexMode>>,
+}
+
+/// What is noted of a session beside its state: equal sessions stay equal, and a copy, which is
+/// made to be changed, begins without it.
+#[derive(Debug, Default)]
+pub(crate) struct Aside<T: Copy>(Cell<T>);
+
+impl<T: Copy> Aside<T> {
+    pub(crate) fn get(&self) -> T {
+        self.0.get()
+    }
+
+    pub(crate) fn set(&self, value: T) {
+        self.0.set(value);
+    }
+}
+
+impl<T: Copy + Default> Clone for Aside<T> {
+    fn clone(&self) -> Self {
+        Aside::default()
+    }
+}
+
+impl<T: Copy> PartialEq for Aside<T> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl<T: Copy> Eq for Aside<T> {}
+
+impl<T: Copy> Hash for Aside<T> {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 /// A variable's value cannot be given back exactly.
@@ -85,6 +123,7 @@ impl Session {
             variables: Vec::new(),
             user: Vec::new(),
             accepted: Accepted::default(),
+            lex_mode: Aside::default(),
         };
         for (name, value) in CHARSET_VARIABLES.iter().zip(charsets) {
             session.put(name.as_bytes(), value);
@@ -131,6 +170,7 @@ impl Session {
     }
 
     fn put(&mut self, name: &[u8], value: &[u8]) {
+        self.lex_mode.set(None);
         match self.variables.binary_search_by(|(n, _)| (**n).cmp(name)) {
             Ok(found) => self.variables[found].1 = value.into(),
             Err(place) => self.variables.insert(place, (name.into(), value.into())),
@@ -216,14 +256,35 @@ impl Session {
         self.schema == other.schema && equal("sql_mode") && charsets
     }
 
-    /// How SQL is lexed in this session.
+    /// How this server cuts the session's texts; `default` is its `sql_mode` for fresh sessions.
+    #[must_use]
+    pub(crate) fn lex_mode(&self, default: &str, server: Server) -> LexMode {
+        if let Some(mode) = self.lex_mode.get() {
+            return mode;
+        }
+        let sql_mode = self.variable(b"sql_mode").unwrap_or(default.as_bytes());
+        let has = |word: &str| has_word(sql_mode, word);
+        let mode = LexMode {
+            ansi_quotes: has("ANSI_QUOTES"),
+            no_backslash_escapes: has("NO_BACKSLASH_ESCAPES"),
+            ignore_space: has("IGNORE_SPACE"),
+            charset: Charset::of_name(self.variable(b"character_set_client").unwrap_or(b"")),
+            server,
+        };
+        self.lex_mode.set(Some(mode));
+        mode
+    }
+
+    /// Whether its `sql_mode` is listed and has this word.
     #[must_use]
     pub(crate) fn sql_mode_has(&self, mode: &str) -> bool {
-        let modes = self.variable(b"sql_mode").unwrap_or_default();
-        modes
-            .split(|&b| b == b',')
-            .any(|m| m.eq_ignore_ascii_case(mode.as_bytes()))
+        has_word(self.variable(b"sql_mode").unwrap_or_default(), mode)
     }
+}
+
+fn has_word(list: &[u8], word: &str) -> bool {
+    list.split(|&byte| byte == b',')
+        .any(|listed| listed.eq_ignore_ascii_case(word.as_bytes()))
 }
 
 fn is_name(name: &[u8]) -> bool {

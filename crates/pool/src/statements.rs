@@ -30,7 +30,7 @@ use std::rc::Rc;
 use wire::capabilities as cap;
 use wire::classify::{self, PinCause, Reads, Verb, classify};
 use wire::command::{Command, ReplyShape, put_command};
-use wire::lex::{Charset, LexMode, Server};
+use wire::lex::{LexMode, Server};
 use wire::packet::{HEADER_LEN, PAYLOAD_MAX, join_payload};
 use wire::reply::{END, OK, Reply};
 
@@ -288,17 +288,11 @@ impl<N: Net> Group<N> {
 
     /// How this session's texts are cut.
     pub(crate) fn lex_mode(&self, session: &Session, capabilities: u32) -> LexMode {
-        let default = &self.shared.server.sql_mode;
-        let has = |mode: &str| match session.variable(b"sql_mode") {
-            Some(_) => session.sql_mode_has(mode),
-            None => default.split(',').any(|m| m.eq_ignore_ascii_case(mode)),
-        };
+        let server = &self.shared.server;
+        let mode = session.lex_mode(&server.sql_mode, server.flavour);
         LexMode {
-            ansi_quotes: has("ANSI_QUOTES"),
-            no_backslash_escapes: has("NO_BACKSLASH_ESCAPES"),
-            ignore_space: has("IGNORE_SPACE") || capabilities & cap::IGNORE_SPACE != 0,
-            charset: Charset::of_name(session.variable(b"character_set_client").unwrap_or(b"")),
-            server: self.shared.server.flavour,
+            ignore_space: mode.ignore_space || capabilities & cap::IGNORE_SPACE != 0,
+            ..mode
         }
     }
 

@@ -17,10 +17,8 @@
 
 use crate::group::Group;
 use crate::reasons::Refusal;
-use crate::session::Session;
+use crate::session::{Aside, Session};
 use reactor::{Key, Net};
-use std::cell::Cell;
-use std::hash::{Hash, Hasher};
 
 /// Variables whose SET fails only for a value that no session can have: no privilege is asked for
 /// (MariaDB 10.11, MySQL 9.7: their manuals on each), none is read-only inside of what a session
@@ -80,28 +78,9 @@ fn is_sure(name: &[u8]) -> bool {
     found.is_ok()
 }
 
-/// The epoch in which a backend has stood in a session; says nothing of what the session is, so
-/// that equal sessions stay equal, and a changed one has not been accepted yet.
-#[derive(Debug, Default)]
-pub(crate) struct Accepted(Cell<u64>);
-
-impl Clone for Accepted {
-    fn clone(&self) -> Self {
-        Accepted::default()
-    }
-}
-
-impl PartialEq for Accepted {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Accepted {}
-
-impl Hash for Accepted {
-    fn hash<H: Hasher>(&self, _: &mut H) {}
-}
+/// The epoch in which a backend has stood in a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Accepted(Aside<u64>);
 
 impl Accepted {
     /// A backend of this epoch stands in the session.

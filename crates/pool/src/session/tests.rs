@@ -196,3 +196,24 @@ fn sql_modes_are_found_by_word() {
     assert!(session.sql_mode_has("ansi_quotes"));
     assert!(!session.sql_mode_has("ANSI"));
 }
+
+#[test]
+fn how_texts_are_cut_follows_the_session_and_not_its_copy() {
+    let server = Server::MariaDb(101_119);
+    let mut session = utf8("a");
+    let cut = |session: &Session| session.lex_mode("IGNORE_SPACE", server);
+    assert!(cut(&session).ignore_space && !cut(&session).ansi_quotes);
+    session
+        .set(b"sql_mode", b"ANSI_QUOTES,NO_BACKSLASH_ESCAPES")
+        .unwrap();
+    let mode = cut(&session);
+    assert!(mode.ansi_quotes && mode.no_backslash_escapes && !mode.ignore_space);
+    assert_eq!(mode.charset, Charset::Utf8);
+    let mut copy = session.clone();
+    copy.set(b"sql_mode", b"").unwrap();
+    copy.set(b"character_set_client", b"gbk").unwrap();
+    assert!(!cut(&copy).ansi_quotes && !cut(&copy).ignore_space);
+    assert_eq!(cut(&copy).charset, Charset::of_name(b"gbk"));
+    assert_eq!(cut(&session), mode);
+    assert_eq!(session, session.clone(), "what is noted is no part of it");
+}
