@@ -181,9 +181,10 @@ impl Net for RealNet {
 
     fn read(&mut self, sock: &OwnedFd, buffer: &mut [u8]) -> Read {
         loop {
-            return match rustix::io::read(sock, &mut *buffer) {
-                Ok(0) => Read::End,
-                Ok(n) => Read::Bytes(n),
+            // Not `read`: what the kernel does for files on its way to a socket is left out.
+            return match rustix::net::recv(sock, &mut *buffer, rustix::net::RecvFlags::empty()) {
+                Ok((0, _)) => Read::End,
+                Ok((n, _)) => Read::Bytes(n),
                 Err(Errno::AGAIN) => Read::Blocked,
                 Err(Errno::INTR) => continue,
                 Err(error) => Read::Failed(error.into()),
