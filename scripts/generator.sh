@@ -12,57 +12,18 @@
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# shellcheck source=scripts/lib.sh
-source scripts/lib.sh
+# shellcheck source=scripts/server.sh
+source scripts/server.sh
 
 threads=${THREADS:-1000}
 seconds=${SECONDS_EACH:-8}
 rounds=${ROUNDS:-2}
 
-need_cargo
-want_compiler
-want_mariadb
 want sysbench sysbench
-install_missing
-PATH="$PATH:/usr/sbin"
-
-build_release
-binary=${ONRAMP:-$(release_binary)}
-
-folder=$(mktemp -d /tmp/onramp-generator.XXXXXX)
-server=
-end_server() {
-    [[ -z $server ]] || { kill "$server" && wait "$server"; } 2>/dev/null || true
-    rm -rf "$folder"
-}
-trap end_server EXIT
-
-socket=$folder/socket
-admin() { mariadb --no-defaults -S "$socket" -uroot "$@"; }
-
-start_server() {
-    local -a as_root=()
-    [[ $EUID != 0 ]] || as_root=(--user=root)
-    mariadb-install-db --no-defaults --datadir="$folder/data" --skip-test-db \
-        --auth-root-authentication-method=normal "${as_root[@]}" >/dev/null
-    mariadbd --no-defaults --datadir="$folder/data" --socket="$socket" --port="$port" \
-        --bind-address=127.0.0.1 --skip-name-resolve --max-connections=$((threads + 50)) \
-        --back-log=4096 --innodb-buffer-pool-size=256M --performance-schema=OFF \
-        --table-open-cache=4000 "${as_root[@]}" 2>"$folder/log" &
-    server=$!
-    local tries=0
-    until admin -e 'SELECT 1' >/dev/null 2>&1; do
-        ((++tries < 100)) || fail "the server did not start: $(tail -3 "$folder/log")"
-        sleep 0.2
-    done
-    admin -e "CREATE DATABASE sbtest; CREATE USER sb@'%' IDENTIFIED BY 'sb';
-        GRANT ALL ON sbtest.* TO sb@'%'"
-}
-
-port=$((20000 + RANDOM % 10000))
-start_server
-line=(oltp_point_select --mysql-host=127.0.0.1 "--mysql-port=$port" --mysql-user=sb
-    --mysql-password=sb --tables=1 --table-size=100000 --db-ps-mode=disable
+get_ready --bin onramp
+start_server --max-connections=$((threads + 50)) --back-log=4096 --table-open-cache=4000
+line=(oltp_point_select --mysql-host=127.0.0.1 "--mysql-port=$server_port" --mysql-user=app
+    --mysql-password=app --tables=1 --table-size=100000 --db-ps-mode=disable
     --rand-type=uniform "--threads=$threads" "--time=$seconds")
 "$binary" sysbench "${line[@]}" prepare >/dev/null
 

@@ -13,26 +13,18 @@
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# shellcheck source=scripts/lib.sh
-source scripts/lib.sh
 # shellcheck source=scripts/server.sh
 source scripts/server.sh
 
 logins=${LOGINS:-50000}
 rounds=${ROUNDS:-3}
 
-need_cargo
-want_compiler
-want_mariadb
-install_missing
-
-build_release
-binary=${ONRAMP:-$(release_binary)}
+get_ready --bin onramp
 
 # The pool's CPU time so far, in ticks of the kernel.
 pool_ticks() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$pool_pid/stat"; }
 
-start_server
+start_server --innodb-flush-log-at-trx-commit=0
 start_pool "clients_max = $((logins + 1000))"
 ticks_per_second=$(getconf CLK_TCK)
 printf '%s logins, %s cores\n' "$logins" "$(nproc)"
@@ -46,14 +38,18 @@ for ((round = 0; round < rounds; round++)); do
         --idle-time 600 --time 1 \
         --target "mysql://app:app@127.0.0.1:$pool_port/sbtest" >/dev/null 2>"$folder/load" &
     load_pid=$!
-    until grep -q 'holding' "$folder/load"; do
+    until grep -qs 'holding' "$folder/load"; do
         kill -0 "$load_pid" 2>/dev/null || fail "the load ended: $(tail -3 "$folder/load")"
         sleep 0.05
     done
     ticks=$(($(pool_ticks) - before))
-    [[ -z ${PERF:-} ]] || { kill -INT "$perf_pid" && wait "$perf_pid" || true; }
+    if [[ -n ${PERF:-} ]]; then
+        kill -INT "$perf_pid"
+        wait "$perf_pid" || true
+    fi
     # What it does after the signal needs tables that are not there.
-    kill -KILL "$load_pid" && wait "$load_pid" 2>/dev/null || true
+    kill -KILL "$load_pid"
+    wait "$load_pid" 2>/dev/null || true
     grep -o "connected $logins of .*" "$folder/load" | awk -v ticks="$ticks" -v n="$logins" \
         -v per="$ticks_per_second" '{ seconds = $(NF - 1) }
         END { printf "%.0f logins/s; %.1f us of the pool'"'"'s CPU for each\n",

@@ -17,8 +17,6 @@
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# shellcheck source=scripts/lib.sh
-source scripts/lib.sh
 # shellcheck source=scripts/server.sh disable=SC2154
 source scripts/server.sh
 
@@ -29,13 +27,7 @@ rounds=${ROUNDS:-2}
 idle=${IDLE:-10000}
 results=${RESULTS:-$folder/results}
 
-need_cargo
-want_compiler
-want_mariadb
-install_missing
-
-[[ -n ${ONRAMP:-} ]] || cargo build --release --locked
-binary=${ONRAMP:-$(release_binary)}
+get_ready --bin onramp
 
 # preamble ZONE: sets `init` to the options of a client in that time zone.
 preamble() {
@@ -87,9 +79,7 @@ run() {
     end_loads
     # The census is at most half a second old.
     sleep 1
-    kill -USR1 "$pool_pid"
-    until grep -q Census "$folder/pool.log"; do sleep 0.1; done
-    census=$(grep Census "$folder/pool.log")
+    take_census
     local pins
     pins=$(grep -oE '\bpins: \{[^}]*\}' <<<"$census" |
         awk -F': ' '{ for (i = 3; i <= NF; i++) sum += $i } END { print sum + 0 }')
@@ -123,8 +113,7 @@ idle_bytes() {
 tables=(--tables 4 --table-size 25000)
 # What is measured is the pool; the disk's mood is not.
 start_server --innodb-flush-log-at-trx-commit=0
-"$binary" load oltp_read_write prepare "${tables[@]}" \
-    --target "mysql://app:app@127.0.0.1:$server_port/sbtest" >/dev/null 2>&1
+make_tables "${tables[@]}"
 
 for ((round = 0; round < rounds; round++)); do
     # Forwards, then backwards: what drifts over time meets all of them alike.

@@ -17,8 +17,6 @@
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# shellcheck source=scripts/lib.sh
-source scripts/lib.sh
 # shellcheck source=scripts/server.sh disable=SC2154
 source scripts/server.sh
 
@@ -29,13 +27,7 @@ read -ra variants <<<"${VARIANTS:-same other}"
 loads=8
 tables=10
 
-need_cargo
-want_compiler
-want_mariadb
-install_missing
-
-[[ -n ${ONRAMP:-} ]] || cargo build --release --locked
-binary=${ONRAMP:-$(release_binary)}
+get_ready --bin onramp
 
 # statements MARK: sets `texts` to the options of an event that needs all 91; MARK makes them
 # texts of their own.
@@ -121,8 +113,7 @@ run() {
 }
 
 start_server --innodb-flush-log-at-trx-commit=0
-"$binary" load oltp_read_write prepare --tables "$tables" --table-size 100 \
-    --target "mysql://app:app@127.0.0.1:$server_port/sbtest" >/dev/null 2>&1
+make_tables --tables "$tables" --table-size 100
 for variant in "${variants[@]}"; do
     run "$variant"
 done

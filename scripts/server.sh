@@ -1,12 +1,16 @@
 # shellcheck shell=bash
 #
-# What: start_server, start_pool and what belongs to them, for scripts that measure: a private
-#   MariaDB with the schema sbtest and the account app, and the pool in front of it. Source it after
-#   lib.sh, do not run it.
-# Changes on the machine: both run from a folder below /tmp on free ports.
+# What: what scripts that measure begin with: get_ready, and start_server, start_pool and what
+#   belongs to them: a private MariaDB with the schema sbtest and the account app, and the pool in
+#   front of it. Source it in the root of the repository, do not run it.
+# Changes on the machine: get_ready installs what is missing, as lib.sh describes; both run from a
+#   folder below /tmp on free ports.
 # Restores: ends both and removes the folder when the script ends, however it ends.
 #
-# Sets folder, server_port, pool_port and pool_pid. `binary` must name the onramp to run.
+# Sets folder, server_port, pool_port and pool_pid; get_ready sets binary, the onramp to run.
+
+# shellcheck source=scripts/lib.sh
+source scripts/lib.sh
 
 PATH="$PATH:/usr/sbin"
 folder=$(mktemp -d /tmp/onramp-measure.XXXXXX)
@@ -24,6 +28,17 @@ end_all() {
 }
 trap end_all EXIT
 trap 'exit 130' INT TERM
+
+# get_ready WHAT...: installs what is missing and builds, for release, what of the workspace is
+# named; nothing is built where ONRAMP names a binary that is there already.
+get_ready() {
+    need_cargo
+    want_compiler
+    want_mariadb
+    install_missing
+    build_release "$@"
+    binary=${ONRAMP:-$(release_binary)}
+}
 
 # start_server OPTION...: options go to mariadbd.
 start_server() {
@@ -45,6 +60,13 @@ start_server() {
         GRANT ALL ON sbtest.* TO app@'%'"
 }
 
+# make_tables OPTION...: makes sysbench's tables, on the server itself.
+make_tables() {
+    "$binary" load oltp_read_write prepare "$@" \
+        --target "mysql://app:app@127.0.0.1:$server_port/sbtest" >"$folder/tables.log" 2>&1 ||
+        fail "no tables: $(tail -3 "$folder/tables.log")"
+}
+
 admin() { mariadb --no-defaults -S "$folder/socket" -uroot "$@"; }
 
 # start_pool LINE...: lines of its configuration.
@@ -63,6 +85,17 @@ start_pool() {
         ((++tries < 100)) || fail "the pool did not start: $(tail -3 "$folder/pool.log")"
         sleep 0.1
     done
+}
+
+# take_census: sets `census` to the pool's line of counts; it is at most half a second old.
+take_census() {
+    local before
+    before=$(grep -c Census "$folder/pool.log") || true
+    kill -USR1 "$pool_pid"
+    until (($(grep -c Census "$folder/pool.log") > before)); do sleep 0.1; done
+    # For the script that asked.
+    # shellcheck disable=SC2034
+    census=$(grep Census "$folder/pool.log" | tail -1)
 }
 
 # pool_rss: bytes of the pool's resident memory.

@@ -14,8 +14,6 @@
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# shellcheck source=scripts/lib.sh
-source scripts/lib.sh
 # shellcheck source=scripts/server.sh
 source scripts/server.sh
 
@@ -25,20 +23,13 @@ percent=${PERCENT:-90}
 seconds=${SECONDS_EACH:-8}
 rounds=${ROUNDS:-2}
 
-need_cargo
-want_compiler
-want_mariadb
-install_missing
-
-build_release -p onramp -p testkit --bin onramp --example skew
-binary=${ONRAMP:-$(release_binary)}
+get_ready -p onramp -p testkit --bin onramp --example skew
 skew=${SKEW:-$(dirname "$binary")/examples/skew}
 
-start_server
+start_server --innodb-flush-log-at-trx-commit=0
 start_pool "groups = $groups" "clients_max = 20000"
 rows=100000
-"$binary" load oltp_point_select prepare --table-size "$rows" \
-    --target "mysql://app:app@127.0.0.1:$server_port/sbtest" >/dev/null 2>&1
+make_tables --table-size "$rows"
 
 for ((round = 0; round < rounds; round++)); do
     for share in 0 "$percent"; do

@@ -13,8 +13,6 @@
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# shellcheck source=scripts/lib.sh
-source scripts/lib.sh
 # shellcheck source=scripts/server.sh
 source scripts/server.sh
 
@@ -23,20 +21,13 @@ storm=${STORM:-50000}
 calm=${CALM:-12}
 time=${TIME:-60}
 
-need_cargo
-want_compiler
-want_mariadb
-install_missing
+get_ready --bin onramp
 
-build_release
-binary=${ONRAMP:-$(release_binary)}
-
-start_server
+start_server --innodb-flush-log-at-trx-commit=0
 start_pool "clients_max = $((storm + working + 1000))"
 grep 'groups' "$folder/pool.log"
 rows=100000
-"$binary" load oltp_point_select prepare --table-size "$rows" \
-    --target "mysql://app:app@127.0.0.1:$server_port/sbtest" >/dev/null 2>&1
+make_tables --table-size "$rows"
 line=(load oltp_point_select run --table-size "$rows"
     --target "mysql://app:app@127.0.0.1:$pool_port/sbtest")
 
@@ -45,7 +36,7 @@ seconds_now() { date +%s.%N; }
 "$binary" "${line[@]}" --connections "$working" --time "$time" --report-interval 1 \
     --percentile 99 >"$folder/work" 2>"$folder/work.log" &
 work_pid=$!
-until grep -q '^\[ 1s \]' "$folder/work"; do sleep 0.1; done
+until grep -qs '^\[ 1s \]' "$folder/work"; do sleep 0.1; done
 began=$(seconds_now)
 sleep "$calm"
 
@@ -54,7 +45,7 @@ storm_began=$(seconds_now)
     >"$folder/storm" 2>"$folder/storm.log" &
 storm_pid=$!
 # The load says when all of them are in.
-until grep -q 'holding' "$folder/storm.log"; do
+until grep -qs 'holding' "$folder/storm.log"; do
     kill -0 "$work_pid" 2>/dev/null || break
     sleep 0.05
 done
@@ -90,8 +81,7 @@ awk -v began="$began" -v from="$storm_began" -v to="$storm_ended" -v storm="$sto
         printf "%d logins in %.1f s: %.0f a second\n", storm, to - from, storm / (to - from)
     }
 ' "$folder/work"
-kill -USR1 "$pool_pid"
-until grep -q Census "$folder/pool.log"; do sleep 0.1; done
+take_census
 grep -oE '(logins|refused|denied|accept_failures|dialled|dial_failures|backends_lost): [0-9]+' \
-    "$folder/pool.log" | paste -sd' '
+    <<<"$census" | paste -sd' '
 printf 'connections at once on the server: %s\n' "$(admin -BNe "SHOW STATUS LIKE 'Max_used_con%'")"
