@@ -8,8 +8,9 @@
 //! leaving them out would leave out the slow ones, but they are in no rate.
 
 use crate::Outcome;
-use crate::crew::{Crew, Layout};
+use crate::crew::Crew;
 use crate::group::{Order, Plan};
+use crate::layout::Layout;
 use crate::login::Credentials;
 use crate::options::LoadArgs;
 use crate::output::{self, Watchers};

@@ -10,10 +10,10 @@ mod limit;
 mod text;
 mod warnings;
 
-use crate::crew::Layout;
 use crate::errors::{ErrorCount, ErrorTable};
 use crate::group::Plan;
 use crate::latency::Latency;
+use crate::layout::Layout;
 use crate::options::LoadArgs;
 use crate::series::Point;
 use crate::stats::{Class, Stats, Tally};

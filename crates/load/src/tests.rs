@@ -6,9 +6,10 @@ mod endings;
 mod models;
 mod setting_up;
 
-use crate::crew::{Crew, Layout};
+use crate::crew::Crew;
 use crate::errors::Phase;
 use crate::group::{Order, Plan};
+use crate::layout::Layout;
 use crate::login::Credentials;
 use crate::options::LoadArgs;
 use crate::ports::Sources;

@@ -1,7 +1,6 @@
 //! The run of long connections: open them, let them talk, stop, say what came.
 //!
-//! The main thread gives orders by mailbox and collects letters; what a group counts it keeps until
-//! it is asked. All connections are opened first, at the rate that was asked for and without a
+//! The main thread gives orders and collects letters; what a group counts it keeps until it is asked. All connections are opened first, at the rate that was asked for and without a
 //! limit of time for the whole; the time of the run counts from then on.
 
 use super::counts::{Census, Counts};
@@ -11,22 +10,17 @@ use super::http::{Asker, Question};
 use super::options::{HoldArgs, HttpArgs, LongArgs, SwarmArgs};
 use super::place::Place;
 use super::summary::{Summary, Words};
-use crate::crew::Layout;
+use crate::layout::Layout;
 use crate::ports::{self, Sources};
+use crate::threads::{Heard, PANICKED, Threads};
 use measure::process;
-use reactor::{Address, Sender, Time, mailbox};
+use reactor::{Address, Time};
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::thread;
 use std::time::Duration;
 
-/// Stack of a group's thread, in bytes; what is not used costs nothing.
-const STACK_BYTES: usize = 512 * 1024;
-/// How long the main thread waits at a time, so that it sees a signal soon.
-const WAIT_MAX: Duration = Duration::from_millis(100);
 /// How long groups may take to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
@@ -169,8 +163,7 @@ fn run_kind<T: Talk>(
 
 /// All groups, as the main thread sees them.
 struct Crew {
-    orders: Vec<Sender<Order>>,
-    letters: Receiver<Letter>,
+    threads: Threads<Order, Letter>,
     began: Time,
     standing: Vec<u32>,
     settled: usize,
@@ -189,17 +182,8 @@ impl Crew {
         plan: Plan<T::Plan>,
     ) -> Result<Crew, String> {
         let plan = Arc::new(plan);
-        let count = layout.groups as usize;
-        let (sender, letters) = sync_channel(4 * count);
-        let (mut orders, mut boxes) = (Vec::new(), Vec::new());
-        for _ in 0..count {
-            let (order, mailbox) =
-                mailbox().map_err(|e| format!("no mailbox for a group: {e}; ulimit -n?"))?;
-            orders.push(order);
-            boxes.push(mailbox);
-        }
         let began = Time::now();
-        for (number, mailbox) in (0..layout.groups).zip(boxes) {
+        let threads = Threads::start(layout.groups, |number| {
             let (first, connections) = layout.deal(number, args.connections);
             let part = f64::from(connections) / f64::from(args.connections);
             let share = Share {
@@ -208,18 +192,13 @@ impl Crew {
                 connections,
                 connects_per_second: f64::from(args.connect_rate) * part,
             };
-            let (plan, sender) = (plan.clone(), sender.clone());
-            thread::Builder::new()
-                .name(format!("group-{number}"))
-                .stack_size(STACK_BYTES)
-                .spawn(move || group::run::<T>(plan, share, mailbox, sender))
-                .map_err(|e| format!("no thread for a group: {e}"))?;
-        }
+            let plan = plan.clone();
+            move |mailbox, letters| group::run::<T>(plan, share, mailbox, letters)
+        })?;
         Ok(Crew {
-            orders,
-            letters,
+            threads,
             began,
-            standing: vec![0; count],
+            standing: vec![0; layout.groups as usize],
             settled: 0,
             answers: 0,
             ended: 0,
@@ -238,7 +217,7 @@ impl Crew {
     }
 
     fn order(&self, order: Order) {
-        self.orders.iter().for_each(|group| group.send(order));
+        self.threads.order(order);
     }
 
     fn is_stopped(&self, stop: &AtomicBool) -> bool {
@@ -247,31 +226,37 @@ impl Crew {
 
     /// Reads one letter, if one comes in a short while.
     fn listen(&mut self, until: Time) {
-        match self
-            .letters
-            .recv_timeout(WAIT_MAX.min(until.since(Time::now())))
-        {
-            Ok(Letter::Settled) => self.settled += 1,
-            Ok(Letter::Counted(counted)) => {
+        match self.threads.hear(until, self.ended) {
+            Heard::Letter(letter) => self.take(letter),
+            Heard::Nothing => {}
+            Heard::Lost(gone) => {
+                self.ended = gone;
+                self.failure.get_or_insert_with(|| PANICKED.to_owned());
+            }
+            Heard::Nobody => {
+                if self.ended < self.threads.len() {
+                    self.failure.get_or_insert_with(|| PANICKED.to_owned());
+                }
+                self.ended = self.threads.len();
+            }
+        }
+    }
+
+    fn take(&mut self, letter: Letter) {
+        match letter {
+            Letter::Settled => self.settled += 1,
+            Letter::Counted(counted) => {
                 self.answers += 1;
                 self.count(*counted);
             }
-            Ok(Letter::Ended(counted, census)) => {
+            Letter::Ended(counted, census) => {
                 self.ended += 1;
                 self.census.add(census);
                 self.count(*counted);
             }
-            Ok(Letter::Failed(reason)) => {
+            Letter::Failed(reason) => {
                 self.ended += 1;
                 self.failure = Some(reason);
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => {
-                if self.ended < self.orders.len() {
-                    let words = "a group panicked, which is a fault of this program";
-                    self.failure.get_or_insert_with(|| words.to_owned());
-                }
-                self.ended = self.orders.len();
             }
         }
     }
@@ -288,7 +273,7 @@ impl Crew {
         self.answers = 0;
         self.order(order);
         let until = Time::now() + ANSWER_MAX;
-        while self.answers + self.ended < self.orders.len() && Time::now() < until {
+        while self.answers + self.ended < self.threads.len() && Time::now() < until {
             self.listen(until);
         }
         self.standing()
@@ -297,7 +282,7 @@ impl Crew {
     /// Opens all connections, and says how it goes each second.
     fn ramp(&mut self, args: &SwarmArgs, stop: &AtomicBool) {
         let mut due = Time::now() + Duration::from_secs(1);
-        while self.settled < self.orders.len() && !self.is_stopped(stop) {
+        while self.settled < self.threads.len() && !self.is_stopped(stop) {
             self.listen(due);
             if Time::now() >= due {
                 due = due + Duration::from_secs(1);
@@ -347,7 +332,7 @@ impl Crew {
         let end = Time::now() + patience;
         self.order(Order::Stop(end));
         let until = end + ANSWER_MAX;
-        while self.ended < self.orders.len() && Time::now() < until {
+        while self.ended < self.threads.len() && Time::now() < until {
             self.listen(until);
         }
         self.census

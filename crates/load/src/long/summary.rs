@@ -6,8 +6,8 @@
 use super::counts::{Census, Counts, Verdict};
 use super::options::SwarmArgs;
 use super::place::Place;
-use crate::crew::Layout;
 use crate::errors::ErrorCount;
+use crate::layout::Layout;
 use measure::{Histogram, process};
 use serde::Serialize;
 use std::fmt::Write as _;

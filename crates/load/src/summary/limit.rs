@@ -4,9 +4,9 @@
 //! what to do about it, where that is known. What `--init-sql` met counts as connecting.
 
 use super::Measured;
-use crate::crew::Layout;
 use crate::errors::{EADDRNOTAVAIL, EMFILE, Phase};
 use crate::group::Plan;
+use crate::layout::Layout;
 use crate::options::LoadArgs;
 
 /// Why fewer connections stand than were wanted.

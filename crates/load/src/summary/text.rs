@@ -4,8 +4,8 @@
 //! to tell. The JSON has all of it.
 
 use super::{Measured, Summary, share};
-use crate::crew::Layout;
 use crate::errors::ErrorCount;
+use crate::layout::Layout;
 use crate::stats::Stats;
 use crate::thresholds::Checked;
 

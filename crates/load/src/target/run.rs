@@ -3,21 +3,17 @@
 use super::group::{self, Counts, Letter, Order, Plan};
 use super::options::{Kind, SizeArgs, TargetArgs};
 use super::peer::Texts;
-use reactor::{Address, Sender, Time, descriptors, mailbox, socket};
+use crate::threads::{Heard, PANICKED, Threads};
+use reactor::{Address, Time, descriptors, socket};
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
 /// Descriptors of a table that are not for connections: standard streams, poll, listener.
 const RESERVE: u64 = 64;
-/// Stack of a group's thread, in bytes; what is not used costs nothing.
-const STACK_BYTES: usize = 512 * 1024;
-/// How long the main thread waits at a time, so that it sees a signal soon.
-const WAIT_MAX: Duration = Duration::from_millis(100);
 /// How long groups may take to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
@@ -87,7 +83,7 @@ fn serve(
 }
 
 /// How many groups, and how many connections each has room for.
-fn plan_groups(size: &SizeArgs) -> (usize, usize) {
+fn plan_groups(size: &SizeArgs) -> (u32, usize) {
     let limit = descriptors::raise_limit().soft;
     let cores = thread::available_parallelism().map_or(1, |n| n.get() as u64);
     let own_tables = thread::spawn(|| descriptors::own_table().is_ok())
@@ -110,55 +106,52 @@ fn plan_groups(size: &SizeArgs) -> (usize, usize) {
         room(groups) / groups
     };
     (
-        usize::try_from(groups).unwrap_or(1),
+        u32::try_from(groups).unwrap_or(u32::MAX),
         usize::try_from(room).unwrap_or(usize::MAX),
     )
 }
 
 struct Crew {
-    orders: Vec<Sender<Order>>,
-    letters: Receiver<Letter>,
+    threads: Threads<Order, Letter>,
     every: Option<Duration>,
     address: SocketAddr,
 }
 
 impl Crew {
-    fn start(groups: usize, plan: Plan) -> Result<Crew, String> {
+    fn start(groups: u32, plan: Plan) -> Result<Crew, String> {
         let plan = Arc::new(plan);
-        let (sender, letters) = sync_channel(4 * groups);
-        let mut boxes = Vec::with_capacity(groups);
-        let mut orders = Vec::with_capacity(groups);
-        for _ in 0..groups {
-            let (order, mailbox) = mailbox().map_err(|e| format!("no mailbox for a group: {e}"))?;
-            orders.push(order);
-            boxes.push(mailbox);
-        }
-        for (number, mailbox) in boxes.into_iter().enumerate() {
-            let (plan, sender) = (plan.clone(), sender.clone());
-            thread::Builder::new()
-                .name(format!("group-{number}"))
-                .stack_size(STACK_BYTES)
-                .spawn(move || group::run(plan, mailbox, sender))
-                .map_err(|e| format!("no thread for a group: {e}"))?;
-        }
-        let (every, address) = (plan.every, plan.address);
+        let threads = Threads::start(groups, |_| {
+            let plan = plan.clone();
+            move |mailbox, letters| group::run(plan, mailbox, letters)
+        })?;
         let crew = Crew {
-            orders,
-            letters,
-            every,
-            address,
+            threads,
+            every: plan.every,
+            address: plan.address,
         };
         let until = Time::now() + ANSWER_MAX;
         let mut ready = 0;
-        while ready < groups {
-            match crew.letters.recv_timeout(until.since(Time::now())) {
-                Ok(Letter::Ready) => ready += 1,
-                Ok(Letter::Failed(reason)) => return Err(reason),
-                Ok(_) => {}
-                Err(_) => return Err("a group did not begin to listen in time".to_owned()),
+        while ready < crew.threads.len() {
+            match crew.hear(until, 0)? {
+                Some(Letter::Ready) => ready += 1,
+                None if Time::now() >= until => {
+                    return Err("a group did not begin to listen in time".to_owned());
+                }
+                _ => {}
             }
         }
         Ok(crew)
+    }
+
+    /// The next letter, if one comes in a short while.
+    fn hear(&self, until: Time, ended: usize) -> Result<Option<Letter>, String> {
+        match self.threads.hear(until, ended) {
+            Heard::Letter(Letter::Failed(reason)) => Err(reason),
+            Heard::Letter(letter) => Ok(Some(letter)),
+            Heard::Nothing => Ok(None),
+            Heard::Lost(_) => Err(PANICKED.to_owned()),
+            Heard::Nobody => Err("all groups have ended".to_owned()),
+        }
     }
 
     /// Waits for the end, and says on the way how it stands.
@@ -172,14 +165,7 @@ impl Crew {
         };
         let mut total = Counts::default();
         while !stop.load(Ordering::Relaxed) {
-            match self
-                .letters
-                .recv_timeout(WAIT_MAX.min(due.since(Time::now())))
-            {
-                Ok(Letter::Failed(reason)) => return Err(reason),
-                Err(RecvTimeoutError::Disconnected) => return Err("all groups have ended".into()),
-                _ => {}
-            }
+            self.hear(due, 0)?;
             if Time::now() >= due {
                 due = due + interval;
                 self.ask(Order::Report, &mut total)?;
@@ -198,19 +184,21 @@ impl Crew {
 
     /// Adds what all groups have counted.
     fn ask(&self, order: Order, total: &mut Counts) -> Result<(), String> {
-        self.orders.iter().for_each(|group| group.send(order));
+        self.threads.order(order);
         total.standing = 0;
         let until = Time::now() + ANSWER_MAX;
         let mut answers = 0;
-        while answers < self.orders.len() {
-            match self.letters.recv_timeout(until.since(Time::now())) {
-                Ok(Letter::Counted(counts) | Letter::Ended(counts)) => {
+        while answers < self.threads.len() {
+            // Whoever ends says so in his answer.
+            match self.hear(until, answers)? {
+                Some(Letter::Counted(counts) | Letter::Ended(counts)) => {
                     answers += 1;
                     total.add(counts);
                 }
-                Ok(Letter::Failed(reason)) => return Err(reason),
-                Ok(Letter::Ready) => {}
-                Err(_) => return Err("a group did not answer in time".to_owned()),
+                None if Time::now() >= until => {
+                    return Err("a group did not answer in time".to_owned());
+                }
+                _ => {}
             }
         }
         Ok(())
