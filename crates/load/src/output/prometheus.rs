@@ -267,7 +267,7 @@ mod tests {
     use crate::errors::Fault;
     use std::io::ErrorKind;
     use std::net::SocketAddr;
-    use std::sync::mpsc::channel;
+    use std::sync::mpsc::sync_channel;
 
     fn rendered() -> String {
         let mut total = Stats::default();
@@ -357,7 +357,7 @@ mod tests {
         while !is_accepted(&reader) {
             thread::yield_now();
         }
-        let ((begun, begins), (end, ends)) = (channel(), channel::<()>());
+        let ((begun, begins), (end, ends)) = (sync_channel(1), sync_channel::<()>(1));
         let group = thread::spawn(move || {
             descriptors::own_table().unwrap();
             begun.send(()).unwrap();

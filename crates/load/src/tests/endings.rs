@@ -87,6 +87,9 @@ fn an_event_that_was_answered_is_not_run_again_by_the_next_connection() {
     let options = "select --threads 1 --events 2 --rate 4 --arrivals constant --give-up 30ms \
                    --lifetime 60ms";
     let (stats, _) = Trial::new(options, script).run(never);
-    assert_eq!((stats.gave_up, stats.events), (1, 2));
-    assert_eq!(asked.load(Ordering::SeqCst), 3);
+    // On a busy machine the second one may lose its patience before a connection is there.
+    assert_eq!(stats.events + stats.expired, 2);
+    let given_up = stats.gave_up - stats.failed_connects;
+    let asked = u64::from(asked.load(Ordering::SeqCst));
+    assert!(given_up >= 1 && asked == stats.events + given_up, "{asked}");
 }

@@ -63,21 +63,21 @@ fn an_open_loop_sends_what_arrives_and_no_more() {
     );
 }
 
-/// One connection, a server that never answers the first statement, and arrivals that go on: who
-/// arrives waits, and the latency of those who wait has their waiting in it.
+/// One connection, a server that does not answer the first statement before ten arrivals have met a
+/// full line: who arrives waits, and the latency of those who wait has their waiting in it.
 #[test]
 fn who_finds_no_connection_waits_and_the_clock_runs() {
-    let release = Arc::new(AtomicU32::new(0));
+    let gate = Arc::new(Mutex::new(()));
+    let held = gate.lock().unwrap();
     let script = {
-        let release = release.clone();
+        let gate = gate.clone();
         move |_: &str| {
-            while release.load(Ordering::SeqCst) == 0 {
-                std::thread::yield_now();
-            }
+            drop(gate.lock());
             Answer::Send(one_row())
         }
     };
-    let options = "select --threads 1 --rate 1000 --arrivals constant --queue-max 50";
+    // One executes, 50 wait, 10 are shed; nobody else comes.
+    let options = "select --threads 1 --rate 1000 --arrivals constant --queue-max 50 --events 61";
     let mut trial = Trial::new(options, script);
     trial.crew.order(Order::Start);
     let until = Time::now() + Duration::from_secs(20);
@@ -87,16 +87,15 @@ fn who_finds_no_connection_waits_and_the_clock_runs() {
         trial.report(Order::Report);
     }
     assert_eq!(trial.crew.gauges().waiting, 50, "a full line");
-    release.store(1, Ordering::SeqCst);
-    let (stats, _) = trial.run(|stats| stats.events > 60);
+    drop(held);
+    let (stats, _) = trial.run(never);
+    assert_eq!((stats.arrived, stats.shed, stats.events), (61, 10, 51));
+    // One comes each millisecond: who came last into the line had to wait for ten others to come,
+    // and who came first for 60. Percentiles are a hundredth off at most.
     let latency = stats.statement_latency();
-    // 50 stood in line while more than 60 arrived, one each millisecond.
-    assert!(
-        latency.percentile_ms(50.0) >= 8.0,
-        "{}",
-        latency.percentile_ms(50.0)
-    );
-    assert!(latency.max_ms() >= 50.0, "{}", latency.max_ms());
+    let (shortest, longest) = (latency.percentile_ms(1.0), latency.max_ms());
+    assert!(shortest >= 9.8, "{shortest}");
+    assert!(longest >= 59.0, "{longest}");
 }
 
 #[test]
@@ -119,13 +118,15 @@ fn clients_give_up_hang_up_and_try_again_until_they_are_answered() {
     };
     let options = "select --threads 2 --events 2 --give-up 30ms";
     let (stats, crew) = Trial::new(options, script).run(never);
-    assert_eq!((stats.gave_up, stats.reconnects), (6, 6));
-    assert_eq!((stats.events, stats.reads, stats.in_time), (2, 2, 2));
+    // On a busy machine some may lose their patience before they are logged in.
+    assert!(stats.gave_up >= 6, "{}", stats.gave_up);
+    assert_eq!(stats.gave_up, stats.reconnects + stats.failed_connects);
+    assert_eq!((stats.events, stats.reads), (2, 2));
     assert_eq!((stats.failed, stats.lost, crew.unfinished), (0, 0, 0));
-    assert_eq!(stats.reconnect_latency.count(), 6);
-    // An event's clock runs through all its repetitions.
-    assert!(stats.event_latency.max_ms() >= 60.0);
-    assert!(stats.statement_latency().max_ms() < 60.0);
+    assert_eq!(stats.reconnect_latency.count(), stats.reconnects);
+    // An event's clock runs through all its repetitions, a statement's through the last one.
+    let given_up_ms = stats.event_latency.sum_ms() - stats.statement_latency().sum_ms();
+    assert!(given_up_ms >= 6.0 * 30.0, "{given_up_ms}");
 }
 
 #[test]
