@@ -120,6 +120,10 @@ impl Lanes {
         kickup: Duration,
         mut stands: impl FnMut(&Waiting) -> bool,
     ) -> Option<Waiting> {
+        let others = [LaneName::Login, LaneName::High, LaneName::Held];
+        if others.iter().all(|lane| self.len_of(*lane) == 0) {
+            return self.lanes[LaneName::Low as usize].front(&mut stands);
+        }
         let [login, high, low, held] =
             LaneName::ALL.map(|lane| self.lanes[lane as usize].front(&mut stands));
         let low = [low, held].into_iter().flatten().min_by_key(|w| w.since);
