@@ -48,6 +48,8 @@ pub(crate) use work::{Part, Work};
 const BUFFER_BYTES: usize = 64 * 1024;
 /// Connections that begin their first event in one turn.
 const STARTS_PER_TURN: usize = 256;
+/// The connection of the event that comes so many events later is fetched from memory meanwhile.
+const EVENTS_AHEAD: usize = 2;
 /// Kinds of tokens.
 const CONNECTION: u8 = 0;
 const MAILBOX: u8 = 1;
@@ -321,7 +323,10 @@ impl Group {
             let deadline = self.deadline();
             let waited = self.bench.net.wait(deadline, &mut events);
             waited.map_err(|e| format!("a group's poll failed: {e}"))?;
-            for event in &events {
+            for (at, event) in events.iter().enumerate() {
+                if let Some(coming) = events.get(at + EVENTS_AHEAD) {
+                    self.connections.prefetch(coming.token.key());
+                }
                 if event.token.kind() == MAILBOX {
                     self.obey();
                 } else {

@@ -50,6 +50,8 @@ pub(crate) const ERRAND: u8 = 4;
 
 /// How often limits that need no exactness (idle, login, write times) are looked at.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
+/// The client of the event that comes so many events later is fetched from memory meanwhile.
+const EVENTS_AHEAD: usize = 2;
 /// Bytes read from a client at once.
 pub(crate) const SCRATCH_LEN: usize = 64 * 1024;
 
@@ -361,7 +363,12 @@ impl<N: Net> Group<N> {
 
     /// Handles everything that is ready: the events, what an earlier turn left, what is due.
     pub fn turn(&mut self, events: &[Event]) {
-        for event in events {
+        for (at, event) in events.iter().enumerate() {
+            if let Some(coming) = events.get(at + EVENTS_AHEAD)
+                && coming.token.kind() == CLIENT
+            {
+                self.clients.prefetch(coming.token.key());
+            }
             let key = event.token.key();
             match event.token.kind() {
                 LISTENER => self.on_knock(key),

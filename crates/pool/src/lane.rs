@@ -141,6 +141,13 @@ impl Lanes {
         }
     }
 
+    /// The client behind the front of a lane, whether or not its entry still stands.
+    #[must_use]
+    pub(crate) fn second(&self, lane: LaneName) -> Option<Key> {
+        let second = self.lanes[lane as usize].line.get(1)?;
+        Some(second.client)
+    }
+
     /// Takes the front of a lane out, whose turn has come.
     pub(crate) fn pop(&mut self, lane: LaneName) {
         self.lanes[lane as usize].line.pop_front();
@@ -193,8 +200,10 @@ mod tests {
         (0..4).for_each(|n| lanes.push(waiting(Low, n)));
         let stays = |w: &Waiting| w.since.0 != 0 && w.since.0 != 2;
         assert_eq!(lanes.front(Low, stays), Some(waiting(Low, 1)));
+        assert_eq!(lanes.second(Low), Some(waiting(Low, 2).client));
         lanes.pop(Low);
         assert_eq!(lanes.front(Low, stays), Some(waiting(Low, 3)));
+        assert_eq!(lanes.second(Low), None);
         lanes.push_front(waiting(Low, 9));
         assert_eq!(lanes.front(Low, stays), Some(waiting(Low, 9)));
         assert_eq!(lanes.len(), 2);

@@ -194,7 +194,12 @@ impl<N: Net> Group<N> {
 
     /// Takes the one whose turn has come out of its lane.
     pub(crate) fn pop(&mut self, kind: usize, waiting: Waiting) {
-        self.roster.ranks[kind].lanes.pop(waiting.lane);
+        let lanes = &mut self.roster.ranks[kind].lanes;
+        lanes.pop(waiting.lane);
+        // Who waits was last looked at when its statement came, thousands of others ago.
+        if let Some(coming) = lanes.second(waiting.lane) {
+            self.clients.prefetch(coming);
+        }
         let kicked_up = waiting.lane == LaneName::Low
             && self.net.now().since(waiting.since) >= self.shared.settings.prio_kickup
             && self.front_in(kind, LaneName::High).is_some();
