@@ -10,6 +10,7 @@
 )]
 
 mod anew;
+mod attributes;
 mod big;
 mod changes;
 mod climb;

@@ -17,6 +17,7 @@ use crate::session::Session;
 use reactor::{Key, Time};
 use std::collections::VecDeque;
 use std::rc::Rc;
+use wire::attributes::Form;
 use wire::command::ReplyShape;
 use wire::reply::Reply;
 use wire::status;
@@ -101,6 +102,8 @@ pub(crate) struct Backend<S> {
     state: BackendState,
     /// Which kind, an index into the roster.
     pub kind: usize,
+    /// How commands are written on it.
+    pub(crate) form: Form,
     /// Since when it is in its state.
     pub since: Time,
     /// When it was dialled.
@@ -175,6 +178,7 @@ impl<S> Backend<S> {
             sock,
             state: BackendState::Dialling,
             kind,
+            form: Form::Plain,
             since: now,
             born: now,
             transaction_since: None,

@@ -194,7 +194,7 @@ impl<N: Net> Group<N> {
             backend.flight.push_back(command);
         }
         let mut out = Vec::new();
-        put_preparation(&mut out);
+        put_preparation(&mut out, backend.form);
         self.send_backend(key, &out);
     }
 
@@ -426,7 +426,8 @@ impl<N: Net> Group<N> {
         else {
             return;
         };
-        let commands = crate::session::restore(&mut out, &backend.session, &client.session, None);
+        let (from, to) = (&backend.session, &client.session);
+        let commands = crate::session::restore(&mut out, backend.form, (from, to), None);
         backend.session = client.session.clone();
         for i in 1..=commands {
             let purpose = Purpose::Restore(i == commands);

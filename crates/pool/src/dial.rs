@@ -4,13 +4,15 @@
 //! its errors means that the account must be put right first. After the server's OK the pool
 //! switches on the session trackers and reads back what a fresh session looks like, in one write.
 //!
-//! Invariant: a server that lacks what the pool builds on (trackers, CLIENT_DEPRECATE_EOF) is
-//! refused at its greeting, with the missing capability's name.
+//! Invariant: a server that lacks what the pool builds on (trackers, CLIENT_DEPRECATE_EOF), or what
+//! a client of this kind was offered (query attributes), is refused at its greeting, with the
+//! missing capability's name.
 
 use crate::roster::Kind;
-use wire::capabilities::{BACKEND_ALWAYS, BACKEND_REQUIRED, CONNECT_ATTRS};
+use wire::attributes::{Form, put_query};
+use wire::capabilities::{BACKEND_ALWAYS, BACKEND_REQUIRED, CONNECT_ATTRS, QUERY_ATTRIBUTES};
 use wire::client_login::{Account, ClientLogin, LoginError, Progress};
-use wire::command::{Command, put_command};
+use wire::command::Command;
 use wire::handshake::Greeting;
 use wire::packet::put_short;
 
@@ -66,7 +68,11 @@ impl Dial {
             private: self.secure,
             wanted: BACKEND_ALWAYS | kind.capabilities | CONNECT_ATTRS,
             extended: kind.extended,
-            required: BACKEND_REQUIRED.iter().fold(0, |all, (bit, _)| all | bit),
+            required: BACKEND_REQUIRED
+                .iter()
+                .fold(kind.capabilities & QUERY_ATTRIBUTES, |all, (bit, _)| {
+                    all | bit
+                }),
         };
         if self.thread.is_none()
             && let Ok(greeting) = Greeting::read(payload)
@@ -106,9 +112,9 @@ fn words(error: &LoginError, kind: &Kind) -> String {
 }
 
 /// Appends the commands of a fresh backend; two replies follow.
-pub(crate) fn put_preparation(out: &mut Vec<u8>) {
-    put_command(out, Command::Query, TRACKERS.as_bytes());
-    put_command(out, Command::Query, FRESH.as_bytes());
+pub(crate) fn put_preparation(out: &mut Vec<u8>, form: Form) {
+    put_query(out, form, TRACKERS.as_bytes());
+    put_query(out, form, FRESH.as_bytes());
 }
 
 /// Appends the answer of nobody: used to leave politely.

@@ -18,7 +18,8 @@ use crate::session::{CHARSET_VARIABLES, Session};
 use crate::shapes::Ending;
 use crate::user_variables::results_collation;
 use reactor::{Key, Net};
-use wire::command::{Command, ReplyShape, put_command};
+use wire::attributes::put_query;
+use wire::command::ReplyShape;
 use wire::track::{Change, changes};
 
 const WARNINGS: &str = "SHOW WARNINGS";
@@ -329,7 +330,7 @@ impl<N: Net> Group<N> {
         let command = InFlight::own(Some(owner), purpose, ReplyShape::Results);
         backend.flight.push_back(command);
         let mut out = Vec::with_capacity(sql.len() + 8);
-        put_command(&mut out, Command::Query, sql.as_bytes());
+        put_query(&mut out, backend.form, sql.as_bytes());
         self.send_backend(key, &out);
         self.count_busy(key);
     }

@@ -20,7 +20,7 @@ use crate::group::{ERRAND, Group};
 use crate::kills::KillEnd;
 use reactor::{Address, Event, Key, Net, Read, Time, Token, Write};
 use std::time::Duration;
-use wire::command::{Command, put_command};
+use wire::attributes::put_query;
 use wire::packet::{Frame, HEADER_LEN, frame};
 use wire::reply::{ERR, ErrPacket};
 
@@ -208,7 +208,8 @@ impl<N: Net> Group<N> {
             return;
         };
         let text = format!("KILL {what} {}", job.thread);
-        put_command(&mut errand.output, Command::Query, text.as_bytes());
+        let form = self.roster.ranks[errand.kind].kind.form();
+        put_query(&mut errand.output, form, text.as_bytes());
         errand.sent = true;
         self.write_errand();
     }

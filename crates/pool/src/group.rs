@@ -38,7 +38,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use wire::auth::caching_sha2::{Cached, KeyPair};
-use wire::capabilities::{EXTENDED_OFFERED, LONG_PASSWORD, OFFERED};
+use wire::capabilities::{EXTENDED_OFFERED, LONG_PASSWORD, OFFERED, QUERY_ATTRIBUTES};
+use wire::lex::Server;
 use wire::track::Wanted;
 
 /// Tokens' kinds.
@@ -90,7 +91,7 @@ pub struct ServerFacts {
     /// Its global timeouts.
     pub timeouts: ServerTimeouts,
     /// Which names are its own functions, for reading statements.
-    pub flavour: wire::lex::Server,
+    pub flavour: Server,
 }
 
 impl ServerFacts {
@@ -114,7 +115,7 @@ impl ServerFacts {
     /// takes each as a value of `character_set_results`, MariaDB only those of default collations.
     #[must_use]
     pub(crate) fn in_number(&self, collation: Option<u16>) -> Option<u16> {
-        collation.filter(|_| matches!(self.flavour, wire::lex::Server::MySql(_)))
+        collation.filter(|_| matches!(self.flavour, Server::MySql(_)))
     }
 
     /// The character sets after COM_RESET_CONNECTION: MariaDB goes back to those of the login
@@ -122,7 +123,7 @@ impl ServerFacts {
     #[must_use]
     pub fn charsets_after_reset(&self, collation: u8) -> (&[Text; 4], Option<u16>) {
         match self.flavour {
-            wire::lex::Server::MySql(_) => self.usual_charsets(),
+            Server::MySql(_) => self.usual_charsets(),
             _ => self.charsets_at_login(collation),
         }
     }
@@ -187,6 +188,9 @@ impl Shared {
         let users = settings.users.iter().map(|_| UserUse::default()).collect();
         let budget = Budget::new(settings.backends_max, groups, settings.backends_reserved);
         let mut offered = OFFERED | compression::offered(&settings, &server);
+        if matches!(server.flavour, Server::MySql(_)) {
+            offered |= server.capabilities & QUERY_ATTRIBUTES;
+        }
         let extended = server.extended & EXTENDED_OFFERED;
         if extended != 0 {
             offered &= !LONG_PASSWORD;

@@ -385,6 +385,7 @@ impl<N: Net> Group<N> {
         let session = self.sessions.intern(Session::default());
         let mut backend = Backend::dialling(sock, kind, now, session, secure);
         backend.epoch = self.epoch;
+        backend.form = self.roster.ranks[kind].kind.form();
         self.roster.dial_begins(kind);
         let key = self.backends.insert(backend);
         let watched = match self.backends.get(key) {

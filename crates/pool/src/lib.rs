@@ -12,6 +12,7 @@
 
 mod anew;
 mod arrivals;
+mod attributes;
 mod backend;
 mod backends;
 mod budget;

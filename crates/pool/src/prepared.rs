@@ -38,7 +38,7 @@ use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use wire::classify;
 use wire::command::Command;
-use wire::execution::Types;
+use wire::execution::{TypeList, Types};
 use wire::reply::Prepared;
 use wire::text_prepared::Name;
 
@@ -141,9 +141,9 @@ impl Held {
     /// Notes the types that an execution sends.
     fn remember(&mut self, types: Types<'_>) {
         if let Types::Sent(types) = types
-            && self.types.as_deref() != Some(types)
+            && !self.types.as_deref().is_some_and(|known| types.is(known))
         {
-            self.types = Some(types.into());
+            self.types = Some(types.to_plain().into());
         }
     }
 
@@ -312,7 +312,7 @@ type What<'a> = (&'a Rc<Definition>, u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted<'a> {
     /// With these; empty where there are no parameters.
-    Types(&'a [u8]),
+    Types(TypeList<'a>),
     /// With none that any execution has sent: its client never sent any.
     Untouched,
 }
@@ -352,7 +352,7 @@ impl OnBackend {
         let entries = self.entries.get(&what.0.address())?;
         let fits = |entry: &Entry| match (wanted, &entry.types) {
             (Wanted::Untouched, types) => types.is_none(),
-            (Wanted::Types(types), Some(sent)) => !by_types || **sent == *types,
+            (Wanted::Types(types), Some(sent)) => !by_types || types.is(sent),
             (Wanted::Types(_), None) => true,
         };
         let with = |cursor_of: Option<u32>| {

@@ -13,6 +13,7 @@
 use crate::lane::Lanes;
 use reactor::{Key, Time};
 use std::time::Duration;
+use wire::attributes::Form;
 
 /// First wait after a failed dial.
 pub(crate) const BACK_OFF_MIN: Duration = Duration::from_millis(50);
@@ -30,6 +31,13 @@ pub(crate) struct Kind {
     pub user: String,
     /// Its password.
     pub password: String,
+}
+
+impl Kind {
+    /// How commands are written on its backends.
+    pub(crate) fn form(&self) -> Form {
+        Form::of(self.capabilities)
+    }
 }
 
 /// The backends of one kind and those who wait for them.

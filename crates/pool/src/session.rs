@@ -20,6 +20,7 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
+use wire::attributes::{Form, put_query};
 use wire::command::{Command, put_command};
 use wire::lex::{Charset, LexMode, Server};
 
@@ -351,8 +352,8 @@ impl Interner {
 /// each is answered by OK or ERR. `insert_id` is a LAST_INSERT_ID() to be set besides.
 pub(crate) fn restore(
     out: &mut Vec<u8>,
-    from: &Session,
-    to: &Session,
+    form: Form,
+    (from, to): (&Session, &Session),
     insert_id: Option<u64>,
 ) -> usize {
     let mut commands = 0;
@@ -367,7 +368,7 @@ pub(crate) fn restore(
         put_assignment(&mut set, b"last_insert_id", id.to_string().as_bytes());
     }
     if !set.is_empty() {
-        put_command(out, Command::Query, &set);
+        put_query(out, form, &set);
         commands += 1;
     }
     if from.multi_statements != to.multi_statements {

@@ -29,7 +29,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use wire::capabilities as cap;
 use wire::classify::{self, PinCause, Reads, Verb, classify};
-use wire::command::{Command, ReplyShape, put_command};
+use wire::command::{Command, ReplyShape};
 use wire::lex::{LexMode, Server};
 use wire::packet::{HEADER_LEN, PAYLOAD_MAX, join_payload};
 use wire::reply::{END, OK, Reply};
@@ -66,7 +66,7 @@ impl<N: Net> Group<N> {
             Command::SetOption => self.on_set_option(key, arguments),
             Command::ResetConnection => return self.on_reset(key),
             Command::ChangeUser => return self.on_change_user(key, arguments),
-            Command::Query => return self.on_query(key, message, arguments),
+            Command::Query => return self.on_query_with_header(key, message, arguments),
             Command::ProcessKill => return self.on_kill_command(key, message, arguments),
             Command::StmtPrepare
             | Command::StmtExecute
@@ -121,7 +121,8 @@ impl<N: Net> Group<N> {
         self.send_warned_ok(key, END);
     }
 
-    fn on_query(&mut self, key: Key, message: &[u8], sql: &[u8]) -> Handled {
+    /// A text that a client sends, without what stands in front of it in `message`.
+    pub(crate) fn on_query(&mut self, key: Key, message: &[u8], sql: &[u8]) -> Handled {
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
@@ -180,8 +181,7 @@ impl<N: Net> Group<N> {
             instead = self.with_own_id(key, sql, mode);
         }
         if let Some(text) = instead {
-            let mut rewritten = Vec::new();
-            put_command(&mut rewritten, Command::Query, &text);
+            let rewritten = self.reworded(key, message, &text);
             return self.start(key, &rewritten, statement);
         }
         self.start(key, message, statement)
@@ -198,7 +198,7 @@ impl<N: Net> Group<N> {
         let told = !matches!(found.pin, Some(cause) if hides_reads(cause));
         if told && found.reads.intersects(client.reads_elsewhere()) {
             client.forget_command();
-            return self.run_reading(key, text, statement);
+            return self.run_reading(key, message, text, statement);
         }
         statement.explains_change |= text.immediate;
         // A server looks names up where they were prepared, or where it is now.
@@ -214,7 +214,13 @@ impl<N: Net> Group<N> {
     /// Runs a prepared text that reads what the statement before left, on a backend that does not
     /// know. It can be said anew only as it is: with values in it, or prepared in another session,
     /// it is not the same.
-    fn run_reading(&mut self, key: Key, text: &PreparedText, statement: Statement) -> Handled {
+    fn run_reading(
+        &mut self,
+        key: Key,
+        message: &[u8],
+        text: &PreparedText,
+        statement: Statement,
+    ) -> Handled {
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
@@ -223,8 +229,7 @@ impl<N: Net> Group<N> {
         match self.previous(key, &text.sql, mode, &text.class) {
             Previous::Answered => Handled::Used,
             Previous::Text(sql) if as_it_is => {
-                let mut message = Vec::new();
-                put_command(&mut message, Command::Query, &sql);
+                let message = self.reworded(key, message, &sql);
                 self.start(key, &message, statement)
             }
             Previous::Text(_) | Previous::Gone => self.previous_gone(key),
@@ -371,7 +376,7 @@ impl<N: Net> Group<N> {
         if same && insert_id.is_none() {
             return Some(false);
         }
-        let commands = restore(out, &backend.session, session, insert_id);
+        let commands = restore(out, backend.form, (&backend.session, session), insert_id);
         for i in 1..=commands {
             let purpose = Purpose::Restore(waits && i == commands);
             backend

@@ -5,14 +5,16 @@
 
 use crate::frames::Frames;
 use crate::reply::{Column, Failure, Outcome, Prepared, Rows};
-use crate::talk::{Account, Happened, Talk};
+use crate::talk::{Account, Happened, Talk, VAR_STRING};
 use reactor::Address;
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
+use wire::attributes::Form;
 use wire::command::Command;
+use wire::execution::COUNT_AVAILABLE;
 
 /// Nothing that the tests ask for takes longer.
 pub const ANSWER_MAX: Duration = Duration::from_secs(60);
@@ -348,7 +350,47 @@ impl Client {
         params: &[Option<&[u8]>],
         cursor: bool,
     ) -> Result<Vec<Outcome>, ClientError> {
-        self.run(Command::StmtExecute, &execution(id, params, cursor))
+        let arguments = self.execution_of(id, params, cursor, true);
+        self.run(Command::StmtExecute, &arguments)
+    }
+
+    /// The same, with the types of the execution before.
+    ///
+    /// # Errors
+    /// As [`Client::run`].
+    pub fn execute_again(
+        &mut self,
+        id: u32,
+        params: &[Option<&[u8]>],
+    ) -> Result<Vec<Outcome>, ClientError> {
+        let arguments = self.execution_of(id, params, false, false);
+        self.run(Command::StmtExecute, &arguments)
+    }
+
+    /// The arguments of an execution in the form of this connection.
+    fn execution_of(
+        &mut self,
+        id: u32,
+        params: &[Option<&[u8]>],
+        cursor: bool,
+        typed: bool,
+    ) -> Vec<u8> {
+        let types = [VAR_STRING, 0].repeat(params.len());
+        if self.talk.form() == Form::Plain {
+            return execution_of(id, params, cursor, typed.then_some(&types));
+        }
+        attributed(id, (params, cursor, typed), &self.take_attributes())
+    }
+
+    fn take_attributes(&mut self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.talk.attributes)
+    }
+
+    /// Query attributes, as texts, of the next COM_QUERY or [`Client::execute`], where such were
+    /// agreed on.
+    pub fn attributes(&mut self, attributes: &[(&str, &str)]) {
+        let own = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
+        self.talk.attributes = attributes.iter().map(own).collect();
     }
 
     /// Reads rows from a cursor.
@@ -367,17 +409,24 @@ impl Client {
         self.receive()
     }
 
+    /// Sends bytes that are answered in the form of the reply to `like`, and receives that.
+    ///
+    /// # Errors
+    /// As [`Client::wait`].
+    pub fn exchange(&mut self, bytes: &[u8], like: Command) -> Result<Vec<Outcome>, ClientError> {
+        self.talk.command(&mut Vec::new(), like, b"");
+        self.send_raw(bytes)?;
+        self.receive()
+    }
+
     /// Sends a command that this crate has no name for; it must be answered by ERR.
     ///
     /// # Panics
     /// When it is not.
     pub fn refused_command(&mut self, byte: u8) -> Failure {
-        let mut expected = Vec::new();
         // A ping is answered in the same form: by one packet.
-        self.talk.command(&mut expected, Command::Ping, b"");
-        self.send_raw(&[1, 0, 0, 0, byte]).unwrap();
         let outcomes = self
-            .receive()
+            .exchange(&[1, 0, 0, 0, byte], Command::Ping)
             .unwrap_or_else(|e| panic!("command {byte:02x}: {e}"));
         outcomes[0].failure().clone()
     }
@@ -394,10 +443,43 @@ impl Client {
     }
 }
 
+/// The arguments of COM_STMT_EXECUTE where query attributes were agreed on.
+fn attributed(
+    id: u32,
+    (params, cursor, typed): (&[Option<&[u8]>], bool, bool),
+    attributes: &[(String, String)],
+) -> Vec<u8> {
+    let counts = !attributes.is_empty();
+    let mut out = id.to_le_bytes().to_vec();
+    out.push(u8::from(cursor) | u8::from(counts) * COUNT_AVAILABLE);
+    out.extend_from_slice(&1u32.to_le_bytes());
+    let own = attributes
+        .iter()
+        .map(|(name, value)| (&name[..], Some(value.as_bytes())));
+    let all: Vec<_> = params.iter().map(|param| ("", *param)).chain(own).collect();
+    if all.is_empty() {
+        return out;
+    }
+    out.push(u8::try_from(all.len()).expect("a few"));
+    let mut nulls = vec![0u8; all.len().div_ceil(8)];
+    for (index, (_, value)) in all.iter().enumerate() {
+        nulls[index / 8] |= u8::from(value.is_none()) << (index % 8);
+    }
+    out.extend_from_slice(&nulls);
+    out.push(u8::from(typed));
+    for (name, _) in all.iter().filter(|_| typed) {
+        out.extend_from_slice(&[VAR_STRING, 0]);
+        wire::packet::put_lenenc_bytes(&mut out, name.as_bytes());
+    }
+    for value in all.iter().filter_map(|(_, value)| *value) {
+        wire::packet::put_lenenc_bytes(&mut out, value);
+    }
+    out
+}
+
 /// The arguments of COM_STMT_EXECUTE with texts (or NULL) as parameters.
 #[must_use]
 pub fn execution(id: u32, params: &[Option<&[u8]>], cursor: bool) -> Vec<u8> {
-    const VAR_STRING: u8 = 253;
     let types = [VAR_STRING, 0].repeat(params.len());
     execution_of(id, params, cursor, Some(&types))
 }

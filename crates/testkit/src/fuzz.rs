@@ -36,7 +36,7 @@ const fn target(name: &'static str, check: fn(&[u8])) -> Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 16] = [
     target("packets", packets::packets),
     target("values", packets::values),
     target("greeting", logins::greeting),
@@ -46,6 +46,7 @@ pub const TARGETS: [Target; 15] = [
     target("trackers", replies::trackers),
     target("reply", replies::reply),
     target("execution", executions::execution),
+    target("attributes", executions::attributes),
     target("compressed", frames::compressed),
     target("dsn", targets::dsn),
     target("lexer", tokens::lexer),

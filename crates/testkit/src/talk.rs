@@ -6,16 +6,19 @@
 
 use crate::reply::{Assembler, Column, Failure, Outcome, Progress};
 use std::collections::VecDeque;
+use wire::attributes::{Form, put_reworded};
 use wire::auth::caching_sha2::{self, FAST_AUTH_OK, FULL_AUTH, REQUEST_PUBLIC_KEY};
 use wire::auth::{Nonce, Plugin};
 use wire::capabilities as cap;
 use wire::command::{Command, put_command};
 use wire::handshake::{AUTH_MORE, AUTH_SWITCH, AuthSwitch, Greeting, Login};
-use wire::packet::{Frame, frame, join_payload, put_packet};
+use wire::packet::{Frame, frame, join_payload, put_lenenc_bytes, put_packet};
 use wire::reply::{ERR, ErrPacket, OK};
 
 /// `utf8mb4_general_ci`.
 const COLLATION: u8 = 45;
+/// The type of a text as a parameter.
+pub const VAR_STRING: u8 = 253;
 
 /// What a client asks for unless a test says otherwise: what the common drivers ask for.
 pub const USUAL: u32 = cap::LONG_PASSWORD
@@ -133,6 +136,24 @@ struct Expected {
     login: Option<Phase>,
 }
 
+/// What stands in front of a text with these attributes, as texts.
+fn header_of(attributes: &[(String, String)]) -> Vec<u8> {
+    let mut out = vec![u8::try_from(attributes.len()).expect("a few"), 1];
+    if attributes.is_empty() {
+        return out;
+    }
+    out.resize(out.len() + attributes.len().div_ceil(8), 0);
+    out.push(1);
+    for (name, _) in attributes {
+        out.extend_from_slice(&[VAR_STRING, 0]);
+        put_lenenc_bytes(&mut out, name.as_bytes());
+    }
+    for (_, value) in attributes {
+        put_lenenc_bytes(&mut out, value.as_bytes());
+    }
+    out
+}
+
 /// One connection's conversation.
 #[derive(Clone, Debug)]
 pub struct Talk {
@@ -152,6 +173,9 @@ pub struct Talk {
     pub greeting: Option<Greeting>,
     /// How often the login went over RSA or in clear.
     pub full_authentications: u32,
+    /// Query attributes of the next COM_QUERY or execution, and of no other; sent where both
+    /// sides agreed on such.
+    pub attributes: Vec<(String, String)>,
 }
 
 impl Talk {
@@ -171,6 +195,7 @@ impl Talk {
             extended: 0,
             greeting: None,
             full_authentications: 0,
+            attributes: Vec::new(),
         }
     }
 
@@ -211,8 +236,14 @@ impl Talk {
     /// without one (which are not reported).
     pub fn command(&mut self, out: &mut Vec<u8>, command: Command, arguments: &[u8]) {
         let before = out.len();
-        put_command(out, command, arguments);
-        let packets = (1 + arguments.len()) / wire::packet::PAYLOAD_MAX + 1;
+        let mut header = Vec::new();
+        if command == Command::Query && self.form() == Form::Attributed {
+            header = header_of(&std::mem::take(&mut self.attributes));
+            put_reworded(out, &header, arguments);
+        } else {
+            put_command(out, command, arguments);
+        }
+        let packets = (1 + header.len() + arguments.len()) / wire::packet::PAYLOAD_MAX + 1;
         debug_assert!(out.len() > before);
         let binary = matches!(
             command,
@@ -227,6 +258,12 @@ impl Talk {
                 login: None,
             });
         }
+    }
+
+    /// How both sides write COM_QUERY and COM_STMT_EXECUTE.
+    #[must_use]
+    pub fn form(&self) -> Form {
+        Form::of(self.capabilities)
     }
 
     /// COM_STMT_FETCH, with the columns that the execution announced.

@@ -54,6 +54,8 @@ pub const SESSION_TRACK: u32 = 1 << 23;
 pub const DEPRECATE_EOF: u32 = 1 << 24;
 /// The compressed protocol with zstd; the login then ends with a level.
 pub const ZSTD: u32 = 1 << 26;
+/// Statements come with named values (MySQL, from 8.0.23); see [`crate::attributes`].
+pub const QUERY_ATTRIBUTES: u32 = 1 << 27;
 
 /// MariaDB's extended capabilities: further 32 bits, where LONG_PASSWORD is off on both sides. This
 /// one: COM_STMT_BULK_EXECUTE.
@@ -81,8 +83,9 @@ pub const BACKEND_REQUIRED: [(u32, &str); 5] = [
 ];
 
 /// What a client may choose from when it logs in to us. Flags that would change the shape of
-/// packets in ways that are not translated (TLS, query attributes, optional metadata) are not
-/// offered, so no client can ask for them. Compression is offered besides where it is wanted.
+/// packets in ways that are not translated (TLS, optional metadata) are not offered, so no client
+/// can ask for them. Compression is offered besides where it is wanted, and query attributes where
+/// the server has them.
 pub const OFFERED: u32 = LONG_PASSWORD
     | FOUND_ROWS
     | LONG_FLAG
@@ -106,8 +109,14 @@ pub const OFFERED: u32 = LONG_PASSWORD
 /// Flags that are fixed when a backend logs in and change what a statement returns: a client's
 /// statements run only on backends with the same ones. IGNORE_SPACE is not among them: all that it
 /// does is to put a word into the session's `sql_mode`, which is restored like any variable.
-pub const BACKEND_KEY: u32 =
-    FOUND_ROWS | NO_SCHEMA | LOCAL_FILES | INTERACTIVE | MULTI_RESULTS | PS_MULTI_RESULTS;
+/// QUERY_ATTRIBUTES is: commands have another form with it, and so go out as they came.
+pub const BACKEND_KEY: u32 = FOUND_ROWS
+    | NO_SCHEMA
+    | LOCAL_FILES
+    | INTERACTIVE
+    | MULTI_RESULTS
+    | PS_MULTI_RESULTS
+    | QUERY_ATTRIBUTES;
 
 /// Flags every backend connection of ours sets besides its key.
 pub const BACKEND_ALWAYS: u32 = LONG_PASSWORD
@@ -127,12 +136,13 @@ mod tests {
 
     #[test]
     fn nothing_is_offered_that_cannot_be_translated() {
-        assert_eq!(OFFERED & (SSL | (1 << 25) | (1 << 27)), 0);
+        assert_eq!(OFFERED & (SSL | (1 << 25)), 0);
     }
 
     #[test]
     fn a_key_is_made_of_flags_that_clients_can_ask_for() {
-        assert_eq!(BACKEND_KEY & !OFFERED, 0);
+        assert_eq!(BACKEND_KEY & !(OFFERED | QUERY_ATTRIBUTES), 0);
+        assert_eq!(OFFERED & QUERY_ATTRIBUTES, 0, "not every server has them");
         assert_eq!(BACKEND_KEY & BACKEND_ALWAYS, 0);
     }
 }

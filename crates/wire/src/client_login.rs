@@ -276,9 +276,14 @@ impl ClientLogin {
 
 fn lacks(greeting: &Greeting, required: u32) -> LoginError {
     let compress = (cap::COMPRESS, "CLIENT_COMPRESS (the compressed protocol)");
+    let attributes = (
+        cap::QUERY_ATTRIBUTES,
+        "CLIENT_QUERY_ATTRIBUTES (MySQL 8.0.23), which was offered to clients because the server \
+         that the pool asked at its start has it",
+    );
     let missing = cap::BACKEND_REQUIRED
         .iter()
-        .chain([&compress])
+        .chain([&compress, &attributes])
         .filter(|(flag, _)| flag & required & !greeting.capabilities != 0);
     LoginError::Lacks {
         version: String::from_utf8_lossy(&greeting.version).into_owned(),

@@ -13,34 +13,110 @@
 //! Invariant: no function panics on any payload; what cannot be read is [`Types::Unreadable`] and
 //! for the server to refuse.
 
+use crate::attributes::Form;
 use crate::command::{Command, put_command};
-use crate::packet::HEADER_LEN;
+use crate::packet::{HEADER_LEN, Reader};
 
 /// MariaDB, from 10.2: instead of an id, the statement that this connection prepared last.
 pub const LAST_PREPARED: u32 = u32::MAX;
 /// Flags of COM_STMT_EXECUTE that ask for a cursor: read-only, for update, scrollable.
 pub const CURSOR_FLAGS: u8 = 1 | 2 | 4;
+/// Flag of COM_STMT_EXECUTE, with query attributes: a number of parameters stands there though the
+/// statement has none.
+pub const COUNT_AVAILABLE: u8 = 8;
 /// Bulk flag: the types of the parameters follow.
 const BULK_SENDS_TYPES: u8 = 128;
 /// Where the id stands in a payload: behind the command byte.
 const ID: std::ops::Range<usize> = 1..5;
-/// Command byte, id, flags, iteration count; then the null bitmap.
+/// Command byte, id, flags, iteration count; then the null bitmap, in an attributed one behind the
+/// number of parameters and attributes.
 const EXECUTE_FIXED: usize = 10;
 /// Command byte, id, bulk flags; then the types.
 const BULK_FIXED: usize = 7;
 
-/// The types of an execution's parameters, two bytes each.
+/// The types of an execution's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Types<'a> {
     /// The statement has no parameters.
     NoParameters,
     /// They stand in the message.
-    Sent(&'a [u8]),
+    Sent(TypeList<'a>),
     /// They are those of an earlier execution.
     Earlier,
-    /// The message is too short for its parameters.
+    /// The message is too short for its parameters, or has others.
     Unreadable,
 }
+
+/// Types, two bytes each, with or without a name behind each. A name belongs to the one execution
+/// that says it, so lists that differ in names only are equal.
+#[derive(Clone, Copy, Debug)]
+pub struct TypeList<'a> {
+    bytes: &'a [u8],
+    named: bool,
+}
+
+impl<'a> TypeList<'a> {
+    /// A list without names.
+    #[must_use]
+    pub const fn plain(bytes: &'a [u8]) -> TypeList<'a> {
+        let named = false;
+        TypeList { bytes, named }
+    }
+
+    /// The list of `count` types at the front of `bytes`, if they are all there.
+    fn read(bytes: &'a [u8], count: usize, form: Form) -> Option<TypeList<'a>> {
+        let named = form == Form::Attributed;
+        if !named {
+            let bytes = bytes.get(..2 * count)?;
+            return Some(TypeList { bytes, named });
+        }
+        let mut reader = Reader::new(bytes);
+        for _ in 0..count {
+            reader.u16("a type").ok()?;
+            reader.lenenc_bytes("a name").ok()?;
+        }
+        let len = bytes.len() - reader.rest().len();
+        Some(TypeList {
+            bytes: &bytes[..len],
+            named,
+        })
+    }
+
+    /// Each type.
+    pub fn types(self) -> impl Iterator<Item = [u8; 2]> + 'a {
+        let mut reader = Reader::new(self.bytes);
+        std::iter::from_fn(move || {
+            let kind = reader.u16("a type").ok()?;
+            if self.named {
+                reader.lenenc_bytes("a name").ok()?;
+            }
+            Some(kind.to_le_bytes())
+        })
+    }
+
+    /// The types without names.
+    #[must_use]
+    pub fn to_plain(self) -> Vec<u8> {
+        self.types().flatten().collect()
+    }
+
+    /// Whether it is a list of these types.
+    #[must_use]
+    pub fn is(self, types: &[u8]) -> bool {
+        match self.named {
+            true => self == TypeList::plain(types),
+            false => self.bytes == types,
+        }
+    }
+}
+
+impl PartialEq for TypeList<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.types().eq(other.types())
+    }
+}
+
+impl Eq for TypeList<'_> {}
 
 /// The id in a command about a prepared statement, if it is long enough to have one.
 #[must_use]
@@ -64,41 +140,64 @@ pub fn wants_cursor(payload: &[u8]) -> bool {
         .is_some_and(|flags| flags & CURSOR_FLAGS != 0)
 }
 
-/// Where the byte stands that says whether types follow.
-fn flag_at(command: Command, params: usize) -> usize {
-    match command {
-        Command::StmtBulkExecute => ID.end,
-        _ => EXECUTE_FIXED + params.div_ceil(8),
+/// Where the byte stands that says whether types follow, and how many parameters and attributes the
+/// message has; `None` where it is too short to say.
+fn flag_at(command: Command, payload: &[u8], params: usize, form: Form) -> Option<(usize, usize)> {
+    if command == Command::StmtBulkExecute {
+        return Some((ID.end, params));
     }
+    if form == Form::Plain {
+        return Some((EXECUTE_FIXED + params.div_ceil(8), params));
+    }
+    let mut reader = Reader::new(payload.get(EXECUTE_FIXED..)?);
+    let count = reader.lenenc("a number of parameters").ok()?;
+    let at = payload.len() - reader.rest().len();
+    let count = usize::try_from(count).ok()?;
+    Some((at.checked_add(count.div_ceil(8))?, count))
 }
 
-/// The types in an execution's payload, of a statement with so many parameters.
+/// The types in an execution's payload, of a statement with so many parameters; those of query
+/// attributes, which stand behind them, are left out.
 #[must_use]
-pub fn types(command: Command, payload: &[u8], params: usize) -> Types<'_> {
+pub fn types(command: Command, payload: &[u8], params: usize, form: Form) -> Types<'_> {
     if params == 0 {
         return Types::NoParameters;
     }
-    let at = flag_at(command, params);
+    let Some((at, count)) = flag_at(command, payload, params, form) else {
+        return Types::Unreadable;
+    };
     let Some(&flag) = payload.get(at) else {
         return Types::Unreadable;
     };
     let (sent, start) = match command {
         Command::StmtBulkExecute => (flag & BULK_SENDS_TYPES != 0, BULK_FIXED),
-        _ => (flag == 1, at + 1),
+        _ => (flag != 0, at + 1),
     };
+    // Attributes are of no earlier execution: a server refuses them without types.
+    if count < params || (!sent && count > params) {
+        return Types::Unreadable;
+    }
     if !sent {
         return Types::Earlier;
     }
-    match payload.get(start..start + 2 * params) {
-        Some(types) => Types::Sent(types),
-        None => Types::Unreadable,
-    }
+    let named = match command {
+        Command::StmtBulkExecute => Form::Plain,
+        _ => form,
+    };
+    let behind = payload.get(start..).unwrap_or_default();
+    TypeList::read(behind, params, named).map_or(Types::Unreadable, Types::Sent)
 }
 
 /// Appends an execution that left its types out ([`Types::Earlier`]) with these types in it.
-pub fn put_with_types(out: &mut Vec<u8>, command: Command, payload: &[u8], types: &[u8]) {
-    let at = flag_at(command, types.len() / 2);
-    let mut arguments = Vec::with_capacity(payload.len() + types.len());
+pub fn put_with_types(
+    out: &mut Vec<u8>,
+    command: Command,
+    payload: &[u8],
+    types: &[u8],
+    form: Form,
+) {
+    let at = flag_at(command, payload, types.len() / 2, form).map_or(payload.len(), |(at, _)| at);
+    let mut arguments = Vec::with_capacity(payload.len() + 2 * types.len());
     let (front, rest) = payload.split_at(payload.len().min(at));
     arguments.extend_from_slice(front.get(1..).unwrap_or_default());
     let mut rest = rest.iter().copied();
@@ -106,10 +205,16 @@ pub fn put_with_types(out: &mut Vec<u8>, command: Command, payload: &[u8], types
     if command == Command::StmtBulkExecute {
         arguments.push(flag | BULK_SENDS_TYPES);
         arguments.extend(rest.next());
+        arguments.extend_from_slice(types);
     } else {
         arguments.push(1);
+        for kind in types.chunks(2) {
+            arguments.extend_from_slice(kind);
+            if form == Form::Attributed {
+                arguments.push(0);
+            }
+        }
     }
-    arguments.extend_from_slice(types);
     arguments.extend(rest);
     put_command(out, command, &arguments);
 }
@@ -117,6 +222,13 @@ pub fn put_with_types(out: &mut Vec<u8>, command: Command, payload: &[u8], types
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PLAIN: Form = Form::Plain;
+    const ATTRIBUTED: Form = Form::Attributed;
+
+    fn sent(bytes: &[u8]) -> Types<'_> {
+        Types::Sent(TypeList::plain(bytes))
+    }
 
     const EXECUTE: Command = Command::StmtExecute;
     const BULK: Command = Command::StmtBulkExecute;
@@ -137,47 +249,113 @@ mod tests {
     fn types_are_found_behind_the_null_bitmap() {
         let head = b"\x17\x01\0\0\0\0\x01\0\0\0";
         let with = |rest: &[u8]| [&head[..], rest].concat();
-        let sent = with(b"\0\x01\x08\0\xfd\0data");
-        assert_eq!(types(EXECUTE, &sent, 2), Types::Sent(b"\x08\0\xfd\0"));
-        assert_eq!(types(EXECUTE, &with(b"\0\0data"), 2), Types::Earlier);
-        assert_eq!(types(EXECUTE, &with(b""), 0), Types::NoParameters);
-        assert_eq!(types(EXECUTE, &with(b"\0"), 2), Types::Unreadable);
-        assert_eq!(types(EXECUTE, &with(b"\0\x01\x08"), 2), Types::Unreadable);
+        let whole = with(b"\0\x01\x08\0\xfd\0data");
+        assert_eq!(types(EXECUTE, &whole, 2, PLAIN), sent(b"\x08\0\xfd\0"));
+        assert_eq!(types(EXECUTE, &with(b"\0\0data"), 2, PLAIN), Types::Earlier);
+        assert_eq!(types(EXECUTE, &with(b""), 0, PLAIN), Types::NoParameters);
+        assert_eq!(types(EXECUTE, &with(b"\0"), 2, PLAIN), Types::Unreadable);
+        assert_eq!(
+            types(EXECUTE, &with(b"\0\x01\x08"), 2, PLAIN),
+            Types::Unreadable
+        );
         // Nine parameters have a bitmap of two bytes.
-        assert_eq!(types(EXECUTE, &with(b"\0\0\0x"), 9), Types::Earlier);
+        assert_eq!(types(EXECUTE, &with(b"\0\0\0x"), 9, PLAIN), Types::Earlier);
     }
 
     #[test]
     fn types_are_put_in_where_they_were_left_out() {
         let payload = b"\x17\x01\0\0\0\0\x01\0\0\0\x02\0data";
         let mut out = Vec::new();
-        put_with_types(&mut out, EXECUTE, payload, b"\x08\0\xfd\0");
+        put_with_types(&mut out, EXECUTE, payload, b"\x08\0\xfd\0", PLAIN);
         let expected = b"\x17\x01\0\0\0\0\x01\0\0\0\x02\x01\x08\0\xfd\0data";
         assert_eq!(&out[HEADER_LEN..], expected);
-        assert_eq!(types(EXECUTE, expected, 2), Types::Sent(b"\x08\0\xfd\0"));
+        assert_eq!(types(EXECUTE, expected, 2, PLAIN), sent(b"\x08\0\xfd\0"));
     }
 
     #[test]
     fn a_bulk_execution_has_its_types_behind_its_flags() {
         let payload = b"\xfa\x01\0\0\0\x80\0\x08\0\0rest";
-        assert_eq!(types(BULK, payload, 1), Types::Sent(b"\x08\0"));
+        assert_eq!(types(BULK, payload, 1, PLAIN), sent(b"\x08\0"));
         let without = b"\xfa\x01\0\0\0\x40\0\0rest";
-        assert_eq!(types(BULK, without, 1), Types::Earlier);
+        assert_eq!(types(BULK, without, 1, PLAIN), Types::Earlier);
         let mut out = Vec::new();
-        put_with_types(&mut out, BULK, without, b"\x08\0");
+        put_with_types(&mut out, BULK, without, b"\x08\0", PLAIN);
         assert_eq!(&out[HEADER_LEN..], b"\xfa\x01\0\0\0\xc0\0\x08\0\0rest");
+    }
+
+    #[test]
+    fn an_attributed_execution_counts_and_names_its_parameters() {
+        let types_of = |rest: &[u8], params| {
+            let payload = [&b"\x17\x01\0\0\0\x08\x01\0\0\0"[..], rest].concat();
+            match types(EXECUTE, &payload, params, ATTRIBUTED) {
+                Types::Sent(found) => Some(found.to_plain()),
+                Types::Earlier => Some(b"earlier".to_vec()),
+                Types::NoParameters => Some(b"none".to_vec()),
+                Types::Unreadable => None,
+            }
+        };
+        let found = |bytes: &[u8]| Some(bytes.to_vec());
+        let one = types_of(b"\x01\0\x01\xfe\x80\0\x01x", 1);
+        assert_eq!(one, found(b"\xfe\x80"));
+        // A name of the statement's own parameter, and an attribute behind it.
+        let two = types_of(b"\x02\0\x01\x03\0\x01p\xfe\0\x01n\x07\0\0\0\x01v", 1);
+        assert_eq!(two, found(b"\x03\0"));
+        assert_eq!(types_of(b"\x01\0\0\x01x", 1), found(b"earlier"));
+        assert_eq!(types_of(b"\x01\0\x02\xfe\0\0\x01x", 1), found(b"\xfe\0"));
+        assert_eq!(
+            types_of(b"\xfc\x01\0\0\x01\xfe\0\0\x01x", 1),
+            found(b"\xfe\0")
+        );
+        assert_eq!(types_of(b"\x01\0\x01\xfe\0\x01n\x01v", 0), found(b"none"));
+        // Fewer than the statement has, attributes without types, and what is cut short.
+        for unread in [
+            &b"\0"[..],
+            b"",
+            b"\x02\0\0\x01z\x01w",
+            b"\x01",
+            b"\x01\0",
+            b"\x01\0\x01\xfe\0",
+            b"\x01\0\x01\xfe\0\x05n",
+            b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\0",
+        ] {
+            assert_eq!(types_of(unread, 1), None, "{unread:02x?}");
+        }
+    }
+
+    #[test]
+    fn types_are_put_in_with_names_that_are_empty() {
+        let payload = b"\x17\x01\0\0\0\0\x01\0\0\0\x02\x02\0data";
+        let mut out = Vec::new();
+        put_with_types(&mut out, EXECUTE, payload, b"\x08\0\xfd\0", ATTRIBUTED);
+        let expected = b"\x17\x01\0\0\0\0\x01\0\0\0\x02\x02\x01\x08\0\0\xfd\0\0data";
+        assert_eq!(&out[HEADER_LEN..], expected);
+        let found = types(EXECUTE, expected, 2, ATTRIBUTED);
+        assert_eq!(found, sent(b"\x08\0\xfd\0"));
+    }
+
+    #[test]
+    fn lists_are_the_same_whatever_their_names() {
+        let named = TypeList::read(b"\x08\0\x02ab\xfd\0\0more", 2, ATTRIBUTED).unwrap();
+        assert!(named.is(b"\x08\0\xfd\0") && !named.is(b"\x08\0\xfe\0"));
+        assert!(!named.is(b"\x08\0") && !named.is(b"\x08\0\xfd\0\x01\0"));
+        assert_eq!(named, TypeList::plain(b"\x08\0\xfd\0"));
+        assert_eq!(named.to_plain(), b"\x08\0\xfd\0");
+        assert!(TypeList::plain(b"\x08\0").is(b"\x08\0"));
     }
 
     #[test]
     fn nothing_that_is_cut_short_is_read_past_its_end() {
         let whole = b"\x17\x01\0\0\0\0\x01\0\0\0\0\x01\x08\0\xfd\0data";
         for cut in 0..whole.len() {
-            for params in [1, 2, 9, 65_535] {
-                let _ = types(EXECUTE, &whole[..cut], params);
-                let _ = types(BULK, &whole[..cut], params);
+            for (params, form) in [1, 2, 9, 65_535]
+                .into_iter()
+                .flat_map(|params| [(params, PLAIN), (params, ATTRIBUTED)])
+            {
+                let _ = types(EXECUTE, &whole[..cut], params, form);
+                let _ = types(BULK, &whole[..cut], params, form);
                 let mut out = Vec::new();
-                put_with_types(&mut out, EXECUTE, &whole[..cut], &[8, 0]);
-                put_with_types(&mut out, BULK, &whole[..cut], &[8, 0]);
+                put_with_types(&mut out, EXECUTE, &whole[..cut], &[8, 0], form);
+                put_with_types(&mut out, BULK, &whole[..cut], &[8, 0], form);
             }
             let _ = (statement_id(&whole[..cut]), wants_cursor(&whole[..cut]));
         }

@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 pub mod asked;
+pub mod attributes;
 pub mod auth;
 pub mod capabilities;
 pub mod classify;

@@ -4,6 +4,7 @@ use wire::auth::Nonce;
 use wire::auth::caching_sha2::KeyPair;
 use wire::capabilities as cap;
 use wire::handshake::{Greeting, Login};
+use wire::packet::HEADER_LEN;
 
 const NONCE: Nonce = *b"abcdefghijklmnopqrst";
 
@@ -133,4 +134,43 @@ fn garbage_fails_with_a_sentence() {
         let step = Dial::new(false).packet(&kind(), payload, 0);
         assert!(matches!(step, DialStep::Failed(..)), "{step:?}");
     }
+}
+
+#[test]
+fn a_server_without_the_attributes_that_clients_were_offered_is_refused() {
+    let attributed = Kind {
+        capabilities: cap::QUERY_ATTRIBUTES,
+        ..kind()
+    };
+    let native = "mysql_native_password";
+    let mut dial = Dial::new(false);
+    let with = greeting(ALL | cap::QUERY_ATTRIBUTES, native);
+    let out = sent(dial.packet(&attributed, &with, 0));
+    let login = Login::read(&out[4..]).unwrap();
+    assert_ne!(login.capabilities & cap::QUERY_ATTRIBUTES, 0);
+    let mut dial = Dial::new(false);
+    match dial.packet(&attributed, &greeting(ALL, native), 0) {
+        DialStep::Failed(why, lasting) => {
+            assert!(why.contains("CLIENT_QUERY_ATTRIBUTES"), "{why}");
+            assert!(lasting);
+        }
+        other => panic!("expected a refusal, got {other:?}"),
+    }
+    // Who was not offered them does not ask for them either.
+    let mut dial = Dial::new(false);
+    let out = sent(dial.packet(&kind(), &with, 0));
+    let login = Login::read(&out[4..]).unwrap();
+    assert_eq!(login.capabilities & cap::QUERY_ATTRIBUTES, 0);
+}
+
+#[test]
+fn a_fresh_backend_is_spoken_to_in_its_form() {
+    let mut out = Vec::new();
+    put_preparation(&mut out, Form::Plain);
+    assert_eq!(&out[4..8], b"\x03SET");
+    out.clear();
+    put_preparation(&mut out, Form::Attributed);
+    assert_eq!(&out[4..10], b"\x03\0\x01SET");
+    let second = HEADER_LEN + 3 + TRACKERS.len();
+    assert_eq!(&out[second + 4..second + 13], b"\x03\0\x01SELECT");
 }

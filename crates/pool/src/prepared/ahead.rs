@@ -20,6 +20,7 @@ use crate::reasons::{Refusal, Unprepared};
 use crate::session::Session;
 use reactor::{Key, Net};
 use std::rc::Rc;
+use wire::attributes::put_query;
 use wire::command::{Command, ReplyShape, put_command};
 use wire::text_prepared::put_prepare;
 
@@ -73,7 +74,7 @@ impl<N: Net> Group<N> {
             let under_way = client.prepared.as_mut()?.under_way.take()?;
             let closed = self.make_room_for(lease, &under_way, &mut out);
             self.note_deallocations(key, lease, closed, 0);
-            let shape = self.put_ahead(key, &under_way, &mut out);
+            let shape = self.put_ahead(key, lease, &under_way, &mut out);
             let command = InFlight::own(Some(key), Purpose::Ahead, shape);
             self.backends.get_mut(lease)?.flight.push_back(command);
             let prepared = self.clients.get_mut(key)?.prepared.as_mut()?;
@@ -83,7 +84,13 @@ impl<N: Net> Group<N> {
     }
 
     /// Writes the command that prepares a definition; gives how it is answered.
-    fn put_ahead(&self, key: Key, under_way: &UnderWay, out: &mut Vec<u8>) -> ReplyShape {
+    fn put_ahead(
+        &self,
+        key: Key,
+        lease: Key,
+        under_way: &UnderWay,
+        out: &mut Vec<u8>,
+    ) -> ReplyShape {
         let definition = &under_way.definition;
         let (Some(client), Some(Named::Execute(name))) = (self.clients.get(key), &under_way.named)
         else {
@@ -93,7 +100,8 @@ impl<N: Net> Group<N> {
         let mode = self.lex_mode(&definition.session, client.capabilities);
         let mut text = Vec::new();
         put_prepare(&mut text, name, &definition.sql, mode);
-        put_command(out, Command::Query, &text);
+        let form = self.form_of(lease);
+        put_query(out, form, &text);
         ReplyShape::Results
     }
 

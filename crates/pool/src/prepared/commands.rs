@@ -20,6 +20,7 @@ use crate::shapes;
 use crate::statements::{hides_reads, may_hide_kill, mentions_kill, payload_of, statement_of};
 use reactor::{Key, Net};
 use std::rc::Rc;
+use wire::attributes::Form;
 use wire::classify::{self, Reads, classify};
 use wire::command::{Command, put_command};
 use wire::errors;
@@ -152,11 +153,13 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
         };
+        let form = Form::of(client.capabilities);
         let Some(held) = client.prepared.as_mut().and_then(|p| p.get_mut(id)) else {
             return Handled::Used;
         };
         // What becomes of the execution is another matter: a driver does not send them again.
-        held.remember(types(command, head_of(message), usize::from(held.params)));
+        let params = usize::from(held.params);
+        held.remember(types(command, head_of(message), params, form));
         let (definition, overlong) = (held.definition.clone(), held.overlong);
         if overlong {
             return self.refuse_long_data(key, id);
@@ -406,12 +409,7 @@ impl<N: Net> Group<N> {
     /// the server's error.
     fn id_of(&mut self, key: Key, payload: &[u8], what: &str) -> Option<u32> {
         let Some(id) = statement_id(payload) else {
-            let end = match self.shared.server.flavour {
-                Server::MySql(_) => ".",
-                _ => "",
-            };
-            let text = format!("Malformed communication packet{end}");
-            self.send_error(key, errors::MALFORMED_PACKET, &text);
+            self.refuse_malformed(key);
             return None;
         };
         let meant = self.meant(key, id);

@@ -29,8 +29,9 @@ use crate::statements::mentions_kill;
 use crate::user_variables::name_of;
 use reactor::{Key, Net};
 use std::rc::Rc;
+use wire::attributes::{Form, put_query};
 use wire::classify::{self, PinCause, PinCauses, classify};
-use wire::command::{Command, ReplyShape, put_command};
+use wire::command::{Command, ReplyShape};
 use wire::holdings::{Ended, Holdings};
 use wire::lex::LexMode;
 use wire::reply::OK;
@@ -272,8 +273,7 @@ impl<N: Net> Group<N> {
         let mode = self.lex_mode(&client.session, client.capabilities);
         let mut literal = Vec::new();
         put_prepare(&mut literal, &name, &text, mode);
-        let mut rewritten = Vec::new();
-        put_command(&mut rewritten, Command::Query, &literal);
+        let rewritten = self.reworded(key, message, &literal);
         Spoken::Handled(self.prepare_named(key, &rewritten, sql, (name, text)))
     }
 
@@ -413,10 +413,11 @@ impl<N: Net> Group<N> {
         };
         let mut out = Vec::new();
         let mut count = 0;
+        let form = backend.form;
         backend.prepared.named.retain(|entry| {
             let keep = entry.definition.is_none() || is_own(entry);
             if !keep {
-                put_deallocate(&mut out, &entry.name);
+                put_deallocate(&mut out, form, &entry.name);
                 count += 1;
             }
             keep
@@ -452,7 +453,7 @@ impl<N: Net> Group<N> {
         backend.prepared.set_named(name, None);
         if !prepares {
             if had {
-                put_deallocate(out, name);
+                put_deallocate(out, backend.form, name);
             }
             return usize::from(had);
         }
@@ -478,7 +479,7 @@ impl<N: Net> Group<N> {
             match prepared.oldest_name() {
                 Some((used, name)) if oldest.is_none_or(|oldest| used < oldest) => {
                     prepared.set_named(&name, None);
-                    put_deallocate(out, &name);
+                    put_deallocate(out, backend.form, &name);
                     deallocated += 1;
                 }
                 _ => match prepared.take_oldest() {
@@ -537,7 +538,7 @@ impl<N: Net> Group<N> {
     }
 }
 
-fn put_deallocate(out: &mut Vec<u8>, name: &[u8]) {
+fn put_deallocate(out: &mut Vec<u8>, form: Form, name: &[u8]) {
     let text = [b"DEALLOCATE PREPARE `", name, b"`"].concat();
-    put_command(out, Command::Query, &text);
+    put_query(out, form, &text);
 }

@@ -13,7 +13,7 @@ use crate::relay::Told;
 use crate::statements::payload_of;
 use reactor::{Key, Net};
 use wire::command::Command;
-use wire::execution::{Types, put_with_types, set_statement_id, types};
+use wire::execution::{TypeList, Types, put_with_types, set_statement_id, types};
 use wire::lex::Server;
 use wire::packet::{HEADER_LEN, PAYLOAD_MAX};
 use wire::status;
@@ -107,7 +107,8 @@ impl<N: Net> Group<N> {
             return;
         };
         let command = under_way.command;
-        let given = types(command, head_of(message), usize::from(held.params));
+        let (form, params) = (backend.form, usize::from(held.params));
+        let given = types(command, head_of(message), params, form);
         let now = backend.prepared.use_now();
         let what = (&under_way.definition, under_way.id);
         let wanted = wanted(given, held);
@@ -124,7 +125,7 @@ impl<N: Net> Group<N> {
         let start = out.len();
         match (given, &held.types) {
             (Types::Earlier, Some(types)) if entry.types.as_ref() != Some(types) => {
-                put_with_types(out, command, &payload_of(message), types);
+                put_with_types(out, command, &payload_of(message), types, form);
                 entry.types = Some(types.clone());
             }
             _ => out.extend_from_slice(message),
@@ -133,7 +134,7 @@ impl<N: Net> Group<N> {
         if let Types::Sent(types) = given {
             match &entry.types {
                 // Equal ones are one object from here on.
-                Some(sent) if **sent == *types => held.types = Some(sent.clone()),
+                Some(sent) if types.is(sent) => held.types = Some(sent.clone()),
                 _ => entry.types.clone_from(&held.types),
             }
         }
@@ -168,11 +169,8 @@ impl<N: Net> Group<N> {
         let Some(held) = prepared.get(under_way.id).filter(|_| executes) else {
             return true;
         };
-        let given = types(
-            under_way.command,
-            head_of(message),
-            usize::from(held.params),
-        );
+        let (head, params) = (head_of(message), usize::from(held.params));
+        let given = types(under_way.command, head, params, backend.form);
         let what = (&under_way.definition, under_way.id);
         let wanted = wanted(given, held);
         backend.prepared.has(what, wanted, by_types)
@@ -295,8 +293,8 @@ pub(super) fn head_of(message: &[u8]) -> &[u8] {
 fn wanted<'a>(given: Types<'a>, held: &'a Held) -> Wanted<'a> {
     match (given, &held.types) {
         (Types::Sent(types), _) => Wanted::Types(types),
-        (Types::NoParameters, _) => Wanted::Types(&[]),
-        (Types::Earlier | Types::Unreadable, Some(types)) => Wanted::Types(types),
+        (Types::NoParameters, _) => Wanted::Types(TypeList::plain(&[])),
+        (Types::Earlier | Types::Unreadable, Some(types)) => Wanted::Types(TypeList::plain(types)),
         (Types::Earlier | Types::Unreadable, None) => Wanted::Untouched,
     }
 }

@@ -24,8 +24,8 @@ fn held(id: u32, definition: &Rc<Definition>) -> Held {
     }
 }
 
-const INT: Wanted<'_> = Wanted::Types(&[8, 0]);
-const TEXT: Wanted<'_> = Wanted::Types(&[253, 0]);
+const INT: Wanted<'_> = Wanted::Types(TypeList::plain(&[8, 0]));
+const TEXT: Wanted<'_> = Wanted::Types(TypeList::plain(&[253, 0]));
 
 #[test]
 fn a_statement_of_a_client_is_small() {

@@ -14,7 +14,7 @@ fn utf8(schema: &str) -> Session {
 /// The texts of the restoring commands, each with its command byte as a number.
 fn commands(from: &Session, to: &Session, insert_id: Option<u64>) -> Vec<String> {
     let mut out = Vec::new();
-    let count = restore(&mut out, from, to, insert_id);
+    let count = restore(&mut out, Form::Plain, (from, to), insert_id);
     let mut found = Vec::new();
     let mut rest = &out[..];
     while let wire::packet::Frame::Whole { total, .. } = wire::packet::frame(rest) {

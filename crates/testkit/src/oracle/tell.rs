@@ -10,7 +10,7 @@
 
 use super::ground::CLIENTS_MAX;
 use super::script::{Act, Login, Step};
-use crate::client::{Client, ClientError, execution, execution_again};
+use crate::client::{Client, ClientError};
 use crate::reply::{Column, Outcome};
 use crate::talk::Account;
 use reactor::Address;
@@ -160,13 +160,8 @@ impl Teller<'_> {
         };
         let (id, name) = (handle.id, handle.id.to_le_bytes());
         text_of(match act {
-            Act::Execute(_, values, cursor) => client.run(
-                Command::StmtExecute,
-                &execution(id, &bytes(values), *cursor),
-            ),
-            Act::Again(_, values) => {
-                client.run(Command::StmtExecute, &execution_again(id, &bytes(values)))
-            }
+            Act::Execute(_, values, cursor) => client.execute(id, &bytes(values), *cursor),
+            Act::Again(_, values) => client.execute_again(id, &bytes(values)),
             Act::Fetch(_, rows) => client.fetch(id, *rows, &handle.columns),
             Act::LongData(_, param, data) => {
                 let data = [&name[..], &param.to_le_bytes(), data.as_bytes()].concat();

@@ -12,6 +12,10 @@
 //! 10.11 was checked on a server that had a stored function of each name, with none to three
 //! arguments, with and without a space before the parenthesis.
 //!
+//! One name is a component's: `mysql_query_attribute_string` is looked up among the functions that
+//! a server has loaded before any stored function, and says nothing but what came with its own
+//! statement. On a server without the component it is taken for a built-in all the same.
+//!
 //! Invariants (tested): sorted by name, upper case, no name twice, none longer than [`Folded`].
 
 use crate::lex::Server;
@@ -125,7 +129,7 @@ const fn starts() -> [usize; 27] {
 }
 
 /// Name, first MariaDB release, first MySQL release, effect.
-static NAMES: [(&str, u32, u32, Effect); 666] = [
+static NAMES: [(&str, u32, u32, Effect); 667] = [
     ("ABS", OLD, OLD, Plain),
     ("ACOS", OLD, OLD, Plain),
     ("ADDDATE", OLD, OLD, Tight),
@@ -477,6 +481,7 @@ static NAMES: [(&str, u32, u32, Effect); 666] = [
     ("MULTIPOLYGON", OLD, OLD, Geometry),
     ("MULTIPOLYGONFROMTEXT", OLD, NONE, Plain),
     ("MULTIPOLYGONFROMWKB", OLD, NONE, Plain),
+    ("MYSQL_QUERY_ATTRIBUTE_STRING", NONE, 80_023, Plain),
     ("NAME_CONST", OLD, OLD, Plain),
     ("NATIONAL", OLD, OLD, Plain),
     ("NATURAL_SORT_KEY", 100_700, NONE, Plain),
