@@ -106,6 +106,7 @@ fn works_with(driver: &str, backends: usize) {
     mysql.create_user("app", "app");
     // The server knows the password's hash from then on, and no driver needs a key to say it.
     drop(login(&mysql.address(), &app()));
+    mysql.execute(&["INSTALL COMPONENT 'file://component_query_attributes'"]);
     works_on(&mysql, &program, &schema, backends);
 }
 

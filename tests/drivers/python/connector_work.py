@@ -27,6 +27,22 @@ class Driver:
         connection.reconnect(attempts=3)
         return connection
 
+    def attributes(self, connection):
+        """Values beside a statement, where the server and its component know them."""
+        asked = "SELECT mysql_query_attribute_string('trace')"
+        for prepared in (False, True):
+            cursor = connection.cursor(prepared=prepared)
+            for trace in ("one", None, "another"):
+                cursor.clear_attributes()
+                if trace:
+                    cursor.add_attribute("trace", trace)
+                try:
+                    cursor.execute(asked)
+                    say("attribute:", prepared, *cursor.fetchone())
+                except self.Error as error:
+                    say("attribute:", prepared, self.number(error))
+            cursor.close()
+
     def extra(self):
         connection = self.connect()
         cursor = connection.cursor(prepared=True)
@@ -36,6 +52,7 @@ class Driver:
             say("prepared:", *cursor.fetchone())
         cursor.executemany("INSERT INTO t (name) VALUES (?)", [(f"p{n}",) for n in range(200)])
         cursor.close()
+        self.attributes(connection)
         connection.commit()
         say("prepared rows:", one(connection, "SELECT COUNT(*) FROM t WHERE name LIKE 'p%'"))
         connection.close()
