@@ -1,19 +1,24 @@
 //! Random stories of many clients, told to the server and through the pool: `testkit::oracle`.
 //!
-//! `ONRAMP_ORACLE_SEEDS` says how many seeds (250 unless it is set, 50 on MySQL),
-//! `ONRAMP_ORACLE_SEED` runs one. The server and the pool stay up across seeds, so a pool also
-//! has to get over what the scripts before left. A seed that fails is told again to a pool of its
-//! own, cut down, and printed as a test to be pasted into this folder.
+//! `ONRAMP_ORACLE_SEEDS` says how many seeds ([`SEEDS`] unless it is set, [`MYSQL_SEEDS`] on
+//! MySQL) or which, as in `501-1500`; `ONRAMP_ORACLE_SEED` runs one. Some are told at the same
+//! time, each to a server of its own: what a script does to a whole server (its global variables,
+//! its read lock) must meet nobody else. Server and pool stay up across seeds, so a pool also has
+//! to get over what the scripts before left. A seed that fails is told again to a pool of its own,
+//! cut down, and printed as a test to be pasted into this folder.
 
 use crate::world::{found, start_pool};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 use testkit::onramp::Pool;
 use testkit::oracle::{Difference, Pair, Step, Verdict, draw, ground, legal, shrink, story};
 use testkit::real::{Flavour, Real};
 
-const SEEDS: u64 = 250;
-/// The same on MySQL: from seed 56 on, what its OK packets count of older warnings differs.
-const MYSQL_SEEDS: u64 = 50;
+const SEEDS: u64 = 500;
+const MYSQL_SEEDS: u64 = 150;
+/// Seeds that are told at the same time, each to a server of its own.
+const TELLERS: u64 = 2;
 /// What a script may ask for; the pool has two more, for what it pins and a script does not, and
 /// still fewer than there are clients.
 const BACKENDS: usize = 3;
@@ -27,32 +32,25 @@ const SLOW: Duration = Duration::from_secs(2);
 
 #[test]
 fn the_oracle_finds_no_difference_on_mariadb() {
-    let arguments = ["--innodb-lock-wait-timeout=2", "--lock-wait-timeout=4"];
-    let Some(real) = found(Real::start(&arguments), "oracle on MariaDB") else {
-        return;
-    };
-    consult(&real);
+    consult("oracle on MariaDB", SEEDS, Real::start);
 }
 
 #[test]
 fn the_oracle_finds_no_difference_on_mysql() {
-    let arguments = ["--innodb-lock-wait-timeout=2", "--lock-wait-timeout=4"];
-    let Some(real) = found(Real::start_mysql(&arguments), "oracle on MySQL") else {
-        return;
-    };
-    consult(&real);
+    consult("oracle on MySQL", MYSQL_SEEDS, Real::start_mysql);
 }
+
+/// Names of the pools' configurations.
+static POOLS: AtomicUsize = AtomicUsize::new(1);
 
 struct Oracle<'a> {
     real: &'a Real,
-    pairs: usize,
 }
 
 impl Oracle<'_> {
     /// A pool that nobody has used, and the server behind it.
-    fn fresh(&mut self) -> (Pool, Pair) {
-        self.pairs += 1;
-        let name = format!("oracle{}.toml", self.pairs);
+    fn fresh(&self) -> (Pool, Pair) {
+        let name = format!("oracle{}.toml", POOLS.fetch_add(1, Ordering::Relaxed));
         let backends = BACKENDS + 2;
         let extra = format!("backends_max = {backends}\ngroups = 1\nwait_ms_max = 4000");
         let pool = start_pool(self.real, &name, &extra);
@@ -65,7 +63,7 @@ impl Oracle<'_> {
     }
 
     /// A failing script, cut down, as words; `before` are the scripts that its pool has served.
-    fn report(&mut self, seed: u64, before: &[Vec<Step>], steps: &[Step]) -> Option<String> {
+    fn report(&self, seed: u64, before: &[Vec<Step>], steps: &[Step]) -> Option<String> {
         let steps = self.with_what_it_needs(before, steps)?;
         let began = Instant::now();
         let short = shrink(&steps, BACKENDS, SHRINK_TRIES, |steps| {
@@ -81,7 +79,7 @@ impl Oracle<'_> {
     }
 
     /// A script that differs on a pool of its own: this one, or with the fewest of those before it.
-    fn with_what_it_needs(&mut self, before: &[Vec<Step>], steps: &[Step]) -> Option<Vec<Step>> {
+    fn with_what_it_needs(&self, before: &[Vec<Step>], steps: &[Step]) -> Option<Vec<Step>> {
         let mut count = 0;
         loop {
             let mut all: Vec<Step> = Vec::new();
@@ -101,7 +99,7 @@ impl Oracle<'_> {
         }
     }
 
-    fn differs_alone(&mut self, steps: &[Step]) -> Option<Difference> {
+    fn differs_alone(&self, steps: &[Step]) -> Option<Difference> {
         let (_pool, mut pair) = self.fresh();
         differs(pair.compare(steps))
     }
@@ -114,40 +112,91 @@ fn differs(verdict: Verdict) -> Option<Difference> {
     }
 }
 
-fn number(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok()?;
-    Some(
-        text.parse()
-            .unwrap_or_else(|_| panic!("{name} is no number: {text}")),
-    )
+fn number(name: &str, text: &str) -> u64 {
+    text.parse()
+        .unwrap_or_else(|_| panic!("{name} is no number: {text}"))
 }
 
-fn consult(real: &Real) {
-    let flavour = real.flavour();
+/// The seeds to be told: the first and the last.
+fn seeds(usual: u64) -> (u64, u64) {
+    if let Ok(seed) = std::env::var("ONRAMP_ORACLE_SEED") {
+        let seed = number("ONRAMP_ORACLE_SEED", &seed);
+        return (seed, seed);
+    }
+    let Ok(text) = std::env::var("ONRAMP_ORACLE_SEEDS") else {
+        return (1, usual);
+    };
+    let (first, last) = text.split_once('-').unwrap_or(("1", &text));
+    let name = "ONRAMP_ORACLE_SEEDS";
+    (number(name, first), number(name, last))
+}
+
+/// What some seeds showed.
+#[derive(Debug, Default)]
+struct Findings {
+    seeds: u64,
+    steps: usize,
+    failed: Vec<u64>,
+    /// What differed although nobody but the server had a part in it.
+    fickle: Vec<String>,
+}
+
+fn consult(name: &str, usual: u64, start: fn(&[&str]) -> Result<Real, String>) {
+    let (first, last) = seeds(usual);
+    let next = AtomicU64::new(first);
+    let failures = AtomicUsize::new(0);
+    let started = Instant::now();
+    let tellers = TELLERS.min(last + 1 - first);
+    let findings: Vec<Findings> = thread::scope(|scope| {
+        let tell = || {
+            let arguments = ["--innodb-lock-wait-timeout=2", "--lock-wait-timeout=4"];
+            let real = found(start(&arguments), name)?;
+            Some(tell_seeds(&real, (&next, last), &failures))
+        };
+        let tellers: Vec<_> = (0..tellers).map(|_| scope.spawn(tell)).collect();
+        let told = tellers.into_iter().map(|teller| teller.join());
+        told.filter_map(|findings| findings.expect("a teller does not panic"))
+            .collect()
+    });
+    let sum = |of: fn(&Findings) -> usize| findings.iter().map(of).sum::<usize>();
+    let (seeds, steps) = (sum(|told| told.seeds as usize), sum(|told| told.steps));
+    eprintln!(
+        "{name}: {seeds} seeds, {steps} steps, {:.1?}",
+        started.elapsed()
+    );
+    let failed: Vec<u64> = findings
+        .iter()
+        .flat_map(|told| told.failed.clone())
+        .collect();
+    let fickle: Vec<&String> = findings.iter().flat_map(|told| &told.fickle).collect();
+    for words in &fickle {
+        eprintln!("{words}");
+    }
+    assert!(failed.is_empty(), "seeds {failed:?} differ: see above");
+    let few = 5.max(seeds / 100);
+    assert!(fickle.len() < few, "{} scripts are fickle", fickle.len());
+}
+
+/// Tells one seed after the other to one server, and to one pool for as long as none differs.
+fn tell_seeds(real: &Real, (next, last): (&AtomicU64, u64), failures: &AtomicUsize) -> Findings {
     real.create_user("app", "app");
     real.create_user("other", "other's");
     let mut admin = real.admin();
     for sql in ground::statements() {
         admin.must(&sql);
     }
-    let mut oracle = Oracle { real, pairs: 0 };
-    let seeds = match number("ONRAMP_ORACLE_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => {
-            let usual = match flavour {
-                Flavour::MariaDb => SEEDS,
-                Flavour::MySql => MYSQL_SEEDS,
-            };
-            1..number("ONRAMP_ORACLE_SEEDS").unwrap_or(usual) + 1
-        }
-    };
+    let oracle = Oracle { real };
     let (mut pool, mut pair) = oracle.fresh();
     let mut before = Vec::new();
-    let (mut steps, mut fickle, mut failed) = (0, Vec::new(), Vec::<u64>::new());
-    let started = Instant::now();
-    for seed in seeds.clone() {
-        let script = draw(seed, BACKENDS, flavour);
-        steps += script.len();
+    let mut findings = Findings::default();
+    while failures.load(Ordering::Relaxed) < FAILURES_MAX {
+        let seed = next.fetch_add(1, Ordering::Relaxed);
+        if seed > last {
+            break;
+        }
+        let script = draw(seed, BACKENDS, real.flavour());
+        findings.seeds += 1;
+        findings.steps += script.len();
         let began = Instant::now();
         let verdict = pair.compare(&script);
         if began.elapsed() > SLOW {
@@ -155,28 +204,22 @@ fn consult(real: &Real) {
         }
         match verdict {
             Verdict::Same => {}
-            Verdict::Fickle(difference) => fickle.push((seed, difference)),
+            Verdict::Fickle(difference) => findings.fickle.push(format!(
+                "seed {seed}: the server itself answers otherwise twice: {difference}"
+            )),
             Verdict::Differs(difference) => {
                 eprintln!("seed {seed} differs, to be cut down: {difference}");
                 let report = oracle.report(seed, &before, &script);
                 let once = || format!("seed {seed} differed once: {difference}");
                 eprintln!("{}", report.unwrap_or_else(once));
-                failed.push(seed);
+                findings.failed.push(seed);
+                failures.fetch_add(1, Ordering::Relaxed);
                 before.clear();
                 (pool, pair) = oracle.fresh();
             }
         }
         before.push(script);
-        if failed.len() >= FAILURES_MAX {
-            break;
-        }
     }
     drop(pool);
-    let (seeds, took) = (seeds.end - seeds.start, started.elapsed());
-    eprintln!("oracle on {flavour:?}: {seeds} seeds, {steps} steps, {took:.1?}");
-    for (seed, difference) in &fickle {
-        eprintln!("seed {seed}: the server itself answers otherwise twice: {difference}");
-    }
-    assert!(failed.is_empty(), "seeds {failed:?} differ: see above");
-    assert!(fickle.len() < 5, "{} scripts are fickle", fickle.len());
+    findings
 }
