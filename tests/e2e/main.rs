@@ -40,6 +40,7 @@ mod process;
 mod protocol;
 mod published;
 mod report;
+mod reports;
 mod riding;
 mod scheduling;
 mod session;

@@ -1,7 +1,8 @@
 //! What MySQL tells its clients and MariaDB does not, told through the pool as by the server.
 
 use crate::compare::same_on;
-use crate::world::mysql;
+use crate::world::{app, mysql};
+use wire::capabilities as cap;
 use wire::command::Command;
 
 #[test]
@@ -112,6 +113,120 @@ fn commands_count_the_conditions_of_the_clients_last_statement() {
         story.command(a, Command::StmtReset, &name);
         story.command(a, Command::ResetConnection, b"");
         story.command(a, Command::Ping, b"");
+    });
+}
+
+#[test]
+fn unknown_statements_are_told_in_its_words() {
+    let test = "unknown_statements_are_told_in_its_words";
+    let Some(real) = mysql(test) else { return };
+    same_on(real, test, 1, |story| {
+        let a = story.join();
+        let id = 77u32.to_le_bytes();
+        let rows = 1u32.to_le_bytes();
+        story.execute(a, 77, &[]);
+        story.command(a, Command::StmtFetch, &[id, rows].concat());
+        story.command(a, Command::StmtReset, &id);
+        story.command(a, Command::StmtExecute, b"");
+        story.command(a, Command::StmtExecute, &[1, 0]);
+        story.command(a, Command::StmtReset, b"");
+    });
+}
+
+#[test]
+fn transactions_are_reported_once_each() {
+    let test = "transactions_are_reported_once_each";
+    let Some(real) = mysql(test) else { return };
+    let stories: [&[&str]; 12] = [
+        &["BEGIN", "BEGIN", "SELECT 1", "BEGIN", "COMMIT"],
+        &[
+            "BEGIN",
+            "INSERT INTO t VALUES (1)",
+            "BEGIN",
+            "SELECT * FROM t",
+            "BEGIN",
+            "COMMIT",
+        ],
+        &[
+            "COMMIT AND CHAIN",
+            "SELECT @y",
+            "BEGIN",
+            "ROLLBACK AND CHAIN",
+            "SELECT 1",
+            "ROLLBACK",
+        ],
+        &[
+            "SET TRANSACTION READ ONLY",
+            "BEGIN",
+            "SELECT * FROM t",
+            "BEGIN",
+            "COMMIT",
+        ],
+        &[
+            "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+            "SELECT * FROM t",
+            "BEGIN",
+            "COMMIT",
+        ],
+        &[
+            "SET autocommit = 0",
+            "INSERT INTO t VALUES (2)",
+            "BEGIN",
+            "COMMIT",
+            "SELECT * FROM t",
+        ],
+        &[
+            "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+            "BEGIN",
+            "SELECT * FROM t",
+            "BEGIN",
+            "DO 1",
+        ],
+        &[
+            "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+            "INSERT INTO t VALUES (3)",
+            "ROLLBACK",
+        ],
+        &[
+            "BEGIN",
+            "SELECT * FROM t",
+            "LOCK TABLES t READ",
+            "UNLOCK TABLES",
+        ],
+        &[
+            "XA START 'x'",
+            "INSERT INTO t VALUES (7)",
+            "XA END 'x'",
+            "XA ROLLBACK 'x'",
+        ],
+        &[
+            "BEGIN",
+            "INSERT INTO t VALUES (8)",
+            "SELECT * FROM missing",
+            "BEGIN",
+            "COMMIT",
+        ],
+        &[
+            "BEGIN; SELECT 1; BEGIN; COMMIT",
+            "START TRANSACTION READ ONLY; DO 1",
+            "BEGIN",
+        ],
+    ];
+    same_on(real, "reported_once", 2, |story| {
+        let a = story.join();
+        story.sql(a, "CREATE TABLE t (v INT)");
+        let account = app().schema(&story.schema);
+        for caps in [0, cap::DEPRECATE_EOF, cap::SESSION_TRACK] {
+            for statements in stories {
+                let account = account.clone().without(caps);
+                let account = account.with(cap::MULTI_STATEMENTS);
+                let b = story.join_as(&account);
+                story.all(b, statements);
+                story.all(a, &["BEGIN", "SELECT 1", "BEGIN", "COMMIT"]);
+                story.all(b, &["ROLLBACK", "DO 1"]);
+                story.command(b, Command::Quit, b"");
+            }
+        }
     });
 }
 

@@ -21,6 +21,7 @@ use crate::clients::Handled;
 use crate::group::Group;
 use crate::login::Login;
 use crate::reasons::Refusal;
+use crate::relay::Unreported;
 use crate::session::{Session, Text};
 use reactor::{Key, Net};
 use std::rc::Rc;
@@ -175,6 +176,7 @@ impl<N: Net> Group<N> {
             self.long_data -= prepared.long_len();
         }
         client.forget_warnings();
+        client.unreported = Unreported::default();
         client.owed = Owed::default();
         client.priority = None;
         client.insert_id = 0;

@@ -21,6 +21,7 @@ use wire::attributes::Form;
 use wire::command::ReplyShape;
 use wire::reply::Reply;
 use wire::status;
+use wire::track::Bound;
 
 /// Bytes read from a backend at once.
 pub(crate) const READ_LEN: usize = 16 * 1024;
@@ -137,6 +138,8 @@ pub(crate) struct Backend<S> {
     pub flight: VecDeque<InFlight>,
     /// Where the oldest reply is between two reads.
     pub middle: Middle,
+    /// What its client has been told last of the transaction on it.
+    pub(crate) bound: Bound,
     /// Bytes received and not used up.
     pub input: Vec<u8>,
     /// Bytes to be sent at the end of the turn, or when there is room.
@@ -195,6 +198,7 @@ impl<S> Backend<S> {
             prepared: OnBackend::default(),
             flight: VecDeque::new(),
             middle: Middle::default(),
+            bound: Bound::default(),
             input: Vec::new(),
             output: Vec::new(),
             dirty: false,

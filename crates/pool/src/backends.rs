@@ -15,7 +15,7 @@ use crate::group::{Group, ServerFacts};
 use crate::heard::Heard;
 use crate::probe::read_row;
 use crate::reasons::PinReason;
-use crate::relay::{Relay, Shape, Stop};
+use crate::relay::{Relay, Shape, Stop, Unreported};
 use crate::session::{Session, Text};
 use crate::shapes::REPLY_MAX;
 use crate::user_variables::results_collation;
@@ -226,18 +226,14 @@ impl<N: Net> Group<N> {
             .and_then(|k| self.clients.get_mut(k));
         let (mut own_seq, mut heard) = (0, std::mem::take(&mut backend.heard));
         let wanted = client.as_deref().map(|c| wanted_by(c, &self.shared.server));
-        let (seq, shape) = match client {
+        let mysql = matches!(self.shared.server.flavour, Server::MySql(_));
+        let mut nobodys = Unreported::default();
+        let (seq, unreported, shape) = match client {
             Some(client) => {
-                let shape = shape_for(client, wanted.as_deref());
-                (&mut client.seq, shape)
+                let shape = shape_for(client, wanted.as_deref(), mysql);
+                (&mut client.seq, &mut client.unreported, shape)
             }
-            None => (
-                &mut own_seq,
-                Shape {
-                    deprecate_eof: true,
-                    track: None,
-                },
-            ),
+            None => (&mut own_seq, &mut nobodys, Shape::own()),
         };
         let mut relay = Relay {
             reply: &mut command.reply,
@@ -246,6 +242,8 @@ impl<N: Net> Group<N> {
             shape,
             status: backend.status,
             told,
+            unreported,
+            bound: &mut backend.bound,
         };
         let fed = relay.feed(input, &mut out, |notice| heard.notice(notice));
         heard.len += out.len();
@@ -449,11 +447,12 @@ impl<N: Net> Group<N> {
 }
 
 /// What a client understands and is to be told.
-fn shape_for<'a, S>(client: &Client<S>, wanted: Option<&'a Wanted>) -> Shape<'a> {
+fn shape_for<'a, S>(client: &Client<S>, wanted: Option<&'a Wanted>, mysql: bool) -> Shape<'a> {
     let tracks = client.capabilities & cap::SESSION_TRACK != 0;
     Shape {
         deprecate_eof: client.capabilities & cap::DEPRECATE_EOF != 0,
         track: wanted.filter(|_| tracks),
+        mysql,
     }
 }
 

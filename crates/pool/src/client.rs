@@ -14,6 +14,7 @@ use crate::login::Login;
 use crate::pins::Pins;
 use crate::prepared::Statements;
 use crate::priority::Priority;
+use crate::relay::Unreported;
 use crate::session::{Session, Text};
 use reactor::{Key, Time};
 use std::rc::Rc;
@@ -211,6 +212,8 @@ pub(crate) struct Client<S> {
     pub(crate) told: Told,
     /// Conditions of its last statement alone, as MySQL counts them in the OK of COM_PING.
     pub(crate) conditions: u16,
+    /// What it is still to be told of changes in its session.
+    pub(crate) unreported: Unreported,
     /// Its prepared statements, if it has any.
     pub(crate) prepared: Option<Box<Statements>>,
     /// The id of the statement that it prepared last; the next one's is higher.
@@ -321,6 +324,7 @@ impl<S> Client<S> {
             warnings: None,
             told: Told::default(),
             conditions: 0,
+            unreported: Unreported::default(),
             prepared: None,
             statements_made: 0,
             lease: None,

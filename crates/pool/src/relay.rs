@@ -5,7 +5,8 @@
 //! - sequence numbers, which shift once a packet is put in between;
 //! - a client without CLIENT_DEPRECATE_EOF gets an EOF packet after the definitions and in place
 //!   of the final OK;
-//! - session tracker blocks are reduced to those the client asked for.
+//! - session tracker blocks are reduced to those the client asked for; what an EOF packet has no
+//!   room for comes with a later OK ([`Unreported`]).
 //!
 //! Invariants: a packet that carries a decision (OK, ERR, counts) is taken whole, so a reply is
 //! never half told; every other byte is forwarded at once, so a row may be larger than any buffer;
@@ -15,7 +16,7 @@ use wire::execution::set_statement_id;
 use wire::packet::{HEADER_LEN, Header, Malformed, Reader, put_short};
 use wire::reply::{END, ErrPacket, OK, OkPacket, Prepared, Reply, Role, Step};
 use wire::status;
-use wire::track::{self, Wanted};
+use wire::track::{self, Bound, Wanted};
 
 /// Packets that must be whole are at most this long; the longest are OK packets with the new value
 /// of a long variable.
@@ -28,6 +29,51 @@ pub(crate) struct Shape<'a> {
     pub deprecate_eof: bool,
     /// With CLIENT_SESSION_TRACK: the trackers that the client receives.
     pub track: Option<&'a Wanted>,
+    /// The server is MySQL.
+    pub(crate) mysql: bool,
+}
+
+impl Shape<'_> {
+    /// What the pool itself understands.
+    pub(crate) fn own() -> Self {
+        Shape {
+            deprecate_eof: true,
+            track: None,
+            mysql: false,
+        }
+    }
+}
+
+/// Blocks that a client is still to be told, because the result that they belong to has ended with
+/// an EOF packet, which has no room for them. MySQL tells them with the next OK, MariaDB with the
+/// next one that has something to tell of its own (seen on 9.7 and 10.11).
+#[derive(Debug, Default)]
+#[expect(
+    clippy::box_collection,
+    reason = "8 bytes of an idle client instead of 24"
+)]
+pub(crate) struct Unreported(Option<Box<Vec<u8>>>);
+
+impl Unreported {
+    fn add(&mut self, changes: &[u8]) -> Result<(), Malformed> {
+        let mut all = changes.to_vec();
+        if let Some(older) = self.0.take() {
+            track::add_older(&older, &mut all)?;
+        }
+        self.0 = Some(Box::new(all));
+        Ok(())
+    }
+
+    /// Adds them to the changes that an OK reports.
+    pub(crate) fn put(&mut self, changes: &mut Vec<u8>, mysql: bool) -> Result<(), Malformed> {
+        if !mysql && changes.is_empty() {
+            return Ok(());
+        }
+        match self.0.take() {
+            Some(older) => track::add_older(&older, changes),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Where a reply is between two reads: bytes of a payload still to be passed on, and whether an
@@ -86,6 +132,10 @@ pub(crate) struct Relay<'a> {
     pub status: u16,
     /// Of a prepared statement: what the client knows it by.
     pub(crate) told: Told,
+    /// What the client is still to be told.
+    pub(crate) unreported: &'a mut Unreported,
+    /// What it was told last of the transaction on this backend.
+    pub(crate) bound: &'a mut Bound,
 }
 
 /// What a client knows of the prepared statement that a reply is about.
@@ -262,24 +312,32 @@ impl Relay<'_> {
     }
 
     fn put_ok(
-        &self,
+        &mut self,
         ok: &OkPacket<'_>,
         first: u8,
         seq: u8,
         out: &mut Vec<u8>,
     ) -> Result<(), Malformed> {
         let mut changes = Vec::new();
+        let mut changed = false;
         if let Some(wanted) = self.shape.track
             && !ok.changes.is_empty()
         {
-            track::keep(ok.changes, wanted, &mut changes)?;
+            changed = track::keep(ok.changes, wanted, self.bound, &mut changes)?;
+        }
+        let eof = first == END && !self.shape.deprecate_eof;
+        if !eof && self.shape.track.is_some() {
+            self.unreported.put(&mut changes, self.shape.mysql)?;
+            changed |= !changes.is_empty();
+        } else if eof && !changes.is_empty() {
+            self.unreported.add(&changes)?;
         }
         let mut status = self.flags(ok.status) & !status::SESSION_STATE_CHANGED;
-        if !changes.is_empty() {
+        if changed && !(eof && self.shape.mysql) {
             status |= status::SESSION_STATE_CHANGED;
         }
         // The answer to COM_SET_OPTION and COM_DEBUG is an EOF where that is not deprecated.
-        if first == END && !self.shape.deprecate_eof {
+        if eof {
             put_short(out, seq, |out| OkPacket { status, ..*ok }.put_eof(out));
             return Ok(());
         }
@@ -311,10 +369,12 @@ mod tests {
     const MODERN: Shape<'_> = Shape {
         deprecate_eof: true,
         track: None,
+        mysql: false,
     };
     const OLD: Shape<'_> = Shape {
         deprecate_eof: false,
         track: None,
+        mysql: false,
     };
     const COLUMN: &[u8] = b"\x03def\0\0\0\x011\0\x0c\x3f\0\x01\0\0\0\x03\x81\0\0\0\0";
 
@@ -342,6 +402,7 @@ mod tests {
         let (mut middle, mut seq) = (Middle::default(), 1);
         let (mut out, mut said, mut kept) = (Vec::new(), Vec::new(), Vec::new());
         let mut stop = Stop::Hungry;
+        let (mut unreported, mut bound) = (Unreported::default(), Bound::default());
         for chunk in input.chunks(piece) {
             kept.extend_from_slice(chunk);
             let mut relay = Relay {
@@ -351,6 +412,8 @@ mod tests {
                 shape,
                 status: 2,
                 told,
+                unreported: &mut unreported,
+                bound: &mut bound,
             };
             let (used, why) = relay
                 .feed(&kept, &mut out, |notice| {
@@ -405,6 +468,7 @@ mod tests {
         let shape = Shape {
             deprecate_eof: true,
             track: Some(&wanted),
+            mysql: false,
         };
         assert_eq!(
             relay(&packets(&[changed]), 99, shape).0,
@@ -414,8 +478,51 @@ mod tests {
         let shape = Shape {
             deprecate_eof: true,
             track: Some(&other),
+            mysql: false,
         };
         assert_eq!(relay(&packets(&[changed]), 99, shape).0, packets(&[plain]));
+    }
+
+    #[test]
+    fn what_an_eof_packet_has_no_room_for_comes_later() {
+        let rows: [&[u8]; 4] = [
+            b"\x01",
+            COLUMN,
+            b"\x03abc",
+            b"\xfe\0\0\x0a\x40\0\0\0\x05\x01\x03\x02db",
+        ];
+        let plain = b"\0\0\0\x0a\0\0\0";
+        let news = b"\0\0\0\x02\x40\0\0\0\x05\x01\x03\x02ab";
+        let zone = b"\0\0\0\x02\x40\0\0\0\x0a\0\x08\x04zone\x02+2";
+        let both = b"\0\0\0\x02\x40\0\0\0\x0f\0\x08\x04zone\x02+2\x01\x03\x02db";
+        let older = b"\0\0\0\x0a\x40\0\0\0\x05\x01\x03\x02db";
+        let wanted = Wanted::from_setting("zone", true);
+        // Answers behind rows: what the client is told, by MariaDB and by MySQL.
+        let news_as_they_are = [&plain[..], news];
+        let cases: [(&[&[u8]], [&[&[u8]]; 2]); 3] = [
+            (&[zone], [&[both], &[both]]),
+            (&[plain, zone], [&[plain, both], &[older, zone]]),
+            (&[plain, news], [&news_as_they_are, &[older, news]]),
+        ];
+        for (answers, told) in cases {
+            for (mysql, told) in [false, true].into_iter().zip(told) {
+                let shape = Shape {
+                    deprecate_eof: false,
+                    track: Some(&wanted),
+                    mysql,
+                };
+                let (out, ..) = relay(&packets(&[&rows[..], answers].concat()), 99, shape);
+                let flags = if mysql { 0 } else { 0x40 };
+                let eof: [&[u8]; 5] = [
+                    rows[0],
+                    COLUMN,
+                    b"\xfe\0\0\x02\0",
+                    rows[2],
+                    &[0xFE, 0, 0, 0x0A, flags],
+                ];
+                assert_eq!(out, packets(&[&eof[..], told].concat()), "{mysql}");
+            }
+        }
     }
 
     #[test]

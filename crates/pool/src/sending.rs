@@ -180,6 +180,14 @@ impl<N: Net> Group<N> {
             && let Some(schema) = &client.session.schema
         {
             wire::track::put_schema(&mut changes, schema);
+        }
+        let mysql = matches!(self.shared.server.flavour, Server::MySql(_));
+        // These bytes have been read before, so they can be.
+        if tracks && (first == OK || modern) && client.unreported.put(&mut changes, mysql).is_err()
+        {
+            return self.doom(key);
+        }
+        if !changes.is_empty() {
             status |= status::SESSION_STATE_CHANGED;
         }
         let (affected_rows, insert_id) = (0, 0);

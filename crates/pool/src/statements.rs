@@ -33,6 +33,7 @@ use wire::command::{Command, ReplyShape};
 use wire::lex::{LexMode, Server};
 use wire::packet::{HEADER_LEN, PAYLOAD_MAX, join_payload};
 use wire::reply::{END, OK, Reply};
+use wire::track::Bound;
 
 impl<N: Net> Group<N> {
     /// Handles a command of a client that is idle.
@@ -272,7 +273,7 @@ impl<N: Net> Group<N> {
         out.clear();
         let shape = Shape {
             deprecate_eof: client.capabilities & cap::DEPRECATE_EOF != 0,
-            track: None,
+            ..Shape::own()
         };
         let mut relay = Relay {
             reply: &mut Reply::new(ReplyShape::Results),
@@ -281,6 +282,8 @@ impl<N: Net> Group<N> {
             shape,
             status,
             told: Told::default(),
+            unreported: &mut client.unreported,
+            bound: &mut Bound::default(),
         };
         client.row_count = -1;
         client.conditions = 0;

@@ -110,8 +110,8 @@ pub enum Transactions {
     /// Nothing: MariaDB with `session_track_transaction_info=OFF`.
     #[default]
     Nothing,
-    /// The state where an explicit transaction begins or ends: MySQL with OFF (seen on 9.7). With
-    /// CHARACTERISTICS, these are the reports with characteristics beside them.
+    /// Where an explicit transaction begins or ends, and nothing of what is done in it: MySQL with
+    /// OFF (seen on 9.7).
     Bounds,
     /// Every state.
     State,
@@ -128,6 +128,58 @@ impl Transactions {
             b"CHARACTERISTICS" | b"2" => Transactions::Characteristics,
             _ if mysql => Transactions::Bounds,
             _ => Transactions::Nothing,
+        }
+    }
+}
+
+/// The explicit transaction that [`Transactions::Bounds`] has told of last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bound {
+    /// None is open.
+    #[default]
+    Outside,
+    /// One is.
+    Inside,
+    /// One that began with a consistent snapshot.
+    Snapshot,
+}
+
+impl Bound {
+    /// The bound after blocks of a server that reports characteristics, which come with each
+    /// beginning and end; `true` with a beginning.
+    fn after(self, blocks: &[u8]) -> Result<(Bound, bool), Malformed> {
+        const SNAPSHOT: &[u8] = b"WITH CONSISTENT SNAPSHOT";
+        let mut open = self != Bound::Outside;
+        let mut begun = None;
+        changes(blocks, |change| match change {
+            Change::TransactionState(state) => open = state.first() == Some(&b'T'),
+            Change::TransactionCharacteristics(sql) if !sql.is_empty() => {
+                let snapshot = sql.windows(SNAPSHOT.len()).any(|part| part == SNAPSHOT);
+                begun = Some(if snapshot {
+                    Bound::Snapshot
+                } else {
+                    Bound::Inside
+                });
+            }
+            _ => {}
+        })?;
+        let before = match self {
+            Bound::Outside => Bound::Inside,
+            before => before,
+        };
+        Ok(match (open, begun) {
+            (false, _) => (Bound::Outside, false),
+            (true, None) => (before, false),
+            (true, Some(begun)) => (begun, true),
+        })
+    }
+
+    /// How a server says it.
+    fn text(self) -> &'static [u8] {
+        match self {
+            Bound::Outside => b"________",
+            Bound::Inside => b"T_______",
+            Bound::Snapshot => b"T_R_____",
         }
     }
 }
@@ -155,18 +207,20 @@ impl Wanted {
     }
 }
 
-/// Appends those of `blocks` that the client wants; true when anything was appended.
+/// Appends those of `blocks` that the client wants; true when it is told of a change. That may be
+/// without a block: a transaction has ended and the next one has begun. `bound` is what the client
+/// has been told last of transactions.
 ///
 /// # Errors
 /// [`Malformed`] as from [`changes`].
-pub fn keep(blocks: &[u8], wanted: &Wanted, out: &mut Vec<u8>) -> Result<bool, Malformed> {
+pub fn keep(
+    blocks: &[u8],
+    wanted: &Wanted,
+    bound: &mut Bound,
+    out: &mut Vec<u8>,
+) -> Result<bool, Malformed> {
     let start = out.len();
-    let mut bound = false;
-    if wanted.transactions == Transactions::Bounds {
-        changes(blocks, |change| {
-            bound |= matches!(change, Change::TransactionCharacteristics(_));
-        })?;
-    }
+    let mut anew = false;
     let put = |out: &mut Vec<u8>, kind: u8, text: &[u8]| {
         out.push(kind);
         let mut body = Vec::with_capacity(text.len() + 3);
@@ -191,13 +245,55 @@ pub fn keep(blocks: &[u8], wanted: &Wanted, out: &mut Vec<u8>) -> Result<bool, M
             put(out, TRX_CHARACTERISTICS, sql);
         }
         Change::TransactionState(state) => match wanted.transactions {
-            Transactions::Bounds if !bound => {}
-            Transactions::Nothing => {}
+            Transactions::Nothing | Transactions::Bounds => {}
             _ => put(out, TRX_STATE, state),
         },
         _ => {}
     })?;
-    Ok(out.len() > start)
+    if wanted.transactions == Transactions::Bounds {
+        let (now, begun) = bound.after(blocks)?;
+        anew = begun;
+        if *bound != now {
+            *bound = now;
+            put(out, TRX_STATE, now.text());
+        }
+    }
+    Ok(anew || out.len() > start)
+}
+
+/// What a block is about: its type and, for a variable, its name.
+fn subject<'a>(kind: u8, body: &'a [u8]) -> Result<(u8, &'a [u8]), Malformed> {
+    let name = match kind {
+        SYSTEM_VARIABLES => Reader::new(body).lenenc_bytes("a variable's name")?,
+        _ => b"",
+    };
+    Ok((kind, name))
+}
+
+/// Appends those of the `older` blocks that `blocks` say nothing about; both as [`keep`] writes
+/// them, a block for each variable.
+///
+/// # Errors
+/// [`Malformed`] as from [`changes`].
+pub fn add_older(older: &[u8], blocks: &mut Vec<u8>) -> Result<(), Malformed> {
+    let mut told = Vec::new();
+    let mut reader = Reader::new(&blocks[..]);
+    while !reader.is_empty() {
+        let kind = reader.u8("a tracker type")?;
+        told.push(subject(kind, reader.lenenc_bytes("a tracker block")?)?);
+    }
+    let mut added = Vec::new();
+    let mut reader = Reader::new(older);
+    while !reader.is_empty() {
+        let kind = reader.u8("a tracker type")?;
+        let body = reader.lenenc_bytes("a tracker block")?;
+        if !told.contains(&subject(kind, body)?) {
+            added.push(kind);
+            put_lenenc_bytes(&mut added, body);
+        }
+    }
+    blocks.extend_from_slice(&added);
+    Ok(())
 }
 
 #[cfg(test)]
@@ -230,15 +326,28 @@ mod tests {
     fn a_client_gets_only_what_it_asked_for() {
         let mut out = Vec::new();
         let wanted = Wanted::from_setting("time_zone, Autocommit", false);
-        assert_eq!(keep(BLOCKS, &wanted, &mut out), Ok(true));
+        assert_eq!(
+            keep(BLOCKS, &wanted, &mut Bound::default(), &mut out),
+            Ok(true)
+        );
         assert_eq!(out, b"\x00\x0f\x0aautocommit\x03OFF");
         out.clear();
         assert_eq!(
-            keep(BLOCKS, &Wanted::from_setting("", false), &mut out),
+            keep(
+                BLOCKS,
+                &Wanted::from_setting("", false),
+                &mut Bound::default(),
+                &mut out
+            ),
             Ok(false)
         );
         assert_eq!(
-            keep(BLOCKS, &Wanted::from_setting("", true), &mut out),
+            keep(
+                BLOCKS,
+                &Wanted::from_setting("", true),
+                &mut Bound::default(),
+                &mut out
+            ),
             Ok(true)
         );
         assert_eq!(out, b"\x01\x05\x04test");
@@ -251,10 +360,14 @@ mod tests {
         let write = b"\x05\x09\x08T___W___";
         let end = b"\x05\x09\x08________\x04\x01\x00";
         let told = |blocks: &[u8], setting: &[u8], mysql: bool| {
+            let mut bound = match blocks.starts_with(b"\x05\x09\x08____") {
+                true => Bound::Inside,
+                false => Bound::Outside,
+            };
             let mut wanted = Wanted::from_setting("", false);
             wanted.transactions = Transactions::from_setting(setting, mysql);
             let mut out = Vec::new();
-            keep(blocks, &wanted, &mut out).unwrap();
+            keep(blocks, &wanted, &mut bound, &mut out).unwrap();
             out
         };
         for blocks in [&begin[..], write, end] {
@@ -263,8 +376,52 @@ mod tests {
             assert_eq!(told(blocks, b"CHARACTERISTICS", false), blocks);
         }
         assert_eq!(told(begin, b"OFF", true), begin[..11]);
-        assert_eq!(told(write, b"OFF", true), b"");
+        assert_eq!(told(b"\x05\x09\x08I__W____", b"OFF", true), b"");
         assert_eq!(told(end, b"OFF", true), end[..11]);
+    }
+
+    #[test]
+    fn bounds_are_told_once() {
+        // MySQL's reports with CHARACTERISTICS, and what it says with OFF instead.
+        let story: [(&[u8], &[u8]); 8] = [
+            (
+                b"\x05\x09\x08T_______\x04\x13\x12START TRANSACTION;",
+                b"T_______",
+            ),
+            (b"\x05\x09\x08T_____S_", b""),
+            (b"\x05\x09\x08T_______\x04\x13\x12START TRANSACTION;", b""),
+            (b"\x04\x13\x12START TRANSACTION;", b""),
+            (
+                b"\x05\x09\x08T_R_____\x04\x2c\x2bSTART TRANSACTION WITH CONSISTENT SNAPSHOT;",
+                b"T_R_____",
+            ),
+            (b"\x05\x09\x08T_RW____", b""),
+            (b"\x05\x09\x08_______L\x04\x01\x00", b"________"),
+            (b"\x05\x09\x08________", b""),
+        ];
+        let mut wanted = Wanted::from_setting("", false);
+        wanted.transactions = Transactions::Bounds;
+        let mut bound = Bound::default();
+        for (blocks, told) in story {
+            let mut out = Vec::new();
+            keep(blocks, &wanted, &mut bound, &mut out).unwrap();
+            assert_eq!(out.get(3..).unwrap_or_default(), told, "{blocks:?}");
+        }
+    }
+
+    #[test]
+    fn older_reports_are_added_unless_there_are_newer_ones() {
+        let older = b"\x00\x08\x04zone\x02+1\x00\x06\x04mode\x00\x01\x03\x02db";
+        let mut blocks = b"\x00\x08\x04zone\x02+2\x01\x03\x02ab".to_vec();
+        add_older(older, &mut blocks).unwrap();
+        assert_eq!(
+            blocks,
+            b"\x00\x08\x04zone\x02+2\x01\x03\x02ab\x00\x06\x04mode\x00"
+        );
+        let mut blocks = Vec::new();
+        add_older(older, &mut blocks).unwrap();
+        assert_eq!(blocks, older);
+        assert!(add_older(b"\x01\x03\x02d", &mut blocks).is_err(), "cut");
     }
 
     #[test]
@@ -272,7 +429,10 @@ mod tests {
         let mut wanted = Wanted::from_setting("", false);
         wanted.state = true;
         let mut out = Vec::new();
-        assert_eq!(keep(BLOCKS, &wanted, &mut out), Ok(true));
+        assert_eq!(
+            keep(BLOCKS, &wanted, &mut Bound::default(), &mut out),
+            Ok(true)
+        );
         assert_eq!(out, b"\x02\x011");
     }
 

@@ -147,7 +147,7 @@ impl<N: Net> Group<N> {
         message: &[u8],
         payload: &[u8],
     ) -> Handled {
-        let Some(id) = self.id_of(key, payload, "mysqld_stmt_execute") else {
+        let Some(id) = self.id_of(key, payload, Command::StmtExecute) else {
             return Handled::Used;
         };
         let Some(client) = self.clients.get_mut(key) else {
@@ -261,7 +261,7 @@ impl<N: Net> Group<N> {
 
     /// COM_STMT_FETCH: rows of a cursor on the client's backend.
     fn on_fetch(&mut self, key: Key, message: &[u8], payload: &[u8]) -> Handled {
-        let Some(id) = self.id_of(key, payload, "mysqld_stmt_fetch") else {
+        let Some(id) = self.id_of(key, payload, Command::StmtFetch) else {
             return Handled::Used;
         };
         if self.goes_to_cursor(key, Command::StmtFetch, id) {
@@ -279,7 +279,7 @@ impl<N: Net> Group<N> {
 
     /// COM_STMT_RESET: drops long data, closes the cursor.
     fn on_statement_reset(&mut self, key: Key, message: &[u8], payload: &[u8]) -> Handled {
-        let Some(id) = self.id_of(key, payload, "mysqld_stmt_reset") else {
+        let Some(id) = self.id_of(key, payload, Command::StmtReset) else {
             return Handled::Used;
         };
         self.drop_long_data(key, id);
@@ -407,13 +407,20 @@ impl<N: Net> Group<N> {
 
     /// The id in a command that must name a statement of the client's; without one the client gets
     /// the server's error.
-    fn id_of(&mut self, key: Key, payload: &[u8], what: &str) -> Option<u32> {
+    fn id_of(&mut self, key: Key, payload: &[u8], command: Command) -> Option<u32> {
         let Some(id) = statement_id(payload) else {
             self.refuse_malformed(key);
             return None;
         };
         let meant = self.meant(key, id);
         if meant.is_none() {
+            // Each server names the function that looked for it.
+            let what = match (command, self.shared.server.flavour) {
+                (_, Server::MySql(_)) => "mysql_stmt_precheck",
+                (Command::StmtFetch, _) => "mysqld_stmt_fetch",
+                (Command::StmtReset, _) => "mysqld_stmt_reset",
+                _ => "mysqld_stmt_execute",
+            };
             let text = format!("Unknown prepared statement handler ({id}) given to {what}");
             self.send_error(key, errors::UNKNOWN_STATEMENT, &text);
         }

@@ -12,7 +12,7 @@ use wire::command::ReplyShape;
 use wire::errors;
 use wire::packet::{Frame, HEADER_LEN, Header, Malformed, frame};
 use wire::reply::{END, ErrPacket, OK, OkPacket, Prepared, Reply, Role, Step, put_err};
-use wire::track::{self, Change, Wanted};
+use wire::track::{self, Bound, Change, Wanted};
 
 /// The payload of an OK, EOF or ERR packet, or of a prepared statement's header.
 pub(super) fn status(data: &[u8]) {
@@ -64,7 +64,7 @@ pub(super) fn trackers(data: &[u8]) {
     let variables = ["*", "autocommit,time_zone", ""][usize::from(wants) % 3];
     let wanted = Wanted::from_setting(variables, wants & 0x80 != 0);
     let mut out = b"before".to_vec();
-    let kept = track::keep(blocks, &wanted, &mut out);
+    let kept = track::keep(blocks, &wanted, &mut Bound::default(), &mut out);
     assert_eq!(kept.is_err(), end.is_err());
     let (again, end) = listed(&out[6..]);
     assert_eq!(end, Ok(()), "what is kept can be read");

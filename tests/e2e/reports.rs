@@ -1,0 +1,63 @@
+//! What servers report of a session's changes, and when: the trackers, told through the pool.
+
+use crate::compare::{Story, same_on};
+use crate::world::{app, mysql, server};
+use wire::capabilities as cap;
+use wire::command::Command;
+
+#[test]
+fn what_an_eof_cannot_report_comes_with_the_next_ok() {
+    let test = "what_an_eof_cannot_report";
+    let tell = |story: &mut Story| {
+        let other = format!("{}_b", story.schema);
+        let admin = story.join();
+        story.sql(admin, &format!("CREATE DATABASE {other}"));
+        story.sql(
+            admin,
+            "CREATE FUNCTION sets(x INT) RETURNS INT DETERMINISTIC BEGIN \
+             SET time_zone = '+03:00'; RETURN x; END",
+        );
+        let function = format!("SELECT {}.sets(1)", story.schema);
+        let next: [&[&str]; 6] = [
+            &["SET autocommit = 1"],
+            &["SELECT 1", "SELECT no_such_column", "SET autocommit = 1"],
+            &["SET time_zone = '+04:00'", "DO 1"],
+            &["SHOW WARNINGS", "DO 1"],
+            &["SELECT 1; DO 2; SELECT 3"],
+            &["SET time_zone = 'nowhere'", "SET NAMES latin1", "DO 1"],
+        ];
+        for caps in [cap::DEPRECATE_EOF, 0] {
+            let account = app().schema(&story.schema);
+            let account = account.without(caps).with(cap::MULTI_STATEMENTS);
+            for next in next {
+                let c = story.join_as(&account);
+                let prepared = story.prepare(c, "SELECT 7").id;
+                story.command(c, Command::InitDb, other.as_bytes());
+                story.execute(c, prepared, &[]);
+                story.all(c, next);
+                story.execute(c, prepared, &[]);
+                story.command(c, Command::Ping, b"");
+                story.execute(c, prepared, &[]);
+                story.command(c, Command::SetOption, &[0, 0]);
+                story.all(c, next);
+                story.command(c, Command::ResetConnection, b"");
+                story.all(c, next);
+                story.sql(c, &function);
+                story.all(c, next);
+                let prepared = story.prepare(c, "SELECT 8").id;
+                story.sql(c, &format!("USE {other}"));
+                story.execute(c, prepared, &[]);
+                story.command(c, Command::ResetConnection, b"");
+                story.all(c, next);
+                story.command(c, Command::Quit, b"");
+            }
+        }
+        story.sql(admin, &format!("DROP DATABASE {other}"));
+    };
+    if let Some(real) = server(test) {
+        same_on(real, "unreported", 2, tell);
+    }
+    if let Some(real) = mysql(test) {
+        same_on(real, "unreported", 2, tell);
+    }
+}
