@@ -11,13 +11,14 @@
 //! known to be harmless, and a text that could be read in two ways is [`PinCause::Unknown`].
 //!
 //! What it deliberately does not see: triggers, views and column defaults that run stored code.
-//! No text shows those; they are for the pooler's policy.
+//! No text shows those; [`stored`] judges the code itself, where the pooler can read it.
 
 mod causes;
 mod names;
 mod routine;
 mod scan;
 mod set;
+pub mod stored;
 #[cfg(test)]
 mod tests;
 mod verbs;

@@ -44,6 +44,21 @@ impl Routine {
         }
     }
 
+    /// Whether a statement can start here.
+    pub(super) fn is_at_start(&self) -> bool {
+        self.at_start
+    }
+
+    /// Whether the body has been reached.
+    pub(super) fn has_begun(&self) -> bool {
+        self.simple || self.depth > 0
+    }
+
+    /// Whether it is nested too deep to be followed.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost
+    }
+
     /// Reads a semicolon; true if it ends the whole statement.
     pub(super) fn semicolon(&mut self) -> bool {
         self.resolve_end();

@@ -1,0 +1,400 @@
+//! What stored code may do to its session beyond what the server reports: the texts of triggers,
+//! routines, views and columns' expressions, as `information_schema` shows them.
+//!
+//! No statement's text shows that a trigger or a view runs such code, so the pooler reads the code
+//! itself and asks here what it may leave: a named lock, the last value of a sequence, a user
+//! variable set by INTO or `:=`, a session variable. The mechanism: one look at every token (calls,
+//! `@x :=`, INTO, CALL), and one at every statement of a body, whose first word must be known.
+//! Which routine a call means is the caller's to find out ([`Call`]), as is what the triggers of a
+//! table do that the code writes to ([`Judged::names`]).
+//!
+//! The rule is one-sided, as in [`crate::classify`]: what is not understood may do anything.
+//! Sources: docs/trackers.md on what is reported; the servers' manuals on what stored functions and
+//! triggers may contain.
+
+mod definition;
+mod statements;
+#[cfg(test)]
+mod tests;
+
+use super::names::{self, Effect as Builtin};
+use crate::lex::{Kind, LexMode, Lexer, Server, Token};
+pub use definition::{Defined, Definition, Definitions, definitions};
+use std::collections::BTreeSet;
+
+/// A name in the form in which names are compared: without quotes, in lower case. All names beyond
+/// ASCII are [`BEYOND_ASCII`]: their bytes depend on character sets.
+pub type Folded = Box<[u8]>;
+
+/// What stands for every name that is not ASCII.
+pub const BEYOND_ASCII: &[u8] = b"\xff";
+
+/// What code may leave; the later the worse.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Leaves {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Changed rows: nothing of the session's, but a SELECT that runs it is no plain one.
+    Rows,
+    /// Something in the session that the server does not report.
+    Session,
+}
+
+/// A name with its schema, where it was written with one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Path {
+    /// The schema.
+    pub schema: Option<Folded>,
+    /// The name itself.
+    pub name: Folded,
+}
+
+/// A routine that the code calls.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Call {
+    /// A procedure; otherwise a function.
+    pub procedure: bool,
+    /// Which.
+    pub path: Path,
+    /// It is a call only if there is such a routine: the server has something of this name too.
+    pub perhaps: bool,
+}
+
+/// What a text of stored code says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judged {
+    /// What it may leave by itself, without what it calls.
+    pub leaves: Leaves,
+    /// The words that show it.
+    pub why: String,
+    /// What it calls.
+    pub calls: BTreeSet<Call>,
+    /// Every name in it.
+    pub names: BTreeSet<Folded>,
+}
+
+impl Judged {
+    /// Code that nobody may read.
+    #[must_use]
+    pub fn unreadable() -> Judged {
+        let mut judged = Judged::default();
+        judged.harm("its text is not shown".into());
+        judged
+    }
+
+    fn harm(&mut self, why: String) {
+        if self.leaves < Leaves::Session {
+            self.leaves = Leaves::Session;
+            self.why = why;
+        }
+    }
+}
+
+/// Judges the body of a trigger or of a routine; `locals` are its parameters.
+#[must_use]
+pub fn body(text: &[u8], mode: LexMode, locals: &BTreeSet<Folded>) -> Judged {
+    let code = Code::new(text, mode);
+    let mut out = code.tokens_of(0);
+    code.statements(0, locals, &mut out);
+    out
+}
+
+/// Judges a view's query, or the expression of a column.
+#[must_use]
+pub fn expression(text: &[u8], mode: LexMode) -> Judged {
+    Code::new(text, mode).tokens_of(0)
+}
+
+/// The names in a text, each as it is compared.
+pub fn names_in(sql: &[u8], mode: LexMode) -> impl Iterator<Item = Folded> {
+    let named = |token: &Token| matches!(token.kind, Kind::Word | Kind::Name);
+    let tokens = Lexer::new(sql, mode).filter(named);
+    tokens.map(|token| fold(sql.get(token.start..token.end).unwrap_or_default()))
+}
+
+/// A name as it is compared.
+#[must_use]
+pub fn fold(name: &[u8]) -> Folded {
+    let (quote, inner) = match name {
+        [open @ (b'`' | b'"'), inner @ .., close] if open == close => (*open, inner),
+        _ => (0, name),
+    };
+    if !inner.is_ascii() {
+        return BEYOND_ASCII.into();
+    }
+    let mut folded = Vec::with_capacity(inner.len());
+    let mut bytes = inner.iter();
+    while let Some(&byte) = bytes.next() {
+        folded.push(byte.to_ascii_lowercase());
+        if byte == quote {
+            // Doubled inside of quotes.
+            bytes.next();
+        }
+    }
+    folded.into()
+}
+
+/// A text, cut.
+struct Code<'a> {
+    sql: &'a [u8],
+    mode: LexMode,
+    tokens: Vec<Token>,
+    /// The cut is not certain.
+    doubtful: bool,
+}
+
+impl<'a> Code<'a> {
+    fn new(sql: &'a [u8], mode: LexMode) -> Self {
+        let mut lexer = Lexer::new(sql, mode);
+        let tokens = lexer.by_ref().collect();
+        let doubtful = lexer.doubtful() || lexer.is_versioned();
+        Self {
+            sql,
+            mode,
+            tokens,
+            doubtful,
+        }
+    }
+
+    fn kind(&self, at: usize) -> Option<Kind> {
+        self.tokens.get(at).map(|token| token.kind)
+    }
+
+    fn text(&self, at: usize) -> &'a [u8] {
+        let token = self.tokens.get(at);
+        token
+            .and_then(|token| self.sql.get(token.start..token.end))
+            .unwrap_or_default()
+    }
+
+    fn shown(&self, at: usize) -> String {
+        String::from_utf8_lossy(self.text(at)).into_owned()
+    }
+
+    /// Whether this token is one of these keywords, given in upper case.
+    fn is(&self, at: usize, keywords: &[&[u8]]) -> bool {
+        self.kind(at) == Some(Kind::Word)
+            && keywords
+                .iter()
+                .any(|keyword| self.text(at).eq_ignore_ascii_case(keyword))
+    }
+
+    fn is_punct(&self, at: usize, byte: u8) -> bool {
+        self.kind(at) == Some(Kind::Punct(byte))
+    }
+
+    fn is_name(&self, at: usize) -> bool {
+        matches!(self.kind(at), Some(Kind::Word | Kind::Name))
+    }
+
+    /// The name that begins here, and where it ends.
+    fn path(&self, at: usize) -> Option<(Path, usize)> {
+        if !self.is_name(at) {
+            return None;
+        }
+        let first = fold(self.text(at));
+        if !self.is_punct(at + 1, b'.') || !self.is_name(at + 2) {
+            let path = Path {
+                schema: None,
+                name: first,
+            };
+            return Some((path, at + 1));
+        }
+        // Of three parts the last is the routine of a package, which nobody knows.
+        let path = Path {
+            schema: Some(first),
+            name: fold(self.text(at + 2)),
+        };
+        let more = self.is_punct(at + 3, b'.');
+        Some((path, at + if more { 5 } else { 3 }))
+    }
+
+    /// What every token from here on says, wherever it stands.
+    fn tokens_of(&self, from: usize) -> Judged {
+        let mut out = Judged::default();
+        if self.doubtful {
+            out.harm("servers read it in different ways".into());
+        }
+        for at in from..self.tokens.len() {
+            match self.tokens[at].kind {
+                Kind::Word | Kind::Name => self.name(at, &mut out),
+                Kind::UserVariable if self.kind(at + 1) == Some(Kind::Assign) => {
+                    out.harm(format!("{} :=", self.shown(at)));
+                }
+                _ => {}
+            }
+        }
+        out
+    }
+
+    fn name(&self, at: usize, out: &mut Judged) {
+        out.names.insert(fold(self.text(at)));
+        let before = at.checked_sub(1);
+        let behind = |byte| before.is_some_and(|before| self.is_punct(before, byte));
+        if self.is(at, &[b"SQL_CALC_FOUND_ROWS"]) {
+            out.harm("SQL_CALC_FOUND_ROWS".into());
+        } else if self.is(at, &[b"NEXT", b"PREVIOUS"])
+            && self.is(at + 1, &[b"VALUE"])
+            && self.is(at + 2, &[b"FOR"])
+        {
+            out.harm(format!("{} VALUE FOR", self.shown(at)));
+        } else if behind(b'.') && matches!(&*fold(self.text(at)), b"nextval" | b"currval") {
+            out.harm(self.shown(at));
+        } else if self.is(at, &[b"INTO"]) {
+            self.into_list(at + 1, out);
+        } else if self.is(at, &[b"CALL"]) {
+            self.call_statement(at + 1, out);
+        } else if self.is(at, &[b"DIAGNOSTICS"]) {
+            self.no_variables(at, "GET DIAGNOSTICS", out);
+        }
+        if self.is_punct(at + 1, b'(') {
+            self.call(at, out);
+        }
+    }
+
+    /// Where a query's row goes.
+    fn into_list(&self, mut at: usize, out: &mut Judged) {
+        loop {
+            if self.kind(at) == Some(Kind::UserVariable) {
+                return out.harm(format!("INTO {}", self.shown(at)));
+            }
+            let end = self.path(at).map_or(at + 1, |(_, end)| end);
+            if !self.is_punct(end, b',') {
+                return;
+            }
+            at = end + 1;
+        }
+    }
+
+    fn call_statement(&self, at: usize, out: &mut Judged) {
+        let Some((path, _)) = self.path(at) else {
+            return;
+        };
+        out.calls.insert(Call {
+            procedure: true,
+            path,
+            perhaps: false,
+        });
+        self.no_variables(at, "CALL", out);
+    }
+
+    /// A statement that may set any user variable that it names.
+    fn no_variables(&self, mut at: usize, what: &str, out: &mut Judged) {
+        while self.kind(at).is_some_and(|kind| kind != Kind::Semicolon) {
+            if self.kind(at) == Some(Kind::UserVariable) {
+                return out.harm(format!("{what} {}", self.shown(at)));
+            }
+            at += 1;
+        }
+    }
+
+    /// A name before a parenthesis; the rules of place are those of `classify`.
+    fn call(&self, at: usize, out: &mut Judged) {
+        let before = |back: usize| at.checked_sub(back);
+        let is_before = |back, byte| before(back).is_some_and(|at| self.is_punct(at, byte));
+        let qualified = is_before(1, b'.');
+        let mut perhaps = false;
+        if self.kind(at) == Some(Kind::Word) && !qualified {
+            match names::built_in(self.text(at), self.mode.server) {
+                Some(Builtin::Tight) if !self.touches(at) => {}
+                Some(builtin) => {
+                    perhaps = self.built_in(at, builtin, out);
+                    if !perhaps {
+                        return;
+                    }
+                }
+                None => {}
+            }
+        }
+        let first = if qualified && before(2).is_some_and(|at| self.is_name(at)) {
+            at - 2
+        } else {
+            at
+        };
+        let behind = first.checked_sub(1);
+        let word_behind = |words: &[&[u8]]| behind.is_some_and(|at| self.is(at, words));
+        let operand = behind.and_then(|at| self.kind(at));
+        let listed = matches!(operand, Some(Kind::Punct(b')') | Kind::String));
+        if listed || word_behind(&NO_CALL_BEHIND) || self.is_list_of_with(at) {
+            return;
+        }
+        // In the declaration of a variable, up to its value, types stand before parentheses.
+        if self.is_declared(at) {
+            return;
+        }
+        let name = fold(self.text(at));
+        let schema = (first < at).then(|| fold(self.text(first)));
+        // Three parts name the routine of a package.
+        let package = first >= 2 && first < at && self.is_punct(first - 1, b'.');
+        if package {
+            out.harm(format!("calls {} of a package", self.shown(at)));
+        }
+        out.calls.insert(Call {
+            procedure: false,
+            path: Path { schema, name },
+            perhaps,
+        });
+    }
+
+    /// A function of the server's; gives whether it may be a stored one as well.
+    fn built_in(&self, at: usize, builtin: Builtin, out: &mut Judged) -> bool {
+        let empty = self.is_punct(at + 2, b')');
+        match builtin {
+            Builtin::UserLock | Builtin::Sequence => {
+                out.harm(format!("{}()", self.shown(at)));
+            }
+            Builtin::LastInsertId if !empty => out.harm("LAST_INSERT_ID(...)".into()),
+            Builtin::Geometry | Builtin::Point | Builtin::JsonTable => return true,
+            _ => {}
+        }
+        false
+    }
+
+    /// Whether the parenthesis behind the name belongs to it, for names that need that.
+    fn touches(&self, at: usize) -> bool {
+        let end = |at: usize| self.tokens.get(at).map(|token| token.end);
+        let start = |at: usize| self.tokens.get(at).map(|token| token.start);
+        self.mode.ignore_space || end(at) == start(at + 1)
+    }
+
+    /// `name (columns) AS (`: a table of WITH.
+    fn is_list_of_with(&self, at: usize) -> bool {
+        let mut end = at + 2;
+        while self.is_name(end) || self.is_punct(end, b',') {
+            end += 1;
+        }
+        self.is_punct(end, b')') && self.is(end + 1, &[b"AS"]) && self.is_punct(end + 2, b'(')
+    }
+
+    fn is_declared(&self, at: usize) -> bool {
+        for back in (0..at).rev() {
+            if self.kind(back) == Some(Kind::Semicolon) || self.is(back, &[b"DEFAULT", b"FOR"]) {
+                return false;
+            }
+            if self.is(back, &[b"DECLARE"]) {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn is_mysql(&self) -> bool {
+        matches!(self.mode.server, Server::MySql(version) if version >= 80_000)
+    }
+}
+
+/// Behind these a name before a parenthesis has a list of columns, or of a cursor's parameters.
+const NO_CALL_BEHIND: [&[u8]; 11] = [
+    b"AS",
+    b"INTO",
+    b"INSERT",
+    b"REPLACE",
+    b"IGNORE",
+    b"LOW_PRIORITY",
+    b"HIGH_PRIORITY",
+    b"DELAYED",
+    b"CALL",
+    b"OPEN",
+    b"CURSOR",
+];

@@ -1,0 +1,210 @@
+//! Statements that define stored code, or move it: what a CREATE TRIGGER will make, before the
+//! server has made it.
+//!
+//! The text is at hand, so the code counts from the moment that the statement is sent. What is
+//! read too much in a text of several statements is judged along, which can only make it worse.
+
+use super::super::routine::Routine;
+use super::{Code, Folded, Judged, Path, body, expression, fold};
+use crate::lex::{Kind, LexMode};
+use std::collections::BTreeSet;
+
+/// What kind of thing has code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Defined {
+    /// A trigger; its path is the table's.
+    Trigger,
+    /// A view.
+    View,
+    /// A stored function.
+    Function,
+    /// A stored procedure.
+    Procedure,
+    /// A column whose default or value is computed; its path is the table's.
+    Column,
+    /// A table or view that takes over what another one has, under another name.
+    Copy,
+}
+
+/// One thing with code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// What it is.
+    pub kind: Defined,
+    /// Its name.
+    pub path: Path,
+    /// What its code may leave.
+    pub judged: Judged,
+}
+
+/// What a text defines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Definitions {
+    /// Each.
+    pub list: Vec<Definition>,
+    /// Code is made, changed or taken away.
+    pub code: bool,
+    /// Tables are renamed, copied or taken away.
+    pub tables: bool,
+}
+
+const OBJECTS: [&[u8]; 16] = [
+    b"TRIGGER",
+    b"VIEW",
+    b"FUNCTION",
+    b"PROCEDURE",
+    b"PACKAGE",
+    b"TABLE",
+    b"TABLES",
+    b"DATABASE",
+    b"SCHEMA",
+    b"INDEX",
+    b"EVENT",
+    b"USER",
+    b"ROLE",
+    b"SERVER",
+    b"SEQUENCE",
+    b"TABLESPACE",
+];
+/// Tokens between CREATE and the kind of object: OR REPLACE, a definer and the like.
+const HEAD_MAX: usize = 24;
+
+/// What a text defines, if its server runs it.
+#[must_use]
+pub fn definitions(sql: &[u8], mode: LexMode) -> Definitions {
+    let code = Code::new(sql, mode);
+    let mut out = Definitions::default();
+    for at in 0..code.tokens.len() {
+        if code.is(at, &[b"CREATE", b"ALTER", b"DROP", b"RENAME"]) {
+            code.define(at, &mut out);
+        }
+    }
+    out
+}
+
+impl Code<'_> {
+    /// A definition that begins here.
+    fn define(&self, verb: usize, out: &mut Definitions) {
+        let ends = |at: usize| self.kind(at).is_none_or(|kind| kind == Kind::Semicolon);
+        let head = (verb + 1..verb + HEAD_MAX).take_while(|&at| !ends(at));
+        let Some(object) = head.into_iter().find(|&at| self.is(at, &OBJECTS)) else {
+            return;
+        };
+        let mut name = object + 1;
+        while self.is(name, &[b"IF", b"NOT", b"EXISTS", b"BODY"]) {
+            name += 1;
+        }
+        let is = |kind: &[u8]| self.is(object, &[kind]);
+        let makes = self.is(verb, &[b"CREATE"]);
+        let tables = is(b"TABLE") || is(b"TABLES");
+        out.tables |= tables;
+        out.code |= is(b"TRIGGER") || is(b"VIEW") || is(b"FUNCTION") || is(b"PROCEDURE");
+        out.code |= is(b"PACKAGE") || is(b"DATABASE") || is(b"SCHEMA");
+        if self.is(verb, &[b"DROP"]) {
+            return;
+        }
+        let Some((path, end)) = self.path(name) else {
+            return;
+        };
+        if is(b"TRIGGER") && makes {
+            self.define_trigger(end, out);
+        } else if is(b"VIEW") && !self.is(verb, &[b"RENAME"]) {
+            let judged = expression(self.rest(end), self.mode);
+            out.push(Defined::View, path, judged);
+        } else if (is(b"FUNCTION") || is(b"PROCEDURE")) && makes {
+            let kind = match is(b"FUNCTION") {
+                true => Defined::Function,
+                false => Defined::Procedure,
+            };
+            let judged = self.routine_body(end);
+            out.push(kind, path, judged);
+        } else if tables {
+            self.define_table(verb, path, end, out);
+        }
+    }
+
+    /// The text from this token on.
+    fn rest(&self, at: usize) -> &[u8] {
+        let start = self.tokens.get(at).map_or(self.sql.len(), |t| t.start);
+        self.sql.get(start..).unwrap_or_default()
+    }
+
+    fn find(&self, from: usize, word: &[u8]) -> Option<usize> {
+        (from..self.tokens.len()).find(|&at| self.is(at, &[word]))
+    }
+
+    /// `... ON table FOR EACH ROW [FOLLOWS | PRECEDES other] body`.
+    fn define_trigger(&self, from: usize, out: &mut Definitions) {
+        let table = self.find(from, b"ON").and_then(|on| self.path(on + 1));
+        let Some((path, end)) = table else { return };
+        let mut judged = Judged::unreadable();
+        if let Some(row) = self.find(end, b"ROW") {
+            let ordered = self.is(row + 1, &[b"FOLLOWS", b"PRECEDES"]);
+            let start = row + if ordered { 3 } else { 1 };
+            judged = body(self.rest(start), self.mode, &BTreeSet::new());
+        }
+        out.push(Defined::Trigger, path, judged);
+    }
+
+    /// Parameters, what is returned, characteristics; then the body.
+    fn routine_body(&self, from: usize) -> Judged {
+        let mut routine = Routine::new(false);
+        let mut locals: BTreeSet<Folded> = BTreeSet::new();
+        for at in from..self.tokens.len() {
+            match self.tokens[at].kind {
+                Kind::Semicolon => break,
+                Kind::Word => {
+                    let before = at.checked_sub(1).map_or(&b""[..], |at| self.text(at));
+                    routine.word(self.text(at), before);
+                    if routine.has_begun() {
+                        return body(self.rest(at), self.mode, &locals);
+                    }
+                }
+                Kind::Punct(byte) => routine.other(byte),
+                _ => routine.other(0),
+            }
+            if self.is_name(at) {
+                locals.insert(fold(self.text(at)));
+            }
+        }
+        Judged::unreadable()
+    }
+
+    /// A table: its columns' expressions, and what it takes over from others.
+    fn define_table(&self, verb: usize, path: Path, end: usize, out: &mut Definitions) {
+        let mut judged = self.tokens_of(end);
+        // A key before its columns looks like a call, and no stored function may be called here.
+        judged.calls.clear();
+        let renames = self.is(verb, &[b"RENAME"]);
+        let copies = [&b"LIKE"[..], b"SELECT", b"RENAME"];
+        if renames || (end..self.tokens.len()).any(|at| self.is(at, &copies)) {
+            let judged = Judged {
+                names: std::iter::once(path.name.clone())
+                    .chain(path.schema.clone())
+                    .chain(judged.names.iter().cloned())
+                    .collect(),
+                ..Judged::default()
+            };
+            if self.is(verb, &[b"CREATE"]) {
+                out.push(Defined::Copy, path.clone(), judged.clone());
+            }
+            for at in end..self.tokens.len() {
+                let target = self.is(at, &[b"TO", b"AS", b"RENAME"]);
+                if let Some((target, _)) = self.path(at + 1).filter(|_| target) {
+                    out.push(Defined::Copy, target, judged.clone());
+                }
+            }
+        }
+        if judged.leaves > super::Leaves::Nothing {
+            out.push(Defined::Column, path, judged);
+        } else {
+            judged.names.clear();
+        }
+    }
+}
+
+impl Definitions {
+    fn push(&mut self, kind: Defined, path: Path, judged: Judged) {
+        self.list.push(Definition { kind, path, judged });
+    }
+}

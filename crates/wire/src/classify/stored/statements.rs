@@ -1,0 +1,226 @@
+//! The statements of a body: where each begins, and what its first word means.
+//!
+//! Where a statement can start, [`Routine`] tells, which follows the blocks of a body; what a
+//! handler runs is found here. A first word that is not in [`FIRST`] may do anything. SET needs a
+//! closer look: the same words set a local variable, a column of the new row, a user variable or
+//! a session variable.
+//!
+//! What MySQL reports even of code that fails (user variables by SET, most session variables) is
+//! left to the trackers. MariaDB reports nothing of code that fails, and nothing of `SET @@name`.
+
+use super::super::routine::Routine;
+use super::super::set::{self, Scope, Setting};
+use super::{Code, Folded, Judged, Leaves, fold};
+use crate::lex::Kind;
+use std::collections::BTreeSet;
+
+/// Words with which a statement of a body may begin. All but SET and those that change rows leave
+/// nothing, if their expressions do not; so does what CALL runs.
+const FIRST: [&[u8]; 32] = [
+    b"SET", b"SELECT", b"WITH", b"VALUES", b"TABLE", b"INSERT", b"UPDATE", b"DELETE", b"REPLACE",
+    b"IF", b"ELSE", b"ELSEIF", b"ELSIF", b"CASE", b"WHEN", b"WHILE", b"LOOP", b"REPEAT", b"UNTIL",
+    b"FOR", b"DECLARE", b"BEGIN", b"END", b"RETURN", b"LEAVE", b"ITERATE", b"OPEN", b"FETCH",
+    b"CLOSE", b"CALL", b"DO", b"GET",
+];
+const SIGNALS: [&[u8]; 2] = [b"SIGNAL", b"RESIGNAL"];
+const ROWS: [&[u8]; 4] = [b"INSERT", b"UPDATE", b"DELETE", b"REPLACE"];
+
+impl Code<'_> {
+    /// What the statements from here on say.
+    pub(super) fn statements(&self, from: usize, params: &BTreeSet<Folded>, out: &mut Judged) {
+        let starts = self.starts(from, out);
+        let mut locals = params.clone();
+        for &at in &starts {
+            if self.is(at, &[b"DECLARE"]) {
+                self.declared(at + 1, &mut locals);
+            }
+        }
+        for &at in &starts {
+            self.statement(at, &locals, out);
+        }
+        // A SET that is no statement belongs to one that changes rows or signals.
+        for at in from..self.tokens.len() {
+            let names_set = at > 0 && self.is(at - 1, &[b"CHARACTER", b"CHAR"]);
+            let is_type = self.is_punct(at + 1, b'(');
+            if self.is(at, &[b"SET"]) && !starts.contains(&at) && !names_set && !is_type {
+                let start = starts.range(..at).next_back().copied().unwrap_or(from);
+                if !(start..at).any(|at| self.is(at, &ROWS) || self.is(at, &SIGNALS)) {
+                    out.harm("a SET in an unknown place".into());
+                }
+            }
+        }
+    }
+
+    /// Where statements begin.
+    fn starts(&self, from: usize, out: &mut Judged) -> BTreeSet<usize> {
+        let mut routine = Routine::new(false);
+        // The body may be a single statement; within a block all are found.
+        routine.word(b"BEGIN", b"");
+        let mut starts = BTreeSet::new();
+        for at in from..self.tokens.len() {
+            if routine.is_at_start() && self.kind(at) != Some(Kind::Semicolon) {
+                starts.insert(at);
+            }
+            match self.tokens[at].kind {
+                Kind::Semicolon => {
+                    routine.semicolon();
+                }
+                Kind::Word => {
+                    let before = at.checked_sub(1).map_or(&b""[..], |at| self.text(at));
+                    routine.word(self.text(at), before);
+                }
+                Kind::Punct(byte) => routine.other(byte),
+                _ => routine.other(0),
+            }
+        }
+        if routine.is_lost() {
+            out.harm("it is nested too deep".into());
+        }
+        let declares: Vec<usize> = starts.iter().copied().collect();
+        for at in declares {
+            if self.is(at, &[b"DECLARE"])
+                && let Some(action) = self.handler(at + 1)
+            {
+                match action {
+                    Ok(action) => drop(starts.insert(action)),
+                    Err(()) => out.harm("a handler that is not understood".into()),
+                }
+            }
+        }
+        starts
+    }
+
+    /// `DECLARE ... HANDLER FOR conditions statement`: where the statement begins.
+    fn handler(&self, mut at: usize) -> Option<Result<usize, ()>> {
+        let kind: [&[u8]; 3] = [b"CONTINUE", b"EXIT", b"UNDO"];
+        if !self.is(at, &kind) || !self.is(at + 1, &[b"HANDLER"]) {
+            return None;
+        }
+        if !self.is(at + 2, &[b"FOR"]) {
+            return Some(Err(()));
+        }
+        at += 3;
+        loop {
+            if self.is(at, &[b"SQLSTATE"]) {
+                at += 1 + usize::from(self.is(at + 1, &[b"VALUE"]));
+            } else if self.is(at, &[b"NOT"]) {
+                at += 1;
+            }
+            if !self.is_name(at) && !matches!(self.kind(at), Some(Kind::String | Kind::Number)) {
+                return Some(Err(()));
+            }
+            at += 1;
+            if !self.is_punct(at, b',') {
+                return Some(Ok(at));
+            }
+            at += 1;
+        }
+    }
+
+    /// The names behind DECLARE, up to their type.
+    fn declared(&self, mut at: usize, locals: &mut BTreeSet<Folded>) {
+        while self.is_name(at) {
+            locals.insert(fold(self.text(at)));
+            if !self.is_punct(at + 1, b',') {
+                return;
+            }
+            at += 2;
+        }
+    }
+
+    fn statement(&self, at: usize, locals: &BTreeSet<Folded>, out: &mut Judged) {
+        let next = self.kind(at + 1);
+        let label = next == Some(Kind::Punct(b':'));
+        let assigned = next == Some(Kind::Assign);
+        match self.kind(at) {
+            Some(Kind::Word | Kind::Name) if label => {}
+            Some(Kind::Word | Kind::Name) if assigned => {
+                if !locals.contains(&fold(self.text(at))) {
+                    out.harm(format!("{} :=", self.shown(at)));
+                }
+            }
+            Some(Kind::Punct(b'(')) => {}
+            Some(Kind::Word) if self.is(at, &[b"SET"]) => self.set(at + 1, locals, out),
+            Some(Kind::Word) if self.is(at, &FIRST) || self.is(at, &SIGNALS) => {
+                let changes = self.is(at, &ROWS) || self.changes_behind_with(at);
+                if changes && out.leaves < Leaves::Rows {
+                    out.leaves = Leaves::Rows;
+                    out.why = self.shown(at);
+                }
+            }
+            _ => out.harm(self.shown(at)),
+        }
+    }
+
+    /// WITH before a statement that changes rows.
+    fn changes_behind_with(&self, at: usize) -> bool {
+        let end = (at..self.tokens.len()).find(|&at| self.kind(at) == Some(Kind::Semicolon));
+        let end = end.unwrap_or(self.tokens.len());
+        self.is(at, &[b"WITH"]) && (at..end).any(|at| self.is(at, &ROWS))
+    }
+
+    /// The assignments of a SET.
+    fn set(&self, mut at: usize, locals: &BTreeSet<Folded>, out: &mut Judged) {
+        loop {
+            self.assignment(at, locals, out);
+            let mut depth = 0_i32;
+            loop {
+                match self.kind(at) {
+                    None | Some(Kind::Semicolon) => return,
+                    Some(Kind::Punct(b'(')) => depth += 1,
+                    Some(Kind::Punct(b')')) => depth -= 1,
+                    Some(Kind::Punct(b',')) if depth == 0 => break,
+                    _ => {}
+                }
+                at += 1;
+            }
+            at += 1;
+        }
+    }
+
+    fn assignment(&self, at: usize, locals: &BTreeSet<Folded>, out: &mut Judged) {
+        match self.kind(at) {
+            // The row of a trigger in Oracle's mode: `:NEW.x`.
+            Some(Kind::Punct(b':')) => {}
+            Some(Kind::UserVariable) if self.is_mysql() => {}
+            Some(Kind::UserVariable) => out.harm(format!("SET {}", self.shown(at))),
+            Some(Kind::SystemVariable) => match set::split(self.text(at)) {
+                Some((Scope::Global, _)) => {}
+                Some((Scope::Session, name)) => self.variable(at, name, out),
+                None => out.harm(format!("SET {}", self.shown(at))),
+            },
+            Some(Kind::Word) if Scope::named(self.text(at)).is_some() => {
+                if Scope::named(self.text(at)) == Some(Scope::Session) {
+                    self.variable(at + 1, set::unquoted(self.text(at + 1)), out);
+                }
+            }
+            Some(Kind::Word | Kind::Name) => {
+                let name = fold(self.text(at));
+                let row = matches!(&*name, b"new" | b"old") && self.is_punct(at + 1, b'.');
+                let equals = matches!(
+                    self.kind(at + 1),
+                    Some(Kind::Punct(b'=' | b'.') | Kind::Assign)
+                );
+                if row || (equals && locals.contains(&name)) {
+                    return;
+                }
+                if !equals || self.is_punct(at + 1, b'.') {
+                    return out.harm(format!("SET {}", self.shown(at)));
+                }
+                self.variable(at, &name, out);
+            }
+            _ => out.harm("SET".into()),
+        }
+    }
+
+    /// A session variable is set.
+    fn variable(&self, at: usize, name: &[u8], out: &mut Judged) {
+        let reported = !matches!(set::setting(name), Setting::Pins(_));
+        // `SET SESSION TRANSACTION` has another form.
+        let plain = self.kind(at) == Some(Kind::SystemVariable)
+            || matches!(self.kind(at + 1), Some(Kind::Punct(b'=') | Kind::Assign));
+        if !(self.is_mysql() && reported && plain) {
+            out.harm(format!("SET {}", self.shown(at)));
+        }
+    }
+}

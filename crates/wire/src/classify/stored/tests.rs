@@ -1,0 +1,306 @@
+use super::*;
+
+const MARIADB: LexMode = LexMode {
+    ansi_quotes: false,
+    no_backslash_escapes: false,
+    ignore_space: false,
+    charset: crate::lex::Charset::Utf8,
+    server: Server::MariaDb(101_119),
+};
+const MYSQL: LexMode = LexMode {
+    server: Server::MySql(90_704),
+    ..MARIADB
+};
+
+fn judged(text: &str, mode: LexMode) -> Judged {
+    let params = [fold(b"p_in")].into_iter().collect();
+    body(text.as_bytes(), mode, &params)
+}
+
+fn calls(judged: &Judged) -> Vec<String> {
+    let show = |call: &Call| {
+        let schema = call.path.schema.as_deref().unwrap_or(b"-");
+        let name = [schema, b".", &call.path.name].concat();
+        let name = String::from_utf8_lossy(&name).into_owned();
+        match (call.procedure, call.perhaps) {
+            (true, _) => format!("call {name}"),
+            (_, true) => format!("{name}?"),
+            _ => name,
+        }
+    };
+    judged.calls.iter().map(show).collect()
+}
+
+#[test]
+fn bodies_that_leave_nothing() {
+    for text in [
+        "SET NEW.a = UPPER(OLD.a), NEW.b = COALESCE(NEW.b, @default_b)",
+        "RETURN 5",
+        "RETURN (SELECT MAX(v) FROM t WHERE id = p_in)",
+        "BEGIN SET p_in = p_in + 1; RETURN CONCAT('GET_LOCK(', p_in, ')'); END",
+        "BEGIN DECLARE a, b INT DEFAULT 0; DECLARE c DATETIME(6); DECLARE d VARCHAR(20); \
+         SET a = 1, b = (@x = 5); SELECT v, w INTO a, b FROM t LIMIT 1; SET c = NOW(6); END",
+        "BEGIN DECLARE done INT; DECLARE c CURSOR FOR SELECT v FROM t WHERE w = @who; \
+         DECLARE CONTINUE HANDLER FOR NOT FOUND SET done = 1; OPEN c; \
+         read_all: LOOP FETCH c INTO p_in; IF done THEN LEAVE read_all; END IF; END LOOP; \
+         CLOSE c; END",
+        "IF NEW.a < 0 THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no'; END IF",
+        "BEGIN CASE NEW.a WHEN 1 THEN SET NEW.b = 2; ELSE SET NEW.b = CASE WHEN NEW.c THEN 1 \
+         ELSE start END; END CASE; END",
+        "BEGIN DECLARE EXIT HANDLER FOR SQLEXCEPTION, SQLSTATE VALUE '23000', 1062 BEGIN END; \
+         WHILE p_in > 0 DO SET p_in = p_in - 1; END WHILE; REPEAT SET p_in = 1; \
+         UNTIL p_in END REPEAT; END",
+        "BEGIN DECLARE n INT; GET DIAGNOSTICS n = ROW_COUNT; DO SLEEP(0); SET GLOBAL \
+         max_connections = 5; SET @@GLOBAL.wait_timeout = 5; END",
+        "BEGIN -- GET_LOCK('a', 0)\n /* SET @x = 1; */ SET NEW.`get_lock` = 1; END",
+        "RETURN IF(p_in IS NULL, LAST_INSERT_ID(), ROW_COUNT())",
+    ] {
+        for mode in [MARIADB, MYSQL] {
+            let found = judged(text, mode);
+            assert_eq!(found.leaves, Leaves::Nothing, "{text}: {}", found.why);
+            assert_eq!(calls(&found), [""; 0], "{text}");
+        }
+    }
+}
+
+#[test]
+fn bodies_that_change_rows_alone() {
+    for text in [
+        "INSERT INTO log (a, b) VALUES (NEW.a, @who)",
+        "BEGIN UPDATE counts SET n = n + 1 WHERE id = NEW.id; DELETE FROM t; END",
+        "INSERT log(a) SET a = 1 ON DUPLICATE KEY UPDATE a = VALUES(a) + 1",
+        "BEGIN DECLARE EXIT HANDLER FOR 1062 UPDATE t SET a = 5; REPLACE t (a) SELECT 1; END",
+        "WITH w (a) AS (SELECT 1) UPDATE t, w SET t.a = w.a",
+    ] {
+        for mode in [MARIADB, MYSQL] {
+            let found = judged(text, mode);
+            assert_eq!(found.leaves, Leaves::Rows, "{text}: {}", found.why);
+            assert_eq!(calls(&found), [""; 0], "{text}");
+        }
+    }
+}
+
+#[test]
+fn bodies_that_leave_something_unseen() {
+    let cases = [
+        ("DO GET_LOCK('a', 0)", "GET_LOCK()"),
+        (
+            "BEGIN IF NEW.a THEN DO RELEASE_ALL_LOCKS(); END IF; END",
+            "RELEASE_ALL_LOCKS()",
+        ),
+        ("SELECT NEW.a INTO @last", "INTO @last"),
+        ("SELECT a, b INTO p_in, @`last` FROM t", "INTO @`last`"),
+        ("BEGIN FETCH c INTO @x; END", "INTO @x"),
+        ("SET NEW.a = (@n := @n + 1)", "@n :="),
+        ("DO LAST_INSERT_ID(77)", "LAST_INSERT_ID(...)"),
+        ("BEGIN CALL p(1, @out); END", "CALL @out"),
+        ("GET DIAGNOSTICS @n = NUMBER", "GET DIAGNOSTICS @n"),
+        ("SET ROLE NONE", "SET ROLE"),
+        ("SET RESOURCE GROUP g", "SET RESOURCE"),
+        ("LOCK INSTANCE FOR BACKUP", "LOCK"),
+        ("CREATE TEMPORARY TABLE t (a INT)", "CREATE"),
+        (
+            "BEGIN DECLARE CONTINUE HANDLER FOR NOT FOUND LOCK INSTANCE FOR BACKUP; END",
+            "LOCK",
+        ),
+        (
+            "BEGIN DECLARE CONTINUE HANDLER FOR NOT FOUND SET ROLE a; END",
+            "SET ROLE",
+        ),
+        ("PREPARE s FROM 'DO 1'", "PREPARE"),
+        (
+            "SET session_track_state_change = 0",
+            "SET session_track_state_change",
+        ),
+        ("SET @@timestamp = 5", "SET @@timestamp"),
+        (
+            "SET STATEMENT max_statement_time = 1 FOR SELECT 1",
+            "SET STATEMENT",
+        ),
+        ("SET NAMES latin1", "SET NAMES"),
+        ("SET SESSION TRANSACTION READ ONLY", "SET TRANSACTION"),
+        (
+            "BEGIN SET NEW.a = 'unterminated; END",
+            "servers read it in different ways",
+        ),
+        (
+            "/*!80000 SET NEW.a = 1 */",
+            "servers read it in different ways",
+        ),
+        ("frobnicate()", "frobnicate"),
+    ];
+    for (text, why) in cases {
+        for mode in [MARIADB, MYSQL] {
+            let found = judged(text, mode);
+            assert_eq!(found.leaves, Leaves::Session, "{text}");
+            assert_eq!(found.why, why, "{text}");
+        }
+    }
+}
+
+#[test]
+fn what_mysql_reports_is_left_to_its_trackers() {
+    for text in [
+        "SET @x = 5",
+        "BEGIN SET p_in = 1, @x = 5; END",
+        "SET @@max_error_count = 0",
+        "SET SESSION sql_notes = 0",
+        "BEGIN SET sql_mode = ''; END",
+    ] {
+        assert_eq!(judged(text, MYSQL).leaves, Leaves::Nothing, "{text}");
+        assert_eq!(judged(text, MARIADB).leaves, Leaves::Session, "{text}");
+    }
+    let unknown = LexMode {
+        server: Server::Unknown,
+        ..MARIADB
+    };
+    assert_eq!(judged("SET @x = 5", unknown).leaves, Leaves::Session);
+    for text in [
+        "DO NEXTVAL(s)",
+        "SET NEW.a = NEXT VALUE FOR s",
+        "RETURN s.nextval",
+    ] {
+        assert_eq!(judged(text, MARIADB).leaves, Leaves::Session, "{text}");
+    }
+}
+
+#[test]
+fn a_declared_name_hides_a_variable_of_the_server() {
+    let text = "BEGIN DECLARE a, max_error_count INT; SET max_error_count = 5; END";
+    assert_eq!(judged(text, MARIADB).leaves, Leaves::Nothing);
+    let text = "BEGIN DECLARE a INT; SET a = 1, max_error_count = 5; END";
+    assert_eq!(judged(text, MARIADB).why, "SET max_error_count");
+}
+
+#[test]
+fn calls_are_told_by_name() {
+    let text = "BEGIN CALL audit; CALL `Other`.`p``q`(1); SET NEW.a = f(1) + db.G (2); \
+                RETURN count (1) + point(1, 2) + `max`(3); END";
+    let found = judged(text, MARIADB);
+    let expected = [
+        "-.count",
+        "-.f",
+        "-.max",
+        "-.point?",
+        "db.g",
+        "call -.audit",
+        "call other.p`q",
+    ];
+    assert_eq!(calls(&found), expected);
+    assert_eq!(found.leaves, Leaves::Nothing, "{}", found.why);
+    assert!(judged("SET NEW.a = pack.age.f(1)", MARIADB).leaves == Leaves::Session);
+}
+
+#[test]
+fn views_and_columns() {
+    let leaves = |text: &str| expression(text.as_bytes(), MARIADB).leaves;
+    for text in [
+        "select `t`.`a` AS `a`,concat(`t`.`b`,'get_lock(') AS `b` from `t` where `t`.`a` in (1,2)",
+        "with recursive r(`n`) as (select 1 AS `n` union select `r`.`n` + 1 from `r`) \
+         select `r`.`n` AS `n` from `r`",
+        "select `t`.`x` AS `x` from (select 1 AS `1`) `t` (`x`)",
+        "current_timestamp()",
+        "@`x`",
+    ] {
+        let found = expression(text.as_bytes(), MARIADB);
+        assert_eq!(found.leaves, Leaves::Nothing, "{text}: {}", found.why);
+        assert_eq!(calls(&found), [""; 0], "{text}");
+    }
+    for text in [
+        "select get_lock('q',0) AS `GET_LOCK('q',0)`",
+        "select last_insert_id(9) AS `x`",
+        "nextval(`d`.`sq`)",
+        "@x:=5",
+    ] {
+        assert_eq!(leaves(text), Leaves::Session, "{text}");
+    }
+    assert_eq!(calls(&expression(b"select `f`() AS `q`", MYSQL)), ["-.f"]);
+}
+
+#[test]
+fn names_beyond_ascii_are_one() {
+    assert_eq!(&*fold("`Größe`".as_bytes()), BEYOND_ASCII);
+    assert_eq!(&*fold(b"`A``B`"), b"a`b");
+    let names: Vec<Folded> = names_in(b"INSERT INTO `Db`.T1 VALUES ('t2')", MARIADB).collect();
+    let names: Vec<&[u8]> = names.iter().map(|name| &**name).collect();
+    assert_eq!(names, [&b"insert"[..], b"into", b"db", b"t1", b"values"]);
+}
+
+/// Kind, schema and name, and what is left.
+fn defined(sql: &str) -> Vec<String> {
+    let found = definitions(sql.as_bytes(), MARIADB);
+    let show = |one: &Definition| {
+        let path = &one.path;
+        let schema = path
+            .schema
+            .as_deref()
+            .map_or("", |s| std::str::from_utf8(s).unwrap());
+        let name = String::from_utf8_lossy(&path.name);
+        format!("{:?} {schema}.{name} {:?}", one.kind, one.judged.leaves)
+    };
+    found.list.iter().map(show).collect()
+}
+
+#[test]
+fn definitions_are_read_from_their_statements() {
+    let cases = [
+        (
+            "CREATE OR REPLACE DEFINER=`a`@`b` TRIGGER IF NOT EXISTS x.tr AFTER INSERT ON x.T \
+             FOR EACH ROW FOLLOWS other DO GET_LOCK('a', 0)",
+            "Trigger x.t Session",
+        ),
+        (
+            "CREATE TRIGGER tr BEFORE UPDATE ON t FOR EACH ROW BEGIN SET NEW.a = 1; END",
+            "Trigger .t Nothing",
+        ),
+        (
+            "CREATE FUNCTION f(a INT, b VARCHAR(5)) RETURNS CHAR(5) CHARSET utf8mb4 \
+             DETERMINISTIC COMMENT 'x' SQL SECURITY INVOKER BEGIN SET a = 5; RETURN a; END",
+            "Function .f Nothing",
+        ),
+        (
+            "CREATE FUNCTION f() RETURNS INT RETURN GET_LOCK('a', 0)",
+            "Function .f Session",
+        ),
+        (
+            "CREATE PROCEDURE s.p(OUT a INT) SELECT 1 INTO a",
+            "Procedure s.p Nothing",
+        ),
+        ("CREATE PROCEDURE p() SET ROLE x", "Procedure .p Session"),
+        (
+            "CREATE ALGORITHM=MERGE SQL SECURITY DEFINER VIEW v (a) AS SELECT GET_LOCK('a', 0)",
+            "View .v Session",
+        ),
+        ("ALTER VIEW v AS SELECT 1", "View .v Nothing"),
+        (
+            "CREATE TABLE t (a INT DEFAULT NEXTVAL(s), KEY k (a))",
+            "Column .t Session",
+        ),
+        (
+            "ALTER TABLE s.t MODIFY a INT AS (@x := 5) VIRTUAL",
+            "Column s.t Session",
+        ),
+        ("CREATE TABLE IF NOT EXISTS u LIKE t", "Copy .u Nothing"),
+        ("RENAME TABLE t TO s.u", "Copy s.u Nothing"),
+        ("ALTER TABLE t RENAME u", "Copy .u Nothing"),
+    ];
+    for (sql, expected) in cases {
+        let found = defined(sql);
+        assert_eq!(found, [expected], "{sql}");
+    }
+    for sql in [
+        "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(5), KEY k (v))",
+        "ALTER TABLE t ADD COLUMN w INT DEFAULT 5",
+        "DROP TRIGGER tr",
+        "CREATE INDEX i ON t (v)",
+        "SELECT 'CREATE TRIGGER a AFTER INSERT ON t FOR EACH ROW DO 1'",
+    ] {
+        assert_eq!(defined(sql), [""; 0], "{sql}");
+    }
+    let several = "DROP TRIGGER IF EXISTS a; CREATE TRIGGER a AFTER INSERT ON t FOR EACH ROW \
+                   SET @x = 5; CREATE VIEW v AS SELECT 1";
+    assert_eq!(defined(several), ["Trigger .t Session", "View .v Nothing"]);
+    assert!(definitions(b"DROP VIEW v", MARIADB).code);
+    assert!(!definitions(b"CREATE TABLE t (a INT)", MARIADB).code);
+    assert!(definitions(b"DROP TABLE t", MARIADB).tables);
+}
