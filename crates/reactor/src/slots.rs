@@ -203,7 +203,9 @@ mod tests {
         assert_ne!(c, a);
         assert_eq!(slots.keys().len(), 2);
         // A hint says nothing, of whatever key.
-        [a, c, Key::from_parts(9, 0)].map(|key| slots.prefetch(key));
+        for key in [a, c, Key::from_parts(9, 0)] {
+            slots.prefetch(key);
+        }
     }
 
     #[test]
