@@ -78,8 +78,18 @@ fn what_a_change_of_user_gives_back_is_free_when_it_is_answered() {
     }
 }
 
+/// Asks for the named lock of a test, which no other test may have.
+fn lock(test: &str) -> String {
+    format!("SELECT GET_LOCK('has {test}', 0)")
+}
+
+/// Takes it and gives it back.
+fn lock_shortly(test: &str) -> String {
+    format!("{}, RELEASE_LOCK('has {test}')", lock(test))
+}
+
 /// A client that has everything a session can have.
-fn has_much(story: &mut Story) -> usize {
+fn has_much(story: &mut Story, test: &str) -> usize {
     let who = story.join();
     story.all(
         who,
@@ -87,7 +97,7 @@ fn has_much(story: &mut Story) -> usize {
             "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY)",
             "SET NAMES latin1",
             "SET sql_mode = 'ANSI', @x = 1",
-            "SELECT GET_LOCK('has_much', 0)",
+            &lock(test),
             "CREATE TEMPORARY TABLE temporary (v INT)",
             "BEGIN",
             "INSERT INTO t VALUES (), ()",
@@ -104,7 +114,7 @@ const PROBE: &str = "SELECT CURRENT_USER(), DATABASE(), @@sql_mode, @@collation_
 #[test]
 fn a_change_of_user_that_fails_leaves_a_session_as_new() {
     same("change_fails", 2, |story| {
-        let (who, other) = (has_much(story), story.join());
+        let (who, other) = (has_much(story, "change_fails"), story.join());
         let right = Account::new("other", "other's");
         let refused = [
             Account::new("other", "wrong").schema("shop"),
@@ -114,18 +124,12 @@ fn a_change_of_user_that_fails_leaves_a_session_as_new() {
         ];
         for (i, account) in refused.iter().enumerate() {
             story.change_user(who, account);
-            story.sql(
-                other,
-                "SELECT GET_LOCK('has_much', 0), RELEASE_LOCK('has_much')",
-            );
+            story.sql(other, &lock_shortly("change_fails"));
             story.all(who, &["SELECT ROW_COUNT()", PROBE]);
             story.all(who, &["SELECT * FROM temporary", "SELECT * FROM t"]);
             story.all(
                 who,
-                &[
-                    "SET @x = 2, sql_mode = 'ANSI'",
-                    "SELECT GET_LOCK('has_much', 0)",
-                ],
+                &["SET @x = 2, sql_mode = 'ANSI'", &lock("change_fails")],
             );
             story.say(&format!("refused {i}"));
         }
@@ -138,7 +142,7 @@ fn a_change_of_user_that_fails_leaves_a_session_as_new() {
 #[test]
 fn a_change_of_user_goes_well_after_one_that_failed() {
     same("change_goes_well", 2, |story| {
-        let who = has_much(story);
+        let who = has_much(story, "change_goes_well");
         story.change_user(who, &Account::new("app", "wrong"));
         story.change_user(who, &Account::new("other", "other's").schema("shop"));
         story.sql(who, "SELECT FOUND_ROWS()");
@@ -159,21 +163,15 @@ fn a_change_of_user_that_fails_ends_the_connection_on_mysql() {
         let other = story.join();
         for account in [Account::new("app", "wrong"), app().schema("nowhere")] {
             story.sql(other, "DROP TABLE IF EXISTS t");
-            let who = has_much(story);
+            let who = has_much(story, test);
             story.change_user(who, &account);
-            story.sql(
-                other,
-                "SELECT GET_LOCK('has_much', 0), RELEASE_LOCK('has_much')",
-            );
+            story.sql(other, &lock_shortly(test));
             let ended = story.client(who).query("SELECT 1").is_err();
             story.say(&format!("ended: {ended}"));
         }
-        let who = has_much(story);
+        let who = has_much(story, test);
         story.change_user(who, &app().schema("shop"));
         story.sql(who, PROBE);
-        story.sql(
-            other,
-            "SELECT GET_LOCK('has_much', 0), RELEASE_LOCK('has_much')",
-        );
+        story.sql(other, &lock_shortly(test));
     });
 }

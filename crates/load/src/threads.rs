@@ -1,7 +1,7 @@
 //! The groups' threads as the main thread has them: started, told what to do, heard.
 //!
-//! Orders go out by mailbox, letters come back by a bounded channel. A thread that has ended without
-//! a last letter has panicked: nobody waits for it.
+//! Orders go out by mailbox, letters come back by a bounded channel. A thread that has ended
+//! without a last letter has panicked: nobody waits for it.
 //!
 //! Invariant: mailboxes are made before any group takes its own descriptor table.
 

@@ -118,6 +118,7 @@ const SOURCES: &[&str] = &[
     include_str!("../../../pool/src/run.rs"),
     include_str!("../../../pool/src/timeouts.rs"),
     include_str!("../../../load/src/errors.rs"),
+    include_str!("../../../load/src/threads.rs"),
     include_str!("../../../load/src/crew.rs"),
     include_str!("../../../climb/src/limits.rs"),
 ];

@@ -5,10 +5,10 @@
 //!
 //! The mechanism: whatever a group waits for is an answer of the server, a connection that is being
 //! opened (which has a time limit), or something that [`Group::deadline`] knows the time of: a
-//! timer, an arrival, a seat to be opened. With none of them nothing can ever happen in it, so it is
-//! finished, whatever is left over. And in builds with assertions each turn of a small group checks
-//! that all its connections are in one of these places, and that what is counted in passing is what
-//! there is.
+//! timer, an arrival, a seat to be opened. With none of them nothing can ever happen in it, so it
+//! is finished, whatever is left over. And in builds with assertions each turn of a small group
+//! checks that all its connections are in one of these places, and that what is counted in passing
+//! is what there is.
 
 use super::{Connection, Group};
 use crate::model::Loop;

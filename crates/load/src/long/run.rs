@@ -1,7 +1,8 @@
 //! The run of long connections: open them, let them talk, stop, say what came.
 //!
-//! The main thread gives orders and collects letters; what a group counts it keeps until it is asked. All connections are opened first, at the rate that was asked for and without a
-//! limit of time for the whole; the time of the run counts from then on.
+//! The main thread gives orders and collects letters; what a group counts it keeps until it is
+//! asked. All connections are opened first, at the rate that was asked for and without a limit of
+//! time for the whole; the time of the run counts from then on.
 
 use super::counts::{Census, Counts};
 use super::group::{self, Counted, Letter, Order, Plan, Share, Talk};
