@@ -401,6 +401,38 @@ fn statements_of_ones_own_are_told_apart_through_the_pool() {
     assert_eq!(report["errors"][0]["code"], 1054, "{report}");
 }
 
+/// Connections take several places in turn; the report is of all of them.
+#[test]
+fn several_hosts_are_loaded_in_turn() {
+    let Some(place) = Place::new("hosts") else {
+        return;
+    };
+    place.prepare();
+    let run = "select run --table-size 100 --connections 4 --events 20 --time 0 --target-hosts";
+    let way = through(place.real, 2);
+    let both = place.load(&format!("{run} {}", *way));
+    assert_eq!(both.status.code(), Some(0), "{both:?}");
+    assert!(
+        both.stderr.contains(" and, in turn, 1 more in "),
+        "{both:?}"
+    );
+    let json = place.json();
+    assert_eq!(
+        (&json["connected"], &json["latencies"]["event"]["count"]),
+        (&4.into(), &20.into())
+    );
+    // Where one of them is nobody, his connections fail, and the others do all the work.
+    let half = place.load(&format!("{run} 127.0.0.1:{}", free_port()));
+    assert_eq!(half.status.code(), Some(0), "{half:?}");
+    let json = place.json();
+    assert_eq!(
+        (&json["connected"], &json["failed_connects"]),
+        (&2.into(), &2.into())
+    );
+    assert_eq!(json["latencies"]["event"]["count"], 20);
+    assert_eq!(json["errors"][0]["code"], 111, "{json}");
+}
+
 /// Clients lose patience with a locked table of the place, on their way to `target`.
 fn storm(place: &Place, target: &str) {
     let mut locker = place.real.admin();

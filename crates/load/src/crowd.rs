@@ -23,7 +23,7 @@ use measure::process;
 use reactor::{Address, Time};
 use std::collections::VecDeque;
 use std::io::{self, Write};
-use std::net::ToSocketAddrs;
+use std::net::{IpAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -144,12 +144,9 @@ fn say(text: &str) {
 
 fn make_plan(args: &LoadArgs) -> Result<Plan, String> {
     let address = resolve(&args.target)?;
-    let server = match &address {
-        Address::Tcp(address) => Some(address.ip()),
-        Address::Unix(_) => None,
-    };
     let given = &args.source_addresses;
     let more_addresses = resolve_all(&args.more_targets())?;
+    let server = farthest(&address, &more_addresses);
     // The same local port serves once for each address of the server.
     let places = u32::try_from(1 + more_addresses.len()).unwrap_or(u32::MAX);
     let each = args.connections.div_ceil(places);
@@ -172,6 +169,18 @@ fn make_plan(args: &LoadArgs) -> Result<Plan, String> {
         connects_in_flight: args.connects_in_flight(),
         seed,
     })
+}
+
+/// The server that sources have to reach: one beyond this machine if there is one, for an address
+/// of 127.0.0.0/8 reaches only its like.
+fn farthest(first: &Address, more: &[Address]) -> Option<IpAddr> {
+    let ip = |address: &Address| match address {
+        Address::Tcp(address) => Some(address.ip()),
+        Address::Unix(_) => None,
+    };
+    let beyond = |ip: &IpAddr| !ip.is_loopback();
+    let found = more.iter().filter_map(ip).find(beyond);
+    ip(first).filter(beyond).or(found).or(ip(first))
 }
 
 fn resolve_all(targets: &[Dsn]) -> Result<Vec<Address>, String> {
@@ -202,8 +211,12 @@ fn opening_line(args: &LoadArgs, plan: &Plan, layout: &Layout) -> String {
         [only] => format!("; from {only}"),
         [first, .., last] => format!("; from {first} to {last}: {}", plan.sources.arithmetic()),
     };
+    let more = match plan.more_addresses.len() {
+        0 => String::new(),
+        more => format!(" and, in turn, {more} more"),
+    };
     format!(
-        "{} connections to {} in {}{sources}",
+        "{} connections to {}{more} in {}{sources}",
         args.connections,
         args.target.place(),
         layout.reason()
@@ -458,5 +471,27 @@ impl Crowd<'_> {
             .map_or(0.0, |began| Time::now().since(began).as_secs_f64());
         self.measured.tally = self.crew.tally;
         self.measured.unfinished = self.crew.unfinished;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_have_to_reach_the_farthest_server() {
+        let tcp = |ip: &str| Address::Tcp(format!("{ip}:1").parse().unwrap());
+        let (here, there) = (tcp("127.0.0.1"), tcp("10.0.0.2"));
+        let ip = |text: &str| Some(text.parse().unwrap());
+        assert_eq!(
+            farthest(&here, std::slice::from_ref(&there)),
+            ip("10.0.0.2")
+        );
+        assert_eq!(
+            farthest(&there, std::slice::from_ref(&here)),
+            ip("10.0.0.2")
+        );
+        assert_eq!(farthest(&here, &[tcp("127.0.0.2")]), ip("127.0.0.1"));
+        assert_eq!(farthest(&Address::Unix("/s".into()), &[]), None);
     }
 }

@@ -138,6 +138,10 @@ pub struct LoadArgs {
           value_parser = clap::value_parser!(u16).range(1..))]
     pub target_ports: Vec<u16>,
 
+    /// Further servers with the target's login and schema, which connections take in turn with it
+    #[arg(long, value_name = "HOST[:PORT],...", value_delimiter = ',', value_parser = read_host)]
+    pub target_hosts: Vec<Dsn>,
+
     /// Groups (threads) that hold the connections; 0 is one a core, and more where the descriptor
     /// limit asks for it
     #[arg(long, value_name = "N", default_value_t = 0,
@@ -214,6 +218,9 @@ impl LoadArgs {
         if self.target.socket.is_some() && !self.target_ports.is_empty() {
             return Err("--target-ports is for TCP; the target is a Unix socket".into());
         }
+        if self.target.socket.is_some() && !self.target_hosts.is_empty() {
+            return Err("--target-hosts is for TCP; the target is a Unix socket".into());
+        }
         // sysbench lets a range reach past the table's end, however far.
         let is_run = self.command == Action::Run && self.manner.dialect == Dialect::Load;
         self.script
@@ -265,13 +272,27 @@ impl LoadArgs {
             port: *port,
             ..self.target.clone()
         });
-        ports.chain(self.manner.more_targets.clone()).collect()
+        let hosts = self.target_hosts.iter().map(|place| Dsn {
+            host: place.host.clone(),
+            port: place.port,
+            ..self.target.clone()
+        });
+        let named = self.manner.more_targets.iter().cloned();
+        ports.chain(hosts).chain(named).collect()
     }
 
     /// How long to measure; `None` is without end.
     pub(crate) fn duration(&self) -> Option<Duration> {
         (self.time > 0).then(|| Duration::from_secs(self.time))
     }
+}
+
+/// The place of a server, as in a DSN.
+fn read_host(text: &str) -> Result<Dsn, String> {
+    if text.contains(['@', '/', '?']) {
+        return Err("expected HOST or HOST:PORT; login and schema are the target's".to_owned());
+    }
+    Dsn::parse(&format!("mysql://-@{text}"))
 }
 
 /// A single statement. Of several in one text an error would not say which failed.
@@ -339,6 +360,18 @@ mod tests {
     }
 
     #[test]
+    fn further_places_have_the_targets_login_and_schema() {
+        let args = parse(
+            "select run --target mysql://a:b@h:1/t --target-ports 2,3 --target-hosts g,[::1]:4",
+        )
+        .unwrap();
+        let more = args.more_targets();
+        let places: Vec<String> = more.iter().map(Dsn::place).collect();
+        assert_eq!(places, ["h:2", "h:3", "g:3306", "[::1]:4"]);
+        assert!(more.iter().all(|to| to.password == "b" && to.schema == "t"));
+    }
+
+    #[test]
     fn each_init_sql_is_one_statement() {
         for (given, kept) in [
             (" SET NAMES utf8mb4 ", "SET NAMES utf8mb4"),
@@ -372,6 +405,14 @@ mod tests {
             (
                 "select run --target mysql://a@h/t --target-ports 0",
                 "--target-ports",
+            ),
+            (
+                "select run --target mysql://a@/t?socket=/s --target-hosts h",
+                "Unix socket",
+            ),
+            (
+                "select run --target mysql://a@h/t --target-hosts b@g",
+                "HOST:PORT",
             ),
             (
                 "oltp_read_write run --target mysql://a@h/t --table-size 50",
