@@ -67,6 +67,7 @@ awk -v began="$began" -v from="$storm_began" -v to="$storm_ended" -v storm="$sto
         phase = at <= from ? "before" : (at >= from + 1 && at <= to ? "during" : "other")
         n[phase]++; sum[phase] += p99; rates[phase] += rate
         if (p99 > worst[phase]) worst[phase] = p99
+        seconds[phase] = seconds[phase] " " p99
     }
     END {
         split("before during", phases, " ")
@@ -76,6 +77,7 @@ awk -v began="$began" -v from="$storm_began" -v to="$storm_ended" -v storm="$sto
             printf "%s the storm: %d s, %.0f statements/s, p99 of a second %.2f ms on average, %.2f at worst\n",
                 p, n[p], rates[p] / n[p], sum[p] / n[p], worst[p]
         }
+        if (n["during"]) printf "p99 second by second during the storm, in ms:%s\n", seconds["during"]
         if (n["during"]) printf "p99 during the storm: %.2f of that before\n",
             sum["during"] / n["during"] / (sum["before"] / n["before"])
         printf "%d logins in %.1f s: %.0f a second\n", storm, to - from, storm / (to - from)
