@@ -40,6 +40,42 @@ fn statements_ride_on_mariadb() {
     rides(real, "riding.toml");
 }
 
+/// Clients of two sessions wait in one line: each rides behind those of its own session, and none
+/// behind the others.
+#[test]
+fn clients_of_two_sessions_ride_apart() {
+    let test = "clients_of_two_sessions_ride_apart";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let Some(real) = server(test) else { return };
+    const ASKS: &str = "SELECT @@time_zone AS zone";
+    let zone = |number: usize| ["+01:00", "+02:00"][number % 2];
+    let settings = "backends_max = 2\ngroups = 1\noversubscribe = 1";
+    let pool = start_pool(&real, "riding_apart.toml", settings);
+    let mut clients: Vec<_> = (0..2 * CLIENTS)
+        .map(|_| login(&pool.address, &app()))
+        .collect();
+    for (number, client) in clients.iter_mut().enumerate() {
+        client.must(&format!("SET time_zone='{}'", zone(number)));
+        assert_eq!(client.value(ASKS), zone(number));
+    }
+    for _ in 0..ROUNDS {
+        for client in &mut clients {
+            client.send(&[(Command::Query, ASKS.as_bytes())]).unwrap();
+        }
+        for (number, client) in clients.iter_mut().enumerate() {
+            match &client.receive().unwrap()[..] {
+                [Outcome::Rows(rows)] => assert_eq!(rows.only(), zone(number)),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    let all = format!(" statements: {},", 2 * CLIENTS * (ROUNDS + 2));
+    let census = pool.wait_for_census(&all).unwrap();
+    assert!(!census.contains(" ridden: 0,"), "{census}");
+}
+
 /// With all variables tracked, MySQL 9 reports the number of each statement: no change of anything.
 #[test]
 fn statements_ride_on_mysql() {

@@ -187,7 +187,12 @@ impl<N: Net> Group<N> {
         if !trusted || self.front_of(kind).is_some() || self.owes_next() || self.is_ahead() {
             return None;
         }
-        // The one with the fewest in flight; a group has few backends.
+        self.place_for(key, message)
+    }
+
+    /// The backend with the fewest in flight that takes a client's statement behind them; a group
+    /// has few backends.
+    fn place_for(&self, key: Key, message: &[u8]) -> Option<Key> {
         let takes = |(candidate, backend): &(Key, &Backend<N::Sock>)| {
             (self.takes_rider(*candidate, key, message))
                 .then_some((backend.flight.len(), *candidate))
@@ -216,16 +221,23 @@ impl<N: Net> Group<N> {
             && self.is_prepared(key, lease, message)
     }
 
-    /// The same of a client whose command waits in its input.
-    fn takes_waiting(&self, lease: Key, key: Key) -> bool {
-        let input = self
-            .clients
-            .get(key)
-            .and_then(|client| client.input.as_ref());
-        input.is_some_and(|input| self.takes_rider(lease, key, &input[..command_len(input)]))
+    /// Where a client whose command waits in its input may ride: on this backend, or, if that has
+    /// room and stands in another session's state, on any other. Or the clients of one session
+    /// would hold up those of another, with places free for both.
+    fn place_for_waiting(&self, lease: Key, key: Key) -> Option<Key> {
+        let input = self.clients.get(key)?.input.as_ref()?;
+        let message = &input[..command_len(input)];
+        if self.takes_rider(lease, key, message) {
+            return Some(lease);
+        }
+        let backend = self.backends.get(lease)?;
+        let has_room = backend.flight.len() < self.shared.settings.ride_max;
+        let differs = !Rc::ptr_eq(&backend.session, &self.clients.get(key)?.session);
+        (has_room && differs).then(|| self.place_for(key, message))?
     }
 
-    /// Lets those at the front of the lane ride, as long as they may.
+    /// Lets those at the front of the lane ride, as long as they may: on a backend that has begun
+    /// or ended a statement, or behind those of their own session.
     pub(crate) fn take_riders(&mut self, lease: Key) {
         while !self.yields()
             && !self.owes_next()
@@ -233,7 +245,7 @@ impl<N: Net> Group<N> {
             && backend.rideable
             && let kind = backend.kind
             && let Some(waiting) = self.front_of(kind)
-            && self.takes_waiting(lease, waiting.client)
+            && let Some(place) = self.place_for_waiting(lease, waiting.client)
         {
             self.pop(kind, waiting);
             self.gets_on();
@@ -245,7 +257,7 @@ impl<N: Net> Group<N> {
                 return self.doom(waiting.client);
             };
             let len = command_len(&input);
-            self.ride(waiting.client, lease, &input[..len]);
+            self.ride(waiting.client, place, &input[..len]);
             let Some(client) = self.clients.get_mut(waiting.client) else {
                 return;
             };
