@@ -25,6 +25,7 @@ mod explain;
 mod extended;
 mod faults;
 mod fragments;
+mod hidden;
 mod kill;
 mod load;
 mod load_mysql;

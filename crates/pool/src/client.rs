@@ -9,6 +9,7 @@
 use crate::compression::Compression;
 use crate::diagnostics::{Area, Diagnostics, Found, Told};
 use crate::heard::Heard;
+use crate::hidden::NOT_JUDGED;
 use crate::lane::LaneName;
 use crate::login::Login;
 use crate::pins::Pins;
@@ -78,6 +79,8 @@ pub(crate) struct Statement {
     pub(crate) hides: bool,
     /// It may leave something that nobody is to meet: its backend serves no other client.
     pub(crate) spoils: bool,
+    /// The catalogue of hidden code that it was judged by (see [`crate::hidden`]).
+    pub(crate) judged: u16,
 }
 
 impl Statement {
@@ -98,6 +101,7 @@ impl Statement {
             keeps_counts: false,
             hides: false,
             spoils: false,
+            judged: NOT_JUDGED,
         }
     }
 }

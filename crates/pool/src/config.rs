@@ -5,6 +5,7 @@
 //! to the other is [`Raw::check`], whose errors name the key, the value, what was expected and
 //! what to do. Invariant: nothing reads `Raw` after that.
 
+use crate::hidden::Looking;
 use crate::login::Verifier;
 use crate::priority::{Mode, Priority};
 use reactor::Address;
@@ -27,6 +28,8 @@ pub struct Raw {
     pub prepared_max: Option<u64>,
     /// See [`Settings::stored_code`].
     pub stored_code: Option<StoredCode>,
+    /// See [`Looking::every`]; 0: never.
+    pub stored_code_refresh_s: Option<u64>,
     /// See [`Settings::dials_max`].
     pub dials_max: Option<u64>,
     /// See [`Settings::logins_per_s_max`].
@@ -102,11 +105,15 @@ pub enum StoredCode {
 }
 
 /// The server as typed.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawBackend {
     /// `HOST:PORT`, or the path of a Unix socket.
     pub address: String,
+    /// See [`Looking::account`].
+    pub monitor_user: Option<String>,
+    /// Its password.
+    pub monitor_password: Option<String>,
 }
 
 /// A user as typed.
@@ -201,6 +208,8 @@ pub struct Settings {
     pub prepared_max: usize,
     /// What is believed of stored code that a statement calls. Default `pin`.
     pub stored_code: StoredCode,
+    /// How it is looked for stored code that no statement's text shows.
+    pub looking: Looking,
     /// Connections to the server being opened at once, per group. Default 4; 1 to 1000.
     pub dials_max: usize,
     /// Logins let in each second while statements wait, over all groups; while none wait, there is
@@ -274,7 +283,7 @@ impl Raw {
     /// # Errors
     /// One sentence that names the key, what was expected and what came.
     pub fn check(self) -> Result<Settings, String> {
-        let (listen, backend) = check_addresses(&self.listen, self.backend)?;
+        let (listen, backend) = check_addresses(&self.listen, self.backend.as_ref())?;
         if self.users.is_empty() {
             return Err("user: expected at least one [[user]] with name and password".into());
         }
@@ -292,13 +301,8 @@ impl Raw {
         };
         let backends_max = bounded("backends_max", self.backends_max, 64, 1, 100_000)?;
         let prepared_max = check_prepared_max(self.prepared_max, backends_max as u64)?;
-        let logins = bounded(
-            "logins_per_s_max",
-            self.logins_per_s_max,
-            4000,
-            1,
-            1_000_000,
-        )?;
+        let (key, most) = ("logins_per_s_max", 1_000_000);
+        let logins = bounded(key, self.logins_per_s_max, 4000, 1, most)?;
         let backlog = bounded("backlog", self.backlog, 4096, 1, 1 << 30)?;
         Ok(Settings {
             listen,
@@ -306,6 +310,7 @@ impl Raw {
             backends_max,
             prepared_max,
             stored_code: self.stored_code.unwrap_or_default(),
+            looking: Looking::check(self.stored_code_refresh_s, self.backend.as_ref())?,
             dials_max: bounded("dials_max", self.dials_max, 4, 1, 1000)?,
             logins_per_s_max: u32::try_from(logins).unwrap_or(u32::MAX),
             groups: self
@@ -348,7 +353,7 @@ impl Raw {
 /// Where clients come in, and the server.
 fn check_addresses(
     listen: &[String],
-    backend: Option<RawBackend>,
+    backend: Option<&RawBackend>,
 ) -> Result<(Vec<Address>, Address), String> {
     let listen = listen
         .iter()

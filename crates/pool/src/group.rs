@@ -25,6 +25,7 @@ use crate::config::Settings;
 use crate::counts::{Census, Counts};
 use crate::errands::{Errand, Job};
 use crate::fairness::{Fronts, Look};
+use crate::hidden::{Hidden, Seen};
 use crate::kills::{KillAsk, KillEnd, Threads};
 use crate::prepared::Definitions;
 use crate::roster::Roster;
@@ -162,6 +163,8 @@ pub struct Shared {
     pub(crate) memory_full: Mutex<Option<String>>,
     /// Whether it is so; read at each login.
     pub(crate) is_memory_full: AtomicBool,
+    /// Triggers, views and columns that may change a session unseen.
+    pub(crate) hidden: Hidden,
 }
 
 /// What one user uses, in all groups.
@@ -198,6 +201,7 @@ impl Shared {
         Shared {
             offered,
             extended,
+            hidden: Hidden::new(&settings),
             settings,
             server,
             keys,
@@ -281,6 +285,8 @@ pub struct Group<N: Net> {
     pub(crate) lacks: bool,
     /// Which statements may ride with others'.
     pub(crate) shapes: Shapes,
+    /// What it knows of hidden code.
+    pub(crate) hidden: Seen,
     /// Backends that something is to be written to at the end of the turn.
     pub(crate) dirty: Vec<Key>,
     /// Who waits to be accepted.
@@ -342,6 +348,7 @@ impl<N: Net> Group<N> {
             look: Look::default(),
             lacks: false,
             shapes: Shapes::default(),
+            hidden: Seen::default(),
             dirty: Vec::new(),
             epoch: 1,
             spare_inputs: SpareInputs::default(),

@@ -218,6 +218,7 @@ impl<N: Net> Group<N> {
             && !client.is_held()
             && client.lease.is_none()
             && self.shapes.trusts(client.statement.ride)
+            && self.is_judged(client.statement.judged)
             && self.is_prepared(key, lease, message)
     }
 

@@ -5,7 +5,7 @@
 //! change; docs/pool.md has them all. Checking is left to [`crate::config`], which sees one [`Raw`]
 //! whatever its source.
 
-use crate::config::{Raw, RawBackend, RawUser};
+use crate::config::{Raw, RawUser};
 use std::path::PathBuf;
 use wire::dsn::Dsn;
 
@@ -116,7 +116,8 @@ fn take_dsn(raw: &mut Raw, dsn: Dsn) -> Result<(), String> {
     if !dsn.schema.is_empty() {
         return Err("--backend: expected no schema: every client names its own".to_string());
     }
-    raw.backend = Some(RawBackend { address });
+    let backend = raw.backend.get_or_insert_default();
+    backend.address = address;
     raw.users.retain(|user| user.name != dsn.user);
     raw.users.push(RawUser {
         name: dsn.user,

@@ -18,6 +18,7 @@ use crate::client::Client;
 use crate::config::StoredCode;
 use crate::group::Group;
 use crate::heard::Heard;
+use crate::hidden::Coming;
 use crate::reasons::PinReason;
 use crate::session::Text;
 use reactor::{Key, Net, Time};
@@ -71,6 +72,8 @@ struct Plan {
     reasons: Vec<PinReason>,
     holdings: Holdings,
     void: Void,
+    /// It defines code that no text shows.
+    defines: Option<Coming>,
     /// What it has newly taken, once it is sent.
     fresh: Vec<(PinReason, Option<Name>)>,
 }
@@ -263,6 +266,8 @@ impl<S> Client<S> {
         let Some(pins) = &mut self.pins else { return };
         if let Some(plan) = pins.running.take() {
             let void = match plan.void {
+                // What has run may have failed for any reason, and of its own choice.
+                _ if plan.reasons.contains(&PinReason::HiddenCode) => false,
                 Void::Never => false,
                 Void::Unparsed => heard.is_error(UNPARSED),
                 Void::Failed => heard.error.is_some(),
@@ -334,6 +339,7 @@ impl<N: Net> Group<N> {
         schema: Option<&[u8]>,
         statement: &mut crate::client::Statement,
     ) {
+        self.plan_hidden(key, (sql, mode), found, schema, statement);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -370,6 +376,32 @@ impl<N: Net> Group<N> {
             false if seen => Void::Unparsed,
             false => Void::Never,
         };
+    }
+
+    /// Plans what a statement does through code that its text does not show, or defines such code.
+    fn plan_hidden(
+        &mut self,
+        key: Key,
+        text: (&[u8], LexMode),
+        found: &Statement,
+        schema: Option<&[u8]>,
+        statement: &mut crate::client::Statement,
+    ) {
+        if let Some(coming) = self.defines_hidden(text, found, schema)
+            && let Some(client) = self.clients.get_mut(key)
+        {
+            client.plan(text.0).defines = Some(coming);
+        }
+        statement.judged = self.see_hidden();
+        if !self.runs_hidden(text, found, schema) {
+            return;
+        }
+        statement.ride = 0;
+        match self.shared.settings.stored_code {
+            StoredCode::Pin => self.pin_by(key, PinReason::HiddenCode, text.0),
+            StoredCode::Transaction => statement.spoils = true,
+            StoredCode::Trust => {}
+        }
     }
 
     /// Plans that a statement takes, or gives back, something that its text does not show.

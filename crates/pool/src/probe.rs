@@ -4,7 +4,7 @@
 //! that its collation id means on this server, so the pool must know both before the first client.
 //! The probe is one plain blocking connection on the main thread; the groups' backends come later.
 
-use crate::dial::{Dial, DialStep};
+use crate::dial::{Dial, DialStep, put_quit};
 use crate::group::ServerFacts;
 use crate::roster::Kind;
 use crate::session::Text;
@@ -46,7 +46,7 @@ pub(crate) struct ProbeError {
 }
 
 impl ProbeError {
-    fn passing(why: impl Into<String>) -> ProbeError {
+    pub(crate) fn passing(why: impl Into<String>) -> ProbeError {
         ProbeError {
             why: why.into(),
             lasting: false,
@@ -57,7 +57,8 @@ impl ProbeError {
 trait Stream: Read + Write {}
 impl<T: Read + Write> Stream for T {}
 
-struct Connection {
+/// A plain blocking connection.
+pub(crate) struct Connection {
     stream: Box<dyn Stream>,
     input: Vec<u8>,
 }
@@ -165,7 +166,7 @@ fn flavour_of(version: &str) -> Server {
     }
 }
 
-fn connect(address: &Address, longest: Duration) -> std::io::Result<Connection> {
+pub(crate) fn connect(address: &Address, longest: Duration) -> std::io::Result<Connection> {
     let stream: Box<dyn Stream> = match address {
         Address::Tcp(address) => {
             let stream = TcpStream::connect_timeout(address, longest)?;
@@ -214,7 +215,7 @@ impl Connection {
     }
 
     /// Logs in; returns the server's greeting.
-    fn log_in(&mut self, kind: &Kind, secure: bool) -> Result<Greeting, ProbeError> {
+    pub(crate) fn log_in(&mut self, kind: &Kind, secure: bool) -> Result<Greeting, ProbeError> {
         let mut dial = Dial::new(secure);
         let mut greeting = None;
         loop {
@@ -233,8 +234,16 @@ impl Connection {
         }
     }
 
+    /// Says goodbye, so that the server need not wonder.
+    pub(crate) fn leave(mut self) {
+        let mut out = Vec::new();
+        put_quit(&mut out);
+        // It closes in any case.
+        let _ = self.send(&out);
+    }
+
     /// All rows of a query; NULL is an empty text.
-    fn query(&mut self, sql: &str) -> Result<Vec<Vec<Text>>, ProbeError> {
+    pub(crate) fn query(&mut self, sql: &str) -> Result<Vec<Vec<Text>>, ProbeError> {
         let mut out = Vec::new();
         put_command(&mut out, Command::Query, sql.as_bytes());
         self.send(&out)?;

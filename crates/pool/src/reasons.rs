@@ -19,6 +19,8 @@ pub(crate) enum PinReason {
     UnexplainedChange,
     /// Stored code that no text shows has failed; what it changed before is not reported.
     FailedCode,
+    /// The text reaches a trigger, a view or a column whose code may leave something unseen.
+    HiddenCode,
     /// A session variable took a value that cannot be written back exactly.
     Variable,
     /// The default schema has a name, or no name, that cannot be given back by a command.
@@ -38,6 +40,7 @@ impl PinReason {
             PinReason::Text(cause) => cause.name(),
             PinReason::UnexplainedChange => "unexplained_change",
             PinReason::FailedCode => "failed_code",
+            PinReason::HiddenCode => "hidden_code",
             PinReason::Variable => "variable",
             PinReason::Schema => "schema",
             PinReason::PreparedSchema => "prepared_schema",

@@ -1,8 +1,8 @@
 //! The report: every client in one line, pinned or not, why, since when and by which statement.
 //!
 //! SIGUSR2 asks for it. Each group writes its own lines and, behind them, how many of its clients
-//! are pinned now, by reason; the lines are printed by a thread of their own, so that a slow
-//! terminal holds up nobody's statements.
+//! are pinned now, by reason; the first also tells of hidden code ([`crate::hidden`]). The lines
+//! are printed by a thread of their own, so that a slow terminal holds up nobody's statements.
 
 use crate::client::{Client, ClientState};
 use crate::group::Group;
@@ -15,6 +15,9 @@ impl<N: Net> Group<N> {
     pub(crate) fn report(&self) -> Vec<String> {
         let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
         let mut lines = Vec::with_capacity(self.clients.len() + 1);
+        if self.index == 0 {
+            lines = self.shared.hidden.lines();
+        }
         for (_, client) in self.clients.iter() {
             lines.push(self.line_of(client));
             for pin in client.pins.iter().flat_map(|pins| pins.list()) {

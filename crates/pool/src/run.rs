@@ -8,6 +8,7 @@
 use crate::budget::Budget;
 use crate::counts::Census;
 use crate::group::{Group, LISTENER, MAILBOX, Order, ServerFacts, Shared, listener_token};
+use crate::hidden::{first_look, keep_looking};
 use crate::log::note;
 use crate::options::PoolArgs;
 use crate::probe::probe;
@@ -136,8 +137,10 @@ fn serve(settings: Settings) -> Result<(), String> {
     let room = plan.clients_per_group;
     let shared = Shared::new(settings, server, keys, plan.groups, cores, room);
     let shared = Arc::new(shared);
+    first_look(&shared);
     let doors = open_doors(&shared.settings)?;
     let crew = Crew::start(&shared, &doors, signals.handle())?;
+    keep_looking(shared.clone());
     let addresses: Vec<String> = doors.iter().map(Door::to_string).collect();
     note(format_args!("listening on {}", addresses.join(", ")));
     let result = crew.attend(signals, shared.settings.drain_max);

@@ -18,6 +18,7 @@ use crate::client::{ClientState, Statement};
 use crate::clients::Handled;
 use crate::diagnostics::{Area, Found, Previous, area_of, found_of};
 use crate::group::Group;
+use crate::hidden::NOT_JUDGED;
 use crate::prepared::{PreparedText, Spoken};
 use crate::reasons::{PinReason, Refusal};
 use crate::relay::{Middle, Relay, Shape, Told};
@@ -419,6 +420,13 @@ impl<N: Net> Group<N> {
     /// Sends a statement to a backend, behind whatever is in flight there.
     pub(crate) fn ride(&mut self, key: Key, lease: Key, message: &[u8]) {
         let now = self.net.now();
+        if self
+            .backends
+            .get(lease)
+            .is_some_and(|backend| backend.flight.is_empty())
+        {
+            self.judge_again(key, message);
+        }
         self.note_pins(key);
         let Some(client) = self.clients.get_mut(key) else {
             return;
@@ -501,6 +509,7 @@ pub(crate) fn statement_of(found: &classify::Statement, server: Server) -> State
             || found.multi,
         hides: HIDES.iter().any(|cause| found.causes.contains(*cause)),
         spoils: false,
+        judged: NOT_JUDGED,
         keeps_counts: asks,
         ride: 0,
     }

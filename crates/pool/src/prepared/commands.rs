@@ -185,6 +185,9 @@ impl<N: Net> Group<N> {
         if cursor {
             statement.found = Found::Unsure;
         }
+        if self.shared.settings.ride_max > 1 && shapes::rides(&class) && !cursor {
+            statement.ride = self.shape_to_ride(key, command, id);
+        }
         if let Some(client) = self.clients.get(key) {
             let mode = self.lex_mode(&definition.session, client.capabilities);
             // A server looks names up where they were prepared, or where it is now.
@@ -208,9 +211,6 @@ impl<N: Net> Group<N> {
             reads_back: false,
             named: None,
         });
-        if self.shared.settings.ride_max > 1 && shapes::rides(&class) && !cursor {
-            statement.ride = self.shape_to_ride(key, command, id);
-        }
         self.start(key, message, statement)
     }
 

@@ -1,3 +1,5 @@
+//! Bodies, views and definitions as people write them, and as servers give them back.
+
 use super::*;
 
 const MARIADB: LexMode = LexMode {

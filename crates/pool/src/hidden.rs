@@ -1,0 +1,345 @@
+//! Hidden code: triggers, views and columns that run stored code which no statement's text shows.
+//!
+//! The problem: what such code does to its session may be reported by no tracker (a named lock, a
+//! user variable set by INTO, on MariaDB whatever it did before it failed; docs/trackers.md), and
+//! would stay on a backend that others share. The mechanism: a catalogue of all that has code, read
+//! from the server at start, every `stored_code_refresh_s` and after each statement through the
+//! pool that defines code ([`look`]), judged by `wire` ([`wire::classify::stored`]) and brought
+//! down to the names of tables and views ([`catalogue`]). A statement whose text names one of them
+//! counts as one that calls stored code: the policy `stored_code` decides.
+//!
+//! A definition counts from the moment that its statement is sent, by its own text, and until a
+//! look that began after its reply has told what has become of it. A statement that was judged
+//! before such a change and is sent after it is judged again.
+//!
+//! Where no such code exists, which is the rule, a statement costs the load of one number. Not
+//! covered: code that is defined past the pool, or inside of other code, until the next look.
+
+mod catalogue;
+mod look;
+
+use crate::config::{Settings, StoredCode};
+use crate::group::{Group, Shared};
+use crate::log::note;
+use crate::reasons::PinReason;
+use crate::statements::payload_of;
+use catalogue::{Names, Object, resolve};
+pub use look::Looking;
+pub(crate) use look::{first_look, keep_looking};
+use reactor::{Key, Net};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use wire::classify::stored::{Definition, definitions, fold};
+use wire::classify::{self, PinCause, Verb, classify};
+use wire::command::Command;
+use wire::lex::LexMode;
+
+/// Objects that are told of in the log at once; SIGUSR2 tells of all.
+const SAID_MAX: usize = 8;
+/// A statement that runs no text, so that no names reach it.
+pub(crate) const NOT_JUDGED: u16 = 0;
+
+/// The catalogue, which all groups share.
+#[derive(Debug)]
+pub(crate) struct Hidden {
+    /// Whether anything is looked for at all.
+    on: bool,
+    /// Counts the changes of the names.
+    version: AtomicU64,
+    state: Mutex<State>,
+    /// A look is wanted.
+    wanted: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    names: Arc<Names>,
+    /// What the last look found.
+    found: Vec<Object>,
+    /// What statements through the pool define.
+    coming: Vec<Defining>,
+    defined: u64,
+    /// Looks that have begun.
+    looks: u64,
+    asked: bool,
+    /// What the account may not see, as said last.
+    unseen: String,
+}
+
+/// What one statement defines.
+#[derive(Debug)]
+struct Defining {
+    number: u64,
+    objects: Vec<Object>,
+    /// Looks that had begun when it was answered.
+    ended: Option<u64>,
+}
+
+/// Held while a statement that defines code is under way.
+#[derive(Debug)]
+pub(crate) struct Coming {
+    shared: Arc<Shared>,
+    number: u64,
+}
+
+impl Drop for Coming {
+    fn drop(&mut self) {
+        self.shared.hidden.is_defined(self.number);
+    }
+}
+
+/// What a group knows of the catalogue.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    version: u64,
+    names: Arc<Names>,
+}
+
+impl Hidden {
+    pub(crate) fn new(settings: &Settings) -> Hidden {
+        let on = settings.stored_code != StoredCode::Trust;
+        Hidden {
+            on: on && settings.looking.every.is_some(),
+            version: AtomicU64::new(0),
+            state: Mutex::default(),
+            wanted: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Every object that was found, in a line for people.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let state = self.lock();
+        let lines = state.names.lines.iter();
+        let mut lines: Vec<String> = lines.map(|line| format!("hidden code: {line}")).collect();
+        if !state.unseen.is_empty() {
+            lines.push(state.unseen.clone());
+        }
+        lines
+    }
+
+    /// Works the names out anew. The version is stored before the lock is given up.
+    fn publish(&self, state: &mut State) {
+        let coming = state.coming.iter().flat_map(|one| &one.objects);
+        let objects: Vec<&Object> = state.found.iter().chain(coming).collect();
+        let names = resolve(&objects);
+        if names != *state.names {
+            say_new(&state.names.lines, &names.lines);
+            state.names = Arc::new(names);
+            self.version.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// A statement that defines these is about to be sent.
+    fn defines(&self, objects: Vec<Object>) -> u64 {
+        let mut state = self.lock();
+        state.defined += 1;
+        let number = state.defined;
+        let news = !objects.is_empty();
+        state.coming.push(Defining {
+            number,
+            objects,
+            ended: None,
+        });
+        if news {
+            self.publish(&mut state);
+        }
+        number
+    }
+
+    /// It has been answered, or was never sent.
+    fn is_defined(&self, number: u64) {
+        let mut state = self.lock();
+        let looks = state.looks;
+        let one = state.coming.iter_mut().find(|one| one.number == number);
+        if let Some(one) = one {
+            one.ended = Some(looks);
+        }
+        state.asked = true;
+        self.wanted.notify_all();
+    }
+
+    /// A look begins; gives its number.
+    fn looks(&self) -> u64 {
+        let mut state = self.lock();
+        state.asked = false;
+        state.looks += 1;
+        state.looks
+    }
+
+    /// What look `number` found, and what the account may not see.
+    fn looked(&self, number: u64, found: Vec<Object>, unseen: String) {
+        let mut state = self.lock();
+        // What was answered before the look began is among what it found.
+        let later = |one: &Defining| one.ended.is_none_or(|ended| ended >= number);
+        state.coming.retain(later);
+        if unseen != state.unseen && !unseen.is_empty() {
+            note(format_args!("{unseen}"));
+        }
+        state.unseen = unseen;
+        state.found = found;
+        self.publish(&mut state);
+    }
+}
+
+fn say_new(old: &[String], lines: &[String]) {
+    let new: Vec<&str> = lines
+        .iter()
+        .filter(|line| !old.contains(line))
+        .map(|l| &**l)
+        .collect();
+    if new.is_empty() {
+        return;
+    }
+    let more = match new.len().saturating_sub(SAID_MAX) {
+        0 => String::new(),
+        more => format!("; and {more} more (SIGUSR2 lists all)"),
+    };
+    let said = new[..new.len().min(SAID_MAX)].join("; ");
+    note(format_args!(
+        "hidden code may change its session in ways that the server does not report; statements \
+         that reach it count as stored_code: {said}{more}"
+    ));
+}
+
+/// Statements that write to no table: no trigger fires.
+fn reads(found: &classify::Statement) -> bool {
+    use Verb::{
+        Begin, Commit, Ddl, Diagnostics, Do, Empty, Kill, Lock, Rollback, Savepoint, Select, Set,
+        Show, Use,
+    };
+    let verb = matches!(
+        found.verb,
+        Begin
+            | Commit
+            | Ddl
+            | Diagnostics
+            | Do
+            | Empty
+            | Kill
+            | Lock
+            | Rollback
+            | Savepoint
+            | Select
+            | Set
+            | Show
+            | Use
+    );
+    verb && !found.multi
+}
+
+/// A version in short: only that it differs counts, and only for as long as one statement waits.
+fn short(version: u64) -> u16 {
+    u16::try_from(version % 0xffff).unwrap_or(0) + 1
+}
+
+fn object_of(definition: Definition, schema: Option<&[u8]>) -> Object {
+    let Definition { kind, path, judged } = definition;
+    let schema = path.schema.or_else(|| schema.map(fold)).unwrap_or_default();
+    let name = String::from_utf8_lossy(&path.name).into_owned();
+    let shown = String::from_utf8_lossy(&schema);
+    Object {
+        title: format!("{kind:?} of {shown}.{name}, being defined").to_lowercase(),
+        kind,
+        schema,
+        name: path.name,
+        judged,
+    }
+}
+
+impl<N: Net> Group<N> {
+    /// Whether a text may run hidden code; `schema` is its default schema, if that is certain.
+    pub(crate) fn runs_hidden(
+        &mut self,
+        (sql, mode): (&[u8], LexMode),
+        found: &classify::Statement,
+        schema: Option<&[u8]>,
+    ) -> bool {
+        self.see_hidden();
+        let names = &self.hidden.names;
+        !names.is_empty() && names.reached_by((sql, mode), schema, reads(found))
+    }
+
+    /// Sees the latest names, and gives their version in short: never [`NOT_JUDGED`].
+    pub(crate) fn see_hidden(&mut self) -> u16 {
+        let hidden = &self.shared.hidden;
+        if hidden.version.load(Ordering::Acquire) != self.hidden.version {
+            let state = hidden.lock();
+            self.hidden = Seen {
+                version: hidden.version.load(Ordering::Acquire),
+                names: state.names.clone(),
+            };
+        }
+        short(self.hidden.version)
+    }
+
+    /// Whether this is the version of the names that count now.
+    pub(crate) fn is_judged(&self, judged: u16) -> bool {
+        judged == NOT_JUDGED || judged == short(self.shared.hidden.version.load(Ordering::Acquire))
+    }
+
+    /// What a text defines, if it defines code; from here on that counts.
+    pub(crate) fn defines_hidden(
+        &mut self,
+        (sql, mode): (&[u8], LexMode),
+        found: &classify::Statement,
+        schema: Option<&[u8]>,
+    ) -> Option<Coming> {
+        if !self.shared.hidden.on || !(found.verb == Verb::Ddl || found.multi) {
+            return None;
+        }
+        self.see_hidden();
+        let defined = definitions(sql, mode);
+        let tables = defined.tables && !self.hidden.names.is_empty();
+        if !defined.code && !tables && defined.list.is_empty() {
+            return None;
+        }
+        let objects = defined.list.into_iter();
+        let objects = objects.map(|one| object_of(one, schema)).collect();
+        let number = self.shared.hidden.defines(objects);
+        let shared = self.shared.clone();
+        Some(Coming { shared, number })
+    }
+
+    /// Judges a command again that is about to be sent, if the names have changed since it was
+    /// judged: it has waited for a backend, and hidden code has come into being meanwhile.
+    pub(crate) fn judge_again(&mut self, key: Key, message: &[u8]) {
+        let version = self.see_hidden();
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let judged = client.statement.judged;
+        if judged == NOT_JUDGED || judged == version {
+            return;
+        }
+        let payload = payload_of(message);
+        let under_way = client.prepared.as_ref().and_then(|p| p.under_way.as_ref());
+        let (sql, session) = match under_way {
+            Some(under_way) => {
+                let definition = &under_way.definition;
+                (definition.sql.to_vec(), definition.session.clone())
+            }
+            None if payload.first() == Some(&Command::Query.byte()) => {
+                (payload[1..].to_vec(), client.session.clone())
+            }
+            None => return,
+        };
+        let mode = self.lex_mode(&session, client.capabilities);
+        let found = classify(&sql, mode);
+        // The text that EXECUTE IMMEDIATE runs is not at hand any more.
+        let within = found.causes.contains(PinCause::TextPrepare);
+        if within || self.runs_hidden((&sql, mode), &found, None) {
+            let policy = self.shared.settings.stored_code;
+            if policy == StoredCode::Pin {
+                self.pin_by(key, PinReason::HiddenCode, &sql);
+            }
+            if let Some(client) = self.clients.get_mut(key) {
+                client.statement.spoils |= policy == StoredCode::Transaction;
+                client.statement.ride = 0;
+            }
+        }
+    }
+}

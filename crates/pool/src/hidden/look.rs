@@ -1,0 +1,484 @@
+//! A look: all that has code, read from the server's `information_schema`.
+//!
+//! One plain blocking connection for each look, on a thread of its own and never on a statement's
+//! path: at start, every `stored_code_refresh_s`, and when a statement has defined code. A look may
+//! cost the server much where there are many tables, so there are at least twenty times its own
+//! length between two that nobody asked for.
+//!
+//! What the account may not see comes as NULL, and then counts as code that may do anything, or not
+//! at all; which, is said in one line. The server's own schemata are left out: what their functions
+//! set (`@sys...`) is reported.
+//!
+//! Sources: the servers' manuals on `information_schema`; what accounts are shown was tried on
+//! MariaDB 10.11 and MySQL 9.7: MariaDB shows triggers without their text, MySQL shows none without
+//! TRIGGER; on both a view's text needs SHOW VIEW and SELECT, a column SELECT or the like.
+
+use super::{Hidden, Object};
+use crate::config::{RawBackend, Settings};
+use crate::group::{ServerFacts, Shared};
+use crate::log::note;
+use crate::probe::{Connection, ProbeError, connect};
+use crate::roster::Kind;
+use crate::session::Text;
+use reactor::{Address, Time};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+use wire::classify::stored::{Defined, Folded, Judged, body, expression, fold};
+use wire::lex::{Charset, LexMode, Server};
+
+/// After a look that failed, and between two that were asked for.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Between two looks that nobody asked for: so many times the length of the last.
+const PAUSE: u32 = 20;
+/// Schemata that are named when their triggers are not shown.
+const NAMED_MAX: usize = 5;
+
+const SETTINGS: &str = "SET NAMES utf8mb4, SESSION sql_mode='', SESSION sql_select_limit=DEFAULT, \
+     SESSION lock_wait_timeout=5";
+const OWN: &str = "('information_schema','performance_schema','mysql','sys')";
+const TRIGGERS: &str = "SELECT EVENT_OBJECT_SCHEMA,EVENT_OBJECT_TABLE,TRIGGER_NAME,\
+     ACTION_STATEMENT,SQL_MODE FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA NOT IN ";
+const VIEWS: &str = "SELECT TABLE_SCHEMA,TABLE_NAME,VIEW_DEFINITION \
+     FROM information_schema.VIEWS WHERE TABLE_SCHEMA NOT IN ";
+const ROUTINES: &str = "SELECT ROUTINE_SCHEMA,ROUTINE_NAME,SPECIFIC_NAME,ROUTINE_TYPE,\
+     ROUTINE_BODY,ROUTINE_DEFINITION,SQL_MODE FROM information_schema.ROUTINES";
+const PARAMETERS: &str = "SELECT SPECIFIC_SCHEMA,SPECIFIC_NAME,ROUTINE_TYPE,PARAMETER_NAME \
+     FROM information_schema.PARAMETERS WHERE PARAMETER_NAME IS NOT NULL";
+/// Only MariaDB takes more than plain functions in a column: sequences, and user variables.
+const COLUMNS: &str = "SELECT TABLE_SCHEMA,TABLE_NAME,COLUMN_NAME,\
+     CONCAT_WS(',',COLUMN_DEFAULT,GENERATION_EXPRESSION) FROM information_schema.COLUMNS \
+     WHERE (COLUMN_DEFAULT LIKE '%val(%' OR COLUMN_DEFAULT LIKE '%:=%' \
+     OR GENERATION_EXPRESSION LIKE '%:=%') AND TABLE_SCHEMA NOT IN ";
+const SCHEMATA: &str =
+    "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME NOT IN ";
+
+/// How it is looked for hidden code, as set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Looking {
+    /// Time between two looks; `None`: never. Default 60 s; 1 s to a day.
+    pub every: Option<Duration>,
+    /// Name and password of the account that looks; the first user's when not given.
+    pub account: Option<(String, String)>,
+}
+
+impl Looking {
+    /// What was typed, checked: seconds between two looks, 0 for never.
+    ///
+    /// # Errors
+    /// One sentence that names the key, what was expected and what came.
+    pub(crate) fn check(
+        refresh_s: Option<u64>,
+        backend: Option<&RawBackend>,
+    ) -> Result<Looking, String> {
+        let seconds = refresh_s.unwrap_or(60);
+        if seconds > 86_400 {
+            return Err(format!(
+                "stored_code_refresh_s: expected a number from 0 to 86400, got {seconds}"
+            ));
+        }
+        let typed = backend.cloned().unwrap_or_default();
+        let account = match (typed.monitor_user, typed.monitor_password) {
+            (Some(user), Some(password)) if !user.contains('\0') => Some((user, password)),
+            (None, None) => None,
+            _ => {
+                return Err(
+                    "backend: expected monitor_user and monitor_password together, a name without \
+                     a NUL"
+                        .into(),
+                );
+            }
+        };
+        Ok(Looking {
+            every: (seconds > 0).then(|| Duration::from_secs(seconds)),
+            account,
+        })
+    }
+}
+
+/// The first look, before the first client.
+pub(crate) fn first_look(shared: &Shared) {
+    if shared.hidden.on
+        && let Err(why) = look_once(shared)
+    {
+        note(format_args!(
+            "the catalogue of hidden code cannot be read, so that triggers and views are not \
+             known: {why}; it is tried again"
+        ));
+        shared.hidden.lock().asked = true;
+    }
+}
+
+/// Looks again whenever it is time, on a thread of its own that ends with the process.
+pub(crate) fn keep_looking(shared: Arc<Shared>) {
+    if !shared.hidden.on {
+        return;
+    }
+    let look = move || {
+        let mut pause = shared.settings.looking.every.unwrap_or(AGAIN);
+        let mut failed = false;
+        loop {
+            shared.hidden.wait(pause);
+            let begun = Time::now();
+            let result = look_once(&shared);
+            let every = shared.settings.looking.every.unwrap_or(AGAIN);
+            pause = every.max(Time::now().since(begun) * PAUSE);
+            if let Err(why) = &result {
+                if !failed {
+                    note(format_args!(
+                        "the catalogue of hidden code cannot be read: {why}"
+                    ));
+                }
+                shared.hidden.lock().asked = true;
+                shared.hidden.pause(AGAIN);
+            }
+            failed = result.is_err();
+        }
+    };
+    let thread = std::thread::Builder::new().name("catalogue".into());
+    if let Err(error) = thread.spawn(look) {
+        note(format_args!("cannot start the catalogue's thread: {error}"));
+    }
+}
+
+impl Hidden {
+    /// Waits until a look is asked for, at most this long.
+    fn wait(&self, longest: Duration) {
+        let state = self.lock();
+        let waited = self
+            .wanted
+            .wait_timeout_while(state, longest, |state| !state.asked);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Waits, whatever is asked for.
+    fn pause(&self, time: Duration) {
+        let waited = self.wanted.wait_timeout_while(self.lock(), time, |_| true);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+fn look_once(shared: &Shared) -> Result<(), String> {
+    let number = shared.hidden.looks();
+    let looked = look(&shared.settings, &shared.server).map_err(|error| error.why)?;
+    let (found, unseen) = looked;
+    shared.hidden.looked(number, found, unseen);
+    Ok(())
+}
+
+fn look(settings: &Settings, server: &ServerFacts) -> Result<(Vec<Object>, String), ProbeError> {
+    let first = &settings.users[0];
+    let account = settings.looking.account.clone();
+    let (user, password) =
+        account.unwrap_or_else(|| (first.backend_user.clone(), first.backend_password.clone()));
+    let kind = Kind {
+        capabilities: 0,
+        extended: 0,
+        user,
+        password,
+    };
+    let passing = |error| ProbeError::passing(format!("{}: {error}", settings.backend));
+    let mut connection = connect(&settings.backend, settings.dial_max).map_err(passing)?;
+    connection.log_in(&kind, matches!(settings.backend, Address::Unix(_)))?;
+    connection.query(SETTINGS)?;
+    let mut reading = Reading {
+        server: server.flavour,
+        objects: Vec::new(),
+        textless: BTreeMap::new(),
+    };
+    for row in rows(&mut connection, &format!("{TRIGGERS}{OWN}"), 5)? {
+        reading.trigger(&row);
+    }
+    for row in rows(&mut connection, &format!("{VIEWS}{OWN}"), 3)? {
+        reading.view(&row);
+    }
+    let parameters = rows(&mut connection, PARAMETERS, 4)?;
+    let parameters = by_routine(&parameters);
+    for row in rows(&mut connection, ROUTINES, 7)? {
+        reading.routine(&row, &parameters);
+    }
+    let mut dark = Vec::new();
+    if matches!(server.flavour, Server::MySql(_)) {
+        let grants = rows(&mut connection, "SHOW GRANTS", 1)?;
+        let schemata = rows(&mut connection, &format!("{SCHEMATA}{OWN}"), 1)?;
+        let schemata = schemata.iter().map(|row| row[0].to_vec());
+        dark = schemata
+            .filter(|schema| !shows_triggers(&grants, schema))
+            .collect();
+    } else {
+        for row in rows(&mut connection, &format!("{COLUMNS}{OWN}"), 4)? {
+            reading.column(&row);
+        }
+    }
+    connection.leave();
+    let unseen = reading.unseen(&kind.user, &dark);
+    Ok((reading.objects, unseen))
+}
+
+fn rows(
+    connection: &mut Connection,
+    sql: &str,
+    columns: usize,
+) -> Result<Vec<Vec<Text>>, ProbeError> {
+    let mut rows = connection.query(sql)?;
+    rows.retain(|row| row.len() == columns);
+    Ok(rows)
+}
+
+type Parameters = BTreeMap<(Folded, Folded, Folded), BTreeSet<Folded>>;
+
+fn by_routine(rows: &[Vec<Text>]) -> Parameters {
+    let mut all = Parameters::new();
+    for row in rows {
+        let key = (fold(&row[0]), fold(&row[1]), fold(&row[2]));
+        all.entry(key).or_default().insert(fold(&row[3]));
+    }
+    all
+}
+
+/// What is read, turned into objects.
+struct Reading {
+    server: Server,
+    objects: Vec<Object>,
+    /// How many objects of a kind came without their text.
+    textless: BTreeMap<&'static str, usize>,
+}
+
+impl Reading {
+    fn mode(&self, sql_mode: &[u8]) -> LexMode {
+        let has = |mode: &[u8]| sql_mode.split(|&b| b == b',').any(|m| m == mode);
+        LexMode {
+            ansi_quotes: has(b"ANSI_QUOTES"),
+            no_backslash_escapes: has(b"NO_BACKSLASH_ESCAPES"),
+            ignore_space: has(b"IGNORE_SPACE"),
+            charset: Charset::Utf8,
+            server: self.server,
+        }
+    }
+
+    fn put(&mut self, kind: Defined, [schema, name]: [&[u8]; 2], title: String, judged: Judged) {
+        self.objects.push(Object {
+            kind,
+            schema: fold(schema),
+            name: fold(name),
+            title,
+            judged,
+        });
+    }
+
+    /// The judgement on a text, if there is one.
+    fn judge(
+        &mut self,
+        kind: &'static str,
+        text: &[u8],
+        judge: impl FnOnce(&[u8]) -> Judged,
+    ) -> Judged {
+        if text.is_empty() {
+            *self.textless.entry(kind).or_default() += 1;
+            return Judged::unreadable();
+        }
+        judge(text)
+    }
+
+    fn trigger(&mut self, row: &[Text]) {
+        let mode = self.mode(&row[4]);
+        let judged = self.judge("triggers", &row[3], |text| {
+            body(text, mode, &BTreeSet::new())
+        });
+        let title = format!(
+            "trigger {} on {}.{}",
+            shown(&row[2]),
+            shown(&row[0]),
+            shown(&row[1])
+        );
+        self.put(Defined::Trigger, [&row[0], &row[1]], title, judged);
+    }
+
+    fn view(&mut self, row: &[Text]) {
+        let mode = self.mode(b"");
+        let judged = self.judge("views", &row[2], |text| expression(text, mode));
+        let title = format!("view {}.{}", shown(&row[0]), shown(&row[1]));
+        self.put(Defined::View, [&row[0], &row[1]], title, judged);
+    }
+
+    fn routine(&mut self, row: &[Text], parameters: &Parameters) {
+        let mode = self.mode(&row[6]);
+        let kind = match &*row[3] {
+            b"FUNCTION" => Defined::Function,
+            b"PROCEDURE" => Defined::Procedure,
+            _ => return,
+        };
+        let key = (fold(&row[0]), fold(&row[2]), fold(&row[3]));
+        let none = BTreeSet::new();
+        let locals = parameters.get(&key).unwrap_or(&none);
+        let judged = match &*row[4] == b"SQL" && !row[5].is_empty() {
+            true => body(&row[5], mode, locals),
+            false => Judged::unreadable(),
+        };
+        let title = format!("routine {}.{}", shown(&row[0]), shown(&row[1]));
+        self.put(kind, [&row[0], &row[1]], title, judged);
+    }
+
+    fn column(&mut self, row: &[Text]) {
+        let judged = expression(&row[3], self.mode(b""));
+        let title = format!(
+            "column {} of {}.{}",
+            shown(&row[2]),
+            shown(&row[0]),
+            shown(&row[1])
+        );
+        self.put(Defined::Column, [&row[0], &row[1]], title, judged);
+    }
+
+    /// One line about what the account is not shown; empty when it is shown all.
+    fn unseen(&self, user: &str, dark: &[Vec<u8>]) -> String {
+        let mut parts = Vec::new();
+        if !dark.is_empty() {
+            let named: Vec<String> = dark.iter().take(NAMED_MAX).map(|s| shown(s)).collect();
+            let more = match dark.len().saturating_sub(NAMED_MAX) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            parts.push(format!(
+                "the triggers of {}{more} (needs TRIGGER; what they do unseen is not noticed)",
+                named.join(", ")
+            ));
+        }
+        for (kind, count) in &self.textless {
+            let needs = match *kind {
+                "triggers" => "TRIGGER",
+                _ => "SELECT and SHOW VIEW",
+            };
+            parts.push(format!(
+                "the text of {count} {kind} (needs {needs}; they count as code that may do \
+                 anything)"
+            ));
+        }
+        if parts.is_empty() {
+            return String::new();
+        }
+        format!(
+            "hidden code: the account '{user}' is not shown {}; GRANT SELECT, SHOW VIEW, TRIGGER, \
+             EXECUTE ON *.* to it, or name an account that has them as monitor_user of [backend]",
+            parts.join(", ")
+        )
+    }
+}
+
+fn shown(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
+}
+
+/// Whether one of these grants lets the account see the triggers of a schema.
+fn shows_triggers(grants: &[Vec<Text>], schema: &[u8]) -> bool {
+    grants.iter().any(|row| {
+        let line = String::from_utf8_lossy(&row[0]).into_owned();
+        let Some((privileges, rest)) = line
+            .strip_prefix("GRANT ")
+            .and_then(|l| l.split_once(" ON "))
+        else {
+            return false;
+        };
+        let mut privileges = privileges.split(", ");
+        let shows = privileges.any(|one| matches!(one, "TRIGGER" | "ALL" | "ALL PRIVILEGES"));
+        let Some((place, _)) = rest.split_once(" TO ") else {
+            return false;
+        };
+        let pattern = place.strip_suffix(".*").unwrap_or("");
+        let pattern = pattern
+            .strip_prefix('`')
+            .and_then(|p| p.strip_suffix('`'))
+            .unwrap_or(pattern);
+        shows && (pattern == "*" || like(schema, pattern.as_bytes()))
+    })
+}
+
+/// SQL's LIKE, as grants on schemata use it.
+fn like(text: &[u8], pattern: &[u8]) -> bool {
+    match pattern {
+        [] => text.is_empty(),
+        [b'\\', one, rest @ ..] => text.first() == Some(one) && like(&text[1..], rest),
+        [b'%', rest @ ..] => (0..=text.len()).any(|at| like(&text[at..], rest)),
+        [b'_', rest @ ..] => !text.is_empty() && like(&text[1..], rest),
+        [one, rest @ ..] => text.first() == Some(one) && like(&text[1..], rest),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grants(lines: &[&str]) -> Vec<Vec<Text>> {
+        let row = |line: &&str| vec![Text::from(line.as_bytes())];
+        lines.iter().map(row).collect()
+    }
+
+    #[test]
+    fn grants_tell_whose_triggers_are_shown() {
+        let some = grants(&[
+            "GRANT USAGE ON *.* TO `w`@`%`",
+            "GRANT SELECT, TRIGGER ON `shop\\_1`.* TO `w`@`%`",
+            "GRANT ALL PRIVILEGES ON `a%`.* TO `w`@`%`",
+            "GRANT TRIGGER ON `b`.`t` TO `w`@`%`",
+            "GRANT SELECT ON `c`.* TO `w`@`%`",
+        ]);
+        for (schema, expected) in [
+            ("shop_1", true),
+            ("shopX1", false),
+            ("abc", true),
+            ("b", false),
+            ("c", false),
+        ] {
+            assert_eq!(
+                shows_triggers(&some, schema.as_bytes()),
+                expected,
+                "{schema}"
+            );
+        }
+        let all = grants(&["GRANT SELECT, TRIGGER ON *.* TO `w`@`%` WITH GRANT OPTION"]);
+        assert!(shows_triggers(&all, b"anything"));
+    }
+
+    #[test]
+    fn what_is_not_shown_is_said_with_what_it_needs() {
+        let mut reading = Reading {
+            server: Server::MySql(90_704),
+            objects: Vec::new(),
+            textless: BTreeMap::new(),
+        };
+        assert_eq!(reading.unseen("app", &[]), "");
+        reading.view(&[&b"d"[..], b"v", b""].map(Text::from));
+        let said = reading.unseen("app", &[b"shop".to_vec()]);
+        assert!(said.contains("account 'app'"), "{said}");
+        assert!(
+            said.contains("the triggers of shop (needs TRIGGER"),
+            "{said}"
+        );
+        assert!(
+            said.contains("the text of 1 views (needs SELECT and SHOW VIEW"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn the_settings_are_checked() {
+        let check = |s, user: Option<&str>, password: Option<&str>| {
+            let backend = RawBackend {
+                monitor_user: user.map(Into::into),
+                monitor_password: password.map(Into::into),
+                ..RawBackend::default()
+            };
+            Looking::check(s, Some(&backend))
+        };
+        let usual = check(None, None, None).unwrap();
+        assert_eq!(usual.every, Some(Duration::from_secs(60)));
+        assert_eq!(check(Some(0), None, None).unwrap().every, None);
+        let error = check(Some(86_401), None, None).unwrap_err();
+        assert!(error.contains("stored_code_refresh_s: expected"), "{error}");
+        assert!(
+            check(None, Some("m"), None)
+                .unwrap_err()
+                .contains("monitor_password")
+        );
+    }
+}

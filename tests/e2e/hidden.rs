@@ -1,0 +1,414 @@
+//! Code that no statement's text shows: what triggers, views and columns do to their session must
+//! not reach another client, though no tracker reports it.
+//!
+//! In every story one client runs such code and another one asks for what it left, with one backend
+//! for both where the other is to be shut out, and with two where it is to be served elsewhere.
+
+use crate::world::{app, config, config_file, direct, fresh_schema, login, mysql, server};
+use crate::world::{binary, start_pool};
+use testkit::client::Client;
+use testkit::onramp::Pool;
+use testkit::real::{Flavour, Real};
+
+const ONE: &str = "groups = 1\nbackends_max = 1\nwait_ms_max = 500";
+const TWO: &str = "groups = 1\nbackends_max = 2";
+
+fn servers(test: &str) -> Vec<&'static Real> {
+    if direct() {
+        return Vec::new();
+    }
+    server(test).into_iter().chain(mysql(test)).collect()
+}
+
+fn join(pool: &Pool, schema: &str) -> Client {
+    login(&pool.address, &app().schema(schema))
+}
+
+/// What makes the code, what runs it, and what is asked then: by the one who ran it, and by
+/// another client.
+struct Story {
+    name: &'static str,
+    only: Option<Flavour>,
+    makes: &'static [&'static str],
+    runs: &'static str,
+    fails: bool,
+    asks: &'static str,
+    own: &'static str,
+    others: &'static str,
+}
+
+const STORY: Story = Story {
+    name: "",
+    only: None,
+    makes: &[],
+    runs: "INSERT INTO t (v) VALUES (1)",
+    fails: false,
+    asks: "",
+    own: "",
+    others: "",
+};
+
+/// Each story has a lock of its own name: connections of the one before may not be gone yet.
+fn named(sql: &str, schema: &str) -> String {
+    sql.replace("'LOCK'", &format!("'{schema}'"))
+}
+
+const TAKES: &str = "CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW DO GET_LOCK('LOCK', 10)";
+const HELD: &str = "SELECT IS_USED_LOCK('LOCK') <=> CONNECTION_ID()";
+
+const STORIES: [Story; 11] = [
+    Story {
+        name: "trigger_lock",
+        makes: &[TAKES],
+        asks: HELD,
+        own: "1",
+        others: "0",
+        ..STORY
+    },
+    Story {
+        name: "trigger_into",
+        makes: &[
+            "CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW BEGIN SELECT NEW.v INTO @seen; END",
+        ],
+        asks: "SELECT IFNULL(@seen, 'none')",
+        own: "1",
+        others: "none",
+        ..STORY
+    },
+    Story {
+        name: "trigger_assigns",
+        makes: &["CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET NEW.v = (@seen := 7)"],
+        asks: "SELECT IFNULL(@seen, 'none')",
+        own: "7",
+        others: "none",
+        ..STORY
+    },
+    Story {
+        name: "trigger_calls",
+        makes: &[
+            "CREATE PROCEDURE deep(a INT) BEGIN SET a = a + 1; SELECT a INTO @seen; END",
+            "CREATE FUNCTION middle(a INT) RETURNS INT BEGIN CALL deep(a); RETURN a; END",
+            "CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET NEW.v = middle(NEW.v)",
+        ],
+        asks: "SELECT IFNULL(@seen, 'none')",
+        own: "2",
+        others: "none",
+        ..STORY
+    },
+    Story {
+        name: "trigger_writes",
+        makes: &[
+            "CREATE TABLE u (v INT)",
+            "CREATE TRIGGER last AFTER INSERT ON u FOR EACH ROW DO GET_LOCK('LOCK', 10)",
+            "CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW INSERT INTO u VALUES (NEW.v)",
+        ],
+        asks: HELD,
+        own: "1",
+        others: "0",
+        ..STORY
+    },
+    Story {
+        name: "view_of_a_function",
+        makes: &[
+            "CREATE FUNCTION takes() RETURNS INT RETURN GET_LOCK('LOCK', 10)",
+            "CREATE VIEW w AS SELECT takes() AS a",
+            "CREATE VIEW vw AS SELECT a FROM w",
+        ],
+        runs: "SELECT * FROM vw",
+        asks: HELD,
+        own: "1",
+        others: "0",
+        ..STORY
+    },
+    Story {
+        name: "view_to_write_through",
+        makes: &["CREATE VIEW vw AS SELECT v FROM t", TAKES],
+        runs: "INSERT INTO vw VALUES (5)",
+        asks: HELD,
+        own: "1",
+        others: "0",
+        ..STORY
+    },
+    Story {
+        name: "trigger_fails",
+        only: Some(Flavour::MariaDb),
+        makes: &[
+            "CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW BEGIN SET @@max_error_count = 0; \
+             SET @@div_precision_increment = 9; SIGNAL SQLSTATE '45000'; END",
+        ],
+        fails: true,
+        asks: "SELECT @@div_precision_increment",
+        own: "9",
+        others: "4",
+        ..STORY
+    },
+    Story {
+        name: "trigger_sequence",
+        only: Some(Flavour::MariaDb),
+        makes: &[
+            "CREATE SEQUENCE s",
+            "CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET NEW.v = NEXTVAL(s)",
+        ],
+        asks: "SELECT IFNULL(LASTVAL(s) > 0, 'none')",
+        own: "1",
+        others: "none",
+        ..STORY
+    },
+    Story {
+        name: "default_sequence",
+        only: Some(Flavour::MariaDb),
+        makes: &[
+            "CREATE SEQUENCE s",
+            "ALTER TABLE t ADD COLUMN w INT DEFAULT (NEXT VALUE FOR s)",
+        ],
+        asks: "SELECT IFNULL(LASTVAL(s) > 0, 'none')",
+        own: "1",
+        others: "none",
+        ..STORY
+    },
+    Story {
+        name: "computed_column",
+        only: Some(Flavour::MariaDb),
+        makes: &["ALTER TABLE t ADD COLUMN w INT AS (@seen := 3) VIRTUAL"],
+        runs: "SELECT w FROM t",
+        asks: "SELECT IFNULL(@seen, 'none')",
+        own: "3",
+        others: "none",
+        ..STORY
+    },
+];
+
+/// A schema with a table of two rows.
+fn prepare(real: &Real, schema: &str) {
+    fresh_schema(real, schema);
+    real.execute(&[
+        &format!("CREATE TABLE {schema}.t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)"),
+        &format!("INSERT INTO {schema}.t (v) VALUES (10), (20)"),
+    ]);
+}
+
+fn make(real: &Real, schema: &str, makes: &[&str]) {
+    let mut admin = real.admin();
+    admin.must(&format!("USE {schema}"));
+    makes.iter().for_each(|sql| {
+        admin.must(&named(sql, schema));
+    });
+}
+
+fn run(client: &mut Client, story: &Story) {
+    let reply = format!("{:?}", client.query(story.runs).unwrap());
+    assert_eq!(
+        reply.contains("Failed"),
+        story.fails,
+        "{}: {reply}",
+        story.name
+    );
+}
+
+/// What was there when the pool started is known from the first statement on.
+#[test]
+fn what_hidden_code_leaves_reaches_nobody_else() {
+    for real in servers("what_hidden_code_leaves_reaches_nobody_else") {
+        let fits = |story: &&Story| story.only.is_none_or(|only| only == real.flavour());
+        for story in STORIES.iter().filter(fits) {
+            let schema = format!("hidden_{}", story.name);
+            prepare(real, &schema);
+            make(real, &schema, story.makes);
+            let pool = start_pool(real, &format!("{schema}.toml"), TWO);
+            let (mut one, mut other) = (join(&pool, &schema), join(&pool, &schema));
+            for _ in 0..2 {
+                run(&mut one, story);
+                assert_eq!(
+                    other.value(&named(story.asks, &schema)),
+                    story.others,
+                    "{schema}"
+                );
+            }
+            assert_eq!(
+                one.value(&named(story.asks, &schema)),
+                story.own,
+                "{schema}"
+            );
+            drop(pool);
+            let pool = start_pool(real, &format!("{schema}1.toml"), ONE);
+            let (mut one, mut other) = (join(&pool, &schema), join(&pool, &schema));
+            run(&mut one, story);
+            assert_eq!(other.failure("SELECT 1").code, 9501, "{schema}");
+            pool.ask_for_report();
+            pool.wait_for("pinned now: {\"hidden_code\": 1}").unwrap();
+        }
+    }
+}
+
+/// What a client defines through the pool counts for everybody's next statement; so does what was
+/// prepared before, and what is taken away again.
+#[test]
+fn code_that_is_defined_through_the_pool_counts_at_once() {
+    for real in servers("code_that_is_defined_through_the_pool_counts_at_once") {
+        prepare(real, "hidden_made");
+        let held = named(HELD, "hidden_made");
+        let pool = start_pool(real, "hidden_made.toml", TWO);
+        let (mut makes, mut writes) = (join(&pool, "hidden_made"), join(&pool, "hidden_made"));
+        let insert = writes.prepare("INSERT INTO t (v) VALUES (1)").id;
+        writes.execute(insert, &[], false).unwrap();
+        assert_eq!(makes.value(&held), "0");
+        makes.must(&named(TAKES, "hidden_made"));
+        writes.execute(insert, &[], false).unwrap();
+        assert_eq!(makes.value(&held), "0");
+        assert_eq!(writes.value(&held), "1");
+        drop(writes);
+        assert_eq!(
+            makes.value("SELECT GET_LOCK('LOCK', 10) + RELEASE_LOCK('LOCK')"),
+            "2"
+        );
+        // A table of another name takes its triggers along.
+        makes.must("RENAME TABLE t TO u");
+        let mut writes = join(&pool, "hidden_made");
+        writes.must("INSERT INTO u (v) VALUES (1)");
+        assert_eq!(makes.value(&held), "0");
+        assert_eq!(writes.value(&held), "1");
+        drop(writes);
+        // Without the trigger the table is as any other, once a look has told.
+        makes.must("DROP TRIGGER tr");
+        let mut count = 0;
+        loop {
+            let mut writes = join(&pool, "hidden_made");
+            writes.must("INSERT INTO u (v) VALUES (1)");
+            let id = writes.value("SELECT CONNECTION_ID()").parse().unwrap();
+            pool.ask_for_report();
+            if pool.report_of(id).unwrap().contains("not pinned") {
+                break;
+            }
+            count += 1;
+            assert!(count < 1000, "the pool does not look again");
+        }
+    }
+}
+
+/// A statement that waits for a backend while somebody makes a trigger is judged again.
+#[test]
+fn a_statement_that_waited_is_judged_again() {
+    for real in servers("a_statement_that_waited_is_judged_again") {
+        prepare(real, "hidden_waited");
+        let extra = "groups = 1\nbackends_max = 1\nwait_ms_max = 20000";
+        let pool = start_pool(real, "hidden_waited.toml", extra);
+        let mut makes = join(&pool, "hidden_waited");
+        let mut writes = join(&pool, "hidden_waited");
+        makes.must("BEGIN");
+        makes.must("SELECT 1");
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                writes.must("INSERT INTO t (v) VALUES (1)");
+            });
+            pool.wait_for_census("waiting: 1").unwrap();
+            makes.must(&named(TAKES, "hidden_waited"));
+            waiting.join().unwrap();
+        });
+        pool.ask_for_report();
+        pool.wait_for("pinned now: {\"hidden_code\": 1}").unwrap();
+    }
+}
+
+#[test]
+fn harmless_code_pins_nobody() {
+    for real in servers("harmless_code_pins_nobody") {
+        prepare(real, "hidden_harmless");
+        make(
+            real,
+            "hidden_harmless",
+            &[
+                "CREATE TABLE log (v INT, who VARCHAR(20))",
+                "CREATE FUNCTION half(a INT) RETURNS INT DETERMINISTIC RETURN a / 2",
+                "CREATE PROCEDURE logs(a INT) INSERT INTO log VALUES (half(a), @who)",
+                "CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW BEGIN DECLARE n INT; \
+                 SELECT COUNT(*) INTO n FROM log; SET NEW.v = COALESCE(NEW.v, n); \
+                 CALL logs(NEW.v); END",
+                "CREATE VIEW vw AS SELECT half(v) AS h FROM t",
+            ],
+        );
+        let pool = start_pool(real, "hidden_harmless.toml", ONE);
+        let mut one = join(&pool, "hidden_harmless");
+        let mut other = join(&pool, "hidden_harmless");
+        for _ in 0..3 {
+            one.must("SET @who = 'me'");
+            one.must("INSERT INTO t (v) VALUES (NULL)");
+            assert_eq!(other.value("SELECT COUNT(h) > 0 FROM vw"), "1");
+        }
+        assert_eq!(other.value("SELECT MAX(who) FROM log"), "me");
+        pool.ask_for_report();
+        pool.wait_for("2 clients, pinned now: {}").unwrap();
+    }
+}
+
+/// The policies of stored code hold for hidden code too.
+#[test]
+fn the_policy_decides_about_hidden_code() {
+    for real in servers("the_policy_decides_about_hidden_code") {
+        prepare(real, "hidden_policy");
+        make(real, "hidden_policy", &[TAKES]);
+        let held = named(HELD, "hidden_policy");
+        let insert = "INSERT INTO t (v) VALUES (1)";
+        let extra = format!("{ONE}\nstored_code = \"transaction\"");
+        let pool = start_pool(real, "hidden_transaction.toml", &extra);
+        let mut one = join(&pool, "hidden_policy");
+        one.must(insert);
+        let mut other = join(&pool, "hidden_policy");
+        assert_eq!(other.value(&held), "0", "the backend was closed");
+        drop(pool);
+        for setting in ["stored_code = \"trust\"", "stored_code_refresh_s = 0"] {
+            let pool = start_pool(real, "hidden_off.toml", &format!("{ONE}\n{setting}"));
+            let (mut one, mut other) = (join(&pool, "hidden_policy"), join(&pool, "hidden_policy"));
+            one.must(insert);
+            assert_eq!(other.value(&held), "1", "{setting}: as the settings say");
+        }
+    }
+}
+
+/// What the pool's account is not shown is said at start, and what has no text pins.
+#[test]
+fn what_the_account_may_not_see_is_said() {
+    for real in servers("what_the_account_may_not_see_is_said") {
+        prepare(real, "hidden_dark");
+        make(real, "hidden_dark", &["CREATE VIEW vw AS SELECT v FROM t"]);
+        real.execute(&[
+            "DROP USER IF EXISTS 'dark'@'%'",
+            "CREATE USER 'dark'@'%' IDENTIFIED BY 'dark'",
+            "GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON hidden_dark.* TO 'dark'@'%'",
+        ]);
+        let text = config(&real.address(), TWO);
+        let user = "[[user]]\nname = \"app\"";
+        let dark = "[[user]]\nname = \"dark\"\npassword = \"dark\"\n[[user]]\nname = \"app\"";
+        let text = text.replacen(user, dark, 1);
+        let start = |name: &str, text: &str| {
+            let file = config_file(real, name, text);
+            let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]);
+            pool.unwrap_or_else(|why| panic!("{why}"))
+        };
+        let pool = start("hidden_dark.toml", &text);
+        let said = pool.wait_for("the account 'dark' is not shown").unwrap();
+        assert!(said.contains("views (needs SELECT and SHOW VIEW"), "{said}");
+        assert!(said.contains("monitor_user"), "{said}");
+        if real.flavour() == Flavour::MySql {
+            assert!(
+                said.contains("the triggers of hidden_dark (needs TRIGGER"),
+                "{said}"
+            );
+        }
+        let mut one = join(&pool, "hidden_dark");
+        one.must("SELECT * FROM vw");
+        pool.ask_for_report();
+        pool.wait_for("pinned now: {\"hidden_code\": 1}").unwrap();
+        drop(pool);
+        // Another account may look in its place.
+        let monitor = "[backend]\nmonitor_user = \"app\"\nmonitor_password = \"app\"\n";
+        let pool = start(
+            "hidden_light.toml",
+            &text.replacen("[backend]\n", monitor, 1),
+        );
+        let mut one = join(&pool, "hidden_dark");
+        one.must("SELECT * FROM vw");
+        pool.ask_for_report();
+        pool.wait_for("pinned now: {}").unwrap();
+        assert!(!pool.said().contains("is not shown"), "{}", pool.said());
+    }
+}
