@@ -381,6 +381,9 @@ fn checkpoints_report_what_came_since_the_one_before_as_the_real_sysbench_does()
         let fairness = numbers(&output, "events (avg/stddev):");
         assert_eq!((events.len(), total.len(), fairness.len()), (3, 3, 3));
         let mut from = 0.0;
+        // The real one reads its clocks and counters one after the other, and may be interrupted in
+        // between; a sum over the whole time would still be off by more.
+        let slack = if real { 0.25 } else { 0.02 };
         let rates = output.lines().filter_map(|line| {
             let line = line.trim_start().strip_prefix("transactions:")?;
             let (_, rate) = line.split_once('(')?;
@@ -390,10 +393,9 @@ fn checkpoints_report_what_came_since_the_one_before_as_the_real_sysbench_does()
             // Each rate is over its own part of the time, which the whole time tells.
             let length = total[at] - from;
             let off = (rate * length - events[at]).abs();
-            assert!(off <= events[at] * 0.02 + 1.0, "{at}: {output}");
-            // The real one reads events and connections one after the other.
+            assert!(off <= events[at] * slack + 1.0, "{at}: {output}");
             let off = (fairness[at] * 2.0 - events[at]).abs();
-            assert!(off <= events[at] * 0.02 + 10.0, "{at}: {output}");
+            assert!(off <= events[at] * slack + 10.0, "{at}: {output}");
             if !real {
                 assert_eq!(fairness[at] * 2.0, events[at], "{at}: {output}");
             }
