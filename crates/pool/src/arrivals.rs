@@ -2,9 +2,9 @@
 //!
 //! The problem: who works must hardly notice that fifty thousand arrive. A login costs the machine
 //! more than a statement does, in the kernel most of all, and the kernel completes connections
-//! whether or not there is time for them. The mechanism: while statements wait for their turn in
-//! any group, logins are let in at a pace, [`Settings::logins_per_s_max`] over all groups; the
-//! others stay in the listener's backlog, where they cost nothing. When nobody waits, there is no
+//! whether or not there is time for them. The mechanism: while statements have to wait for their
+//! turn in any group, logins are let in at a pace, [`Settings::logins_per_s_max`] over all groups;
+//! the others stay in the listener's backlog, where they cost nothing. When nobody does, there is no
 //! pace but [`ACCEPTS_PER_TURN`], behind the statements of the turn. So neither starves the other.
 //!
 //! A listener tells once that somebody knocks, so the group remembers it until nobody is left.
@@ -93,7 +93,7 @@ impl<N: Net> Group<N> {
         true
     }
 
-    /// Time between two logins in this group: none while no statement waits anywhere.
+    /// Time between two logins in this group: none while no statement has to wait anywhere.
     fn login_gap(&self) -> Duration {
         if !self.shared.fronts.anybody_waits(self.net.now()) {
             return Duration::ZERO;

@@ -68,12 +68,12 @@ impl Fronts {
         self.0.iter().filter(runs).count()
     }
 
-    /// Whether somebody waits in a group that gets on.
+    /// Whether statements have to wait at present: one that did was started only just now, in any
+    /// group. That nobody waits at this moment is no sign of leisure: with short statements the
+    /// lanes are empty every other turn.
     pub(crate) fn anybody_waits(&self, now: Time) -> bool {
-        self.0.iter().any(|front| {
-            front.since.load(Relaxed) != Time::NEVER.0
-                && now.since(Time(front.started.load(Relaxed))) < LIVE_MAX
-        })
+        let just_now = |front: &Front| now.since(Time(front.started.load(Relaxed))) < LIVE_MAX;
+        self.0.iter().any(just_now)
     }
 
     /// Whether group `index`, whose front waits since `mine`, lets others go first.
@@ -193,6 +193,17 @@ mod tests {
         assert!(!alone.yields(0, ago(400), NOW));
         alone.0[1].started.store(NOW.0, Relaxed);
         assert!(!alone.yields(0, ago(400), NOW), "its lanes are empty");
+    }
+
+    #[test]
+    fn a_lane_that_is_empty_for_a_moment_is_no_leisure() {
+        let busy = fronts(&[(0, 19), (0, 500)]);
+        busy.0
+            .iter()
+            .for_each(|f| f.since.store(Time::NEVER.0, Relaxed));
+        assert!(busy.anybody_waits(NOW));
+        assert!(!fronts(&[(0, 20), (0, 500)]).anybody_waits(NOW), "stuck");
+        assert!(!Fronts::new(2).anybody_waits(NOW), "idle");
     }
 
     #[test]
