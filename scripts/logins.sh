@@ -21,9 +21,6 @@ rounds=${ROUNDS:-3}
 
 get_ready --bin onramp
 
-# The pool's CPU time so far, in ticks of the kernel.
-pool_ticks() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$pool_pid/stat"; }
-
 start_server --innodb-flush-log-at-trx-commit=0
 start_pool "clients_max = $((logins + 1000))"
 ticks_per_second=$(getconf CLK_TCK)

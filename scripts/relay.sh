@@ -14,26 +14,15 @@
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# shellcheck source=scripts/lib.sh
-source scripts/lib.sh
 # shellcheck source=scripts/server.sh disable=SC2154
 source scripts/server.sh
 
 connections=${CONNECTIONS:-1000}
 seconds=${TIME:-10}
 
-need_cargo
-want_compiler
-want_mariadb
 want perf linux-perf
-install_missing
-
-build_release
-binary=${ONRAMP:-$(release_binary)}
+get_ready --bin onramp
 profile=${PERF:-$folder/perf.data}
-
-# The pool's CPU time so far, in ticks of the kernel.
-pool_ticks() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$pool_pid/stat"; }
 
 # shares KEY LINES: the profile's samples by that key.
 shares() {
@@ -43,13 +32,13 @@ shares() {
 
 start_server --innodb-flush-log-at-trx-commit=0
 start_pool "clients_max = $((connections + 1000))"
-tables=(--tables 4 --table-size 25000 --target "mysql://app:app@127.0.0.1:$pool_port/sbtest")
-"$binary" load oltp_point_select prepare "${tables[@]}" >/dev/null 2>&1
+tables=(--tables 4 --table-size 25000)
+make_tables "${tables[@]}"
 "$binary" load oltp_point_select run "${tables[@]}" --connections "$connections" --warmup-time 2 \
     --time "$((seconds + 1))" --report-interval 1 --json "$folder/load.json" \
-    >"$folder/load" 2>&1 &
+    --target "mysql://app:app@127.0.0.1:$pool_port/sbtest" >"$folder/load" 2>&1 &
 load_pid=$!
-until grep -q '^\[ 1s \]' "$folder/load"; do
+until grep -qs '^\[ 1s \]' "$folder/load"; do
     kill -0 "$load_pid" 2>/dev/null || fail "the load ended: $(tail -3 "$folder/load")"
     sleep 0.05
 done

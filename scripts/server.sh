@@ -101,6 +101,9 @@ take_census() {
 # pool_rss: bytes of the pool's resident memory.
 pool_rss() { awk '/^VmRSS/ { print $2 * 1024 }' "/proc/$pool_pid/status"; }
 
+# pool_ticks: the pool's CPU time so far, in ticks of the kernel.
+pool_ticks() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$pool_pid/stat"; }
+
 # end_pool: ends it well; another may be started then.
 end_pool() {
     kill "$pool_pid"
