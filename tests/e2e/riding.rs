@@ -52,7 +52,7 @@ fn clients_of_two_sessions_ride_apart() {
     const ASKS: &str = "SELECT @@time_zone AS zone";
     let zone = |number: usize| ["+01:00", "+02:00"][number % 2];
     let settings = "backends_max = 2\ngroups = 1\noversubscribe = 1";
-    let pool = start_pool(&real, "riding_apart.toml", settings);
+    let pool = start_pool(real, "riding_apart.toml", settings);
     let mut clients: Vec<_> = (0..2 * CLIENTS)
         .map(|_| login(&pool.address, &app()))
         .collect();

@@ -4,8 +4,9 @@
 //! more than a statement does, in the kernel most of all, and the kernel completes connections
 //! whether or not there is time for them. The mechanism: while statements have to wait for their
 //! turn in any group, logins are let in at a pace, [`Settings::logins_per_s_max`] over all groups;
-//! the others stay in the listener's backlog, where they cost nothing. When nobody does, there is no
-//! pace but [`ACCEPTS_PER_TURN`], behind the statements of the turn. So neither starves the other.
+//! the others stay in the listener's backlog, where they cost nothing. When none has to, there is
+//! no pace but [`ACCEPTS_PER_TURN`], behind the statements of the turn. So neither starves the
+//! other.
 //!
 //! A listener tells once that somebody knocks, so the group remembers it until nobody is left.
 //!
