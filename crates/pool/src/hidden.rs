@@ -18,6 +18,7 @@
 mod catalogue;
 mod look;
 
+use crate::backend::Purpose;
 use crate::config::{Settings, StoredCode};
 use crate::group::{Group, Shared};
 use crate::log::note;
@@ -29,6 +30,7 @@ pub(crate) use look::{first_look, keep_looking};
 use reactor::{Key, Net};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use wire::attributes::{Form, header_len};
 use wire::classify::stored::{Definition, definitions, fold};
 use wire::classify::{self, PinCause, Verb, classify};
 use wire::command::Command;
@@ -304,9 +306,22 @@ impl<N: Net> Group<N> {
         Some(Coming { shared, number })
     }
 
+    /// Whether a command would ride behind others' statements on this backend.
+    fn runs_behind_others(&self, lease: Key) -> bool {
+        let backend = self.backends.get(lease);
+        backend.is_some_and(|backend| {
+            let mut flight = backend.flight.iter();
+            flight.any(|command| command.purpose == Purpose::Statement)
+        })
+    }
+
     /// Judges a command again that is about to be sent, if the names have changed since it was
     /// judged: it has waited for a backend, and hidden code has come into being meanwhile.
-    pub(crate) fn judge_again(&mut self, key: Key, message: &[u8]) {
+    pub(crate) fn judge_again(&mut self, key: Key, lease: Key, message: &[u8]) {
+        // Who rides was chosen by the present names (`leases.rs: takes_rider`).
+        if self.runs_behind_others(lease) {
+            return;
+        }
         let version = self.see_hidden();
         let Some(client) = self.clients.get(key) else {
             return;
@@ -323,7 +338,9 @@ impl<N: Net> Group<N> {
                 (definition.sql.to_vec(), definition.session.clone())
             }
             None if payload.first() == Some(&Command::Query.byte()) => {
-                (payload[1..].to_vec(), client.session.clone())
+                let form = Form::of(client.capabilities);
+                let len = header_len(form, &payload[1..]).unwrap_or(0);
+                (payload[1 + len..].to_vec(), client.session.clone())
             }
             None => return,
         };

@@ -420,13 +420,7 @@ impl<N: Net> Group<N> {
     /// Sends a statement to a backend, behind whatever is in flight there.
     pub(crate) fn ride(&mut self, key: Key, lease: Key, message: &[u8]) {
         let now = self.net.now();
-        if self
-            .backends
-            .get(lease)
-            .is_some_and(|backend| backend.flight.is_empty())
-        {
-            self.judge_again(key, message);
-        }
+        self.judge_again(key, lease, message);
         self.note_pins(key);
         let Some(client) = self.clients.get_mut(key) else {
             return;

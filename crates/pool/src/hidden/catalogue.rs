@@ -188,7 +188,7 @@ impl Judging<'_> {
                 let schema = &self.objects[**i].schema;
                 *schema == *want || schema.is_empty() || want.is_empty()
             };
-            found.iter().filter(same.clone()).collect::<Vec<_>>()
+            found.iter().filter(same).collect::<Vec<_>>()
         };
         let mut meant = here(schema.unwrap_or(&object.schema));
         if meant.is_empty() && schema.is_none() {

@@ -242,7 +242,7 @@ impl<'a> Code<'a> {
         } else if behind(b'.') && matches!(&*fold(self.text(at)), b"nextval" | b"currval") {
             out.harm(self.shown(at));
         } else if self.is(at, &[b"INTO"]) {
-            self.into_list(at + 1, out);
+            self.receivers(at + 1, out);
         } else if self.is(at, &[b"CALL"]) {
             self.call_statement(at + 1, out);
         } else if self.is(at, &[b"DIAGNOSTICS"]) {
@@ -254,7 +254,7 @@ impl<'a> Code<'a> {
     }
 
     /// Where a query's row goes.
-    fn into_list(&self, mut at: usize, out: &mut Judged) {
+    fn receivers(&self, mut at: usize, out: &mut Judged) {
         loop {
             if self.kind(at) == Some(Kind::UserVariable) {
                 return out.harm(format!("INTO {}", self.shown(at)));
