@@ -16,9 +16,6 @@ use testkit::real::{Real, skipped};
 
 /// Sixteen workers and a few more connections share these.
 const BACKENDS: usize = 4;
-/// MariaDB Connector/J sets session_track_system_variables in each connection, which pins it: one
-/// backend for each connection, and some for those that it gives up.
-const BACKENDS_OF_MARIADB_J: usize = 24;
 /// The longest that a program may take; on a machine with nothing else to do it takes seconds.
 const LIMIT: Duration = Duration::from_secs(180);
 
@@ -68,7 +65,7 @@ fn wait(child: &mut Child) -> Option<i32> {
 }
 
 /// One driver on both ways to one server.
-fn works_on(real: &Real, program: &Path, schema: &str, backends: usize) {
+fn works_on(real: &Real, program: &Path, schema: &str) {
     fresh_schema(real, schema);
     let expected = run(program, &real.address(), schema);
     assert!(expected.contains("crowd: 0 16 320\n"), "{expected}");
@@ -76,16 +73,12 @@ fn works_on(real: &Real, program: &Path, schema: &str, backends: usize) {
         return;
     }
     fresh_schema(real, schema);
-    let way = through(real, backends);
+    let way = through(real, BACKENDS);
     let found = run(program, &way, schema);
     assert_eq!(found, expected, "through the pool and directly");
 }
 
 fn works(driver: &str) {
-    works_with(driver, BACKENDS);
-}
-
-fn works_with(driver: &str, backends: usize) {
     let test = format!("{driver} does its work");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/drivers");
     let program = folder.join(driver).join("run");
@@ -96,7 +89,7 @@ fn works_with(driver: &str, backends: usize) {
     }
     let Some(real) = server(&test) else { return };
     let schema = format!("driver_{}", driver.replace('-', "_"));
-    works_on(real, &program, &schema, backends);
+    works_on(real, &program, &schema);
     if std::env::var_os("ONRAMP_DRIVERS_MYSQL").is_none() {
         return;
     }
@@ -107,7 +100,7 @@ fn works_with(driver: &str, backends: usize) {
     // The server knows the password's hash from then on, and no driver needs a key to say it.
     drop(login(&mysql.address(), &app()));
     mysql.execute(&["INSTALL COMPONENT 'file://component_query_attributes'"]);
-    works_on(&mysql, &program, &schema, backends);
+    works_on(&mysql, &program, &schema);
 }
 
 #[test]
@@ -142,7 +135,7 @@ fn mysql_connector_j_does_its_work() {
 
 #[test]
 fn mariadb_connector_j_does_its_work() {
-    works_with("mariadb-connector-j", BACKENDS_OF_MARIADB_J);
+    works("mariadb-connector-j");
 }
 
 #[test]

@@ -24,6 +24,7 @@ mod drivers;
 mod explain;
 mod extended;
 mod faults;
+mod found;
 mod fragments;
 mod hidden;
 mod kill;

@@ -2,7 +2,7 @@
 
 use crate::compare::{Story, same, same_on};
 use crate::world::{app, direct, login, mysql, server, through};
-use testkit::real::skipped;
+use testkit::real::{Flavour, skipped};
 use testkit::reply::Outcome;
 use testkit::talk::Account;
 use wire::capabilities as cap;
@@ -79,6 +79,63 @@ fn a_client_that_tracks_less_or_more_harms_nobody() {
             story.sql(other, "SELECT @@sql_mode, @@time_zone, DATABASE()");
         }
     });
+}
+
+/// One backend for two clients: whoever is pinned makes the other wait in vain.
+#[test]
+fn what_a_client_tracks_is_its_own_affair() {
+    let test = "what_a_client_tracks_is_its_own_affair";
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        let isolation = match real.flavour() {
+            Flavour::MariaDb => "tx_isolation",
+            Flavour::MySql => "transaction_isolation",
+        };
+        same_on(real, "tracks_own", 1, |story| {
+            let (a, b) = (story.join(), story.join());
+            let as_drivers_do = format!(
+                "set autocommit=1,session_track_system_variables = \
+                 CONCAT(@@global.session_track_system_variables,',{isolation}'),\
+                 sql_mode=CONCAT(@@sql_mode,',STRICT_TRANS_TABLES'),NAMES utf8mb4"
+            );
+            let changes = |story: &mut Story, who| {
+                story.all(
+                    who,
+                    &[
+                        "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+                        "SET sql_mode = 'ANSI', time_zone = '+01:00'",
+                        "USE shop",
+                        "SELECT @@sql_mode, @@time_zone, DATABASE()",
+                        "SELECT @@session_track_system_variables IS NULL AS s",
+                        "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+                        "USE tracks_own",
+                    ],
+                );
+            };
+            changes(story, a);
+            for set in [
+                &as_drivers_do[..],
+                "SET session_track_system_variables = 'sql_mode', session_track_schema = OFF",
+                "SET time_zone = '+02:00', session_track_system_variables = 'time_zone', \
+                 sql_mode = ''",
+                "SET session_track_system_variables = 'time_zone', time_zone = '+03:00'",
+                "SET session_track_system_variables = 'no_such_variable', sql_mode = 'ANSI'",
+                "SET session_track_state_change = 1",
+                "SET @@session.session_track_system_variables = ''",
+                "SET session_track_schema = 1, time_zone = 'No/Such'",
+                "SET session_track_schema = DEFAULT",
+            ] {
+                story.sql(a, set);
+                story.sql(
+                    a,
+                    "SELECT @@session_track_system_variables AS v, @@session_track_schema AS s",
+                );
+                changes(story, b);
+                changes(story, a);
+            }
+            story.command(a, Command::ResetConnection, b"");
+            changes(story, a);
+        });
+    }
 }
 
 #[test]

@@ -48,12 +48,14 @@ pub(crate) enum Purpose {
     Restore(bool),
     /// Prepares what the client's statement executes.
     Ahead,
+    /// Gives the backend the client's FOUND_ROWS(), in front of a statement that may keep it.
+    Primer,
     /// The client's statement; its reply goes to the client.
     Statement,
     /// SHOW WARNINGS on the client's behalf, kept for it.
     Warnings,
-    /// Reads back LAST_INSERT_ID() and the collation.
-    ReadBack,
+    /// Reads back LAST_INSERT_ID() and the collation; `true` when FOUND_ROWS() is the client's too.
+    ReadBack(bool),
     /// Reads back user variables; `true` once a statement that may set some stands behind it.
     UserVariables(bool),
     /// Asks which named locks are still held.

@@ -11,23 +11,21 @@
 use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN};
 use crate::client::{Client, ClientState};
 use crate::dial::{DialStep, put_preparation};
-use crate::group::{Group, ServerFacts};
+use crate::group::Group;
 use crate::heard::Heard;
 use crate::probe::read_row;
-use crate::reasons::PinReason;
 use crate::relay::{Relay, Shape, Stop, Unreported};
 use crate::session::{Session, Text};
 use crate::shapes::REPLY_MAX;
+use crate::trackers::told_to;
 use crate::user_variables::results_collation;
 use reactor::{Event, Key, Net, Read};
-use std::borrow::Cow;
 use wire::capabilities as cap;
-use wire::classify::PinCause;
 use wire::command::ReplyShape;
 use wire::lex::Server;
 use wire::packet::{Frame, HEADER_LEN, Header, Malformed, frame};
 use wire::reply::{OK, Reply, Role};
-use wire::track::{Transactions, Wanted};
+use wire::track::Wanted;
 
 /// Reads of one backend per turn; then others have their turn.
 const READS_PER_TURN: usize = 8;
@@ -225,7 +223,7 @@ impl<N: Net> Group<N> {
             .filter(|_| relayed)
             .and_then(|k| self.clients.get_mut(k));
         let (mut own_seq, mut heard) = (0, std::mem::take(&mut backend.heard));
-        let wanted = client.as_deref().map(|c| wanted_by(c, &self.shared.server));
+        let wanted = client.as_deref().map(|c| told_to(c, &self.shared.server));
         let mysql = matches!(self.shared.server.flavour, Server::MySql(_));
         let mut nobodys = Unreported::default();
         let (seq, unreported, shape) = match client {
@@ -333,12 +331,15 @@ impl<N: Net> Group<N> {
             Purpose::Restore(last) => self.restored(key, command.owner, last, &heard),
             Purpose::Ahead => self.prepared_ahead(key, command.owner, &heard, &collected),
             Purpose::Statement => self.statement_done(key, &command, &heard),
+            Purpose::Primer => {}
             Purpose::Warnings => self.warnings_read(key, command.owner, &heard, collected),
             Purpose::UserVariables(old) => {
                 self.variables_read(key, command.owner, old, &heard, &collected);
             }
             Purpose::Locks => self.locks_told(key, command.owner, &heard, &collected),
-            Purpose::ReadBack => self.read_back(key, command.owner, &heard, &collected),
+            Purpose::ReadBack(counts) => {
+                self.read_back(key, (command.owner, counts), &heard, &collected);
+            }
             Purpose::GiveBack => self.given_back(key, command.owner),
         }
         if let Some(backend) = self.backends.get_mut(key) {
@@ -454,24 +455,6 @@ fn shape_for<'a, S>(client: &Client<S>, wanted: Option<&'a Wanted>, mysql: bool)
         track: wanted.filter(|_| tracks),
         mysql,
     }
-}
-
-/// What the trackers of a client's session report: what the server says by default, unless it has
-/// set others. Then it has a backend of its own; of which variables that reports, nobody is told.
-fn wanted_by<'a, S>(client: &Client<S>, server: &'a ServerFacts) -> Cow<'a, Wanted> {
-    if !client.is_pinned_for(PinReason::Text(PinCause::SessionTracking)) {
-        return Cow::Borrowed(&server.trackers);
-    }
-    let usual = &server.trackers;
-    let own = |name: &str| client.session.variable(name.as_bytes());
-    let on = |name, usual| own(name).map_or(usual, |value| matches!(value, b"1" | b"ON"));
-    let mut wanted = Wanted::from_setting("*", on("session_track_schema", usual.schema));
-    wanted.state = on("session_track_state_change", usual.state);
-    let mysql = matches!(server.flavour, Server::MySql(_));
-    let transactions =
-        own("session_track_transaction_info").map(|value| Transactions::from_setting(value, mysql));
-    wanted.transactions = transactions.unwrap_or(usual.transactions);
-    Cow::Owned(wanted)
 }
 
 /// Whether what arrives is no answer to the oldest command in flight: packets of an answer go on

@@ -7,20 +7,24 @@
 //! [`ClientState`] is where it stands; [`Client::change_state`] is the one place that moves it.
 
 use crate::compression::Compression;
-use crate::diagnostics::{Area, Diagnostics, Found, Told};
+use crate::diagnostics::{Area, Diagnostics, Told};
+use crate::found::Found;
 use crate::heard::Heard;
 use crate::hidden::NOT_JUDGED;
 use crate::lane::LaneName;
+use crate::leases::command_len;
 use crate::login::Login;
 use crate::pins::Pins;
 use crate::prepared::Statements;
 use crate::priority::Priority;
+use crate::reasons::PinReason;
 use crate::relay::Unreported;
 use crate::session::{Session, Text};
 use reactor::{Key, Time};
 use std::rc::Rc;
-use wire::classify::Reads;
+use wire::classify::{PinCause, Reads};
 use wire::command::ReplyShape;
+use wire::tracking::Retracked;
 
 /// What the statement before counted.
 const COUNTS: Reads = Reads::ROW_COUNT.union(Reads::LAST_GTID);
@@ -117,6 +121,11 @@ pub(crate) struct Owed {
     pub insert_id: bool,
     /// The collation may have changed.
     pub collation: bool,
+    /// FOUND_ROWS() is new, and only the backend knows it.
+    pub found: bool,
+    /// It failed on MariaDB, perhaps in stored code, with so many warnings and errors: whether
+    /// that would have left its trace among them (see `endings.rs`).
+    pub trace: Option<u8>,
 }
 
 /// Bytes on their way to the client.
@@ -212,6 +221,8 @@ pub(crate) struct Client<S> {
     pub login: Option<Box<Login>>,
     /// What its statement warned of, as SHOW WARNINGS gave it.
     pub(crate) warnings: Option<Box<Diagnostics>>,
+    /// Its command sets what it is told of its session.
+    pub(crate) retracking: Option<Box<Retracked>>,
     /// What the end of its last statement with warnings said of them.
     pub(crate) told: Told,
     /// Conditions of its last statement alone, as MySQL counts them in the OK of COM_PING.
@@ -326,6 +337,7 @@ impl<S> Client<S> {
             compression: None,
             login: Some(Box::new(login)),
             warnings: None,
+            retracking: None,
             told: Told::default(),
             conditions: 0,
             unreported: Unreported::default(),
@@ -389,6 +401,9 @@ impl<S> Client<S> {
         if self.lease.is_none() || !self.warnings_native {
             elsewhere = elsewhere.union(Reads::DIAGNOSTICS);
         }
+        if !self.is_pinned_for(PinReason::Text(PinCause::SessionTracking)) {
+            elsewhere = elsewhere.union(Reads::TRACKERS);
+        }
         elsewhere
     }
 
@@ -432,6 +447,11 @@ impl<S> Client<S> {
         if !bytes.is_empty() {
             self.input.get_or_insert_default().extend_from_slice(bytes);
         }
+    }
+
+    /// Bytes of the command at the front of what waits to be handled.
+    pub(crate) fn command_len(&self) -> usize {
+        self.input.as_ref().map_or(0, |input| command_len(input))
     }
 
     /// Drops the first `len` bytes of what waits to be handled, and the box when it is empty.

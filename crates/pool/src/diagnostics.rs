@@ -9,8 +9,8 @@
 //! values ([`wire::asked`]).
 //!
 //! Most statements clear the warnings before them, some leave them, and whether one has tables
-//! decides on MariaDB; likewise FOUND_ROWS(). [`Area`] and [`Found`] say what is known of a text;
-//! they were compared with MariaDB 10.11 and MySQL 9.7, statement by statement.
+//! decides on MariaDB. [`Area`] says what is known of a text; it was compared with MariaDB 10.11
+//! and MySQL 9.7, statement by statement. FOUND_ROWS() has a file of its own, `found.rs`.
 //!
 //! Invariant: what is not known for certain is [`Previous::Gone`], never a guess.
 
@@ -22,13 +22,18 @@ use reactor::{Key, Net};
 use wire::asked::{Condition, Get, Question, question};
 use wire::classify::{self, Marks, Reads, Verb};
 use wire::command::ReplyShape;
-use wire::lex::{LexMode, Server};
+use wire::lex::{Kind, LexMode, Lexer, Server};
 use wire::own_id::{Values, with_values};
 use wire::packet::{Frame, HEADER_LEN, Reader, frame, put_short};
 use wire::reply::{END, OkPacket, Reply, Role};
 use wire::sqlstate::state_of;
 use wire::status;
 
+/// What only the statement before knows.
+const OF_THE_ONE_BEFORE: Reads = Reads::ROW_COUNT
+    .union(Reads::FOUND_ROWS)
+    .union(Reads::DIAGNOSTICS)
+    .union(Reads::LAST_GTID);
 /// Conditions that a session keeps unless `max_error_count` says otherwise.
 const CONDITIONS_MAX: u32 = 64;
 
@@ -43,66 +48,29 @@ pub(crate) enum Area {
     Unsure,
 }
 
-/// What becomes of FOUND_ROWS().
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
-    /// It is the number of rows of the reply.
-    Rows,
-    /// It stays.
-    Keeps,
-    /// Nobody can tell from the text.
-    Unsure,
-}
-
 /// What a text does to the warnings before it.
 pub(crate) fn area_of(class: &classify::Statement, server: Server) -> Area {
-    if class.multi || class.pin.is_some_and(hides_reads) {
+    if class.pin.is_some_and(hides_reads) {
         return Area::Unsure;
     }
-    let asks = class.verb == Verb::Show && class.reads.intersects(Reads::DIAGNOSTICS);
-    if asks || class.verb == Verb::Diagnostics {
+    if class.replaces.contains(Reads::DIAGNOSTICS) {
+        return Area::Clears;
+    }
+    if class.keeps_warnings {
         return Area::Keeps;
+    }
+    if class.multi {
+        return Area::Unsure;
     }
     if matches!(server, Server::MySql(_)) {
         return Area::Clears;
     }
     let marks = class.marks;
-    let rows_of_nothing = Marks::FROM.union(Marks::FROM_INSIDE);
     match class.verb {
-        Verb::Insert | Verb::Update | Verb::Delete | Verb::Replace | Verb::Load => Area::Clears,
-        Verb::Begin | Verb::Commit | Verb::Rollback | Verb::Savepoint => Area::Keeps,
-        Verb::Use | Verb::Empty => Area::Keeps,
-        Verb::Select | Verb::Set | Verb::Do if !marks.intersects(rows_of_nothing) => Area::Keeps,
         Verb::Select if !marks.contains(Marks::FROM_INSIDE) => Area::Clears,
         Verb::Explain if marks.contains(Marks::FROM_INSIDE) => Area::Unsure,
         Verb::Explain if marks.contains(Marks::FROM) => Area::Clears,
         _ => Area::Unsure,
-    }
-}
-
-/// What a text does to FOUND_ROWS().
-pub(crate) fn found_of(class: &classify::Statement, server: Server) -> Found {
-    if class.multi || class.pin.is_some_and(hides_reads) {
-        return Found::Unsure;
-    }
-    let marks = class.marks;
-    let mysql = matches!(server, Server::MySql(_));
-    let selects = Marks::FROM
-        .union(Marks::FROM_INSIDE)
-        .union(Marks::SELECT_INSIDE);
-    match class.verb {
-        Verb::Select | Verb::Show if marks.contains(Marks::COUNTED) => {
-            let cut = marks.intersects(Marks::INTO.union(Marks::CUTS));
-            if cut { Found::Unsure } else { Found::Rows }
-        }
-        Verb::Show if class.reads.intersects(Reads::DIAGNOSTICS) => Found::Keeps,
-        Verb::Diagnostics | Verb::Use | Verb::Empty => Found::Keeps,
-        Verb::Begin | Verb::Commit | Verb::Rollback | Verb::Savepoint => Found::Keeps,
-        Verb::Set if !marks.intersects(selects) => Found::Keeps,
-        Verb::Do | Verb::Insert | Verb::Replace if !mysql && !marks.intersects(selects) => {
-            Found::Keeps
-        }
-        _ => Found::Unsure,
     }
 }
 
@@ -172,6 +140,11 @@ impl Diagnostics {
         let rows = packets.iter().filter(|(role, _)| *role == Role::Row);
         rows.filter_map(|(_, packet)| row_of(&packet[HEADER_LEN..]))
             .collect()
+    }
+
+    /// How many conditions there are.
+    pub(crate) fn conditions(&self) -> u16 {
+        u16::try_from(self.rows().len()).unwrap_or(u16::MAX)
     }
 
     /// The reply to SHOW WARNINGS or SHOW ERRORS with these limits, in a session with this status.
@@ -313,22 +286,6 @@ impl<S> Client<S> {
             }
         }
     }
-
-    fn note_found(&mut self, heard: &Heard, rows: u64, alone: bool) {
-        // Found before anything was executed: no such table, no such column, no statement at all.
-        const BEFORE: [u16; 4] = [1064, 1146, 1054, 1065];
-        let found = match &heard.error {
-            Some((code, _)) if BEFORE.contains(code) => Found::Keeps,
-            Some(_) if self.statement.found == Found::Rows => Found::Unsure,
-            _ => self.statement.found,
-        };
-        match found {
-            Found::Rows => self.found_rows = heard.affected.is_none().then_some(rows),
-            Found::Keeps => {}
-            Found::Unsure => self.found_rows = None,
-        }
-        self.found_native = alone && (self.found_native || found == Found::Rows);
-    }
 }
 
 /// How a question about the statement before is answered elsewhere.
@@ -393,9 +350,12 @@ impl<N: Net> Group<N> {
         let readable = |kept: &Diagnostics| kept.charset.as_deref() == charset;
         let lost = client.warnings_lost || client.owed.warnings;
         let lost = lost || !client.warnings.as_deref().is_none_or(readable);
+        if found.multi {
+            return self.previous_in_first(key, sql, mode);
+        }
         let asks = matches!(found.verb, Verb::Show | Verb::Diagnostics);
         let question = question(sql, mode).filter(|_| asks);
-        if found.multi || (asks && (lost || question.is_none())) {
+        if asks && (lost || question.is_none()) {
             return Previous::Gone;
         }
         match question {
@@ -429,8 +389,33 @@ impl<N: Net> Group<N> {
         }
     }
 
+    /// The same of a text of several statements, of which only the first may ask.
+    fn previous_in_first(&mut self, key: Key, sql: &[u8], mode: LexMode) -> Previous {
+        let semicolon = Lexer::new(sql, mode).find(|token| token.kind == Kind::Semicolon);
+        let Some(end) = semicolon.map(|token| token.start) else {
+            return Previous::Gone;
+        };
+        let (first, rest) = (&sql[..end], &sql[end..]);
+        let (one, others) = (
+            classify::classify(first, mode),
+            classify::classify(&rest[1..], mode),
+        );
+        let open = others.reads.without(one.replaces);
+        // A reply that is kept is sent by itself, and nothing behind it.
+        let shows = one.verb == Verb::Show && one.reads.intersects(Reads::DIAGNOSTICS);
+        if open.intersects(OF_THE_ONE_BEFORE) || one.pin.or(others.pin).is_some() || shows {
+            return Previous::Gone;
+        }
+        let Previous::Text(mut text) = self.previous(key, first, mode, &one) else {
+            return Previous::Gone;
+        };
+        let rewritten = self.with_own_id(key, rest, mode);
+        text.extend_from_slice(rewritten.as_deref().unwrap_or(rest));
+        Previous::Text(text)
+    }
+
     /// What is known of the statement before, for the questions that its backend cannot answer.
-    pub(crate) fn values_of(&self, key: Key, found: &classify::Statement) -> Values {
+    pub(crate) fn values_of(&self, key: Key, found: &classify::Statement) -> Values<'_> {
         let Some(client) = self.clients.get(key) else {
             return Values::default();
         };
@@ -439,6 +424,7 @@ impl<N: Net> Group<N> {
             asked: found.reads.of(client.reads_elsewhere()),
             row_count: Some(client.row_count),
             found_rows: client.found_rows,
+            tracked: client.tracks(&self.shared.server),
             ..Values::default()
         };
         let server = self.shared.server.flavour;

@@ -2,29 +2,32 @@
 //!
 //! What the trackers reported becomes part of the session that client and backend share. What they
 //! do not report is read back before the backend may serve somebody else: warnings,
-//! LAST_INSERT_ID() and the collation ([`Group::settle`]). Then the lease is kept (transaction,
-//! pin) or released to the next in the lane.
+//! FOUND_ROWS(), LAST_INSERT_ID() and the collation ([`Group::settle`]). Then the lease is kept
+//! (transaction, pin) or released to the next in the lane.
 //!
 //! Invariant: a backend is released only with nothing in flight, nothing owed, no transaction open
 //! or announced, and a client that is not pinned.
 
 use crate::backend::{BackendState, InFlight, Purpose};
 use crate::backends::row_of;
-use crate::client::{ClientState, Owed};
+use crate::client::{Client, ClientState, Owed};
 use crate::group::Group;
 use crate::heard::Heard;
 use crate::reasons::{PinReason, Refusal};
 use crate::session::{CHARSET_VARIABLES, Session};
 use crate::shapes::Ending;
+use crate::trackers::{PINNED, told_to};
 use crate::user_variables::results_collation;
 use reactor::{Key, Net};
 use wire::attributes::put_query;
 use wire::command::ReplyShape;
-use wire::track::{Change, changes};
+use wire::lex::Server;
+use wire::track::{Change, changes, keep_lasting};
 
 const WARNINGS: &str = "SHOW WARNINGS";
 /// With a limit of its own: `sql_select_limit` may be 0 in the client's session.
-const READ_BACK: &str = "SELECT LAST_INSERT_ID(),@@collation_connection LIMIT 1";
+const READ_BACK: &str = "SELECT FOUND_ROWS(),LAST_INSERT_ID(),@@sql_notes,@@max_error_count,\
+     @@collation_connection LIMIT 1";
 
 /// Variables that servers report by themselves: each statement has its own.
 const MADE_ANEW: [&[u8]; 5] = [
@@ -37,8 +40,12 @@ const MADE_ANEW: [&[u8]; 5] = [
 /// Variables that a statement uses up; reported when they are set.
 const USED_UP: [&[u8]; 4] = [b"timestamp", b"insert_id", b"rand_seed1", b"rand_seed2"];
 
+/// How variables begin that say what is tracked.
+const TRACKING: &[u8] = b"session_track_";
 /// A row of SHOW WARNINGS, from its first byte: MariaDB's trace of stored code that failed.
 const TRACE: &[u8] = b"\x04Note\x044094";
+/// A text that the server could not read: nothing of it has run.
+const UNPARSED: u16 = 1064;
 
 impl<N: Net> Group<N> {
     /// A client's statement is answered to its last byte.
@@ -64,12 +71,17 @@ impl<N: Net> Group<N> {
             self.part_riders(key, Some(owner));
         }
         self.note_changes(key, owner, heard);
+        self.note_retracked(key, owner, heard.error.is_none());
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
         client.note_result(heard);
         client.note_left(heard, command.reply.rows(), alone);
+        let traces = !matches!(self.shared.server.flavour, Server::MySql(_));
+        if traces && heard.error.is_some() && !heard.is_error(UNPARSED) {
+            client.owed.trace = Some(0);
+        }
         // A backend that knows nothing of the statement before does not learn it by this one.
         let statement = client.statement;
         let went = heard.error.is_none();
@@ -189,13 +201,15 @@ impl<N: Net> Group<N> {
         // Most changes are a transaction's beginning and end, which no session keeps.
         let mut changed: Option<Session> = None;
         let known = client.session.clone();
-        let passing = client.statement.passing;
-        let explains = client.statement.explains_change;
+        let (passing, explains) = (client.statement.passing, client.statement.explains_change);
+        let tracks = client.is_pinned_for(PINNED);
         let (mut pin, mut bare, mut explained) = (None, false, explains || passing);
         let read = changes(&heard.changes, |change| match change {
             // SET STATEMENT: reported as if it lasted.
             Change::Variable { .. } if passing => {}
             Change::Variable { name, .. } if MADE_ANEW.contains(&name) => {}
+            // The pool's own.
+            Change::Variable { name, .. } if name.starts_with(TRACKING) && !tracks => {}
             Change::Variable { name, value } => {
                 // No text of this client says so: a trigger or a view has done it, and may have
                 // done more. What the next statement uses up cannot be given back anyway.
@@ -250,7 +264,8 @@ impl<N: Net> Group<N> {
     ///
     /// An ERR packet carries no trackers. MySQL keeps what the statement changed before it failed
     /// for the next OK, which is this one. MariaDB forgets it; but where stored code failed, which
-    /// alone can change something and fail, it leaves its trace among the warnings.
+    /// alone can change something and fail, it leaves its trace among the warnings, unless the
+    /// session keeps no notes or has no room for one: that is asked then ([`Group::read_back`]).
     pub(crate) fn warnings_read(
         &mut self,
         key: Key,
@@ -260,12 +275,39 @@ impl<N: Net> Group<N> {
     ) {
         if let Some(owner) = owner {
             self.note_changes(key, owner, heard);
+            self.keep_untold(owner, heard);
             if collected.windows(TRACE.len()).any(|part| part == TRACE) {
                 self.pin(owner, PinReason::FailedCode);
             }
         }
         self.keep_warnings(owner, heard, collected);
+        if let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner))
+            && let Some(conditions) = &mut client.owed.trace
+        {
+            let kept = client.warnings.as_ref();
+            *conditions = kept.map_or(0, |kept| u8::try_from(kept.conditions()).unwrap_or(u8::MAX));
+        }
         self.settle(key);
+    }
+
+    /// The server tells of a failed statement's changes with the next OK, and it was not the
+    /// client's.
+    fn keep_untold(&mut self, owner: Key, heard: &Heard) {
+        let shared = self.shared.clone();
+        let tracks = |client: &&mut Client<N::Sock>| {
+            client.capabilities & wire::capabilities::SESSION_TRACK != 0
+        };
+        let Some(client) = self.clients.get_mut(owner).filter(tracks) else {
+            return;
+        };
+        let mut kept = Vec::new();
+        let wanted = told_to(client, &shared.server);
+        // They have been read once already, by `note_changes`.
+        let read = keep_lasting(&heard.changes, &wanted, &mut kept);
+        if read.is_ok() && !kept.is_empty() {
+            let added = client.unreported.add(&kept);
+            debug_assert!(added.is_ok());
+        }
     }
 
     /// Nothing is in flight: decides what becomes of the lease.
@@ -300,10 +342,14 @@ impl<N: Net> Group<N> {
         if in_transaction {
             return self.resume(key);
         }
+        // First of all: any other question has rows of its own.
+        if client.counts_unread() {
+            return self.read_back_now(key, owner);
+        }
         if asks {
             return self.ask_for_locks(key, owner);
         }
-        if owed.insert_id || owed.collation {
+        if owed.insert_id || owed.collation || owed.trace.is_some() {
             return self.read_back_now(key, owner);
         }
         if client.touched.is_some() {
@@ -315,7 +361,8 @@ impl<N: Net> Group<N> {
 
     /// Asks for what no tracker reports of the client's session.
     pub(crate) fn read_back_now(&mut self, key: Key, owner: Key) {
-        self.send_own(key, owner, Purpose::ReadBack, READ_BACK);
+        let counts = self.clients.get(owner).is_some_and(Client::counts_unread);
+        self.send_own(key, owner, Purpose::ReadBack(counts), READ_BACK);
     }
 
     pub(crate) fn send_own(&mut self, key: Key, owner: Key, purpose: Purpose, sql: &str) {
@@ -335,19 +382,17 @@ impl<N: Net> Group<N> {
         self.count_busy(key);
     }
 
-    /// LAST_INSERT_ID() and the collation have come back.
+    /// FOUND_ROWS(), LAST_INSERT_ID() and the collation have come back.
     pub(crate) fn read_back(
         &mut self,
         key: Key,
-        owner: Option<Key>,
+        (owner, counts): (Option<Key>, bool),
         heard: &Heard,
         collected: &[u8],
     ) {
-        let row = row_of(collected).filter(|row| row.len() == 2 && heard.error.is_none());
-        let id = row
-            .as_ref()
-            .and_then(|row| std::str::from_utf8(&row[0]).ok()?.parse().ok());
-        let (Some(row), Some(id)) = (row, id) else {
+        let row = row_of(collected).filter(|row| row.len() == 5 && heard.error.is_none());
+        let number = |at: usize| std::str::from_utf8(&row.as_ref()?[at]).ok()?.parse().ok();
+        let (Some(row), Some(found), Some(id)) = (&row, number(0), number(1)) else {
             return self.lose(key, "the server did not give a session's state back");
         };
         let Some((client, backend)) = owner
@@ -356,7 +401,16 @@ impl<N: Net> Group<N> {
         else {
             return self.retire(key);
         };
+        // With as many as are counted at most, it may have been left out.
+        let noted = |count: u8| {
+            let room = number(3).is_some_and(|max| u64::from(count) < max);
+            *row[2] == *b"1" && room && count < u8::MAX
+        };
+        let traced = client.owed.trace.is_none_or(noted);
         client.owed = Owed::default();
+        if counts {
+            client.found_rows = Some(found);
+        }
         client.insert_id = id;
         backend.insert_id = Some(id);
         let extended = (self.roster.ranks.get(backend.kind)).map_or(0, |ranks| ranks.kind.extended);
@@ -364,7 +418,7 @@ impl<N: Net> Group<N> {
         let mut restorable = true;
         for session in [&mut client.session, &mut backend.session] {
             let mut changed = (**session).clone();
-            restorable &= changed.set(b"collation_connection", &row[1]).is_ok();
+            restorable &= changed.set(b"collation_connection", &row[4]).is_ok();
             let results = results_collation(collected, extended, &changed);
             changed.results_collation = self.shared.server.in_number(results);
             *session = self.sessions.intern(changed);
@@ -372,6 +426,9 @@ impl<N: Net> Group<N> {
         let Some(owner) = owner else { return };
         if !restorable {
             self.pin(owner, PinReason::Variable);
+        }
+        if !traced {
+            self.pin(owner, PinReason::FailedCode);
         }
         self.go_on(owner);
         self.settle(key);

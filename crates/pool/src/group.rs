@@ -41,7 +41,7 @@ use std::time::Duration;
 use wire::auth::caching_sha2::{Cached, KeyPair};
 use wire::capabilities::{EXTENDED_OFFERED, LONG_PASSWORD, OFFERED, QUERY_ATTRIBUTES};
 use wire::lex::Server;
-use wire::track::Wanted;
+use wire::tracking::Tracked;
 
 /// Tokens' kinds.
 pub(crate) const LISTENER: u8 = 0;
@@ -82,7 +82,7 @@ pub struct ServerFacts {
     /// The number of the collation in which results are described then, if it is known.
     pub default_results: Option<u16>,
     /// Trackers that a client with CLIENT_SESSION_TRACK receives.
-    pub trackers: Wanted,
+    pub trackers: Tracked,
     /// It names clients by host name where it can, not by address (`skip_name_resolve` is off).
     pub names_hosts: bool,
     /// Conditions that a fresh session keeps (`max_error_count`).

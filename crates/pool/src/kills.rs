@@ -25,6 +25,7 @@ use reactor::{Key, Net};
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+use wire::classify::{self, PinCause};
 use wire::command::ReplyShape;
 use wire::errors::{self, ErrorCode};
 use wire::kill::{Kill, Victim};
@@ -430,4 +431,18 @@ impl<N: Net> Group<N> {
             self.kill_ends(key, &KillEnd::Failed(why));
         }
     }
+}
+
+/// Whether a statement behind the first, or one made from a string, may be a KILL.
+pub(crate) fn may_hide_kill(found: &classify::Statement) -> bool {
+    found.multi || matches!(found.pin, Some(PinCause::TextPrepare | PinCause::Unknown))
+}
+
+/// Whether the word KILL occurs anywhere, strings included.
+pub(crate) fn mentions_kill(sql: &[u8]) -> bool {
+    let in_word = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    sql.windows(4).enumerate().any(|(at, word)| {
+        let before = at.checked_sub(1).and_then(|before| sql.get(before));
+        word.eq_ignore_ascii_case(b"kill") && !in_word(before) && !in_word(sql.get(at + 4))
+    })
 }

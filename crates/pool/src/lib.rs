@@ -26,6 +26,7 @@ mod dial;
 mod endings;
 mod errands;
 mod fairness;
+mod found;
 mod gate;
 mod group;
 mod heard;
@@ -55,6 +56,7 @@ mod sharing;
 mod statements;
 mod sure;
 mod timeouts;
+mod trackers;
 mod user_variables;
 mod waiting;
 

@@ -9,7 +9,6 @@
 use crate::backend::{BackendState, InFlight, Purpose};
 use crate::client::{Client, ClientState, Owed};
 use crate::group::Group;
-use crate::leases::command_len;
 use crate::reasons::Refusal;
 use reactor::{Key, Net};
 use wire::errors::ErrorCode;
@@ -104,7 +103,7 @@ impl<N: Net> Group<N> {
         if !client.change_state(ClientState::Idle, now) {
             return self.doom(owner);
         }
-        let len = client.input.as_ref().map_or(0, |input| command_len(input));
+        let len = client.command_len();
         client.drop_input(len);
         self.counts.refused += 1;
         self.refuse(owner, &refusal);

@@ -21,6 +21,7 @@ use wire::lex::Server;
 use wire::packet::{Frame, HEADER_LEN, Reader, frame};
 use wire::reply::{ERR, ErrPacket, Reply, Role};
 use wire::track::{Transactions, Wanted};
+use wire::tracking::Tracked;
 
 /// Character sets that no client may speak; a server puts its default in their place.
 const NOT_FOR_CLIENTS: [&[u8]; 4] = [b"ucs2", b"utf16", b"utf16le", b"utf32"];
@@ -106,7 +107,10 @@ pub(crate) fn probe(
         sql_mode: text(1),
         names_hosts: !matches!(text(8).as_str(), "1" | "ON"),
         conditions_max: crate::diagnostics::conditions_max(&text(13)),
-        trackers,
+        trackers: Tracked {
+            variables: row[2].clone(),
+            wanted: trackers,
+        },
         charsets: charsets_by_collation(&collations),
         default_results: results_by_default(&collations, &default_charsets),
         default_charsets,

@@ -21,7 +21,6 @@ use crate::client::ClientState;
 use crate::clients::Handled;
 use crate::group::Group;
 use crate::lane::{LaneName, Waiting};
-use crate::leases::command_len;
 use crate::priority::{Asked, Mode, Priority, asked};
 use crate::reasons::Refusal;
 use reactor::{Key, Net, Time};
@@ -320,7 +319,7 @@ impl<N: Net> Group<N> {
         if client.state() == ClientState::Opening {
             return self.leave(key);
         }
-        let len = client.input.as_ref().map_or(0, |input| command_len(input));
+        let len = client.command_len();
         client.drop_input(len);
         if !client.change_state(ClientState::Idle, now) {
             return self.doom(key);

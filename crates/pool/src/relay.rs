@@ -55,7 +55,11 @@ impl Shape<'_> {
 pub(crate) struct Unreported(Option<Box<Vec<u8>>>);
 
 impl Unreported {
-    fn add(&mut self, changes: &[u8]) -> Result<(), Malformed> {
+    /// Adds changes that were reported, and not to the client.
+    ///
+    /// # Errors
+    /// [`Malformed`] when they cannot be read.
+    pub(crate) fn add(&mut self, changes: &[u8]) -> Result<(), Malformed> {
         let mut all = changes.to_vec();
         if let Some(older) = self.0.take() {
             track::add_older(&older, &mut all)?;
@@ -151,6 +155,8 @@ pub(crate) struct Told {
     pub(crate) delays_eof: bool,
     /// Warnings of the statement before, which its OK counts; the backend's were another's.
     pub(crate) warnings: Option<u16>,
+    /// Its OK is to say that something has changed, even if it does not say what.
+    pub(crate) changed: bool,
 }
 
 impl Relay<'_> {
@@ -333,6 +339,7 @@ impl Relay<'_> {
             self.unreported.add(&changes)?;
         }
         let mut status = self.flags(ok.status) & !status::SESSION_STATE_CHANGED;
+        changed |= self.told.changed && self.shape.track.is_some();
         if changed && !(eof && self.shape.mysql) {
             status |= status::SESSION_STATE_CHANGED;
         }

@@ -7,6 +7,7 @@
 use crate::client::{ClientState, Output};
 use crate::group::Group;
 use crate::reasons::Refusal;
+use crate::trackers::told_to;
 use reactor::{Key, Net, Write};
 use wire::lex::Server;
 use wire::packet::put_short;
@@ -164,10 +165,11 @@ impl<N: Net> Group<N> {
 
     fn put_ok(&mut self, key: Key, front: &[u8], first: u8, warnings: u16) {
         let mut status = self.status_of(key);
-        let reports_schema = self.shared.server.trackers.schema;
+        let shared = self.shared.clone();
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
+        let reports_schema = told_to(client, &shared.server).schema;
         let mut out = std::mem::take(&mut self.lent);
         out.clear();
         out.extend_from_slice(front);

@@ -23,6 +23,7 @@ use std::rc::Rc;
 use wire::attributes::{Form, put_query};
 use wire::command::{Command, put_command};
 use wire::lex::{Charset, LexMode, Server};
+use wire::tracking::Tracked;
 
 /// Bytes, mostly ASCII, as the server sent them.
 pub type Text = Box<[u8]>;
@@ -69,6 +70,8 @@ pub(crate) struct Session {
     variables: Vec<(Text, Text)>,
     /// User variables and the literals that make their values, sorted by name.
     user: Vec<(Text, Text)>,
+    /// What its client is told of it, if it has set that; backends tell everything.
+    pub(crate) tracked: Option<Rc<Tracked>>,
     /// Whether its values can be set again for certain.
     pub(crate) accepted: Accepted,
     /// How its texts are cut, once that was asked: it is asked for each statement.
@@ -123,6 +126,7 @@ impl Session {
             results_collation: None,
             variables: Vec::new(),
             user: Vec::new(),
+            tracked: None,
             accepted: Accepted::default(),
             lex_mode: Aside::default(),
         };

@@ -16,9 +16,11 @@
 use crate::backend::{InFlight, Purpose};
 use crate::client::{ClientState, Statement};
 use crate::clients::Handled;
-use crate::diagnostics::{Area, Found, Previous, area_of, found_of};
+use crate::diagnostics::{Area, Previous, area_of};
+use crate::found::{Found, found_of};
 use crate::group::Group;
 use crate::hidden::NOT_JUDGED;
+use crate::kills::{may_hide_kill, mentions_kill};
 use crate::prepared::{PreparedText, Spoken};
 use crate::reasons::{PinReason, Refusal};
 use crate::relay::{Middle, Relay, Shape, Told};
@@ -60,7 +62,12 @@ impl<N: Net> Group<N> {
         let arguments = payload.get(1..).unwrap_or_default();
         if let Some(client) = self.clients.get_mut(key) {
             client.touching = None;
+            client.retracking = None;
             client.forget_plan();
+        }
+        let renews = matches!(command, Command::ResetConnection | Command::ChangeUser);
+        if renews && self.is_counting(key) {
+            return self.wait_for_read_back(key);
         }
         match command {
             Command::Quit => self.doom(key),
@@ -165,15 +172,24 @@ impl<N: Net> Group<N> {
         // Stored code may read anything; that it reads what a statement before its call left is
         // not assumed, or no CALL could ever be made.
         let told = !matches!(found.pin, Some(cause) if hides_reads(cause));
-        let mut instead = None;
-        if told && found.reads.intersects(elsewhere) {
+        let mut instead = self.retrack(key, sql, mode, found);
+        let mut class = *found;
+        if instead.is_some() {
+            class.causes.remove(PinCause::SessionTracking);
+            class.pin = class.causes.iter().next();
+        }
+        let found = &class;
+        if instead.is_none() && told && found.reads.intersects(elsewhere) {
+            if self.is_counted_now(key, found.reads) {
+                return self.wait_for_read_back(key);
+            }
             match self.previous(key, sql, mode, found) {
                 Previous::Answered => return Handled::Used,
                 Previous::Gone => return self.previous_gone(key),
                 Previous::Text(text) => instead = Some(text),
             }
         }
-        if self.shared.settings.ride_max > 1 && shapes::rides(found) {
+        if self.shared.settings.ride_max > 1 && shapes::rides(found, statement.found) {
             statement.ride = shapes::shape_of(sql, mode, Rc::as_ptr(&session).addr());
         }
         let schema = session.schema.as_deref();
@@ -199,6 +215,12 @@ impl<N: Net> Group<N> {
         let mut statement = statement_of(found, self.shared.server.flavour);
         let told = !matches!(found.pin, Some(cause) if hides_reads(cause));
         if told && found.reads.intersects(client.reads_elsewhere()) {
+            if self.is_counted_now(key, found.reads) {
+                return self.wait_for_read_back(key);
+            }
+            let Some(client) = self.clients.get_mut(key) else {
+                return Handled::Used;
+            };
             client.forget_command();
             return self.run_reading(key, message, text, statement);
         }
@@ -353,7 +375,10 @@ impl<N: Net> Group<N> {
         let result = match waits {
             None => Handled::Used,
             Some(true) => self.send_restore(key, lease, &out),
-            Some(false) => self.send_statement(key, lease, &out, message),
+            Some(false) => {
+                self.put_primer(key, lease, &mut out);
+                self.send_statement(key, lease, &out, message)
+            }
         };
         self.lent = out;
         result
@@ -461,20 +486,6 @@ impl<N: Net> Group<N> {
         self.send_command(key, lease, message);
         self.count_busy(lease);
     }
-}
-
-/// Whether a statement behind the first, or one made from a string, may be a KILL.
-pub(crate) fn may_hide_kill(found: &classify::Statement) -> bool {
-    found.multi || matches!(found.pin, Some(PinCause::TextPrepare | PinCause::Unknown))
-}
-
-/// Whether the word KILL occurs anywhere, strings included.
-pub(crate) fn mentions_kill(sql: &[u8]) -> bool {
-    let in_word = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
-    sql.windows(4).enumerate().any(|(at, word)| {
-        let before = at.checked_sub(1).and_then(|before| sql.get(before));
-        word.eq_ignore_ascii_case(b"kill") && !in_word(before) && !in_word(sql.get(at + 4))
-    })
 }
 
 /// Causes that stand for code whose text is not at hand.

@@ -9,11 +9,10 @@
 //! waited for longest, whoever was put back there; a turn that leaves somebody waiting for what is
 //! there is followed by another at once.
 
-use crate::client::ClientState;
+use crate::client::{Client, ClientState};
 use crate::clients::Handled;
 use crate::group::Group;
 use crate::lane::Waiting;
-use crate::leases::command_len;
 use reactor::{Key, Net};
 
 impl<N: Net> Group<N> {
@@ -49,11 +48,7 @@ impl<N: Net> Group<N> {
 
     /// A command that came before its client's lease had ended goes to the lane.
     pub(crate) fn line_up(&mut self, key: Key) {
-        let input = self
-            .clients
-            .get(key)
-            .and_then(|client| client.input.as_ref());
-        let len = input.map_or(0, |input| command_len(input));
+        let len = self.clients.get(key).map_or(0, Client::command_len);
         if self.wait_in_lane(key, len) == Handled::Kept {
             return;
         }
@@ -87,7 +82,7 @@ impl<N: Net> Group<N> {
         }
         client.opening = false;
         let (kind, since, lane) = (client.kind as usize, client.waits_since, client.waits_in);
-        let len = client.input.as_ref().map_or(0, |input| command_len(input));
+        let len = client.command_len();
         // The front is the oldest, or those behind it would wait for longer than their time.
         let since = self
             .front_in(kind, lane)

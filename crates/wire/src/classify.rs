@@ -131,8 +131,6 @@ pub enum PinCause {
     TemporaryTable,
     /// PREPARE, EXECUTE, DEALLOCATE as text.
     TextPrepare,
-    /// SQL_CALC_FOUND_ROWS
-    FoundRows,
     /// HANDLER
     Handler,
     /// XA
@@ -159,7 +157,7 @@ pub enum PinCause {
 
 impl PinCause {
     /// Every cause, in the order of declaration.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 18] = [
         Self::UserVariable,
         Self::LockTables,
         Self::GlobalReadLock,
@@ -167,7 +165,6 @@ impl PinCause {
         Self::UserLock,
         Self::TemporaryTable,
         Self::TextPrepare,
-        Self::FoundRows,
         Self::Handler,
         Self::Xa,
         Self::StoredCode,
@@ -192,7 +189,6 @@ impl PinCause {
             Self::UserLock => "user_lock",
             Self::TemporaryTable => "temporary_table",
             Self::TextPrepare => "text_prepare",
-            Self::FoundRows => "found_rows",
             Self::Handler => "handler",
             Self::Xa => "xa",
             Self::StoredCode => "stored_code",
@@ -222,7 +218,6 @@ impl PinCause {
             Self::UserLock => "GET_LOCK() and its kin take locks that belong to the session",
             Self::TemporaryTable => "a temporary table exists in one session only",
             Self::TextPrepare => "PREPARE as text names a statement within one session",
-            Self::FoundRows => "SQL_CALC_FOUND_ROWS leaves a count for FOUND_ROWS() to read",
             Self::Handler => "HANDLER keeps a cursor on a table open in the session",
             Self::Xa => "an XA transaction is bound to its session",
             Self::StoredCode => {
@@ -290,13 +285,21 @@ impl Reads {
     pub const CONNECTION_ID: Self = Self(16);
     /// The transaction id of the session's last write (`@@last_gtid` and Galera's functions).
     pub const LAST_GTID: Self = Self(32);
+    /// What is told of the session (`@@session_track_schema` and its like).
+    pub const TRACKERS: Self = Self(64);
     /// All of them.
-    pub const ALL: Self = Self(63);
+    pub const ALL: Self = Self(127);
 
     /// The bits that are in both.
     #[must_use]
     pub const fn of(self, other: Self) -> Self {
         Self(self.0 & other.0)
+    }
+
+    /// The bits that are not in `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
 
     /// Whether nothing is read.
@@ -320,12 +323,15 @@ impl Marks {
     /// LIMIT
     pub const LIMIT: Self = Self(8);
     /// The rows that a query sends may not be those that it counts: UNION and its kin, OFFSET,
-    /// FETCH, a comma behind LIMIT.
+    /// FETCH, a comma behind LIMIT, SQL_CALC_FOUND_ROWS.
     pub const CUTS: Self = Self(16);
     /// SELECT that is not the first word.
     pub const SELECT_INSIDE: Self = Self(32);
-    /// SELECT as the first word, or SHOW COUNT(\*): the rows count as FOUND_ROWS().
+    /// SELECT as the first word, or SHOW of what the server looks up as a query does (tables,
+    /// variables, COUNT(\*)): the rows count as FOUND_ROWS().
     pub const COUNTED: Self = Self(64);
+    /// SHOW of what is no query: FOUND_ROWS() stays.
+    pub const NO_QUERY: Self = Self(128);
 }
 
 /// What [`classify`] found in a text.
@@ -337,8 +343,12 @@ pub struct Statement {
     pub pin: Option<PinCause>,
     /// Every cause of that; empty without one.
     pub causes: PinCauses,
-    /// What it reads of earlier statements.
+    /// What it reads of earlier statements; of earlier ones in other texts, where it has several.
     pub reads: Reads,
+    /// What of it is its own for certain when it has succeeded, whatever was before.
+    pub replaces: Reads,
+    /// It leaves the warnings before it as they are, if it has none of its own; for certain.
+    pub keeps_warnings: bool,
     /// It sets character sets or collations of the session; the trackers tell only a part.
     pub sets_charset: bool,
     /// SET STATEMENT: what is reported of variables holds for this statement alone.
@@ -362,6 +372,8 @@ impl Statement {
         pin: None,
         causes: PinCauses::NONE,
         reads: Reads::NONE,
+        replaces: Reads::NONE,
+        keeps_warnings: true,
         sets_charset: false,
         passing: false,
         multi: false,
@@ -377,6 +389,8 @@ impl Statement {
         pin: Some(PinCause::Unknown),
         causes: PinCauses::of(PinCause::Unknown),
         reads: Reads::ALL,
+        replaces: Reads::NONE,
+        keeps_warnings: false,
         sets_charset: true,
         passing: false,
         multi: true,
@@ -398,6 +412,8 @@ impl Statement {
             pin: self.pin.or(other.pin),
             causes: self.causes.union(other.causes),
             reads: self.reads.union(other.reads),
+            replaces: self.replaces.of(other.replaces),
+            keeps_warnings: self.keeps_warnings & other.keeps_warnings,
             sets_charset: self.sets_charset | other.sets_charset,
             passing: self.passing & other.passing,
             multi: self.multi | other.multi,

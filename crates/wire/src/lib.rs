@@ -38,3 +38,4 @@ pub mod sqlstate;
 pub mod status;
 pub mod text_prepared;
 pub mod track;
+pub mod tracking;

@@ -17,6 +17,7 @@
 
 use crate::classify::Reads;
 use crate::lex::{Kind, LexMode, Lexer, Token};
+use crate::tracking::Tracked;
 
 /// Names with which a text speaks of the server's own connections.
 const SERVERS_OWN: [&str; 6] = [
@@ -71,7 +72,7 @@ const NAME_LEN_MAX: usize = 60;
 
 /// What is known of a session that is asked of a connection that does not know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Values {
+pub struct Values<'a> {
     /// CONNECTION_ID()
     pub id: Option<u32>,
     /// ROW_COUNT()
@@ -82,6 +83,8 @@ pub struct Values {
     pub warnings: Option<u32>,
     /// `@@error_count`
     pub errors: Option<u32>,
+    /// `@@session_track_system_variables` and its like.
+    pub tracked: Option<&'a Tracked>,
     /// Which of these questions are to be answered so; the server knows the others.
     pub asked: Reads,
 }
@@ -100,11 +103,11 @@ pub fn with_own_id(sql: &[u8], mode: LexMode, id: u32) -> Option<Vec<u8>> {
 /// when one of them has no answer here, when there is none, or when a column would have another
 /// name than the server gives it.
 #[must_use]
-pub fn with_values(sql: &[u8], mode: LexMode, values: Values) -> Option<Vec<u8>> {
+pub fn with_values(sql: &[u8], mode: LexMode, values: Values<'_>) -> Option<Vec<u8>> {
     put_values(sql, mode, values)
 }
 
-fn put_values(sql: &[u8], mode: LexMode, values: Values) -> Option<Vec<u8>> {
+fn put_values(sql: &[u8], mode: LexMode, values: Values<'_>) -> Option<Vec<u8>> {
     let mut lexer = Lexer::new(sql, mode);
     let tokens: Vec<Token> = lexer.by_ref().collect();
     if lexer.doubtful() || lexer.has_executable() {
@@ -155,7 +158,7 @@ enum Instead {
 
 struct Edits<'a> {
     sql: &'a [u8],
-    values: Values,
+    values: Values<'a>,
     /// Every column that was touched has the name that it would have had.
     named: bool,
     /// What is put in place of which range.
@@ -163,7 +166,7 @@ struct Edits<'a> {
 }
 
 impl<'a> Edits<'a> {
-    fn new(sql: &'a [u8], values: Values) -> Self {
+    fn new(sql: &'a [u8], values: Values<'a>) -> Self {
         Self {
             sql,
             values,
@@ -272,6 +275,14 @@ impl<'a> Edits<'a> {
         if is(name, "pseudo_thread_id") {
             let id = self.values.id;
             return id.map_or(Instead::Nothing, |id| Instead::Text(unsigned(id)));
+        }
+        if let Some(tracked) = self.values.tracked
+            && self.values.asked.intersects(Reads::TRACKERS)
+            && let Some(shown) = std::str::from_utf8(name)
+                .ok()
+                .and_then(|n| tracked.shown(n))
+        {
+            return Instead::Text(shown);
         }
         let number = match self.values.asked.intersects(Reads::DIAGNOSTICS) {
             true if is(name, "warning_count") => self.values.warnings,
@@ -489,6 +500,7 @@ mod tests {
             found_rows: None,
             warnings: Some(3),
             errors: Some(258),
+            tracked: None,
             asked: Reads::ALL,
         };
         let put = |sql: &str| {

@@ -92,7 +92,7 @@ pub fn put_schema(out: &mut Vec<u8>, schema: &[u8]) {
 
 /// Which trackers a client receives: those that a server has on by default, unless the client set
 /// others.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Wanted {
     /// Names of tracked variables, lower case; `*` stands for all.
     pub variables: Vec<Box<[u8]>>,
@@ -105,7 +105,7 @@ pub struct Wanted {
 }
 
 /// What a client is told of transactions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Transactions {
     /// Nothing: MariaDB with `session_track_transaction_info=OFF`.
     #[default]
@@ -200,7 +200,9 @@ impl Wanted {
         }
     }
 
-    fn wants(&self, name: &[u8]) -> bool {
+    /// Whether it is told of this variable.
+    #[must_use]
+    pub fn tells_of(&self, name: &[u8]) -> bool {
         self.variables
             .iter()
             .any(|wanted| &**wanted == b"*" || **wanted == *name)
@@ -228,7 +230,7 @@ pub fn keep(
         put_lenenc_bytes(out, &body);
     };
     changes(blocks, |change| match change {
-        Change::Variable { name, value } if wanted.wants(name) => {
+        Change::Variable { name, value } if wanted.tells_of(name) => {
             out.push(SYSTEM_VARIABLES);
             let mut body = Vec::with_capacity(name.len() + value.len() + 6);
             put_lenenc_bytes(&mut body, name);
@@ -296,9 +298,36 @@ pub fn add_older(older: &[u8], blocks: &mut Vec<u8>) -> Result<(), Malformed> {
     Ok(())
 }
 
+/// Appends those of `blocks` that say what a session is like, as far as the client wants them:
+/// variables and the schema, but nothing of transactions.
+///
+/// # Errors
+/// [`Malformed`] as from [`changes`].
+pub fn keep_lasting(blocks: &[u8], wanted: &Wanted, out: &mut Vec<u8>) -> Result<(), Malformed> {
+    changes(blocks, |change| match change {
+        Change::Variable { name, value } if wanted.tells_of(name) => {
+            let mut body = Vec::new();
+            put_lenenc_bytes(&mut body, name);
+            put_lenenc_bytes(&mut body, value);
+            out.push(SYSTEM_VARIABLES);
+            put_lenenc_bytes(out, &body);
+        }
+        Change::Schema(schema) if wanted.schema => put_schema(out, schema),
+        _ => {}
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_lasts_is_kept() {
+        let blocks = b"\x00\x0f\x0aautocommit\x03OFF\x00\x0d\x09time_zone\x02+1\x02\x011";
+        let mut out = Vec::new();
+        keep_lasting(blocks, &Wanted::from_setting("time_zone", true), &mut out).unwrap();
+        assert_eq!(out, b"\x00\x0d\x09time_zone\x02+1");
+    }
 
     /// What MariaDB sends after `SET autocommit=0` with every tracker on, and a schema change.
     const BLOCKS: &[u8] =

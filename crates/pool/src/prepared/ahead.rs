@@ -15,7 +15,6 @@ use crate::client::ClientState;
 use crate::clients::Handled;
 use crate::group::Group;
 use crate::heard::Heard;
-use crate::leases::command_len;
 use crate::reasons::{Refusal, Unprepared};
 use crate::session::Session;
 use reactor::{Key, Net};
@@ -125,7 +124,7 @@ impl<N: Net> Group<N> {
         let handled = self.send_restore(key, lease, b"");
         let under_way = self.backends.get(lease).is_some_and(|backend| {
             let mut flight = backend.flight.iter();
-            flight.any(|command| command.purpose == Purpose::ReadBack)
+            flight.any(|command| matches!(command.purpose, Purpose::ReadBack(_)))
         });
         if !under_way {
             self.read_back_now(lease, key);
@@ -267,7 +266,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let len = client.input.as_ref().map_or(0, |input| command_len(input));
+        let len = client.command_len();
         client.drop_input(len);
         let under_way = client.prepared.as_mut().and_then(|p| p.under_way.take());
         if let Some(under_way) = under_way {

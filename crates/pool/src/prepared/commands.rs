@@ -12,12 +12,14 @@ use super::sent::head_of;
 use super::{Definition, Held, UnderWay};
 use crate::client::Statement;
 use crate::clients::Handled;
-use crate::diagnostics::{Found, area_of};
+use crate::diagnostics::area_of;
+use crate::found::Found;
 use crate::group::Group;
+use crate::kills::{may_hide_kill, mentions_kill};
 use crate::reasons::{PinReason, Refusal, Unprepared};
 use crate::session::Session;
 use crate::shapes;
-use crate::statements::{hides_reads, may_hide_kill, mentions_kill, payload_of, statement_of};
+use crate::statements::{hides_reads, payload_of, statement_of};
 use reactor::{Key, Net};
 use std::rc::Rc;
 use wire::attributes::Form;
@@ -167,6 +169,9 @@ impl<N: Net> Group<N> {
         let class = definition.class;
         let told = !class.pin.is_some_and(hides_reads);
         if told && class.reads.intersects(client.reads_elsewhere()) {
+            if self.is_counted_now(key, class.reads) {
+                return self.wait_for_read_back(key);
+            }
             return self.execute_reading(key, id, &definition, message);
         }
         self.execute(key, (command, id), definition, message)
@@ -185,7 +190,7 @@ impl<N: Net> Group<N> {
         if cursor {
             statement.found = Found::Unsure;
         }
-        if self.shared.settings.ride_max > 1 && shapes::rides(&class) && !cursor {
+        if self.shared.settings.ride_max > 1 && shapes::rides(&class, statement.found) && !cursor {
             statement.ride = self.shape_to_ride(key, command, id);
         }
         if let Some(client) = self.clients.get(key) {

@@ -7,6 +7,7 @@
 use super::commands::{put_closes, put_long_data};
 use super::named::Named;
 use super::{Held, UnderWay, Wanted};
+use crate::client::Client;
 use crate::group::Group;
 use crate::heard::Heard;
 use crate::relay::Told;
@@ -250,6 +251,12 @@ impl<N: Net> Group<N> {
     /// What a client knows of the statement that the reply to its command is about.
     pub(crate) fn told(&self, owner: Option<Key>) -> Told {
         let client = owner.and_then(|owner| self.clients.get(owner));
+        if client.is_some_and(Client::forgets_changes) {
+            return Told {
+                changed: true,
+                ..Told::default()
+            };
+        }
         let counting = client.filter(|c| c.statement.counts_before);
         if let Some(client) = counting {
             return Told {

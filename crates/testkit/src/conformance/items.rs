@@ -222,6 +222,9 @@ pub(crate) fn all(flavour: Flavour) -> Vec<Item> {
 /// Makes what all items need.
 pub(crate) fn lay_ground(admin: &mut Client, flavour: Flavour) {
     for sql in [
+        "DROP DATABASE IF EXISTS conformance_other",
+        "DROP DATABASE IF EXISTS conformance",
+        "DROP ROLE IF EXISTS conformer",
         "CREATE DATABASE conformance_other",
         "CREATE DATABASE conformance",
         "USE conformance",

@@ -387,9 +387,12 @@ impl Seat {
         if sql.starts_with("SELECT @@character_set_client") {
             return Answer::row(DEFAULTS[..4].iter().map(|(name, _)| value(name)).collect());
         }
-        if sql.starts_with("SELECT LAST_INSERT_ID(),@@collation_connection") {
-            let id = self.insert_id.to_string();
-            return Answer::row(vec![Some(id), value("collation_connection")]);
+        if sql.starts_with("SELECT FOUND_ROWS(),LAST_INSERT_ID(),") {
+            let (id, text) = (self.insert_id.to_string(), |text: &str| {
+                Some(text.to_string())
+            });
+            let collation = value("collation_connection");
+            return Answer::row(vec![text("0"), Some(id), text("1"), text("64"), collation]);
         }
         if sql.starts_with("SELECT @`x`,HEX") {
             let x = self.variable_x.map(|value| value.to_string());

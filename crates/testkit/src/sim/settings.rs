@@ -57,7 +57,10 @@ pub fn facts() -> ServerFacts {
         charsets: [(8, latin1)].into(),
         default_charsets: texts(["utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4_general_ci"]),
         default_results: None,
-        trackers: wire::track::Wanted::from_setting("time_zone", true),
+        trackers: wire::tracking::Tracked {
+            variables: b"time_zone"[..].into(),
+            wanted: wire::track::Wanted::from_setting("time_zone", true),
+        },
         names_hosts: false,
         timeouts: ServerTimeouts::default(),
         sql_mode: String::new(),

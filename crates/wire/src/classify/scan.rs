@@ -1,7 +1,7 @@
 //! One pass over the tokens of a text, statement by statement.
 //!
 //! Two kinds of knowledge meet here. General checks judge each token wherever it stands: a user
-//! variable, a name before a parenthesis, a word such as SQL_CALC_FOUND_ROWS. A [`Stage`] says
+//! variable, a name before a parenthesis, a word such as UNION. A [`Stage`] says
 //! where in its statement the scanner is, for what only the place can tell: that `t (a, b)` behind
 //! INSERT INTO is a list of columns, or that the word behind SET names a variable.
 //!
@@ -15,7 +15,7 @@ mod stages;
 use super::routine::Routine;
 use super::set::{self, Scope};
 use super::{Marks, PinCause, Reads, Statement, Verb};
-use crate::lex::{Executable, Kind, LexMode, Lexer, Token};
+use crate::lex::{Executable, Kind, LexMode, Lexer, Server, Token};
 use calls::Opened;
 pub(super) use stages::Stage;
 
@@ -53,6 +53,10 @@ pub(super) struct Scan<'a> {
     routine: Routine,
     /// The first word of the statement.
     verb: Token,
+    /// What the statement at hand is, and its own marks and reads: those of `out` are the text's.
+    current: Verb,
+    marks: Marks,
+    asks: Reads,
 }
 
 const NO_TOKEN: Token = Token {
@@ -86,6 +90,9 @@ impl<'a> Scan<'a> {
             variable: None,
             routine: Routine::default(),
             verb: NO_TOKEN,
+            current: Verb::Empty,
+            marks: Marks::NONE,
+            asks: Reads::NONE,
         }
     }
 
@@ -148,6 +155,49 @@ impl<'a> Scan<'a> {
         if self.stage == Stage::Routine && !self.routine.finish() {
             self.pin(PinCause::Unknown);
         }
+        self.out.replaces = self.out.replaces.union(self.replaced());
+        self.out.keeps_warnings &= self.keeps_warnings();
+    }
+
+    /// Whether the statement at hand leaves earlier warnings, if it has none of its own.
+    fn keeps_warnings(&self) -> bool {
+        let rows = Marks::FROM.union(Marks::FROM_INSIDE);
+        match self.current {
+            Verb::Show if self.asks.intersects(Reads::DIAGNOSTICS) => true,
+            Verb::Diagnostics => true,
+            _ if matches!(self.mode.server, Server::MySql(_)) => false,
+            Verb::Begin | Verb::Commit | Verb::Rollback | Verb::Savepoint => true,
+            Verb::Use | Verb::Empty => true,
+            Verb::Select | Verb::Set | Verb::Do => !self.marks.intersects(rows),
+            _ => false,
+        }
+    }
+
+    /// What the statement at hand has replaced when it has succeeded (seen on MariaDB 10.11 and
+    /// MySQL 9.7).
+    fn replaced(&self) -> Reads {
+        let mysql = matches!(self.mode.server, Server::MySql(_));
+        let shows = self.current == Verb::Show && self.asks.intersects(Reads::DIAGNOSTICS);
+        let hides = matches!(self.current, Verb::Call | Verb::Prepare | Verb::Other);
+        if shows || hides || matches!(self.current, Verb::Diagnostics | Verb::Empty) {
+            return Reads::NONE;
+        }
+        let mut out = Reads::ROW_COUNT;
+        let query = self.current == Verb::Select && self.marks.contains(Marks::COUNTED);
+        if query || (mysql && self.current == Verb::Do) {
+            out = out.union(Reads::FOUND_ROWS);
+        }
+        // MariaDB clears warnings only where a table is used.
+        let writes = matches!(
+            self.current,
+            Verb::Insert | Verb::Update | Verb::Delete | Verb::Replace | Verb::Load
+        );
+        let tables =
+            query && self.marks.contains(Marks::FROM) && !self.marks.contains(Marks::FROM_INSIDE);
+        if mysql || writes || tables {
+            out = out.union(Reads::DIAGNOSTICS);
+        }
+        out
     }
 
     fn next_statement(&mut self) {
@@ -165,6 +215,9 @@ impl<'a> Scan<'a> {
         self.opened = Opened::Nothing;
         self.point = None;
         self.json_tables = 0;
+        self.current = Verb::Empty;
+        self.marks = Marks::NONE;
+        self.asks = Reads::NONE;
     }
 
     fn finish(mut self) -> (Statement, bool) {
@@ -200,7 +253,14 @@ impl<'a> Scan<'a> {
     }
 
     fn read(&mut self, what: Reads) {
-        self.out.reads = self.out.reads.union(what);
+        self.asks = self.asks.union(what);
+        let earlier = what.without(self.out.replaces);
+        self.out.reads = self.out.reads.union(earlier);
+    }
+
+    pub(super) fn marked(&mut self, mark: Marks) {
+        self.marks = self.marks.union(mark);
+        self.out.marks = self.out.marks.union(mark);
     }
 
     // Looking at tokens.
@@ -251,7 +311,6 @@ impl<'a> Scan<'a> {
             }
             4 if self.is(token, b"WITH") && self.depth < u64::BITS => self.with |= 1 << self.depth,
             6 if !self.calls && self.is(token, b"SELECT") => self.calls = true,
-            19 if self.is(token, b"SQL_CALC_FOUND_ROWS") => self.pin(PinCause::FoundRows),
             _ => {}
         }
     }
@@ -269,9 +328,10 @@ impl<'a> Scan<'a> {
             6 if self.is(token, b"SELECT") => Marks::SELECT_INSIDE,
             6 if self.is_any(token, &[b"OFFSET", b"EXCEPT"]) => Marks::CUTS,
             9 if self.is_any(token, &[b"INTERSECT", b"PROCEDURE"]) => Marks::CUTS,
+            19 if self.is(token, b"SQL_CALC_FOUND_ROWS") => Marks::CUTS,
             _ => return,
         };
-        self.out.marks = self.out.marks.union(mark);
+        self.marked(mark);
     }
 
     fn name(&mut self, token: Token) {

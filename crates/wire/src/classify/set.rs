@@ -139,6 +139,10 @@ pub(super) fn reads(name: &[u8]) -> Option<Reads> {
     if !is_plain(name) {
         return None;
     }
+    let tracking = name.get(..14);
+    if tracking.is_some_and(|start| start.eq_ignore_ascii_case(b"session_track_")) {
+        return Some(Reads::TRACKERS);
+    }
     let found = READS
         .iter()
         .find(|(other, _)| name.eq_ignore_ascii_case(other));

@@ -502,3 +502,38 @@ fn what_set_statement_sets_does_not_last() {
         assert_eq!(found(sql).pin, Some(PinCause::Unknown), "{sql}");
     }
 }
+
+#[test]
+fn statements_of_one_text_answer_each_other() {
+    let found = |sql: &str, mode| classify(sql.as_bytes(), mode);
+    let (rows, counts) = (Reads::FOUND_ROWS, Reads::ROW_COUNT);
+    for (sql, on_mariadb, on_mysql) in [
+        ("SELECT 1; SELECT FOUND_ROWS()", Reads::NONE, Reads::NONE),
+        ("SELECT FOUND_ROWS(); SELECT FOUND_ROWS()", rows, rows),
+        ("DO 1; SELECT FOUND_ROWS()", rows, Reads::NONE),
+        ("SET @a = 1; SELECT FOUND_ROWS()", rows, rows),
+        (
+            "UPDATE t SET a = 1; SELECT ROW_COUNT()",
+            Reads::NONE,
+            Reads::NONE,
+        ),
+        (
+            "SHOW WARNINGS; SELECT ROW_COUNT()",
+            Reads::DIAGNOSTICS.union(counts),
+            Reads::DIAGNOSTICS.union(counts),
+        ),
+        ("SELECT 1; SHOW WARNINGS", Reads::DIAGNOSTICS, Reads::NONE),
+        ("SELECT 1 FROM t; SHOW WARNINGS", Reads::NONE, Reads::NONE),
+        (
+            "SELECT 1 FROM DUAL; SHOW WARNINGS",
+            Reads::DIAGNOSTICS,
+            Reads::NONE,
+        ),
+    ] {
+        assert_eq!(found(sql, MARIADB).reads, on_mariadb, "{sql} on MariaDB");
+        assert_eq!(found(sql, MYSQL).reads, on_mysql, "{sql} on MySQL");
+    }
+    assert!(found("GET DIAGNOSTICS @n = NUMBER; SELECT @n", MARIADB).keeps_warnings);
+    assert!(!found("GET DIAGNOSTICS @n = NUMBER; SELECT @n", MYSQL).keeps_warnings);
+    assert!(!found("SELECT 1; SELECT 1 FROM t", MARIADB).keeps_warnings);
+}

@@ -53,9 +53,9 @@ impl Scan<'_> {
     }
 
     pub(super) fn comma(&mut self, token: Token) {
-        if self.out.marks.contains(Marks::LIMIT) {
+        if self.marks.contains(Marks::LIMIT) {
             // LIMIT 1, 2, as far as one can tell here.
-            self.out.marks = self.out.marks.union(Marks::CUTS);
+            self.marked(Marks::CUTS);
         }
         if let Some((depth, commas)) = &mut self.point
             && *depth == self.depth

@@ -85,6 +85,7 @@ impl Scan<'_> {
 
     pub(super) fn begin(&mut self, verb: Verb, stage: Stage) {
         self.stage = stage;
+        self.current = verb;
         if !self.out.multi {
             self.out.verb = verb;
         }
@@ -143,14 +144,16 @@ impl Scan<'_> {
     }
 
     fn show(&mut self, token: Token) {
-        if self.is_any(token, &[b"SESSION", b"LOCAL"]) {
+        if self.is_any(token, &[b"SESSION", b"LOCAL", b"FULL", b"EXTENDED"]) {
             return;
         }
         self.stage = Stage::Body;
+        if self.is_any(token, &LOOKED_UP) {
+            self.marked(Marks::COUNTED);
+        } else if self.is_any(token, &NO_QUERY) {
+            self.marked(Marks::NO_QUERY);
+        }
         if self.is_any(token, &[b"WARNINGS", b"ERRORS", b"COUNT"]) {
-            if self.is(token, b"COUNT") {
-                self.out.marks = self.out.marks.union(Marks::COUNTED);
-            }
             self.read(Reads::DIAGNOSTICS);
         } else if self.is_any(token, &[b"PROFILE", b"PROFILES"]) {
             self.pin(PinCause::Profiling);
@@ -179,6 +182,9 @@ impl Scan<'_> {
             return;
         }
         self.out.may_insert_id |= inserts;
+        if self.stage == Stage::With {
+            self.current = first.verb;
+        }
         if self.stage == Stage::With && !self.out.multi && self.out.verb != Verb::Explain {
             self.out.verb = first.verb;
         }
@@ -272,7 +278,7 @@ impl Scan<'_> {
         } else if self.is_any(token, &[b"PASSWORD", b"DEFAULT"]) {
             self.accounts = true;
             // It looks at tables of the server's own.
-            self.out.marks = self.out.marks.union(Marks::FROM_INSIDE);
+            self.marked(Marks::FROM_INSIDE);
         } else if self.is(token, b"STATEMENT") {
             // With several statements in one text, whose report is whose cannot be told.
             if self.out.multi {
@@ -349,4 +355,36 @@ impl Scan<'_> {
     }
 }
 
+/// What SHOW looks up as a query does, so that its rows count as FOUND_ROWS() (seen on MariaDB
+/// 10.11 and MySQL 9.7).
+const LOOKED_UP: [&[u8]; 20] = [
+    b"CHARACTER",
+    b"CHARSET",
+    b"COLLATION",
+    b"COLUMNS",
+    b"COUNT",
+    b"DATABASES",
+    b"ENGINES",
+    b"EVENTS",
+    b"FIELDS",
+    b"INDEX",
+    b"INDEXES",
+    b"KEYS",
+    b"OPEN",
+    b"PLUGINS",
+    b"SCHEMAS",
+    b"STATUS",
+    b"TABLE",
+    b"TABLES",
+    b"TRIGGERS",
+    b"VARIABLES",
+];
+/// What SHOW tells without a query (seen on both).
+const NO_QUERY: [&[u8]; 5] = [
+    b"CREATE",
+    b"ENGINE",
+    b"GRANTS",
+    b"PRIVILEGES",
+    b"PROCESSLIST",
+];
 const ROUTINES: [&[u8]; 4] = [b"PROCEDURE", b"FUNCTION", b"TRIGGER", b"PACKAGE"];

@@ -1,0 +1,403 @@
+//! SET of what a client is told of its session, for a client whose server connection must go on
+//! telling everything.
+//!
+//! The problem: a pooler lives on the session trackers, all of them switched on, and a client may
+//! narrow them (`SET session_track_system_variables = 'autocommit'`; some drivers do at every
+//! login). The mechanism: [`retracked`] takes the SET apart, works out what the client wants to be
+//! told, and writes a SET that does the rest and leaves the trackers as they are. The server still
+//! sees the client's list of names, in front of all, because it refuses (or warns of) unknown ones;
+//! `*` behind it makes it the whole list again before anything else is set.
+//!
+//! Which of a SET's own changes are told is seen from its order: a new list forgets what was set
+//! before it (tried on MariaDB 10.11 and MySQL 9.7).
+//!
+//! Invariant: a SET that is not understood to its end is not taken apart.
+
+use crate::lex::{Kind, LexMode, Lexer, Token};
+use crate::track::{Transactions, Wanted};
+
+/// What a client is told, as it set it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Tracked {
+    /// `session_track_system_variables`, as typed.
+    pub variables: Box<[u8]>,
+    /// What follows from all the settings.
+    pub wanted: Wanted,
+}
+
+impl Tracked {
+    /// An expression that has the value of this variable, and its type.
+    #[must_use]
+    pub fn shown(&self, name: &str) -> Option<String> {
+        let name = name.to_ascii_lowercase();
+        let switch = |on: bool| Some(format!("IF(TRUE,{},@@session.{name})", u8::from(on)));
+        let text = |text: &str| Some(format!("CONCAT(LEFT(@@session.{name},0),'{text}')"));
+        match &name[..] {
+            "session_track_system_variables" => text(std::str::from_utf8(&self.variables).ok()?),
+            "session_track_schema" => switch(self.wanted.schema),
+            "session_track_state_change" => switch(self.wanted.state),
+            "session_track_transaction_info" => text(match self.wanted.transactions {
+                Transactions::Nothing | Transactions::Bounds => "OFF",
+                Transactions::State => "STATE",
+                Transactions::Characteristics => "CHARACTERISTICS",
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// A SET that says what is tracked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retracked {
+    /// The SET for the server.
+    pub sql: Vec<u8>,
+    /// What the client is told from then on.
+    pub then: Tracked,
+    /// What it is told of this SET itself.
+    pub now: Wanted,
+    /// A change that it was to be told of is forgotten: its OK says that there is one, and not
+    /// which.
+    pub forgets: bool,
+}
+
+const VARIABLES: &[u8] = b"session_track_system_variables";
+/// First words of assignments that set several variables, and which.
+const NAMES: [&[u8]; 4] = [b"NAMES", b"CHARACTER", b"CHARSET", b"CHAR"];
+const SET_BY_NAMES: [&[u8]; 4] = [
+    b"character_set_client",
+    b"character_set_connection",
+    b"character_set_results",
+    b"collation_connection",
+];
+/// Longest list that is kept.
+const LIST_MAX: usize = 1024;
+
+/// Takes a SET apart that says what is tracked; `None` where it does not, or not only in a way that
+/// is understood. `global` is what the server's own settings are, `own` the client's.
+#[must_use]
+pub fn retracked(
+    sql: &[u8],
+    mode: LexMode,
+    global: &Tracked,
+    own: &Tracked,
+    mysql: bool,
+) -> Option<Retracked> {
+    let mut lexer = Lexer::new(sql, mode);
+    let mut tokens: Vec<Token> = lexer.by_ref().collect();
+    if lexer.doubtful() || lexer.has_executable() {
+        return None;
+    }
+    tokens.pop_if(|last| last.kind == Kind::Semicolon);
+    let (first, list) = tokens.split_first()?;
+    if !is(sql, *first, b"SET") || list.iter().any(|token| token.kind == Kind::Semicolon) {
+        return None;
+    }
+    let settings = Settings {
+        sql,
+        global,
+        own,
+        mysql,
+    };
+    let mut then = own.clone();
+    let (mut rest, mut told): (Vec<&[u8]>, Vec<Box<[u8]>>) = (Vec::new(), Vec::new());
+    let (mut listed, mut any, mut forgets) = (false, false, false);
+    for assignment in assignments(list) {
+        let (from, to) = (assignment.first()?.start, assignment.last()?.end);
+        if NAMES.iter().any(|word| is(sql, assignment[0], word)) {
+            rest.push(&sql[from..to]);
+            told.extend(SET_BY_NAMES.map(Box::from));
+            continue;
+        }
+        let (name, value) = settings.parts(assignment)?;
+        match settings.tracks(&name, value, &mut then)? {
+            true => {
+                any = true;
+                if name == VARIABLES {
+                    if std::mem::replace(&mut listed, true) {
+                        return None;
+                    }
+                    forgets = told.iter().any(|name| own.wanted.tells_of(name));
+                    told.clear();
+                }
+            }
+            false => {
+                rest.push(&sql[from..to]);
+                told.push(name.into());
+            }
+        }
+    }
+    if !any {
+        return None;
+    }
+    let mut now = then.wanted.clone();
+    // MySQL does not tell of the SET that switches it on.
+    now.state &= own.wanted.state || !mysql;
+    if listed {
+        let wanted = then.wanted.clone();
+        told.retain(|name| wanted.tells_of(name));
+        now.variables = told;
+    }
+    Some(Retracked {
+        sql: written(listed.then_some(&*then.variables), &rest),
+        then,
+        now,
+        forgets,
+    })
+}
+
+fn is(sql: &[u8], token: Token, word: &[u8]) -> bool {
+    let text = &sql[token.start..token.end];
+    token.kind == Kind::Word && text.eq_ignore_ascii_case(word)
+}
+
+/// The SET for the server: a new list for it to judge, the whole list again, and the assignments,
+/// which would be forgotten in front of those.
+fn written(list: Option<&[u8]>, assignments: &[&[u8]]) -> Vec<u8> {
+    let mut out = b"SET ".to_vec();
+    if let Some(list) = list {
+        out.extend_from_slice(b"session_track_system_variables='");
+        out.extend_from_slice(list);
+        out.extend_from_slice(b"',");
+    }
+    out.extend_from_slice(b"session_track_system_variables='*'");
+    for assignment in assignments {
+        out.push(b',');
+        out.extend_from_slice(assignment);
+    }
+    out
+}
+
+/// The parts between commas that stand in no parentheses.
+fn assignments(tokens: &[Token]) -> Vec<&[Token]> {
+    let mut depth = 0_usize;
+    let ends = |token: &Token| {
+        match token.kind {
+            Kind::Punct(b'(') => depth += 1,
+            Kind::Punct(b')') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && token.kind == Kind::Punct(b',')
+    };
+    tokens.split(ends).collect()
+}
+
+struct Settings<'a> {
+    sql: &'a [u8],
+    global: &'a Tracked,
+    own: &'a Tracked,
+    mysql: bool,
+}
+
+impl<'a> Settings<'a> {
+    fn text(&self, token: Token) -> &'a [u8] {
+        &self.sql[token.start..token.end]
+    }
+
+    /// The variable of an assignment, in lower case, and the tokens of its value. What is said of
+    /// all sessions is not understood here.
+    fn parts<'t>(&self, assignment: &'t [Token]) -> Option<(Vec<u8>, &'t [Token])> {
+        let (mut first, mut rest) = assignment.split_first()?;
+        let session = |token| is(self.sql, token, b"SESSION") || is(self.sql, token, b"LOCAL");
+        if session(*first) && rest.first()?.kind == Kind::Word {
+            (first, rest) = rest.split_first()?;
+        }
+        let name = match first.kind {
+            Kind::Word => self.text(*first).to_ascii_lowercase(),
+            Kind::SystemVariable => own_variable(self.text(*first))?,
+            Kind::UserVariable => self.text(*first).to_vec(),
+            _ => return None,
+        };
+        let (equals, value) = rest.split_first()?;
+        let assigns = matches!(equals.kind, Kind::Punct(b'=') | Kind::Assign);
+        (assigns && !value.is_empty()).then_some((name, value))
+    }
+
+    /// Notes what an assignment says of tracking; `false` when it is of something else, `None` when
+    /// it is not understood.
+    fn tracks(&self, name: &[u8], value: &[Token], then: &mut Tracked) -> Option<bool> {
+        let wanted = &mut then.wanted;
+        match name {
+            VARIABLES => {
+                then.variables = self.list(value)?.into();
+                let names = std::str::from_utf8(&then.variables).ok()?;
+                wanted.variables = Wanted::from_setting(names, false).variables;
+            }
+            b"session_track_schema" => {
+                wanted.schema = self.switch(value, self.global.wanted.schema)?;
+            }
+            b"session_track_state_change" => {
+                wanted.state = self.switch(value, self.global.wanted.state)?;
+            }
+            b"session_track_transaction_info" => {
+                let [value] = value else { return None };
+                let text = self.text(*value).to_ascii_uppercase();
+                let text = text.strip_prefix(b"'").unwrap_or(&text);
+                let text = text.strip_suffix(b"'").unwrap_or(text);
+                wanted.transactions = match text {
+                    b"DEFAULT" => self.global.wanted.transactions,
+                    b"OFF" | b"0" | b"STATE" | b"1" | b"CHARACTERISTICS" | b"2" => {
+                        Transactions::from_setting(text, self.mysql)
+                    }
+                    _ => return None,
+                };
+            }
+            _ if name.starts_with(b"session_track_") => return None,
+            _ => return Some(false),
+        }
+        Some(true)
+    }
+
+    fn switch(&self, value: &[Token], usual: bool) -> Option<bool> {
+        let [value] = value else { return None };
+        let text = self.text(*value).to_ascii_uppercase();
+        match &text[..] {
+            b"1" | b"ON" | b"TRUE" => Some(true),
+            b"0" | b"OFF" | b"FALSE" => Some(false),
+            b"DEFAULT" => Some(usual),
+            _ => None,
+        }
+    }
+
+    /// A list of names: a literal, DEFAULT, or CONCAT() of literals and the variable itself.
+    fn list(&self, value: &[Token]) -> Option<Vec<u8>> {
+        let list = match value {
+            [one] if is(self.sql, *one, b"DEFAULT") => self.global.variables.to_vec(),
+            [one] => self.piece(*one)?,
+            [concat, open, parts @ .., close]
+                if is(self.sql, *concat, b"CONCAT")
+                    && open.kind == Kind::Punct(b'(')
+                    && close.kind == Kind::Punct(b')') =>
+            {
+                let mut list = Vec::new();
+                for part in parts.split(|token| token.kind == Kind::Punct(b',')) {
+                    let [part] = part else { return None };
+                    list.extend_from_slice(&self.piece(*part)?);
+                }
+                list
+            }
+            _ => return None,
+        };
+        (list.len() <= LIST_MAX).then_some(list)
+    }
+
+    fn piece(&self, token: Token) -> Option<Vec<u8>> {
+        let text = self.text(token);
+        match token.kind {
+            Kind::String => {
+                let inner = text.strip_prefix(b"'")?.strip_suffix(b"'")?;
+                let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_*, ".contains(b);
+                inner.iter().all(plain).then(|| inner.to_vec())
+            }
+            Kind::SystemVariable => {
+                let name = text.to_ascii_lowercase();
+                let global = name.strip_prefix(b"@@global.");
+                match global {
+                    Some(name) if name == VARIABLES => Some(self.global.variables.to_vec()),
+                    None if own_variable(&name)? == VARIABLES => Some(self.own.variables.to_vec()),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The name in `@@name`, `@@session.name` or `@@local.name`, in lower case.
+fn own_variable(text: &[u8]) -> Option<Vec<u8>> {
+    let name = text.to_ascii_lowercase();
+    let name = name.strip_prefix(b"@@")?;
+    let scopes: [&[u8]; 2] = [b"session.", b"local."];
+    let stripped = scopes.iter().find_map(|scope| name.strip_prefix(*scope));
+    let name = stripped.unwrap_or(name);
+    (!name.contains(&b'.')).then(|| name.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tracked(variables: &str) -> Tracked {
+        Tracked {
+            variables: variables.as_bytes().into(),
+            wanted: Wanted::from_setting(variables, true),
+        }
+    }
+
+    fn taken(sql: &str) -> Option<Retracked> {
+        let (global, own) = (tracked("autocommit,time_zone"), tracked("sql_mode"));
+        retracked(sql.as_bytes(), LexMode::default(), &global, &own, false)
+    }
+
+    fn names(wanted: &Wanted) -> String {
+        let names = wanted.variables.iter();
+        let names: Vec<_> = names.map(|name| String::from_utf8_lossy(name)).collect();
+        names.join(",")
+    }
+
+    #[test]
+    fn the_server_goes_on_telling_everything() {
+        let sql = "set autocommit=1,session_track_system_variables = \
+             CONCAT(@@global.session_track_system_variables,',tx_isolation'), time_zone='UTC', \
+             sql_mode=CONCAT(@@sql_mode,',STRICT_TRANS_TABLES')";
+        let found = taken(sql).unwrap();
+        let expected = "SET session_track_system_variables='autocommit,time_zone,tx_isolation',\
+             session_track_system_variables='*',autocommit=1,time_zone='UTC',\
+             sql_mode=CONCAT(@@sql_mode,',STRICT_TRANS_TABLES')";
+        assert_eq!(String::from_utf8(found.sql).unwrap(), expected);
+        assert_eq!(
+            names(&found.then.wanted),
+            "autocommit,time_zone,tx_isolation"
+        );
+        assert_eq!(
+            names(&found.now),
+            "time_zone",
+            "what was set before is forgotten"
+        );
+        assert!(!found.forgets, "of autocommit it was not told before");
+        let found = taken("SET sql_mode='', session_track_system_variables=''").unwrap();
+        assert!(found.forgets && found.now.variables.is_empty());
+    }
+
+    #[test]
+    fn every_form_is_worked_out() {
+        for (value, expected) in [
+            ("''", ""),
+            ("'*'", "*"),
+            ("DEFAULT", "autocommit,time_zone"),
+            (
+                "CONCAT(@@session_track_system_variables, ',a')",
+                "sql_mode,a",
+            ),
+            ("CONCAT(@@local.session_track_system_variables)", "sql_mode"),
+        ] {
+            let sql = format!("SET @@session.session_track_system_variables := {value}");
+            assert_eq!(names(&taken(&sql).unwrap().then.wanted), expected, "{sql}");
+        }
+        let found = taken("SET session_track_system_variables='*',NAMES utf8mb4").unwrap();
+        assert_eq!(found.now.variables.len(), 4);
+        assert!(found.sql.ends_with(b",NAMES utf8mb4"));
+        let found = taken("SET SESSION session_track_schema = OFF").unwrap();
+        assert!(!found.then.wanted.schema);
+        assert_eq!(found.sql, b"SET session_track_system_variables='*'");
+        let found = taken("SET session_track_transaction_info='STATE'").unwrap();
+        assert_eq!(found.then.wanted.transactions, Transactions::State);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_left_alone() {
+        for sql in [
+            "SET autocommit = 1",
+            "SET GLOBAL session_track_schema = OFF",
+            "SET session_track_gtids = OWN_GTID",
+            "SET session_track_system_variables = @a",
+            "SET session_track_system_variables = CONCAT(@@sql_mode, 'a')",
+            "SET session_track_system_variables = 'a\\'b'",
+            "SET session_track_schema = (SELECT 1)",
+            "SET session_track_schema = 1; SELECT 1",
+            "SET session_track_system_variables = '', session_track_system_variables = '*'",
+            "SET /*! session_track_schema = 1 */",
+        ] {
+            assert_eq!(taken(sql), None, "{sql}");
+        }
+    }
+}

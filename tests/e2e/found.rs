@@ -1,0 +1,136 @@
+//! FOUND_ROWS() of queries that count otherwise than they send, asked after another client has used
+//! the backend.
+//!
+//! One backend for two clients: nobody may be pinned, or the other would wait in vain. Where stored
+//! code pins, there are two.
+
+use crate::compare::{Story, same_on};
+use crate::world::{app, mysql, server};
+use testkit::reply::Outcome;
+use wire::capabilities as cap;
+use wire::command::Command;
+
+fn same_on_both(test: &str, backends: usize, story: impl Fn(&mut Story)) {
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        same_on(real, test, backends, &story);
+    }
+}
+
+/// Who is told that the answer is gone is pinned, and everything after that waits in vain.
+fn answered(reply: &[Outcome], text: &str, before: &str) {
+    let gone = |outcome: &Outcome| matches!(outcome, Outcome::Failed(why) if why.code == 1235);
+    assert!(!reply.iter().any(gone), "{text}, after {before}: {reply:?}");
+}
+
+/// Two clients with FOUND_ROWS() of 4 each, and a table.
+fn begin(story: &mut Story) {
+    story.columns = true;
+    let account = app().schema(&story.schema);
+    let account = account
+        .with(cap::MULTI_STATEMENTS)
+        .without(cap::SESSION_TRACK);
+    let (a, b) = (story.join_as(&account), story.join_as(&account));
+    story.all(
+        a,
+        &[
+            "CREATE TABLE t (id INT PRIMARY KEY, v INT)",
+            "INSERT INTO t VALUES (1, 1), (2, 2), (3, 3), (4, 4)",
+            "CREATE TABLE w (a INT)",
+            "SELECT v FROM t",
+        ],
+    );
+    story.sql(b, "SELECT v FROM t");
+}
+
+#[test]
+fn queries_that_count_more_than_they_send_pin_nobody() {
+    same_on_both("found_more", 1, |story| {
+        begin(story);
+        for before in [
+            "SELECT v FROM t LIMIT 1 OFFSET 1",
+            "SELECT v FROM t LIMIT 9, 1",
+            "SELECT SQL_CALC_FOUND_ROWS v FROM t LIMIT 1",
+            "SELECT SQL_CALC_FOUND_ROWS v FROM t ORDER BY v LIMIT 0",
+            "SELECT v FROM t UNION SELECT 9 LIMIT 2",
+            "SELECT v FROM t UNION ALL SELECT v FROM t",
+            "SELECT 7 INTO @a",
+            "SELECT v FROM t WHERE id = 77 INTO @a",
+            "WITH x AS (SELECT 1 AS n) SELECT n FROM x",
+            "DO 1",
+            "SHOW TABLES",
+            "SHOW FULL COLUMNS FROM t",
+            "SHOW CREATE TABLE t",
+            "SHOW GRANTS",
+            "SHOW VARIABLES LIKE 'no such'",
+            "CREATE TABLE IF NOT EXISTS w (a INT)",
+            "INSERT INTO w VALUES (1), (2)",
+        ] {
+            story.sql(0, before);
+            // At once, and behind another client.
+            story.sql(0, "SELECT FOUND_ROWS()");
+            story.sql(0, before);
+            story.sql(1, "SELECT v FROM t WHERE id < 3");
+            story.sql(0, "SELECT FOUND_ROWS() AS n");
+            story.sql(1, "SELECT FOUND_ROWS() AS n");
+        }
+    });
+}
+
+#[test]
+fn a_text_asks_what_it_has_counted_itself() {
+    same_on_both("found_in_text", 1, |story| {
+        begin(story);
+        for text in [
+            "SELECT SQL_CALC_FOUND_ROWS v FROM t LIMIT 1; SELECT FOUND_ROWS()",
+            "SELECT v FROM t LIMIT 1; SELECT FOUND_ROWS(), ROW_COUNT()",
+            "UPDATE t SET v = v + 1; SELECT ROW_COUNT()",
+            "SELECT FOUND_ROWS(); SELECT 1",
+            "SELECT ROW_COUNT(), FOUND_ROWS(); SELECT CONNECTION_ID() IS NULL",
+            "SELECT 1 / 0 FROM t; GET DIAGNOSTICS @n = NUMBER; SELECT @n",
+            "GET DIAGNOSTICS @n = NUMBER, @r = ROW_COUNT; SELECT @n, @r",
+            "SELECT @@warning_count; SELECT 2",
+        ] {
+            for before in [
+                "SELECT v FROM t",
+                "SELECT 1 / 0, 2 FROM t",
+                "INSERT INTO w VALUES (1)",
+            ] {
+                story.sql(0, before);
+                story.sql(1, "SELECT 1 / 0 FROM t WHERE id = 1");
+                answered(&story.sql(0, text), text, before);
+                story.sql(1, "SELECT v FROM t WHERE id < 3");
+                answered(&story.sql(0, "SELECT FOUND_ROWS()"), text, before);
+            }
+        }
+    });
+}
+
+#[test]
+fn stored_code_counts_or_leaves_the_number_as_it_was() {
+    same_on_both("found_in_code", 3, |story| {
+        begin(story);
+        for routine in [
+            "CREATE PROCEDURE counts() SELECT SQL_CALC_FOUND_ROWS v FROM t LIMIT 1",
+            "CREATE PROCEDURE leaves() SET @x = 1",
+            "CREATE FUNCTION f() RETURNS INT RETURN (SELECT COUNT(*) FROM t)",
+        ] {
+            story.sql(0, routine);
+        }
+        for call in [
+            "CALL counts()",
+            "CALL leaves()",
+            "SELECT f(), 2",
+            "SELECT f() FROM t",
+        ] {
+            let account = app().schema(&story.schema).without(cap::SESSION_TRACK);
+            let one = story.join_as(&account);
+            story.sql(one, "SELECT v FROM t WHERE id < 4");
+            story.sql(1, "SELECT v FROM t WHERE id < 3");
+            story.sql(one, call);
+            story.sql(1, "SELECT 1");
+            story.sql(one, "SELECT FOUND_ROWS()");
+            story.sql(one, "SELECT FOUND_ROWS()");
+            story.command(one, Command::ResetConnection, b"");
+        }
+    });
+}
