@@ -27,6 +27,16 @@ end, between two *errors*, and with COM_RESET_CONNECTION (*reset*) or COM_CHANGE
 | ..., stays | A keeps its pin until it leaves or resets |
 | refused | the server refuses it, and through the pool A hears the same |
 | **differs** | A or B can tell; the test prints where, and what each heard |
+
+What differs, and why:
+
+- A user variable set by INTO or `:=`, a lock of GET_LOCK() and, on MariaDB, `SET @@name`, when a
+  trigger does it: no text of the client's shows it and no tracker reports it, so it stays on a
+  shared backend.
+- A role after COM_RESET_CONNECTION, on MariaDB after COM_CHANGE_USER too: the servers let it stay,
+  the pool ends it with the backend that had it.
+- FOUND_ROWS() is asked after a query of both clients: before its first one, a session of MariaDB
+  has what the last session of its thread has found.
 ";
 
 /// A section: the table of one server.
