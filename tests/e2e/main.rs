@@ -38,6 +38,7 @@ mod named;
 mod oracle;
 mod pins;
 mod prepared;
+mod prepared_last;
 mod process;
 mod protocol;
 mod published;

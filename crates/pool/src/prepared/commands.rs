@@ -26,7 +26,7 @@ use wire::attributes::Form;
 use wire::classify::{self, Reads, classify};
 use wire::command::{Command, put_command};
 use wire::errors;
-use wire::execution::{LAST_PREPARED, set_statement_id, statement_id, types, wants_cursor};
+use wire::execution::{LAST_PREPARED, Types, set_statement_id, statement_id, types, wants_cursor};
 use wire::lex::Server;
 use wire::own_id::with_values;
 use wire::reply::OK;
@@ -161,7 +161,14 @@ impl<N: Net> Group<N> {
         };
         // What becomes of the execution is another matter: a driver does not send them again.
         let params = usize::from(held.params);
-        held.remember(types(command, head_of(message), params, form));
+        let given = types(command, head_of(message), params, form);
+        let by_last = statement_id(payload) == Some(LAST_PREPARED);
+        if by_last && given == Types::Earlier {
+            // The server's own refusal: with that id the types have to stand there.
+            self.refuse_malformed(key);
+            return Handled::Used;
+        }
+        held.remember(given);
         let (definition, overlong) = (held.definition.clone(), held.overlong);
         if overlong {
             return self.refuse_long_data(key, id);

@@ -1,0 +1,172 @@
+//! MariaDB's id -1: the statement that this connection prepared last, so that a driver can prepare
+//! and execute in one write, before it knows the id.
+//!
+//! Each client's last one is its own, whatever others prepare on the same backend meanwhile, and
+//! whatever else it says itself between the two. Everything is told in bytes.
+
+use crate::compare::{Story, same, same_on};
+use crate::world::{app, mysql};
+use testkit::reply::Outcome;
+use wire::capabilities::EXTENDED_BULK;
+use wire::command::Command;
+
+const LAST: &[u8] = b"\xff\xff\xff\xff";
+/// Behind the id: no cursor, one iteration.
+const PLAIN: &[u8] = b"\0\x01\0\0\0";
+/// One INT, 7, with its type; and 8 without.
+const SEVEN: &[u8] = b"\0\x01\0\0\0\0\x01\x03\0\x07\0\0\0";
+const EIGHT: &[u8] = b"\0\x01\0\0\0\0\0\x08\0\0\0";
+
+fn last(rest: &[u8]) -> Vec<u8> {
+    [LAST, rest].concat()
+}
+
+/// Says all in one write, then hears all answers; ids are each server's own.
+fn in_one_write(story: &mut Story, who: usize, commands: &[(Command, &[u8])]) {
+    story.client(who).send(commands).unwrap();
+    for (command, arguments) in commands {
+        if matches!(command, Command::StmtClose | Command::StmtSendLongData) {
+            continue;
+        }
+        let mut reply = story.client(who).receive();
+        for outcome in reply.iter_mut().flatten() {
+            if let Outcome::Prepared(prepared) = outcome {
+                prepared.id = 0;
+            }
+        }
+        let text = String::from_utf8_lossy(arguments);
+        story.note(&format!("client {who}: {command:?} {text}"), reply);
+    }
+}
+
+fn query(sql: &str) -> (Command, &[u8]) {
+    (Command::Query, sql.as_bytes())
+}
+
+fn prepare(sql: &str) -> (Command, &[u8]) {
+    (Command::StmtPrepare, sql.as_bytes())
+}
+
+fn run(arguments: &[u8]) -> (Command, &[u8]) {
+    (Command::StmtExecute, arguments)
+}
+
+fn long(arguments: &[u8]) -> (Command, &[u8]) {
+    (Command::StmtSendLongData, arguments)
+}
+
+fn tell(story: &mut Story, clients: &[usize]) {
+    let (seven, eight, plain) = (last(SEVEN), last(EIGHT), last(PLAIN));
+    for &who in clients {
+        // With parameters, and again with the types of the execution before.
+        in_one_write(
+            story,
+            who,
+            &[prepare("SELECT ? + 1"), run(&seven), run(&eight)],
+        );
+    }
+    for &who in clients {
+        // Others have prepared in between, on the same backend.
+        in_one_write(story, who, &[run(&eight)]);
+        // What stands between the two makes no difference, or does: the server decides.
+        for between in [
+            query("SELECT 'between'"),
+            query("SELECT * FROM missing"),
+            query("SET @x = 1"),
+            query("PREPARE named FROM 'SELECT 9'"),
+            query("EXECUTE named"),
+            query("PREPARE bad FROM 'SELEC'"),
+            query("DEALLOCATE PREPARE named"),
+            (Command::Ping, b""),
+            (Command::InitDb, b"missing"),
+            (Command::StmtReset, LAST),
+        ] {
+            in_one_write(story, who, &[prepare("SELECT ? * 2"), between, run(&seven)]);
+        }
+        in_one_write(
+            story,
+            who,
+            &[prepare("SELECT 'first'"), prepare("SELECT"), run(&plain)],
+        );
+        in_one_write(
+            story,
+            who,
+            &[run(&plain), prepare("SELECT 'then'"), run(&plain)],
+        );
+    }
+    for &who in clients {
+        let text = last(b"\0\0long ");
+        let more = last(b"\0\0data");
+        let value = last(b"\0\x01\0\0\0\0\x01\xfd\0");
+        let commands = [
+            prepare("SELECT CONCAT(?, '!')"),
+            long(&text),
+            long(&more),
+            run(&value),
+        ];
+        in_one_write(story, who, &commands);
+        let cursor = last(b"\x01\x01\0\0\0");
+        let opened = [prepare("SELECT seq FROM seq_1_to_3"), run(&cursor)];
+        in_one_write(story, who, &opened);
+        in_one_write(story, who, &[(Command::StmtReset, LAST)]);
+        in_one_write(story, who, &[(Command::StmtClose, LAST), run(&plain)]);
+        in_one_write(
+            story,
+            who,
+            &[prepare("SELECT 'gone'"), (Command::ResetConnection, b"")],
+        );
+        in_one_write(story, who, &[run(&plain)]);
+    }
+}
+
+#[test]
+fn a_statement_is_prepared_and_executed_in_one_write() {
+    for backends in [1, 2] {
+        same("last_in_one_write", backends, |story| {
+            let clients = [story.join(), story.join(), story.join()];
+            tell(story, &clients);
+        });
+    }
+}
+
+#[test]
+fn bulk_executions_need_no_id_either() {
+    same("last_in_bulk", 1, |story| {
+        let account = app().schema(&story.schema).extended(EXTENDED_BULK);
+        let (a, b) = (story.join_as(&account), story.join_as(&account));
+        story.sql(a, "CREATE TABLE t (who INT, v INT)");
+        for (who, sql) in [
+            (a, &b"INSERT INTO t VALUES (1, ?)"[..]),
+            (b, b"INSERT INTO t VALUES (2, ?)"),
+            (a, b"INSERT INTO t VALUES (3, ?)"),
+        ] {
+            // Types are sent; two rows, each with no indicator.
+            let rows = last(b"\x80\0\x03\0\0\x05\0\0\0\0\x06\0\0\0");
+            let more = last(b"\0\0\0\x07\0\0\0");
+            let commands = [
+                (Command::StmtPrepare, sql),
+                (Command::StmtBulkExecute, &rows[..]),
+                (Command::StmtBulkExecute, &more[..]),
+            ];
+            in_one_write(story, who, &commands);
+        }
+        story.sql(b, "SELECT * FROM t ORDER BY who, v");
+    });
+}
+
+/// MySQL knows no such id.
+#[test]
+fn mysql_takes_the_last_id_for_an_unknown_one() {
+    let test = "last_on_mysql";
+    let Some(real) = mysql(test) else { return };
+    same_on(real, test, 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        let plain = last(PLAIN);
+        for who in [a, b, a] {
+            let prepare = (Command::StmtPrepare, &b"SELECT 'once'"[..]);
+            in_one_write(story, who, &[prepare, run(&plain)]);
+            in_one_write(story, who, &[(Command::StmtReset, LAST), query("SELECT 2")]);
+            in_one_write(story, who, &[(Command::StmtFetch, &last(b"\x01\0\0\0"))]);
+        }
+    });
+}
