@@ -27,6 +27,7 @@ mod faults;
 mod found;
 mod fragments;
 mod hidden;
+mod in_one_write;
 mod kill;
 mod load;
 mod load_mysql;

@@ -1,0 +1,169 @@
+//! Executions go out behind what restores their session, in the same write: no round trip more.
+//!
+//! A relay stands between the pool and the server and keeps every piece that the pool writes. A
+//! pool that waited for the answer to its SET would write twice.
+
+use crate::world::{app, binary, config, config_file, direct, login, server};
+use reactor::Address;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use testkit::onramp::Pool;
+use testkit::real::{Real, skipped};
+use wire::command::Command;
+use wire::packet::{Frame, HEADER_LEN, frame};
+
+type Pieces = Arc<Mutex<Vec<Vec<u8>>>>;
+
+/// What is written towards the server, piece by piece.
+struct Watched {
+    address: Address,
+    pieces: Pieces,
+}
+
+impl Watched {
+    /// A relay in front of a server; its threads end with the connections.
+    fn new(real: &Real) -> Watched {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = Address::Tcp(listener.local_addr().unwrap());
+        let (pieces, port) = (Pieces::default(), real.port());
+        let seen = pieces.clone();
+        thread::spawn(move || {
+            for from in listener.incoming().map_while(Result::ok) {
+                let Ok(to) = TcpStream::connect(("127.0.0.1", port)) else {
+                    return;
+                };
+                let back = (to.try_clone().unwrap(), from.try_clone().unwrap());
+                let seen = seen.clone();
+                thread::spawn(move || pass(from, to, |piece| keep(&seen, piece)));
+                thread::spawn(move || pass(back.0, back.1, |_| {}));
+            }
+        });
+        Watched { address, pieces }
+    }
+
+    /// The commands of each piece since the last question.
+    fn take(&self) -> Vec<Vec<Command>> {
+        let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
+        pieces.drain(..).map(|piece| commands(&piece)).collect()
+    }
+}
+
+fn keep(seen: &Pieces, piece: &[u8]) {
+    let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+    seen.push(piece.to_vec());
+}
+
+/// Passes bytes on, each piece noted before it goes.
+fn pass(mut from: TcpStream, mut to: TcpStream, note: impl Fn(&[u8])) {
+    let _ = to.set_nodelay(true);
+    let mut buffer = vec![0; 64 * 1024];
+    while let Ok(n @ 1..) = from.read(&mut buffer) {
+        note(&buffer[..n]);
+        if to.write_all(&buffer[..n]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Write);
+}
+
+fn commands(mut piece: &[u8]) -> Vec<Command> {
+    let mut found = Vec::new();
+    while let Frame::Whole { total, .. } = frame(piece) {
+        found.extend(Command::from_byte(piece[HEADER_LEN]));
+        piece = &piece[total..];
+    }
+    assert!(piece.is_empty(), "a command in two writes");
+    found
+}
+
+#[test]
+fn an_execution_and_what_restores_its_session_are_one_write() {
+    let test = "an_execution_and_what_restores_its_session_are_one_write";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let Some(real) = server(test) else { return };
+    let watched = Watched::new(real);
+    let text = config(&watched.address, "backends_max = 1\ngroups = 1");
+    let file = config_file(real, "in_one_write.toml", &text);
+    let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+    let mut clients = ["+01:00", "+02:00"].map(|zone| {
+        let mut client = login(&pool.address, &app());
+        client.must(&format!("SET time_zone = '{zone}'"));
+        let id = client.prepare("SELECT ?, @@time_zone").id;
+        // The first time the backend is to learn the statement and the session.
+        client.execute(id, &[Some(b"first")], false).unwrap();
+        (client, id, zone)
+    });
+    for (client, id, _) in &mut clients {
+        client.execute(*id, &[Some(b"again")], false).unwrap();
+    }
+    watched.take();
+    for round in 0..10 {
+        for (client, id, zone) in &mut clients {
+            let value = format!("round {round}");
+            let reply = client
+                .execute(*id, &[Some(value.as_bytes())], false)
+                .unwrap();
+            assert_eq!(reply[0].rows().texts()[0], [&value[..], zone]);
+            let written = watched.take();
+            assert_eq!(
+                written,
+                [[Command::Query, Command::StmtExecute]],
+                "round {round}"
+            );
+        }
+    }
+    // Where nothing has to be restored, the execution is alone.
+    let (client, id, _) = &mut clients[1];
+    client.execute(*id, &[Some(b"last")], false).unwrap();
+    assert_eq!(watched.take(), [[Command::StmtExecute]]);
+}
+
+#[test]
+fn executions_of_many_clients_share_writes() {
+    let test = "executions_of_many_clients_share_writes";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let Some(real) = server(test) else { return };
+    let watched = Watched::new(real);
+    let text = config(&watched.address, "backends_max = 1\ngroups = 1");
+    let file = config_file(real, "share_writes.toml", &text);
+    let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+    let mut clients: Vec<_> = (0..8)
+        .map(|_| {
+            let mut client = login(&pool.address, &app());
+            let id = client.prepare("SELECT ? + 1").id;
+            client.execute(id, &[Some(b"1")], false).unwrap();
+            (client, id)
+        })
+        .collect();
+    watched.take();
+    const ROUNDS: usize = 20;
+    for round in 0..ROUNDS {
+        for (at, (client, id)) in clients.iter_mut().enumerate() {
+            let value = (100 * round + at).to_string();
+            let arguments = testkit::client::execution(*id, &[Some(value.as_bytes())], false);
+            client.send(&[(Command::StmtExecute, &arguments)]).unwrap();
+        }
+        for (at, (client, _)) in clients.iter_mut().enumerate() {
+            let reply = client.receive().unwrap();
+            let value = (100 * round + at + 1).to_string();
+            assert_eq!(reply[0].rows().texts().len(), 1, "{value}");
+        }
+    }
+    let written = watched.take();
+    let all: Vec<Command> = written.concat();
+    assert_eq!(
+        all,
+        vec![Command::StmtExecute; 8 * ROUNDS],
+        "and nothing else"
+    );
+    assert!(
+        written.len() < all.len(),
+        "each execution had a write of its own"
+    );
+}
