@@ -45,6 +45,7 @@ mod protocol;
 mod published;
 mod report;
 mod reports;
+mod restoring;
 mod riding;
 mod scheduling;
 mod session;

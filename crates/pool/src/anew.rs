@@ -167,7 +167,8 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let pinned = client.is_held() || client.touched.take().is_some();
+        let touched = client.touched.take().is_some();
+        let pinned = client.is_held() || touched;
         let lease = client.lease.take();
         client.pins = None;
         client.unsure = false;

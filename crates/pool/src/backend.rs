@@ -46,6 +46,9 @@ pub(crate) enum Purpose {
     Prepare(bool),
     /// Brings the backend into the client's session state; `true` for the last one.
     Restore(bool),
+    /// The same, in one text with the client's statement, which does not run if this fails; `true`
+    /// for the last one in front of it.
+    Joined(bool),
     /// Prepares what the client's statement executes.
     Ahead,
     /// Gives the backend the client's FOUND_ROWS(), in front of a statement that may keep it.

@@ -15,6 +15,7 @@ use crate::group::Group;
 use crate::heard::Heard;
 use crate::probe::read_row;
 use crate::relay::{Relay, Shape, Stop, Unreported};
+use crate::restoring::Behind;
 use crate::session::{Session, Text};
 use crate::shapes::REPLY_MAX;
 use crate::trackers::told_to;
@@ -329,6 +330,7 @@ impl<N: Net> Group<N> {
         match command.purpose {
             Purpose::Prepare(fresh) => self.prepared(key, fresh, &heard, &collected),
             Purpose::Restore(last) => self.restored(key, command.owner, last, &heard),
+            Purpose::Joined(last) => self.joined(key, command.owner, last, &heard),
             Purpose::Ahead => self.prepared_ahead(key, command.owner, &heard, &collected),
             Purpose::Statement => self.statement_done(key, &command, &heard),
             Purpose::Primer => {}
@@ -385,7 +387,7 @@ impl<N: Net> Group<N> {
             return self.retire(key);
         };
         if let Some((code, text)) = &heard.error {
-            return self.restore_failed(key, owner, *code, text);
+            return self.restore_failed(key, owner, Behind::Unknown, (*code, text));
         }
         if !last {
             return;

@@ -85,6 +85,8 @@ pub(crate) struct Statement {
     pub(crate) spoils: bool,
     /// The catalogue of hidden code that it was judged by (see [`crate::hidden`]).
     pub(crate) judged: u16,
+    /// Its text may stand behind restoring statements in one command.
+    pub(crate) joins: bool,
 }
 
 impl Statement {
@@ -106,6 +108,7 @@ impl Statement {
             hides: false,
             spoils: false,
             judged: NOT_JUDGED,
+            joins: false,
         }
     }
 }

@@ -246,8 +246,9 @@ impl<N: Net> Group<N> {
         }
         if let Some(changed) = changed {
             let session = self.sessions.intern(changed);
-            client.session = session.clone();
-            backend.session = session;
+            let multi = backend.session.multi_statements;
+            backend.session = self.sessions.with_multi(&session, multi);
+            client.session = session;
             if let Some(schema) = &client.session.schema {
                 self.schemas.insert((client.kind as usize, schema.clone()));
             }

@@ -47,6 +47,7 @@ mod queueing;
 mod reasons;
 mod relay;
 mod report;
+mod restoring;
 mod roster;
 mod run;
 mod sending;

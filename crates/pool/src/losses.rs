@@ -10,6 +10,7 @@ use crate::backend::{BackendState, InFlight, Purpose};
 use crate::client::{Client, ClientState, Owed};
 use crate::group::Group;
 use crate::reasons::Refusal;
+use crate::restoring::Behind;
 use reactor::{Key, Net};
 use wire::errors::ErrorCode;
 
@@ -63,7 +64,13 @@ impl<N: Net> Group<N> {
     }
 
     /// The server would not take the client's state: the client hears why, in the server's words.
-    pub(crate) fn restore_failed(&mut self, key: Key, owner: Key, code: u16, text: &str) {
+    pub(crate) fn restore_failed(
+        &mut self,
+        key: Key,
+        owner: Key,
+        behind: Behind,
+        (code, text): (u16, &str),
+    ) {
         let backend = self.backends.get(key);
         let (keeps, served) = backend.map_or((false, false), |b| (b.in_transaction(), b.served));
         self.retire(key);
@@ -72,7 +79,8 @@ impl<N: Net> Group<N> {
             return;
         };
         client.lease = None;
-        if client.state() == ClientState::Running {
+        let sent = client.state() == ClientState::Running;
+        if sent && behind == Behind::Unknown {
             return self.front_failed(owner, keeps, format!("error {code}: {text}"));
         }
         let gone = keeps || served && client.is_held() || client.is_left_there();
@@ -103,8 +111,10 @@ impl<N: Net> Group<N> {
         if !client.change_state(ClientState::Idle, now) {
             return self.doom(owner);
         }
-        let len = client.command_len();
-        client.drop_input(len);
+        if !sent {
+            let len = client.command_len();
+            client.drop_input(len);
+        }
         self.counts.refused += 1;
         self.refuse(owner, &refusal);
         if gone {

@@ -228,16 +228,14 @@ impl Session {
         session
     }
 
-    /// Whether a restoring command between the two cannot fail: at most user variables differ.
-    pub(crate) fn differs_in_user_variables_only(&self, other: &Session) -> bool {
-        self.schema == other.schema
-            && self.multi_statements == other.multi_statements
-            && !self.variables_differ(other)
-    }
-
     /// Whether any system variable differs.
     pub(crate) fn variables_differ(&self, other: &Session) -> bool {
         self.variables != other.variables || self.results_collation != other.results_collation
+    }
+
+    /// Whether the two differ in nothing but whether several statements may stand in one text.
+    pub(crate) fn equals_but_for_multi(&self, other: &Session) -> bool {
+        self.schema == other.schema && !self.variables_differ(other) && self.user == other.user
     }
 
     /// Names of the variables that a restoring command between the two sets.
@@ -350,6 +348,16 @@ impl Interner {
         self.sessions.insert(shared.clone());
         shared
     }
+
+    /// The same session, but for whether several statements may stand in one text.
+    pub(crate) fn with_multi(&mut self, session: &Rc<Session>, multi: bool) -> Rc<Session> {
+        if session.multi_statements == multi {
+            return session.clone();
+        }
+        let mut changed = (**session).clone();
+        changed.multi_statements = multi;
+        self.intern(changed)
+    }
 }
 
 /// Appends the commands that bring a backend from `from` to `to`, and returns how many there are;
@@ -361,6 +369,61 @@ pub(crate) fn restore(
     insert_id: Option<u64>,
 ) -> usize {
     let mut commands = 0;
+    let set = set_of(from, to, insert_id);
+    if !set.is_empty() {
+        put_query(out, form, &set);
+        commands += 1;
+    }
+    if from.multi_statements != to.multi_statements {
+        put_multi(out, to.multi_statements);
+        commands += 1;
+    }
+    if from.schema != to.schema
+        && let Some(schema) = &to.schema
+    {
+        put_command(out, Command::InitDb, schema);
+        commands += 1;
+    }
+    commands
+}
+
+/// The same as text in front of a statement in one command, and how many statements that is; each
+/// is answered by OK or ERR, and behind an ERR nothing runs. `None` where the schema's name would
+/// have to be written otherwise than it is.
+pub(crate) fn restore_as_text(
+    from: &Session,
+    to: &Session,
+    insert_id: Option<u64>,
+) -> Option<(Vec<u8>, usize)> {
+    let mut text = set_of(from, to, insert_id);
+    let mut statements = 0;
+    if !text.is_empty() {
+        text.push(b';');
+        statements += 1;
+    }
+    if from.schema != to.schema
+        && let Some(schema) = &to.schema
+    {
+        let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'-');
+        if !schema.iter().all(plain) {
+            return None;
+        }
+        text.extend_from_slice(b"USE `");
+        text.extend_from_slice(schema);
+        text.extend_from_slice(b"`;");
+        statements += 1;
+    }
+    Some((text, statements))
+}
+
+/// Appends the command that allows or forbids several statements in one text. It cannot fail.
+pub(crate) fn put_multi(out: &mut Vec<u8>, on: bool) {
+    // MYSQL_OPTION_MULTI_STATEMENTS_ON is 0, ..._OFF is 1.
+    put_command(out, Command::SetOption, &[u8::from(!on), 0]);
+}
+
+/// The SET that brings variables from one session's values to the other's; empty for none.
+fn set_of(from: &Session, to: &Session, insert_id: Option<u64>) -> Vec<u8> {
     let mut set = Vec::new();
     if from.variables_differ(to) {
         put_differences(&mut set, from, to);
@@ -371,26 +434,7 @@ pub(crate) fn restore(
     if let Some(id) = insert_id {
         put_assignment(&mut set, b"last_insert_id", id.to_string().as_bytes());
     }
-    if !set.is_empty() {
-        put_query(out, form, &set);
-        commands += 1;
-    }
-    if from.multi_statements != to.multi_statements {
-        // MYSQL_OPTION_MULTI_STATEMENTS_ON is 0, ..._OFF is 1.
-        put_command(
-            out,
-            Command::SetOption,
-            &[u8::from(!to.multi_statements), 0],
-        );
-        commands += 1;
-    }
-    if from.schema != to.schema
-        && let Some(schema) = &to.schema
-    {
-        put_command(out, Command::InitDb, schema);
-        commands += 1;
-    }
-    commands
+    set
 }
 
 /// Whether commands can bring a backend from `from` to `to`: there is none that takes a default

@@ -9,9 +9,7 @@
 //! and answered from there when the backend has served others since: `diagnostics.rs`.
 //!
 //! Invariant: a statement goes out only to a backend that stands in its client's session state, or
-//! behind a command that puts it there and cannot fail (`sure.rs`). A restoring command that can
-//! fail (a schema may have been dropped) is waited for, because the statement behind it would run
-//! all the same, in somebody else's schema.
+//! behind what puts it there (`restoring.rs`).
 
 use crate::backend::{InFlight, Purpose};
 use crate::client::{ClientState, Statement};
@@ -24,9 +22,8 @@ use crate::kills::{may_hide_kill, mentions_kill};
 use crate::prepared::{PreparedText, Spoken};
 use crate::reasons::{PinReason, Refusal};
 use crate::relay::{Middle, Relay, Shape, Told};
-use crate::session::{Session, restore};
+use crate::session::Session;
 use crate::shapes;
-use crate::sure::is_sure_between;
 use reactor::{Key, Net};
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -195,6 +192,7 @@ impl<N: Net> Group<N> {
         let schema = session.schema.as_deref();
         self.plan_pins(key, sql, (mode, found), schema, &mut statement);
         self.touch(key, sql, mode, found);
+        statement.joins = self.may_join(key, found);
         if instead.is_none() && found.reads.intersects(Reads::CONNECTION_ID) {
             instead = self.with_own_id(key, sql, mode);
         }
@@ -361,87 +359,6 @@ impl<N: Net> Group<N> {
         self.wait_in_lane(key, message.len())
     }
 
-    /// Sends a command to the client's backend, once that stands in the client's session state.
-    fn begin(&mut self, key: Key, lease: Key, message: &[u8]) -> Handled {
-        if let Some(handled) = self.prepare_ahead(key, lease, message) {
-            return handled;
-        }
-        let Some(session) = self.clients.get(key).map(|client| client.session.clone()) else {
-            return Handled::Used;
-        };
-        let mut out = std::mem::take(&mut self.lent);
-        out.clear();
-        let waits = self.put_restore(key, lease, &session, &mut out);
-        let result = match waits {
-            None => Handled::Used,
-            Some(true) => self.send_restore(key, lease, &out),
-            Some(false) => {
-                self.put_primer(key, lease, &mut out);
-                self.send_statement(key, lease, &out, message)
-            }
-        };
-        self.lent = out;
-        result
-    }
-
-    /// Writes what brings the backend into a session of the client's. `Some(true)`: it may fail, so
-    /// its reply is waited for; `Some(false)`: the statement may follow at once; `None`: one of the
-    /// two is gone.
-    pub(crate) fn put_restore(
-        &mut self,
-        key: Key,
-        lease: Key,
-        session: &Rc<Session>,
-        out: &mut Vec<u8>,
-    ) -> Option<bool> {
-        let client = self.clients.get(key)?;
-        let backend = self.backends.get_mut(lease)?;
-        let insert_id = (backend.insert_id != Some(client.insert_id)).then_some(client.insert_id);
-        let same = Rc::ptr_eq(&backend.session, session);
-        let sure = is_sure_between(&backend.session, session, self.epoch);
-        // Inside of a transaction a SET may fail that does not outside.
-        let sure = sure && !(backend.in_transaction() && backend.session.variables_differ(session));
-        let waits = !same && !sure;
-        if same && insert_id.is_none() {
-            return Some(false);
-        }
-        let commands = restore(out, backend.form, (&backend.session, session), insert_id);
-        for i in 1..=commands {
-            let purpose = Purpose::Restore(waits && i == commands);
-            backend
-                .flight
-                .push_back(InFlight::own(Some(key), purpose, ReplyShape::Status));
-        }
-        if commands > 0 {
-            self.counts.restored += 1;
-            self.counts.restored_in_front += u64::from(!waits);
-        }
-        // Setting LAST_INSERT_ID() cannot fail; from here on the backend is as the client's.
-        backend.insert_id = Some(client.insert_id);
-        backend.session = session.clone();
-        Some(waits && commands > 0)
-    }
-
-    pub(crate) fn send_restore(&mut self, key: Key, lease: Key, out: &[u8]) -> Handled {
-        let now = self.net.now();
-        let Some(client) = self.clients.get_mut(key) else {
-            return Handled::Used;
-        };
-        if !client.change_state(ClientState::Restoring, now) {
-            self.doom(key);
-            return Handled::Used;
-        }
-        self.send_backend(lease, out);
-        self.count_busy(lease);
-        Handled::Kept
-    }
-
-    fn send_statement(&mut self, key: Key, lease: Key, out: &[u8], message: &[u8]) -> Handled {
-        self.send_backend(lease, out);
-        self.ride(key, lease, message);
-        Handled::Used
-    }
-
     /// Sends a statement to a backend, behind whatever is in flight there.
     pub(crate) fn ride(&mut self, key: Key, lease: Key, message: &[u8]) {
         let now = self.net.now();
@@ -515,6 +432,7 @@ pub(crate) fn statement_of(found: &classify::Statement, server: Server) -> State
         hides: HIDES.iter().any(|cause| found.causes.contains(*cause)),
         spoils: false,
         judged: NOT_JUDGED,
+        joins: false,
         keeps_counts: asks,
         ride: 0,
     }

@@ -9,7 +9,7 @@
 //! when a backend is lost or cannot be had, because another server may answer at the address next.
 //!
 //! A default schema can be dropped, and variables that are not listed may depend on rights or on
-//! other things: a difference in those is waited for.
+//! other things: a difference in those goes otherwise (`restoring.rs`).
 //!
 //! Invariant: a SET that was sure and fails all the same ends its backend, the reply to the
 //! statement behind it is dropped, and its client is told that it may have taken effect
@@ -101,19 +101,24 @@ impl Accepted {
 /// Whether the commands that bring a backend of this epoch from one session to the other cannot
 /// fail, as far as anybody can know.
 pub(crate) fn is_sure_between(from: &Session, to: &Session, epoch: u64) -> bool {
-    if from.differs_in_user_variables_only(to) {
-        return true;
-    }
-    from.schema == to.schema
-        && to.accepted.is_of(epoch)
-        && from.differing_variables(to).all(is_sure)
+    let accepted = || to.accepted.is_of(epoch) && from.differing_variables(to).all(is_sure);
+    // Neither COM_SET_OPTION nor the SET of a user variable can fail.
+    from.schema == to.schema && (!from.variables_differ(to) || accepted())
 }
 
 impl<N: Net> Group<N> {
     /// A backend stands in a session: its values can be set again.
     pub(crate) fn note_accepted(&self, lease: Key) {
-        if let Some(backend) = self.backends.get(lease) {
-            backend.session.accepted.note(backend.epoch);
+        let Some(backend) = self.backends.get(lease) else {
+            return;
+        };
+        backend.session.accepted.note(backend.epoch);
+        let owner = backend.lease.and_then(|owner| self.clients.get(owner));
+        if let Some(client) = owner
+            && client.session.multi_statements != backend.session.multi_statements
+            && client.session.equals_but_for_multi(&backend.session)
+        {
+            client.session.accepted.note(backend.epoch);
         }
     }
 
@@ -169,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_variables_and_schemas_are_waited_for() {
+    fn unknown_variables_and_schemas_are_not_sure() {
         let from = session(&[]);
         let other = session(&[("storage_engine", "Aria")]);
         other.accepted.note(1);

@@ -16,6 +16,7 @@ use crate::clients::Handled;
 use crate::group::Group;
 use crate::heard::Heard;
 use crate::reasons::{Refusal, Unprepared};
+use crate::restoring::Front;
 use crate::session::Session;
 use reactor::{Key, Net};
 use std::rc::Rc;
@@ -65,11 +66,11 @@ impl<N: Net> Group<N> {
         let session = session.with_user_variables_of(&client.session);
         let session = self.sessions.intern(session);
         let mut out = Vec::new();
-        let waits = self.put_restore(key, lease, &session, &mut out)?;
+        let front = self.put_restore(key, lease, &session, &mut out)?;
         let client = self.clients.get_mut(key)?;
         let under_way = client.prepared.as_mut()?.under_way.as_mut()?;
         under_way.ahead = true;
-        if !waits {
+        if front == Front::Sure {
             let under_way = client.prepared.as_mut()?.under_way.take()?;
             let closed = self.make_room_for(lease, &under_way, &mut out);
             self.note_deallocations(key, lease, closed, 0);

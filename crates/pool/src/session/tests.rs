@@ -75,7 +75,7 @@ fn user_variables_are_set_and_those_of_others_are_none() {
     to.set_user_variable(b"same", b"2");
     to.set_user_variable(b"b", b"1.50");
     to.set_user_variable(b"c", b"");
-    assert!(from.differs_in_user_variables_only(&to));
+    assert!(!from.variables_differ(&to));
     assert_eq!(
         commands(&from, &to, None),
         ["03 SET @`b`=1.50,@`x`=_binary x'',@`x`=NULL"]
@@ -105,7 +105,7 @@ fn results_are_described_in_the_same_collation() {
         session
     };
     let (from, to) = (in_collation(Some(45)), in_collation(Some(255)));
-    assert!(!from.differs_in_user_variables_only(&to));
+    assert!(from.variables_differ(&to));
     let restores = |results: &str| {
         format!(
             "03 SET character_set_client='utf8mb4',character_set_connection='utf8mb4',\

@@ -2,8 +2,8 @@
 //!
 //! The problem: the pool must see what a server sends, byte for byte in form, without a server. The
 //! mechanism: an [`Answer`] says what happened, [`Answer::put`] writes it as a server would, to a
-//! connection with CLIENT_DEPRECATE_EOF and CLIENT_SESSION_TRACK. Invariant: packet numbers begin
-//! at 1 and leave none out.
+//! connection with CLIENT_DEPRECATE_EOF and CLIENT_SESSION_TRACK. Invariant: packet numbers
+//! leave none out.
 
 use wire::errors::ErrorCode;
 use wire::packet::{put_lenenc, put_lenenc_bytes, put_packet, put_short};
@@ -55,9 +55,16 @@ impl Answer {
         }
     }
 
-    /// Appends the packets of this answer, with these status flags; rows are `binary` in answer to
-    /// an execution; columns are described in this collation.
-    pub(crate) fn put(&self, out: &mut Vec<u8>, flags: u16, binary: bool, collation: u8) {
+    /// Appends the packets of this answer, numbered from `first`, with these status flags; rows are
+    /// `binary` in answer to an execution; columns are described in this collation.
+    pub(crate) fn put(
+        &self,
+        out: &mut Vec<u8>,
+        first: u8,
+        flags: u16,
+        binary: bool,
+        collation: u8,
+    ) {
         match self {
             Answer::Ok {
                 affected,
@@ -70,18 +77,18 @@ impl Answer {
                     insert_id: *insert_id,
                     ..plain_ok(flags, 0, changes)
                 };
-                put_short(out, 1, |out| {
+                put_short(out, first, |out| {
                     ok.put(out, if *as_end { END } else { OK }, true);
                 });
             }
-            Answer::Err(code, text) => put_err(out, 1, *code, text),
+            Answer::Err(code, text) => put_err(out, first, *code, text),
             Answer::Rows {
                 rows,
                 warnings,
                 changes,
             } => {
                 let end = plain_ok(flags, *warnings, changes);
-                put_rows(out, rows, &end, (binary, collation));
+                put_rows(out, first, rows, &end, (binary, collation));
             }
             Answer::Prepared { id, columns } => put_prepared(out, *id, *columns),
         }
@@ -121,6 +128,7 @@ fn put_prepared(out: &mut Vec<u8>, id: u32, columns: u16) {
 
 fn put_rows(
     out: &mut Vec<u8>,
+    first: u8,
     rows: &[Vec<Option<String>>],
     end: &OkPacket<'_>,
     (binary, collation): (bool, u8),
@@ -128,7 +136,7 @@ fn put_rows(
     let columns = rows.first().map_or(1, Vec::len);
     let mut payload = Vec::new();
     put_lenenc(&mut payload, columns as u64);
-    let mut seq = put_packet(out, 1, &payload);
+    let mut seq = put_packet(out, first, &payload);
     for column in 0..columns {
         let value = rows.first().and_then(|row| row[column].as_deref());
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());

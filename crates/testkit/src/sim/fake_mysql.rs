@@ -11,6 +11,8 @@
 //!   than its share of the budget;
 //! - within a transaction a connection serves one client only.
 
+mod several;
+
 use super::answers::{Answer, put_state, put_text, put_variable};
 use super::script::uses_tables;
 use super::standing::{DEFAULTS, Standing, words_of};
@@ -73,10 +75,18 @@ pub(crate) struct Db {
     pub(crate) kills: Vec<(usize, bool)>,
     /// Statements that a connection may have prepared.
     pub(crate) prepared_max: usize,
-    /// Of so many SETs that restore a session one fails; 0 for none.
+    /// Of so many statements that restore a session one fails; 0 for none.
     pub(crate) refuses_every: u64,
-    /// Such SETs so far.
+    /// Such statements so far.
     pub(crate) sets: u64,
+}
+
+impl Db {
+    /// Whether a statement that restores a session is to fail this time.
+    fn fails_now(&mut self) -> bool {
+        self.sets += 1;
+        self.refuses_every > 0 && self.sets.is_multiple_of(self.refuses_every)
+    }
 }
 
 /// A prepared statement.
@@ -174,6 +184,13 @@ impl Seat {
         }
         let arguments = String::from_utf8_lossy(&payload[1..]).into_owned();
         let killed = std::mem::take(&mut self.killed);
+        let query = payload[0] == Command::Query.byte() && !killed;
+        let front = query.then(|| self.run_front(db, &arguments, out));
+        let (text, first) = match front {
+            Some(None) => return true,
+            Some(Some(behind)) => behind,
+            None => (&*arguments, 1),
+        };
         let answer = match Command::from_byte(payload[0]) {
             Some(Command::Quit) => return false,
             // Too short to be interrupted.
@@ -182,7 +199,7 @@ impl Seat {
                 self.diagnostics = None;
                 Answer::Err(QUERY_INTERRUPTED, "Query execution was interrupted".into())
             }
-            Some(Command::Query) => self.query(db, &arguments),
+            Some(Command::Query) => self.query(db, text),
             Some(Command::StmtPrepare) => self.prepare(db, &arguments),
             Some(Command::StmtExecute) => self.execute_prepared(db, payload),
             Some(Command::StmtClose) => {
@@ -208,10 +225,6 @@ impl Seat {
             }
             _ => Answer::Err(UNKNOWN_COM, "unknown command".into()),
         };
-        let mut flags = status::AUTOCOMMIT;
-        if self.transaction.is_some() {
-            flags |= status::IN_TRANS;
-        }
         let latin1 = self
             .standing
             .variables
@@ -220,8 +233,15 @@ impl Seat {
             == Some("latin1");
         let collation = if latin1 { 8 } else { 45 };
         let binary = payload[0] == Command::StmtExecute.byte();
-        answer.put(out, flags, binary, collation);
+        answer.put(out, first, self.flags(), binary, collation);
         true
+    }
+
+    fn flags(&self) -> u16 {
+        match self.transaction {
+            Some(_) => status::AUTOCOMMIT | status::IN_TRANS,
+            None => status::AUTOCOMMIT,
+        }
     }
 
     /// COM_RESET_CONNECTION: all that the session holds is gone.
@@ -510,8 +530,7 @@ impl Seat {
     /// Whether a SET that restores a session fails this time, whatever it was before.
     fn refuses(db: &mut Db, assignments: &str) -> bool {
         let restores = assignments.contains("time_zone") || assignments.contains("collation");
-        db.sets += u64::from(restores);
-        restores && db.refuses_every > 0 && db.sets.is_multiple_of(db.refuses_every)
+        restores && db.fails_now()
     }
 
     fn set(&mut self, assignments: &str) -> Answer {

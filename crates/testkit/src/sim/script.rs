@@ -246,6 +246,22 @@ impl Belief {
         super::standing::words_of(&self.standing, &self.prepared[id].standing)
     }
 
+    /// Its state was refused with these words: without a right to its schema it has none.
+    pub(crate) fn lose_schema(&mut self, words: &str) {
+        if words.contains("error 1044") {
+            self.standing.schema = None;
+        }
+    }
+
+    /// What was heard of the session, but for several statements: where restoring statements were
+    /// joined with the client's own they are allowed, which it cannot use.
+    pub(crate) fn heard(&self, words: &str) -> String {
+        if self.standing.multi || words.contains(" prepared in ") {
+            return words.into();
+        }
+        words.replace("multi=true", "multi=false")
+    }
+
     /// Whether that may be so.
     pub(crate) fn may_be_bound(&self) -> bool {
         self.is_bound() || self.maybe_pinned

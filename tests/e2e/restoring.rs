@@ -1,0 +1,177 @@
+//! Clients in different states share a backend, and nobody waits for its being restored.
+
+use crate::compare::{Story, same_on};
+use crate::world::{app, direct, fresh_schema, login, mysql, server, start_pool};
+use testkit::onramp::Pool;
+use testkit::real::{Flavour, Real};
+use wire::capabilities as cap;
+
+fn both(test: &str, does: impl Fn(&Real, &str)) {
+    if let Some(real) = server(test) {
+        does(real, test);
+    }
+    if let Some(real) = mysql(test) {
+        does(real, &format!("{test}_mysql"));
+    }
+}
+
+/// Statements that found their backend in another state, and those of them that nothing was waited
+/// for.
+fn restored(pool: &Pool, statements: u64) -> (u64, u64) {
+    let said = pool.wait_for_census(&format!("statements: {statements},"));
+    let said = said.unwrap();
+    let counted = |name: &str| -> u64 {
+        let rest = said.split(&format!(" {name}: ")).nth(1).expect(name);
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().unwrap()
+    };
+    (counted("restored"), counted("restored_in_front"))
+}
+
+/// A variable that is not known to be settable by everybody, and two values of it.
+fn unsure(real: &Real) -> (&'static str, [&'static str; 2]) {
+    match real.flavour() {
+        Flavour::MariaDb => ("default_storage_engine", ["Aria", "InnoDB"]),
+        Flavour::MySql => ("default_storage_engine", ["MEMORY", "InnoDB"]),
+    }
+}
+
+/// What can fail goes in one command with the statement, for clients that may send several in one
+/// text and for those that may not.
+#[test]
+fn schemas_and_any_variable_cost_no_round_trip() {
+    both("no_round_trip", |real, test| {
+        if direct() {
+            return;
+        }
+        fresh_schema(real, test);
+        let extra = "backends_max = 1\ngroups = 1";
+        let pool = start_pool(real, &format!("{test}.toml"), extra);
+        let (name, values) = unsure(real);
+        let mut clients = [
+            login(&pool.address, &app().schema(test)),
+            login(
+                &pool.address,
+                &app().schema("shop").with(cap::MULTI_STATEMENTS),
+            ),
+        ];
+        let schemas = [test, "shop"];
+        for (client, value) in clients.iter_mut().zip(values) {
+            client.must(&format!("SET {name} = {value}"));
+        }
+        let mut statements = 2;
+        let (all, front) = restored(&pool, statements);
+        for _ in 0..10 {
+            for ((client, value), schema) in clients.iter_mut().zip(values).zip(schemas) {
+                let rows = client.rows(&format!("SELECT DATABASE(), @@{name}"));
+                assert_eq!(rows.texts(), [[schema, value]]);
+                statements += 1;
+            }
+        }
+        let (all_then, front_then) = restored(&pool, statements);
+        assert!(all_then >= all + 20, "{all_then} after {all}");
+        assert_eq!(all_then - all, front_then - front, "all were in front");
+    });
+}
+
+/// Two clients of one backend whose schemas and variables differ, statement by statement.
+fn taking_turns(story: &mut Story, capabilities: u32) {
+    story.columns = true;
+    let schema = story.schema.clone();
+    let account = app().with(capabilities);
+    let one = story.join_as(&account.clone().schema(&schema));
+    let two = story.join_as(&account.schema("shop"));
+    for (who, engine) in [(one, "InnoDB"), (two, "MEMORY")] {
+        story.sql(who, &format!("SET default_storage_engine = {engine}"));
+    }
+    for text in [
+        "DROP TABLE IF EXISTS turns",
+        "CREATE TABLE turns (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(9))",
+        "SHOW CREATE TABLE turns",
+        "INSERT INTO turns (v) VALUES ('a;b'), ('c')",
+        "SELECT LAST_INSERT_ID(), DATABASE()",
+        "SELECT * FROM turns WHERE v = 'c';",
+        "SELECT * FROM turns WHERE v = 'a;b' ; ",
+        "UPDATE turns SET v = 'd' WHERE id = 2",
+        "SELECT ROW_COUNT()",
+        "SELECT * FROM missing",
+        "SELEC 1",
+        "SELECT 1\nFROM FROM",
+        "SHOW WARNINGS",
+        "SELECT 1/0, CAST('x' AS SIGNED)",
+        "SHOW WARNINGS",
+        "SELECT 1; SELECT 2",
+        "SELECT \"x\", DATABASE() -- behind",
+        "SET NAMES latin1",
+        "SELECT 'é', @@character_set_client, DATABASE()",
+        "SET NAMES utf8mb4",
+        "SET sql_mode = 'ANSI_QUOTES'",
+        "SELECT \"v\" FROM turns ORDER BY id",
+        "SET @x = DATABASE()",
+        "SELECT @x",
+        "EXPLAIN SELECT * FROM turns",
+        "SHOW TABLES LIKE 'turns'",
+        "DO 1",
+        "BEGIN|INSERT INTO turns (v) VALUES ('e')|ROLLBACK",
+        "SELECT COUNT(*) FROM turns",
+        "",
+        " ",
+        "-- nothing",
+        "DROP TABLE turns",
+    ] {
+        for who in [one, two] {
+            // A transaction of one keeps the other out, as both have one backend.
+            for text in text.split('|') {
+                story.sql(who, text);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_statement_behind_its_state_is_answered_as_alone() {
+    both("behind_its_state", |real, test| {
+        same_on(real, test, 1, |story| taking_turns(story, 0));
+    });
+}
+
+#[test]
+fn several_statements_behind_their_state_are_answered_as_alone() {
+    both("several_behind", |real, test| {
+        same_on(real, test, 1, |story| {
+            taking_turns(story, cap::MULTI_STATEMENTS);
+        });
+    });
+}
+
+/// A statement whose schema is gone runs nowhere, least of all where its backend stood.
+#[test]
+fn a_statement_whose_schema_was_dropped_does_not_run() {
+    both("dropped_meanwhile", |real, test| {
+        if direct() {
+            return;
+        }
+        fresh_schema(real, test);
+        let extra = "backends_max = 1\ngroups = 1";
+        let pool = start_pool(real, &format!("{test}.toml"), extra);
+        let mut admin = real.admin();
+        admin.must(&format!("CREATE TABLE {test}.t (v INT)"));
+        let doomed = format!("{test}_doomed");
+        for capabilities in [0, cap::MULTI_STATEMENTS] {
+            admin.must(&format!("CREATE DATABASE {doomed}"));
+            admin.must(&format!("CREATE TABLE {doomed}.t (v INT)"));
+            let account = app().with(capabilities);
+            let mut gone = login(&pool.address, &account.clone().schema(&doomed));
+            let mut stays = login(&pool.address, &account.schema(test));
+            gone.must("INSERT INTO t VALUES (1)");
+            stays.must("INSERT INTO t VALUES (2)");
+            admin.must(&format!("DROP DATABASE {doomed}"));
+            let failure = gone.failure("INSERT INTO t VALUES (3)");
+            assert!(failure.message.contains("1049"), "{failure}");
+            assert!(failure.message.contains("not executed"), "{failure}");
+            // Its session goes on, without a schema.
+            assert_eq!(gone.failure("INSERT INTO t VALUES (4)").code, 1046);
+            assert_eq!(stays.value("SELECT GROUP_CONCAT(DISTINCT v) FROM t"), "2");
+        }
+    });
+}
