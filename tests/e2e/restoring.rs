@@ -175,3 +175,37 @@ fn a_statement_whose_schema_was_dropped_does_not_run() {
         }
     });
 }
+
+/// Columns are described in the collation that a client's login or its SET NAMES has named, which
+/// no variable shows.
+#[test]
+fn results_are_described_in_the_clients_own_collation() {
+    both("described", |real, test| {
+        same_on(real, test, 1, |story| {
+            story.columns = true;
+            let schema = story.schema.clone();
+            for collation in [45, 46, 47, 8, 224, 63] {
+                let mut account = app().schema(&schema);
+                account.collation = collation;
+                story.join_as(&account);
+            }
+            for names in [
+                "DO 1",
+                "SET NAMES utf8mb4 COLLATE utf8mb4_unicode_ci",
+                "SET NAMES latin1 COLLATE latin1_bin",
+                "SET character_set_results = utf8mb4",
+                "SET character_set_client = latin1",
+                "SET character_set_results = NULL",
+                "SET NAMES utf8mb4 COLLATE utf8mb4_bin, collation_connection = utf8mb4_general_ci",
+                "SET CHARACTER SET latin1",
+            ] {
+                for set in 0..3 {
+                    story.sql(set, names);
+                    for who in 0..6 {
+                        story.sql(who, "SELECT 'x', _latin1 'y', 1, DATABASE()");
+                    }
+                }
+            }
+        });
+    });
+}

@@ -369,7 +369,7 @@ impl<N: Net> Group<N> {
         let mut session = Session::at_login(b"", true, &charsets);
         let extended = self.roster.ranks[backend.kind].kind.extended;
         let results = results_collation(collected, extended, &session);
-        session.results_collation = self.shared.server.in_number(results);
+        session.results_collation = self.shared.server.results_in(results);
         backend.session = self.sessions.intern(session);
         backend.session.accepted.note(backend.epoch);
         let kind = backend.kind;

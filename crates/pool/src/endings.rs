@@ -421,7 +421,7 @@ impl<N: Net> Group<N> {
             let mut changed = (**session).clone();
             restorable &= changed.set(b"collation_connection", &row[4]).is_ok();
             let results = results_collation(collected, extended, &changed);
-            changed.results_collation = self.shared.server.in_number(results);
+            changed.results_collation = self.shared.server.results_in(results);
             *session = self.sessions.intern(changed);
         }
         let Some(owner) = owner else { return };

@@ -96,33 +96,42 @@ pub struct ServerFacts {
 }
 
 impl ServerFacts {
-    /// The character sets of a client that logs in with this collation, and the number of the
-    /// collation in which its results are described.
+    /// The character sets of a client that logs in with this collation, and the collation
+    /// in which its results are described, as it is restored.
     #[must_use]
-    pub fn charsets_at_login(&self, collation: u8) -> (&[Text; 4], Option<u16>) {
+    pub fn charsets_at_login(&self, collation: u8) -> (&[Text; 4], Option<Text>) {
         match self.charsets.get(&collation) {
-            Some(charsets) => (charsets, self.in_number(Some(collation.into()))),
+            Some(charsets) => (charsets, self.results_in(Some(collation.into()))),
             None => self.usual_charsets(),
         }
     }
 
     /// The same for who names no collation.
     #[must_use]
-    pub fn usual_charsets(&self) -> (&[Text; 4], Option<u16>) {
-        (&self.default_charsets, self.in_number(self.default_results))
+    pub fn usual_charsets(&self) -> (&[Text; 4], Option<Text>) {
+        (
+            &self.default_charsets,
+            self.results_in(self.default_results),
+        )
     }
 
-    /// The number of a collation in which results are described, where that can be restored: MySQL
-    /// takes each as a value of `character_set_results`, MariaDB only those of default collations.
+    /// How a collation in which results are described is restored, where it can be: MySQL takes its
+    /// number as a value of `character_set_results`; MariaDB takes only those of default collations
+    /// there, and its name in SET NAMES.
     #[must_use]
-    pub(crate) fn in_number(&self, collation: Option<u16>) -> Option<u16> {
-        collation.filter(|_| matches!(self.flavour, Server::MySql(_)))
+    pub(crate) fn results_in(&self, collation: Option<u16>) -> Option<Text> {
+        let number = collation?;
+        if matches!(self.flavour, Server::MySql(_)) {
+            return Some(number.to_string().into_bytes().into());
+        }
+        let [.., name] = self.charsets.get(&u8::try_from(number).ok()?)?;
+        Some(name.clone())
     }
 
     /// The character sets after COM_RESET_CONNECTION: MariaDB goes back to those of the login
     /// (seen on 10.11), MySQL to the global ones (its manual).
     #[must_use]
-    pub fn charsets_after_reset(&self, collation: u8) -> (&[Text; 4], Option<u16>) {
+    pub fn charsets_after_reset(&self, collation: u8) -> (&[Text; 4], Option<Text>) {
         match self.flavour {
             Server::MySql(_) => self.usual_charsets(),
             _ => self.charsets_at_login(collation),

@@ -37,6 +37,9 @@ pub(crate) const CHARSET_VARIABLES: [&str; 4] = [
     "collation_connection",
 ];
 
+/// The one of them whose collation no variable shows.
+const RESULTS: &[u8] = b"character_set_results";
+
 /// Variables that trackers report but that are no lasting state of a session of ours: made anew by
 /// each statement, read-only, or kept elsewhere.
 const NOT_STATE: [&str; 9] = [
@@ -62,10 +65,11 @@ pub(crate) struct Session {
     pub schema: Option<Text>,
     /// Whether several statements may stand in one text.
     pub multi_statements: bool,
-    /// The collation in whose number the columns of results are described, if it is known: no
-    /// variable shows it. `character_set_results` has a collation besides its name, which is that
-    /// of the login, of SET NAMES, or the name's default.
-    pub(crate) results_collation: Option<u16>,
+    /// The collation in which the columns of results are described, if it is known: no variable
+    /// shows it. `character_set_results` has a collation besides its name, which is that of the
+    /// login, of SET NAMES, or the name's default. A number where the variable takes that, else the
+    /// collation's name.
+    pub(crate) results_collation: Option<Text>,
     /// Variables that differ from their default, sorted by name, and the character set family.
     variables: Vec<(Text, Text)>,
     /// User variables and the literals that make their values, sorted by name.
@@ -449,18 +453,29 @@ fn put_differences(set: &mut Vec<u8>, from: &Session, to: &Session) {
         .iter()
         .any(|name| from.variable(name.as_bytes()) != to.variable(name.as_bytes()));
     let charset_differs = charset_differs || from.results_collation != to.results_collation;
+    let results = to.variable(RESULTS).filter(|value| !value.is_empty());
+    let collation = to.results_collation.as_deref();
+    let described = collation.zip(results).filter(|_| charset_differs);
+    let by_number = |collation: &[u8]| collation.iter().all(u8::is_ascii_digit);
+    if let Some((collation, results)) = described
+        && !by_number(collation)
+    {
+        // In front of all others, which it sets too.
+        set.extend_from_slice(b"SET NAMES '");
+        set.extend_from_slice(results);
+        set.extend_from_slice(b"' COLLATE '");
+        set.extend_from_slice(collation);
+        set.push(b'\'');
+    }
     for (name, value) in &to.variables {
         let is_charset = CHARSET_VARIABLES.iter().any(|c| c.as_bytes() == &**name);
-        // MySQL takes a collation's number too, and then describes columns in it.
-        let number = to.results_collation.filter(|_| !value.is_empty());
-        match number.filter(|_| &**name == b"character_set_results") {
-            Some(number) if charset_differs => {
-                put_assignment(set, name, number.to_string().as_bytes());
-            }
-            _ if (is_charset && charset_differs) || from.variable(name) != Some(value) => {
+        match described.filter(|_| **name == *RESULTS) {
+            Some((collation, _)) if by_number(collation) => put_assignment(set, name, collation),
+            Some(_) => {}
+            None if (is_charset && charset_differs) || from.variable(name) != Some(value) => {
                 put_assignment(set, name, value);
             }
-            _ => {}
+            None => {}
         }
     }
     for (name, _) in &from.variables {

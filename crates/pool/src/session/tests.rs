@@ -99,12 +99,12 @@ fn the_collation_follows_its_character_set() {
 
 #[test]
 fn results_are_described_in_the_same_collation() {
-    let in_collation = |number| {
+    let in_collation = |collation: Option<&str>| {
         let mut session = utf8("a");
-        session.results_collation = number;
+        session.results_collation = collation.map(text);
         session
     };
-    let (from, to) = (in_collation(Some(45)), in_collation(Some(255)));
+    let (from, to) = (in_collation(Some("45")), in_collation(Some("255")));
     assert!(from.variables_differ(&to));
     let restores = |results: &str| {
         format!(
@@ -117,10 +117,19 @@ fn results_are_described_in_the_same_collation() {
         commands(&from, &in_collation(None), None),
         [restores("'utf8mb4'")]
     );
-    let mut none = in_collation(Some(255));
+    let mut none = in_collation(Some("255"));
     none.set(b"character_set_results", b"").unwrap();
     assert_eq!(commands(&from, &none, None), [restores("NULL")]);
-    assert!(commands(&from, &in_collation(Some(45)), None).is_empty());
+    assert!(commands(&from, &in_collation(Some("45")), None).is_empty());
+    // Where the variable takes no number, SET NAMES takes the name.
+    let to = in_collation(Some("utf8mb4_bin"));
+    assert_eq!(
+        commands(&in_collation(None), &to, None),
+        [
+            "03 SET NAMES 'utf8mb4' COLLATE 'utf8mb4_bin',character_set_client='utf8mb4',\
+             character_set_connection='utf8mb4',collation_connection='utf8mb4_general_ci'"
+        ]
+    );
 }
 
 #[test]

@@ -536,6 +536,12 @@ impl Seat {
     fn set(&mut self, assignments: &str) -> Answer {
         let mut changes = Vec::new();
         for assignment in assignments.split(',') {
+            if let Some(rest) = assignment.strip_prefix("NAMES '") {
+                // What else it sets is set behind it.
+                let charset = rest.split('\'').next().expect("a character set");
+                self.standing.set("character_set_results", charset);
+                continue;
+            }
             let (name, value) = assignment.split_once('=').expect("an assignment");
             let value = value.trim_matches('\'');
             if name == "@`x`" {
