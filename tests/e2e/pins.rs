@@ -5,9 +5,10 @@
 //! what it then sees shows that nothing was left there.
 
 use crate::compare::same;
-use crate::world::{app, direct, fresh_schema, login, server, start_pool};
+use crate::world::{app, direct, fresh_schema, login, mysql, server, start_pool};
 use testkit::client::Client;
 use testkit::onramp::Pool;
+use testkit::real::{Flavour, Real};
 
 /// A pool with one backend; statements that wait longer than a second fail.
 const ONE: &str = "groups = 1\nbackends_max = 1\nwait_ms_max = 1000";
@@ -40,8 +41,16 @@ fn ends(pool: &Pool, schema: &str, takes: &[&str], ends: &[&str]) {
     pool.wait_for("2 clients, pinned now: {}").unwrap();
 }
 
-fn each_ends(test: &str, cases: &[(&[&str], &[&str])]) {
-    let Some(real) = server(test) else { return };
+/// What takes something, and what gives it back.
+type Case = (&'static [&'static str], &'static [&'static str]);
+
+fn each_ends(test: &str, cases: &[Case]) {
+    if let Some(real) = server(test) {
+        each_ends_on(real, test, cases);
+    }
+}
+
+fn each_ends_on(real: &Real, test: &str, cases: &[Case]) {
     if direct() {
         return;
     }
@@ -63,6 +72,7 @@ fn locks_of_tables_end() {
             (&["LOCK TABLES t WRITE"], &["UNLOCK TABLES"]),
             (&["LOCK TABLES t READ"], &["START TRANSACTION", "COMMIT"]),
             (&["FLUSH TABLES t WITH READ LOCK"], &["UNLOCK TABLES"]),
+            (&["FLUSH TABLES WITH READ LOCK"], &["UNLOCK TABLES"]),
             (
                 &["LOCK TABLES t READ", "SELECT GET_LOCK('end_tables', 0)"],
                 &["UNLOCK TABLES", "SELECT RELEASE_LOCK('end_tables')"],
@@ -141,6 +151,41 @@ fn handlers_and_backups_end() {
             (
                 &["XA START 'e2'", "XA END 'e2'", "XA PREPARE 'e2'"],
                 &["XA ROLLBACK 'e2'"],
+            ),
+        ],
+    );
+}
+
+/// What both servers have, and what only MySQL has.
+#[test]
+fn locks_end_on_mysql() {
+    let test = "locks_on_mysql";
+    let Some(real) = mysql(test) else { return };
+    each_ends_on(
+        real,
+        test,
+        &[
+            (&["FLUSH TABLES WITH READ LOCK"], &["UNLOCK TABLES"]),
+            (&["FLUSH TABLES t WITH READ LOCK"], &["UNLOCK TABLES"]),
+            (&["FLUSH TABLES t FOR EXPORT"], &["UNLOCK TABLES"]),
+            (&["LOCK INSTANCE FOR BACKUP"], &["UNLOCK INSTANCE"]),
+            (
+                &["LOCK INSTANCE FOR BACKUP", "FLUSH TABLES WITH READ LOCK"],
+                &["UNLOCK TABLES", "UNLOCK INSTANCE"],
+            ),
+            (&["LOCK TABLES t WRITE"], &["UNLOCK TABLES"]),
+            (
+                &["SELECT GET_LOCK('mysql_a', 0)"],
+                &["SELECT RELEASE_LOCK('mysql_a')"],
+            ),
+            (
+                &["CREATE TEMPORARY TABLE a (v INT)"],
+                &["DROP TEMPORARY TABLE a"],
+            ),
+            (&["HANDLER t OPEN AS h"], &["HANDLER h CLOSE"]),
+            (
+                &["XA START 'end'", "INSERT INTO t VALUES (1)", "XA END 'end'"],
+                &["XA COMMIT 'end' ONE PHASE"],
             ),
         ],
     );
@@ -242,7 +287,7 @@ type Death = (
 );
 
 /// What a client does before it dies, and what others must see then.
-const DEATHS: [Death; 12] = [
+const DEATHS: [Death; 11] = [
     (
         &["BEGIN", "UPDATE t SET v = 9"],
         &[("SELECT v FROM t FOR UPDATE", "0")],
@@ -282,7 +327,6 @@ const DEATHS: [Death; 12] = [
         &["XA START 'dies'", "UPDATE t SET v = 7"],
         &[("SELECT v FROM t FOR UPDATE", "0")],
     ),
-    (&["BACKUP STAGE START"], &[("SELECT COUNT(*) FROM t", "1")]),
     (
         &["CALL takes()"],
         &[
@@ -296,21 +340,37 @@ const DEATHS: [Death; 12] = [
     ),
 ];
 
+/// Only where there is such a lock.
+const DEATHS_ON_MARIADB: [Death; 1] =
+    [(&["BACKUP STAGE START"], &[("SELECT COUNT(*) FROM t", "1")])];
+const DEATHS_ON_MYSQL: [Death; 1] = [(
+    &["LOCK INSTANCE FOR BACKUP"],
+    &[("SELECT COUNT(*) FROM t", "1")],
+)];
+
 /// A client whose socket is closed in the middle of something leaves nothing of it to others.
 #[test]
 fn a_client_that_dies_frees_everything() {
     let test = "a_client_that_dies_frees_everything";
-    let Some(real) = server(test) else { return };
-    if direct() {
-        return;
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        if !direct() {
+            frees_everything(real);
+        }
     }
+}
+
+fn frees_everything(real: &Real) {
     fresh_schema(real, "pins_dies");
     let mut admin = real.admin();
     admin.must("CREATE TABLE pins_dies.t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB");
     admin.must("INSERT INTO pins_dies.t VALUES (1, 0)");
     admin.must("CREATE TABLE pins_dies.other (v INT)");
     admin.must("CREATE PROCEDURE pins_dies.takes() DO GET_LOCK('dies_inside', 0)");
-    for (i, (does, then)) in DEATHS.iter().enumerate() {
+    let own = match real.flavour() {
+        Flavour::MariaDb => DEATHS_ON_MARIADB,
+        Flavour::MySql => DEATHS_ON_MYSQL,
+    };
+    for (i, (does, then)) in DEATHS.iter().chain(&own).enumerate() {
         let pool = start_pool(real, &format!("pins_dies{i}.toml"), ONE);
         let [mut dies, mut other] = two(&pool, "pins_dies");
         for sql in *does {
@@ -320,6 +380,9 @@ fn a_client_that_dies_frees_everything() {
         for (sql, expected) in *then {
             assert_eq!(other.value(sql), *expected, "after {does:?}: {sql}");
         }
+        // DDL waits for whoever locks tables or the instance.
+        admin.must("SET lock_wait_timeout = 20");
+        admin.must("ALTER TABLE pins_dies.t COMMENT 'free'");
     }
 }
 
