@@ -133,91 +133,100 @@ fn unknown_statements_are_told_in_its_words() {
     });
 }
 
+/// What begins, is done in and ends transactions.
+const TRANSACTIONS: [&[&str]; 14] = [
+    &["BEGIN", "BEGIN", "SELECT 1", "BEGIN", "COMMIT"],
+    &[
+        "BEGIN",
+        "INSERT INTO t VALUES (1)",
+        "BEGIN",
+        "SELECT * FROM t",
+        "BEGIN",
+        "COMMIT",
+    ],
+    &[
+        "COMMIT AND CHAIN",
+        "SELECT @y",
+        "BEGIN",
+        "ROLLBACK AND CHAIN",
+        "SELECT 1",
+        "ROLLBACK",
+    ],
+    &[
+        "SET TRANSACTION READ ONLY",
+        "BEGIN",
+        "SELECT * FROM t",
+        "BEGIN",
+        "COMMIT",
+    ],
+    &[
+        "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+        "SELECT * FROM t",
+        "BEGIN",
+        "COMMIT",
+    ],
+    &[
+        "SET autocommit = 0",
+        "INSERT INTO t VALUES (2)",
+        "BEGIN",
+        "COMMIT",
+        "SELECT * FROM t",
+    ],
+    &[
+        "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+        "BEGIN",
+        "SELECT * FROM t",
+        "BEGIN",
+        "DO 1",
+    ],
+    &[
+        "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+        "INSERT INTO t VALUES (3)",
+        "ROLLBACK",
+    ],
+    &[
+        "BEGIN",
+        "SELECT * FROM t",
+        "LOCK TABLES t READ",
+        "UNLOCK TABLES",
+    ],
+    &[
+        "XA START 'x'",
+        "INSERT INTO t VALUES (7)",
+        "XA END 'x'",
+        "XA ROLLBACK 'x'",
+    ],
+    &[
+        "BEGIN",
+        "INSERT INTO t VALUES (8)",
+        "SELECT * FROM missing",
+        "BEGIN",
+        "COMMIT",
+    ],
+    &[
+        "BEGIN; SELECT 1; BEGIN; COMMIT",
+        "START TRANSACTION READ ONLY; DO 1",
+        "BEGIN",
+    ],
+    &["BEGIN", "CREATE TABLE t (v INT)", "DO 1"],
+    &["BEGIN", "CALL fails()", "DO 1"],
+];
+
 #[test]
 fn transactions_are_reported_once_each() {
     let test = "transactions_are_reported_once_each";
     let Some(real) = mysql(test) else { return };
-    let stories: [&[&str]; 12] = [
-        &["BEGIN", "BEGIN", "SELECT 1", "BEGIN", "COMMIT"],
-        &[
-            "BEGIN",
-            "INSERT INTO t VALUES (1)",
-            "BEGIN",
-            "SELECT * FROM t",
-            "BEGIN",
-            "COMMIT",
-        ],
-        &[
-            "COMMIT AND CHAIN",
-            "SELECT @y",
-            "BEGIN",
-            "ROLLBACK AND CHAIN",
-            "SELECT 1",
-            "ROLLBACK",
-        ],
-        &[
-            "SET TRANSACTION READ ONLY",
-            "BEGIN",
-            "SELECT * FROM t",
-            "BEGIN",
-            "COMMIT",
-        ],
-        &[
-            "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
-            "SELECT * FROM t",
-            "BEGIN",
-            "COMMIT",
-        ],
-        &[
-            "SET autocommit = 0",
-            "INSERT INTO t VALUES (2)",
-            "BEGIN",
-            "COMMIT",
-            "SELECT * FROM t",
-        ],
-        &[
-            "START TRANSACTION WITH CONSISTENT SNAPSHOT",
-            "BEGIN",
-            "SELECT * FROM t",
-            "BEGIN",
-            "DO 1",
-        ],
-        &[
-            "START TRANSACTION WITH CONSISTENT SNAPSHOT",
-            "INSERT INTO t VALUES (3)",
-            "ROLLBACK",
-        ],
-        &[
-            "BEGIN",
-            "SELECT * FROM t",
-            "LOCK TABLES t READ",
-            "UNLOCK TABLES",
-        ],
-        &[
-            "XA START 'x'",
-            "INSERT INTO t VALUES (7)",
-            "XA END 'x'",
-            "XA ROLLBACK 'x'",
-        ],
-        &[
-            "BEGIN",
-            "INSERT INTO t VALUES (8)",
-            "SELECT * FROM missing",
-            "BEGIN",
-            "COMMIT",
-        ],
-        &[
-            "BEGIN; SELECT 1; BEGIN; COMMIT",
-            "START TRANSACTION READ ONLY; DO 1",
-            "BEGIN",
-        ],
-    ];
     same_on(real, "reported_once", 2, |story| {
         let a = story.join();
         story.sql(a, "CREATE TABLE t (v INT)");
+        story.sql(
+            a,
+            "CREATE PROCEDURE fails() BEGIN SET time_zone = '+03:00'; COMMIT; \
+             SET SESSION sql_mode = 'ANSI'; SIGNAL SQLSTATE '45000'; END",
+        );
         let account = app().schema(&story.schema);
         for caps in [0, cap::DEPRECATE_EOF, cap::SESSION_TRACK] {
-            for statements in stories {
+            for statements in TRANSACTIONS {
                 let account = account.clone().without(caps);
                 let account = account.with(cap::MULTI_STATEMENTS);
                 let b = story.join_as(&account);

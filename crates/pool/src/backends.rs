@@ -26,7 +26,7 @@ use wire::command::ReplyShape;
 use wire::lex::Server;
 use wire::packet::{Frame, HEADER_LEN, Header, Malformed, frame};
 use wire::reply::{OK, Reply, Role};
-use wire::track::Wanted;
+use wire::track::{Wanted, keep};
 
 /// Reads of one backend per turn; then others have their turn.
 const READS_PER_TURN: usize = 8;
@@ -256,6 +256,27 @@ impl<N: Net> Group<N> {
         }
         self.lent = out;
         self.after_feeding(key, fed)
+    }
+
+    /// The server has told us what belongs to a client: it is told with its next OK.
+    pub(crate) fn tell_later(&mut self, key: Key, owner: Key, heard: &Heard) {
+        let mysql = matches!(self.shared.server.flavour, Server::MySql(_));
+        if heard.changes.is_empty() || !mysql {
+            return;
+        }
+        let (Some(client), Some(backend)) =
+            (self.clients.get_mut(owner), self.backends.get_mut(key))
+        else {
+            return;
+        };
+        let wanted = told_to(client, &self.shared.server);
+        if let Some(wanted) = shape_for(client, Some(&wanted), mysql).track {
+            let mut changes = Vec::new();
+            let kept = keep(&heard.changes, wanted, &mut backend.bound, &mut changes);
+            if kept.is_err() || client.unreported.add(&changes).is_err() {
+                self.lose(key, "the server sent session changes that cannot be read");
+            }
+        }
     }
 
     /// What follows from why the relay stopped; returns the bytes used.

@@ -16,13 +16,13 @@ use crate::heard::Heard;
 use crate::reasons::{PinReason, Refusal};
 use crate::session::{CHARSET_VARIABLES, Session};
 use crate::shapes::Ending;
-use crate::trackers::{PINNED, told_to};
+use crate::trackers::PINNED;
 use crate::user_variables::results_collation;
 use reactor::{Key, Net};
 use wire::attributes::put_query;
 use wire::command::ReplyShape;
 use wire::lex::Server;
-use wire::track::{Change, changes, keep_lasting};
+use wire::track::{Change, changes};
 
 const WARNINGS: &str = "SHOW WARNINGS";
 /// With a limit of its own: `sql_select_limit` may be 0 in the client's session.
@@ -276,7 +276,7 @@ impl<N: Net> Group<N> {
     ) {
         if let Some(owner) = owner {
             self.note_changes(key, owner, heard);
-            self.keep_untold(owner, heard);
+            self.tell_later(key, owner, heard);
             if collected.windows(TRACE.len()).any(|part| part == TRACE) {
                 self.pin(owner, PinReason::FailedCode);
             }
@@ -289,26 +289,6 @@ impl<N: Net> Group<N> {
             *conditions = kept.map_or(0, |kept| u8::try_from(kept.conditions()).unwrap_or(u8::MAX));
         }
         self.settle(key);
-    }
-
-    /// The server tells of a failed statement's changes with the next OK, and it was not the
-    /// client's.
-    fn keep_untold(&mut self, owner: Key, heard: &Heard) {
-        let shared = self.shared.clone();
-        let tracks = |client: &&mut Client<N::Sock>| {
-            client.capabilities & wire::capabilities::SESSION_TRACK != 0
-        };
-        let Some(client) = self.clients.get_mut(owner).filter(tracks) else {
-            return;
-        };
-        let mut kept = Vec::new();
-        let wanted = told_to(client, &shared.server);
-        // They have been read once already, by `note_changes`.
-        let read = keep_lasting(&heard.changes, &wanted, &mut kept);
-        if read.is_ok() && !kept.is_empty() {
-            let added = client.unreported.add(&kept);
-            debug_assert!(added.is_ok());
-        }
     }
 
     /// Nothing is in flight: decides what becomes of the lease.

@@ -264,7 +264,7 @@ pub fn keep(
 }
 
 /// What a block is about: its type and, for a variable, its name.
-fn subject<'a>(kind: u8, body: &'a [u8]) -> Result<(u8, &'a [u8]), Malformed> {
+fn subject(kind: u8, body: &[u8]) -> Result<(u8, &[u8]), Malformed> {
     let name = match kind {
         SYSTEM_VARIABLES => Reader::new(body).lenenc_bytes("a variable's name")?,
         _ => b"",
@@ -298,36 +298,9 @@ pub fn add_older(older: &[u8], blocks: &mut Vec<u8>) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// Appends those of `blocks` that say what a session is like, as far as the client wants them:
-/// variables and the schema, but nothing of transactions.
-///
-/// # Errors
-/// [`Malformed`] as from [`changes`].
-pub fn keep_lasting(blocks: &[u8], wanted: &Wanted, out: &mut Vec<u8>) -> Result<(), Malformed> {
-    changes(blocks, |change| match change {
-        Change::Variable { name, value } if wanted.tells_of(name) => {
-            let mut body = Vec::new();
-            put_lenenc_bytes(&mut body, name);
-            put_lenenc_bytes(&mut body, value);
-            out.push(SYSTEM_VARIABLES);
-            put_lenenc_bytes(out, &body);
-        }
-        Change::Schema(schema) if wanted.schema => put_schema(out, schema),
-        _ => {}
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_lasts_is_kept() {
-        let blocks = b"\x00\x0f\x0aautocommit\x03OFF\x00\x0d\x09time_zone\x02+1\x02\x011";
-        let mut out = Vec::new();
-        keep_lasting(blocks, &Wanted::from_setting("time_zone", true), &mut out).unwrap();
-        assert_eq!(out, b"\x00\x0d\x09time_zone\x02+1");
-    }
 
     /// What MariaDB sends after `SET autocommit=0` with every tracker on, and a schema change.
     const BLOCKS: &[u8] =

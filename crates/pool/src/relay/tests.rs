@@ -1,0 +1,268 @@
+//! What a client gets of a reply, byte by byte, in pieces of any length.
+
+use super::*;
+use wire::command::ReplyShape;
+use wire::packet::put_packet;
+
+const MODERN: Shape<'_> = Shape {
+    deprecate_eof: true,
+    track: None,
+    mysql: false,
+};
+const OLD: Shape<'_> = Shape {
+    deprecate_eof: false,
+    track: None,
+    mysql: false,
+};
+const COLUMN: &[u8] = b"\x03def\0\0\0\x011\0\x0c\x3f\0\x01\0\0\0\x03\x81\0\0\0\0";
+
+fn packets(payloads: &[&[u8]]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut seq = 1;
+    payloads
+        .iter()
+        .for_each(|payload| seq = put_packet(&mut out, seq, payload));
+    out
+}
+
+/// Relays `input` in pieces of `piece` bytes; what is not used up is offered again.
+fn relay(input: &[u8], piece: usize, shape: Shape<'_>) -> (Vec<u8>, Vec<String>, Stop) {
+    relay_told(input, piece, shape, (ReplyShape::Results, Told::default()))
+}
+
+fn relay_told(
+    input: &[u8],
+    piece: usize,
+    shape: Shape<'_>,
+    (reply, told): (ReplyShape, Told),
+) -> (Vec<u8>, Vec<String>, Stop) {
+    let mut reply = Reply::new(reply);
+    let (mut middle, mut seq) = (Middle::default(), 1);
+    let (mut out, mut said, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+    let mut stop = Stop::Hungry;
+    let (mut unreported, mut bound) = (Unreported::default(), Bound::default());
+    for chunk in input.chunks(piece) {
+        kept.extend_from_slice(chunk);
+        let mut relay = Relay {
+            reply: &mut reply,
+            middle: &mut middle,
+            seq: &mut seq,
+            shape,
+            status: 2,
+            told,
+            unreported: &mut unreported,
+            bound: &mut bound,
+        };
+        let (used, why) = relay
+            .feed(&kept, &mut out, |notice| {
+                said.extend(match notice {
+                    Notice::Ok(ok, end) => Some(format!("ok {:x} {end}", ok.status)),
+                    Notice::Err(err) => Some(format!("err {}", err.code)),
+                    Notice::Prepared(prepared) => Some(format!("prepared {}", prepared.id)),
+                    Notice::Columns(_) => None,
+                });
+            })
+            .unwrap();
+        kept.drain(..used);
+        stop = why;
+    }
+    assert!(kept.is_empty());
+    (out, said, stop)
+}
+
+#[test]
+fn a_modern_client_gets_the_same_bytes_in_any_pieces() {
+    let input = packets(&[
+        b"\x01",
+        COLUMN,
+        b"\x03abc",
+        b"",
+        b"\xfb",
+        b"\xfe\0\0\x02\0\0\0",
+    ]);
+    for piece in 1..=input.len() {
+        let (out, said, stop) = relay(&input, piece, MODERN);
+        assert_eq!(out, input, "pieces of {piece}");
+        assert_eq!((said, stop), (vec!["ok 2 true".to_string()], Stop::Done));
+    }
+}
+
+#[test]
+fn an_old_client_gets_eof_packets_and_shifted_numbers() {
+    let input = packets(&[b"\x01", COLUMN, b"\x03abc", b"\xfe\0\0\x22\0\x01\0"]);
+    let mut expected = packets(&[b"\x01", COLUMN, b"\xfe\0\0\x02\0", b"\x03abc"]);
+    put_packet(&mut expected, 5, b"\xfe\x01\0\x22\0");
+    for piece in 1..=input.len() {
+        assert_eq!(relay(&input, piece, OLD).0, expected, "pieces of {piece}");
+    }
+}
+
+#[test]
+fn trackers_that_nobody_asked_for_are_stripped() {
+    let changed = b"\0\0\0\x02\x40\0\0\0\x05\x01\x03\x02db";
+    let plain = b"\0\0\0\x02\0\0\0";
+    assert_eq!(relay(&packets(&[changed]), 99, MODERN).0, packets(&[plain]));
+    let wanted = Wanted::from_setting("", true);
+    let shape = Shape {
+        deprecate_eof: true,
+        track: Some(&wanted),
+        mysql: false,
+    };
+    assert_eq!(
+        relay(&packets(&[changed]), 99, shape).0,
+        packets(&[changed])
+    );
+    let other = Wanted::from_setting("autocommit", false);
+    let shape = Shape {
+        deprecate_eof: true,
+        track: Some(&other),
+        mysql: false,
+    };
+    assert_eq!(relay(&packets(&[changed]), 99, shape).0, packets(&[plain]));
+}
+
+#[test]
+fn what_an_eof_packet_has_no_room_for_comes_later() {
+    let rows: [&[u8]; 4] = [
+        b"\x01",
+        COLUMN,
+        b"\x03abc",
+        b"\xfe\0\0\x0a\x40\0\0\0\x05\x01\x03\x02db",
+    ];
+    let plain = b"\0\0\0\x0a\0\0\0";
+    let news = b"\0\0\0\x02\x40\0\0\0\x05\x01\x03\x02ab";
+    let zone = b"\0\0\0\x02\x40\0\0\0\x0a\0\x08\x04zone\x02+2";
+    let both = b"\0\0\0\x02\x40\0\0\0\x0f\0\x08\x04zone\x02+2\x01\x03\x02db";
+    let older = b"\0\0\0\x0a\x40\0\0\0\x05\x01\x03\x02db";
+    let wanted = Wanted::from_setting("zone", true);
+    // Answers behind rows: what the client is told, by MariaDB and by MySQL.
+    let news_as_they_are = [&plain[..], news];
+    let cases: [(&[&[u8]], [&[&[u8]]; 2]); 3] = [
+        (&[zone], [&[both], &[both]]),
+        (&[plain, zone], [&[plain, both], &[older, zone]]),
+        (&[plain, news], [&news_as_they_are, &[older, news]]),
+    ];
+    for (answers, told) in cases {
+        for (mysql, told) in [false, true].into_iter().zip(told) {
+            let shape = Shape {
+                deprecate_eof: false,
+                track: Some(&wanted),
+                mysql,
+            };
+            let (out, ..) = relay(&packets(&[&rows[..], answers].concat()), 99, shape);
+            let flags = if mysql { 0 } else { 0x40 };
+            let eof: [&[u8]; 5] = [
+                rows[0],
+                COLUMN,
+                b"\xfe\0\0\x02\0",
+                rows[2],
+                &[0xFE, 0, 0, 0x0A, flags],
+            ];
+            assert_eq!(out, packets(&[&eof[..], told].concat()), "{mysql}");
+        }
+    }
+}
+
+#[test]
+fn an_error_and_a_second_result_are_noticed() {
+    let input = packets(&[b"\0\0\0\x0a\0\0\0", b"\xff\x28\x04#42000bad"]);
+    let (out, said, stop) = relay(&input, 3, MODERN);
+    assert_eq!(out, input);
+    assert_eq!(said, ["ok a false", "err 1064"]);
+    assert_eq!(stop, Stop::Done);
+}
+
+#[test]
+fn a_request_for_a_file_stops_the_relay() {
+    let (out, _, stop) = relay(&packets(&[b"\xfb/tmp/x"]), 99, MODERN);
+    assert_eq!((out, stop), (packets(&[b"\xfb/tmp/x"]), Stop::File));
+}
+
+#[test]
+fn a_prepared_statement_gets_its_clients_id() {
+    let header = |id: u8| [0, id, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+    let input = packets(&[&header(99), COLUMN]);
+    let told = Told {
+        id: Some(7),
+        ..Told::default()
+    };
+    for piece in 1..=input.len() {
+        let prepared = (ReplyShape::Prepared, told);
+        let (out, said, stop) = relay_told(&input, piece, MODERN, prepared);
+        assert_eq!(out, packets(&[&header(7), COLUMN]));
+        assert_eq!(
+            (&said[..], stop),
+            (&["prepared 99".to_string()][..], Stop::Done)
+        );
+        let (out, ..) = relay_told(&input, piece, OLD, prepared);
+        assert_eq!(out, packets(&[&header(7), COLUMN, b"\xfe\0\0\x02\0"]));
+    }
+}
+
+#[test]
+fn an_old_client_gets_one_eof_packet_for_an_open_cursor() {
+    let told = Told {
+        delays_eof: true,
+        ..Told::default()
+    };
+    let results = (ReplyShape::Results, told);
+    let open = packets(&[b"\x01", COLUMN, b"\xfe\0\0\x42\0\0\0"]);
+    let none = packets(&[b"\x01", COLUMN, b"\0\0\x01", b"\xfe\0\0\x02\0\0\0"]);
+    let fails = packets(&[b"\x01", COLUMN, b"\xff\x28\x04#42000bad"]);
+    for piece in 1..=open.len() {
+        let (out, ..) = relay_told(&open, piece, OLD, results);
+        assert_eq!(out, packets(&[b"\x01", COLUMN, b"\xfe\0\0\x42\0"]));
+        assert_eq!(relay_told(&open, piece, MODERN, results).0, open);
+        let eof = b"\xfe\0\0\x02\0";
+        let (out, ..) = relay_told(&none, piece, OLD, results);
+        assert_eq!(out, packets(&[b"\x01", COLUMN, eof, b"\0\0\x01", eof]));
+        let (out, ..) = relay_told(&fails, piece, OLD, results);
+        let err = b"\xff\x28\x04#42000bad";
+        assert_eq!(out, packets(&[b"\x01", COLUMN, eof, err]));
+    }
+}
+
+#[test]
+fn warnings_of_the_statement_before_are_the_clients_own() {
+    let ok = |warnings: u8| packets(&[&[0, 0, 0, 2, 0, warnings, 0]]);
+    let told = |warnings| {
+        let told = Told {
+            warnings,
+            ..Told::default()
+        };
+        relay_told(&ok(3), 99, MODERN, (ReplyShape::Status, told)).0
+    };
+    assert_eq!(told(None), ok(3));
+    assert_eq!(told(Some(1)), ok(1));
+}
+
+#[test]
+fn changed_columns_are_told_by_what_the_client_knows() {
+    // Flags: the server's word on what its own statement was, 0x400, and autocommit.
+    let says = |high: u8| {
+        let end = [0xFE, 0, 0, 2, high, 0, 0];
+        packets(&[b"\x01", COLUMN, &end])
+    };
+    let results = |columns| {
+        let told = Told {
+            columns,
+            ..Told::default()
+        };
+        (ReplyShape::Results, told)
+    };
+    for (said, knows, told) in [(0, 1, 0), (4, 1, 0), (0, 2, 4), (4, 2, 4)] {
+        let (out, ..) = relay_told(&says(said), 3, MODERN, results(Some(knows)));
+        assert_eq!(out, says(told), "{said} {knows}");
+    }
+    assert_eq!(relay_told(&says(4), 3, MODERN, results(None)).0, says(4));
+}
+
+#[test]
+fn a_row_of_two_packets_passes_by() {
+    let mut row = vec![0xFD, 0xFF, 0xFF, 0xFF];
+    row.resize(4 + 0xFF_FFFF, b'x');
+    let input = packets(&[b"\x01", COLUMN, &row, b"\xfe\0\0\x02\0\0\0"]);
+    let (out, _, stop) = relay(&input, 60_000, MODERN);
+    assert!(out == input);
+    assert_eq!(stop, Stop::Done);
+}
