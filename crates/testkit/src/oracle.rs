@@ -19,7 +19,6 @@ mod claims;
 mod draw;
 pub mod ground;
 mod habits;
-mod habits_pins;
 mod script;
 mod shrink;
 mod tell;

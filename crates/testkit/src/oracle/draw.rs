@@ -13,8 +13,7 @@
 
 use super::claims::Claims;
 use super::ground::CLIENTS_MAX;
-use super::habits::{HABITS, Habit, LEFT_OUT, On};
-use super::habits_pins;
+use super::habits::{self, Habit, LEFT_OUT, On};
 use super::script::{Act, Claim, Login, Step};
 use crate::real::Flavour;
 use crate::sim::random::Random;
@@ -49,8 +48,7 @@ pub fn draw(seed: u64, backends: usize, flavour: Flavour) -> Vec<Step> {
         };
         on && (everything || LEFT_OUT.iter().all(|(name, _)| *name != habit.name))
     };
-    let all = HABITS.iter().chain(habits_pins::HABITS);
-    let mut habits: Vec<&Habit> = all.filter(known).collect();
+    let mut habits: Vec<&Habit> = habits::all().filter(known).collect();
     // A script that does a few things often finds more than one that does everything once.
     let few = 6 + random.index(8);
     while random.chance(2) && habits.len() > few || habits.len() > 3 * few {
@@ -190,7 +188,7 @@ impl Drawing {
         let mut all: Vec<(usize, String)> = Vec::new();
         for who in 0..self.clients {
             if all.len() < count && self.claims.is_here(who) {
-                let reads = HABITS[0].ways;
+                let reads = habits::reads().ways;
                 let way = reads[self.random.index(9)];
                 all.push((who, self.filled(who, way)));
             }
@@ -303,8 +301,7 @@ mod tests {
             clients: 4,
             steps: Vec::new(),
         };
-        let all = HABITS.iter().chain(habits_pins::HABITS);
-        for way in all.flat_map(|habit| habit.ways) {
+        for way in habits::all().flat_map(|habit| habit.ways) {
             for part in way.split(" ;; ") {
                 drawing.step(0, part);
             }
@@ -314,7 +311,7 @@ mod tests {
     #[test]
     fn what_is_left_out_exists() {
         for (name, _) in LEFT_OUT {
-            let exists = HABITS.iter().any(|habit| habit.name == name);
+            let exists = habits::all().any(|habit| habit.name == name);
             assert!(exists, "{name}");
         }
     }

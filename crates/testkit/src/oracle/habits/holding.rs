@@ -4,9 +4,9 @@
 //! and none before and after: where the pool kept it for longer, another client's step would wait
 //! in vain.
 
-use super::habits::{Habit, On, habit};
+use super::{Habit, On, habit};
 
-pub(crate) const HABITS: &[Habit] = &[
+pub(super) const HABITS: &[Habit] = &[
     habit(
         "locks_that_end",
         4,
@@ -137,6 +137,63 @@ pub(crate) const HABITS: &[Habit] = &[
             "EXECUTE IMMEDIATE 'SET div_precision_increment = {n}' ;; SELECT 1 / 3",
             "<takes>EXECUTE IMMEDIATE 'CREATE TEMPORARY TABLE {d} (x INT)' ;; \
              SELECT * FROM {d} ;; <gives>DROP TEMPORARY TABLE {d}",
+        ],
+    ),
+    habit(
+        "temporary_tables",
+        3,
+        On::Both,
+        &[
+            "<pins>CREATE TEMPORARY TABLE {d} (x INT) ;; <pins>INSERT INTO {d} VALUES ({n}) ;; \
+         <pins>SELECT * FROM {d} ;; <pins>DROP TEMPORARY TABLE {d}",
+            "<pins>CREATE TEMPORARY TABLE {t} (id INT, v INT, name INT)",
+            "<pins>DROP TEMPORARY TABLE IF EXISTS {t}",
+            "<pins>CREATE TEMPORARY TABLE {d} SELECT 1 AS x ;; <pins>DROP TABLE {d}",
+        ],
+    ),
+    habit(
+        "locks",
+        3,
+        On::Both,
+        &[
+            "<pins>SELECT GET_LOCK('{l}', 5)",
+            "<pins>SELECT GET_LOCK('{l}', 5), GET_LOCK('{l}', 5) ;; \
+             <pins>SELECT RELEASE_LOCK('{l}')",
+            "<pins>SELECT RELEASE_ALL_LOCKS()",
+            "<pins>DO RELEASE_LOCK('{l}')",
+        ],
+    ),
+    habit(
+        "table_locks",
+        2,
+        On::Both,
+        &[
+            "CREATE TABLE {d} (x INT) ;; <pins>LOCK TABLES {d} WRITE ;; \
+             <pins>SELECT * FROM kinds ;; \
+         <pins>INSERT INTO {d} VALUES ({n}) ;; <pins>UNLOCK TABLES ;; <pins>DROP TABLE {d}",
+            "<excludes>FLUSH TABLES WITH READ LOCK ;; <pins>INSERT INTO {t} (v) VALUES ({k}) ;; \
+         <includes>UNLOCK TABLES",
+        ],
+    ),
+    habit(
+        "handlers",
+        1,
+        On::Both,
+        &[
+            "<pins>HANDLER kinds OPEN ;; <pins>HANDLER kinds READ FIRST ;; \
+         <pins>HANDLER kinds READ NEXT ;; <pins>HANDLER kinds CLOSE",
+        ],
+    ),
+    habit(
+        "xa",
+        1,
+        On::Both,
+        &[
+            "<pins>XA START 'x{l}' ;; <pins>INSERT INTO {t} (v) VALUES ({k}) ;; \
+             <pins>XA END 'x{l}' ;; \
+         <pins>XA COMMIT 'x{l}' ONE PHASE",
+            "<pins>XA START 'x{l}' ;; <pins>BEGIN ;; <pins>XA END 'x{l}' ;; \
+             <pins>XA ROLLBACK 'x{l}'",
         ],
     ),
 ];

@@ -1,0 +1,95 @@
+//! What clients ask about the statement before: warnings, errors, counts.
+//!
+//! A question may stand behind any statement of a script, so each row leaves something itself
+//! before it asks, but for those of `asked_at_random`. The rules stand in [`super`].
+
+use super::{Habit, On, habit};
+
+pub(super) const HABITS: &[Habit] = &[
+    habit(
+        "warnings",
+        6,
+        On::Both,
+        &[
+            "SELECT CAST('{w}' AS SIGNED) ;; SHOW WARNINGS",
+            "SELECT {n} / 0",
+            "SELECT '{n}{w}' + 1",
+            "DROP TABLE IF EXISTS no_such_table",
+            "CREATE TABLE IF NOT EXISTS kinds (x INT)",
+            "SET sql_mode = '' ;; INSERT INTO {t} (name) VALUES ('a name longer than its column')",
+            "INSERT IGNORE INTO {t} (id, v) VALUES ({k}, 'word') ;; SHOW WARNINGS",
+            "SELECT CAST('x' AS SIGNED), CAST('y' AS SIGNED), CAST('z' AS SIGNED)",
+        ],
+    ),
+    habit(
+        "older_warnings",
+        3,
+        On::Both,
+        &[
+            "SELECT CAST('{w}' AS SIGNED) ;; SELECT {n} ;; SHOW WARNINGS",
+            "SELECT CAST('{w}' AS SIGNED) ;; SELECT COUNT(*) FROM {t} ;; SHOW WARNINGS",
+            "SELECT {n} / 0 ;; SET time_zone = '+0{n}:00' ;; SHOW WARNINGS",
+            "SELECT * FROM no_such_table ;; DO {n} ;; SELECT @@warning_count, @@error_count",
+        ],
+    ),
+    habit(
+        "previous",
+        12,
+        On::Both,
+        &[
+            "SELECT LAST_INSERT_ID()",
+            "SELECT @@last_insert_id, @@identity",
+            "SELECT LAST_INSERT_ID() + 1 AS next, '{w}'",
+            "SELECT LAST_INSERT_ID({k})",
+            "SELECT * FROM {t} WHERE id = LAST_INSERT_ID()",
+            "INSERT INTO {t} (name) VALUES ('{w}'), ('{w}') ;; SELECT LAST_INSERT_ID()",
+        ],
+    ),
+    habit(
+        "diagnostics",
+        6,
+        On::Both,
+        &[
+            "SELECT * FROM no_such_table ;; SHOW ERRORS",
+            "SELECT CAST('{w}' AS SIGNED) ;; SHOW COUNT(*) WARNINGS",
+            "SELECT * FROM no_such_table ;; SHOW COUNT(*) ERRORS",
+            "SELECT {n} / 0 ;; SHOW WARNINGS LIMIT 1",
+            "INSERT IGNORE INTO {t} (id, v) VALUES ({k}, 'word') ;; SELECT @@warning_count",
+            "SELECT CAST('{w}' AS SIGNED) ;; <pins>GET DIAGNOSTICS CONDITION 1 \
+             @state = RETURNED_SQLSTATE, @words = MESSAGE_TEXT ;; SELECT @state, @words",
+            "UPDATE {t} SET name = '{w}' ;; \
+             <pins>GET DIAGNOSTICS @count = NUMBER, @rows = ROW_COUNT ;; SELECT @count, @rows",
+        ],
+    ),
+    habit(
+        "counts",
+        6,
+        On::Both,
+        &[
+            "SELECT ROW_COUNT()",
+            "UPDATE {t} SET name = '{w}' ;; SELECT ROW_COUNT()",
+            "SELECT ROW_COUNT() + 1",
+            "INSERT INTO {t} (v) VALUES (ROW_COUNT())",
+        ],
+    ),
+    habit(
+        "asked_at_random",
+        3,
+        On::Both,
+        &[
+            "SELECT FOUND_ROWS()",
+            "SELECT id FROM kinds ;; SELECT FOUND_ROWS(), ROW_COUNT()",
+            "SHOW WARNINGS",
+            "SELECT @@error_count",
+        ],
+    ),
+    habit(
+        "asked_at_random",
+        2,
+        On::Both,
+        &[
+            "<pins>SELECT SQL_CALC_FOUND_ROWS id FROM kinds ORDER BY id LIMIT 1 ;; \
+         <pins>SELECT FOUND_ROWS()",
+        ],
+    ),
+];
