@@ -138,6 +138,17 @@ impl Outcome {
         }
     }
 
+    /// Takes out the number of a prepared statement that a server does not know.
+    pub fn forget_statement_id(&mut self) {
+        if let Outcome::Failed(failure) = self
+            && failure.code == wire::errors::UNKNOWN_STATEMENT.code
+            && let Some(open) = failure.message.find('(')
+            && let Some(close) = failure.message.find(')')
+        {
+            failure.message.replace_range(open + 1..close, "");
+        }
+    }
+
     /// Takes out what the trackers said.
     pub fn forget_changes(&mut self) {
         if let Outcome::Done(done) = self {

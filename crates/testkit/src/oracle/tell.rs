@@ -2,7 +2,8 @@
 //!
 //! What is not compared, and why, stands here and nowhere else:
 //!
-//! - the number of a prepared statement: each server's own, and the pool's are virtual;
+//! - the number of a prepared statement, also in the words of an error: each server's own, and the
+//!   pool's are virtual;
 //! - what a change of user reports of the new session: the pool answers before any backend has it;
 //! - the order of the trackers' reports in one reply: servers have none;
 //! - the flag SESSION_STATE_CHANGED without a report: MariaDB sets it for clients that cannot read
@@ -65,6 +66,7 @@ fn text_of(reply: Result<Vec<Outcome>, ClientError>) -> String {
             for outcome in &mut outcomes {
                 outcome.sort_changes();
                 outcome.forget_empty_change();
+                outcome.forget_statement_id();
                 if let Outcome::Prepared(prepared) = outcome {
                     prepared.id = 0;
                 }
