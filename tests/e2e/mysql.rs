@@ -62,7 +62,7 @@ fn a_change_of_schema_counts_the_clients_own_warnings() {
 
 /// What leaves conditions, or looks at them: MySQL counts those of the last statement in the OK of
 /// the commands that are no statements.
-const CONDITIONS: [&[&str]; 13] = [
+const CONDITIONS: [&[&str]; 14] = [
     &["SELECT 1"],
     &["SELECT 1 / 0"],
     &["SELECT 1 / 0, 2 / 0", "SELECT 1"],
@@ -73,6 +73,11 @@ const CONDITIONS: [&[&str]; 13] = [
     &["SELECT 1 / 0", "SHOW COUNT(*) WARNINGS"],
     &["SELECT 1 / 0", "SELECT @@warning_count"],
     &["SELECT 1 / 0", "GET DIAGNOSTICS @n = NUMBER"],
+    &[
+        "PREPARE p FROM 'SELECT ?'",
+        "EXECUTE p",
+        "DEALLOCATE PREPARE p",
+    ],
     &["INSERT IGNORE INTO t VALUES (1, 'word'), (1, 2)"],
     &["BEGIN", "SELECT 1 / 0"],
     &["SET max_error_count = 0", "SELECT 1 / 0"],

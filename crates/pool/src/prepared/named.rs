@@ -357,8 +357,7 @@ impl<N: Net> Group<N> {
             }
             client.forget_command();
             client.row_count = 0;
-            client.warnings = None;
-            client.warnings_lost = false;
+            client.forget_warnings();
             client.counts_native = false;
             client.warnings_native = false;
             self.send_ok(key, b"", OK);
