@@ -158,8 +158,8 @@ fn consult(name: &str, usual: u64, start: fn(&[&str]) -> Result<Real, String>) {
         told.filter_map(|findings| findings.expect("a teller does not panic"))
             .collect()
     });
-    let sum = |of: fn(&Findings) -> usize| findings.iter().map(of).sum::<usize>();
-    let (seeds, steps) = (sum(|told| told.seeds as usize), sum(|told| told.steps));
+    let seeds: u64 = findings.iter().map(|told| told.seeds).sum();
+    let steps: usize = findings.iter().map(|told| told.steps).sum();
     eprintln!(
         "{name}: {seeds} seeds, {steps} steps, {:.1?}",
         started.elapsed()
@@ -174,7 +174,11 @@ fn consult(name: &str, usual: u64, start: fn(&[&str]) -> Result<Real, String>) {
     }
     assert!(failed.is_empty(), "seeds {failed:?} differ: see above");
     let few = 5.max(seeds / 100);
-    assert!(fickle.len() < few, "{} scripts are fickle", fickle.len());
+    assert!(
+        (fickle.len() as u64) < few,
+        "{} scripts are fickle",
+        fickle.len()
+    );
 }
 
 /// Tells one seed after the other to one server, and to one pool for as long as none differs.

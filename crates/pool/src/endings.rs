@@ -245,19 +245,29 @@ impl<N: Net> Group<N> {
             return self.lose(key, "the server sent session changes that cannot be read");
         }
         if let Some(changed) = changed {
-            let session = self.sessions.intern(changed);
-            let multi = backend.session.multi_statements;
-            backend.session = self.sessions.with_multi(&session, multi);
-            client.session = session;
-            if let Some(schema) = &client.session.schema {
-                self.schemas.insert((client.kind as usize, schema.clone()));
-            }
+            self.adopt(key, owner, changed);
         }
         if bare && !explained {
             pin = pin.or(Some(PinReason::UnexplainedChange));
         }
         if let Some(pin) = pin {
             self.pin(owner, pin);
+        }
+    }
+
+    /// Client and backend have come to another session together.
+    fn adopt(&mut self, key: Key, owner: Key, changed: Session) {
+        let session = self.sessions.intern(changed);
+        let (Some(client), Some(backend)) =
+            (self.clients.get_mut(owner), self.backends.get_mut(key))
+        else {
+            return;
+        };
+        let multi = backend.session.multi_statements;
+        backend.session = self.sessions.with_multi(&session, multi);
+        client.session = session;
+        if let Some(schema) = &client.session.schema {
+            self.schemas.insert((client.kind as usize, schema.clone()));
         }
     }
 

@@ -451,7 +451,7 @@ fn attributed(
 ) -> Vec<u8> {
     let counts = !attributes.is_empty();
     let mut out = id.to_le_bytes().to_vec();
-    out.push(u8::from(cursor) | u8::from(counts) * COUNT_AVAILABLE);
+    out.push(u8::from(cursor) | (u8::from(counts) * COUNT_AVAILABLE));
     out.extend_from_slice(&1u32.to_le_bytes());
     let own = attributes
         .iter()

@@ -372,6 +372,11 @@ impl<'a> Edits<'a> {
         let (Some(first), Some(last)) = (column.first(), column.last()) else {
             return;
         };
+        // No expression ends so, and what is put behind `--` would make a comment of the rest.
+        if matches!(last.kind, Kind::Punct(mark) if mark != b')') {
+            self.named = false;
+            return;
+        }
         let gaps = column
             .windows(2)
             .map(|pair| &self.sql[pair[0].end..pair[1].start]);
@@ -482,6 +487,8 @@ mod tests {
                 "SELECT CONNECTION_ID() /* me */ + 1",
                 "SELECT ID /* me */ + 1",
             ),
+            // A column that is none: behind its dashes nothing is put.
+            ("SELECT CONNECTION_ID() a--, b", "SELECT ID a--, b"),
         ];
         for (sql, expected) in cases {
             assert_eq!(put(sql).as_deref(), Some(expected), "{sql}");
