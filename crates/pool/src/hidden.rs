@@ -253,7 +253,8 @@ fn object_of(definition: Definition, schema: Option<&[u8]>) -> Object {
 }
 
 impl<N: Net> Group<N> {
-    /// Whether a text may run hidden code; `schema` is its default schema, if that is certain.
+    /// Whether a text may run hidden code; `schema` is its default schema, empty where there is
+    /// none, if that is certain.
     pub(crate) fn runs_hidden(
         &mut self,
         (sql, mode): (&[u8], LexMode),
@@ -348,7 +349,8 @@ impl<N: Net> Group<N> {
         let found = classify(&sql, mode);
         // The text that EXECUTE IMMEDIATE runs is not at hand any more.
         let within = found.causes.contains(PinCause::TextPrepare);
-        if within || self.runs_hidden((&sql, mode), &found, None) {
+        let schema = Some(session.schema.as_deref().unwrap_or_default());
+        if within || self.runs_hidden((&sql, mode), &found, schema) {
             let policy = self.shared.settings.stored_code;
             if policy == StoredCode::Pin {
                 self.pin_by(key, PinReason::HiddenCode, &sql);

@@ -189,7 +189,8 @@ impl<N: Net> Group<N> {
         if self.shared.settings.ride_max > 1 && shapes::rides(found, statement.found) {
             statement.ride = shapes::shape_of(sql, mode, Rc::as_ptr(&session).addr());
         }
-        let schema = session.schema.as_deref();
+        // Without a schema a name that names none is nothing's: the server refuses it.
+        let schema = Some(session.schema.as_deref().unwrap_or_default());
         self.plan_pins(key, sql, (mode, found), schema, &mut statement);
         self.touch(key, sql, mode, found);
         statement.joins = self.may_join(key, found);

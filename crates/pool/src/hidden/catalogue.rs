@@ -47,8 +47,8 @@ impl Names {
         self.written.is_empty()
     }
 
-    /// Whether a text may run any of that code. `schema` is its default schema, if that is certain;
-    /// `reads`: it writes to no table.
+    /// Whether a text may run any of that code. `schema` is its default schema, empty where
+    /// there is none, if that is certain; `reads`: it writes to no table.
     pub(crate) fn reached_by(
         &self,
         (sql, mode): (&[u8], LexMode),

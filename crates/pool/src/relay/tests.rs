@@ -137,7 +137,8 @@ fn what_an_eof_packet_has_no_room_for_comes_later() {
     let wanted = Wanted::from_setting("zone", true);
     // Answers behind rows: what the client is told, by MariaDB and by MySQL.
     let news_as_they_are = [&plain[..], news];
-    let cases: [(&[&[u8]], [&[&[u8]]; 2]); 3] = [
+    type Packets<'a> = &'a [&'a [u8]];
+    let cases: [(Packets<'_>, [Packets<'_>; 2]); 3] = [
         (&[zone], [&[both], &[both]]),
         (&[plain, zone], [&[plain, both], &[older, zone]]),
         (&[plain, news], [&news_as_they_are, &[older, news]]),
