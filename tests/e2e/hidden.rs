@@ -4,8 +4,9 @@
 //! In every story one client runs such code and another one asks for what it left, with one backend
 //! for both where the other is to be shut out, and with two where it is to be served elsewhere.
 
-use crate::world::{app, config, config_file, direct, fresh_schema, login, mysql, server};
+use crate::world::{app, config, config_file, direct, found, fresh_schema, login};
 use crate::world::{binary, start_pool};
+use std::sync::OnceLock;
 use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::{Flavour, Real};
@@ -13,11 +14,25 @@ use testkit::real::{Flavour, Real};
 const ONE: &str = "groups = 1\nbackends_max = 1\nwait_ms_max = 500";
 const TWO: &str = "groups = 1\nbackends_max = 2";
 
+/// Servers of these tests' own: a pool looks at all code of its server, and other tests' tables
+/// bear the same names.
 fn servers(test: &str) -> Vec<&'static Real> {
+    static SERVERS: [OnceLock<Result<Real, String>>; 2] = [OnceLock::new(), OnceLock::new()];
     if direct() {
         return Vec::new();
     }
-    server(test).into_iter().chain(mysql(test)).collect()
+    let start = |started: Result<Real, String>| {
+        let real = started?;
+        real.create_user("app", "app");
+        Ok(real)
+    };
+    let both = [
+        SERVERS[0].get_or_init(|| start(Real::start(&[]))),
+        SERVERS[1].get_or_init(|| start(Real::start_mysql(&[]))),
+    ];
+    both.into_iter()
+        .filter_map(|one| found(one.as_ref(), test))
+        .collect()
 }
 
 fn join(pool: &Pool, schema: &str) -> Client {

@@ -112,11 +112,20 @@ impl Hidden {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Every object that was found, in a line for people.
+    /// Every object that was found, in a line for people, and how recent that is.
     pub(crate) fn lines(&self) -> Vec<String> {
+        if !self.on {
+            return Vec::new();
+        }
         let state = self.lock();
         let lines = state.names.lines.iter();
         let mut lines: Vec<String> = lines.map(|line| format!("hidden code: {line}")).collect();
+        lines.push(format!(
+            "hidden code that matters: {} objects; read {} times, {} definitions not read yet",
+            lines.len(),
+            state.looks,
+            state.coming.len()
+        ));
         if !state.unseen.is_empty() {
             lines.push(state.unseen.clone());
         }

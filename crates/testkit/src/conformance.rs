@@ -131,9 +131,12 @@ impl Stage<'_> {
     }
 
     fn cells(&self, admin: &mut Client, item: &Item) -> Vec<String> {
-        items::make_routines(admin, item);
+        // Through the pool, which so knows at once what triggers do.
+        let mut maker = connect(&self.pool.address);
+        items::make_routines(&mut maker, item);
+        self.pool.wait_for_definitions().expect("the pool is there");
         let cells = Path::ALL.map(|path| self.cell(admin, item, path));
-        items::drop_routines(admin);
+        items::drop_routines(&mut maker);
         cells.into()
     }
 
@@ -210,6 +213,10 @@ fn kept(pool: Option<&Pool>, client: &Client) -> String {
     }
 }
 
+fn connect(address: &Address) -> Client {
+    Client::connect(address, &account()).unwrap_or_else(|error| panic!("{address}: {error}"))
+}
+
 fn number_of(client: &Client) -> u32 {
     let greeting = client.talk().greeting.as_ref();
     greeting.expect("logged in").connection_id
@@ -233,15 +240,11 @@ fn account() -> Account {
 
 impl Duo<'_> {
     fn new<'a>(address: &Address, item: &'a Item, path: Path) -> Duo<'a> {
-        let login = || {
-            Client::connect(address, &account())
-                .unwrap_or_else(|error| panic!("{address}: {error}"))
-        };
         let mut duo = Duo {
             item,
             path,
-            first: login(),
-            second: login(),
+            first: connect(address),
+            second: connect(address),
             record: Vec::new(),
         };
         if item.read.contains("FOUND_ROWS") {

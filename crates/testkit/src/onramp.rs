@@ -183,6 +183,26 @@ impl Pool {
         self.running.stderr.wait_for(&part, from, LIMIT)
     }
 
+    /// Asks for the report until it has read all code that was defined through it.
+    ///
+    /// # Errors
+    /// What it said instead, after the longest time that anything here may take.
+    pub fn wait_for_definitions(&self) -> Result<(), String> {
+        for _ in 0..CENSUS_ASKED_MAX {
+            let from = self.running.stderr.count();
+            self.ask_for_report();
+            let part = "hidden code that matters";
+            let line = self.running.stderr.wait_for(part, from, LIMIT)?;
+            if line.contains(" 0 definitions") {
+                return Ok(());
+            }
+            // The pool reads them on a thread of its own, which says nothing.
+            let (_sender, never) = std::sync::mpsc::sync_channel::<()>(0);
+            let _ = never.recv_timeout(CENSUS_ASKED_EVERY);
+        }
+        Err(format!("definitions are not read: {}", self.said()))
+    }
+
     /// Asks it to drain and end.
     ///
     /// # Panics

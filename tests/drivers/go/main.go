@@ -193,7 +193,7 @@ func cancelled(db *sql.DB) {
 		_, err := victim.ExecContext(context.Background(), endless)
 		ended <- err
 	}()
-	for value(db, "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE ?", endless) == "0" {
+	for value(db, "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE ?", endless) == "0" {
 		time.Sleep(10 * time.Millisecond)
 	}
 	exec(db, "KILL QUERY "+id)

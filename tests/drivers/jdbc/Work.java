@@ -270,7 +270,7 @@ public final class Work {
                 });
                 thread.start();
                 String running =
-                    "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE ?";
+                    "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE ?";
                 while (one(other, running, ENDLESS).equals("0")) {
                     Thread.sleep(10);
                 }

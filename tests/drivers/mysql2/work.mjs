@@ -133,7 +133,7 @@ async function cancels(pool) {
   // A killed SLEEP() is no error everywhere: this looks at each of a thousand million rows.
   const endless = "SELECT COUNT(*) FROM t a, t b, t c WHERE a.id + b.id + c.id = -1";
   const ended = number(() => victim.query(endless));
-  const running = "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE ?";
+  const running = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE ?";
   while ((await one(pool, running, [endless])) === 0) await new Promise((resolve) => setTimeout(resolve, 10));
   await pool.query(`KILL QUERY ${me}`);
   say("killed:", await ended, await one(victim, "SELECT name FROM t WHERE id = 1"));

@@ -30,9 +30,6 @@ end, between two *errors*, and with COM_RESET_CONNECTION (*reset*) or COM_CHANGE
 
 What differs, and why:
 
-- A user variable set by INTO or `:=`, a lock of GET_LOCK() and, on MariaDB, `SET @@name`, when a
-  trigger does it: no text of the client's shows it and no tracker reports it, so it stays on a
-  shared backend.
 - A role after COM_RESET_CONNECTION, on MariaDB after COM_CHANGE_USER too: the servers let it stay,
   the pool ends it with the backend that had it.
 - FOUND_ROWS() is asked after a query of both clients: before its first one, a session of MariaDB
