@@ -167,7 +167,8 @@ async fn cancels(pool: &MySqlPool, options: &MySqlConnectOptions) -> Done {
     let me: u64 = sqlx::query_scalar("SELECT CONNECTION_ID()")
         .fetch_one(&mut victim)
         .await?;
-    let running = "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE ?";
+    let running = "SELECT COUNT(*) FROM information_schema.processlist \
+                   WHERE db = DATABASE() AND info LIKE ?";
     let ended = tokio::spawn(async move {
         let ended = victim.execute(ENDLESS).await;
         (victim, ended)
