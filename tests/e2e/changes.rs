@@ -1,7 +1,8 @@
 //! State that no command can restore: the client keeps its backend, and others do not see it.
 
-use crate::compare::same;
-use crate::world::{app, login, server, through};
+use crate::compare::{same, same_on};
+use crate::world::{app, login, mysql, server, through};
+use testkit::reply::Outcome;
 use wire::capabilities as cap;
 use wire::command::Command;
 
@@ -13,6 +14,58 @@ fn user_variables_are_the_clients_own() {
         story.all(b, &["SELECT @x, @y", "SELECT 5 INTO @x", "SELECT @x"]);
         story.all(a, &["SELECT @x", "SELECT @x := @x + 1", "SELECT @x"]);
         story.sql(b, "SELECT @x");
+    });
+}
+
+/// On MySQL the expression around it types a variable that was never set.
+#[test]
+fn what_is_made_of_an_unset_variable_is_no_binary_text() {
+    let Some(real) = mysql("unset_variables") else {
+        return;
+    };
+    same_on(real, "unset_variables", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        for value in ["'text'", "x'ff'", "7", "1.5", "2e0"] {
+            story.sql(a, &format!("SET @x = {value}"));
+            for made in [
+                "CONCAT_WS(' ', @x, @@time_zone)",
+                "IFNULL(@x, 'a'), COALESCE(@x, 'b'), UPPER(@x), HEX(@x)",
+                "IFNULL(@x, 5), IFNULL(@x, 1e0), @x + 1, @x = 'a'",
+                "IFNULL(@x, CURRENT_DATE), IFNULL(@x, 'a' COLLATE utf8mb4_bin)",
+                "COLLATION(@x), COERCIBILITY(@x), COLLATION(CONCAT(@x, 'a'))",
+                "GROUP_CONCAT(@x), JSON_ARRAY(@x), CASE WHEN 1 THEN @x ELSE 1 END",
+            ] {
+                let reply = story.sql(b, &format!("SELECT {made}"));
+                let [Outcome::Rows(rows)] = &reply[..] else {
+                    panic!("{made}: {reply:?}");
+                };
+                let is_text = |kind| matches!(kind, 15 | 249..=254);
+                let types = rows.columns.iter().map(|column| {
+                    let kind = if is_text(column.kind) {
+                        253
+                    } else {
+                        column.kind
+                    };
+                    (kind, column.collation, column.flags)
+                });
+                story.say(&format!("types: {:?}", types.collect::<Vec<_>>()));
+            }
+        }
+    });
+}
+
+/// A client that has set NULL itself has that NULL, on MySQL unlike one that has set nothing.
+#[test]
+fn a_variable_set_to_null_stays_as_it_was_set() {
+    let Some(real) = mysql("set_to_null") else {
+        return;
+    };
+    same_on(real, "set_to_null", 1, |story| {
+        story.columns = true;
+        let (a, b) = (story.join(), story.join());
+        story.all(b, &["SET @x = NULL", "SET @y = 1, @y = NULL"]);
+        story.sql(a, "SET @x = 'text', @y = 'text'");
+        story.sql(b, "SELECT @x, IFNULL(@x, 'a'), @y, IFNULL(@y, 5)");
     });
 }
 

@@ -449,7 +449,8 @@ impl<N: Net> Group<N> {
             return;
         };
         let (from, to) = (&backend.session, &client.session);
-        let commands = crate::session::restore(&mut out, backend.form, (from, to), None);
+        let on = (backend.form, self.shared.server.flavour);
+        let commands = crate::session::restore(&mut out, on, (from, to), None);
         backend.session = client.session.clone();
         for i in 1..=commands {
             let purpose = Purpose::Restore(i == commands);

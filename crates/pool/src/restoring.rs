@@ -112,7 +112,8 @@ impl<N: Net> Group<N> {
             return Some(Front::Sure);
         }
         let waits = !same && !is_sure_here(&backend.session, session, self.epoch, backend);
-        let commands = restore(out, backend.form, (&backend.session, session), insert_id);
+        let on = (backend.form, self.shared.server.flavour);
+        let commands = restore(out, on, (&backend.session, session), insert_id);
         for i in 1..=commands {
             let purpose = Purpose::Restore(waits && i == commands);
             backend
@@ -152,7 +153,8 @@ impl<N: Net> Group<N> {
             return None;
         }
         let insert_id = (backend.insert_id != Some(client.insert_id)).then_some(client.insert_id);
-        let (text, statements) = restore_as_text(&backend.session, session, insert_id)?;
+        let (server, between) = (self.shared.server.flavour, (&*backend.session, &**session));
+        let (text, statements) = restore_as_text(between, insert_id, server)?;
         if !backend.session.multi_statements {
             put_multi(out, true);
             let command = InFlight::own(Some(key), Purpose::Restore(false), ReplyShape::Status);

@@ -58,6 +58,10 @@ const NOT_STATE: [&str; 9] = [
 /// (docs/trackers.md).
 const NOT_BY_DEFAULT: [&str; 2] = ["foreign_key_checks", "unique_checks"];
 
+/// From this version on MySQL types an unset user variable by its place: parameters of prepared
+/// statements and user variables were made so together. Seen on 9.7; not so on 8.0.15.
+const MYSQL_TYPES_BY_PLACE: u32 = 80_022;
+
 /// What a client's statements run under.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Session {
@@ -368,12 +372,12 @@ impl Interner {
 /// each is answered by OK or ERR. `insert_id` is a LAST_INSERT_ID() to be set besides.
 pub(crate) fn restore(
     out: &mut Vec<u8>,
-    form: Form,
+    (form, server): (Form, Server),
     (from, to): (&Session, &Session),
     insert_id: Option<u64>,
 ) -> usize {
     let mut commands = 0;
-    let set = set_of(from, to, insert_id);
+    let set = set_of((from, to), insert_id, server);
     if !set.is_empty() {
         put_query(out, form, &set);
         commands += 1;
@@ -395,11 +399,11 @@ pub(crate) fn restore(
 /// is answered by OK or ERR, and behind an ERR nothing runs. `None` where the schema's name would
 /// have to be written otherwise than it is.
 pub(crate) fn restore_as_text(
-    from: &Session,
-    to: &Session,
+    (from, to): (&Session, &Session),
     insert_id: Option<u64>,
+    server: Server,
 ) -> Option<(Vec<u8>, usize)> {
-    let mut text = set_of(from, to, insert_id);
+    let mut text = set_of((from, to), insert_id, server);
     let mut statements = 0;
     if !text.is_empty() {
         text.push(b';');
@@ -427,13 +431,13 @@ pub(crate) fn put_multi(out: &mut Vec<u8>, on: bool) {
 }
 
 /// The SET that brings variables from one session's values to the other's; empty for none.
-fn set_of(from: &Session, to: &Session, insert_id: Option<u64>) -> Vec<u8> {
+fn set_of((from, to): (&Session, &Session), insert_id: Option<u64>, server: Server) -> Vec<u8> {
     let mut set = Vec::new();
     if from.variables_differ(to) {
         put_differences(&mut set, from, to);
     }
     if from.user != to.user {
-        put_user_differences(&mut set, from, to);
+        put_user_differences(&mut set, (from, to), server);
     }
     if let Some(id) = insert_id {
         put_assignment(&mut set, b"last_insert_id", id.to_string().as_bytes());
@@ -494,8 +498,17 @@ fn put_differences(set: &mut Vec<u8>, from: &Session, to: &Session) {
     }
 }
 
-/// Sets user variables that differ, and puts those that `to` has not to the NULL of an unset one.
-fn put_user_differences(set: &mut Vec<u8>, from: &Session, to: &Session) {
+/// Sets user variables that differ, and puts those that `to` has not to the NULL that is most like
+/// that of an unset one.
+///
+/// MySQL (seen on 9.7) gives an unset one the type that its place wants, so `IFNULL(@a, 5)` is a
+/// number and `CONCAT(@a)` a text; of all that can be set, the NULL of a number comes closest. On
+/// MariaDB (seen on 10.11) it is binary text, wherever it stands.
+fn put_user_differences(set: &mut Vec<u8>, (from, to): (&Session, &Session), server: Server) {
+    let typed: &[u8] = match server {
+        Server::MySql(version) if version >= MYSQL_TYPES_BY_PLACE => b"0",
+        _ => b"_binary x''",
+    };
     for (name, literal) in &to.user {
         if !from
             .user
@@ -510,7 +523,7 @@ fn put_user_differences(set: &mut Vec<u8>, from: &Session, to: &Session) {
         if !to.user.iter().any(|pair| pair.0 == *name) {
             let name = [b"@`", &**name, b"`"].concat();
             put_name(set, &name);
-            set.extend_from_slice(b"_binary x''");
+            set.extend_from_slice(typed);
             put_name(set, &name);
             set.extend_from_slice(b"NULL");
         }

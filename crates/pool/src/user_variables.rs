@@ -10,9 +10,10 @@
 //! statement may set some itself, so a client that never pauses has its variables on one backend
 //! alone for no longer than one that does.
 //!
-//! A variable cannot be taken away from a server session. One that the client has never set is put
-//! to NULL of the type of an unset one; only the type of a column of such a NULL may differ from
-//! that on a connection of the client's own (`SELECT @never_set`).
+//! A variable cannot be taken away from a server session but with all else. One that the client has
+//! never set is put to a NULL as like an unset one as can be (`put_user_differences`); none is
+//! quite, and what differs is told in docs/pool.md. On MySQL a NULL that the client has set itself
+//! is another, and is restored as such.
 //!
 //! Invariants: a backend whose variables were not read back serves nobody else; names are lower
 //! case, as the servers compare them.
@@ -35,6 +36,9 @@ use wire::reply::{Reply, Role};
 const COUNT_MAX: usize = 16;
 /// Longest literal, in bytes.
 const LITERAL_MAX: usize = 512;
+/// The type in which MySQL describes a binary text that was set (MEDIUM_BLOB): SET @a=NULL makes
+/// such a NULL, while an unset variable there is a VAR_STRING. MariaDB makes no difference.
+const SET_BINARY: u8 = 250;
 /// The flag of an unsigned column.
 const UNSIGNED: u16 = 32;
 
@@ -161,7 +165,7 @@ fn text_literal(read: &Read<'_>) -> Option<Vec<u8>> {
         return None;
     }
     if read.collation == b"binary" {
-        let unset = read.value.is_none();
+        let unset = read.value.is_none() && read.kind != SET_BINARY;
         let literal = || [b"_binary x'", read.hex, b"'"].concat();
         return Some(if unset { Vec::new() } else { literal() });
     }
@@ -429,6 +433,11 @@ mod tests {
             (number(5, 128, Some("1e100")), "1e100"),
             (number(8, 128, None), "0,@`v`=NULL"),
             (literal(251, 128, None, "", "binary"), ""),
+            (literal(253, 128, None, "", "binary"), ""),
+            (
+                literal(250, 128, None, "", "binary"),
+                "_binary x'',@`v`=NULL",
+            ),
             (
                 literal(251, 128, Some("\0"), "00", "binary"),
                 "_binary x'00'",

@@ -13,8 +13,17 @@ fn utf8(schema: &str) -> Session {
 
 /// The texts of the restoring commands, each with its command byte as a number.
 fn commands(from: &Session, to: &Session, insert_id: Option<u64>) -> Vec<String> {
+    commands_on(Server::MariaDb(101_119), from, to, insert_id)
+}
+
+fn commands_on(
+    server: Server,
+    from: &Session,
+    to: &Session,
+    insert_id: Option<u64>,
+) -> Vec<String> {
     let mut out = Vec::new();
-    let count = restore(&mut out, Form::Plain, (from, to), insert_id);
+    let count = restore(&mut out, (Form::Plain, server), (from, to), insert_id);
     let mut found = Vec::new();
     let mut rest = &out[..];
     while let wire::packet::Frame::Whole { total, .. } = wire::packet::frame(rest) {
@@ -78,6 +87,14 @@ fn user_variables_are_set_and_those_of_others_are_none() {
     assert!(!from.variables_differ(&to));
     assert_eq!(
         commands(&from, &to, None),
+        ["03 SET @`b`=1.50,@`x`=_binary x'',@`x`=NULL"]
+    );
+    assert_eq!(
+        commands_on(Server::MySql(90_704), &from, &to, None),
+        ["03 SET @`b`=1.50,@`x`=0,@`x`=NULL"]
+    );
+    assert_eq!(
+        commands_on(Server::MySql(50_744), &from, &to, None),
         ["03 SET @`b`=1.50,@`x`=_binary x'',@`x`=NULL"]
     );
 }
