@@ -260,7 +260,7 @@ pub(crate) struct Client<S> {
     pub(crate) found_rows: Option<u64>,
 }
 
-/// An idle client's budget of user-space memory, its slot included.
+/// An idle client's budget of user-space memory, but for its slot's 8 bytes.
 const CLIENT_BYTES_MAX: usize = 256;
 const _: () = assert!(size_of::<Client<std::os::fd::OwnedFd>>() <= CLIENT_BYTES_MAX);
 
