@@ -16,9 +16,9 @@ use std::time::Duration;
 
 /// The longest a pool may take to begin to listen or to end.
 const LIMIT: Duration = Duration::from_secs(40);
-/// How often a census is asked for, and how many times at most.
-const CENSUS_ASKED_EVERY: Duration = Duration::from_millis(50);
-const CENSUS_ASKED_MAX: u32 = 800;
+/// How often a pool is asked for what it knows, and how many times at most.
+const ASKED_EVERY: Duration = Duration::from_millis(50);
+const ASKED_MAX: u32 = 800;
 
 /// A port of 127.0.0.1 that nobody listens on now.
 ///
@@ -148,20 +148,24 @@ impl Pool {
     /// # Errors
     /// What it said instead, after the longest time that anything here may take.
     pub fn wait_for_census(&self, part: &str) -> Result<String, String> {
+        self.ask_until(Signal::USR1, "Census", part)
+    }
+
+    /// Asks by a signal again and again, until the line with `about` that answers has `part` in it.
+    fn ask_until(&self, ask: Signal, about: &str, part: &str) -> Result<String, String> {
         let stderr = &self.running.stderr;
-        let mut asked = stderr.count();
-        for _ in 0..CENSUS_ASKED_MAX {
-            signal(&self.running.child, Signal::USR1);
-            let line = stderr.wait_for("Census", asked, LIMIT)?;
+        for _ in 0..ASKED_MAX {
+            let asked = stderr.count();
+            signal(&self.running.child, ask);
+            let line = stderr.wait_for(about, asked, LIMIT)?;
             if line.contains(part) {
                 return Ok(line);
             }
-            asked = stderr.count();
-            // Groups hand their census over by the clock, so there is no event to wait for.
+            // What it tells changes by its clock and its threads: there is no event to wait for.
             let (_sender, never) = std::sync::mpsc::sync_channel::<()>(0);
-            let _ = never.recv_timeout(CENSUS_ASKED_EVERY);
+            let _ = never.recv_timeout(ASKED_EVERY);
         }
-        Err(format!("no census with {part:?}: {}", self.said()))
+        Err(format!("no {about:?} with {part:?}: {}", self.said()))
     }
 
     /// Asks it to print every client.
@@ -188,19 +192,8 @@ impl Pool {
     /// # Errors
     /// What it said instead, after the longest time that anything here may take.
     pub fn wait_for_definitions(&self) -> Result<(), String> {
-        for _ in 0..CENSUS_ASKED_MAX {
-            let from = self.running.stderr.count();
-            self.ask_for_report();
-            let part = "hidden code that matters";
-            let line = self.running.stderr.wait_for(part, from, LIMIT)?;
-            if line.contains(" 0 definitions") {
-                return Ok(());
-            }
-            // The pool reads them on a thread of its own, which says nothing.
-            let (_sender, never) = std::sync::mpsc::sync_channel::<()>(0);
-            let _ = never.recv_timeout(CENSUS_ASKED_EVERY);
-        }
-        Err(format!("definitions are not read: {}", self.said()))
+        self.ask_until(Signal::USR2, "hidden code that matters", " 0 definitions")?;
+        Ok(())
     }
 
     /// Asks it to drain and end.
