@@ -26,6 +26,7 @@ mod extended;
 mod faults;
 mod found;
 mod fragments;
+mod globals;
 mod hidden;
 mod in_one_write;
 mod kill;

@@ -18,6 +18,7 @@
 use crate::backend::{InFlight, Purpose};
 use crate::client::{ClientState, Owed};
 use crate::clients::Handled;
+use crate::globals::Begun;
 use crate::group::Group;
 use crate::login::Login;
 use crate::reasons::Refusal;
@@ -53,8 +54,17 @@ impl<N: Net> Group<N> {
         if let Some(client) = self.clients.get_mut(key) {
             let old = &client.session;
             let (charsets, results) = self.shared.server.charsets_after_reset(client.collation);
-            let mut session = as_new(old.schema.as_ref(), old.multi_statements, charsets);
+            let mut session = as_new(
+                old.schema.as_ref(),
+                old.multi_statements,
+                charsets,
+                &self.begun,
+            );
             session.results_collation = results;
+            // MySQL (seen on 9.7) begins an interactive session anew as one, MariaDB (10.11) not.
+            if matches!(self.shared.server.flavour, Server::MySql(_)) {
+                session.begin_interactive(client.capabilities);
+            }
             client.session = self.sessions.intern(session);
         }
         self.send_ok(key, b"", OK);
@@ -84,7 +94,7 @@ impl<N: Net> Group<N> {
             client.session.multi_statements,
         );
         let (charsets, results) = server.usual_charsets();
-        let mut session = as_new(schema.as_ref(), multi, charsets);
+        let mut session = as_new(schema.as_ref(), multi, charsets, &self.begun);
         session.results_collation = results;
         let before = self.sessions.intern(session);
         if client.changes_failed >= CHANGES_FAILED_MAX {
@@ -98,8 +108,9 @@ impl<N: Net> Group<N> {
             Some(collation) => server.charsets_at_login(collation),
             None => server.usual_charsets(),
         };
-        let mut session = Session::at_login(change.schema, multi, charsets);
+        let mut session = Session::at_login(change.schema, multi, charsets, &self.begun);
         session.results_collation = results;
+        session.begin_interactive(client.capabilities);
         client.session = self.sessions.intern(session);
         let mut login = Login::new(nonce, client.secure);
         login.before = Some(Before {
@@ -218,7 +229,12 @@ impl<N: Net> Group<N> {
     }
 }
 
-fn as_new(schema: Option<&Text>, multi_statements: bool, charsets: &[Text; 4]) -> Session {
+fn as_new(
+    schema: Option<&Text>,
+    multi_statements: bool,
+    charsets: &[Text; 4],
+    begun: &Begun,
+) -> Session {
     let schema = schema.map_or(&b""[..], |schema| schema);
-    Session::at_login(schema, multi_statements, charsets)
+    Session::at_login(schema, multi_statements, charsets, begun)
 }

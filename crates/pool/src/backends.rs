@@ -387,8 +387,14 @@ impl<N: Net> Group<N> {
                 false,
             );
         };
-        let mut session = Session::at_login(b"", true, &charsets);
-        let extended = self.roster.ranks[backend.kind].kind.extended;
+        if backend.session.begun != self.begun {
+            // It may have begun under either.
+            return self.retire(key);
+        }
+        let mut session = Session::at_login(b"", true, &charsets, &self.begun);
+        let kind = &self.roster.ranks[backend.kind].kind;
+        session.begin_interactive(kind.capabilities);
+        let extended = kind.extended;
         let results = results_collation(collected, extended, &session);
         session.results_collation = self.shared.server.results_in(results);
         backend.session = self.sessions.intern(session);

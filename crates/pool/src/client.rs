@@ -69,6 +69,8 @@ pub(crate) struct Statement {
     pub sets_charset: bool,
     /// What is reported of variables holds for this statement alone.
     pub(crate) passing: bool,
+    /// It sets a global variable.
+    pub(crate) sets_global: bool,
     /// A report of changed state without details is explained by its text.
     pub explains_change: bool,
     /// Its OK counts the warnings of the statement before (MySQL's COM_INIT_DB).
@@ -100,6 +102,7 @@ impl Statement {
             several: false,
             sets_charset: false,
             passing: false,
+            sets_global: false,
             explains_change: false,
             counts_before: false,
             may_insert_id: false,

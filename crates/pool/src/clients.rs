@@ -329,8 +329,9 @@ impl<N: Net> Group<N> {
         client.collation = parsed.collation;
         let multi = client.capabilities & cap::MULTI_STATEMENTS != 0;
         let (charsets, results) = self.shared.server.charsets_at_login(parsed.collation);
-        let mut session = Session::at_login(parsed.schema, multi, charsets);
+        let mut session = Session::at_login(parsed.schema, multi, charsets, &self.begun);
         session.results_collation = results;
+        session.begin_interactive(client.capabilities);
         if client.capabilities & cap::IGNORE_SPACE != 0 {
             session.ignore_space(&self.shared.server.sql_mode);
         }

@@ -269,6 +269,15 @@ pub struct Settings {
     pub users: Vec<User>,
 }
 
+impl Settings {
+    /// Name and password of the account that asks for the pool itself.
+    pub(crate) fn looking_account(&self) -> (String, String) {
+        let first = &self.users[0];
+        let own = || (first.backend_user.clone(), first.backend_password.clone());
+        self.looking.account.clone().unwrap_or_else(own)
+    }
+}
+
 impl Raw {
     /// Reads the text of a configuration file.
     ///

@@ -319,7 +319,7 @@ impl<N: Net> Group<N> {
             state: client.told.state,
         };
         let stored = u32::try_from(kept.rows().len()).unwrap_or(u32::MAX);
-        let max = client.session.variable(b"max_error_count");
+        let max = client.session.value(b"max_error_count");
         let max = max.and_then(|max| std::str::from_utf8(max).ok()?.parse().ok());
         kept.total = match client.told.warnings {
             Some(u16::MAX) => None,

@@ -84,6 +84,9 @@ impl<N: Net> Group<N> {
         }
         // A backend that knows nothing of the statement before does not learn it by this one.
         let statement = client.statement;
+        if statement.sets_global {
+            self.shared.globals.ask();
+        }
         let went = heard.error.is_none();
         client.counts_native = alone && (client.counts_native || !(statement.keeps_counts && went));
         if !alone && !contaminated {

@@ -25,6 +25,7 @@ use crate::config::Settings;
 use crate::counts::{Census, Counts};
 use crate::errands::{Errand, Job};
 use crate::fairness::{Fronts, Look};
+use crate::globals::{Begun, Watch};
 use crate::hidden::{Hidden, Seen};
 use crate::kills::{KillAsk, KillEnd, Threads};
 use crate::prepared::Definitions;
@@ -174,6 +175,8 @@ pub struct Shared {
     pub(crate) is_memory_full: AtomicBool,
     /// Triggers, views and columns that may change a session unseen.
     pub(crate) hidden: Hidden,
+    /// What sessions begin with.
+    pub(crate) globals: Watch,
 }
 
 /// What one user uses, in all groups.
@@ -224,6 +227,7 @@ impl Shared {
             memory_full: Mutex::new(None),
             is_memory_full: AtomicBool::new(false),
             threads: Threads::default(),
+            globals: Watch::default(),
         }
     }
 
@@ -296,6 +300,8 @@ pub struct Group<N: Net> {
     pub(crate) shapes: Shapes,
     /// What it knows of hidden code.
     pub(crate) hidden: Seen,
+    /// What sessions begin with.
+    pub(crate) begun: Begun,
     /// Backends that something is to be written to at the end of the turn.
     pub(crate) dirty: Vec<Key>,
     /// Who waits to be accepted.
@@ -358,6 +364,7 @@ impl<N: Net> Group<N> {
             lacks: false,
             shapes: Shapes::default(),
             hidden: Seen::default(),
+            begun: Begun::default(),
             dirty: Vec::new(),
             epoch: 1,
             spare_inputs: SpareInputs::default(),
@@ -383,6 +390,7 @@ impl<N: Net> Group<N> {
 
     /// Handles everything that is ready: the events, what an earlier turn left, what is due.
     pub fn turn(&mut self, events: &[Event]) {
+        self.take_globals();
         for (at, event) in events.iter().enumerate() {
             if let Some(coming) = events.get(at + EVENTS_AHEAD)
                 && coming.token.kind() == CLIENT

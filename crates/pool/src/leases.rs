@@ -395,7 +395,7 @@ impl<N: Net> Group<N> {
             }
         };
         let secure = matches!(address, Address::Unix(_));
-        let session = self.sessions.intern(Session::default());
+        let session = self.sessions.intern(Session::not_known(&self.begun));
         let mut backend = Backend::dialling(sock, kind, now, session, secure);
         backend.epoch = self.epoch;
         backend.form = self.roster.ranks[kind].kind.form();

@@ -28,6 +28,7 @@ mod errands;
 mod fairness;
 mod found;
 mod gate;
+mod globals;
 mod group;
 mod heard;
 mod hidden;

@@ -7,6 +7,7 @@
 
 use crate::budget::Budget;
 use crate::counts::Census;
+use crate::globals::{keep_watching, read_first};
 use crate::group::{Group, LISTENER, MAILBOX, Order, ServerFacts, Shared, listener_token};
 use crate::hidden::{first_look, keep_looking};
 use crate::log::note;
@@ -137,10 +138,12 @@ fn serve(settings: Settings) -> Result<(), String> {
     let room = plan.clients_per_group;
     let shared = Shared::new(settings, server, keys, plan.groups, cores, room);
     let shared = Arc::new(shared);
+    read_first(&shared);
     first_look(&shared);
     let doors = open_doors(&shared.settings)?;
     let crew = Crew::start(&shared, &doors, signals.handle())?;
     keep_looking(shared.clone());
+    keep_watching(shared.clone());
     let addresses: Vec<String> = doors.iter().map(Door::to_string).collect();
     note(format_args!("listening on {}", addresses.join(", ")));
     let result = crew.attend(signals, shared.settings.drain_max);

@@ -223,8 +223,8 @@ impl<N: Net> Group<N> {
         let session = &client.session;
         let mut flags = 0;
         if session
-            .variable(b"autocommit")
-            .is_none_or(|value| value != b"OFF")
+            .value(b"autocommit")
+            .is_none_or(|value| !matches!(value, b"OFF" | b"0"))
         {
             flags |= status::AUTOCOMMIT;
         }

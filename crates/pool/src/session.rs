@@ -8,19 +8,24 @@
 //! differ, [`restore`] writes the commands that go out in front of the statement.
 //!
 //! Invariants:
-//! - a variable that is not listed has its default (`SET x=DEFAULT` restores it, with two
-//!   exceptions);
+//! - a variable that is not listed has the value with which the session began ([`Begun`]), or,
+//!   where that is not known, its default (`SET x=DEFAULT` restores it, with two exceptions);
 //! - the four character set variables are always listed, because their defaults depend on how a
 //!   connection logged in;
 //! - only values that can be written back exactly are listed ([`literal_of`]); a client with any
 //!   other keeps its backend.
 
+mod interner;
+
+pub(crate) use interner::Interner;
+
+use crate::globals::Begun;
 use crate::sure::Accepted;
 use std::cell::Cell;
-use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use wire::attributes::{Form, put_query};
+use wire::capabilities::INTERACTIVE;
 use wire::command::{Command, put_command};
 use wire::lex::{Charset, LexMode, Server};
 use wire::tracking::Tracked;
@@ -74,7 +79,9 @@ pub(crate) struct Session {
     /// login, of SET NAMES, or the name's default. A number where the variable takes that, else the
     /// collation's name.
     pub(crate) results_collation: Option<Text>,
-    /// Variables that differ from their default, sorted by name, and the character set family.
+    /// The global values under which it began.
+    pub(crate) begun: Begun,
+    /// Variables that have changed since, sorted by name, and the character set family.
     variables: Vec<(Text, Text)>,
     /// User variables and the literals that make their values, sorted by name.
     user: Vec<(Text, Text)>,
@@ -127,8 +134,14 @@ impl Session {
     /// The session of a client that has just logged in with these character sets (client,
     /// connection, results, collation).
     #[must_use]
-    pub(crate) fn at_login(schema: &[u8], multi_statements: bool, charsets: &[Text; 4]) -> Session {
+    pub(crate) fn at_login(
+        schema: &[u8],
+        multi_statements: bool,
+        charsets: &[Text; 4],
+        begun: &Begun,
+    ) -> Session {
         let mut session = Session {
+            begun: begun.clone(),
             schema: (!schema.is_empty()).then(|| schema.into()),
             multi_statements,
             results_collation: None,
@@ -144,12 +157,34 @@ impl Session {
         session
     }
 
-    /// CLIENT_IGNORE_SPACE of a login puts a word into `sql_mode`, whose value for every session is
-    /// `default`, at the place where servers list it: behind the three modes that come first.
+    /// A login as an interactive client begins with another `wait_timeout`.
+    pub(crate) fn begin_interactive(&mut self, capabilities: u32) {
+        let wait = self.begun.value(b"interactive_timeout");
+        if capabilities & INTERACTIVE != 0
+            && wait != self.begun.value(b"wait_timeout")
+            && let Some(wait) = wait.map(Text::from)
+        {
+            self.put(b"wait_timeout", &wait);
+        }
+    }
+
+    /// The session of a backend that has not said yet what it is like.
+    pub(crate) fn not_known(begun: &Begun) -> Session {
+        Session {
+            begun: begun.clone(),
+            ..Session::default()
+        }
+    }
+
+    /// CLIENT_IGNORE_SPACE of a login puts a word into `sql_mode`, at the place where servers list
+    /// it: behind the three modes that come first. `default` is what it would be, where that is not
+    /// known of the session.
     pub(crate) fn ignore_space(&mut self, default: &str) {
         const WORD: &str = "IGNORE_SPACE";
         const BEFORE: [&str; 3] = ["REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES"];
-        let mut words: Vec<&str> = default.split(',').filter(|word| !word.is_empty()).collect();
+        let begun = self.value(b"sql_mode").map(String::from_utf8_lossy);
+        let all = begun.map_or(default.to_string(), std::borrow::Cow::into_owned);
+        let mut words: Vec<&str> = all.split(',').filter(|word| !word.is_empty()).collect();
         if !words.contains(&WORD) {
             let place = words.iter().take_while(|word| BEFORE.contains(word));
             words.insert(place.count(), WORD);
@@ -165,6 +200,12 @@ impl Session {
             .binary_search_by(|(n, _)| (**n).cmp(name))
             .ok()?;
         Some(&self.variables[found].1)
+    }
+
+    /// The value of any variable, as far as it is known.
+    #[must_use]
+    pub(crate) fn value(&self, name: &[u8]) -> Option<&[u8]> {
+        self.variable(name).or_else(|| self.begun.value(name))
     }
 
     /// Notes a change of a variable that the server reported.
@@ -238,7 +279,9 @@ impl Session {
 
     /// Whether any system variable differs.
     pub(crate) fn variables_differ(&self, other: &Session) -> bool {
-        self.variables != other.variables || self.results_collation != other.results_collation
+        self.variables != other.variables
+            || self.results_collation != other.results_collation
+            || self.begun != other.begun
     }
 
     /// Whether the two differ in nothing but whether several statements may stand in one text.
@@ -255,25 +298,33 @@ impl Session {
         let changed = changed.filter(|(name, value)| self.variable(name) != Some(value));
         let dropped = self.variables.iter();
         let dropped = dropped.filter(|(name, _)| other.variable(name).is_none());
-        changed.chain(dropped).map(|(name, _)| &**name)
+        let listed = changed.chain(dropped).map(|(name, _)| &**name);
+        listed.chain(self.begun_otherwise(other))
+    }
+
+    /// Names of the variables that neither has changed, and that began otherwise.
+    fn begun_otherwise<'a>(&'a self, other: &'a Session) -> impl Iterator<Item = &'a [u8]> {
+        let listed = |name: &[u8]| self.variable(name).or(other.variable(name)).is_some();
+        self.begun.differing(&other.begun, listed)
     }
 
     /// Whether a text means the same in both: schema, `sql_mode` and character sets are equal.
     #[must_use]
     pub(crate) fn reads_as(&self, other: &Session) -> bool {
-        let equal = |name: &str| self.variable(name.as_bytes()) == other.variable(name.as_bytes());
+        let equal = |name: &str| self.value(name.as_bytes()) == other.value(name.as_bytes());
         let charsets = CHARSET_VARIABLES.iter().all(|name| equal(name));
         let charsets = charsets && self.results_collation == other.results_collation;
         self.schema == other.schema && equal("sql_mode") && charsets
     }
 
-    /// How this server cuts the session's texts; `default` is its `sql_mode` for fresh sessions.
+    /// How this server cuts the session's texts; `default` is its `sql_mode` for fresh sessions,
+    /// where that of this one is not known.
     #[must_use]
     pub(crate) fn lex_mode(&self, default: &str, server: Server) -> LexMode {
         if let Some(mode) = self.lex_mode.get() {
             return mode;
         }
-        let sql_mode = self.variable(b"sql_mode").unwrap_or(default.as_bytes());
+        let sql_mode = self.value(b"sql_mode").unwrap_or(default.as_bytes());
         let has = |word: &str| has_word(sql_mode, word);
         let mode = LexMode {
             ansi_quotes: has("ANSI_QUOTES"),
@@ -286,10 +337,10 @@ impl Session {
         mode
     }
 
-    /// Whether its `sql_mode` is listed and has this word.
+    /// Whether its `sql_mode` is known and has this word.
     #[must_use]
     pub(crate) fn sql_mode_has(&self, mode: &str) -> bool {
-        has_word(self.variable(b"sql_mode").unwrap_or_default(), mode)
+        has_word(self.value(b"sql_mode").unwrap_or_default(), mode)
     }
 }
 
@@ -332,40 +383,6 @@ enum Literal {
     Null,
     Number,
     Quoted,
-}
-
-/// One object for equal sessions.
-#[derive(Debug, Default)]
-pub(crate) struct Interner {
-    sessions: HashSet<Rc<Session>>,
-    sweep_at: usize,
-}
-
-impl Interner {
-    /// The shared object that equals `session`.
-    pub(crate) fn intern(&mut self, session: Session) -> Rc<Session> {
-        if let Some(found) = self.sessions.get(&session) {
-            return found.clone();
-        }
-        if self.sessions.len() >= self.sweep_at {
-            self.sessions
-                .retain(|session| Rc::strong_count(session) > 1);
-            self.sweep_at = (2 * self.sessions.len()).max(64);
-        }
-        let shared = Rc::new(session);
-        self.sessions.insert(shared.clone());
-        shared
-    }
-
-    /// The same session, but for whether several statements may stand in one text.
-    pub(crate) fn with_multi(&mut self, session: &Rc<Session>, multi: bool) -> Rc<Session> {
-        if session.multi_statements == multi {
-            return session.clone();
-        }
-        let mut changed = (**session).clone();
-        changed.multi_statements = multi;
-        self.intern(changed)
-    }
 }
 
 /// Appends the commands that bring a backend from `from` to `to`, and returns how many there are;
@@ -484,17 +501,28 @@ fn put_differences(set: &mut Vec<u8>, from: &Session, to: &Session) {
     }
     for (name, _) in &from.variables {
         if to.variable(name).is_none() {
-            put_name(set, name);
-            if NOT_BY_DEFAULT
-                .iter()
-                .any(|other| other.as_bytes() == &**name)
-            {
-                set.extend_from_slice(b"@@GLOBAL.");
-                set.extend_from_slice(name);
-            } else {
-                set.extend_from_slice(b"DEFAULT");
-            }
+            put_begun(set, name, to);
         }
+    }
+    for name in from.begun_otherwise(to) {
+        put_begun(set, name, to);
+    }
+}
+
+/// Puts a variable to the value with which a session began.
+fn put_begun(set: &mut Vec<u8>, name: &[u8], session: &Session) {
+    // Some take an empty value from a configuration file only; NULL is the default of the others.
+    let known = session.begun.value(name).filter(|value| !value.is_empty());
+    if let Some(value) = known.filter(|value| literal_of(name, value).is_some()) {
+        return put_assignment(set, name, value);
+    }
+    put_name(set, name);
+    let by_default = !NOT_BY_DEFAULT.iter().any(|n| n.as_bytes() == name);
+    if by_default {
+        set.extend_from_slice(b"DEFAULT");
+    } else {
+        set.extend_from_slice(b"@@GLOBAL.");
+        set.extend_from_slice(name);
     }
 }
 

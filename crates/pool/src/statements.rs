@@ -426,6 +426,7 @@ pub(crate) fn statement_of(found: &classify::Statement, server: Server) -> State
         several: found.multi,
         sets_charset: found.sets_charset,
         passing: found.passing,
+        sets_global: found.sets_global,
         may_insert_id: found.may_insert_id,
         counts_before: false,
         explains_change: matches!(found.verb, Verb::Set | Verb::Use | Verb::Diagnostics)

@@ -152,7 +152,8 @@ mod tests {
 
     fn session(pairs: &[(&str, &str)]) -> Session {
         let charsets = ["utf8mb4"; 4].map(|name| name.as_bytes().into());
-        let mut session = Session::at_login(b"a", false, &charsets);
+        let mut session =
+            Session::at_login(b"a", false, &charsets, &crate::globals::Begun::default());
         for (name, value) in pairs {
             session.set(name.as_bytes(), value.as_bytes()).unwrap();
         }

@@ -66,17 +66,18 @@ impl Default for ServerTimeouts {
 impl ServerTimeouts {
     /// `wait_timeout` of a session with these capabilities.
     fn wait_of(&self, session: &Session, capabilities: u32) -> Duration {
-        let own = || match capabilities & INTERACTIVE {
-            0 => self.wait,
-            _ => self.interactive,
+        let (name, usual) = match capabilities & INTERACTIVE {
+            0 => ("wait_timeout", self.wait),
+            _ => ("interactive_timeout", self.interactive),
         };
-        seconds(session, "wait_timeout").unwrap_or_else(own)
+        let own = session.variable(b"wait_timeout").and_then(seconds);
+        own.or_else(|| session.begun.value(name.as_bytes()).and_then(seconds))
+            .unwrap_or(usual)
     }
 }
 
-/// The value of a variable that the session has set.
-fn seconds(session: &Session, name: &str) -> Option<Duration> {
-    let value = std::str::from_utf8(session.variable(name.as_bytes())?).ok()?;
+fn seconds(value: &[u8]) -> Option<Duration> {
+    let value = std::str::from_utf8(value).ok()?;
     Some(Duration::from_secs(value.parse().ok()?))
 }
 
@@ -133,8 +134,9 @@ impl<N: Net> Group<N> {
             return (stands > self.write_max(client)).then_some(Late::Stalled);
         }
         let read_max = || {
-            let own = seconds(&client.session, "net_read_timeout");
-            own.unwrap_or(self.shared.server.timeouts.read)
+            let own = client.session.value(b"net_read_timeout");
+            own.and_then(seconds)
+                .unwrap_or(self.shared.server.timeouts.read)
         };
         match client.state() {
             Greeted | Proving => (stands > settings.login_max).then_some(Late::Login),
@@ -148,9 +150,13 @@ impl<N: Net> Group<N> {
 
     /// How long a client may take nothing of its reply.
     fn write_max(&self, client: &Client<N::Sock>) -> Duration {
-        let own = seconds(&client.session, "net_write_timeout");
+        const NAME: &[u8] = b"net_write_timeout";
+        let own = client.session.variable(NAME).and_then(seconds);
+        let begun = || client.session.begun.value(NAME).and_then(seconds);
         let usual = self.shared.settings.write_max;
-        own.or(usual).unwrap_or(self.shared.server.timeouts.write)
+        own.or(usual)
+            .or_else(begun)
+            .unwrap_or(self.shared.server.timeouts.write)
     }
 
     /// How long a client may say nothing.
@@ -226,8 +232,6 @@ mod tests {
         session.set(b"wait_timeout", b"7").unwrap();
         assert_eq!(timeouts.wait_of(&session, 0).as_secs(), 7);
         assert_eq!(timeouts.wait_of(&session, INTERACTIVE).as_secs(), 7);
-        assert_eq!(seconds(&session, "net_read_timeout"), None);
-        session.set(b"net_read_timeout", b"nonsense").unwrap();
-        assert_eq!(seconds(&session, "net_read_timeout"), None);
+        assert_eq!(seconds(b"nonsense"), None);
     }
 }

@@ -353,6 +353,8 @@ pub struct Statement {
     pub sets_charset: bool,
     /// SET STATEMENT: what is reported of variables holds for this statement alone.
     pub passing: bool,
+    /// It sets a global variable.
+    pub sets_global: bool,
     /// Another statement follows the first.
     pub multi: bool,
     /// The insert id in its OK may be new; false only if that is certain not to be so.
@@ -376,6 +378,7 @@ impl Statement {
         keeps_warnings: true,
         sets_charset: false,
         passing: false,
+        sets_global: false,
         multi: false,
         may_insert_id: false,
         kills: false,
@@ -393,6 +396,7 @@ impl Statement {
         keeps_warnings: false,
         sets_charset: true,
         passing: false,
+        sets_global: false,
         multi: true,
         may_insert_id: true,
         kills: false,
@@ -416,6 +420,7 @@ impl Statement {
             keeps_warnings: self.keeps_warnings & other.keeps_warnings,
             sets_charset: self.sets_charset | other.sets_charset,
             passing: self.passing & other.passing,
+            sets_global: self.sets_global | other.sets_global,
             multi: self.multi | other.multi,
             may_insert_id: self.may_insert_id | other.may_insert_id,
             kills: self.kills | other.kills,

@@ -167,10 +167,7 @@ fn look_once(shared: &Shared) -> Result<(), String> {
 }
 
 fn look(settings: &Settings, server: &ServerFacts) -> Result<(Vec<Object>, String), ProbeError> {
-    let first = &settings.users[0];
-    let account = settings.looking.account.clone();
-    let (user, password) =
-        account.unwrap_or_else(|| (first.backend_user.clone(), first.backend_password.clone()));
+    let (user, password) = settings.looking_account();
     let kind = Kind {
         capabilities: 0,
         extended: 0,

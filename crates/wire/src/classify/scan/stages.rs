@@ -334,6 +334,7 @@ impl Scan<'_> {
             _ => (self.scope, set::unquoted(self.text(token))),
         };
         if scope == Scope::Global {
+            self.out.sets_global = true;
             return;
         }
         // MariaDB reports nothing of `SET @@name` (docs/trackers.md).

@@ -1,0 +1,414 @@
+//! Global values: what a session's variables are before it has set any, and stay.
+//!
+//! The problem: a session takes the server's global values when it logs in and keeps them, whatever
+//! SET GLOBAL makes of them later. A backend outlives such a change, and clients of before it share
+//! backends with clients of after it. The mechanism: the pool knows the global value of every
+//! variable that a session may set ([`Globals`]), and each session, of a client as of a backend,
+//! refers to those of its own beginning. Where two sessions began under different ones, their
+//! difference counts like any other and is written back as values (`session.rs`).
+//!
+//! [`keep_watching`] asks the server once a second, and after each SET GLOBAL through the pool, on
+//! one connection and thread of its own; groups take what is new at the begin of a turn.
+//!
+//! A backend that was dialled between two looks of which the second found a change may have begun
+//! under either values. It serves nobody once that is known.
+//!
+//! Invariant: two sessions with the same version of this began under the same values.
+
+use crate::backend::BackendState;
+use crate::config::Settings;
+use crate::group::{Group, Shared};
+use crate::log::note;
+use crate::probe::{Connection, ProbeError, connect};
+use crate::roster::Kind;
+use crate::session::Text;
+use reactor::{Address, Key, Net, Time};
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use wire::lex::Server;
+
+/// Between two looks at the server.
+const EVERY: Duration = Duration::from_secs(1);
+/// Stands for NULL where the server is asked; no value has it.
+const NULL: u8 = 1;
+
+/// MariaDB tells which variables a session may set.
+const MARIADB_NAMES: &str = "SELECT LOWER(VARIABLE_NAME) FROM information_schema.SYSTEM_VARIABLES \
+     WHERE VARIABLE_SCOPE='SESSION' AND READ_ONLY='NO'";
+/// MySQL does not: each is tried.
+const MYSQL_NAMES: &str = "SHOW SESSION VARIABLES";
+/// No session may set these (error 1621).
+const FIXED: [&str; 3] = [
+    "max_allowed_packet",
+    "max_user_connections",
+    "net_buffer_length",
+];
+
+/// The global values of all variables that a session may set, as they were at one moment.
+#[derive(Debug, Default)]
+pub(crate) struct Globals {
+    /// Counts the changes of any; 0 where nothing is known.
+    version: u64,
+    /// Sorted.
+    names: Arc<[Text]>,
+    /// In the order of the names; `None` for NULL.
+    values: Vec<Option<Text>>,
+}
+
+impl Globals {
+    fn tell_difference(&self, old: &Globals) {
+        let pairs = self.values.iter().zip(&old.values);
+        let all = self.names.iter().zip(pairs);
+        let changed = all.filter(|(_, (one, two))| one != two);
+        let names: Vec<_> = changed
+            .map(|(name, _)| String::from_utf8_lossy(name))
+            .collect();
+        note(format_args!(
+            "the server's global values have changed ({}): they hold for who logs in from now on",
+            names.join(", ")
+        ));
+    }
+}
+
+/// Those that a session began under. It is compared by its version.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Begun(Arc<Globals>);
+
+impl PartialEq for Begun {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.version == other.0.version
+    }
+}
+
+impl Eq for Begun {}
+
+impl Hash for Begun {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.version.hash(state);
+    }
+}
+
+impl Begun {
+    /// The value of a variable then, if it is known and no NULL.
+    pub(crate) fn value(&self, name: &[u8]) -> Option<&[u8]> {
+        let place = self.0.names.binary_search_by(|n| (**n).cmp(name)).ok()?;
+        self.0.values[place].as_deref()
+    }
+
+    /// Variables that had other values then than in `other`, but for those that are `listed` under
+    /// any of their names.
+    pub(crate) fn differing<'a>(
+        &'a self,
+        other: &'a Begun,
+        listed: impl Fn(&[u8]) -> bool + 'a,
+    ) -> impl Iterator<Item = &'a [u8]> {
+        let same = self == other;
+        let pairs = self.0.values.iter().zip(&other.0.values);
+        let all = self.0.names.iter().zip(pairs);
+        let differ = all.filter(move |(_, (one, two))| !same && one != two);
+        let names = differ.map(|(name, _)| &**name);
+        names.filter(move |name| !listed(name) && !alias_of(name).is_some_and(&listed))
+    }
+}
+
+/// The other name of a variable of MariaDB's that has two.
+fn alias_of(name: &[u8]) -> Option<&'static [u8]> {
+    const PAIRS: [(&str, &str); 6] = [
+        ("default_storage_engine", "storage_engine"),
+        ("log_slow_min_examined_row_limit", "min_examined_row_limit"),
+        ("log_slow_query", "slow_query_log"),
+        ("log_slow_query_time", "long_query_time"),
+        ("transaction_isolation", "tx_isolation"),
+        ("transaction_read_only", "tx_read_only"),
+    ];
+    let other = |(one, two): &(&'static str, &'static str)| match name {
+        _ if name == one.as_bytes() => Some(two.as_bytes()),
+        _ if name == two.as_bytes() => Some(one.as_bytes()),
+        _ => None,
+    };
+    PAIRS.iter().find_map(other)
+}
+
+/// What all groups share of it.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    /// The version of `state.now`.
+    version: AtomicU64,
+    state: Mutex<State>,
+    wanted: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    now: Arc<Globals>,
+    /// The last look that found `now` as it is, at its begin.
+    seen: Time,
+    /// The last look that found something else; backends dialled later may be of either kind.
+    before: Time,
+    /// A look is wanted at once.
+    asked: bool,
+}
+
+impl Watch {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn name(&self, names: Vec<Text>) {
+        self.lock().now = Arc::new(Globals {
+            names: names.into(),
+            ..Globals::default()
+        });
+    }
+
+    /// A look that began at `begun` has found these values.
+    fn note(&self, begun: Time, values: Vec<Option<Text>>) {
+        let mut state = self.lock();
+        let old = state.now.clone();
+        if old.values != values {
+            state.before = state.seen;
+            state.now = Arc::new(Globals {
+                version: old.version + 1,
+                names: old.names.clone(),
+                values,
+            });
+            self.version.store(state.now.version, Release);
+            if old.version > 0 {
+                state.now.tell_difference(&old);
+            }
+        }
+        state.seen = begun;
+    }
+
+    /// A global value may have changed.
+    pub(crate) fn ask(&self) {
+        self.lock().asked = true;
+        self.wanted.notify_one();
+    }
+
+    /// Waits until it is time for a look.
+    fn wait(&self) {
+        let waited = self
+            .wanted
+            .wait_timeout_while(self.lock(), EVERY, |state| !state.asked);
+        waited.unwrap_or_else(PoisonError::into_inner).0.asked = false;
+    }
+}
+
+impl<N: Net> Group<N> {
+    /// Takes what the last look has found, if that is new.
+    pub(crate) fn take_globals(&mut self) {
+        let version = self.shared.globals.version.load(Acquire);
+        if version == self.begun.0.version {
+            return;
+        }
+        let state = self.shared.globals.lock();
+        let (now, before) = (state.now.clone(), state.before);
+        drop(state);
+        self.begun = Begun(now);
+        let longest = self.shared.settings.dial_max;
+        let unsure = |key: &Key| {
+            let backend = self.backends.get(*key);
+            backend.is_some_and(|backend| backend.born + longest >= before)
+        };
+        let unsure: Vec<Key> = self.backends.keys().into_iter().filter(unsure).collect();
+        for key in unsure {
+            match self.backends.get_mut(key) {
+                Some(backend) if backend.state() == BackendState::Leased => backend.spoiled = true,
+                _ => self.retire(key),
+            }
+        }
+    }
+}
+
+/// Names of the variables that a session may set, sorted.
+fn read_names(connection: &mut Connection, server: Server) -> Result<Vec<Text>, ProbeError> {
+    let mysql = matches!(server, Server::MySql(_));
+    let asked = if mysql { MYSQL_NAMES } else { MARIADB_NAMES };
+    let rows = connection.query(asked)?;
+    let mut names = Vec::new();
+    for name in rows.into_iter().filter_map(|row| row.into_iter().next()) {
+        let plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+        if FIXED.iter().any(|fixed| fixed.as_bytes() == &*name) || !name.iter().all(plain) {
+            continue;
+        }
+        if mysql {
+            let shown = String::from_utf8_lossy(&name);
+            let sql = format!("SELECT @@session.{shown},@@global.{shown}");
+            match connection.query(&sql) {
+                Ok(_) => {}
+                Err(error) if error.lasting => continue,
+                Err(error) => return Err(error),
+            }
+        }
+        names.push(name);
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Their global values at this moment.
+fn read_values(
+    connection: &mut Connection,
+    names: &[Text],
+) -> Result<Vec<Option<Text>>, ProbeError> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    // One column of bytes, for a column each would cost the server more than the values.
+    let mut sql = String::from("SELECT CONCAT_WS(x'00'");
+    for name in names {
+        let name = String::from_utf8_lossy(name);
+        sql.push_str(&format!(",IFNULL(@@global.{name},x'01')"));
+    }
+    sql.push(')');
+    let rows = connection.query(&sql)?;
+    let row = rows.first().and_then(|row| row.first());
+    let parts = row.map(|text| text.split(|&byte| byte == 0));
+    let values: Vec<Option<Text>> = parts
+        .into_iter()
+        .flatten()
+        .map(|value| (value != [NULL]).then(|| value.into()))
+        .collect();
+    if values.len() != names.len() {
+        return Err(ProbeError::passing(
+            "the server did not tell its global values",
+        ));
+    }
+    Ok(values)
+}
+
+/// The first look, before the first client.
+pub(crate) fn read_first(shared: &Shared) {
+    let read = || {
+        let mut connection = open_one(&shared.settings)?;
+        let names = read_names(&mut connection, shared.server.flavour)?;
+        let begun = Time::now();
+        let values = read_values(&mut connection, &names)?;
+        shared.globals.name(names);
+        shared.globals.note(begun, values);
+        connection.leave();
+        Ok(())
+    };
+    if let Err(ProbeError { why, .. }) = read() {
+        note(format_args!(
+            "the server's global values cannot be read, so sessions are restored to its defaults \
+             of the moment: {why}"
+        ));
+    }
+}
+
+/// Looks again whenever it is time, on a thread of its own that ends with the process.
+pub(crate) fn keep_watching(shared: Arc<Shared>) {
+    let watch = move || {
+        let mut connection = None;
+        let mut failed = false;
+        loop {
+            shared.globals.wait();
+            let result = look(&shared, &mut connection);
+            if let Err(why) = &result {
+                connection = None;
+                if !failed {
+                    note(format_args!(
+                        "the server's global values cannot be read: {why}"
+                    ));
+                }
+            }
+            failed = result.is_err();
+        }
+    };
+    let thread = std::thread::Builder::new().name("globals".into());
+    if let Err(error) = thread.spawn(watch) {
+        note(format_args!(
+            "cannot start the thread that watches: {error}"
+        ));
+    }
+}
+
+fn look(shared: &Shared, connection: &mut Option<Connection>) -> Result<(), String> {
+    let names = shared.globals.lock().now.names.clone();
+    let begun = Time::now();
+    let open = match connection {
+        Some(open) => open,
+        None => connection.insert(open_one(&shared.settings).map_err(|error| error.why)?),
+    };
+    let values = read_values(open, &names).map_err(|error| error.why)?;
+    shared.globals.note(begun, values);
+    Ok(())
+}
+
+fn open_one(settings: &Settings) -> Result<Connection, ProbeError> {
+    let (user, password) = settings.looking_account();
+    let kind = Kind {
+        capabilities: 0,
+        extended: 0,
+        user,
+        password,
+    };
+    let passing = |error| ProbeError::passing(format!("{}: {error}", settings.backend));
+    let mut connection = connect(&settings.backend, settings.dial_max).map_err(passing)?;
+    connection.log_in(&kind, matches!(settings.backend, Address::Unix(_)))?;
+    Ok(connection)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn begun(version: u64, pairs: &[(&str, Option<&str>)]) -> Begun {
+        let text = |text: &str| Text::from(text.as_bytes());
+        Begun(Arc::new(Globals {
+            version,
+            names: pairs.iter().map(|(name, _)| text(name)).collect(),
+            values: pairs.iter().map(|(_, value)| value.map(text)).collect(),
+        }))
+    }
+
+    #[test]
+    fn what_differs_is_named_unless_it_is_listed_under_one_of_its_names() {
+        let old = begun(
+            1,
+            &[
+                ("a", Some("1")),
+                ("b", None),
+                ("long_query_time", Some("3")),
+            ],
+        );
+        let new = begun(
+            2,
+            &[
+                ("a", Some("2")),
+                ("b", None),
+                ("long_query_time", Some("4")),
+            ],
+        );
+        let names = |listed: &'static [u8]| {
+            let all = old.differing(&new, move |name| name == listed);
+            all.map(|name| String::from_utf8_lossy(name).into_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names(b""), ["a", "long_query_time"]);
+        assert_eq!(names(b"a"), ["long_query_time"]);
+        assert_eq!(names(b"log_slow_query_time"), ["a"]);
+        assert_eq!(old.differing(&old.clone(), |_| false).count(), 0);
+        assert_eq!(old.value(b"a"), Some(&b"1"[..]));
+        assert_eq!((old.value(b"b"), old.value(b"c")), (None, None));
+    }
+
+    #[test]
+    fn a_version_stands_for_values_and_what_is_equal_is_none() {
+        let watch = Watch::default();
+        watch.name(vec![Text::from(&b"a"[..])]);
+        let value = |text: &str| vec![Some(Text::from(text.as_bytes()))];
+        watch.note(Time(10), value("1"));
+        assert_eq!(watch.version.load(Acquire), 1);
+        watch.note(Time(20), value("1"));
+        assert_eq!(watch.version.load(Acquire), 1);
+        watch.note(Time(30), value("2"));
+        assert_eq!(watch.version.load(Acquire), 2);
+        // What was dialled after the last look that found the old value may have either.
+        assert_eq!(watch.lock().before, Time(20));
+    }
+}

@@ -1,0 +1,43 @@
+//! One object for equal sessions.
+//!
+//! The problem: thousands of clients of one application stand in the same session state, and
+//! whether two do is asked for each statement. The mechanism: equal sessions are one object, so the
+//! answer is a comparison of pointers. Invariant: two objects that are not the same are not equal.
+
+use super::Session;
+use std::collections::HashSet;
+use std::rc::Rc;
+
+/// One object for equal sessions.
+#[derive(Debug, Default)]
+pub(crate) struct Interner {
+    pub(super) sessions: HashSet<Rc<Session>>,
+    sweep_at: usize,
+}
+
+impl Interner {
+    /// The shared object that equals `session`.
+    pub(crate) fn intern(&mut self, session: Session) -> Rc<Session> {
+        if let Some(found) = self.sessions.get(&session) {
+            return found.clone();
+        }
+        if self.sessions.len() >= self.sweep_at {
+            self.sessions
+                .retain(|session| Rc::strong_count(session) > 1);
+            self.sweep_at = (2 * self.sessions.len()).max(64);
+        }
+        let shared = Rc::new(session);
+        self.sessions.insert(shared.clone());
+        shared
+    }
+
+    /// The same session, but for whether several statements may stand in one text.
+    pub(crate) fn with_multi(&mut self, session: &Rc<Session>, multi: bool) -> Rc<Session> {
+        if session.multi_statements == multi {
+            return session.clone();
+        }
+        let mut changed = (**session).clone();
+        changed.multi_statements = multi;
+        self.intern(changed)
+    }
+}

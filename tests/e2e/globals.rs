@@ -1,0 +1,254 @@
+//! SET GLOBAL on the server: who logged in before it keeps the old values, who logs in after it has
+//! the new ones, though both share backends of before and after.
+
+use crate::world::{app, direct, found, login, start_pool};
+use reactor::Address;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use testkit::client::Client;
+use testkit::onramp::Pool;
+use testkit::real::{Flavour, Real};
+use wire::capabilities::INTERACTIVE;
+use wire::command::Command;
+
+const ONE: &str = "groups = 1\nbackends_max = 1\nwait_ms_max = 5000";
+const TOLD: &str = "the server's global values have changed";
+
+/// Servers of these tests' own, for one test at a time; the next finds them as they began.
+fn servers(test: &str) -> Servers {
+    static SERVERS: Mutex<Option<Vec<Real>>> = Mutex::new(None);
+    let mut guard = SERVERS.lock().unwrap_or_else(PoisonError::into_inner);
+    if guard.is_none() && !direct() {
+        let start = |started: Result<Real, String>| {
+            let real = started?;
+            real.create_user("app", "app");
+            Ok::<Real, String>(real)
+        };
+        let extra = ["--interactive-timeout=2345"];
+        let both = [start(Real::start(&extra)), start(Real::start_mysql(&extra))];
+        *guard = Some(
+            both.into_iter()
+                .filter_map(|one| found(one, test))
+                .collect(),
+        );
+    }
+    Servers(guard)
+}
+
+struct Servers(MutexGuard<'static, Option<Vec<Real>>>);
+
+impl Servers {
+    fn run(&self, story: impl Fn(&Real)) {
+        for real in self.0.iter().flatten() {
+            let mut admin = real.admin();
+            let names: Vec<String> = list(real.flavour())
+                .iter()
+                .map(|one| one.0.clone())
+                .collect();
+            let before: Vec<String> = names
+                .iter()
+                .map(|name| admin.value(&format!("SELECT QUOTE(@@{name})")))
+                .collect();
+            story(real);
+            for (name, value) in names.iter().zip(before) {
+                let number = value.trim_matches('\'').parse::<f64>().is_ok();
+                let value = if number {
+                    value.trim_matches('\'')
+                } else {
+                    &value
+                };
+                admin.must(&format!("SET @@{name} = {value}"));
+            }
+        }
+    }
+}
+
+fn join(pool: &Pool) -> Client {
+    login(&pool.address, &app())
+}
+
+/// What a session shows of its variables, but for those that each statement or connection has anew,
+/// and for what the pool needs of the trackers.
+fn shown(client: &mut Client) -> BTreeMap<String, String> {
+    const OWN: [&str; 11] = [
+        "timestamp",
+        "pseudo_thread_id",
+        "rand_seed1",
+        "rand_seed2",
+        "statement_id",
+        "gtid_",
+        "innodb_",
+        "error_count",
+        "warning_count",
+        "session_track_",
+        "last_insert_id",
+    ];
+    let rows = client.rows("SHOW SESSION VARIABLES").texts();
+    // Without autocommit that was a transaction's first statement.
+    client.must("COMMIT");
+    let mut all = BTreeMap::new();
+    for row in rows {
+        let name = row[0].clone();
+        if !OWN.iter().any(|own| name.starts_with(own)) {
+            all.insert(name, row[1].clone());
+        }
+    }
+    all
+}
+
+/// One of each kind: numbers, switches, sets, names, times, and what servers write otherwise than
+/// they show it.
+const CHANGES: [&str; 18] = [
+    "sql_mode = 'ANSI_QUOTES,STRICT_TRANS_TABLES'",
+    "time_zone = '+03:00'",
+    "autocommit = 0",
+    "group_concat_max_len = 4321",
+    "lock_wait_timeout = 77",
+    "long_query_time = 3.5",
+    "foreign_key_checks = 0",
+    "unique_checks = 0",
+    "sql_safe_updates = 1",
+    "default_storage_engine = MyISAM",
+    "optimizer_switch = 'index_merge=off'",
+    "lc_time_names = 'de_DE'",
+    "default_week_format = 3",
+    "max_error_count = 7",
+    "sql_select_limit = 50000",
+    "wait_timeout = 1234",
+    "transaction_isolation = 'READ-COMMITTED'",
+    "div_precision_increment = 9",
+];
+
+/// Names with their scope, and new values.
+fn list(flavour: Flavour) -> Vec<(String, String)> {
+    let own = |change: &str| match flavour {
+        Flavour::MariaDb => change.replace("transaction_isolation", "tx_isolation"),
+        Flavour::MySql => change.to_string(),
+    };
+    let parts = |change: &&str| {
+        let change = own(change);
+        let (name, value) = change.split_once(" = ").unwrap();
+        (format!("GLOBAL.{name}"), value.to_string())
+    };
+    CHANGES.iter().map(parts).collect()
+}
+
+fn change(real: &Real, pool: &Pool) {
+    let all: Vec<String> = list(real.flavour())
+        .iter()
+        .map(|(name, value)| format!("@@{name} = {value}"))
+        .collect();
+    real.execute(&[&format!("SET {}", all.join(", "))]);
+    pool.wait_for(TOLD).unwrap();
+}
+
+#[test]
+fn a_session_keeps_the_values_of_its_beginning() {
+    servers("a_session_keeps_the_values_of_its_beginning").run(|real| {
+        let (mut old, new);
+        let pool = start_pool(real, "globals.toml", ONE);
+        let mut straight = login(&real.address(), &app());
+        let before = shown(&mut straight);
+        old = join(&pool);
+        assert_eq!(shown(&mut old), before, "{:?}", real.flavour());
+        change(real, &pool);
+        let after = shown(&mut login(&real.address(), &app()));
+        assert_ne!(before, after);
+        let mut joined = join(&pool);
+        for _ in 0..2 {
+            assert_eq!(shown(&mut joined), after, "{:?}", real.flavour());
+            assert_eq!(shown(&mut old), before, "{:?}", real.flavour());
+        }
+        new = &mut joined;
+        // Texts are cut as the session's own `sql_mode` has it, by the pool as by the server.
+        assert_eq!(old.value(r#"SELECT "it's text""#), "it's text");
+        assert_eq!(new.failure(r#"SELECT "it's a name""#).code, 1054);
+        // What goes back to its default takes the value of now, as does a session begun anew.
+        old.must("SET group_concat_max_len = DEFAULT");
+        assert_eq!(old.value("SELECT @@group_concat_max_len"), "4321");
+        assert_eq!(
+            old.value("SELECT @@lock_wait_timeout"),
+            before["lock_wait_timeout"]
+        );
+        old.run(Command::ResetConnection, &[]).unwrap();
+        assert_eq!(shown(&mut old)["lock_wait_timeout"], "77");
+    });
+}
+
+/// A backend of before and one of after serve both.
+#[test]
+fn backends_of_before_and_after_serve_both() {
+    servers("backends_of_before_and_after_serve_both").run(|real| {
+        let pool = start_pool(real, "globals.toml", &ONE.replace("= 1\nwait", "= 2\nwait"));
+        let (mut old, mut holder) = (join(&pool), join(&pool));
+        let before = old.value("SELECT @@lock_wait_timeout");
+        change(real, &pool);
+        let mut new = join(&pool);
+        for pins in ["old", "new"] {
+            // Who holds a backend leaves the other one to the two.
+            holder.must("BEGIN");
+            for _ in 0..2 {
+                assert_eq!(new.value("SELECT @@lock_wait_timeout"), "77", "{pins}");
+                assert_eq!(old.value("SELECT @@lock_wait_timeout"), before, "{pins}");
+                assert_eq!(old.value("SELECT @@autocommit"), "1", "{pins}");
+                new.must("COMMIT");
+            }
+            holder.must("ROLLBACK");
+            new.must("SELECT 1");
+            new.must("COMMIT");
+        }
+    });
+}
+
+/// What is prepared before is prepared again under the values of its session.
+#[test]
+fn what_was_prepared_before_means_the_same_after() {
+    servers("what_was_prepared_before_means_the_same_after").run(|real| {
+        let pool = start_pool(real, "globals.toml", ONE);
+        let mut old = join(&pool);
+        let id = old.prepare(r#"SELECT "it's text""#).id;
+        old.execute(id, &[], false).unwrap();
+        change(real, &pool);
+        let mut new = join(&pool);
+        assert_eq!(new.failure(r#"SELECT "it's a name""#).code, 1054);
+        new.must("COMMIT");
+        let said = format!("{:?}", old.execute(id, &[], false).unwrap());
+        assert!(said.contains("it's text"), "{said}");
+    });
+}
+
+/// A SET GLOBAL through the pool is looked at at once.
+#[test]
+fn a_change_through_the_pool_is_told() {
+    servers("a_change_through_the_pool_is_told").run(|real| {
+        let pool = start_pool(real, "globals.toml", ONE);
+        let mut one = join(&pool);
+        one.must("SET GLOBAL lock_wait_timeout = 109");
+        pool.wait_for(&format!("{TOLD} (lock_wait_timeout)"))
+            .unwrap();
+        assert_eq!(join(&pool).value("SELECT @@lock_wait_timeout"), "109");
+        assert_ne!(one.value("SELECT @@lock_wait_timeout"), "109");
+    });
+}
+
+/// An interactive login waits as long as `interactive_timeout` says, a session begun anew does not.
+#[test]
+fn an_interactive_login_has_its_own_wait_timeout() {
+    servers("an_interactive_login_has_its_own_wait_timeout").run(|real| {
+        let interactive = app().with(INTERACTIVE);
+        let tell = |address: &Address| {
+            let mut one = login(address, &interactive);
+            let mut other = login(address, &interactive);
+            one.must("SET wait_timeout = 500");
+            let mut told = vec![other.value("SELECT @@wait_timeout")];
+            one.run(Command::ResetConnection, &[]).unwrap();
+            told.push(one.value("SELECT @@wait_timeout"));
+            told.push(other.value("SELECT @@wait_timeout"));
+            told
+        };
+        let pool = start_pool(real, "globals.toml", ONE);
+        let straight = tell(&real.address());
+        assert_eq!(straight[0], "2345");
+        assert_eq!(tell(&pool.address), straight, "{:?}", real.flavour());
+    });
+}
