@@ -311,7 +311,7 @@ impl Reads {
 
 /// Words of a text that decide what it leaves for later questions; a set of bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Marks(u8);
+pub struct Marks(u16);
 
 impl Marks {
     /// FROM outside of parentheses.
@@ -332,6 +332,10 @@ impl Marks {
     pub const COUNTED: Self = Self(64);
     /// SHOW of what is no query: FOUND_ROWS() stays.
     pub const NO_QUERY: Self = Self(128);
+    /// SET that is not the first word, as in UPDATE.
+    pub const SET_INSIDE: Self = Self(256);
+    /// UPDATE or DELETE that names several tables, or in the form for several.
+    pub const TABLES: Self = Self(512);
 }
 
 /// What [`classify`] found in a text.

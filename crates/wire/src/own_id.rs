@@ -16,7 +16,7 @@
 //! Invariant: what is put in place of a call never changes how the rest of the text is cut.
 
 use crate::classify::Reads;
-use crate::lex::{Kind, LexMode, Lexer, Token};
+use crate::lex::{Charset, Kind, LexMode, Lexer, Token};
 use crate::tracking::Tracked;
 
 /// Names with which a text speaks of the server's own connections.
@@ -67,8 +67,11 @@ const ENDS_LIST: [&str; 16] = [
 ];
 /// Words that end an expression and are no alias.
 const ENDS_VALUE: [&str; 5] = ["END", "NULL", "TRUE", "FALSE", "UNKNOWN"];
-/// Longest name that every server makes of a column's text without cutting it.
-const NAME_LEN_MAX: usize = 60;
+/// Characters of the longest name that servers make of a column's text: the first of it, comments
+/// and white space between its words included (seen on MariaDB 10.11 and MySQL 9.7).
+const NAME_LEN_MAX: usize = 255;
+/// The same of columns inside of parentheses, whose names a table may take.
+const INNER_LEN_MAX: usize = 64;
 
 /// What is known of a session that is asked of a connection that does not know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,13 +110,29 @@ pub fn with_values(sql: &[u8], mode: LexMode, values: Values<'_>) -> Option<Vec<
     put_values(sql, mode, values)
 }
 
+/// The name that servers make of a column's text, in back quotes; `None` where that is not certain.
+fn name_of(text: &[u8], charset: Charset, inner: bool) -> Option<String> {
+    let known = charset == Charset::Utf8 || text.is_ascii();
+    let text = std::str::from_utf8(text).ok().filter(|_| known)?;
+    // A derived table's column gets another name then.
+    if inner && text.chars().count() > INNER_LEN_MAX {
+        return None;
+    }
+    // No name holds these.
+    if text.chars().any(|c| c == '\0' || c.len_utf8() > 3) {
+        return None;
+    }
+    let name: String = text.chars().take(NAME_LEN_MAX).collect();
+    Some(format!("`{}`", name.replace('`', "``")))
+}
+
 fn put_values(sql: &[u8], mode: LexMode, values: Values<'_>) -> Option<Vec<u8>> {
     let mut lexer = Lexer::new(sql, mode);
     let tokens: Vec<Token> = lexer.by_ref().collect();
     if lexer.doubtful() || lexer.has_executable() {
         return None;
     }
-    let mut edits = Edits::new(sql, values);
+    let mut edits = Edits::new(sql, values, mode.charset);
     let tokens = edits.join_calls(&tokens)?;
     if edits.made.is_empty() {
         return None;
@@ -159,6 +178,7 @@ enum Instead {
 struct Edits<'a> {
     sql: &'a [u8],
     values: Values<'a>,
+    charset: Charset,
     /// Every column that was touched has the name that it would have had.
     named: bool,
     /// What is put in place of which range.
@@ -166,10 +186,11 @@ struct Edits<'a> {
 }
 
 impl<'a> Edits<'a> {
-    fn new(sql: &'a [u8], values: Values<'a>) -> Self {
+    fn new(sql: &'a [u8], values: Values<'a>, charset: Charset) -> Self {
         Self {
             sql,
             values,
+            charset,
             named: true,
             made: Vec::new(),
         }
@@ -315,7 +336,7 @@ impl<'a> Edits<'a> {
                 }
                 Kind::Punct(b')') => {
                     let level = *level;
-                    self.name_column(tokens, level, at);
+                    self.name_column(tokens, level, at, deep > 1);
                     if deep > 1 {
                         levels.pop();
                     }
@@ -324,11 +345,11 @@ impl<'a> Edits<'a> {
                     }
                 }
                 Kind::Semicolon => {
-                    self.name_column(tokens, *level, at);
+                    self.name_column(tokens, *level, at, deep > 1);
                     levels = vec![Level::default()];
                 }
                 Kind::Punct(b',') => {
-                    self.name_column(tokens, *level, at);
+                    self.name_column(tokens, *level, at, deep > 1);
                     level.any |= level.touched;
                     (level.from, level.touched) = (None, false);
                 }
@@ -337,7 +358,7 @@ impl<'a> Edits<'a> {
                     (level.list, level.from, level.touched) = (true, None, false);
                 }
                 Kind::Word if level.list && ends_list => {
-                    self.name_column(tokens, *level, at);
+                    self.name_column(tokens, *level, at, deep > 1);
                     level.any |= level.touched;
                     (level.list, level.from, level.touched) = (false, None, false);
                 }
@@ -349,12 +370,12 @@ impl<'a> Edits<'a> {
             }
         }
         if let Some(level) = levels.first() {
-            self.name_column(tokens, *level, tokens.len());
+            self.name_column(tokens, *level, tokens.len(), false);
         }
     }
 
     /// A column ends before token `end`.
-    fn name_column(&mut self, tokens: &[Token], level: Level, end: usize) {
+    fn name_column(&mut self, tokens: &[Token], level: Level, end: usize, inner: bool) {
         let Some(column) = level.from.and_then(|from| tokens.get(from..end)) else {
             return;
         };
@@ -377,23 +398,9 @@ impl<'a> Edits<'a> {
             self.named = false;
             return;
         }
-        let gaps = column
-            .windows(2)
-            .map(|pair| &self.sql[pair[0].end..pair[1].start]);
-        let mut plain = true;
-        for gap in gaps {
-            plain &= gap.iter().all(|&byte| byte == b' ');
-        }
-        let name = &self.sql[first.start..last.end];
-        plain &= name
-            .iter()
-            .all(|byte| byte.is_ascii_graphic() || *byte == b' ');
-        plain &= !name.contains(&b'`') && name.len() <= NAME_LEN_MAX;
-        if let (true, Ok(name)) = (plain, std::str::from_utf8(name)) {
-            self.made
-                .push((last.end, last.end, format!(" AS `{name}`")));
-        } else {
-            self.named = false;
+        match name_of(&self.sql[first.start..last.end], self.charset, inner) {
+            Some(name) => self.made.push((last.end, last.end, format!(" AS {name}"))),
+            None => self.named = false,
         }
     }
 
@@ -482,10 +489,18 @@ mod tests {
                 "SELECT 1; SELECT CONNECTION_ID()",
                 "SELECT 1; SELECT ID AS `CONNECTION_ID()`",
             ),
+            (
+                "SELECT CONNECTION_ID() /* me */ + 1 -- x\n, 2",
+                "SELECT ID /* me */ + 1 AS `CONNECTION_ID() /* me */ + 1` -- x\n, 2",
+            ),
+            (
+                "SELECT CONNECTION_ID() + `a``b`\n*  2",
+                "SELECT ID + `a``b`\n*  2 AS `CONNECTION_ID() + ``a````b``\n*  2`",
+            ),
             // Not certain what the name would be: the value is right all the same.
             (
-                "SELECT CONNECTION_ID() /* me */ + 1",
-                "SELECT ID /* me */ + 1",
+                "SELECT CONCAT('\u{1F600}', CONNECTION_ID())",
+                "SELECT CONCAT('\u{1F600}', ID)",
             ),
             // A column that is none: behind its dashes nothing is put.
             ("SELECT CONNECTION_ID() a--, b", "SELECT ID a--, b"),
@@ -543,11 +558,19 @@ mod tests {
             "SELECT 1",
             "SELECT s.row_count()",
             "SELECT @@global.warning_count",
-            "SELECT ROW_COUNT() /* not certain what its name is */ + 1",
+            "SELECT CONCAT('\u{1F600}', ROW_COUNT())",
             "SELECT ROW_COUNT() /*!50000 + 1 */",
         ] {
             assert_eq!(put(sql), None, "{sql}");
         }
+    }
+
+    #[test]
+    fn a_long_text_names_its_column_by_its_first_characters() {
+        let text = format!("CONNECTION_ID(){}", "+ 1".repeat(120));
+        let sql = put(&format!("SELECT {text}")).unwrap();
+        let name = &sql[sql.find('`').unwrap()..];
+        assert_eq!(name, format!("`{}`", &text[..255]));
     }
 
     #[test]

@@ -318,7 +318,16 @@ impl<'a> Scan<'a> {
     /// Words that tell where a query takes its rows from, where they go, and which of them.
     fn mark(&mut self, token: Token) {
         let mark = match token.end - token.start {
-            4 if self.is(token, b"FROM") && self.depth == 0 => Marks::FROM,
+            3 if self.is(token, b"SET") && self.stage != Stage::First => Marks::SET_INSIDE,
+            4 if self.is(token, b"FROM") && self.depth == 0 => match self.names_several() {
+                true => Marks::FROM.union(Marks::TABLES),
+                false => Marks::FROM,
+            },
+            4 if self.is(token, b"JOIN") => Marks::TABLES,
+            13 if self.is(token, b"STRAIGHT_JOIN") => Marks::TABLES,
+            5 if self.depth == 0 && self.is(token, b"USING") => Marks::TABLES,
+            5 if self.is(token, b"TABLE") && self.changes_rows() => Marks::SELECT_INSIDE,
+            6 if self.is(token, b"VALUES") && self.removes_rows() => Marks::SELECT_INSIDE,
             4 if self.is(token, b"FROM") => Marks::FROM_INSIDE,
             4 if self.is(token, b"DUAL") => Marks::FROM_INSIDE,
             4 if self.is(token, b"INTO") => Marks::INTO,
@@ -332,6 +341,20 @@ impl<'a> Scan<'a> {
             _ => return,
         };
         self.marked(mark);
+    }
+
+    /// Whether the FROM at hand is that of DELETE t FROM t: it has names in front of it.
+    fn names_several(&self) -> bool {
+        const BEFORE: [&[u8]; 4] = [b"DELETE", b"LOW_PRIORITY", b"QUICK", b"IGNORE"];
+        self.current == Verb::Delete && !self.is_any(self.last[0], &BEFORE)
+    }
+
+    fn changes_rows(&self) -> bool {
+        matches!(self.current, Verb::Insert | Verb::Replace) || self.removes_rows()
+    }
+
+    fn removes_rows(&self) -> bool {
+        matches!(self.current, Verb::Update | Verb::Delete)
     }
 
     fn name(&mut self, token: Token) {

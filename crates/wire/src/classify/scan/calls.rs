@@ -57,6 +57,9 @@ impl Scan<'_> {
             // LIMIT 1, 2, as far as one can tell here.
             self.marked(Marks::CUTS);
         }
+        if self.current == Verb::Update && !self.marks.contains(Marks::SET_INSIDE) {
+            self.marked(Marks::TABLES);
+        }
         if let Some((depth, commas)) = &mut self.point
             && *depth == self.depth
         {
