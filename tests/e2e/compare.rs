@@ -35,6 +35,26 @@ impl Story {
         self.clients.len() - 1
     }
 
+    /// Another client comes that sends these commands together with its login; their replies are
+    /// recorded.
+    pub(crate) fn join_saying(&mut self, account: &Account, commands: &[(Command, &[u8])]) {
+        let client = Client::connect_saying(&self.address, account, commands);
+        let mut client = match client {
+            Ok(client) => client,
+            Err(error) => return self.say(&format!("not let in: {error}")),
+        };
+        let who = self.clients.len();
+        for (command, arguments) in commands {
+            let reply = client.receive();
+            let said = String::from_utf8_lossy(arguments);
+            self.note(
+                &format!("client {who}: {command:?} {}", short(&said)),
+                reply,
+            );
+        }
+        self.clients.push(client);
+    }
+
     /// A client, for what has no method here; nothing is recorded.
     pub(crate) fn client(&mut self, who: usize) -> &mut Client {
         &mut self.clients[who]

@@ -39,6 +39,7 @@ mod mysql;
 mod named;
 mod oracle;
 mod pins;
+mod pipelined;
 mod prepared;
 mod prepared_last;
 mod process;

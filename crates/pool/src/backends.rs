@@ -420,16 +420,26 @@ impl<N: Net> Group<N> {
             return;
         }
         self.note_accepted(key);
+        if self.stands_restored(owner) {
+            self.pump(owner);
+            self.settle(key);
+        }
+    }
+
+    /// A client's backend stands in its session: lets the client in if it waits for that. `false`
+    /// when the client is gone.
+    fn stands_restored(&mut self, owner: Key) -> bool {
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(owner) else {
-            return;
+            return false;
         };
         if let Some(schema) = &client.session.schema {
             self.schemas.insert((client.kind as usize, schema.clone()));
         }
         let opening = client.opening;
         if !client.change_state(ClientState::Idle, now) {
-            return self.doom(owner);
+            self.doom(owner);
+            return false;
         }
         if opening {
             client.opening = false;
@@ -440,20 +450,22 @@ impl<N: Net> Group<N> {
                 client.begin_compression();
             }
         }
-        self.pump(owner);
-        self.settle(key);
+        true
     }
 
     /// Brings a backend into the state of a client that logs in; that is the check of its schema.
-    pub(crate) fn open_on(&mut self, key: Key, lease: Key) {
+    /// `true` when it stands there already: the client is let in, and what it has said behind its
+    /// login is the caller's to see to.
+    #[must_use]
+    pub(crate) fn open_on(&mut self, key: Key, lease: Key) -> bool {
         let now = self.net.now();
-        let mut out = std::mem::take(&mut self.lent);
-        out.clear();
         let (Some(client), Some(backend)) =
             (self.clients.get_mut(key), self.backends.get_mut(lease))
         else {
-            return;
+            return false;
         };
+        let mut out = std::mem::take(&mut self.lent);
+        out.clear();
         let (from, to) = (&backend.session, &client.session);
         let on = (backend.form, self.shared.server.flavour);
         let commands = crate::session::restore(&mut out, on, (from, to), None);
@@ -464,16 +476,16 @@ impl<N: Net> Group<N> {
             backend.flight.push_back(command);
         }
         client.opening = true;
-        if !client.change_state(ClientState::Restoring, now) {
-            return self.doom(key);
-        }
-        if commands == 0 {
-            self.restored(lease, Some(key), true, &Heard::default());
-        } else {
+        let moved = client.change_state(ClientState::Restoring, now);
+        if moved && commands > 0 {
             self.send_backend(lease, &out);
             self.count_busy(lease);
         }
         self.lent = out;
+        if !moved {
+            self.doom(key);
+        }
+        moved && commands == 0 && self.stands_restored(key)
     }
 }
 

@@ -371,7 +371,7 @@ impl<S> Client<S> {
             (Leaving, _) => false,
             (_, Leaving) => true,
             (Greeted, Proving | Opening | Idle) | (Proving, Proving | Opening | Idle) => true,
-            (Opening, Restoring | Running | Idle) => true,
+            (Opening, Restoring | Idle) => true,
             (Idle, Waiting | Restoring | Running | Proving | Asking) => true,
             // Its turn came with a backend, or it could not be used and waits on.
             (Waiting, Restoring | Running | Idle) => true,
@@ -487,7 +487,7 @@ mod tests {
         use ClientState::*;
         let mut client = client();
         for to in [
-            Proving, Opening, Running, Idle, Waiting, Restoring, Running, Feeding, Running,
+            Proving, Opening, Restoring, Idle, Waiting, Restoring, Running, Feeding, Running,
         ] {
             assert!(client.change_state(to, Time(2)));
         }
@@ -498,6 +498,15 @@ mod tests {
     #[should_panic(expected = "a client cannot go from Greeted to Running")]
     fn nothing_runs_before_the_login() {
         let _ = client().change_state(ClientState::Running, Time(2));
+    }
+
+    #[test]
+    #[should_panic(expected = "a client cannot go from Opening to Running")]
+    fn what_is_said_behind_a_login_does_not_run_before_its_end() {
+        use ClientState::*;
+        let mut client = client();
+        assert!(client.change_state(Opening, Time(2)));
+        let _ = client.change_state(Running, Time(3));
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub(crate) enum Handled {
     Used,
     /// It stays at the front of the client's input until its turn comes.
     Kept,
+    /// It is done with, and what follows it comes in frames.
+    Framed,
 }
 
 impl<N: Net> Group<N> {
@@ -261,6 +263,12 @@ impl<N: Net> Group<N> {
             match self.handle(key, state, &rest[..total], last_seq) {
                 Handled::Used => at += total,
                 Handled::Kept => return at,
+                Handled::Framed => {
+                    if let Some(client) = self.clients.get_mut(key) {
+                        client.keep_frames(&rest[total..]);
+                    }
+                    return bytes.len();
+                }
             }
         }
     }
@@ -295,17 +303,27 @@ impl<N: Net> Group<N> {
                 self.on_file_packet(key, message);
                 Handled::Used
             }
-            _ => {
-                let got = message[3];
-                if got != seq {
-                    self.refuse_and_leave(key, &Refusal::OutOfOrder { expected: seq, got });
-                } else if state == ClientState::Greeted {
-                    self.on_login(key, &message[HEADER_LEN..]);
-                } else {
-                    self.on_proof(key, &message[HEADER_LEN..]);
-                }
-                Handled::Used
-            }
+            _ => self.on_login_packet(key, message, seq),
+        }
+    }
+
+    /// A packet of a login, or of a change of user, whose number must be `seq`.
+    fn on_login_packet(&mut self, key: Key, message: &[u8], seq: u8) -> Handled {
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        let (state, framed) = (client.state(), client.compresses());
+        let got = message[3];
+        if got != seq {
+            self.refuse_and_leave(key, &Refusal::OutOfOrder { expected: seq, got });
+        } else if state == ClientState::Greeted {
+            self.on_login(key, &message[HEADER_LEN..]);
+        } else {
+            self.on_proof(key, &message[HEADER_LEN..]);
+        }
+        match self.clients.get(key) {
+            Some(client) if client.compresses() && !framed => Handled::Framed,
+            _ => Handled::Used,
         }
     }
 

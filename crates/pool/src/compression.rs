@@ -132,10 +132,21 @@ impl<S> Client<S> {
         self.compression.as_ref().is_some_and(|c| c.on)
     }
 
-    /// The login is over; from here on what was agreed holds.
+    /// The login is over; from here on what was agreed holds, also for what the client has said
+    /// behind its login without waiting for the answer.
     pub(crate) fn begin_compression(&mut self) {
+        if let Some(compression) = &mut self.compression
+            && !std::mem::replace(&mut compression.on, true)
+            && let Some(input) = self.input.take()
+        {
+            compression.raw = *input;
+        }
+    }
+
+    /// Keeps what was read together with the last packet of the login.
+    pub(crate) fn keep_frames(&mut self, bytes: &[u8]) {
         if let Some(compression) = &mut self.compression {
-            compression.on = true;
+            compression.raw.extend_from_slice(bytes);
         }
     }
 }

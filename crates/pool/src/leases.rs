@@ -83,7 +83,13 @@ impl<N: Net> Group<N> {
     /// A client logs in with a schema that no backend has accepted yet.
     pub(crate) fn open(&mut self, key: Key) {
         match self.acquire(key) {
-            Some(lease) => self.open_on(key, lease),
+            // What follows the login is handled by whoever handles that: read on from here, later
+            // bytes would go before it.
+            Some(lease) => {
+                if self.open_on(key, lease) {
+                    self.settle(lease);
+                }
+            }
             None => {
                 if self.wait_in_lane(key, 0) == Handled::Used {
                     self.leave(key);
@@ -226,7 +232,10 @@ impl<N: Net> Group<N> {
     /// room and stands in another session's state, on any other. Or the clients of one session
     /// would hold up those of another, with places free for both.
     fn place_for_waiting(&self, lease: Key, key: Key) -> Option<Key> {
-        let input = self.clients.get(key)?.input.as_ref()?;
+        let client = self.clients.get(key)?;
+        // What stands behind a login that waits is no statement yet.
+        let waits = client.state() == ClientState::Waiting;
+        let input = client.input.as_ref().filter(|_| waits)?;
         let message = &input[..command_len(input)];
         if self.takes_rider(lease, key, message) {
             return Some(lease);
@@ -282,7 +291,11 @@ impl<N: Net> Group<N> {
             return;
         };
         if client.state() == ClientState::Opening {
-            return self.open_on(key, lease);
+            if self.open_on(key, lease) {
+                self.pump(key);
+                self.settle(lease);
+            }
+            return;
         }
         if !client.change_state(ClientState::Idle, now) {
             return self.doom(key);

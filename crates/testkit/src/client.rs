@@ -15,6 +15,7 @@ use std::time::Duration;
 use wire::attributes::Form;
 use wire::command::Command;
 use wire::execution::COUNT_AVAILABLE;
+use wire::packet::{HEADER_LEN, Header};
 
 /// Nothing that the tests ask for takes longer.
 pub const ANSWER_MAX: Duration = Duration::from_secs(60);
@@ -87,6 +88,13 @@ impl Stream {
         }
     }
 
+    fn read_exact(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+        match self {
+            Stream::Tcp(stream) => stream.read_exact(buffer),
+            Stream::Unix(stream) => stream.read_exact(buffer),
+        }
+    }
+
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
             Stream::Tcp(stream) => stream.write_all(bytes),
@@ -147,6 +155,64 @@ impl Client {
                 "{other:?} instead of a login"
             ))),
         }
+    }
+
+    /// Connects and sends these commands in one write with its login, before anybody has answered
+    /// that. Their replies are received one by one.
+    ///
+    /// # Errors
+    /// [`ClientError::Refused`] when the login is refused.
+    pub fn connect_saying(
+        address: &Address,
+        account: &Account,
+        commands: &[(Command, &[u8])],
+    ) -> Result<Client, ClientError> {
+        let mut client = Client::open(address, account)?;
+        let mut out = Vec::new();
+        while out.is_empty() {
+            client.read_packet()?;
+            client.talk.next(&mut out).map_err(ClientError::Protocol)?;
+        }
+        let mut frames = Frames::agreed(client.talk.capabilities, account.zstd_level);
+        for (command, arguments) in commands {
+            let mut said = Vec::new();
+            client.talk.command(&mut said, *command, arguments);
+            match &mut frames {
+                Some(frames) => out.extend(frames.pack(&said, true)),
+                None => out.extend(said),
+            }
+        }
+        client.stream.write_all(&out)?;
+        let happened = loop {
+            // Packet by packet: what stands behind the OK of the login may be frames.
+            let mut out = Vec::new();
+            match client.talk.next(&mut out).map_err(ClientError::Protocol)? {
+                Some(happened) => break happened,
+                None => client.stream.write_all(&out)?,
+            }
+            client.read_packet()?;
+        };
+        match happened {
+            Happened::In => {
+                client.frames = frames;
+                Ok(client)
+            }
+            Happened::Refused(failure) => Err(ClientError::Refused(failure)),
+            other => Err(ClientError::Protocol(format!(
+                "{other:?} instead of a login"
+            ))),
+        }
+    }
+
+    /// Reads one packet, and nothing of what follows it.
+    fn read_packet(&mut self) -> Result<(), ClientError> {
+        let mut packet = vec![0; HEADER_LEN];
+        self.stream.read_exact(&mut packet)?;
+        let len = Header::read(&packet).map_or(0, |header| header.len);
+        packet.resize(HEADER_LEN + len, 0);
+        self.stream.read_exact(&mut packet[HEADER_LEN..])?;
+        self.talk.feed(&packet);
+        Ok(())
     }
 
     /// Waits so long for an answer from now on, instead of [`ANSWER_MAX`].
