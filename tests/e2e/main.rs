@@ -13,6 +13,7 @@ mod anew;
 mod attributes;
 mod big;
 mod changes;
+mod charsets;
 mod climb;
 mod compare;
 mod compressed;

@@ -23,7 +23,7 @@ pub mod stored;
 mod tests;
 mod verbs;
 
-use crate::lex::{Charset, Executable, LexMode};
+use crate::lex::{Executable, LexMode};
 pub use causes::PinCauses;
 use scan::Scan;
 
@@ -437,12 +437,7 @@ impl Statement {
 /// Judges the text of one COM_QUERY or COM_STMT_PREPARE.
 #[must_use]
 pub fn classify(sql: &[u8], mode: LexMode) -> Statement {
-    let unreadable = match mode.charset {
-        Charset::Utf8 | Charset::OneByte => false,
-        Charset::MultiByte => !sql.is_ascii(),
-        Charset::Opaque => true,
-    };
-    if unreadable {
+    if !mode.charset.is_readable(sql) {
         return Statement::UNKNOWN;
     }
     let (run, versioned) = Scan::new(sql, mode, Executable::Run).run();

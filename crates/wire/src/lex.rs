@@ -14,109 +14,11 @@
 //! - The content of executable comments (`/*! ... */`) comes out as tokens. Where it depends on the
 //!   server's version whether it runs, [`Executable`] chooses, and a careful caller reads twice.
 
+mod mode;
 #[cfg(test)]
 mod tests;
 
-/// What the client's character set does to the bytes of a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Charset {
-    /// UTF-8: bytes from 0x80 on are always parts of letters.
-    Utf8,
-    /// One byte a character (latin1 and its kin): some bytes from 0x80 on are white space.
-    OneByte,
-    /// A second byte may equal a quote, a backslash or an ASCII letter (sjis, gbk, big5 ...).
-    MultiByte,
-    /// Not known, or one that moves ASCII punctuation (swe7): no text of it can be judged.
-    Opaque,
-}
-
-impl Charset {
-    /// The class of a character set, by the name that `character_set_client` shows (any case).
-    #[must_use]
-    pub fn of_name(name: &[u8]) -> Self {
-        const UTF8: [&[u8]; 3] = [b"utf8mb4", b"utf8mb3", b"utf8"];
-        const ONE_BYTE: [&[u8]; 25] = [
-            b"latin1",
-            b"latin2",
-            b"latin5",
-            b"latin7",
-            b"ascii",
-            b"binary",
-            b"cp1250",
-            b"cp1251",
-            b"cp1256",
-            b"cp1257",
-            b"cp850",
-            b"cp852",
-            b"cp866",
-            b"koi8r",
-            b"koi8u",
-            b"greek",
-            b"hebrew",
-            b"armscii8",
-            b"tis620",
-            b"geostd8",
-            b"keybcs2",
-            b"macce",
-            b"macroman",
-            b"dec8",
-            b"hp8",
-        ];
-        const MULTI_BYTE: [&[u8]; 9] = [
-            b"gbk", b"gb2312", b"gb18030", b"big5", b"sjis", b"cp932", b"ujis", b"eucjpms",
-            b"euckr",
-        ];
-        let listed = |list: &[&[u8]]| list.iter().any(|known| name.eq_ignore_ascii_case(known));
-        if listed(&UTF8) {
-            Self::Utf8
-        } else if listed(&ONE_BYTE) {
-            Self::OneByte
-        } else if listed(&MULTI_BYTE) {
-            Self::MultiByte
-        } else {
-            Self::Opaque
-        }
-    }
-}
-
-/// The server that will read the text: which names are its own functions depends on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Server {
-    /// Not known: only what every server has counts as built in.
-    Unknown,
-    /// MariaDB, version as `major * 10000 + minor * 100 + patch` (10.11.19 is 101119).
-    MariaDb(u32),
-    /// MySQL or Percona Server, version in the same form (8.4.6 is 80406).
-    MySql(u32),
-}
-
-/// The session state that decides how a text is cut and what its names mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LexMode {
-    /// `sql_mode` has `ANSI_QUOTES` (status flag 0x8000 on MariaDB): `"x"` is a name.
-    pub ansi_quotes: bool,
-    /// `sql_mode` has `NO_BACKSLASH_ESCAPES` (status flag 0x200).
-    pub no_backslash_escapes: bool,
-    /// `sql_mode` has `IGNORE_SPACE`, or the client logged in with that capability.
-    pub ignore_space: bool,
-    /// The class of `character_set_client`.
-    pub charset: Charset,
-    /// Who reads the text.
-    pub server: Server,
-}
-
-impl Default for LexMode {
-    /// The defaults of a new session, and no assumption about the server.
-    fn default() -> Self {
-        Self {
-            ansi_quotes: false,
-            no_backslash_escapes: false,
-            ignore_space: false,
-            charset: Charset::Utf8,
-            server: Server::Unknown,
-        }
-    }
-}
+pub use mode::{Charset, LexMode, Pairs, Server};
 
 /// What to do with executable comments that only some server versions run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,7 +100,7 @@ impl<'a> Lexer<'a> {
             inside: false,
             dotted: false,
             name_next: false,
-            doubt: false,
+            doubt: !mode.charset.is_readable(sql),
             comments_run: false,
             versioned: None,
         }

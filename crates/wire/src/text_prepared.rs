@@ -109,7 +109,7 @@ fn unquoted(words: &Words<'_>, token: Token, mode: LexMode) -> Option<Vec<u8>> {
     let readable = match mode.charset {
         Charset::Utf8 => true,
         Charset::OneByte => true,
-        Charset::MultiByte | Charset::Opaque => inner.is_ascii(),
+        Charset::MultiByte(_) | Charset::Opaque => inner.is_ascii(),
     };
     if token.kind != Kind::String || !readable || inner.contains(&0) {
         return None;

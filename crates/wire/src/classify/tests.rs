@@ -5,8 +5,9 @@
 
 use super::PinCause as Pin;
 use super::*;
-use crate::lex::Server;
+use crate::lex::{Charset, Pairs, Server};
 
+const GBK: Charset = Charset::MultiByte(Pairs::Gbk);
 const MARIADB: LexMode = LexMode {
     ansi_quotes: false,
     no_backslash_escapes: false,
@@ -323,11 +324,26 @@ fn a_character_set_that_hides_quotes_pins() {
     let with = |charset| LexMode { charset, ..MARIADB };
     // In gbk the byte before the quote swallows the backslash.
     let tricky = b"SELECT '\xbf\\', GET_LOCK('a', 1) -- '";
-    assert_eq!(
-        classify(tricky, with(Charset::MultiByte)),
-        Statement::UNKNOWN
-    );
-    assert_eq!(classify(b"SELECT 1", with(Charset::MultiByte)).pin, None);
+    assert_eq!(classify(tricky, with(GBK)), Statement::UNKNOWN);
+    for (text, cause) in [
+        (&b"SELECT 1"[..], None),
+        (
+            b"INSERT INTO `\xb1\xed` VALUES ('\xd6\xd0\xce\xc4', 'it\\'s') -- \xd6\xd0",
+            None,
+        ),
+        (
+            b"SELECT '\xd6\xd0', GET_LOCK('\xd6\xd0', 1)",
+            Some(Pin::UserLock),
+        ),
+        // Without quotes its last byte may be anything.
+        (b"SELECT \xd6\xd0 FROM t", Some(Pin::Unknown)),
+    ] {
+        let found = classify(text, with(GBK));
+        assert_eq!(found.pin, cause, "{}", text.escape_ascii());
+    }
+    // The character's last byte is the backtick that seems to end the name.
+    let name = b"SELECT `\x83`, GET_LOCK('a', 1), `` FROM t";
+    assert_eq!(classify(name, with(GBK)), Statement::UNKNOWN);
     assert_eq!(
         classify(b"SELECT 1", with(Charset::Opaque)),
         Statement::UNKNOWN
@@ -424,12 +440,7 @@ fn any_text_is_judged() {
             }
         }
         let bits = random();
-        let charsets = [
-            Charset::Utf8,
-            Charset::OneByte,
-            Charset::MultiByte,
-            Charset::Opaque,
-        ];
+        let charsets = [Charset::Utf8, Charset::OneByte, GBK, Charset::Opaque];
         let servers = [
             Server::Unknown,
             Server::MariaDb(110_800),

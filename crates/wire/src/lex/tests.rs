@@ -252,8 +252,9 @@ fn charset_names() {
         ("UTF8MB3", Charset::Utf8),
         ("latin1", Charset::OneByte),
         ("binary", Charset::OneByte),
-        ("gbk", Charset::MultiByte),
-        ("sjis", Charset::MultiByte),
+        ("gbk", Charset::MultiByte(Pairs::Gbk)),
+        ("sjis", Charset::MultiByte(Pairs::Sjis)),
+        ("EUCKR", Charset::MultiByte(Pairs::High)),
         ("swe7", Charset::Opaque),
         ("ucs2", Charset::Opaque),
         ("", Charset::Opaque),
@@ -303,5 +304,53 @@ fn any_bytes_end() {
             end = token.end;
         }
         assert!(end <= text.len(), "{text:?}");
+    }
+}
+
+#[test]
+fn a_character_of_two_bytes_may_hide_a_quote() {
+    use Pairs::{Big5, Gbk, High, Sjis};
+    for (text, pairs, readable) in [
+        (&b"'plain\\''"[..], Gbk, true),
+        // What ends on a backslash or a backtick by itself, and what does not.
+        (b"'\xbf\\'", Gbk, false),
+        (b"'\xbf\x5b'", Gbk, true),
+        (b"`\xb1\xed`", Gbk, true),
+        (b"`\xb1\xed\xb1`", Gbk, false),
+        (b"`\xb1A\xed`", Gbk, false),
+        (b"`\xff\xb1\xed`", Gbk, true),
+        // A letter of one byte in sjis, the front of a character in big5.
+        (b"`\xb1`", Sjis, true),
+        (b"`\xb1\x83`", Sjis, false),
+        (b"`\xb1`", Big5, false),
+        (b"`\x83`", Big5, true),
+        (b"`\xb1\xed`", Big5, true),
+        (b"`\xb1`", High, true),
+        // A backslash takes the front of a character, and what follows is another's.
+        (b"'\\\xb1\xed\xb1\xed'", Gbk, false),
+        (b"'\\\xb1\xed\xb1\xed'", High, true),
+        // Four bytes of gb18030.
+        (b"`\x81\x30\x89\x38`", Gbk, true),
+    ] {
+        let charset = Charset::MultiByte(pairs);
+        let shown = text.escape_ascii();
+        assert_eq!(charset.is_readable(text), readable, "{pairs:?} {shown}");
+        let mode = LexMode {
+            charset,
+            ..LexMode::default()
+        };
+        let mut lexer = Lexer::new(text, mode);
+        let whole = Token {
+            kind: if text[0] == b'`' {
+                Kind::Name
+            } else {
+                Kind::String
+            },
+            start: 0,
+            end: text.len(),
+        };
+        let cut: Vec<Token> = lexer.by_ref().collect();
+        assert_eq!(lexer.doubtful(), !readable, "{pairs:?} {shown}");
+        assert!(!readable || cut == [whole], "{pairs:?} {shown}");
     }
 }
