@@ -31,7 +31,7 @@ pub fn stored(password: &[u8]) -> Stored {
 pub fn stored_from_text(text: &str) -> Option<Stored> {
     let digits = text
         .strip_prefix('*')
-        .filter(|d| d.len() == 2 * HASH_LEN && d.is_ascii())?;
+        .filter(|d| d.len() == 2 * HASH_LEN && d.bytes().all(|d| d.is_ascii_hexdigit()))?;
     let mut hash = [0; HASH_LEN];
     for (i, byte) in hash.iter_mut().enumerate() {
         *byte = u8::from_str_radix(&digits[2 * i..2 * i + 2], 16).ok()?;
@@ -66,10 +66,10 @@ mod tests {
         let text = "*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19";
         assert_eq!(stored_from_text(text), Some(stored(b"password")));
         assert_eq!(stored_from_text("2470"), None);
-        assert_eq!(
-            stored_from_text("*XX70C0C06DEE42FD1618BB99005ADCA2EC9D1E19"),
-            None
-        );
+        for digits in ["XX", "+4", "\u{e9}"] {
+            let text = format!("*{digits}70C0C06DEE42FD1618BB99005ADCA2EC9D1E19");
+            assert_eq!(stored_from_text(&text), None, "{text}");
+        }
     }
 
     #[test]
