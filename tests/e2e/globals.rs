@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::{Flavour, Real};
+use testkit::talk::Account;
 use wire::capabilities::INTERACTIVE;
 use wire::command::Command;
 
@@ -22,6 +23,11 @@ fn servers(test: &str) -> Servers {
         let start = |started: Result<Real, String>| {
             let real = started?;
             real.create_user("app", "app");
+            real.execute(&[
+                "CREATE DATABASE shop",
+                "CREATE USER small@'%' IDENTIFIED BY 'small'",
+                "GRANT ALL ON shop.* TO small@'%'",
+            ]);
             Ok::<Real, String>(real)
         };
         let extra = ["--interactive-timeout=2345"];
@@ -250,5 +256,48 @@ fn an_interactive_login_has_its_own_wait_timeout() {
         let straight = tell(&real.address());
         assert_eq!(straight[0], "2345");
         assert_eq!(tell(&pool.address), straight, "{:?}", real.flavour());
+    });
+}
+
+/// What `init_connect` does to the sessions of plain accounts, each of their clients begins with,
+/// and administrators do not; so it is for who logs in before any backend is there.
+#[test]
+fn a_login_begins_with_init_connect() {
+    const SETS: &str = "SET @@global.init_connect = \"SET NAMES latin1 COLLATE latin1_german1_ci, \
+         time_zone = '+05:00', sql_mode = 'ANSI_QUOTES', div_precision_increment = 7, \
+         autocommit = 0\"";
+    servers("a_login_begins_with_init_connect").run(|real| {
+        let admin_pool = start_pool(real, "globals.toml", ONE);
+        let mut before = login(&admin_pool.address, &Account::new("small", "small"));
+        assert_ne!(shown(&mut before)["time_zone"], "+05:00");
+        let wide = ONE.replace("= 1\nwait", "= 4\nwait");
+        let pool = start_pool(real, "globals2.toml", &wide);
+        real.execute(&[SETS]);
+        for pool in [&admin_pool, &pool] {
+            pool.wait_for(&format!("{TOLD} (init_connect)")).unwrap();
+        }
+        let tell = |address: &Address| {
+            let mut told = Vec::new();
+            let mut small = login(address, &Account::new("small", "small").schema("shop"));
+            let mut other = login(address, &Account::new("small", "small"));
+            let mut app = login(address, &app());
+            for _ in 0..2 {
+                told.push(shown(&mut small));
+                told.push(shown(&mut app));
+                told.push(shown(&mut other));
+            }
+            small.must("SET time_zone = '+01:00', sql_mode = ''");
+            told.push(shown(&mut other));
+            told.push(shown(&mut small));
+            other.run(Command::ResetConnection, &[]).unwrap();
+            told.push(shown(&mut other));
+            told.push(shown(&mut small));
+            told
+        };
+        let straight = tell(&real.address());
+        assert_eq!(straight[0]["time_zone"], "+05:00");
+        assert_eq!(tell(&pool.address), straight, "{:?}", real.flavour());
+        assert_ne!(shown(&mut before)["time_zone"], "+05:00");
+        real.execute(&["SET @@global.init_connect = ''"]);
     });
 }

@@ -16,7 +16,7 @@ use crate::heard::Heard;
 use crate::probe::read_row;
 use crate::relay::{Relay, Shape, Stop, Unreported};
 use crate::restoring::Behind;
-use crate::session::{Session, Text};
+use crate::session::{CHARSET_VARIABLES, Session, Text};
 use crate::shapes::REPLY_MAX;
 use crate::trackers::told_to;
 use crate::user_variables::results_collation;
@@ -193,7 +193,11 @@ impl<N: Net> Group<N> {
             backend.flight.push_back(command);
         }
         let mut out = Vec::new();
-        put_preparation(&mut out, backend.form);
+        let more = match self.begun.init_connect() {
+            b"" => String::new(),
+            _ => format!(",{}", self.begun.question()),
+        };
+        put_preparation(&mut out, backend.form, &more);
         self.send_backend(key, &out);
     }
 
@@ -379,7 +383,9 @@ impl<N: Net> Group<N> {
             return;
         }
         let now = self.net.now();
-        let charsets = row_of(collected).and_then(|row| <[Text; 4]>::try_from(row).ok());
+        let mut row = row_of(collected).unwrap_or_default();
+        let values = row.drain(CHARSET_VARIABLES.len().min(row.len())..).next();
+        let charsets = <[Text; 4]>::try_from(row).ok();
         let (Some(charsets), Some(backend)) = (charsets, self.backends.get_mut(key)) else {
             return self.dial_failed(
                 key,
@@ -392,14 +398,17 @@ impl<N: Net> Group<N> {
             return self.retire(key);
         }
         let mut session = Session::at_login(b"", true, &charsets, &self.begun);
-        let kind = &self.roster.ranks[backend.kind].kind;
-        session.begin_interactive(kind.capabilities);
-        let extended = kind.extended;
-        let results = results_collation(collected, extended, &session);
+        let kind = backend.kind;
+        let account = &self.roster.ranks[kind].kind;
+        session.begin_interactive(account.capabilities);
+        let results = results_collation(collected, account.extended, &session);
         session.results_collation = self.shared.server.results_in(results);
+        self.note_begins(kind, &mut session, values.as_ref());
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
         backend.session = self.sessions.intern(session);
         backend.session.accepted.note(backend.epoch);
-        let kind = backend.kind;
         if !backend.change_state(BackendState::Idle, now) {
             return self.lose(key, "the pool lost track of this connection");
         }
@@ -459,6 +468,8 @@ impl<N: Net> Group<N> {
     #[must_use]
     pub(crate) fn open_on(&mut self, key: Key, lease: Key) -> bool {
         let now = self.net.now();
+        // By now a backend of its kind has been dialled.
+        let _ = self.begins(key);
         let (Some(client), Some(backend)) =
             (self.clients.get_mut(key), self.backends.get_mut(lease))
         else {

@@ -429,15 +429,17 @@ impl<N: Net> Group<N> {
     /// The name is proven: lets the client in, once a backend has accepted its schema.
     fn welcome(&mut self, key: Key, front: &[u8]) {
         let now = self.net.now();
+        let begins = self.begins(key);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let known = match &client.session.schema {
-            None => true,
-            Some(schema) => self
-                .schemas
-                .contains(&(client.kind as usize, schema.clone())),
-        };
+        let known = begins
+            && match &client.session.schema {
+                None => true,
+                Some(schema) => self
+                    .schemas
+                    .contains(&(client.kind as usize, schema.clone())),
+            };
         let to = if known {
             ClientState::Idle
         } else {

@@ -111,10 +111,10 @@ fn words(error: &LoginError, kind: &Kind) -> String {
     }
 }
 
-/// Appends the commands of a fresh backend; two replies follow.
-pub(crate) fn put_preparation(out: &mut Vec<u8>, form: Form) {
+/// Appends the commands of a fresh backend; two replies follow. `more` is asked besides.
+pub(crate) fn put_preparation(out: &mut Vec<u8>, form: Form, more: &str) {
     put_query(out, form, TRACKERS.as_bytes());
-    put_query(out, form, FRESH.as_bytes());
+    put_query(out, form, format!("{FRESH}{more}").as_bytes());
 }
 
 /// Appends the answer of nobody: used to leave politely.

@@ -55,6 +55,8 @@ pub(crate) struct Globals {
     names: Arc<[Text]>,
     /// In the order of the names; `None` for NULL.
     values: Vec<Option<Text>>,
+    /// What the server runs for who logs in.
+    init_connect: Text,
 }
 
 impl Globals {
@@ -62,9 +64,12 @@ impl Globals {
         let pairs = self.values.iter().zip(&old.values);
         let all = self.names.iter().zip(pairs);
         let changed = all.filter(|(_, (one, two))| one != two);
-        let names: Vec<_> = changed
+        let mut names: Vec<_> = changed
             .map(|(name, _)| String::from_utf8_lossy(name))
             .collect();
+        if self.init_connect != old.init_connect {
+            names.push("init_connect".into());
+        }
         note(format_args!(
             "the server's global values have changed ({}): they hold for who logs in from now on",
             names.join(", ")
@@ -91,6 +96,26 @@ impl Hash for Begun {
 }
 
 impl Begun {
+    /// The variables, in the order of [`Begun::read`].
+    pub(crate) fn names(&self) -> &[Text] {
+        &self.0.names
+    }
+
+    /// What the server runs for who logs in (see [`crate::init_connect`]).
+    pub(crate) fn init_connect(&self) -> &[u8] {
+        &self.0.init_connect
+    }
+
+    /// The expression that tells all variables of the session that asks.
+    pub(crate) fn question(&self) -> String {
+        question(&self.0.names, "session")
+    }
+
+    /// What that expression has told.
+    pub(crate) fn read(&self, told: &[u8]) -> Option<Vec<Option<Text>>> {
+        read_told(told, self.0.names.len())
+    }
+
     /// The value of a variable then, if it is known and no NULL.
     pub(crate) fn value(&self, name: &[u8]) -> Option<&[u8]> {
         let place = self.0.names.binary_search_by(|n| (**n).cmp(name)).ok()?;
@@ -164,15 +189,16 @@ impl Watch {
     }
 
     /// A look that began at `begun` has found these values.
-    fn note(&self, begun: Time, values: Vec<Option<Text>>) {
+    fn note(&self, begun: Time, (values, init_connect): (Vec<Option<Text>>, Text)) {
         let mut state = self.lock();
         let old = state.now.clone();
-        if old.values != values {
+        if old.values != values || old.init_connect != init_connect {
             state.before = state.seen;
             state.now = Arc::new(Globals {
                 version: old.version + 1,
                 names: old.names.clone(),
                 values,
+                init_connect,
             });
             self.version.store(state.now.version, Release);
             if old.version > 0 {
@@ -207,11 +233,12 @@ impl<N: Net> Group<N> {
         let state = self.shared.globals.lock();
         let (now, before) = (state.now.clone(), state.before);
         drop(state);
+        let others = now.init_connect != self.begun.0.init_connect;
         self.begun = Begun(now);
         let longest = self.shared.settings.dial_max;
         let unsure = |key: &Key| {
             let backend = self.backends.get(*key);
-            backend.is_some_and(|backend| backend.born + longest >= before)
+            others || backend.is_some_and(|backend| backend.born + longest >= before)
         };
         let unsure: Vec<Key> = self.backends.keys().into_iter().filter(unsure).collect();
         for key in unsure {
@@ -249,35 +276,37 @@ fn read_names(connection: &mut Connection, server: Server) -> Result<Vec<Text>, 
     Ok(names)
 }
 
-/// Their global values at this moment.
+/// One column of bytes with all values: a column each would cost the server more than the values.
+fn question(names: &[Text], scope: &str) -> String {
+    let mut sql = String::from("CONCAT_WS(x'00'");
+    for name in names {
+        let name = String::from_utf8_lossy(name);
+        sql.push_str(&format!(",IFNULL(@@{scope}.{name},x'01')"));
+    }
+    sql.push(')');
+    sql
+}
+
+fn read_told(told: &[u8], names: usize) -> Option<Vec<Option<Text>>> {
+    let parts = told.split(|&byte| byte == 0);
+    let values: Vec<Option<Text>> = parts
+        .map(|value| (value != [NULL]).then(|| value.into()))
+        .collect();
+    (values.len() == names).then_some(values)
+}
+
+/// Their global values at this moment, and `init_connect`.
 fn read_values(
     connection: &mut Connection,
     names: &[Text],
-) -> Result<Vec<Option<Text>>, ProbeError> {
-    if names.is_empty() {
-        return Ok(Vec::new());
-    }
-    // One column of bytes, for a column each would cost the server more than the values.
-    let mut sql = String::from("SELECT CONCAT_WS(x'00'");
-    for name in names {
-        let name = String::from_utf8_lossy(name);
-        sql.push_str(&format!(",IFNULL(@@global.{name},x'01')"));
-    }
-    sql.push(')');
-    let rows = connection.query(&sql)?;
-    let row = rows.first().and_then(|row| row.first());
-    let parts = row.map(|text| text.split(|&byte| byte == 0));
-    let values: Vec<Option<Text>> = parts
-        .into_iter()
-        .flatten()
-        .map(|value| (value != [NULL]).then(|| value.into()))
-        .collect();
-    if values.len() != names.len() {
-        return Err(ProbeError::passing(
-            "the server did not tell its global values",
-        ));
-    }
-    Ok(values)
+) -> Result<(Vec<Option<Text>>, Text), ProbeError> {
+    let sql = format!("SELECT {},@@global.init_connect", question(names, "global"));
+    let row = connection.query(&sql)?.into_iter().next();
+    let told = row.and_then(|row| <[Text; 2]>::try_from(row).ok());
+    let read = told.and_then(|[told, init]| Some((read_told(&told, names.len())?, init)));
+    read.ok_or(ProbeError::passing(
+        "the server did not tell its global values",
+    ))
 }
 
 /// The first look, before the first client.
@@ -363,6 +392,7 @@ mod tests {
             version,
             names: pairs.iter().map(|(name, _)| text(name)).collect(),
             values: pairs.iter().map(|(_, value)| value.map(text)).collect(),
+            init_connect: Text::default(),
         }))
     }
 
@@ -401,7 +431,7 @@ mod tests {
     fn a_version_stands_for_values_and_what_is_equal_is_none() {
         let watch = Watch::default();
         watch.name(vec![Text::from(&b"a"[..])]);
-        let value = |text: &str| vec![Some(Text::from(text.as_bytes()))];
+        let value = |text: &str| (vec![Some(Text::from(text.as_bytes()))], Text::default());
         watch.note(Time(10), value("1"));
         assert_eq!(watch.version.load(Acquire), 1);
         watch.note(Time(20), value("1"));

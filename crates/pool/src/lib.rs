@@ -32,6 +32,7 @@ mod globals;
 mod group;
 mod heard;
 mod hidden;
+mod init_connect;
 mod kills;
 mod lane;
 mod leases;

@@ -10,6 +10,7 @@
 //! Idle backends are taken last in, first out (warm caches at both ends), but one that already
 //! stands in the client's session state goes first.
 
+use crate::init_connect::Begins;
 use crate::lane::Lanes;
 use reactor::{Key, Time};
 use std::time::Duration;
@@ -58,6 +59,8 @@ pub(crate) struct Ranks {
     back_off: Duration,
     /// Why the last dial failed.
     pub last_failure: Option<String>,
+    /// How its logins begin, where the server has `init_connect`.
+    pub(crate) begins: Option<Begins>,
 }
 
 impl Ranks {
@@ -71,6 +74,7 @@ impl Ranks {
             dial_at: Time(0),
             back_off: BACK_OFF_MIN,
             last_failure: None,
+            begins: None,
         }
     }
 
