@@ -5,10 +5,11 @@
 //! what it then sees shows that nothing was left there.
 
 use crate::compare::same;
-use crate::world::{app, direct, fresh_schema, login, mysql, server, start_pool};
+use crate::world::{app, direct, fresh_schema, login, mysql, server, start_pool, through};
 use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::{Flavour, Real};
+use wire::command::Command;
 
 /// A pool with one backend; statements that wait longer than a second fail.
 const ONE: &str = "groups = 1\nbackends_max = 1\nwait_ms_max = 1000";
@@ -434,4 +435,34 @@ fn stored_code_is_believed_as_far_as_the_settings_say() {
     assert_eq!(other.failure("SELECT 1").code, 9501);
     pool.ask_for_report();
     pool.wait_for("pinned now: {\"stored_code\": 1").unwrap();
+}
+
+/// A client that waits for a lock and dies has its place no longer; the lock is not its either.
+fn a_wait_ends_with_its_client(real: &Real, test: &str) {
+    let way = through(real, 2);
+    let [mut holds, mut waits] = [login(&way, &app()), login(&way, &app())];
+    let lock = format!("waited_{test}");
+    holds.must(&format!("DO GET_LOCK('{lock}', 0)"));
+    let sql = format!("SELECT GET_LOCK('{lock}', 1000)");
+    waits.send(&[(Command::Query, sql.as_bytes())]).unwrap();
+    let mut admin = real.admin();
+    let waiting = "SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User lock'";
+    while admin.value(waiting) == "0" {}
+    drop(waits);
+    let mut other = login(&way, &app());
+    assert_eq!(other.value("SELECT 'a place'"), "a place");
+    holds.must(&format!("DO RELEASE_LOCK('{lock}')"));
+    let free = format!("SELECT GET_LOCK('{lock}', 10)");
+    assert_eq!(other.value(&free), "1");
+}
+
+#[test]
+fn a_wait_for_a_lock_ends_with_its_client() {
+    let test = "a_wait_for_a_lock_ends_with_its_client";
+    if let Some(real) = server(test) {
+        a_wait_ends_with_its_client(real, "mariadb");
+    }
+    if let Some(real) = mysql(test) {
+        a_wait_ends_with_its_client(real, "mysql");
+    }
 }

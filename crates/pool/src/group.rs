@@ -521,6 +521,7 @@ impl<N: Net> Group<N> {
     /// Limits that need no exactness.
     fn sweep(&mut self) {
         self.end_late_clients();
+        self.end_departed_clients();
         self.retire_dying_backends();
         self.drop_late_dials();
         self.keep_time_limits();

@@ -22,7 +22,7 @@ use crate::client::{Client, ClientState};
 use crate::group::Group;
 use crate::reasons::Refusal;
 use crate::session::Session;
-use reactor::{Key, Net, Time};
+use reactor::{Key, Net, Read, Time};
 use std::time::Duration;
 use wire::capabilities::INTERACTIVE;
 use wire::errors;
@@ -35,6 +35,8 @@ const WORDS_SINCE: u32 = 80_024;
 const MARGIN_MAX: Duration = Duration::from_secs(5);
 /// Half the shortest `wait_timeout`, 1 s: until then there is nothing to look up.
 const ALIVE: Duration = Duration::from_millis(500);
+/// COM_QUIT, as the last that a client says.
+const QUIT: [u8; 5] = [1, 0, 0, 0, 1];
 /// How much earlier than the pool's sweep the server may find that a connection's time is over.
 const SWEEP_SLACK: Duration = Duration::from_secs(2);
 
@@ -123,6 +125,32 @@ impl<N: Net> Group<N> {
                 Late::Stalled => {}
             }
             self.doom(key);
+        }
+    }
+
+    /// Ends clients that have gone while their statement runs on a backend that nobody else will
+    /// get. A server that waits for a lock looks whether its client is still there, and learns it
+    /// from the backend's end; and what else the client held is given back.
+    pub(crate) fn end_departed_clients(&mut self) {
+        let departed = |client: &Client<N::Sock>| {
+            let runs = client.ended && client.state() == ClientState::Running;
+            // What it has said already runs first, as on a server; whether that is more than a
+            // goodbye is not looked for in a compressed frame.
+            let silent = !client.compresses() && !client.is_amid_command();
+            runs && silent && client.is_held()
+        };
+        let found = self.clients.iter().filter(|(_, client)| departed(client));
+        let found: Vec<Key> = found.map(|(key, _)| key).collect();
+        for key in found {
+            let Some(client) = self.clients.get_mut(key) else {
+                continue;
+            };
+            let mut bytes = [0; 64];
+            match self.net.read(&client.sock, &mut bytes) {
+                Read::Blocked => {}
+                Read::Bytes(n) if bytes[..n] != QUIT => client.keep_input(&bytes[..n]),
+                Read::Bytes(_) | Read::End | Read::Failed(_) => self.doom(key),
+            }
         }
     }
 
