@@ -13,7 +13,7 @@ use wire::command::Command;
 
 /// One telling.
 pub(crate) struct Story {
-    address: Address,
+    pub(crate) address: Address,
     /// The story's schema; empty when it begins.
     pub(crate) schema: String,
     clients: Vec<Client>,

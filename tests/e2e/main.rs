@@ -50,6 +50,7 @@ mod report;
 mod reports;
 mod restoring;
 mod riding;
+mod roles;
 mod scheduling;
 mod session;
 mod sharing;

@@ -23,11 +23,13 @@ use crate::group::Group;
 use crate::login::Login;
 use crate::reasons::Refusal;
 use crate::relay::Unreported;
+use crate::roles::{ROLE, has_roles};
 use crate::session::{Session, Text};
 use reactor::{Key, Net};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
-use wire::command::{Command, put_command};
+use wire::attributes::put_query;
+use wire::command::{Command, ReplyShape, put_command};
 use wire::errors::{ErrorCode, UNKNOWN_COM};
 use wire::handshake::ChangeUser;
 use wire::lex::Server;
@@ -39,13 +41,13 @@ const CHANGES_FAILED_MAX: u8 = 3;
 /// Whose a connection was, and what its session is again when a change of user fails.
 #[derive(Debug)]
 pub(crate) struct Before {
-    session: Rc<Session>,
-    kind: u32,
+    pub(crate) session: Rc<Session>,
+    pub(crate) kind: u32,
     user: u16,
 }
 
 impl<N: Net> Group<N> {
-    /// COM_RESET_CONNECTION: only the default schema stays.
+    /// COM_RESET_CONNECTION: only the default schema and the role stay.
     pub(crate) fn on_reset(&mut self, key: Key) -> Handled {
         if let Some(handled) = self.give_all_back(key) {
             return handled;
@@ -65,6 +67,7 @@ impl<N: Net> Group<N> {
             if matches!(self.shared.server.flavour, Server::MySql(_)) {
                 session.begin_interactive(client.capabilities);
             }
+            session.role.clone_from(&old.role);
             client.session = self.sessions.intern(session);
         }
         self.send_ok(key, b"", OK);
@@ -96,6 +99,7 @@ impl<N: Net> Group<N> {
         let (charsets, results) = server.usual_charsets();
         let mut session = as_new(schema.as_ref(), multi, charsets, &self.begun);
         session.results_collation = results;
+        session.role.clone_from(&client.session.role);
         let before = self.sessions.intern(session);
         if client.changes_failed >= CHANGES_FAILED_MAX {
             client.session = before;
@@ -135,6 +139,7 @@ impl<N: Net> Group<N> {
         let lease = client.lease?;
         let backend = self.backends.get_mut(lease)?;
         let holds = client.is_held() || backend.in_transaction() || client.owed.failed;
+        let holds = holds || client.owed.role;
         if !holds {
             return None;
         }
@@ -146,9 +151,15 @@ impl<N: Net> Group<N> {
             return Some(Handled::Used);
         }
         let command = Command::ResetConnection;
+        let mut out = Vec::new();
+        if (client.owed.role || client.is_pinned()) && has_roles(self.shared.server.flavour) {
+            let shape = ReplyShape::Results;
+            let asked = InFlight::own(Some(key), Purpose::Role, shape);
+            backend.flight.push_back(asked);
+            put_query(&mut out, backend.form, ROLE.as_bytes());
+        }
         let command_in_flight = InFlight::own(Some(key), Purpose::GiveBack, command.reply());
         backend.flight.push_back(command_in_flight);
-        let mut out = Vec::new();
         put_command(&mut out, command, b"");
         self.send_backend(lease, &out);
         self.count_busy(lease);
@@ -178,7 +189,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let touched = client.touched.take().is_some();
+        let touched = client.touched.take().is_some() || client.role_is_unread();
         let pinned = client.is_held() || touched;
         let lease = client.lease.take();
         client.pins = None;

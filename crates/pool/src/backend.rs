@@ -13,7 +13,7 @@ use crate::dial::Dial;
 use crate::heard::Heard;
 use crate::prepared::OnBackend;
 use crate::relay::Middle;
-use crate::session::Session;
+use crate::session::{Session, Text};
 use reactor::{Key, Time};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -59,6 +59,8 @@ pub(crate) enum Purpose {
     Warnings,
     /// Reads back LAST_INSERT_ID() and the collation; `true` when FOUND_ROWS() is the client's too.
     ReadBack(bool),
+    /// Reads back the role.
+    Role,
     /// Reads back user variables; `true` once a statement that may set some stands behind it.
     UserVariables(bool),
     /// Asks which named locks are still held.
@@ -120,6 +122,8 @@ pub(crate) struct Backend<S> {
     pub dial: Option<Box<Dial>>,
     /// The server session's state.
     pub session: Rc<Session>,
+    /// The role of its login (see [`crate::roles`]), if it can be given back.
+    pub(crate) login_role: Option<Text>,
     /// The server's number of it.
     pub(crate) thread: u32,
     /// The group's epoch when it was dialled (see [`crate::sure`]).
@@ -192,6 +196,7 @@ impl<S> Backend<S> {
             transaction_since: None,
             dial: Some(Box::new(Dial::new(secure))),
             session,
+            login_role: None,
             thread: 0,
             epoch: 0,
             frozen: false,

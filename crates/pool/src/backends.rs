@@ -10,17 +10,19 @@
 
 use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN};
 use crate::client::{Client, ClientState};
-use crate::dial::{DialStep, put_preparation};
+use crate::dial::{DialStep, ROLE, put_preparation};
 use crate::group::Group;
 use crate::heard::Heard;
 use crate::probe::read_row;
 use crate::relay::{Relay, Shape, Stop, Unreported};
 use crate::restoring::Behind;
+use crate::roles::{argument_of, has_roles, switch};
 use crate::session::{CHARSET_VARIABLES, Session, Text};
 use crate::shapes::REPLY_MAX;
 use crate::trackers::told_to;
 use crate::user_variables::results_collation;
 use reactor::{Event, Key, Net, Read};
+use wire::attributes::put_query;
 use wire::capabilities as cap;
 use wire::command::ReplyShape;
 use wire::lex::Server;
@@ -193,10 +195,14 @@ impl<N: Net> Group<N> {
             backend.flight.push_back(command);
         }
         let mut out = Vec::new();
-        let more = match self.begun.init_connect() {
-            b"" => String::new(),
-            _ => format!(",{}", self.begun.question()),
-        };
+        let mut more = String::new();
+        if has_roles(self.shared.server.flavour) {
+            more.push_str(ROLE);
+        }
+        if !self.begun.init_connect().is_empty() {
+            more.push(',');
+            more.push_str(&self.begun.question());
+        }
         put_preparation(&mut out, backend.form, &more);
         self.send_backend(key, &out);
     }
@@ -363,6 +369,7 @@ impl<N: Net> Group<N> {
             Purpose::UserVariables(old) => {
                 self.variables_read(key, command.owner, old, &heard, &collected);
             }
+            Purpose::Role => self.role_told(key, command.owner, &heard, &collected),
             Purpose::Locks => self.locks_told(key, command.owner, &heard, &collected),
             Purpose::ReadBack(counts) => {
                 self.read_back(key, (command.owner, counts), &heard, &collected);
@@ -383,8 +390,15 @@ impl<N: Net> Group<N> {
             return;
         }
         let now = self.net.now();
+        let flavour = self.shared.server.flavour;
         let mut row = row_of(collected).unwrap_or_default();
-        let values = row.drain(CHARSET_VARIABLES.len().min(row.len())..).next();
+        let mut more = row
+            .split_off(CHARSET_VARIABLES.len().min(row.len()))
+            .into_iter()
+            .peekable();
+        let role = more.next_if(|_| has_roles(flavour));
+        let role = role.and_then(|role| argument_of(&role, flavour));
+        let values = more.next();
         let charsets = <[Text; 4]>::try_from(row).ok();
         let (Some(charsets), Some(backend)) = (charsets, self.backends.get_mut(key)) else {
             return self.dial_failed(
@@ -409,6 +423,8 @@ impl<N: Net> Group<N> {
         };
         backend.session = self.sessions.intern(session);
         backend.session.accepted.note(backend.epoch);
+        backend.login_role.clone_from(&role);
+        self.roster.ranks[kind].login_role = role;
         if !backend.change_state(BackendState::Idle, now) {
             return self.lose(key, "the pool lost track of this connection");
         }
@@ -442,7 +458,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(owner) else {
             return false;
         };
-        if let Some(schema) = &client.session.schema {
+        if let Some(schema) = client.schema_of_login() {
             self.schemas.insert((client.kind as usize, schema.clone()));
         }
         let opening = client.opening;
@@ -477,10 +493,21 @@ impl<N: Net> Group<N> {
         };
         let mut out = std::mem::take(&mut self.lent);
         out.clear();
-        let (from, to) = (&backend.session, &client.session);
+        let mut from = (*backend.session).clone();
+        if from.role != client.session.role {
+            // A schema that is open to the one need not be to the other.
+            from.schema = None;
+        }
+        let between = (&from, &*client.session);
         let on = (backend.form, self.shared.server.flavour);
-        let commands = crate::session::restore(&mut out, on, (from, to), None);
+        let mut commands = 0;
+        if let Some(sql) = switch(between.0, between.1, backend.login_role.as_deref()) {
+            put_query(&mut out, backend.form, &sql);
+            commands += 1;
+        }
+        commands += crate::session::restore(&mut out, on, between, None);
         backend.session = client.session.clone();
+        backend.note_role();
         for i in 1..=commands {
             let purpose = Purpose::Restore(i == commands);
             let command = InFlight::own(Some(key), purpose, ReplyShape::Status);

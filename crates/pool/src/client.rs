@@ -67,10 +67,10 @@ pub(crate) struct Statement {
     pub(crate) several: bool,
     /// It may change the collation without a report of it.
     pub sets_charset: bool,
+    /// It may set the session's role, without a report of it.
+    pub(crate) sets_role: bool,
     /// What is reported of variables holds for this statement alone.
     pub(crate) passing: bool,
-    /// It sets a global variable.
-    pub(crate) sets_global: bool,
     /// A report of changed state without details is explained by its text.
     pub explains_change: bool,
     /// Its OK counts the warnings of the statement before (MySQL's COM_INIT_DB).
@@ -101,8 +101,8 @@ impl Statement {
             area: Area::Unsure,
             several: false,
             sets_charset: false,
+            sets_role: false,
             passing: false,
-            sets_global: false,
             explains_change: false,
             counts_before: false,
             may_insert_id: false,
@@ -127,6 +127,8 @@ pub(crate) struct Owed {
     pub insert_id: bool,
     /// The collation may have changed.
     pub collation: bool,
+    /// The role may have changed.
+    pub(crate) role: bool,
     /// FOUND_ROWS() is new, and only the backend knows it.
     pub found: bool,
     /// It failed on MariaDB, perhaps in stored code, with so many warnings and errors: whether
@@ -446,6 +448,7 @@ impl<S> Client<S> {
         self.owed.failed = failed;
         self.owed.insert_id |= heard.insert_id != 0 || self.statement.may_insert_id;
         self.owed.collation |= self.statement.sets_charset;
+        self.owed.role |= self.statement.sets_role;
     }
 
     /// Appends received bytes to what waits to be handled.

@@ -410,7 +410,15 @@ impl<N: Net> Group<N> {
                 let kind =
                     self.roster
                         .index_of(capabilities, &user.backend_user, &user.backend_password);
+                let before = login.before.as_ref();
+                let role = before
+                    .and_then(|b| self.role_after_change(&b.session, (b.kind as usize, kind)));
                 if let Some(client) = self.clients.get_mut(key) {
+                    if role.is_some() {
+                        let mut session = (*client.session).clone();
+                        session.role = role;
+                        client.session = self.sessions.intern(session);
+                    }
                     client.kind = u32::try_from(kind).unwrap_or(0);
                     // Its schema may still be refused.
                     client.login = Some(login).filter(|login| login.before.is_some());
@@ -516,7 +524,7 @@ impl<N: Net> Group<N> {
             user.clients.fetch_sub(1, Ordering::Relaxed);
         }
         if let Some(lease) = client.lease {
-            let keeps = client.is_held() || client.touched.is_some();
+            let keeps = client.is_held() || client.touched.is_some() || client.role_is_unread();
             self.orphan(lease, key, keeps);
         }
     }

@@ -24,6 +24,9 @@ pub(crate) const TRACKERS: &str = "SET session_track_system_variables='*',sessio
 pub(crate) const FRESH: &str = "SELECT @@character_set_client,@@character_set_connection,\
      IFNULL(@@character_set_results,''),@@collation_connection";
 
+/// The role of a fresh session, asked behind it where the server has roles.
+pub(crate) const ROLE: &str = ",CURRENT_ROLE()";
+
 /// What a packet of the server led to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DialStep {

@@ -84,9 +84,6 @@ impl<N: Net> Group<N> {
         }
         // A backend that knows nothing of the statement before does not learn it by this one.
         let statement = client.statement;
-        if statement.sets_global {
-            self.shared.globals.ask();
-        }
         let went = heard.error.is_none();
         client.counts_native = alone && (client.counts_native || !(statement.keeps_counts && went));
         if !alone && !contaminated {
@@ -269,7 +266,7 @@ impl<N: Net> Group<N> {
         let multi = backend.session.multi_statements;
         backend.session = self.sessions.with_multi(&session, multi);
         client.session = session;
-        if let Some(schema) = &client.session.schema {
+        if let Some(schema) = client.schema_of_login() {
             self.schemas.insert((client.kind as usize, schema.clone()));
         }
     }
@@ -349,6 +346,9 @@ impl<N: Net> Group<N> {
         if client.touched.is_some() {
             return self.read_variables(key, owner);
         }
+        if owed.role {
+            return self.ask_for_role(key, owner);
+        }
         client.owed = Owed::default();
         self.release(key);
     }
@@ -401,7 +401,10 @@ impl<N: Net> Group<N> {
             *row[2] == *b"1" && room && count < u8::MAX
         };
         let traced = client.owed.trace.is_none_or(noted);
-        client.owed = Owed::default();
+        client.owed = Owed {
+            role: client.owed.role,
+            ..Owed::default()
+        };
         if counts {
             client.found_rows = Some(found);
         }

@@ -209,7 +209,7 @@ impl Watch {
     }
 
     /// A global value may have changed.
-    pub(crate) fn ask(&self) {
+    fn ask(&self) {
         self.lock().asked = true;
         self.wanted.notify_one();
     }
@@ -220,6 +220,16 @@ impl Watch {
             .wanted
             .wait_timeout_while(self.lock(), EVERY, |state| !state.asked);
         waited.unwrap_or_else(PoisonError::into_inner).0.asked = false;
+    }
+}
+
+/// Held while a statement that sets a global variable is under way.
+#[derive(Debug)]
+pub(crate) struct Setting(pub(crate) Arc<Shared>);
+
+impl Drop for Setting {
+    fn drop(&mut self) {
+        self.0.globals.ask();
     }
 }
 

@@ -50,6 +50,7 @@ mod reasons;
 mod relay;
 mod report;
 mod restoring;
+mod roles;
 mod roster;
 mod run;
 mod sending;

@@ -11,13 +11,15 @@ use crate::client::{Client, ClientState, Owed};
 use crate::group::Group;
 use crate::reasons::Refusal;
 use crate::restoring::Behind;
+use crate::roles;
 use reactor::{Key, Net};
 use wire::errors::ErrorCode;
 
 impl<S> Client<S> {
     /// Whether a part of its session is on its backend alone, because it was not read back yet.
     pub(crate) fn is_left_there(&self) -> bool {
-        self.owed.insert_id || self.owed.collation || self.touched.is_some()
+        let owed = &self.owed;
+        owed.insert_id || owed.collation || owed.role || self.touched.is_some()
     }
 }
 
@@ -103,6 +105,11 @@ impl<N: Net> Group<N> {
         if matches!(code, 1044 | 1049) {
             let mut session = (*client.session).clone();
             session.schema = None;
+            client.session = self.sessions.intern(session);
+        }
+        if roles::is_refused(code) && client.session.role.is_some() {
+            let mut session = (*client.session).clone();
+            session.role = Some(roles::NONE.into());
             client.session = self.sessions.intern(session);
         }
         client.interrupted = false;

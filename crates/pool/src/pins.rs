@@ -16,6 +16,7 @@ use crate::backend::Purpose;
 use crate::backends::row_of;
 use crate::client::Client;
 use crate::config::StoredCode;
+use crate::globals::Setting;
 use crate::group::Group;
 use crate::heard::Heard;
 use crate::hidden::Coming;
@@ -74,6 +75,8 @@ struct Plan {
     void: Void,
     /// It defines code that no text shows.
     defines: Option<Coming>,
+    /// It sets a global variable.
+    sets: Option<Setting>,
     /// What it has newly taken, once it is sent.
     fresh: Vec<(PinReason, Option<Name>)>,
 }
@@ -391,6 +394,11 @@ impl<N: Net> Group<N> {
             && let Some(client) = self.clients.get_mut(key)
         {
             client.plan(text.0).defines = Some(coming);
+        }
+        if found.sets_global
+            && let Some(client) = self.clients.get_mut(key)
+        {
+            client.plan(text.0).sets = Some(Setting(self.shared.clone()));
         }
         statement.judged = self.see_hidden();
         if !self.runs_hidden(text, found, schema) {

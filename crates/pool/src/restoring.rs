@@ -26,12 +26,13 @@ use crate::client::ClientState;
 use crate::clients::Handled;
 use crate::group::Group;
 use crate::heard::Heard;
+use crate::roles::{self, switch};
 use crate::session::{Session, put_multi, restore, restore_as_text};
 use crate::statements::payload_of;
 use crate::sure::is_sure_between;
 use reactor::{Key, Net};
 use std::rc::Rc;
-use wire::attributes::Form;
+use wire::attributes::{Form, put_query};
 use wire::classify::{self, Verb};
 use wire::command::{Command, ReplyShape, put_command};
 
@@ -113,7 +114,12 @@ impl<N: Net> Group<N> {
         }
         let waits = !same && !is_sure_here(&backend.session, session, self.epoch, backend);
         let on = (backend.form, self.shared.server.flavour);
-        let commands = restore(out, on, (&backend.session, session), insert_id);
+        let mut commands = 0;
+        if let Some(sql) = switch(&backend.session, session, backend.login_role.as_deref()) {
+            put_query(out, backend.form, &sql);
+            commands += 1;
+        }
+        commands += restore(out, on, (&backend.session, session), insert_id);
         for i in 1..=commands {
             let purpose = Purpose::Restore(waits && i == commands);
             backend
@@ -127,6 +133,7 @@ impl<N: Net> Group<N> {
         // Setting LAST_INSERT_ID() cannot fail; from here on the backend is as the client's.
         backend.insert_id = Some(client.insert_id);
         backend.session = session.clone();
+        backend.note_role();
         Some(match waits && commands > 0 {
             true => Front::Waited,
             false => Front::Sure,
@@ -154,7 +161,11 @@ impl<N: Net> Group<N> {
         }
         let insert_id = (backend.insert_id != Some(client.insert_id)).then_some(client.insert_id);
         let (server, between) = (self.shared.server.flavour, (&*backend.session, &**session));
-        let (text, statements) = restore_as_text(between, insert_id, server)?;
+        let (mut text, mut statements) = restore_as_text(between, insert_id, server)?;
+        if let Some(sql) = switch(between.0, between.1, backend.login_role.as_deref()) {
+            text = [&sql, &b";"[..], &text].concat();
+            statements += 1;
+        }
         if !backend.session.multi_statements {
             put_multi(out, true);
             let command = InFlight::own(Some(key), Purpose::Restore(false), ReplyShape::Status);
@@ -170,6 +181,7 @@ impl<N: Net> Group<N> {
         self.counts.restored_in_front += 1;
         backend.insert_id = Some(client.insert_id);
         backend.session = self.sessions.with_multi(session, true);
+        backend.note_role();
         Some(text)
     }
 
@@ -221,7 +233,10 @@ fn is_sure_here<S>(
     epoch: u64,
     backend: &crate::backend::Backend<S>,
 ) -> bool {
-    is_sure_between(from, to, epoch) && !(backend.in_transaction() && from.variables_differ(to))
+    let role = || roles::is_sure(from, to, backend.login_role.as_deref());
+    is_sure_between(from, to, epoch)
+        && role()
+        && !(backend.in_transaction() && from.variables_differ(to))
 }
 
 /// Whether a command's text is one statement, however a server reads it.

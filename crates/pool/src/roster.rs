@@ -12,6 +12,7 @@
 
 use crate::init_connect::Begins;
 use crate::lane::Lanes;
+use crate::session::Text;
 use reactor::{Key, Time};
 use std::time::Duration;
 use wire::attributes::Form;
@@ -61,6 +62,8 @@ pub(crate) struct Ranks {
     pub last_failure: Option<String>,
     /// How its logins begin, where the server has `init_connect`.
     pub(crate) begins: Option<Begins>,
+    /// The role of the last login, if it can be given back.
+    pub(crate) login_role: Option<Text>,
 }
 
 impl Ranks {
@@ -75,6 +78,7 @@ impl Ranks {
             back_off: BACK_OFF_MIN,
             last_failure: None,
             begins: None,
+            login_role: None,
         }
     }
 

@@ -83,6 +83,8 @@ pub(crate) struct Session {
     pub(crate) begun: Begun,
     /// Variables that have changed since, sorted by name, and the character set family.
     variables: Vec<(Text, Text)>,
+    /// What stands behind `SET ROLE` to be in its role; `None` for that of its backend's login.
+    pub(crate) role: Option<Text>,
     /// User variables and the literals that make their values, sorted by name.
     user: Vec<(Text, Text)>,
     /// What its client is told of it, if it has set that; backends tell everything.
@@ -146,6 +148,7 @@ impl Session {
             multi_statements,
             results_collation: None,
             variables: Vec::new(),
+            role: None,
             user: Vec::new(),
             tracked: None,
             accepted: Accepted::default(),
@@ -270,10 +273,12 @@ impl Session {
         self.user.clone_from(&other.user);
     }
 
-    /// The same session with the user variables of `other`.
-    pub(crate) fn with_user_variables_of(&self, other: &Session) -> Session {
+    /// The same session with the user variables and the role of `other`, which are no matter of how
+    /// a text is read.
+    pub(crate) fn with_values_of(&self, other: &Session) -> Session {
         let mut session = self.clone();
         session.take_user_variables(other);
+        session.role.clone_from(&other.role);
         session
     }
 
@@ -286,7 +291,8 @@ impl Session {
 
     /// Whether the two differ in nothing but whether several statements may stand in one text.
     pub(crate) fn equals_but_for_multi(&self, other: &Session) -> bool {
-        self.schema == other.schema && !self.variables_differ(other) && self.user == other.user
+        let same = self.schema == other.schema && self.role == other.role;
+        same && !self.variables_differ(other) && self.user == other.user
     }
 
     /// Names of the variables that a restoring command between the two sets.

@@ -63,7 +63,7 @@ impl<N: Net> Group<N> {
             client.forget_plan();
         }
         let renews = matches!(command, Command::ResetConnection | Command::ChangeUser);
-        if renews && self.is_counting(key) {
+        if renews && (self.is_counting(key) || self.is_reading_role(key)) {
             return self.wait_for_read_back(key);
         }
         match command {
@@ -425,8 +425,8 @@ pub(crate) fn statement_of(found: &classify::Statement, server: Server) -> State
         area: area_of(found, server),
         several: found.multi,
         sets_charset: found.sets_charset,
+        sets_role: found.sets_role,
         passing: found.passing,
-        sets_global: found.sets_global,
         may_insert_id: found.may_insert_id,
         counts_before: false,
         explains_change: matches!(found.verb, Verb::Set | Verb::Use | Verb::Diagnostics)

@@ -137,7 +137,8 @@ pub enum PinCause {
     Xa,
     /// CALL, an anonymous block, or a function that is not known to be built in.
     StoredCode,
-    /// SET ROLE, SET SESSION AUTHORIZATION
+    /// SET SESSION AUTHORIZATION; a role under a name that cannot be given back exactly (the
+    /// pooler's own finding, no text's).
     Role,
     /// LASTVAL, NEXTVAL, SETVAL and their long forms.
     Sequence,
@@ -223,7 +224,9 @@ impl PinCause {
             Self::StoredCode => {
                 "the statement runs stored code, which may leave anything in the session"
             }
-            Self::Role => "the session's role or user was changed, which no tracker reports",
+            Self::Role => {
+                "the session has another user, or a role whose name cannot be given back exactly"
+            }
             Self::Sequence => "the last value of a sequence is kept by the session",
             Self::Profiling => "profiles and traces are kept by the session",
             Self::SessionTracking => "the client changed what the server reports about the session",
@@ -355,6 +358,8 @@ pub struct Statement {
     pub keeps_warnings: bool,
     /// It sets character sets or collations of the session; the trackers tell only a part.
     pub sets_charset: bool,
+    /// It sets the session's role, which no tracker tells.
+    pub sets_role: bool,
     /// SET STATEMENT: what is reported of variables holds for this statement alone.
     pub passing: bool,
     /// It sets a global variable.
@@ -381,6 +386,7 @@ impl Statement {
         replaces: Reads::NONE,
         keeps_warnings: true,
         sets_charset: false,
+        sets_role: false,
         passing: false,
         sets_global: false,
         multi: false,
@@ -399,6 +405,7 @@ impl Statement {
         replaces: Reads::NONE,
         keeps_warnings: false,
         sets_charset: true,
+        sets_role: true,
         passing: false,
         sets_global: false,
         multi: true,
@@ -423,6 +430,7 @@ impl Statement {
             replaces: self.replaces.of(other.replaces),
             keeps_warnings: self.keeps_warnings & other.keeps_warnings,
             sets_charset: self.sets_charset | other.sets_charset,
+            sets_role: self.sets_role | other.sets_role,
             passing: self.passing & other.passing,
             sets_global: self.sets_global | other.sets_global,
             multi: self.multi | other.multi,

@@ -166,11 +166,12 @@ fn a_server_without_the_attributes_that_clients_were_offered_is_refused() {
 #[test]
 fn a_fresh_backend_is_spoken_to_in_its_form() {
     let mut out = Vec::new();
-    put_preparation(&mut out, Form::Plain, "");
+    put_preparation(&mut out, Form::Plain, ROLE);
     assert_eq!(&out[4..8], b"\x03SET");
+    assert!(out.ends_with(b",@@collation_connection,CURRENT_ROLE()"));
     out.clear();
     put_preparation(&mut out, Form::Attributed, "");
     assert_eq!(&out[4..10], b"\x03\0\x01SET");
     let second = HEADER_LEN + 3 + TRACKERS.len();
-    assert_eq!(&out[second + 4..second + 13], b"\x03\0\x01SELECT");
+    assert_eq!(&out[second + 4..second + 16], b"\x03\0\x01SELECT @@");
 }

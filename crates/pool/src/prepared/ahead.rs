@@ -63,7 +63,8 @@ impl<N: Net> Group<N> {
             _ => return Some(self.no_session_to_prepare_in(key)),
         };
         // How a text is read is no matter of user variables, and theirs may not be read back yet.
-        let session = session.with_user_variables_of(&client.session);
+        // What it may do is judged when it is executed.
+        let session = session.with_values_of(&client.session);
         let session = self.sessions.intern(session);
         let mut out = Vec::new();
         let front = self.put_restore(key, lease, &session, &mut out)?;

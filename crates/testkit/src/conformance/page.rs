@@ -28,12 +28,8 @@ end, between two *errors*, and with COM_RESET_CONNECTION (*reset*) or COM_CHANGE
 | refused | the server refuses it, and through the pool A hears the same |
 | **differs** | A or B can tell; the test prints where, and what each heard |
 
-What differs, and why:
-
-- A role after COM_RESET_CONNECTION, on MariaDB after COM_CHANGE_USER too: the servers let it stay,
-  the pool ends it with the backend that had it.
-- FOUND_ROWS() is asked after a query of both clients: before its first one, a session of MariaDB
-  has what the last session of its thread has found.
+FOUND_ROWS() is asked after a query of both clients: before its first one, a session of MariaDB has
+what the last session of its thread has found.
 ";
 
 /// A section: the table of one server.

@@ -404,8 +404,9 @@ impl Seat {
             return self.set(assignments);
         }
         let value = |name: &str| Some(self.variable(name));
-        if sql.starts_with("SELECT @@character_set_client") {
-            return Answer::row(DEFAULTS[..4].iter().map(|(name, _)| value(name)).collect());
+        if sql.starts_with("SELECT CURRENT_ROLE(),@@character_set_client") {
+            let charsets = DEFAULTS[..4].iter().map(|(name, _)| value(name));
+            return Answer::row([None].into_iter().chain(charsets).collect());
         }
         if sql.starts_with("SELECT FOUND_ROWS(),LAST_INSERT_ID(),") {
             let (id, text) = (self.insert_id.to_string(), |text: &str| {

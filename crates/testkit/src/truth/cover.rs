@@ -131,12 +131,14 @@ fn covered(row: &Row, way: Way, cell: &str, found: &Statement) -> bool {
         "state" => {
             !matches!(found.verb, Verb::Set | Verb::Use)
                 || found.user_variables
+                || found.sets_role
                 || (found.sets_charset && name.contains("collation"))
         }
         // It is set again on other backends, and has as little effect there.
         "misreported" => way.hides(),
         "silent" => {
             found.user_variables
+                || found.sets_role
                 || (name.starts_with("LAST_INSERT_ID()") && found.may_insert_id)
                 || (way.hides() && OUT_OF_SIGHT.contains(&name))
                 // Stored code that fails: `Group::warnings_read` finds its trace.

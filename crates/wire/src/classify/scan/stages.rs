@@ -271,7 +271,10 @@ impl Scan<'_> {
         if self.is_any(token, &[b"NAMES", b"CHARACTER", b"CHAR", b"CHARSET"]) {
             self.out.sets_charset = true;
             self.reader_changed = true;
-        } else if self.is_any(token, &[b"ROLE", b"AUTHORIZATION"]) {
+        } else if self.is(token, b"ROLE") {
+            self.out.sets_role = true;
+            self.accounts = true;
+        } else if self.is(token, b"AUTHORIZATION") {
             self.pin(PinCause::Role);
         } else if self.is(token, b"RESOURCE") {
             self.pin(PinCause::ResourceGroup);
