@@ -59,5 +59,6 @@ mod sysbench;
 mod timeouts;
 mod transactions;
 mod truth;
+mod variables;
 mod walls;
 mod world;

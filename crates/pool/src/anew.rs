@@ -193,7 +193,6 @@ impl<N: Net> Group<N> {
         let pinned = client.is_held() || touched;
         let lease = client.lease.take();
         client.pins = None;
-        client.unsure = false;
         client.interrupted = false;
         if let Some(prepared) = client.prepared.take() {
             self.long_data -= prepared.long_len();

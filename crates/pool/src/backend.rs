@@ -13,12 +13,13 @@ use crate::dial::Dial;
 use crate::heard::Heard;
 use crate::prepared::OnBackend;
 use crate::relay::Middle;
-use crate::session::{Session, Text};
+use crate::session::{On, Session, Text};
 use reactor::{Key, Time};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use wire::attributes::Form;
 use wire::command::ReplyShape;
+use wire::lex::Server;
 use wire::reply::Reply;
 use wire::status;
 use wire::track::Bound;
@@ -63,8 +64,12 @@ pub(crate) enum Purpose {
     Role,
     /// Reads back user variables; `true` once a statement that may set some stands behind it.
     UserVariables(bool),
-    /// Asks which named locks are still held.
-    Locks,
+    /// Asks which of what its client holds is still there.
+    Holdings,
+    /// Has the server report what the client's statement set in a form that is not reported.
+    Retold,
+    /// Reads whether the clock of the session goes on.
+    Clock,
     /// COM_RESET_CONNECTION: the client's session begins anew, and what it holds is given back.
     GiveBack,
 }
@@ -248,6 +253,15 @@ impl<S> Backend<S> {
         self.state = to;
         self.since = now;
         allowed
+    }
+
+    /// What a restoring command must know of it.
+    pub(crate) fn on(&self, server: Server) -> On {
+        On {
+            form: self.form,
+            server,
+            thread: self.thread,
+        }
     }
 
     /// Whether the server holds a transaction open, or one is announced (`SET TRANSACTION`).

@@ -370,7 +370,9 @@ impl<N: Net> Group<N> {
                 self.variables_read(key, command.owner, old, &heard, &collected);
             }
             Purpose::Role => self.role_told(key, command.owner, &heard, &collected),
-            Purpose::Locks => self.locks_told(key, command.owner, &heard, &collected),
+            Purpose::Holdings => self.holdings_told(key, command.owner, &heard, &collected),
+            Purpose::Retold => self.retold(key, command.owner, &heard),
+            Purpose::Clock => self.clock_told(key, command.owner, &heard, &collected),
             Purpose::ReadBack(counts) => {
                 self.read_back(key, (command.owner, counts), &heard, &collected);
             }
@@ -499,7 +501,7 @@ impl<N: Net> Group<N> {
             from.schema = None;
         }
         let between = (&from, &*client.session);
-        let on = (backend.form, self.shared.server.flavour);
+        let on = backend.on(self.shared.server.flavour);
         let mut commands = 0;
         if let Some(sql) = switch(between.0, between.1, backend.login_role.as_deref()) {
             put_query(&mut out, backend.form, &sql);

@@ -19,7 +19,8 @@ use crate::prepared::Statements;
 use crate::priority::Priority;
 use crate::reasons::PinReason;
 use crate::relay::Unreported;
-use crate::session::{Session, Text};
+use crate::session::Session;
+use crate::unreported::Touched;
 use reactor::{Key, Time};
 use std::rc::Rc;
 use wire::classify::{PinCause, Reads};
@@ -221,8 +222,6 @@ pub(crate) struct Client<S> {
     pub input: Option<Box<Vec<u8>>>,
     /// Bytes not yet sent.
     pub output: Option<Box<Output>>,
-    /// Its session has something that the pool does not know how to write back.
-    pub(crate) unsure: bool,
     /// How its bytes are compressed, if they are.
     pub(crate) compression: Option<Box<Compression>>,
     /// Its login, while it lasts.
@@ -243,18 +242,10 @@ pub(crate) struct Client<S> {
     pub(crate) statements_made: u32,
     /// Why it keeps its backend, if it does.
     pub(crate) pins: Option<Box<Pins>>,
-    /// User variables that its command may set, once that is sent.
-    #[expect(
-        clippy::box_collection,
-        reason = "8 bytes of an idle client instead of 24"
-    )]
-    pub(crate) touching: Option<Box<Vec<Text>>>,
-    /// User variables that may have been set on its backend and were not read back.
-    #[expect(
-        clippy::box_collection,
-        reason = "8 bytes of an idle client instead of 24"
-    )]
-    pub(crate) touched: Option<Box<Vec<Text>>>,
+    /// What its command may set without a report of it, once that is sent.
+    pub(crate) touching: Option<Box<Touched>>,
+    /// What may have been set on its backend and was neither reported nor read back.
+    pub(crate) touched: Option<Box<Touched>>,
     /// The backend bound to it.
     pub lease: Option<Key>,
     /// LAST_INSERT_ID() of its session.
@@ -322,7 +313,6 @@ impl<S> Client<S> {
             opening: false,
             secure: false,
             warnings_lost: false,
-            unsure: false,
             counts_native: false,
             found_native: false,
             warnings_native: false,
@@ -444,6 +434,9 @@ impl<S> Client<S> {
                 Some(rows) if !odd => i64::try_from(rows).unwrap_or(i64::MAX),
                 _ => -1,
             };
+        }
+        if let Some(touched) = &mut self.touched {
+            touched.note_result(failed);
         }
         self.owed.failed = failed;
         self.owed.insert_id |= heard.insert_id != 0 || self.statement.may_insert_id;

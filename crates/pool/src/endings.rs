@@ -14,12 +14,13 @@ use crate::client::{Client, ClientState, Owed};
 use crate::group::Group;
 use crate::heard::Heard;
 use crate::reasons::{PinReason, Refusal};
-use crate::session::{CHARSET_VARIABLES, Session};
+use crate::session::{CHARSET_VARIABLES, CLOCK, Session};
 use crate::shapes::Ending;
 use crate::trackers::PINNED;
 use crate::user_variables::results_collation;
 use reactor::{Key, Net};
 use wire::attributes::put_query;
+use wire::classify::PinCause;
 use wire::command::ReplyShape;
 use wire::lex::Server;
 use wire::track::{Change, changes};
@@ -39,6 +40,9 @@ const MADE_ANEW: [&[u8]; 5] = [
 ];
 /// Variables that a statement uses up; reported when they are set.
 const USED_UP: [&[u8]; 4] = [b"timestamp", b"insert_id", b"rand_seed1", b"rand_seed2"];
+
+/// Causes of pins of clients whose text sets one of these.
+const USED: [PinCause; 2] = [PinCause::VariableInUse, PinCause::SpecialVariable];
 
 /// How variables begin that say what is tracked.
 const TRACKING: &[u8] = b"session_track_";
@@ -189,7 +193,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Applies what the trackers reported to the session that client and backend share.
-    fn note_changes(&mut self, key: Key, owner: Key, heard: &Heard) {
+    pub(crate) fn note_changes(&mut self, key: Key, owner: Key, heard: &Heard) {
         if heard.changes.is_empty() {
             return;
         }
@@ -203,6 +207,9 @@ impl<N: Net> Group<N> {
         let known = client.session.clone();
         let (passing, explains) = (client.statement.passing, client.statement.explains_change);
         let tracks = client.is_pinned_for(PINNED);
+        let [in_use, special] = USED.map(PinReason::Text);
+        let used_up = client.is_pinned_for(in_use) || client.is_pinned_for(special);
+        let clock = client.sets_clock();
         let (mut pin, mut bare, mut explained) = (None, false, explains || passing);
         let read = changes(&heard.changes, |change| match change {
             // SET STATEMENT: reported as if it lasted.
@@ -213,7 +220,8 @@ impl<N: Net> Group<N> {
             Change::Variable { name, value } => {
                 // No text of this client says so: a trigger or a view has done it, and may have
                 // done more. What the next statement uses up cannot be given back anyway.
-                if !explains || USED_UP.contains(&name) {
+                let said = if name == CLOCK { clock } else { used_up };
+                if !explains || (USED_UP.contains(&name) && !said) {
                     pin = pin.or(Some(PinReason::UnexplainedChange));
                 }
                 client.owed.collation |= CHARSET_VARIABLES
@@ -221,14 +229,11 @@ impl<N: Net> Group<N> {
                     .any(|charset| charset.as_bytes() == name);
                 let session = changed.get_or_insert_with(|| (*known).clone());
                 if session.set(name, value).is_err() {
-                    pin = Some(PinReason::Variable);
+                    pin = pin.or(Some(PinReason::UnexplainedChange));
                 }
             }
             Change::Schema(schema) => {
                 explained = true;
-                if !schema.is_ascii() {
-                    pin = Some(PinReason::Schema);
-                }
                 let session = changed.get_or_insert_with(|| (*known).clone());
                 session.schema = (!schema.is_empty()).then(|| schema.into());
             }
@@ -318,17 +323,21 @@ impl<N: Net> Group<N> {
         if !rests || backend.frozen {
             return;
         }
-        let asks = client.may_have_lost_locks();
-        if client.is_held() && !asks {
+        let untold = client.touched.as_ref().is_some_and(|t| t.is_untold());
+        let held = client.is_held() && !client.may_have_ended();
+        if held && !untold {
             return self.resume(key);
         }
         let in_transaction = backend.in_transaction();
         let owed = client.owed;
         // After an error the status is unknown; the reply to SHOW WARNINGS tells it.
-        if owed.warnings && (!in_transaction || owed.failed) {
+        if owed.warnings && (!in_transaction || owed.failed || untold) {
             client.owed.warnings = false;
             client.owed.failed = false;
             return self.send_own(key, owner, Purpose::Warnings, WARNINGS);
+        }
+        if untold {
+            return self.retell(key, owner);
         }
         if in_transaction {
             return self.resume(key);
@@ -337,18 +346,24 @@ impl<N: Net> Group<N> {
         if client.counts_unread() {
             return self.read_back_now(key, owner);
         }
-        if asks {
-            return self.ask_for_locks(key, owner);
+        if client.asks_for_holdings() {
+            return self.ask_for_holdings(key, owner);
         }
         if owed.insert_id || owed.collation || owed.trace.is_some() {
             return self.read_back_now(key, owner);
         }
-        if client.touched.is_some() {
-            return self.read_variables(key, owner);
+        if let Some(touched) = &client.touched {
+            if touched.fresh {
+                return self.read_variables(key, owner);
+            }
+            if touched.asks_clock() {
+                return self.ask_clock(key, owner);
+            }
         }
         if owed.role {
             return self.ask_for_role(key, owner);
         }
+        client.touched = None;
         client.owed = Owed::default();
         self.release(key);
     }
@@ -362,8 +377,9 @@ impl<N: Net> Group<N> {
     pub(crate) fn send_own(&mut self, key: Key, owner: Key, purpose: Purpose, sql: &str) {
         if let Some(client) = self.clients.get_mut(owner) {
             client.counts_native = false;
-            client.found_native &= purpose == Purpose::Warnings;
-            client.warnings_native &= purpose == Purpose::Warnings;
+            let keeps = matches!(purpose, Purpose::Warnings | Purpose::Retold);
+            client.found_native &= keeps;
+            client.warnings_native &= keeps;
         }
         let Some(backend) = self.backends.get_mut(key) else {
             return;
@@ -412,18 +428,14 @@ impl<N: Net> Group<N> {
         backend.insert_id = Some(id);
         let extended = (self.roster.ranks.get(backend.kind)).map_or(0, |ranks| ranks.kind.extended);
         // The two may differ by now: COM_SET_OPTION changes the client's alone.
-        let mut restorable = true;
         for session in [&mut client.session, &mut backend.session] {
             let mut changed = (**session).clone();
-            restorable &= changed.set(b"collation_connection", &row[4]).is_ok();
+            changed.put(b"collation_connection", &row[4]);
             let results = results_collation(collected, extended, &changed);
             changed.results_collation = self.shared.server.results_in(results);
             *session = self.sessions.intern(changed);
         }
         let Some(owner) = owner else { return };
-        if !restorable {
-            self.pin(owner, PinReason::Variable);
-        }
         if !traced {
             self.pin(owner, PinReason::FailedCode);
         }

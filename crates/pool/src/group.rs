@@ -30,7 +30,7 @@ use crate::hidden::{Hidden, Seen};
 use crate::kills::{KillAsk, KillEnd, Threads};
 use crate::prepared::Definitions;
 use crate::roster::Roster;
-use crate::session::{Interner, Text};
+use crate::session::{Interner, Meter, Text};
 use crate::shapes::Shapes;
 use crate::timeouts::ServerTimeouts;
 use reactor::{Event, Key, Net, Slots, Time, Token};
@@ -278,6 +278,8 @@ pub struct Group<N: Net> {
     pub(crate) backends: Slots<Backend<N::Sock>>,
     pub(crate) roster: Roster,
     pub(crate) sessions: Interner,
+    /// What their user variables hold.
+    pub(crate) variables: Meter,
     /// Schemas that a kind of backend is known to have been let into.
     pub(crate) schemas: HashSet<(usize, Text)>,
     /// Hashes learnt in full authentications.
@@ -353,6 +355,7 @@ impl<N: Net> Group<N> {
             backends: Slots::default(),
             roster: Roster::default(),
             sessions: Interner::default(),
+            variables: Meter::default(),
             schemas: HashSet::new(),
             learnt: RefCell::default(),
             waiting: 0,

@@ -61,6 +61,7 @@ mod statements;
 mod sure;
 mod timeouts;
 mod trackers;
+mod unreported;
 mod user_variables;
 mod waiting;
 

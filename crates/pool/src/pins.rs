@@ -6,7 +6,8 @@
 //! taken ([`wire::holdings`]). A statement's takings are planned when it is classified, count from
 //! the moment it is sent, and what it gives back counts when the server has answered OK. Which
 //! named locks are still held after a statement that takes or releases some, only the server
-//! knows: it is asked ([`Group::ask_for_locks`]) once nothing else pins the client.
+//! knows: it is asked ([`Group::ask_for_holdings`]) once nothing else pins
+//! the client; so it is for variables that a statement uses up.
 //!
 //! Invariants: a client is unpinned when its last reason has ended, and then the lease ends as any
 //! other does (`endings.rs`: what is owed is read back first); a doubt makes a reason last for
@@ -23,9 +24,9 @@ use crate::hidden::Coming;
 use crate::reasons::PinReason;
 use crate::session::Text;
 use reactor::{Key, Net, Time};
-use wire::classify::{PinCause, PinCauses, Statement, Verb};
+use wire::classify::{PinCause, PinCauses, Statement, Verb, rests_at};
 use wire::holdings::{Ended, Holdings, Name, holdings};
-use wire::lex::LexMode;
+use wire::lex::{Kind, LexMode, Lexer, Token};
 
 /// Bytes of a statement that are kept for the report.
 const TEXT_MAX: usize = 200;
@@ -40,6 +41,14 @@ const WHOLE: [PinCause; 4] = [
 ];
 /// The server's error number for a text that it cannot read.
 const UNPARSED: u16 = 1064;
+/// The one for a variable that does not exist, which is found before a SET begins.
+const NO_VARIABLE: u16 = 1193;
+/// Causes of which the server, or what was read back, can tell that they have ended.
+const TOLD: [PinCause; 3] = [
+    PinCause::UserLock,
+    PinCause::VariableInUse,
+    PinCause::UserVariable,
+];
 
 /// One reason.
 #[derive(Debug)]
@@ -61,6 +70,8 @@ pub(crate) enum Void {
     Never,
     /// When the server could not read it.
     Unparsed,
+    /// The same, or when it names a variable that there is not.
+    Unset,
     /// When it failed, for whatever reason.
     Failed,
 }
@@ -89,7 +100,7 @@ pub(crate) struct Pins {
     coming: Option<Plan>,
     /// Of the command that runs.
     running: Option<Plan>,
-    /// Whether its named locks are still held is to be asked.
+    /// Whether its named locks are still held, and its variables in use, is to be asked.
     asks: bool,
 }
 
@@ -144,6 +155,22 @@ impl Pins {
         });
     }
 
+    /// Ends what the server has answered 0 to: the named locks, and each variable in use.
+    fn end_as_told(&mut self, row: &[Text]) {
+        let ended = |column: &Text| **column == *b"0";
+        let variables = self.names(PinCause::VariableInUse).unwrap_or_default();
+        let variables = variables.to_vec();
+        let Some((locks, rest)) = row.split_first() else {
+            return;
+        };
+        if ended(locks) && self.names(PinCause::UserLock).is_some() {
+            self.end(&Ended::All(PinCause::UserLock));
+        }
+        for (name, _) in variables.iter().zip(rest).filter(|(_, told)| ended(told)) {
+            self.end(&Ended::One(PinCause::VariableInUse, name.clone()));
+        }
+    }
+
     /// Takes back what a statement was noted to take.
     fn withdraw(&mut self, fresh: Vec<(PinReason, Option<Name>)>) {
         for (reason, name) in fresh {
@@ -153,6 +180,12 @@ impl Pins {
                 None => false,
             });
         }
+    }
+
+    /// Whether the server is to be asked what of the named has ended.
+    fn asks_for_some(&self) -> bool {
+        let some = |cause| self.names(cause).is_some();
+        self.asks && (some(PinCause::UserLock) || some(PinCause::VariableInUse))
     }
 
     /// The names that are held for a reason, if they are known.
@@ -273,6 +306,7 @@ impl<S> Client<S> {
                 _ if plan.reasons.contains(&PinReason::HiddenCode) => false,
                 Void::Never => false,
                 Void::Unparsed => heard.is_error(UNPARSED),
+                Void::Unset => heard.is_error(UNPARSED) || heard.is_error(NO_VARIABLE),
                 Void::Failed => heard.error.is_some(),
             };
             if void {
@@ -285,6 +319,8 @@ impl<S> Client<S> {
             }
             pins.asks |= plan.holdings.asks_for_locks;
         }
+        // Any statement may have used one up.
+        pins.asks |= pins.names(PinCause::VariableInUse).is_some();
         self.forget_empty_pins();
     }
 
@@ -296,13 +332,44 @@ impl<S> Client<S> {
         }
     }
 
-    /// Whether nothing but named locks pins it, and they may have been released.
-    pub(crate) fn may_have_lost_locks(&self) -> bool {
+    /// Whether nothing pins it but what may have ended unnoticed.
+    pub(crate) fn may_have_ended(&self) -> bool {
         let cursor = self.prepared.as_ref().is_some_and(|p| p.holds());
-        !cursor
-            && self.pins.as_ref().is_some_and(|pins| {
-                pins.asks && pins.list.len() == 1 && pins.names(PinCause::UserLock).is_some()
-            })
+        let fresh = self.touched.as_ref().is_some_and(|touched| touched.fresh);
+        let fresh = |pins: &Pins| fresh && pins.names(PinCause::UserVariable).is_some();
+        let told = |pin: &Pin| {
+            let among = matches!(pin.reason, PinReason::Text(cause) if TOLD.contains(&cause));
+            among && pin.names.is_some()
+        };
+        let may = |pins: &Pins| pins.list.iter().all(told) && (pins.asks_for_some() || fresh(pins));
+        !cursor && self.pins.as_deref().is_some_and(may)
+    }
+
+    /// Whether the server is to be asked what of it has ended.
+    pub(crate) fn asks_for_holdings(&self) -> bool {
+        self.pins.as_deref().is_some_and(Pins::asks_for_some)
+    }
+
+    /// One of the things that it holds for this cause has ended.
+    pub(crate) fn end_pin(&mut self, cause: PinCause, name: &[u8]) {
+        if let Some(pins) = &mut self.pins {
+            pins.end(&Ended::One(cause, name.into()));
+        }
+        self.forget_empty_pins();
+    }
+}
+
+/// Whether a text may commit or roll back, and with that end a connection whose `completion_type`
+/// says so.
+fn ends_transaction(sql: &[u8], mode: LexMode, found: &Statement) -> bool {
+    let ends = |token: &Token| {
+        let word = sql.get(token.start..token.end).unwrap_or_default();
+        let is = |other: &[u8]| word.eq_ignore_ascii_case(other);
+        token.kind == Kind::Word && (is(b"COMMIT") || is(b"ROLLBACK"))
+    };
+    match found.multi {
+        true => Lexer::new(sql, mode).any(|token| ends(&token)),
+        false => matches!(found.verb, Verb::Commit | Verb::Rollback),
     }
 }
 
@@ -314,13 +381,21 @@ fn only_calls(found: &Statement) -> bool {
 impl<N: Net> Group<N> {
     /// Notes that a client keeps its backend for good from now on, for what it did before.
     pub(crate) fn pin(&mut self, key: Key, reason: PinReason) {
+        self.pin_for(key, reason, None);
+    }
+
+    /// Notes that it does as long as it has something of this name.
+    pub(crate) fn pin_while(&mut self, key: Key, reason: PinReason, name: &[u8]) {
+        self.pin_for(key, reason, Some(name.into()));
+    }
+
+    fn pin_for(&mut self, key: Key, reason: PinReason, name: Option<Name>) {
         let since = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        client.unsure |= matches!(reason, PinReason::Variable | PinReason::Schema);
         let pins = client.pins.get_or_insert_default();
-        if pins.add(reason, None, &Text::default(), since).0 {
+        if pins.add(reason, name, &Text::default(), since).0 {
             *self.counts.pins.entry(reason.name()).or_default() += 1;
         }
     }
@@ -346,10 +421,14 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        if found.causes.is_empty() && client.pins.is_none() {
+        let releases = client.session.releases && ends_transaction(sql, mode, found);
+        if found.causes.is_empty() && client.pins.is_none() && !releases {
             return;
         }
         let mut holdings = holdings(sql, mode, found, schema);
+        if releases {
+            holdings.for_good.insert(PinCause::Release);
+        }
         let tables = PinCause::TemporaryTable;
         let ends_table = |ended: &Ended| matches!(ended, Ended::One(cause, _) if *cause == tables);
         statement.explains_change |= found.causes.contains(tables)
@@ -376,6 +455,7 @@ impl<N: Net> Group<N> {
         plan.void = match found.multi {
             true => Void::Never,
             false if whole => Void::Failed,
+            false if seen && found.verb == Verb::Set => Void::Unset,
             false if seen => Void::Unparsed,
             false => Void::Never,
         };
@@ -431,26 +511,36 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Asks the server whether any of a client's named locks is still held.
-    pub(crate) fn ask_for_locks(&mut self, lease: Key, owner: Key) {
+    /// Asks the server which of what pins a client has ended: any of its named locks, each of its
+    /// variables in use.
+    pub(crate) fn ask_for_holdings(&mut self, lease: Key, owner: Key) {
         let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
         let Some(pins) = &mut client.pins else { return };
         pins.asks = false;
-        let names = pins.names(PinCause::UserLock).unwrap_or_default();
-        let held = names.iter().map(|name| {
+        let locks = pins.names(PinCause::UserLock).unwrap_or_default();
+        let held = locks.iter().map(|name| {
             let name = String::from_utf8_lossy(name);
             format!("IS_USED_LOCK('{name}')<=>CONNECTION_ID()")
         });
         let held: Vec<String> = held.collect();
+        let mut columns = vec![match held.is_empty() {
+            true => "0".to_string(),
+            false => held.join(" OR "),
+        }];
+        for name in pins.names(PinCause::VariableInUse).unwrap_or_default() {
+            if let Some((name, rest)) = rests_at(name) {
+                columns.push(format!("@@SESSION.{name}<>{rest}"));
+            }
+        }
         // With a limit of its own: `sql_select_limit` may be 0 in the client's session.
-        let sql = format!("SELECT {} LIMIT 1", held.join(" OR "));
-        self.send_own(lease, owner, Purpose::Locks, &sql);
+        let sql = format!("SELECT {} LIMIT 1", columns.join(","));
+        self.send_own(lease, owner, Purpose::Holdings, &sql);
     }
 
-    /// The server has said whether any of them is.
-    pub(crate) fn locks_told(
+    /// The server has said which are.
+    pub(crate) fn holdings_told(
         &mut self,
         key: Key,
         owner: Option<Key>,
@@ -461,16 +551,15 @@ impl<N: Net> Group<N> {
             return self.retire(key);
         };
         let row = row_of(collected).filter(|_| heard.error.is_none());
-        let none = row.is_some_and(|row| row.len() == 1 && *row[0] == *b"0");
         let alone = self
             .backends
             .get(key)
             .is_some_and(|backend| backend.flight.is_empty());
         if let Some(pins) = &mut client.pins
-            && none
+            && let Some(row) = row
         {
             if alone {
-                pins.end(&Ended::All(PinCause::UserLock));
+                pins.end_as_told(&row);
             } else {
                 // A statement went out behind the question, and may have taken one anew.
                 pins.asks = true;

@@ -21,10 +21,6 @@ pub(crate) enum PinReason {
     FailedCode,
     /// The text reaches a trigger, a view or a column whose code may leave something unseen.
     HiddenCode,
-    /// A session variable took a value that cannot be written back exactly.
-    Variable,
-    /// The default schema has a name, or no name, that cannot be given back by a command.
-    Schema,
     /// A statement that asks for the default schema was prepared without one.
     PreparedSchema,
     /// The client reads what the statement before left, in a form that cannot be answered
@@ -41,8 +37,6 @@ impl PinReason {
             PinReason::UnexplainedChange => "unexplained_change",
             PinReason::FailedCode => "failed_code",
             PinReason::HiddenCode => "hidden_code",
-            PinReason::Variable => "variable",
-            PinReason::Schema => "schema",
             PinReason::PreparedSchema => "prepared_schema",
             PinReason::ReadsPrevious => "reads_previous",
         }

@@ -113,7 +113,7 @@ impl<N: Net> Group<N> {
             return Some(Front::Sure);
         }
         let waits = !same && !is_sure_here(&backend.session, session, self.epoch, backend);
-        let on = (backend.form, self.shared.server.flavour);
+        let on = backend.on(self.shared.server.flavour);
         let mut commands = 0;
         if let Some(sql) = switch(&backend.session, session, backend.login_role.as_deref()) {
             put_query(out, backend.form, &sql);
@@ -160,8 +160,9 @@ impl<N: Net> Group<N> {
             return None;
         }
         let insert_id = (backend.insert_id != Some(client.insert_id)).then_some(client.insert_id);
-        let (server, between) = (self.shared.server.flavour, (&*backend.session, &**session));
-        let (mut text, mut statements) = restore_as_text(between, insert_id, server)?;
+        let on = backend.on(self.shared.server.flavour);
+        let between = (&*backend.session, &**session);
+        let (mut text, mut statements) = restore_as_text(between, insert_id, on)?;
         if let Some(sql) = switch(between.0, between.1, backend.login_role.as_deref()) {
             text = [&sql, &b";"[..], &text].concat();
             statements += 1;

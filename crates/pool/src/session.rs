@@ -5,22 +5,28 @@
 //! a [`Session`] is a value; the server's trackers report every change of it; equal sessions are
 //! one shared object ([`Interner`]), so "does this backend stand as the client left it" is a
 //! comparison of pointers, and thousands of clients of one application cost one object. Where they
-//! differ, [`restore`] writes the commands that go out in front of the statement.
+//! differ, [`restore`] writes the commands that go out in front of the statement (`written.rs`: the
+//! SET among them).
 //!
 //! Invariants:
 //! - a variable that is not listed has the value with which the session began ([`Begun`]), or,
 //!   where that is not known, its default (`SET x=DEFAULT` restores it, with two exceptions);
 //! - the four character set variables are always listed, because their defaults depend on how a
 //!   connection logged in;
-//! - only values that can be written back exactly are listed ([`literal_of`]); a client with any
-//!   other keeps its backend.
+//! - values and names are in UTF-8, as the servers report them, whatever the client speaks; a
+//!   backend that speaks otherwise is made to speak it before a name that is not ASCII is written.
 
 mod interner;
+mod user;
+mod written;
 
 pub(crate) use interner::Interner;
+pub(crate) use user::{Meter, UserVariables, is_tricky};
+pub(crate) use written::quoted_variable;
 
 use crate::globals::Begun;
 use crate::sure::Accepted;
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
@@ -29,6 +35,7 @@ use wire::capabilities::INTERACTIVE;
 use wire::command::{Command, put_command};
 use wire::lex::{Charset, LexMode, Server};
 use wire::tracking::Tracked;
+use written::set_of;
 
 /// Bytes, mostly ASCII, as the server sent them.
 pub type Text = Box<[u8]>;
@@ -46,8 +53,9 @@ pub(crate) const CHARSET_VARIABLES: [&str; 4] = [
 const RESULTS: &[u8] = b"character_set_results";
 
 /// Variables that trackers report but that are no lasting state of a session of ours: made anew by
-/// each statement, read-only, or kept elsewhere.
-const NOT_STATE: [&str; 9] = [
+/// each statement, read-only, kept elsewhere, used up (their clients are pinned meanwhile), or of
+/// MariaDB's replication, though it reports them as the session's.
+const NOT_STATE: [&str; 15] = [
     "statement_id",
     "last_insert_id",
     "identity",
@@ -56,16 +64,22 @@ const NOT_STATE: [&str; 9] = [
     "error_count",
     "rand_seed1",
     "rand_seed2",
-    "timestamp",
+    "gtid_next",
+    "gtid_seq_no",
+    "immediate_server_version",
+    "original_commit_timestamp",
+    "original_server_version",
+    "max_relay_log_size",
+    "sql_slave_skip_counter",
 ];
 
-/// MySQL 8 and 9 set these two to OFF by `SET x=DEFAULT`, whatever their global value is
-/// (docs/trackers.md).
-const NOT_BY_DEFAULT: [&str; 2] = ["foreign_key_checks", "unique_checks"];
+/// What COMMIT and ROLLBACK do besides.
+const COMPLETION: &[u8] = b"completion_type";
+/// The clock, while it stands still.
+pub(crate) const CLOCK: &[u8] = b"timestamp";
 
-/// From this version on MySQL types an unset user variable by its place: parameters of prepared
-/// statements and user variables were made so together. Seen on 9.7; not so on 8.0.15.
-const MYSQL_TYPES_BY_PLACE: u32 = 80_022;
+/// Makes a server read names in the character set in which the pool has them. It cannot fail.
+const SPEAK_UTF8: &[u8] = b"SET character_set_client=utf8mb4";
 
 /// What a client's statements run under.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -85,8 +99,10 @@ pub(crate) struct Session {
     variables: Vec<(Text, Text)>,
     /// What stands behind `SET ROLE` to be in its role; `None` for that of its backend's login.
     pub(crate) role: Option<Text>,
-    /// User variables and the literals that make their values, sorted by name.
-    user: Vec<(Text, Text)>,
+    /// User variables and the literals that make their values.
+    user: UserVariables,
+    /// COMMIT and ROLLBACK end its connection (`completion_type` is RELEASE).
+    pub(crate) releases: bool,
     /// What its client is told of it, if it has set that; backends tell everything.
     pub(crate) tracked: Option<Rc<Tracked>>,
     /// Whether its values can be set again for certain.
@@ -128,7 +144,7 @@ impl<T: Copy> Hash for Aside<T> {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
-/// A variable's value cannot be given back exactly.
+/// A variable cannot be named in a SET.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NotRestorable;
 
@@ -149,7 +165,8 @@ impl Session {
             results_collation: None,
             variables: Vec::new(),
             role: None,
-            user: Vec::new(),
+            user: UserVariables::default(),
+            releases: false,
             tracked: None,
             accepted: Accepted::default(),
             lex_mode: Aside::default(),
@@ -157,6 +174,7 @@ impl Session {
         for (name, value) in CHARSET_VARIABLES.iter().zip(charsets) {
             session.put(name.as_bytes(), value);
         }
+        session.releases = session.begun.value(COMPLETION) == Some(b"RELEASE");
         session
     }
 
@@ -214,41 +232,48 @@ impl Session {
     /// Notes a change of a variable that the server reported.
     ///
     /// # Errors
-    /// [`NotRestorable`] when the value cannot be written back exactly; nothing is noted then.
+    /// [`NotRestorable`] when its name is none that a SET could have; nothing is noted then.
     pub(crate) fn set(&mut self, name: &[u8], value: &[u8]) -> Result<(), NotRestorable> {
         if NOT_STATE.iter().any(|other| other.as_bytes() == name) {
             return Ok(());
         }
-        if !is_name(name) || literal_of(name, value).is_none() {
+        if !is_name(name) {
             return Err(NotRestorable);
         }
         self.put(name, value);
         Ok(())
     }
 
-    fn put(&mut self, name: &[u8], value: &[u8]) {
+    /// Notes a variable of this name, which a SET can have.
+    pub(crate) fn put(&mut self, name: &[u8], value: &[u8]) {
         self.lex_mode.set(None);
+        if name == COMPLETION {
+            self.releases = value == b"RELEASE";
+        }
         match self.variables.binary_search_by(|(n, _)| (**n).cmp(name)) {
             Ok(found) => self.variables[found].1 = value.into(),
             Err(place) => self.variables.insert(place, (name.into(), value.into())),
         }
     }
 
-    /// Notes a user variable's literal; an empty one for a variable that is as if never set.
-    pub(crate) fn set_user_variable(&mut self, name: &[u8], literal: &[u8]) {
-        let place = self.user.binary_search_by(|(n, _)| (**n).cmp(name));
-        match (place, literal.is_empty()) {
-            (Ok(found), true) => drop(self.user.remove(found)),
-            (Ok(found), false) => self.user[found].1 = literal.into(),
-            (Err(_), true) => {}
-            (Err(place), false) => self.user.insert(place, (name.into(), literal.into())),
-        }
+    /// Forgets a variable: it has its default again.
+    pub(crate) fn unset(&mut self, name: &[u8]) {
+        self.variables.retain(|(listed, _)| **listed != *name);
+    }
+
+    /// Its user variables.
+    pub(crate) fn user_variables(&self) -> &UserVariables {
+        &self.user
+    }
+
+    /// Has these user variables from now on.
+    pub(crate) fn set_user_variables(&mut self, user: UserVariables) {
+        self.user = user;
     }
 
     /// The text that a user variable holds, if it is ASCII and a text.
     pub(crate) fn user_text(&self, name: &[u8]) -> Option<Vec<u8>> {
-        let place = self.user.binary_search_by(|(n, _)| (**n).cmp(name)).ok()?;
-        let literal = self.user[place].1.strip_prefix(b"_")?;
+        let literal = self.user.get(name)?.strip_prefix(b"_")?;
         // As user_variables.rs writes it: _charset x'HEX' COLLATE name, alone.
         let mut parts = literal.split(|&byte| byte == b'\'');
         let (_, hex) = (parts.next()?, parts.next()?);
@@ -263,23 +288,34 @@ impl Session {
         (text.is_ascii() && !text.contains(&0)).then_some(text)
     }
 
-    /// How many user variables it has.
-    pub(crate) fn user_variables_count(&self) -> usize {
-        self.user.len()
-    }
-
-    /// Has the same user variables as `other` from now on.
-    pub(crate) fn take_user_variables(&mut self, other: &Session) {
-        self.user.clone_from(&other.user);
-    }
-
-    /// The same session with the user variables and the role of `other`, which are no matter of how
-    /// a text is read.
-    pub(crate) fn with_values_of(&self, other: &Session) -> Session {
+    /// The same session with what of `other` may not be known whole yet, and is no matter for how
+    /// a text is read: user variables, the clock and the role.
+    pub(crate) fn with_unread_of(&self, other: &Session) -> Session {
         let mut session = self.clone();
-        session.take_user_variables(other);
+        session.user = other.user.clone();
         session.role.clone_from(&other.role);
+        session.unset(CLOCK);
+        if let Some(clock) = other.variable(CLOCK) {
+            session.put(CLOCK, clock);
+        }
         session
+    }
+
+    /// Whether its texts are in UTF-8.
+    pub(crate) fn speaks_utf8(&self) -> bool {
+        let client = self.variable(CHARSET_VARIABLES[0].as_bytes());
+        client.is_some_and(|name| name.starts_with(b"utf8"))
+    }
+
+    /// Whether a name or a schema in what brings another session to this one is not ASCII.
+    fn is_foreign(&self, other: &Session) -> bool {
+        let schema = self.schema != other.schema
+            && self
+                .schema
+                .as_ref()
+                .is_some_and(|schema| !schema.is_ascii());
+        let user = self.user != other.user && (self.user.is_foreign() || other.user.is_foreign());
+        schema || user
     }
 
     /// Whether any system variable differs.
@@ -312,15 +348,6 @@ impl Session {
     fn begun_otherwise<'a>(&'a self, other: &'a Session) -> impl Iterator<Item = &'a [u8]> {
         let listed = |name: &[u8]| self.variable(name).or(other.variable(name)).is_some();
         self.begun.differing(&other.begun, listed)
-    }
-
-    /// Whether a text means the same in both: schema, `sql_mode` and character sets are equal.
-    #[must_use]
-    pub(crate) fn reads_as(&self, other: &Session) -> bool {
-        let equal = |name: &str| self.value(name.as_bytes()) == other.value(name.as_bytes());
-        let charsets = CHARSET_VARIABLES.iter().all(|name| equal(name));
-        let charsets = charsets && self.results_collation == other.results_collation;
-        self.schema == other.schema && equal("sql_mode") && charsets
     }
 
     /// How this server cuts the session's texts; `default` is its `sql_mode` for fresh sessions,
@@ -362,56 +389,50 @@ fn is_name(name: &[u8]) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'))
 }
 
-/// How `value` is written in a SET: a number as it is, a plain text in quotes, NULL for an empty
-/// `character_set_results`. `None` when it holds anything that quotes and character sets could
-/// change.
-fn literal_of(name: &[u8], value: &[u8]) -> Option<Literal> {
-    if value.is_empty() && name == b"character_set_results" {
-        return Some(Literal::Null);
-    }
-    let mut digits = value
-        .strip_prefix(b"-")
-        .unwrap_or(value)
-        .split(|&b| b == b'.');
-    let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
-    if digits.next().is_some_and(is_number)
-        && digits.next().is_none_or(is_number)
-        && digits.next().is_none()
-    {
-        return Some(Literal::Number);
-    }
-    let plain = |&b: &u8| (b.is_ascii_graphic() || b == b' ') && !matches!(b, b'\\' | b'\'' | b'"');
-    value.iter().all(plain).then_some(Literal::Quoted)
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Literal {
-    Null,
-    Number,
-    Quoted,
+/// The backend that is brought into a session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct On {
+    /// How commands are written on it.
+    pub form: Form,
+    /// Whose server it is.
+    pub server: Server,
+    /// The server's number of it.
+    pub thread: u32,
 }
 
 /// Appends the commands that bring a backend from `from` to `to`, and returns how many there are;
 /// each is answered by OK or ERR. `insert_id` is a LAST_INSERT_ID() to be set besides.
 pub(crate) fn restore(
     out: &mut Vec<u8>,
-    (form, server): (Form, Server),
+    on: On,
     (from, to): (&Session, &Session),
     insert_id: Option<u64>,
 ) -> usize {
     let mut commands = 0;
-    let set = set_of((from, to), insert_id, server);
+    let mut from = Cow::Borrowed(from);
+    let foreign = to.is_foreign(&from);
+    if foreign && !from.speaks_utf8() {
+        put_query(out, on.form, SPEAK_UTF8);
+        from.to_mut()
+            .put(CHARSET_VARIABLES[0].as_bytes(), b"utf8mb4");
+        commands += 1;
+    }
+    let schema = to.schema.as_ref().filter(|_| from.schema != to.schema);
+    // A schema's name is read in the character set of the moment.
+    if let Some(schema) = schema.filter(|_| foreign) {
+        put_command(out, Command::InitDb, schema);
+        commands += 1;
+    }
+    let set = set_of((&from, to), insert_id, on);
     if !set.is_empty() {
-        put_query(out, form, &set);
+        put_query(out, on.form, &set);
         commands += 1;
     }
     if from.multi_statements != to.multi_statements {
         put_multi(out, to.multi_statements);
         commands += 1;
     }
-    if from.schema != to.schema
-        && let Some(schema) = &to.schema
-    {
+    if let Some(schema) = schema.filter(|_| !foreign) {
         put_command(out, Command::InitDb, schema);
         commands += 1;
     }
@@ -424,9 +445,12 @@ pub(crate) fn restore(
 pub(crate) fn restore_as_text(
     (from, to): (&Session, &Session),
     insert_id: Option<u64>,
-    server: Server,
+    on: On,
 ) -> Option<(Vec<u8>, usize)> {
-    let mut text = set_of((from, to), insert_id, server);
+    if to.is_foreign(from) {
+        return None;
+    }
+    let mut text = set_of((from, to), insert_id, on);
     let mut statements = 0;
     if !text.is_empty() {
         text.push(b';');
@@ -453,134 +477,11 @@ pub(crate) fn put_multi(out: &mut Vec<u8>, on: bool) {
     put_command(out, Command::SetOption, &[u8::from(!on), 0]);
 }
 
-/// The SET that brings variables from one session's values to the other's; empty for none.
-fn set_of((from, to): (&Session, &Session), insert_id: Option<u64>, server: Server) -> Vec<u8> {
-    let mut set = Vec::new();
-    if from.variables_differ(to) {
-        put_differences(&mut set, from, to);
-    }
-    if from.user != to.user {
-        put_user_differences(&mut set, (from, to), server);
-    }
-    if let Some(id) = insert_id {
-        put_assignment(&mut set, b"last_insert_id", id.to_string().as_bytes());
-    }
-    set
-}
-
 /// Whether commands can bring a backend from `from` to `to`: there is none that takes a default
 /// schema away.
 #[must_use]
 pub(crate) fn can_restore(from: &Session, to: &Session) -> bool {
     from.schema.is_none() || to.schema.is_some()
-}
-
-fn put_differences(set: &mut Vec<u8>, from: &Session, to: &Session) {
-    let charset_differs = CHARSET_VARIABLES
-        .iter()
-        .any(|name| from.variable(name.as_bytes()) != to.variable(name.as_bytes()));
-    let charset_differs = charset_differs || from.results_collation != to.results_collation;
-    let results = to.variable(RESULTS).filter(|value| !value.is_empty());
-    let collation = to.results_collation.as_deref();
-    let described = collation.zip(results).filter(|_| charset_differs);
-    let by_number = |collation: &[u8]| collation.iter().all(u8::is_ascii_digit);
-    if let Some((collation, results)) = described
-        && !by_number(collation)
-    {
-        // In front of all others, which it sets too.
-        set.extend_from_slice(b"SET NAMES '");
-        set.extend_from_slice(results);
-        set.extend_from_slice(b"' COLLATE '");
-        set.extend_from_slice(collation);
-        set.push(b'\'');
-    }
-    for (name, value) in &to.variables {
-        let is_charset = CHARSET_VARIABLES.iter().any(|c| c.as_bytes() == &**name);
-        match described.filter(|_| **name == *RESULTS) {
-            Some((collation, _)) if by_number(collation) => put_assignment(set, name, collation),
-            Some(_) => {}
-            None if (is_charset && charset_differs) || from.variable(name) != Some(value) => {
-                put_assignment(set, name, value);
-            }
-            None => {}
-        }
-    }
-    for (name, _) in &from.variables {
-        if to.variable(name).is_none() {
-            put_begun(set, name, to);
-        }
-    }
-    for name in from.begun_otherwise(to) {
-        put_begun(set, name, to);
-    }
-}
-
-/// Puts a variable to the value with which a session began.
-fn put_begun(set: &mut Vec<u8>, name: &[u8], session: &Session) {
-    // Some take an empty value from a configuration file only; NULL is the default of the others.
-    let known = session.begun.value(name).filter(|value| !value.is_empty());
-    if let Some(value) = known.filter(|value| literal_of(name, value).is_some()) {
-        return put_assignment(set, name, value);
-    }
-    put_name(set, name);
-    let by_default = !NOT_BY_DEFAULT.iter().any(|n| n.as_bytes() == name);
-    if by_default {
-        set.extend_from_slice(b"DEFAULT");
-    } else {
-        set.extend_from_slice(b"@@GLOBAL.");
-        set.extend_from_slice(name);
-    }
-}
-
-/// Sets user variables that differ, and puts those that `to` has not to the NULL that is most like
-/// that of an unset one.
-///
-/// MySQL (seen on 9.7) gives an unset one the type that its place wants, so `IFNULL(@a, 5)` is a
-/// number and `CONCAT(@a)` a text; of all that can be set, the NULL of a number comes closest. On
-/// MariaDB (seen on 10.11) it is binary text, wherever it stands.
-fn put_user_differences(set: &mut Vec<u8>, (from, to): (&Session, &Session), server: Server) {
-    let typed: &[u8] = match server {
-        Server::MySql(version) if version >= MYSQL_TYPES_BY_PLACE => b"0",
-        _ => b"_binary x''",
-    };
-    for (name, literal) in &to.user {
-        if !from
-            .user
-            .iter()
-            .any(|pair| pair.0 == *name && pair.1 == *literal)
-        {
-            put_name(set, &[b"@`", &**name, b"`"].concat());
-            set.extend_from_slice(literal);
-        }
-    }
-    for (name, _) in &from.user {
-        if !to.user.iter().any(|pair| pair.0 == *name) {
-            let name = [b"@`", &**name, b"`"].concat();
-            put_name(set, &name);
-            set.extend_from_slice(typed);
-            put_name(set, &name);
-            set.extend_from_slice(b"NULL");
-        }
-    }
-}
-
-fn put_name(set: &mut Vec<u8>, name: &[u8]) {
-    set.extend_from_slice(if set.is_empty() { b"SET " } else { b"," });
-    set.extend_from_slice(name);
-    set.push(b'=');
-}
-
-fn put_assignment(set: &mut Vec<u8>, name: &[u8], value: &[u8]) {
-    put_name(set, name);
-    match literal_of(name, value) {
-        Some(Literal::Null) => set.extend_from_slice(b"NULL"),
-        Some(Literal::Number) => set.extend_from_slice(value),
-        _ => {
-            set.push(b'\'');
-            set.extend_from_slice(value);
-            set.push(b'\'');
-        }
-    }
 }
 
 #[cfg(test)]

@@ -61,6 +61,10 @@ impl<N: Net> Group<N> {
             client.touching = None;
             client.retracking = None;
             client.forget_plan();
+            let touched = client.touched.as_ref();
+            if touched.is_some_and(|touched| touched.is_awaited()) && command != Command::Quit {
+                return self.wait_for_read_back(key);
+            }
         }
         let renews = matches!(command, Command::ResetConnection | Command::ChangeUser);
         if renews && (self.is_counting(key) || self.is_reading_role(key)) {
@@ -262,6 +266,9 @@ impl<N: Net> Group<N> {
     /// The text with the client's own id for CONNECTION_ID(), when that is what it asks for.
     pub(crate) fn with_own_id(&self, key: Key, sql: &[u8], mode: LexMode) -> Option<Vec<u8>> {
         let id = self.own_id_in(key)?;
+        if wire::unscoped::sets(sql, mode, b"pseudo_thread_id") {
+            return None;
+        }
         wire::own_id::with_own_id(sql, mode, id)
     }
 
@@ -269,11 +276,11 @@ impl<N: Net> Group<N> {
     pub(crate) fn own_id_in(&self, key: Key) -> Option<u32> {
         let client = self.clients.get(key)?;
         // Among the server's lists of connections its own ids are meant; and a client that has set
-        // @@pseudo_thread_id gets that.
+        // @@pseudo_thread_id gets that from the server.
         let schema = client.session.schema.as_deref().unwrap_or_default();
         const LISTS: [&[u8]; 3] = [b"information_schema", b"performance_schema", b"sys"];
         let lists = LISTS.iter().any(|list| schema.eq_ignore_ascii_case(list));
-        let set = client.is_pinned_for(PinReason::Text(PinCause::SpecialVariable));
+        let set = client.session.variable(b"pseudo_thread_id").is_some();
         (!lists && !set).then_some(client.id)
     }
 

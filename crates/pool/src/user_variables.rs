@@ -4,7 +4,8 @@
 //! mechanism: the text names the variables that it may set ([`touched`]); when the lease would end,
 //! they are read back once, with type and collation, and each becomes the literal that makes it
 //! anew ([`literal_of`]): a part of the session, restored by difference like any other. What no
-//! literal gives back exactly, and what is too long or too much to carry, pins.
+//! literal gives back exactly, and what is too long or too much to carry, pins, and is read again
+//! whenever the client may have set it to something else.
 //!
 //! The client's next statement may stand behind the question already. The answer counts unless that
 //! statement may set some itself, so a client that never pauses has its variables on one backend
@@ -15,8 +16,12 @@
 //! quite, and what differs is told in docs/pool.md. On MySQL a NULL that the client has set itself
 //! is another, and is restored as such.
 //!
-//! Invariants: a backend whose variables were not read back serves nobody else; names are lower
-//! case, as the servers compare them.
+//! Names that are not ASCII are compared by the servers, each in its own way (accents, spaces at
+//! the end). So where one of a client's names is such, all of them are read back together, and
+//! written together: whatever is one variable for the server has one value for the pool.
+//!
+//! Invariants: a backend whose variables were not read back serves nobody else; names are UTF-8,
+//! and lower case as far as they are ASCII.
 //!
 //! What the servers make of each literal was compared on MariaDB 10.11 and MySQL 9.7.
 
@@ -24,18 +29,28 @@ use crate::backend::Purpose;
 use crate::group::Group;
 use crate::heard::Heard;
 use crate::reasons::PinReason;
-use crate::session::{Session, Text};
+use crate::session::{Session, Text, UserVariables, is_tricky, quoted_variable};
+use crate::unreported::Touched;
 use reactor::{Key, Net};
 use wire::capabilities::EXTENDED_METADATA;
 use wire::classify::{PinCause, Statement, Verb};
-use wire::lex::{Kind, LexMode, Lexer};
+use wire::lex::{Charset, Kind, LexMode, Lexer, Server};
 use wire::packet::{Frame, HEADER_LEN, Malformed, Reader, frame};
 use wire::reply::{Reply, Role};
 
-/// Variables that a client may carry, and that are read back at once.
-const COUNT_MAX: usize = 16;
-/// Longest literal, in bytes.
-const LITERAL_MAX: usize = 512;
+/// Variables that a client may carry, and that are read back at once. Servers give as many columns
+/// as that takes.
+const COUNT_MAX: usize = 256;
+/// Longest value, in bytes.
+const VALUE_MAX: usize = 64 * 1024;
+/// Bytes of the literals that a client may carry: they go to the server in one SET.
+const CLIENT_BYTES_MAX: usize = 1024 * 1024;
+/// Bytes that the user variables of a group's clients may take.
+const GROUP_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Longest name on MySQL, in letters; it refuses texts with longer ones.
+const NAME_MAX: usize = 64;
+/// What a client holds while its variables cannot be carried.
+const VALUES: &[u8] = b"values";
 /// The type in which MySQL describes a binary text that was set (MEDIUM_BLOB): SET @a=NULL makes
 /// such a NULL, while an unset variable there is a VAR_STRING. MariaDB makes no difference.
 const SET_BINARY: u8 = 250;
@@ -56,41 +71,71 @@ pub(crate) fn touched(sql: &[u8], mode: LexMode, found: &Statement) -> Option<Ve
     }
     let mut names: Vec<Text> = Vec::new();
     for token in tokens().filter(|token| token.kind == Kind::UserVariable) {
-        let name = name_of(&sql[token.start..token.end])?;
-        if !names.contains(&name) {
+        let name = name_of(&sql[token.start..token.end], mode)?;
+        let text = std::str::from_utf8(&name).ok()?;
+        let mysql = matches!(mode.server, Server::MySql(_));
+        let refused = mysql && text.chars().count() > NAME_MAX;
+        if !refused && !names.contains(&name) {
             names.push(name);
         }
     }
     (names.len() <= COUNT_MAX).then_some(names)
 }
 
-/// `@name` without sign and quotes, in lower case; `None` if that needs more than ASCII letters.
-pub(crate) fn name_of(token: &[u8]) -> Option<Text> {
+/// `@name` without sign and quotes, ASCII in lower case; `None` if what the server makes of it is
+/// not certain: letters beyond ASCII in another character set than UTF-8 or in four bytes of that,
+/// and escapes.
+pub(crate) fn name_of(token: &[u8], mode: LexMode) -> Option<Text> {
     let name = token.strip_prefix(b"@")?;
     let name = match name {
-        [open @ (b'`' | b'"' | b'\''), inner @ .., close] if open == close => inner,
-        _ => name,
+        [open @ (b'`' | b'"' | b'\''), inner @ .., close] if open == close => {
+            let escapes = *open == b'\'' || (*open == b'"' && !mode.ansi_quotes);
+            if escapes && inner.contains(&b'\\') {
+                return None;
+            }
+            undoubled(inner, *open)
+        }
+        _ => name.to_vec(),
     };
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_$.".contains(byte);
-    let good = !name.is_empty() && name.iter().all(plain);
-    good.then(|| name.to_ascii_lowercase().into())
+    let known = name.is_ascii() || mode.charset == Charset::Utf8;
+    let text = std::str::from_utf8(&name).ok().filter(|_| known)?;
+    let short = !text.is_empty() && text.chars().all(|letter| letter.len_utf8() < 4);
+    short.then(|| text.to_ascii_lowercase().into_bytes().into())
 }
 
-/// The question that reads variables back.
+/// What stands between quotes, each quote in it written once.
+fn undoubled(inner: &[u8], quote: u8) -> Vec<u8> {
+    let mut out = Vec::with_capacity(inner.len());
+    let mut bytes = inner.iter();
+    while let Some(&byte) = bytes.next() {
+        out.push(byte);
+        if byte == quote {
+            bytes.next();
+        }
+    }
+    out
+}
+
+/// The question that reads variables back; a value that is too long to carry without its bytes.
 fn question(names: &[Text]) -> Vec<u8> {
     let mut sql = b"SELECT ".to_vec();
     for (i, name) in names.iter().enumerate() {
-        for part in [&b"@`"[..], b"`,HEX(@`", b"`),COLLATION(@`"]
-            .iter()
-            .enumerate()
-        {
-            if i > 0 && part.0 == 0 {
-                sql.push(b',');
-            }
-            sql.extend_from_slice(part.1);
-            sql.extend_from_slice(name);
-        }
-        sql.extend_from_slice(b"`)");
+        let name = quoted_variable(name);
+        let max = VALUE_MAX.to_string();
+        let parts: [&[u8]; 10] = [
+            if i > 0 { b"," } else { b"" },
+            &name,
+            b",IF(LENGTH(",
+            &name,
+            b")>",
+            max.as_bytes(),
+            b",'-',HEX(",
+            &name,
+            b")),COLLATION(",
+            &name,
+        ];
+        sql.extend_from_slice(&parts.concat());
+        sql.push(b')');
     }
     // A session with sql_select_limit = 0 would answer nothing.
     sql.extend_from_slice(b" LIMIT 1");
@@ -154,9 +199,9 @@ fn literal_of(read: &Read<'_>) -> Option<Vec<u8>> {
         _ => return None,
     };
     if zero && !literal.is_empty() {
-        literal.extend_from_slice(&[b",@`", read.name, b"`=NULL"].concat());
+        literal.extend_from_slice(&[b",", &quoted_variable(read.name)[..], b"=NULL"].concat());
     }
-    (literal.len() <= LITERAL_MAX).then_some(literal)
+    Some(literal)
 }
 
 fn text_literal(read: &Read<'_>) -> Option<Vec<u8>> {
@@ -257,16 +302,19 @@ pub(crate) fn results_collation(collected: &[u8], extended: u32, session: &Sessi
 impl<N: Net> Group<N> {
     /// A client's command is this text: notes what it may set, for when it is sent.
     pub(crate) fn touch(&mut self, key: Key, sql: &[u8], mode: LexMode, found: &Statement) {
-        if !found.user_variables {
+        if !(found.user_variables || found.unreported || found.sets_clock) {
             return;
         }
-        let names = touched(sql, mode, found);
+        let names = match found.user_variables {
+            true => touched(sql, mode, found),
+            false => Some(Vec::new()),
+        };
         if names.is_none() {
             self.pin_by(key, PinReason::Text(PinCause::UserVariable), sql);
         }
         if let Some(client) = self.clients.get_mut(key) {
-            let names = names.filter(|names| !names.is_empty());
-            client.touching = names.map(Box::new);
+            let touching = Touched::by(names.unwrap_or_default(), sql, mode, found);
+            client.touching = (!touching.is_empty()).then(|| Box::new(touching));
         }
     }
 
@@ -285,29 +333,45 @@ impl<N: Net> Group<N> {
                 }
             }
         }
-        let names = client.touched.get_or_insert_default();
-        for name in *next {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        if names.len() > COUNT_MAX {
-            client.touched = None;
+        let touched = client.touched.get_or_insert_default();
+        touched.add(*next);
+        if touched.names.len() > COUNT_MAX {
+            touched.names = Vec::new();
             self.pin(key, PinReason::Text(PinCause::UserVariable));
         }
     }
 
-    /// Asks for the values of what the client's statements may have set.
+    /// Asks for the values of what the client's statements may have set; of all that it has, where
+    /// one may go by the name of another.
     pub(crate) fn read_variables(&mut self, lease: Key, owner: Key) {
-        let names = self
-            .clients
-            .get(owner)
-            .and_then(|client| client.touched.as_ref());
-        let Some(sql) = names.map(|names| question(names)) else {
+        let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
-        if let Ok(sql) = std::str::from_utf8(&sql) {
-            self.send_own(lease, owner, Purpose::UserVariables(false), sql);
+        let Some(touched) = &mut client.touched else {
+            return;
+        };
+        touched.fresh = false;
+        let carried = client.session.user_variables();
+        if carried.is_tricky() || touched.names.iter().any(|name| is_tricky(name)) {
+            for (name, _) in carried.pairs() {
+                if !touched.names.contains(name) {
+                    touched.names.push(name.clone());
+                }
+            }
+        }
+        // Names are UTF-8, or nobody has noted them.
+        let sql = question(&touched.names);
+        let foreign = !client.session.speaks_utf8() && !sql.is_ascii();
+        match std::str::from_utf8(&sql) {
+            Ok(sql) if !foreign => {
+                self.send_own(lease, owner, Purpose::UserVariables(false), sql);
+            }
+            _ => {
+                touched.names = Vec::new();
+                self.pin(owner, PinReason::Text(PinCause::UserVariable));
+                self.go_on(owner);
+                self.settle(lease);
+            }
         }
     }
 
@@ -335,49 +399,69 @@ impl<N: Net> Group<N> {
             // All of them are asked for once that statement has run.
             return;
         }
-        let names = client.touched.take().unwrap_or_default();
+        let names = client.touched.as_mut();
+        let names = names.map_or_else(Vec::new, |touched| std::mem::take(&mut touched.names));
         if columns.len() != 3 * names.len() || values.len() != columns.len() {
             return self.lose(
                 key,
                 "the server gave other variables back than it was asked for",
             );
         }
-        let mut client_session = (*client.session).clone();
-        let mut exact = true;
+        let mut changes = Vec::with_capacity(names.len());
         for (i, name) in names.iter().enumerate() {
             let Column { kind, flags, .. } = columns[3 * i];
-            let value = values[3 * i].as_deref();
             let read = Read {
                 name,
                 kind,
                 flags,
-                value,
+                value: values[3 * i].as_deref(),
                 hex: values[3 * i + 1].as_deref().unwrap_or_default(),
                 collation: values[3 * i + 2].as_deref().unwrap_or_default(),
             };
-            match literal_of(&read) {
-                Some(literal) => client_session.set_user_variable(name, &literal),
-                None => exact = false,
-            }
+            changes.extend(literal_of(&read).map(|literal| (name.clone(), literal)));
         }
-        exact &= client_session.user_variables_count() <= COUNT_MAX;
-        if !exact {
-            self.pin(owner, PinReason::Text(PinCause::UserVariable));
-            self.go_on(owner);
-            return self.settle(key);
-        }
-        let Some(backend) = self.backends.get_mut(key) else {
-            return;
-        };
-        let mut session = (*backend.session).clone();
-        session.take_user_variables(&client_session);
-        backend.session = self.sessions.intern(session);
-        let session = self.sessions.intern(client_session);
-        if let Some(client) = self.clients.get_mut(owner) {
-            client.session = session;
+        let exact = changes.len() == names.len();
+        match self.with_changes(owner, &changes).filter(|_| exact) {
+            Some(user) => self.carry_variables(key, owner, user),
+            None => self.keep_variables(owner, names),
         }
         self.go_on(owner);
         self.settle(key);
+    }
+
+    /// A client's user variables with these changes; `None` when they are too much to carry.
+    fn with_changes(&mut self, owner: Key, changes: &[(Text, Vec<u8>)]) -> Option<UserVariables> {
+        let carried = self.clients.get(owner)?.session.user_variables().clone();
+        let user = carried.with(changes, &self.variables);
+        if self.variables.bytes() > GROUP_BYTES_MAX {
+            self.sessions.sweep();
+        }
+        let room = CLIENT_BYTES_MAX.min(self.shared.server.max_allowed_packet / 2);
+        let fits = user.pairs().len() <= COUNT_MAX && user.bytes() <= room;
+        (fits && self.variables.bytes() <= GROUP_BYTES_MAX).then_some(user)
+    }
+
+    /// Client and backend have these from now on, and they follow the client.
+    fn carry_variables(&mut self, key: Key, owner: Key, user: UserVariables) {
+        let (Some(client), Some(backend)) =
+            (self.clients.get_mut(owner), self.backends.get_mut(key))
+        else {
+            return;
+        };
+        for session in [&mut client.session, &mut backend.session] {
+            let mut changed = (**session).clone();
+            changed.set_user_variables(user.clone());
+            *session = self.sessions.intern(changed);
+        }
+        client.end_pin(PinCause::UserVariable, VALUES);
+    }
+
+    /// They stay where they are, until the client's statements have made something else of them.
+    fn keep_variables(&mut self, owner: Key, names: Vec<Text>) {
+        self.pin_while(owner, PinReason::Text(PinCause::UserVariable), VALUES);
+        if let Some(client) = self.clients.get_mut(owner) {
+            client.touched.get_or_insert_default().names = names;
+        }
     }
 }
 
@@ -396,18 +480,38 @@ mod tests {
 
     #[test]
     fn a_text_names_what_it_may_set() {
-        let cases: [(&str, &[&str]); 6] = [
-            ("SET @A = 1, @`b c` = 2", &[]),
+        let long = "x".repeat(NAME_MAX + 1);
+        let refused = format!("SET @{long} = 1, @a = 2");
+        let cases: [(&str, &[&str]); 7] = [
+            (
+                "SET @A = 1, @`b ``C` = 2, @'\u{c9}' = 3, @\"e \" = 4",
+                &["a", "b `c", "\u{c9}", "e "],
+            ),
+            (&refused, &[&long, "a"]),
             ("SET @A = 1, @b = @a + 1", &["a", "b"]),
             ("SELECT @a, @b", &[]),
             ("SELECT @a := @b + 1", &["a", "b"]),
             ("SELECT 1, 2 INTO @x, @'y'", &["x", "y"]),
             ("INSERT INTO t VALUES (@a)", &[]),
         ];
-        for (sql, names) in &cases[1..] {
-            assert_eq!(touched_in(sql).unwrap(), *names, "{sql}");
+        for (sql, names) in cases {
+            assert_eq!(touched_in(sql).unwrap(), names, "{sql}");
         }
-        assert_eq!(touched_in(cases[0].0), None, "a name with a space");
+        let on_mysql = LexMode {
+            server: Server::MySql(90_704),
+            ..LexMode::default()
+        };
+        let found = classify(refused.as_bytes(), on_mysql);
+        let names = touched(refused.as_bytes(), on_mysql, &found).unwrap();
+        assert_eq!(names, [Text::from(&b"a"[..])], "MySQL refuses the other");
+        for sql in ["SET @'a\\'b' = 1", "SET @`\u{1f600}` = 1"] {
+            assert_eq!(touched_in(sql), None, "{sql}");
+        }
+        let latin1 = LexMode {
+            charset: Charset::OneByte,
+            ..LexMode::default()
+        };
+        assert_eq!(name_of(b"@\xe9", latin1), None);
     }
 
     #[test]
@@ -450,8 +554,7 @@ mod tests {
         for (found, expected) in cases {
             assert_eq!(found.as_deref(), Some(expected));
         }
-        let long = "6".repeat(LITERAL_MAX);
-        assert_eq!(literal(251, 0, Some("x"), &long, "latin1_bin"), None);
+        assert_eq!(literal(251, 0, Some("x"), "-", "latin1_bin"), None, "long");
         assert_eq!(number(8, 128, Some("-9223372036854775808")), None);
         assert_eq!(
             number(17, 0, Some("1")),

@@ -26,6 +26,8 @@ mod verbs;
 use crate::lex::{Executable, LexMode};
 pub use causes::PinCauses;
 use scan::Scan;
+pub use set::rests_at;
+pub(crate) use set::session_name;
 
 /// The class of the first statement of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,7 +148,9 @@ pub enum PinCause {
     Profiling,
     /// SET of a session_track_* variable.
     SessionTracking,
-    /// SET of a variable that is used up by the next statement or cannot be restored.
+    /// SET of a variable that a later statement uses up, or that cannot be followed while it is on.
+    VariableInUse,
+    /// SET of a variable whose value nobody can read back.
     SpecialVariable,
     /// SET RESOURCE GROUP
     ResourceGroup,
@@ -158,7 +162,7 @@ pub enum PinCause {
 
 impl PinCause {
     /// Every cause, in the order of declaration.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::UserVariable,
         Self::LockTables,
         Self::GlobalReadLock,
@@ -173,6 +177,7 @@ impl PinCause {
         Self::Sequence,
         Self::Profiling,
         Self::SessionTracking,
+        Self::VariableInUse,
         Self::SpecialVariable,
         Self::ResourceGroup,
         Self::Release,
@@ -197,6 +202,7 @@ impl PinCause {
             Self::Sequence => "sequence",
             Self::Profiling => "profiling",
             Self::SessionTracking => "session_tracking",
+            Self::VariableInUse => "variable_in_use",
             Self::SpecialVariable => "special_variable",
             Self::ResourceGroup => "resource_group",
             Self::Release => "release",
@@ -230,9 +236,10 @@ impl PinCause {
             Self::Sequence => "the last value of a sequence is kept by the session",
             Self::Profiling => "profiles and traces are kept by the session",
             Self::SessionTracking => "the client changed what the server reports about the session",
-            Self::SpecialVariable => {
-                "the variable is used up by the next statement or cannot be restored elsewhere"
+            Self::VariableInUse => {
+                "the variable counts until a later statement has used it, or until it is off again"
             }
+            Self::SpecialVariable => "nobody can read back what the variable stands at",
             Self::ResourceGroup => "the session was moved to a resource group",
             Self::Release => "the statement makes the server close the connection",
             Self::Unknown => "the statement is not known to leave nothing behind in the session",
@@ -360,6 +367,10 @@ pub struct Statement {
     pub sets_charset: bool,
     /// It sets the session's role, which no tracker tells.
     pub sets_role: bool,
+    /// It sets a session variable in a form that the server does not report.
+    pub unreported: bool,
+    /// It sets `timestamp`, perhaps back to the clock.
+    pub sets_clock: bool,
     /// SET STATEMENT: what is reported of variables holds for this statement alone.
     pub passing: bool,
     /// It sets a global variable.
@@ -387,6 +398,8 @@ impl Statement {
         keeps_warnings: true,
         sets_charset: false,
         sets_role: false,
+        unreported: false,
+        sets_clock: false,
         passing: false,
         sets_global: false,
         multi: false,
@@ -406,6 +419,8 @@ impl Statement {
         keeps_warnings: false,
         sets_charset: true,
         sets_role: true,
+        unreported: false,
+        sets_clock: false,
         passing: false,
         sets_global: false,
         multi: true,
@@ -431,6 +446,8 @@ impl Statement {
             keeps_warnings: self.keeps_warnings & other.keeps_warnings,
             sets_charset: self.sets_charset | other.sets_charset,
             sets_role: self.sets_role | other.sets_role,
+            unreported: self.unreported | other.unreported,
+            sets_clock: self.sets_clock | other.sets_clock,
             passing: self.passing & other.passing,
             sets_global: self.sets_global | other.sets_global,
             multi: self.multi | other.multi,

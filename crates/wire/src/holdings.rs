@@ -1,4 +1,5 @@
-//! What a text takes for its session, and what it gives back: locks, temporary tables, cursors.
+//! What a text takes for its session, and what it gives back: locks, temporary tables, cursors,
+//! variables that a later statement uses up.
 //!
 //! A pin can end when what it stands for has ended. For that it must be known exactly what was
 //! taken: each holding has a cause and a name (a lock's, a table's with its schema, an alias, a
@@ -15,7 +16,7 @@
 
 pub(crate) mod words;
 
-use crate::classify::{PinCause, PinCauses, Statement, Verb};
+use crate::classify::{PinCause, PinCauses, Statement, Verb, rests_at, session_name};
 use crate::lex::{Kind, LexMode, Lexer, Token};
 use words::Words;
 
@@ -100,6 +101,10 @@ pub fn holdings(sql: &[u8], mode: LexMode, found: &Statement, schema: Option<&[u
             out.asks_for_locks = true;
             take_locks(&words, &tokens, &mut out);
         }
+        if rest.contains(PinCause::VariableInUse) {
+            rest.remove(PinCause::VariableInUse);
+            take_variables(&words, &tokens, &mut out);
+        }
         if !found.multi
             && let Some(cause) = head(words, found, schema, &mut out)
         {
@@ -143,6 +148,20 @@ fn take_locks(words: &Words<'_>, tokens: &[Token], out: &mut Holdings) {
     let head = words.is(*select, b"SELECT") || words.is(*select, b"DO");
     if alone && empty && head && words.is(*name, RELEASES[1]) {
         out.ended.push(Ended::All(PinCause::UserLock));
+    }
+}
+
+/// Every variable that is in use once it is set, if a text that sets some names it at all.
+fn take_variables(words: &Words<'_>, tokens: &[Token], out: &mut Holdings) {
+    for token in tokens {
+        let name = match token.kind {
+            Kind::Word | Kind::Name | Kind::SystemVariable => session_name(words.text(*token)),
+            _ => None,
+        };
+        if let Some((name, _)) = name.and_then(rests_at) {
+            let name = Some(Name::from(name.as_bytes()));
+            out.take(PinCause::VariableInUse, name);
+        }
     }
 }
 

@@ -39,3 +39,4 @@ pub mod status;
 pub mod text_prepared;
 pub mod track;
 pub mod tracking;
+pub mod unscoped;

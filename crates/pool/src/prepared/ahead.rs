@@ -58,13 +58,11 @@ impl<N: Net> Group<N> {
             _ if same => session,
             // What the session is now must be known, or there would be no way back to it.
             client if client.owed.collation => return Some(self.read_back_ahead(key, lease)),
-            client if !client.unsure => session,
-            client if session.reads_as(&client.session) => client.session.clone(),
-            _ => return Some(self.no_session_to_prepare_in(key)),
+            _ => session,
         };
         // How a text is read is no matter of user variables, and theirs may not be read back yet.
         // What it may do is judged when it is executed.
-        let session = session.with_values_of(&client.session);
+        let session = session.with_unread_of(&client.session);
         let session = self.sessions.intern(session);
         let mut out = Vec::new();
         let front = self.put_restore(key, lease, &session, &mut out)?;

@@ -132,7 +132,7 @@ impl<N: Net> Group<N> {
         class: classify::Statement,
     ) -> Rc<Definition> {
         // Clients share a definition whatever their user variables are.
-        let session = session.with_values_of(&Session::default());
+        let session = session.with_unread_of(&Session::default());
         let session = self.sessions.intern(session);
         self.definitions.intern(Definition {
             sql: sql.into(),

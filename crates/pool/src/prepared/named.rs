@@ -257,20 +257,22 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return Spoken::Handled(Handled::Used);
         };
-        let Some(variable) = name_of(variable) else {
+        let mode = self.lex_mode(&client.session, client.capabilities);
+        let Some(variable) = name_of(variable, mode) else {
             return Spoken::Handled(self.prepare_unread(key, message, sql, name));
         };
-        let unread = |names: &Vec<_>| names.contains(&variable);
-        if client.touched.as_deref().is_some_and(unread)
+        if client.is_pinned_for(PinReason::Text(PinCause::UserVariable)) {
+            return Spoken::Handled(self.prepare_unread(key, message, sql, name));
+        }
+        let touched = client.touched.as_ref();
+        if touched.is_some_and(|touched| touched.names.contains(&variable))
             && let Some(lease) = client.lease
-            && !client.is_pinned_for(PinReason::Text(PinCause::UserVariable))
         {
             return Spoken::Handled(self.read_variables_ahead(key, lease));
         }
         let Some(text) = client.session.user_text(&variable) else {
             return Spoken::Handled(self.prepare_unread(key, message, sql, name));
         };
-        let mode = self.lex_mode(&client.session, client.capabilities);
         let mut literal = Vec::new();
         put_prepare(&mut literal, &name, &text, mode);
         let rewritten = self.reworded(key, message, &literal);

@@ -22,13 +22,18 @@ impl Interner {
             return found.clone();
         }
         if self.sessions.len() >= self.sweep_at {
-            self.sessions
-                .retain(|session| Rc::strong_count(session) > 1);
-            self.sweep_at = (2 * self.sessions.len()).max(64);
+            self.sweep();
         }
         let shared = Rc::new(session);
         self.sessions.insert(shared.clone());
         shared
+    }
+
+    /// Forgets sessions that nobody stands in.
+    pub(crate) fn sweep(&mut self) {
+        self.sessions
+            .retain(|session| Rc::strong_count(session) > 1);
+        self.sweep_at = (2 * self.sessions.len()).max(64);
     }
 
     /// The same session, but for whether several statements may stand in one text.

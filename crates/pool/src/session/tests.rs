@@ -1,5 +1,6 @@
 //! Differences between sessions, and the commands that they are.
 
+use super::written::{Literal, literal_of};
 use super::*;
 
 fn text(s: &str) -> Text {
@@ -22,8 +23,13 @@ fn commands_on(
     to: &Session,
     insert_id: Option<u64>,
 ) -> Vec<String> {
+    let on = On {
+        form: Form::Plain,
+        server,
+        thread: 77,
+    };
     let mut out = Vec::new();
-    let count = restore(&mut out, (Form::Plain, server), (from, to), insert_id);
+    let count = restore(&mut out, on, (from, to), insert_id);
     let mut found = Vec::new();
     let mut rest = &out[..];
     while let wire::packet::Frame::Whole { total, .. } = wire::packet::frame(rest) {
@@ -36,6 +42,12 @@ fn commands_on(
     }
     assert_eq!(found.len(), count);
     found
+}
+
+fn set_user(session: &mut Session, name: &str, literal: &str) {
+    let change = (text(name), literal.as_bytes().to_vec());
+    let changed = session.user_variables().with(&[change], &Meter::default());
+    session.set_user_variables(changed);
 }
 
 #[test]
@@ -78,24 +90,24 @@ fn what_default_does_not_bring_back_is_taken_from_the_global_value() {
 #[test]
 fn user_variables_are_set_and_those_of_others_are_none() {
     let mut from = utf8("a");
-    from.set_user_variable(b"x", b"1");
-    from.set_user_variable(b"same", b"2");
+    set_user(&mut from, "x", "1");
+    set_user(&mut from, "same", "2");
     let mut to = utf8("a");
-    to.set_user_variable(b"same", b"2");
-    to.set_user_variable(b"b", b"1.50");
-    to.set_user_variable(b"c", b"");
+    set_user(&mut to, "same", "2");
+    set_user(&mut to, "b", "1.50");
+    set_user(&mut to, "c", "");
     assert!(!from.variables_differ(&to));
     assert_eq!(
         commands(&from, &to, None),
-        ["03 SET @`b`=1.50,@`x`=_binary x'',@`x`=NULL"]
+        ["03 SET @`x`=_binary x'',@`x`=NULL,@`b`=1.50"]
     );
     assert_eq!(
         commands_on(Server::MySql(90_704), &from, &to, None),
-        ["03 SET @`b`=1.50,@`x`=0,@`x`=NULL"]
+        ["03 SET @`x`=0,@`x`=NULL,@`b`=1.50"]
     );
     assert_eq!(
         commands_on(Server::MySql(50_744), &from, &to, None),
-        ["03 SET @`b`=1.50,@`x`=_binary x'',@`x`=NULL"]
+        ["03 SET @`x`=_binary x'',@`x`=NULL,@`b`=1.50"]
     );
 }
 
@@ -165,23 +177,82 @@ fn a_default_schema_cannot_be_taken_away() {
 }
 
 #[test]
-fn only_values_that_survive_quoting_are_listed() {
+fn every_value_can_be_written_back() {
     let mut session = utf8("");
-    for value in ["it's", "back\\slash", "caf\u{e9}", "tab\t"] {
-        assert_eq!(
-            session.set(b"init_text", value.as_bytes()),
-            Err(NotRestorable)
-        );
-    }
     assert_eq!(session.set(b"bad name", b"1"), Err(NotRestorable));
+    for (value, literal) in [
+        ("it's", "_utf8mb4 x'69742773'"),
+        ("b\\s", "_utf8mb4 x'625c73'"),
+        ("\u{e9}\t", "_utf8mb4 x'c3a909'"),
+        ("plain", "'plain'"),
+        ("12", "12"),
+        ("", "''"),
+    ] {
+        session.set(b"init_text", value.as_bytes()).unwrap();
+        let set = format!("03 SET init_text={literal}");
+        assert_eq!(commands(&utf8(""), &session, None), [set]);
+    }
+    let mut others = utf8("");
+    others.set(b"default_master_connection", b"12").unwrap();
+    others.set(b"innodb_tmpdir", b"").unwrap();
+    others.set(b"insert_id", b"5").unwrap();
     assert_eq!(
-        session.set(b"statement_id", b"it's"),
-        Ok(()),
-        "no state of ours"
+        commands(&utf8(""), &others, None),
+        ["03 SET default_master_connection='12',innodb_tmpdir=NULL"]
     );
-    assert_eq!(literal_of(b"x", b"-1.5"), Some(Literal::Number));
-    assert_eq!(literal_of(b"x", b"1.2.3"), Some(Literal::Quoted));
-    assert_eq!(literal_of(b"x", b""), Some(Literal::Quoted));
+    assert_eq!(literal_of(b"x", b"-1.5"), Literal::Number);
+    assert_eq!(literal_of(b"x", b"1.2.3"), Literal::Quoted);
+}
+
+#[test]
+fn a_backend_gets_its_own_number_back() {
+    let mut from = utf8("");
+    from.set(b"pseudo_thread_id", b"5").unwrap();
+    assert_eq!(
+        commands(&from, &utf8(""), None),
+        ["03 SET pseudo_thread_id=77"]
+    );
+}
+
+#[test]
+fn names_beyond_ascii_are_written_where_the_server_reads_utf8() {
+    let mut to = utf8("\u{e9}");
+    to.set(b"time_zone", b"+01:00").unwrap();
+    let plain = ["02 \u{e9}", "03 SET time_zone='+01:00'"];
+    assert_eq!(commands(&utf8("a"), &to, None), plain);
+    let mut latin1 = utf8("a");
+    latin1.set(b"character_set_client", b"latin1").unwrap();
+    assert_eq!(
+        commands(&latin1, &utf8("\u{e9}"), None),
+        ["03 SET character_set_client=utf8mb4", "02 \u{e9}"]
+    );
+    // The character set that the session is to have comes last.
+    let mut to = latin1.clone();
+    set_user(&mut to, "\u{e9}`", "1");
+    let found = commands(&latin1, &to, None);
+    assert_eq!(found[0], "03 SET character_set_client=utf8mb4");
+    assert!(found[1].starts_with("03 SET character_set_client='latin1'"));
+    assert!(found[1].ends_with(",@`\u{e9}```=1"), "{found:?}");
+    // What one server takes for two variables is one on another: all are written.
+    let mut from = utf8("");
+    set_user(&mut from, "\u{e9}", "1");
+    set_user(&mut from, "\u{c9}", "1");
+    let mut to = utf8("");
+    set_user(&mut to, "\u{e9}", "1");
+    let null = "_binary x'',@`\u{c9}`=NULL";
+    assert_eq!(
+        commands(&from, &to, None),
+        [format!("03 SET @`\u{c9}`={null},@`\u{e9}`=1")]
+    );
+}
+
+#[test]
+fn what_commit_does_is_known_of_the_session() {
+    let mut session = utf8("");
+    session.set(b"completion_type", b"RELEASE").unwrap();
+    assert!(session.releases);
+    session.set(b"completion_type", b"CHAIN").unwrap();
+    assert!(!session.releases);
 }
 
 #[test]

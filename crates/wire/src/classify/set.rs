@@ -1,8 +1,8 @@
 //! System variables: what it means to set or to read one.
 //!
 //! Almost all are tracked by the server and restored by the pooler, so they mean nothing here. The
-//! exceptions are few and listed: variables that the next statement uses up, that the server does
-//! not report, that hold an answer about earlier statements, or that would blind the pooler.
+//! exceptions are few and listed: variables that a later statement uses up, that nobody can read
+//! back, that hold an answer about earlier statements, or that would blind the pooler.
 //!
 //! Invariant: a name with bytes from 0x80 on, or with a quote inside, is never taken for harmless:
 //! servers may compare names without regard to accents.
@@ -41,10 +41,45 @@ pub(super) enum Setting {
     Charset,
     /// `sql_mode`: texts that follow are cut by other rules.
     SqlMode,
-    /// `sql_auto_is_null`: harmless when off; on, `WHERE id IS NULL` reads the last insert id.
+    /// LAST_INSERT_ID() by another name: it follows its client like that.
+    InsertId,
+    /// `timestamp`: its report does not say whether the clock goes on.
+    Clock,
+    /// `sql_auto_is_null`: harmless when off; on, MariaDB's `WHERE id IS NULL` looks at what no
+    /// variable shows.
     AutoIsNull,
     /// The client must keep its backend.
     Pins(PinCause),
+}
+
+/// Variables that mean something until they have this value again, and what they mean cannot be
+/// followed elsewhere: most are used up by a statement that comes later (MariaDB 10.11 and MySQL
+/// 9.7: each was set, used, and read before and after).
+const IN_USE: [(&str, &str); 7] = [
+    ("gtid_next", "'AUTOMATIC'"),
+    ("gtid_seq_no", "0"),
+    ("immediate_server_version", "999999"),
+    ("insert_id", "0"),
+    ("original_commit_timestamp", "36028797018963968"),
+    ("original_server_version", "999999"),
+    ("sql_auto_is_null", "0"),
+];
+
+/// The name of a variable that is in use, and the value that it has when it is not, as SQL.
+#[must_use]
+pub fn rests_at(name: &[u8]) -> Option<(&'static str, &'static str)> {
+    let found = IN_USE
+        .iter()
+        .find(|(other, _)| name.eq_ignore_ascii_case(other.as_bytes()));
+    found.copied()
+}
+
+/// The name of a variable in a text, quotes and scope removed, for one of the session.
+pub(crate) fn session_name(token: &[u8]) -> Option<&[u8]> {
+    match split(token)? {
+        (Scope::Session, name) => Some(name),
+        (Scope::Global, _) => None,
+    }
 }
 
 /// Scope and name of `@@name` or `@@scope.name`, quotes removed.
@@ -71,33 +106,10 @@ pub(super) fn unquoted(name: &[u8]) -> &[u8] {
 
 /// What it means that the session's variable `name` is set.
 pub(super) fn setting(name: &[u8]) -> Setting {
-    const SPECIAL: [&[u8]; 19] = [
-        b"insert_id",
-        b"last_insert_id",
-        b"identity",
-        b"rand_seed1",
-        b"rand_seed2",
-        b"timestamp",
-        b"skip_replication",
-        b"skip_parallel_replication",
-        b"sql_log_bin",
-        b"server_id",
-        b"wsrep_on",
-        b"completion_type",
-        b"original_commit_timestamp",
-        b"original_server_version",
-        b"immediate_server_version",
-        b"require_row_format",
-        b"redirect_url",
-        // MariaDB: of one replication connection, though reported as the session's.
-        b"max_relay_log_size",
-        b"sql_slave_skip_counter",
-    ];
-    const PREFIXES: [(&[u8], Setting); 10] = [
+    const SPECIAL: [&[u8]; 3] = [b"rand_seed1", b"rand_seed2", b"redirect_url"];
+    const PREFIXES: [(&[u8], Setting); 8] = [
         (b"character_set", Setting::Charset),
         (b"collation_", Setting::Charset),
-        (b"pseudo_", Setting::Pins(PinCause::SpecialVariable)),
-        (b"gtid_", Setting::Pins(PinCause::SpecialVariable)),
         (b"wsrep_gtid_", Setting::Pins(PinCause::SpecialVariable)),
         (b"debug", Setting::Pins(PinCause::SpecialVariable)),
         (b"dbug", Setting::Pins(PinCause::SpecialVariable)),
@@ -118,6 +130,15 @@ pub(super) fn setting(name: &[u8]) -> Setting {
     }
     if is(b"sql_auto_is_null") {
         return Setting::AutoIsNull;
+    }
+    if is(b"timestamp") {
+        return Setting::Clock;
+    }
+    if is(b"last_insert_id") || is(b"identity") {
+        return Setting::InsertId;
+    }
+    if rests_at(name).is_some() {
+        return Setting::Pins(PinCause::VariableInUse);
     }
     if SPECIAL.iter().any(|other| is(other)) {
         return Setting::Pins(PinCause::SpecialVariable);

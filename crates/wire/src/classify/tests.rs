@@ -299,7 +299,7 @@ fn the_mode_decides() {
     for (sql, mode, expected) in [
         ("INSERT INTO \"t\" (a) VALUES (1)", ansi, None),
         ("SELECT \"f\"(1)", ansi, Some(Pin::StoredCode)),
-        ("SET \"insert_id\" = 1", ansi, Some(Pin::SpecialVariable)),
+        ("SET \"insert_id\" = 1", ansi, Some(Pin::VariableInUse)),
         ("SELECT \"\\\", @x -- \"", MARIADB, None),
         ("SELECT \"\\\", @x -- \"", ansi, Some(Pin::UserVariable)),
         ("SELECT '\\', @x -- '", MARIADB, None),
@@ -483,10 +483,10 @@ fn deep_nesting_is_bounded() {
 }
 
 /// Through a pool on MariaDB 10.11 `SET @@autocommit = OFF` reached the next client, so it had gone
-/// unreported; of other variables that is taken for granted, which costs a pin at most.
+/// unreported; of other variables that is taken for granted, which costs a question at most.
 #[test]
 fn a_variable_set_without_word_of_its_scope_is_not_reported() {
-    for (sql, pins) in [
+    for (sql, unreported) in [
         ("SET @@autocommit = 0", true),
         ("SET sql_mode = '', @@sql_mode = 'ANSI_QUOTES'", true),
         ("SET autocommit = 0", false),
@@ -495,9 +495,20 @@ fn a_variable_set_without_word_of_its_scope_is_not_reported() {
         ("SET @@GLOBAL.autocommit = 0", false),
         ("SET autocommit = @@autocommit", false),
     ] {
-        let pin = classify(sql.as_bytes(), LexMode::default()).pin;
-        assert_eq!(pin, pins.then_some(PinCause::SpecialVariable), "{sql}");
+        let found = classify(sql.as_bytes(), LexMode::default());
+        assert_eq!((found.unreported, found.pin), (unreported, None), "{sql}");
+        assert!(!classify(sql.as_bytes(), MYSQL).unreported, "{sql}");
     }
+}
+
+#[test]
+fn variables_that_are_followed_in_their_own_way_are_marked() {
+    let found = |sql: &str| classify(sql.as_bytes(), MARIADB);
+    assert!(found("SET @@timestamp = 5").sets_clock && found("SET timestamp = DEFAULT").sets_clock);
+    assert!(
+        !found("SET GLOBAL timestamp = 5").sets_clock && !found("SELECT @@timestamp").sets_clock
+    );
+    assert!(found("SET identity = 5").may_insert_id && !found("SET sql_mode = ''").may_insert_id);
 }
 
 #[test]

@@ -28,6 +28,17 @@ fn seen(sql: &str) -> Vec<String> {
 }
 
 #[test]
+fn variables_in_use_are_held_by_their_names() {
+    let held = |sql: &str| seen(sql).join(", ");
+    assert_eq!(held("SET insert_id = 5"), "variable_in_use insert_id");
+    assert_eq!(
+        held("SET @@SESSION.`Insert_ID` = 5, sql_auto_is_null = 1"),
+        "variable_in_use insert_id, variable_in_use sql_auto_is_null"
+    );
+    assert_eq!(held("SET rand_seed1 = 5"), "special_variable ?");
+}
+
+#[test]
 fn what_is_taken_and_given_back_is_read_whole() {
     let cases: [(&str, &[&str]); 39] = [
         ("SELECT 1", &[]),

@@ -308,11 +308,11 @@ impl Scan<'_> {
                     || (token.kind == Kind::Number && self.text(token) == b"0");
                 self.stage = Stage::Off;
                 if !off {
-                    self.pin(PinCause::SpecialVariable);
+                    self.pin(PinCause::VariableInUse);
                 }
             }
             Stage::Off => {
-                self.pin(PinCause::SpecialVariable);
+                self.pin(PinCause::VariableInUse);
                 self.stage = Stage::Rest;
             }
             Stage::Begin => self.pin(PinCause::StoredCode),
@@ -342,9 +342,10 @@ impl Scan<'_> {
         }
         // MariaDB reports nothing of `SET @@name` (docs/trackers.md).
         let unscoped = !self.text(token).contains(&b'.');
+        let mysql = matches!(self.mode.server, Server::MySql(_));
         let reported = matches!(self.mode.server, Server::MySql(version) if version >= 80_000);
         if token.kind == Kind::SystemVariable && unscoped && !reported {
-            self.pin(PinCause::SpecialVariable);
+            self.out.unreported = true;
         }
         match set::setting(name) {
             Setting::Restorable => {}
@@ -353,6 +354,10 @@ impl Scan<'_> {
                 self.reader_changed = true;
             }
             Setting::SqlMode => self.reader_changed = true,
+            Setting::InsertId => self.out.may_insert_id = true,
+            Setting::Clock => self.out.sets_clock = true,
+            // MySQL looks at LAST_INSERT_ID() and nothing else.
+            Setting::AutoIsNull if mysql => {}
             Setting::AutoIsNull => self.stage = Stage::Value,
             Setting::Pins(cause) => self.pin(cause),
         }

@@ -215,7 +215,11 @@ impl Code<'_> {
 
     /// A session variable is set.
     fn variable(&self, at: usize, name: &[u8], out: &mut Judged) {
-        let reported = !matches!(set::setting(name), Setting::Pins(_));
+        let unreported = |setting| {
+            use Setting::{Clock, InsertId, Pins};
+            matches!(setting, Pins(_) | InsertId | Clock)
+        };
+        let reported = !unreported(set::setting(name));
         // `SET SESSION TRANSACTION` has another form.
         let plain = self.kind(at) == Some(Kind::SystemVariable)
             || matches!(self.kind(at + 1), Some(Kind::Punct(b'=') | Kind::Assign));

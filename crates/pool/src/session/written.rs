@@ -1,0 +1,203 @@
+//! The SET that brings a session's variables from one state to another.
+//!
+//! Values are what the server reported, so each can be written back: as a number, as a plain text
+//! in quotes, or by its bytes where quotes, `sql_mode` or a character set could change it.
+//!
+//! Invariant: what such a SET sets means the same whatever character set and `sql_mode` the backend
+//! stands in.
+
+use super::{CHARSET_VARIABLES, On, RESULTS, Session, UserVariables};
+use wire::lex::Server;
+
+/// Texts that may be NULL, which is reported as an empty value; none of them can be empty.
+const NULLABLE: [&[u8]; 3] = [RESULTS, b"innodb_ft_user_stopword_table", b"innodb_tmpdir"];
+
+/// Texts that may look like numbers.
+const TEXTS: [&[u8]; 3] = [
+    b"default_master_connection",
+    b"innodb_ft_user_stopword_table",
+    b"innodb_tmpdir",
+];
+
+/// A session's CONNECTION_ID(), which has no default.
+const THREAD: &[u8] = b"pseudo_thread_id";
+/// MySQL 8 and 9 set these two to OFF by `SET x=DEFAULT`, whatever their global value is
+/// (docs/trackers.md).
+const NOT_BY_DEFAULT: [&str; 2] = ["foreign_key_checks", "unique_checks"];
+
+/// From this version on MySQL types an unset user variable by its place: parameters of prepared
+/// statements and user variables were made so together. Seen on 9.7; not so on 8.0.15.
+const MYSQL_TYPES_BY_PLACE: u32 = 80_022;
+
+/// The SET that brings variables from one session's values to the other's; empty for none.
+pub(super) fn set_of((from, to): (&Session, &Session), insert_id: Option<u64>, on: On) -> Vec<u8> {
+    let mut set = Vec::new();
+    if from.variables_differ(to) {
+        put_differences(&mut set, from, to, on.thread);
+    }
+    if from.user != to.user {
+        put_user_differences(&mut set, (&from.user, &to.user), on.server);
+    }
+    if let Some(id) = insert_id {
+        put_assignment(&mut set, b"last_insert_id", id.to_string().as_bytes());
+    }
+    set
+}
+
+fn put_differences(set: &mut Vec<u8>, from: &Session, to: &Session, thread: u32) {
+    let charset_differs = CHARSET_VARIABLES
+        .iter()
+        .any(|name| from.variable(name.as_bytes()) != to.variable(name.as_bytes()));
+    let charset_differs = charset_differs || from.results_collation != to.results_collation;
+    let results = to.variable(RESULTS).filter(|value| !value.is_empty());
+    let collation = to.results_collation.as_deref();
+    let described = collation.zip(results).filter(|_| charset_differs);
+    let by_number = |collation: &[u8]| collation.iter().all(u8::is_ascii_digit);
+    if let Some((collation, results)) = described
+        && !by_number(collation)
+    {
+        // In front of all others, which it sets too.
+        set.extend_from_slice(b"SET NAMES '");
+        set.extend_from_slice(results);
+        set.extend_from_slice(b"' COLLATE '");
+        set.extend_from_slice(collation);
+        set.push(b'\'');
+    }
+    for (name, value) in &to.variables {
+        let is_charset = CHARSET_VARIABLES.iter().any(|c| c.as_bytes() == &**name);
+        match described.filter(|_| **name == *RESULTS) {
+            Some((collation, _)) if by_number(collation) => put_assignment(set, name, collation),
+            Some(_) => {}
+            None if (is_charset && charset_differs) || from.variable(name) != Some(value) => {
+                put_assignment(set, name, value);
+            }
+            None => {}
+        }
+    }
+    for (name, _) in &from.variables {
+        if to.variable(name).is_none() {
+            put_begun(set, name, to, thread);
+        }
+    }
+    for name in from.begun_otherwise(to) {
+        put_begun(set, name, to, thread);
+    }
+}
+
+/// Puts a variable to the value with which a session began.
+fn put_begun(set: &mut Vec<u8>, name: &[u8], session: &Session, thread: u32) {
+    // Some take an empty value from a configuration file only; NULL is the default of the others.
+    // Bytes are in the character set of who asked for them.
+    let known = session.begun.value(name).filter(|value| !value.is_empty());
+    if let Some(value) = known.filter(|value| literal_of(name, value) != Literal::Bytes) {
+        return put_assignment(set, name, value);
+    }
+    put_name(set, name);
+    if name == THREAD {
+        set.extend_from_slice(thread.to_string().as_bytes());
+    } else if NOT_BY_DEFAULT.iter().any(|n| n.as_bytes() == name) {
+        set.extend_from_slice(b"@@GLOBAL.");
+        set.extend_from_slice(name);
+    } else {
+        set.extend_from_slice(b"DEFAULT");
+    }
+}
+
+/// Puts user variables that `to` has not to the NULL that is most like that of an unset one, and
+/// sets those that differ: all of them where servers may take two names for one.
+///
+/// MySQL (seen on 9.7) gives an unset one the type that its place wants, so `IFNULL(@a, 5)` is a
+/// number and `CONCAT(@a)` a text; of all that can be set, the NULL of a number comes closest. On
+/// MariaDB (seen on 10.11) it is binary text, wherever it stands.
+fn put_user_differences(
+    set: &mut Vec<u8>,
+    (from, to): (&UserVariables, &UserVariables),
+    server: Server,
+) {
+    let typed: &[u8] = match server {
+        Server::MySql(version) if version >= MYSQL_TYPES_BY_PLACE => b"0",
+        _ => b"_binary x''",
+    };
+    for (name, _) in from.pairs() {
+        if to.get(name).is_none() {
+            let name = quoted_variable(name);
+            put_name(set, &name);
+            set.extend_from_slice(typed);
+            put_name(set, &name);
+            set.extend_from_slice(b"NULL");
+        }
+    }
+    let all = from.is_tricky() || to.is_tricky();
+    for (name, literal) in to.pairs() {
+        if all || from.get(name) != Some(literal) {
+            put_name(set, &quoted_variable(name));
+            set.extend_from_slice(literal);
+        }
+    }
+}
+
+/// A user variable's name as it is written in any text.
+pub(crate) fn quoted_variable(name: &[u8]) -> Vec<u8> {
+    let mut quoted = b"@`".to_vec();
+    for &byte in name {
+        quoted.extend_from_slice(if byte == b'`' {
+            b"``"
+        } else {
+            std::slice::from_ref(&byte)
+        });
+    }
+    quoted.push(b'`');
+    quoted
+}
+
+fn put_name(set: &mut Vec<u8>, name: &[u8]) {
+    set.extend_from_slice(if set.is_empty() { b"SET " } else { b"," });
+    set.extend_from_slice(name);
+    set.push(b'=');
+}
+
+fn put_assignment(set: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    put_name(set, name);
+    match literal_of(name, value) {
+        Literal::Null => set.extend_from_slice(b"NULL"),
+        Literal::Number => set.extend_from_slice(value),
+        Literal::Quoted => set.extend_from_slice(&[b"'", value, b"'"].concat()),
+        Literal::Bytes => {
+            let hex: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
+            set.extend_from_slice(&[b"_utf8mb4 x'", hex.as_bytes(), b"'"].concat());
+        }
+    }
+}
+
+/// How `value` is written in a SET: a number as it is, a plain text in quotes, NULL for an empty
+/// value of what cannot be empty; a text that quotes and character sets could change, by its bytes.
+pub(super) fn literal_of(name: &[u8], value: &[u8]) -> Literal {
+    if value.is_empty() && NULLABLE.contains(&name) {
+        return Literal::Null;
+    }
+    let mut digits = value
+        .strip_prefix(b"-")
+        .unwrap_or(value)
+        .split(|&b| b == b'.');
+    let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    if digits.next().is_some_and(is_number)
+        && digits.next().is_none_or(is_number)
+        && digits.next().is_none()
+        && !TEXTS.contains(&name)
+    {
+        return Literal::Number;
+    }
+    let plain = |&b: &u8| (b.is_ascii_graphic() || b == b' ') && !matches!(b, b'\\' | b'\'' | b'"');
+    match value.iter().all(plain) {
+        true => Literal::Quoted,
+        false => Literal::Bytes,
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Literal {
+    Null,
+    Number,
+    Quoted,
+    Bytes,
+}

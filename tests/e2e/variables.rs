@@ -1,0 +1,488 @@
+//! Variables that nobody reports, that are used up, or that are hard to write: two clients on one
+//! backend, so a pin that lasts is a story that comes to no end.
+
+use crate::compare::{Story, same_on};
+use crate::world::{app, mysql, server};
+use testkit::real::Real;
+use wire::command::Command;
+
+/// Tells a story on both servers, each on one backend.
+fn on_both(test: &str, story: impl Fn(&mut Story)) {
+    let servers: [Option<&Real>; 2] = [server(test), mysql(test)];
+    for real in servers.into_iter().flatten() {
+        same_on(real, test, 1, &story);
+    }
+}
+
+fn on_mariadb(test: &str, story: impl Fn(&mut Story)) {
+    if let Some(real) = server(test) {
+        same_on(real, test, 1, story);
+    }
+}
+
+/// Two clients take turns with what they set; then both look, one begins anew, and both look again.
+fn in_turns(story: &mut Story, first: &[&str], second: &[&str], probe: &str) {
+    let (a, b) = (story.join(), story.join());
+    for who in [a, b] {
+        story.command(who, Command::SetOption, &[0, 0]);
+    }
+    let most = first.len().max(second.len());
+    for i in 0..most {
+        for (who, says) in [(a, first), (b, second)] {
+            if let Some(sql) = says.get(i) {
+                story.sql(who, sql);
+            }
+            story.sql(b, probe);
+            story.sql(a, probe);
+        }
+    }
+    story.command(a, Command::ResetConnection, b"");
+    story.sql(b, probe);
+    story.sql(a, probe);
+}
+
+#[test]
+fn what_is_set_without_its_scope_follows_its_client() {
+    on_both("sets_without_scope", |story| {
+        in_turns(
+            story,
+            &[
+                "SET @@div_precision_increment = 9, @@group_concat_max_len = 77",
+                "SET @@sql_mode = 'ANSI_QUOTES', time_zone = '+03:00', @a = 1",
+                "SET @@div_precision_increment = 3, @@no_such_variable = 1",
+                "SET @@div_precision_increment = 2; SET @@time_zone = 'No/Such'; SELECT 1",
+                "SET @@max_error_count = 99999999",
+                "SET @@autocommit = 0",
+                "SET @@autocommit = 1",
+            ],
+            &[
+                "SET @@time_zone = '+05:00'",
+                "SET @@version = 'x'",
+                "SET @@max_connections = 5",
+                "SET @@div_precision_increment = @@div_precision_increment + 1",
+                "SET @@character_set_results = NULL, @@collation_connection = utf8mb4_bin",
+                "SET @@sql_mode = CONCAT(@@sql_mode, ',NO_BACKSLASH_ESCAPES')",
+            ],
+            "SELECT 1 / 3, @@sql_mode, @@group_concat_max_len, @@time_zone, @@autocommit, \
+             @@max_error_count, @@collation_connection, @@character_set_results",
+        );
+    });
+}
+
+#[test]
+fn what_was_set_without_its_scope_cuts_the_next_text() {
+    on_both("cuts_without_scope", |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(a, "CREATE TABLE t (v INT) ENGINE=InnoDB");
+        story.all(a, &["BEGIN", "SET @@sql_mode = 'ANSI_QUOTES'"]);
+        story.all(a, &["INSERT INTO \"t\" VALUES (1)", "SELECT \"v\" FROM t"]);
+        story.all(a, &["COMMIT", "SELECT \"v\" FROM t"]);
+        story.all(b, &["SELECT \"v\" FROM t", "SELECT @@sql_mode"]);
+        story.all(a, &["SELECT 1 / 0", "SET @@max_error_count = 99999999"]);
+        story.all(a, &["SHOW WARNINGS", "SELECT ROW_COUNT(), FOUND_ROWS()"]);
+        story.all(b, &["SELECT 1", "SHOW WARNINGS"]);
+        story.all(a, &["BEGIN", "SET @@no_such_variable = 1", "SHOW WARNINGS"]);
+        story.all(a, &["SELECT ROW_COUNT()", "ROLLBACK"]);
+        story.all(a, &["DO GET_LOCK('cuts', 0)", "SET @@time_zone = '+01:00'"]);
+        story.all(a, &["SELECT ROW_COUNT()", "SELECT RELEASE_LOCK('cuts')"]);
+        story.sql(b, "SELECT @@time_zone");
+        story.sql(a, "SELECT @@time_zone");
+    });
+}
+
+#[test]
+fn what_is_prepared_without_a_scope_follows_its_client() {
+    on_both("prepares_without_scope", |story| {
+        let (a, b) = (story.join(), story.join());
+        let probe = "SELECT @@div_precision_increment, @@time_zone";
+        let set = story.prepare(a, "SET @@div_precision_increment = 7").id;
+        for _ in 0..2 {
+            story.execute(a, set, &[]);
+            story.sql(b, probe);
+            story.sql(a, probe);
+            story.sql(a, "SET div_precision_increment = DEFAULT");
+        }
+        story.sql(a, "PREPARE s FROM 'SET @@time_zone = ''+02:00'''");
+        story.sql(b, probe);
+        story.sql(a, "EXECUTE s");
+        story.sql(b, probe);
+        story.sql(a, probe);
+    });
+}
+
+#[test]
+fn a_stopped_clock_follows_its_client_and_goes_on_again() {
+    on_both("stops_clocks", |story| {
+        let stands = "SELECT @@timestamp < 2000000, UNIX_TIMESTAMP() < 2000000, \
+                      IF(@@timestamp < 2000000, @@timestamp, 0)";
+        in_turns(
+            story,
+            &[
+                "SET timestamp = 1000",
+                "SET timestamp = DEFAULT",
+                "SET timestamp = 1000.25",
+                "SET @@timestamp = 5",
+                "SET @@timestamp = DEFAULT",
+                "SET timestamp = 0",
+                "SET timestamp = 'x'",
+                "BEGIN; SET timestamp = 7; COMMIT",
+            ],
+            &["SET timestamp = 3000", "SET timestamp = @@timestamp + 1"],
+            stands,
+        );
+    });
+}
+
+#[test]
+fn last_insert_id_by_its_other_names_follows_its_client() {
+    on_both("sets_insert_ids", |story| {
+        in_turns(
+            story,
+            &[
+                "SET last_insert_id = 5",
+                "SET @@identity = 7",
+                "SET last_insert_id = DEFAULT",
+            ],
+            &["SET @@SESSION.identity = 6", "SET identity = 'x'"],
+            "SELECT LAST_INSERT_ID(), @@identity, @@last_insert_id",
+        );
+    });
+}
+
+#[test]
+fn variables_of_replication_follow_their_client() {
+    let probe = "SELECT @@sql_log_bin, @@pseudo_slave_mode, @@completion_type";
+    on_both("sets_replication", |story| {
+        in_turns(
+            story,
+            &[
+                "SET sql_log_bin = 0",
+                "SET pseudo_slave_mode = 1",
+                "SET completion_type = 1",
+                "SET sql_log_bin = 1",
+                "SET pseudo_slave_mode = 0",
+                "SET completion_type = 0",
+            ],
+            &["SET sql_log_bin = DEFAULT", "SET completion_type = CHAIN"],
+            probe,
+        );
+    });
+    on_mariadb("sets_replication", |story| {
+        in_turns(
+            story,
+            &[
+                "SET server_id = 77, gtid_domain_id = 5",
+                "SET skip_replication = 1, skip_parallel_replication = 1",
+                "SET wsrep_on = 0",
+                "SET server_id = DEFAULT",
+                "SET max_relay_log_size = 8192, sql_slave_skip_counter = 0",
+            ],
+            &["SET server_id = 78", "SET wsrep_on = 1"],
+            "SELECT @@server_id, @@gtid_domain_id, @@skip_replication, \
+             @@skip_parallel_replication, @@wsrep_on",
+        );
+    });
+    if let Some(real) = mysql("sets_row_formats") {
+        same_on(real, "sets_row_formats", 1, |story| {
+            in_turns(
+                story,
+                &["SET require_row_format = 1", "SET require_row_format = 0"],
+                &["SET pseudo_replica_mode = 1"],
+                "SELECT @@require_row_format, @@pseudo_replica_mode",
+            );
+        });
+    }
+}
+
+#[test]
+fn a_number_of_its_own_follows_its_client_and_no_other() {
+    on_both("sets_thread_ids", |story| {
+        let (a, b) = (story.join(), story.join());
+        let own = "SELECT CONNECTION_ID() < 1000, @@pseudo_thread_id < 1000";
+        let told = "SELECT CONNECTION_ID(), @@pseudo_thread_id";
+        story.command(a, Command::SetOption, &[0, 0]);
+        story.sql(a, "SET pseudo_thread_id = 999999; SELECT CONNECTION_ID()");
+        story.sql(
+            b,
+            "SELECT CONNECTION_ID() = 999999, @@pseudo_thread_id = 999999",
+        );
+        story.sql(a, told);
+        story.sql(a, "SET pseudo_thread_id = 5");
+        story.sql(b, "SELECT CONNECTION_ID() = 5");
+        story.sql(a, own);
+        story.command(a, Command::ResetConnection, b"");
+        story.sql(a, "SELECT CONNECTION_ID() = 5");
+    });
+}
+
+#[test]
+fn what_is_used_up_keeps_its_client_until_then() {
+    on_both("uses_up", |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(
+            a,
+            "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)",
+        );
+        for (i, set) in [
+            "SET insert_id = 50",
+            "SET @@insert_id = 100",
+            "SET @@SESSION.insert_id = 150, time_zone = '+01:00'",
+        ]
+        .iter()
+        .enumerate()
+        {
+            story.all(
+                a,
+                &[set, "SELECT @@insert_id", "INSERT INTO t (v) VALUES (1)"],
+            );
+            story.sql(b, "SELECT @@insert_id, @@time_zone");
+            story.sql(b, &format!("INSERT INTO t (v) VALUES ({i})"));
+            story.sql(a, "SELECT LAST_INSERT_ID(), @@insert_id, @@time_zone");
+        }
+        story.all(a, &["SET insert_id = 70", "SELECT 1 / 0", "SHOW WARNINGS"]);
+        story.all(a, &["SELECT FOUND_ROWS()", "SET insert_id = 0"]);
+        story.sql(b, "SELECT @@insert_id");
+        story.all(
+            a,
+            &["SET insert_id = 'x'", "SET insert_id = 5, no_such = 1"],
+        );
+        story.sql(b, "SELECT @@insert_id, id, v FROM t ORDER BY id");
+        story.all(a, &["SET insert_id = 80", "BEGIN"]);
+        story.all(a, &["INSERT INTO t (v) VALUES (2)", "COMMIT"]);
+        story.sql(b, "SELECT @@insert_id, id, v FROM t ORDER BY id");
+        story.sql(a, "SET insert_id = 90");
+        story.command(a, Command::ResetConnection, b"");
+        story.sql(b, "SELECT @@insert_id");
+        story.sql(a, "SELECT @@insert_id");
+    });
+    on_mariadb("uses_up_sequences", |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(a, &["SET gtid_seq_no = 1000", "SELECT @@gtid_seq_no"]);
+        story.sql(a, "SET gtid_seq_no = 0");
+        story.sql(b, "SELECT @@gtid_seq_no");
+        story.sql(a, "SET gtid_next = 'AUTOMATIC'");
+        story.sql(b, "SELECT 1");
+    });
+}
+
+#[test]
+fn what_mysql_uses_up_keeps_its_client_until_then() {
+    let test = "uses_up_on_mysql";
+    let Some(real) = mysql(test) else { return };
+    same_on(real, test, 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        let probe = "SELECT @@original_commit_timestamp, @@original_server_version, \
+                     @@immediate_server_version, @@gtid_next";
+        story.all(a, &["SET original_commit_timestamp = 5", probe]);
+        story.sql(a, "SET original_commit_timestamp = DEFAULT");
+        story.all(b, &[probe, "SET original_server_version = 80000"]);
+        story.all(b, &[probe, "SET original_server_version = DEFAULT"]);
+        story.all(a, &[probe, "SET gtid_next = 'AUTOMATIC'"]);
+        story.all(b, &[probe, "SET gtid_seq_no = 5"]);
+        story.sql(a, probe);
+    });
+}
+
+#[test]
+fn automatic_is_null_is_the_clients_own() {
+    on_both("auto_is_null", |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(
+            a,
+            "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)",
+        );
+        let probe = "SELECT @@sql_auto_is_null, id FROM t WHERE id IS NULL";
+        story.all(
+            a,
+            &["SET sql_auto_is_null = 1", "INSERT INTO t (v) VALUES (1)"],
+        );
+        story.all(a, &[probe, probe, "SET sql_auto_is_null = 0", probe]);
+        story.all(b, &[probe, "SET @@sql_auto_is_null = ON", probe]);
+        story.all(b, &["INSERT INTO t (v) VALUES (1)", probe]);
+        story.all(b, &["SET sql_auto_is_null = OFF", probe]);
+        story.sql(a, probe);
+    });
+}
+
+#[test]
+fn transactions_end_as_their_session_says() {
+    on_both("completes", |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(a, "CREATE TABLE t (v INT) ENGINE=InnoDB");
+        story.all(a, &["SET completion_type = CHAIN", "BEGIN"]);
+        story.all(a, &["INSERT INTO t VALUES (1)", "COMMIT"]);
+        story.all(a, &["INSERT INTO t VALUES (2)", "ROLLBACK"]);
+        story.all(a, &["SELECT v FROM t", "COMMIT AND NO CHAIN"]);
+        story.all(
+            b,
+            &["SELECT v, @@completion_type FROM t", "BEGIN", "COMMIT"],
+        );
+        story.all(a, &["SET completion_type = 2", "SELECT v FROM t"]);
+        story.all(b, &["SELECT @@completion_type", "COMMIT", "SELECT 1"]);
+        story.all(a, &["BEGIN", "INSERT INTO t VALUES (3)", "COMMIT"]);
+        let gone = story.client(a).query("SELECT 1").is_err();
+        story.say(&format!("a is gone: {gone}"));
+        story.sql(b, "SELECT v, @@completion_type FROM t ORDER BY v");
+    });
+}
+
+#[test]
+fn values_of_every_kind_are_given_back() {
+    on_mariadb("odd_values", |story| {
+        in_turns(
+            story,
+            &[
+                "SET default_master_connection = 'it''s'",
+                "SET default_master_connection = 'a\\\\b\u{e9}'",
+                "SET default_master_connection = '12'",
+                "SET default_master_connection = ''",
+            ],
+            &[
+                "SET NAMES latin1, sql_mode = 'NO_BACKSLASH_ESCAPES'",
+                "SET default_master_connection = 'x\"y'",
+            ],
+            "SELECT HEX(@@default_master_connection), @@sql_mode, @@character_set_client",
+        );
+    });
+    on_both("odd_nulls", |story| {
+        in_turns(
+            story,
+            &[
+                "SET innodb_tmpdir = '/tmp'",
+                "SET innodb_tmpdir = NULL",
+                "SET innodb_ft_user_stopword_table = NULL",
+                "SET innodb_tmpdir = ''",
+            ],
+            &["SET innodb_tmpdir = DEFAULT"],
+            "SELECT @@innodb_tmpdir, @@innodb_ft_user_stopword_table",
+        );
+    });
+}
+
+#[test]
+fn schemas_of_every_name_follow_their_clients() {
+    on_both("odd_schemas", |story| {
+        let names = ["odd sch\u{e9}ma", "odd`1`", "odd.2", "odd \u{4e2d}\u{6587}"];
+        let (a, b) = (story.join(), story.join());
+        let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
+        for name in names {
+            let name = quoted(name);
+            story.sql(a, &format!("DROP DATABASE IF EXISTS {name}"));
+            story.sql(a, &format!("CREATE DATABASE {name}"));
+            story.sql(a, &format!("USE {name}"));
+            story.sql(a, "CREATE TABLE t (v INT)");
+            story.sql(b, "SELECT HEX(DATABASE())");
+            story.all(a, &["SELECT * FROM t", "SELECT HEX(DATABASE())"]);
+        }
+        let mut latin1 = app();
+        latin1.collation = 8;
+        let c = story.join_as(&latin1);
+        story.sql(c, "SELECT HEX(DATABASE()), @@character_set_client");
+        story.command(c, Command::InitDb, b"odd sch\xe9ma");
+        for who in [a, c, b, c, a] {
+            story.sql(who, "SELECT HEX(DATABASE()), @@character_set_client");
+        }
+        story.command(c, Command::Query, b"USE `odd sch\xe9ma`");
+        story.sql(b, "SET NAMES latin1");
+        story.command(a, Command::InitDb, "odd sch\u{e9}ma".as_bytes());
+        story.command(b, Command::InitDb, "odd sch\u{e9}ma".as_bytes());
+        for who in [a, c, b, c, a] {
+            story.sql(who, "SELECT HEX(DATABASE()), @@character_set_client");
+        }
+        let d = story.join_as(&app().schema("odd sch\u{e9}ma"));
+        for who in [d, c, d] {
+            story.sql(who, "SELECT HEX(DATABASE())");
+        }
+        story.command(d, Command::ResetConnection, b"");
+        story.sql(b, "SELECT HEX(DATABASE())");
+        story.sql(d, "SELECT HEX(DATABASE())");
+        for name in names {
+            story.sql(
+                b,
+                &format!("DROP DATABASE {}", quoted(&name.replace('\u{e9}', "e"))),
+            );
+            story.sql(a, &format!("DROP DATABASE {}", quoted(name)));
+        }
+        story.sql(a, "SELECT HEX(DATABASE())");
+    });
+}
+
+#[test]
+fn user_variables_of_every_name_follow_their_clients() {
+    on_both("odd_names", |story| {
+        in_turns(
+            story,
+            &[
+                "SET @`a b` = 1, @'x' = 2, @`q``r` = 3",
+                "SET @\u{e9} = 4",
+                "SET @`\u{c9}` = 5, @e = 6",
+                "SET @`a b ` = 7",
+                "SET @`a b` = NULL, @`\u{e9}` = NULL",
+                "SET @`a b` = 8, @`no\\such` = 9",
+            ],
+            &[
+                "SET @\"x\" = 20",
+                "SET @e = 21",
+                "SELECT 22, 23 INTO @`\u{e9}`, @`q``r`",
+                "SET NAMES latin1",
+            ],
+            "SELECT LEFT(@`a b`, 9), LEFT(@`a b `, 9), LEFT(@x, 9), LEFT(@`q``r`, 9), LEFT(@e, 9)",
+        );
+        let (a, b) = (story.join(), story.join());
+        for (set, who) in [("SET @\u{e9} = 1", a), ("SET @`\u{c9}` = 2", b)] {
+            story.sql(who, set);
+            for who in [a, b] {
+                story.sql(
+                    who,
+                    "SELECT LEFT(@\u{e9}, 9), LEFT(@`\u{c9}`, 9), LEFT(@e, 9)",
+                );
+            }
+        }
+    });
+}
+
+#[test]
+fn long_and_many_user_variables_follow_their_clients() {
+    on_both("long_variables", |story| {
+        let probe = "SELECT LENGTH(@a), LEFT(MD5(@a), 8), LEFT(@b, 9), LEFT(@v199, 9)";
+        let many: Vec<String> = (0..200).map(|i| format!("@v{i} = {i}")).collect();
+        let many = format!("SET {}", many.join(", "));
+        in_turns(
+            story,
+            &[
+                "SET @a = REPEAT('x', 1000)",
+                "SET @a = REPEAT('\u{e9}', 30000), @b = 1",
+                &many,
+                "SET @a = REPEAT('y', 65536)",
+                "SET @a = NULL",
+            ],
+            &["SET @a = REPEAT('z', 513)", "SET @b = 2"],
+            probe,
+        );
+    });
+}
+
+#[test]
+fn what_is_too_long_to_carry_keeps_its_client_until_it_is_shorter() {
+    on_both("too_long_variables", |story| {
+        let (a, b) = (story.join(), story.join());
+        let probe = "SELECT LENGTH(@a), LEFT(@b, 9)";
+        for end in ["SET @a = NULL", "SET @a = 'short'", "SELECT 7 INTO @a"] {
+            story.all(a, &["SET @a = REPEAT('x', 100000), @b = 1", probe]);
+            story.all(a, &["SET @b = 2", probe, end]);
+            story.sql(b, probe);
+            story.sql(a, probe);
+        }
+        let many = |from: usize, value: &str| {
+            let each = (from..from + 200).map(|i| format!("@w{i} = {value}"));
+            format!("SET {}", each.collect::<Vec<_>>().join(", "))
+        };
+        story.all(a, &[&many(0, "'x'"), "SELECT LEFT(@w1, 9)"]);
+        story.sql(b, "SELECT LEFT(@w1, 9)");
+        story.sql(a, &many(200, "'y'"));
+        story.sql(a, "SELECT LEFT(@w1, 9), LEFT(@w399, 9)");
+        story.command(a, Command::ResetConnection, b"");
+        story.sql(b, "SELECT LEFT(@w1, 9), LEFT(@w399, 9)");
+        story.sql(a, "SELECT LEFT(@w1, 9), LEFT(@w399, 9)");
+    });
+}
