@@ -29,6 +29,7 @@ mod found;
 mod fragments;
 mod globals;
 mod hidden;
+mod in_front;
 mod in_one_write;
 mod kill;
 mod load;

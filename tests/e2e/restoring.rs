@@ -6,7 +6,7 @@ use testkit::onramp::Pool;
 use testkit::real::{Flavour, Real};
 use wire::capabilities as cap;
 
-fn both(test: &str, does: impl Fn(&Real, &str)) {
+pub(crate) fn both(test: &str, does: impl Fn(&Real, &str)) {
     if let Some(real) = server(test) {
         does(real, test);
     }
@@ -17,7 +17,7 @@ fn both(test: &str, does: impl Fn(&Real, &str)) {
 
 /// Statements that found their backend in another state, and those of them that nothing was waited
 /// for.
-fn restored(pool: &Pool, statements: u64) -> (u64, u64) {
+pub(crate) fn restored(pool: &Pool, statements: u64) -> (u64, u64) {
     let said = pool.wait_for_census(&format!("statements: {statements},"));
     let said = said.unwrap();
     let counted = |name: &str| -> u64 {

@@ -47,9 +47,11 @@ pub(crate) enum Purpose {
     Prepare(bool),
     /// Brings the backend into the client's session state; `true` for the last one.
     Restore(bool),
-    /// The same, in one text with the client's statement, which does not run if this fails; `true`
-    /// for the last one in front of it.
+    /// The same, in front of a statement that does not run if this fails, because it stands in one
+    /// text with it, or to no effect; `true` for the last one.
     Joined(bool),
+    /// Sets the client's default schema, in front of an execution that runs in its own.
+    Schema,
     /// Prepares what the client's statement executes.
     Ahead,
     /// Gives the backend the client's FOUND_ROWS(), in front of a statement that may keep it.
@@ -137,6 +139,8 @@ pub(crate) struct Backend<S> {
     pub(crate) frozen: bool,
     /// A KILL for what ran on it may still come: it serves nobody else.
     pub(crate) spoiled: bool,
+    /// Its client's default schema could not be set: the one that it reports is not the client's.
+    pub(crate) astray: bool,
     /// Its LAST_INSERT_ID(); `None` when it may have changed and was not read back.
     pub insert_id: Option<u64>,
     /// Status flags of the last OK.
@@ -206,6 +210,7 @@ impl<S> Backend<S> {
             epoch: 0,
             frozen: false,
             spoiled: false,
+            astray: false,
             insert_id: Some(0),
             status: status::AUTOCOMMIT,
             transaction_state: false,

@@ -234,7 +234,11 @@ impl<N: Net> Group<N> {
             .filter(|_| relayed)
             .and_then(|k| self.clients.get_mut(k));
         let (mut own_seq, mut heard) = (0, std::mem::take(&mut backend.heard));
-        let wanted = client.as_deref().map(|c| told_to(c, &self.shared.server));
+        let mut wanted = client.as_deref().map(|c| told_to(c, &self.shared.server));
+        if backend.astray {
+            // It stands in a schema that is not its client's, and reports that.
+            wanted = wanted.map(|wanted| wanted.without_schema());
+        }
         let mysql = matches!(self.shared.server.flavour, Server::MySql(_));
         let mut nobodys = Unreported::default();
         let (seq, unreported, shape) = match client {
@@ -362,6 +366,7 @@ impl<N: Net> Group<N> {
             Purpose::Prepare(fresh) => self.prepared(key, fresh, &heard, &collected),
             Purpose::Restore(last) => self.restored(key, command.owner, last, &heard),
             Purpose::Joined(last) => self.joined(key, command.owner, last, &heard),
+            Purpose::Schema => self.schema_set(key, &heard),
             Purpose::Ahead => self.prepared_ahead(key, command.owner, &heard, &collected),
             Purpose::Statement => self.statement_done(key, &command, &heard),
             Purpose::Primer => {}

@@ -19,6 +19,7 @@ use crate::prepared::Statements;
 use crate::priority::Priority;
 use crate::reasons::PinReason;
 use crate::relay::Unreported;
+use crate::restoring::Standing;
 use crate::session::Session;
 use crate::unreported::Touched;
 use reactor::{Key, Time};
@@ -88,8 +89,8 @@ pub(crate) struct Statement {
     pub(crate) spoils: bool,
     /// The catalogue of hidden code that it was judged by (see [`crate::hidden`]).
     pub(crate) judged: u16,
-    /// Its text may stand behind restoring statements in one command.
-    pub(crate) joins: bool,
+    /// How it may stand behind what restores its session.
+    pub(crate) standing: Standing,
 }
 
 impl Statement {
@@ -112,7 +113,7 @@ impl Statement {
             hides: false,
             spoils: false,
             judged: NOT_JUDGED,
-            joins: false,
+            standing: Standing::Apart,
         }
     }
 }

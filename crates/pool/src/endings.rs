@@ -232,6 +232,7 @@ impl<N: Net> Group<N> {
                     pin = pin.or(Some(PinReason::UnexplainedChange));
                 }
             }
+            Change::Schema(_) if backend.astray => explained = true,
             Change::Schema(schema) => {
                 explained = true;
                 let session = changed.get_or_insert_with(|| (*known).clone());
@@ -269,7 +270,14 @@ impl<N: Net> Group<N> {
             return;
         };
         let multi = backend.session.multi_statements;
-        backend.session = self.sessions.with_multi(&session, multi);
+        backend.session = match backend.astray {
+            false => self.sessions.with_multi(&session, multi),
+            true => {
+                let mut elsewhere = (*session).clone();
+                (elsewhere.schema, elsewhere.multi_statements) = (None, multi);
+                self.sessions.intern(elsewhere)
+            }
+        };
         client.session = session;
         if let Some(schema) = client.schema_of_login() {
             self.schemas.insert((client.kind as usize, schema.clone()));

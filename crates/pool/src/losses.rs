@@ -15,6 +15,9 @@ use crate::roles;
 use reactor::{Key, Net};
 use wire::errors::ErrorCode;
 
+/// The server's error number for what KILL QUERY has ended.
+const INTERRUPTED: u16 = 1317;
+
 impl<S> Client<S> {
     /// Whether a part of its session is on its backend alone, because it was not read back yet.
     pub(crate) fn is_left_there(&self) -> bool {
@@ -114,7 +117,10 @@ impl<N: Net> Group<N> {
         }
         client.interrupted = false;
         client.forget_plan();
-        let refusal = Refusal::Restore(format!("error {code}: {text}"));
+        let refusal = match code {
+            INTERRUPTED => Refusal::Interrupted,
+            _ => Refusal::Restore(format!("error {code}: {text}")),
+        };
         if !client.change_state(ClientState::Idle, now) {
             return self.doom(owner);
         }
@@ -147,11 +153,16 @@ impl<N: Net> Group<N> {
         self.epoch += 1;
         let (keeps, served) = (backend.in_transaction(), backend.served);
         let whole = backend.middle.at_packet_start();
+        let tried = |command: &&InFlight| matches!(command.purpose, Purpose::Joined(_));
+        let may_run = backend.flight.iter().find(tried).and_then(|c| c.owner);
         let asked = |command: &&InFlight| command.purpose == Purpose::Warnings;
         let unread = backend.flight.iter().find(asked).and_then(|c| c.owner);
         let mut owners: Vec<Key> = backend.flight.iter().filter_map(|c| c.owner).collect();
         owners.dedup();
         owners.extend(backend.lease.filter(|lease| !owners.contains(lease)));
+        if let Some(owner) = may_run {
+            self.note_runs(owner);
+        }
         self.retire(key);
         if let Some(client) = unread.and_then(|owner| self.clients.get_mut(owner)) {
             client.warnings_lost = true;

@@ -242,8 +242,14 @@ impl<S> Client<S> {
             );
             cause && pin.names.is_none()
         };
-        let pins = self.pins.as_ref();
-        pins.is_some_and(|pins| pins.list.iter().any(unread))
+        let coming = |plan: &Plan| {
+            use PinCause::{StoredCode, TextPrepare, Unknown};
+            let mut causes = [StoredCode, TextPrepare, Unknown].into_iter();
+            causes.any(|cause| plan.holdings.for_good.contains(cause))
+        };
+        self.pins.as_ref().is_some_and(|pins| {
+            pins.list.iter().any(unread) || pins.coming.as_ref().is_some_and(coming)
+        })
     }
 
     /// Forgets the plan of a command that was not sent, and the box when nothing is in it.

@@ -22,6 +22,7 @@ use crate::kills::{may_hide_kill, mentions_kill};
 use crate::prepared::{PreparedText, Spoken};
 use crate::reasons::{PinReason, Refusal};
 use crate::relay::{Middle, Relay, Shape, Told};
+use crate::restoring::{Front, Standing, standing_of, standing_of_execution};
 use crate::session::Session;
 use crate::shapes;
 use reactor::{Key, Net};
@@ -88,6 +89,11 @@ impl<N: Net> Group<N> {
             _ => {
                 let mut statement = Statement::plain(command.reply());
                 statement.explains_change = command == Command::InitDb;
+                statement.standing = match command {
+                    Command::InitDb => Standing::NewSchema,
+                    Command::FieldList | Command::Statistics => Standing::Anywhere,
+                    _ => Standing::Apart,
+                };
                 if command == Command::InitDb {
                     statement.area = Area::Keeps;
                     statement.found = Found::Keeps;
@@ -197,7 +203,7 @@ impl<N: Net> Group<N> {
         let schema = Some(session.schema.as_deref().unwrap_or_default());
         self.plan_pins(key, sql, (mode, found), schema, &mut statement);
         self.touch(key, sql, mode, found);
-        statement.joins = self.may_join(key, found);
+        statement.standing = standing_of(found);
         if instead.is_none() && found.reads.intersects(Reads::CONNECTION_ID) {
             instead = self.with_own_id(key, sql, mode);
         }
@@ -233,6 +239,10 @@ impl<N: Net> Group<N> {
         let schema = schema.filter(|schema| client.session.schema.as_deref() == Some(*schema));
         let capabilities = client.capabilities;
         let mode = self.lex_mode(&text.session, capabilities);
+        statement.standing = match text.immediate {
+            true => standing_of(found),
+            false => standing_of_execution(sql, found),
+        };
         self.plan_pins(key, sql, (mode, found), schema, &mut statement);
         self.touch(key, sql, mode, found);
         self.start(key, message, statement)
@@ -369,9 +379,17 @@ impl<N: Net> Group<N> {
 
     /// Sends a statement to a backend, behind whatever is in flight there.
     pub(crate) fn ride(&mut self, key: Key, lease: Key, message: &[u8]) {
+        self.ride_behind(key, lease, message, &Front::Sure);
+    }
+
+    /// The same, behind what brings the backend into the client's session.
+    pub(crate) fn ride_behind(&mut self, key: Key, lease: Key, message: &[u8], front: &Front) {
         let now = self.net.now();
         self.judge_again(key, lease, message);
-        self.note_pins(key);
+        let runs = *front == Front::Sure;
+        if runs {
+            self.note_pins(key);
+        }
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -395,20 +413,31 @@ impl<N: Net> Group<N> {
         if first {
             backend.rideable = self.shapes.trusts(shape);
         }
+        let statement = client.statement;
+        if statement.hides {
+            self.hide_names(key, lease);
+        }
+        if let Front::Joined(joined) = front {
+            self.expect_joined(key, lease, joined);
+        }
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
         backend.flight.push_back(InFlight {
             owner: Some(key),
             purpose: Purpose::Statement,
-            reply: Reply::new(client.statement.shape),
+            reply: Reply::new(statement.shape),
             shape,
             sent: now,
             first,
         });
-        let hides = client.statement.hides;
-        self.note_touched(key);
-        if hides {
-            self.hide_names(key, lease);
+        if runs {
+            self.note_touched(key);
         }
-        self.send_command(key, lease, message);
+        match front {
+            Front::Joined(joined) => self.send_joined(lease, message, joined),
+            _ => self.send_command(key, lease, message),
+        }
         self.count_busy(lease);
     }
 }
@@ -441,7 +470,7 @@ pub(crate) fn statement_of(found: &classify::Statement, server: Server) -> State
         hides: HIDES.iter().any(|cause| found.causes.contains(*cause)),
         spoils: false,
         judged: NOT_JUDGED,
-        joins: false,
+        standing: Standing::Apart,
         keeps_counts: asks,
         ride: 0,
     }

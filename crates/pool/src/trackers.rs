@@ -44,6 +44,16 @@ impl Deref for Told<'_> {
     }
 }
 
+impl<'a> Told<'a> {
+    /// The same, but for the default schema.
+    pub(crate) fn without_schema(self) -> Told<'a> {
+        Told::Made(Wanted {
+            schema: false,
+            ..self.clone()
+        })
+    }
+}
+
 /// What the trackers of a client's session report.
 pub(crate) fn told_to<'a, S>(client: &Client<S>, server: &'a ServerFacts) -> Told<'a> {
     if let Some(retracking) = &client.retracking {

@@ -40,7 +40,7 @@ impl Form {
 }
 
 /// The header of a text without attributes: none of them, in one set.
-const NO_ATTRIBUTES: &[u8] = &[0, 1];
+pub const NO_ATTRIBUTES: &[u8] = &[0, 1];
 
 /// Bytes in front of the text, in what follows the command byte of a COM_QUERY.
 ///
@@ -134,8 +134,13 @@ pub fn put_query(out: &mut Vec<u8>, form: Form, sql: &[u8]) {
 
 /// Appends a COM_QUERY that says another text with this header, as [`header_len`] found it.
 pub fn put_reworded(out: &mut Vec<u8>, header: &[u8], sql: &[u8]) {
-    let parts = [&[Command::Query.byte()], header, sql];
-    if 1 + header.len() + sql.len() < PAYLOAD_MAX {
+    put_joined(out, header, b"", sql);
+}
+
+/// The same of a text that stands behind another one, without a copy of either.
+pub fn put_joined(out: &mut Vec<u8>, header: &[u8], front: &[u8], sql: &[u8]) {
+    let parts = [&[Command::Query.byte()], header, front, sql];
+    if parts.iter().map(|part| part.len()).sum::<usize>() < PAYLOAD_MAX {
         put_short(out, 0, |out| {
             parts.iter().for_each(|part| out.extend_from_slice(part));
         });

@@ -1,9 +1,10 @@
 //! Ahead: preparing on a backend what a client's execution needs there.
 //!
 //! The execution stays in its client's input, and is looked at anew when the backend has answered:
-//! first the backend is brought into the session in which the client prepared the statement, if it
-//! is in another, then it prepares the text; then the execution takes its usual way. Each step is
-//! waited for, because what stands behind it would run all the same.
+//! in one write the backend is brought into the session in which the client prepared the statement,
+//! if it is in another, and prepares the text; then the execution takes its usual way. Only the
+//! answer to the preparation is waited for, since it has the id. What was prepared in a wrong
+//! session is closed with its backend.
 //!
 //! A text that can no longer be prepared fails as its execution would: a server that finds its
 //! tables changed prepares anew, and says what that said.
@@ -16,7 +17,7 @@ use crate::clients::Handled;
 use crate::group::Group;
 use crate::heard::Heard;
 use crate::reasons::{Refusal, Unprepared};
-use crate::restoring::Front;
+use crate::restoring::Standing;
 use crate::session::Session;
 use reactor::{Key, Net};
 use std::rc::Rc;
@@ -65,20 +66,17 @@ impl<N: Net> Group<N> {
         let session = session.with_unread_of(&client.session);
         let session = self.sessions.intern(session);
         let mut out = Vec::new();
-        let front = self.put_restore(key, lease, &session, &mut out)?;
+        self.put_restore((key, lease), &session, Standing::Anywhere, &mut out)?;
         let client = self.clients.get_mut(key)?;
-        let under_way = client.prepared.as_mut()?.under_way.as_mut()?;
+        let mut under_way = client.prepared.as_mut()?.under_way.take()?;
         under_way.ahead = true;
-        if front == Front::Sure {
-            let under_way = client.prepared.as_mut()?.under_way.take()?;
-            let closed = self.make_room_for(lease, &under_way, &mut out);
-            self.note_deallocations(key, lease, closed, 0);
-            let shape = self.put_ahead(key, lease, &under_way, &mut out);
-            let command = InFlight::own(Some(key), Purpose::Ahead, shape);
-            self.backends.get_mut(lease)?.flight.push_back(command);
-            let prepared = self.clients.get_mut(key)?.prepared.as_mut()?;
-            prepared.under_way = Some(under_way);
-        }
+        let closed = self.make_room_for(lease, &under_way, &mut out);
+        self.note_deallocations(key, lease, closed, 0);
+        let shape = self.put_ahead(key, lease, &under_way, &mut out);
+        let command = InFlight::own(Some(key), Purpose::Ahead, shape);
+        self.backends.get_mut(lease)?.flight.push_back(command);
+        let prepared = self.clients.get_mut(key)?.prepared.as_mut()?;
+        prepared.under_way = Some(under_way);
         Some(self.send_restore(key, lease, &out))
     }
 

@@ -17,6 +17,7 @@ use crate::found::Found;
 use crate::group::Group;
 use crate::kills::{may_hide_kill, mentions_kill};
 use crate::reasons::{PinReason, Refusal, Unprepared};
+use crate::restoring::{Standing, mentions, standing_of_execution};
 use crate::session::Session;
 use crate::shapes;
 use crate::statements::{hides_reads, payload_of, statement_of};
@@ -107,6 +108,7 @@ impl<N: Net> Group<N> {
         };
         client.prepared.get_or_insert_default().under_way = Some(under_way);
         let mut statement = Statement::plain(Command::StmtPrepare.reply());
+        statement.standing = Standing::Anywhere;
         statement.keeps_counts = true;
         statement.found = Found::Keeps;
         if !class.reads.intersects(Reads::DIAGNOSTICS) {
@@ -194,6 +196,7 @@ impl<N: Net> Group<N> {
         let class = definition.class;
         let cursor = command == Command::StmtExecute && wants_cursor(&payload_of(message));
         let mut statement = statement_of(&class, self.shared.server.flavour);
+        statement.standing = standing_of_execution(&definition.sql, &class);
         if cursor {
             statement.found = Found::Unsure;
         }
@@ -476,9 +479,4 @@ pub(super) fn put_long_data(out: &mut Vec<u8>, messages: &[u8], id: u32) {
         set_statement_id(&mut out[start..], id);
         at += total;
     }
-}
-
-fn mentions(sql: &[u8], word: &[u8]) -> bool {
-    sql.windows(word.len())
-        .any(|found| found.eq_ignore_ascii_case(word))
 }

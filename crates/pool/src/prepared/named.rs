@@ -25,6 +25,7 @@ use crate::heard::Heard;
 use crate::kills::mentions_kill;
 use crate::pins::Void;
 use crate::reasons::{PinReason, Refusal};
+use crate::restoring::Standing;
 use crate::session::Session;
 use crate::user_variables::name_of;
 use reactor::{Key, Net};
@@ -396,6 +397,7 @@ impl<N: Net> Group<N> {
         client.prepared.get_or_insert_default().under_way = Some(under_way);
         let mut statement = Statement::plain(ReplyShape::Results);
         statement.explains_change = true;
+        statement.standing = Standing::Anywhere;
         self.start(key, message, statement)
     }
 
@@ -424,7 +426,7 @@ impl<N: Net> Group<N> {
             keep
         });
         if count > 0 {
-            self.note_deallocations(key, lease, count, 1);
+            self.note_deallocations(key, lease, count, 0);
             self.send_backend(lease, &out);
         }
     }
@@ -433,7 +435,6 @@ impl<N: Net> Group<N> {
     /// command does to the names there. Gives how many commands with a reply were written.
     pub(super) fn put_for_named(
         &mut self,
-        key: Key,
         lease: Key,
         under_way: &UnderWay,
         out: &mut Vec<u8>,
@@ -457,11 +458,6 @@ impl<N: Net> Group<N> {
                 put_deallocate(out, backend.form, name);
             }
             return usize::from(had);
-        }
-        if let Some(client) = self.clients.get_mut(key)
-            && let Some(prepared) = &mut client.prepared
-        {
-            prepared.forget_name(name);
         }
         self.put_room(lease, out)
     }
@@ -518,6 +514,14 @@ impl<N: Net> Group<N> {
             return;
         };
         let went = heard.error.is_none();
+        if let Some(Named::Prepare(name) | Named::PrepareUnread(name)) = &under_way.named
+            && let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner))
+            && let Some(prepared) = &mut client.prepared
+        {
+            // A PREPARE that has run takes the old one away, even if it fails.
+            prepared.forget_name(name);
+            client.forget_command();
+        }
         match &under_way.named {
             Some(Named::Prepare(name)) if went => {
                 let definition = definition.unwrap_or_else(|| under_way.definition.clone());

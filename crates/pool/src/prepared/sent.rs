@@ -32,7 +32,7 @@ impl<N: Net> Group<N> {
         let mut out = Vec::with_capacity(message.len() + 64);
         match under_way.command {
             _ if under_way.named.is_some() => {
-                let closed = self.put_for_named(key, lease, &under_way, &mut out);
+                let closed = self.put_for_named(lease, &under_way, &mut out);
                 self.note_deallocations(key, lease, closed, 1);
                 out.extend_from_slice(message);
             }

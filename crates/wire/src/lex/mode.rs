@@ -1,4 +1,8 @@
 //! How a text is read: the character set, the `sql_mode` and the server that decide it.
+//!
+//! The problem: the same bytes are cut otherwise in another character set or mode. The mechanism:
+//! what
+//! decides is one small value, taken from the session. Invariant: what is not known is doubted.
 
 /// What the client's character set does to the bytes of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

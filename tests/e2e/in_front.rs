@@ -1,0 +1,546 @@
+//! What brings a backend into its client's session goes out with the client's command, whatever
+//! that is; where it fails, the command has not run.
+
+use crate::compare::{Story, same_on};
+use crate::restoring::{both, restored};
+use crate::world::{app, binary, config, config_file, direct, fresh_schema, login, start_pool};
+use testkit::client::{Client, execution};
+use testkit::onramp::Pool;
+use testkit::real::{Flavour, Real};
+use testkit::reply::{Failure, Outcome};
+use testkit::talk::Account;
+use wire::capabilities as cap;
+use wire::command::Command;
+
+fn failed(reply: &[Outcome]) -> &Failure {
+    reply.last().expect("a reply").failure()
+}
+
+/// What one client says before the other has its turn; each first statement finds its backend in
+/// the other client's schema.
+const MIXED: [&str; 14] = [
+    "SELECT v FROM t",
+    "INSERT INTO t VALUES ('text; with a semicolon')",
+    "SET @mine = 1",
+    "SELECT @mine := @mine + 1",
+    "SELECT GET_LOCK('front', 5), RELEASE_LOCK('front')",
+    "DO RELEASE_ALL_LOCKS()",
+    "CREATE TEMPORARY TABLE passing (a INT)|DROP TEMPORARY TABLE passing",
+    "LOCK TABLES t READ|UNLOCK TABLES",
+    "CALL adds()",
+    "EXPLAIN SELECT v FROM t",
+    "BEGIN|COMMIT",
+    "PREPARE s FROM 'SELECT COUNT(*) FROM t WHERE v = ?'",
+    "EXECUTE s USING @mine",
+    "DELETE FROM t",
+];
+
+/// Two clients whose schemas differ by text, by preparation and by execution share one backend, and
+/// nobody waits for its being restored.
+#[test]
+fn a_mixed_workload_costs_no_round_trip() {
+    both("mixed_front", |real, test| {
+        if direct() {
+            return;
+        }
+        let mut admin = real.admin();
+        let schemas = [test.to_string(), format!("{test}_b")];
+        for schema in &schemas {
+            fresh_schema(real, schema);
+            admin.must(&format!("CREATE TABLE {schema}.t (v VARCHAR(99))"));
+            admin.must(&format!(
+                "CREATE PROCEDURE {schema}.adds() INSERT INTO t VALUES ('added')"
+            ));
+        }
+        let extra = "backends_max = 1\ngroups = 1\nstored_code = \"trust\"";
+        let pool = start_pool(real, &format!("{test}.toml"), extra);
+        let mut clients = [0, cap::MULTI_STATEMENTS].map(|capabilities| {
+            let account = app().with(capabilities);
+            login(&pool.address, &account.schema(""))
+        });
+        let mut statements = 0;
+        // Without a schema there is nothing to restore, and the first has none to go back to.
+        for (client, schema) in clients.iter_mut().zip(&schemas) {
+            client.must(&format!("USE {schema}"));
+            statements += 1;
+        }
+        let (all, front) = restored(&pool, statements);
+        let long = format!("INSERT INTO t VALUES ('a')/*{}*/", "x".repeat(300_000));
+        for _ in 0..3 {
+            for text in MIXED.into_iter().chain([&long[..]]) {
+                for client in &mut clients {
+                    for text in text.split('|') {
+                        client.must(text);
+                        statements += 1;
+                    }
+                }
+            }
+            let ids = [0, 1].map(|who| clients[who].prepare("SELECT v FROM t WHERE v <> ?").id);
+            for _ in 0..3 {
+                for (client, id) in clients.iter_mut().zip(ids) {
+                    let reply = client.execute(id, &[Some(b"x")], false).unwrap();
+                    assert_eq!(reply[0].rows().texts(), [["a"]]);
+                }
+            }
+            for ((client, id), schema) in clients.iter_mut().zip(ids).zip(&schemas) {
+                client.run(Command::InitDb, schema.as_bytes()).unwrap();
+                client.must(&format!("USE {schema}"));
+                let id = id.to_le_bytes();
+                client.send(&[(Command::StmtClose, &id)]).unwrap();
+                client.must("DELETE FROM t");
+            }
+            statements += 14;
+        }
+        let (all_then, front_then) = restored(&pool, statements);
+        assert!(all_then >= all + 100, "{all_then} after {all}");
+        assert_eq!(all_then - all, front_then - front, "all were in front");
+    });
+}
+
+/// Two clients take turns: what they take, set and call is theirs, whatever stood in front of it.
+fn taking_turns(story: &mut Story, capabilities: u32) {
+    story.columns = true;
+    let schema = story.schema.clone();
+    let account = app().with(capabilities);
+    let one = story.join_as(&account.clone().schema(&schema));
+    let two = story.join_as(&account.schema("shop"));
+    for text in [
+        "DROP TABLE IF EXISTS turns",
+        "CREATE TABLE turns (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(40))",
+        "SET @a = 'a;b', @b = DATABASE()",
+        "SELECT @a, @b",
+        "INSERT INTO turns (v) VALUES (@a), (DATABASE()), ('c;d'), ('it\\'s; -- x')",
+        "SELECT LAST_INSERT_ID(), ROW_COUNT()",
+        "SELECT v, @n := id FROM turns WHERE v LIKE '%;%' ORDER BY id",
+        "SELECT @n",
+        "SELECT MAX(id) FROM turns INTO @top",
+        "SELECT @top, FOUND_ROWS()",
+        "SELECT GET_LOCK(DATABASE(), 1)|SELECT IS_USED_LOCK(DATABASE()) IS NULL|\
+         DO RELEASE_ALL_LOCKS()",
+        "CREATE TEMPORARY TABLE passing SELECT v FROM turns|SELECT COUNT(*) FROM passing|\
+         DROP TEMPORARY TABLE passing",
+        "CREATE TEMPORARY TABLE passing SELECT v FROM missing",
+        "LOCK TABLES turns WRITE|INSERT INTO turns (v) VALUES ('locked')|UNLOCK TABLES",
+        "START TRANSACTION|UPDATE turns SET v = 'x' WHERE id = 1|ROLLBACK",
+        "XA START 'turns'|XA END 'turns'|XA ROLLBACK 'turns'",
+        "PREPARE s FROM 'SELECT COUNT(*), DATABASE() FROM turns WHERE id < ?'",
+        "EXECUTE s USING @n",
+        "PREPARE s FROM 'SELECT * FROM missing'",
+        "EXECUTE s USING @n",
+        "DEALLOCATE PREPARE s",
+        "USE missing",
+        "SELECT DATABASE()",
+        "HELP 'missing'",
+        ";",
+        ";;",
+        "; SELECT 1",
+        "/* only */",
+        "/*! */",
+        "/*!99999 SELECT 1 */",
+        "# x",
+        "SELECT 1;; SELECT 2",
+        "SELECT ';' -- ; '",
+        "DROP TABLE turns",
+    ] {
+        for who in [one, two] {
+            for text in text.split('|') {
+                story.sql(who, text);
+            }
+        }
+    }
+    // Whoever changes the schema needs none restored.
+    for names in [["shop", &schema], [&schema, "missing"], [&schema, "shop"]] {
+        for (who, name) in [one, two].into_iter().zip(names) {
+            story.command(who, Command::InitDb, name.as_bytes());
+            story.sql(who, &format!("USE {name}"));
+            story.sql(who, "SELECT DATABASE()");
+        }
+    }
+}
+
+#[test]
+fn a_statement_that_takes_something_is_answered_as_alone() {
+    both("takes_in_front", |real, test| {
+        same_on(real, test, 1, |story| taking_turns(story, 0));
+    });
+}
+
+#[test]
+fn several_statements_that_take_something_are_answered_as_alone() {
+    both("several_take_in_front", |real, test| {
+        same_on(real, test, 1, |story| {
+            taking_turns(story, cap::MULTI_STATEMENTS);
+        });
+    });
+}
+
+/// A procedure uses what its client has, and finds the client's counts.
+#[test]
+fn a_call_in_front_of_which_a_schema_is_set_is_answered_as_alone() {
+    both("call_in_front", |real, test| {
+        same_on(real, test, 2, |story| {
+            let schema = story.schema.clone();
+            let one = story.join_as(&app().schema(&schema));
+            let two = story.join_as(&app().schema("shop"));
+            for who in [one, two] {
+                story.all(
+                    who,
+                    &[
+                        "DROP PROCEDURE IF EXISTS tells",
+                        "CREATE PROCEDURE tells() SELECT FOUND_ROWS(), DATABASE(), @mine",
+                        "SET @mine = CONCAT('of ', DATABASE())",
+                        "SELECT 1 UNION SELECT 2 UNION SELECT 3",
+                    ],
+                );
+            }
+            for who in [one, two] {
+                story.sql(who, "CALL tells()");
+                story.sql(who, "SELECT @mine, DATABASE()");
+                story.sql(who, "DROP PROCEDURE tells");
+            }
+        });
+    });
+}
+
+/// Somebody whose schema another drops, and somebody else on the same backend, who stays.
+struct Doomed {
+    pool: Pool,
+    admin: Client,
+    schema: String,
+    gone: Client,
+    /// Its CONNECTION_ID().
+    id: u32,
+    stays: Client,
+}
+
+impl Doomed {
+    fn new(real: &Real, test: &str, capabilities: u32) -> Doomed {
+        let extra = "backends_max = 1\ngroups = 1";
+        let pool = start_pool(real, &format!("{test}{capabilities}.toml"), extra);
+        let mut admin = real.admin();
+        let schema = format!("{test}_doomed");
+        fresh_schema(real, test);
+        fresh_schema(real, &schema);
+        for schema in [test, &schema] {
+            admin.must(&format!("CREATE TABLE {schema}.t (v VARCHAR(9))"));
+            admin.must(&format!(
+                "CREATE PROCEDURE {schema}.adds() INSERT INTO {test}.t VALUES ('called')"
+            ));
+        }
+        let account = app().with(capabilities);
+        let mut gone = login(&pool.address, &account.clone().schema(&schema));
+        let mut stays = login(&pool.address, &account.schema(test));
+        gone.must("SET @kept = 'kept'");
+        let id = gone.value("SELECT CONNECTION_ID()").parse().unwrap();
+        stays.must("INSERT INTO t VALUES ('own')");
+        Doomed {
+            pool,
+            admin,
+            schema,
+            gone,
+            id,
+            stays,
+        }
+    }
+
+    /// The backend stands in the other schema, and this one is no more.
+    fn drop_schema(&mut self) {
+        self.stays.must("DO 1");
+        self.admin.must(&format!("DROP DATABASE {}", self.schema));
+    }
+
+    /// The pool has said that nothing has run, and it is so.
+    fn check(&mut self, said: &Failure) {
+        assert!(said.message.contains("1049"), "{said}");
+        assert!(said.message.contains("not executed"), "{said}");
+        // The one that stays has lost nothing, and nothing was taken on its backend.
+        let rows = self.stays.rows("SELECT DISTINCT v FROM t");
+        assert_eq!(rows.texts(), [["own"]]);
+        assert_eq!(self.gone.value("SELECT @kept"), "kept");
+        self.check_pins();
+        assert_eq!(self.gone.failure("SELECT * FROM t").code, 1046);
+    }
+
+    fn check_pins(&self) {
+        let report = self.pool.report_of(self.id).unwrap();
+        assert!(report.contains("not pinned"), "{report}");
+    }
+}
+
+#[test]
+fn a_text_whose_schema_was_dropped_takes_nothing() {
+    both("takes_nothing", |real, test| {
+        if direct() {
+            return;
+        }
+        let qualified = format!("INSERT INTO {test}.t VALUES ('gone')");
+        let long = format!("{qualified}/*{}*/", "x".repeat(200_000));
+        let lock = format!("SELECT GET_LOCK('{test}', 0)");
+        for text in [
+            &qualified,
+            &long,
+            &format!("INSERT INTO {test}.t VALUES ('a;b')"),
+            &lock,
+            &format!("CREATE TEMPORARY TABLE {test}.passing (a INT)"),
+            "SET @kept = 'changed'",
+            "SELECT @kept := 'changed'",
+            "SELECT 'changed' INTO @kept",
+            "CALL adds()",
+            &format!("CALL {test}.adds()"),
+            "LOCK TABLES t WRITE",
+            "PREPARE s FROM 'SELECT 1'",
+            &format!("EXECUTE IMMEDIATE 'INSERT INTO {test}.t VALUES (1)'"),
+            "START TRANSACTION",
+            "XA START 'x'",
+        ] {
+            if real.flavour() == Flavour::MySql && text.starts_with("EXECUTE IMMEDIATE") {
+                continue;
+            }
+            let mut doomed = Doomed::new(real, test, 0);
+            doomed.drop_schema();
+            let said = doomed.gone.failure(text);
+            doomed.check(&said);
+            let free = format!("SELECT IS_FREE_LOCK('{test}')");
+            assert_eq!(doomed.admin.value(&free), "1", "{text}");
+            // It can still take the same in a schema that exists.
+            doomed.gone.must(&format!("USE {test}"));
+            assert_eq!(doomed.gone.value(&lock), "1", "{text}");
+        }
+    });
+}
+
+#[test]
+fn a_preparation_whose_schema_was_dropped_prepares_nothing() {
+    both("prepares_nothing", |real, test| {
+        if direct() {
+            return;
+        }
+        let mut doomed = Doomed::new(real, test, 0);
+        doomed.drop_schema();
+        let reply = doomed.gone.run(Command::StmtPrepare, b"SELECT v FROM t");
+        let said = failed(&reply.unwrap()).clone();
+        doomed.check(&said);
+        doomed.gone.must(&format!("USE {test}"));
+        let id = doomed.gone.prepare("SELECT v FROM t").id;
+        let reply = doomed.gone.execute(id, &[], false).unwrap();
+        assert_eq!(reply[0].rows().texts(), [["own"]]);
+    });
+}
+
+#[test]
+fn a_name_is_kept_where_its_next_preparation_did_not_run() {
+    both("name_kept", |real, test| {
+        if direct() {
+            return;
+        }
+        let mut doomed = Doomed::new(real, test, 0);
+        doomed.gone.must(&format!("USE {test}"));
+        doomed.gone.must("PREPARE s FROM 'SELECT 7'");
+        let schema = doomed.schema.clone();
+        doomed.gone.must(&format!("USE {schema}"));
+        doomed.drop_schema();
+        let said = doomed.gone.failure("PREPARE s FROM 'SELECT 8'");
+        doomed.check(&said);
+        doomed.gone.must(&format!("USE {test}"));
+        assert_eq!(doomed.gone.value("EXECUTE s"), "7");
+    });
+}
+
+/// An execution runs in the schema in which it was prepared, so it fails without that, as it does
+/// on a server.
+#[test]
+fn an_execution_whose_schema_was_dropped_does_not_run() {
+    both("execution_dropped", |real, test| {
+        if direct() {
+            return;
+        }
+        for prepared_there in [true, false] {
+            let mut doomed = Doomed::new(real, test, 0);
+            let ids = [
+                "INSERT INTO t VALUES ('gone')",
+                "UPDATE t SET v = 'gone'",
+                "INSERT INTO t SELECT DATABASE()",
+            ]
+            .map(|text| doomed.gone.prepare(text).id);
+            doomed.gone.must("PREPARE s FROM 'DELETE FROM t'");
+            if !prepared_there {
+                // Another backend, where nothing is prepared.
+                let list = doomed.admin.rows("SHOW PROCESSLIST");
+                let of_app = list.texts().into_iter().filter(|row| row[1] == "app");
+                let ours: Vec<String> = of_app.map(|row| row[0].to_string()).collect();
+                for id in ours {
+                    doomed.admin.must(&format!("KILL {id}"));
+                }
+            }
+            doomed.drop_schema();
+            for id in ids {
+                let reply = doomed.gone.execute(id, &[], false).unwrap();
+                failed(&reply);
+            }
+            doomed.gone.failure("EXECUTE s");
+            let rows = doomed.stays.rows("SELECT DISTINCT v FROM t");
+            assert_eq!(rows.texts(), [["own"]]);
+            assert_eq!(doomed.stays.value("SELECT DATABASE()"), test);
+            doomed.check_pins();
+            doomed.gone.must(&format!("USE {test}"));
+            assert_eq!(doomed.gone.value("SELECT COUNT(*) FROM t"), "1");
+        }
+    });
+}
+
+/// A statement was prepared in a schema that stays; the client's default one is dropped. A server
+/// runs the statement, and its client is told of no schema but its own.
+#[test]
+fn an_execution_runs_in_its_own_schema_when_the_default_one_is_gone() {
+    both("own_schema", |real, test| {
+        if direct() {
+            return;
+        }
+        let mut doomed = Doomed::new(real, test, 0);
+        let schema = doomed.schema.clone();
+        let account = app().schema(test).with(cap::SESSION_TRACK);
+        let mut client = login(&doomed.pool.address, &account);
+        let id = client.prepare("INSERT INTO t VALUES ('own')").id;
+        client.must(&format!("USE {schema}"));
+        doomed.stays.must("USE shop");
+        doomed.drop_schema();
+        for round in 1..3 {
+            let mut reply = client.execute(id, &[], false).unwrap();
+            let Outcome::Done(done) = &mut reply[0] else {
+                panic!("{reply:?}");
+            };
+            assert_eq!(done.affected_rows, 1);
+            assert!(!format!("{done:?}").contains("shop"), "{done:?}");
+            let count = format!("SELECT COUNT(*) FROM {test}.t");
+            assert_eq!(doomed.admin.value(&count), (round + 1).to_string());
+            doomed.stays.must("DO 1");
+        }
+        // By text nothing runs, least of all where the backend stands.
+        let said = client.failure("CREATE TABLE astray (a INT)");
+        assert!(said.message.contains("not executed"), "{said}");
+        assert_eq!(doomed.stays.value("SELECT DATABASE()"), "shop");
+        let tables = "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 'astray'";
+        assert_eq!(doomed.admin.value(tables), "0");
+    });
+}
+
+/// Two clients of an account that loses rights, on one backend: one has used them, one has not.
+struct Revoked {
+    _pool: Pool,
+    admin: Client,
+    account: String,
+    closed: String,
+    loser: Client,
+    stays: Client,
+}
+
+impl Revoked {
+    fn new(real: &Real, test: &str, right: &str) -> Revoked {
+        let (account, closed) = (format!("{test}_u"), format!("{test}_closed"));
+        let mut admin = real.admin();
+        for schema in [test, &closed] {
+            fresh_schema(real, schema);
+            admin.must(&format!("CREATE TABLE {schema}.t (v VARCHAR(9))"));
+        }
+        for sql in [
+            format!("DROP USER IF EXISTS {account}@'%'"),
+            format!("CREATE USER {account}@'%' IDENTIFIED BY 'p'"),
+            format!("GRANT ALL ON {test}.* TO {account}@'%'"),
+            format!("GRANT ALL ON {closed}.* TO {account}@'%'"),
+            format!("GRANT {right} ON *.* TO {account}@'%'"),
+        ] {
+            admin.must(&sql);
+        }
+        let mut config = config(&real.address(), "backends_max = 1\ngroups = 1");
+        config += &format!("[[user]]\nname = \"{account}\"\npassword = \"p\"\n");
+        let file = config_file(real, &format!("{test}.toml"), &config);
+        let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+        let join = |schema: &str| login(&pool.address, &Account::new(&account, "p").schema(schema));
+        let (loser, stays) = (join(&closed), join(test));
+        Revoked {
+            admin,
+            loser,
+            stays,
+            _pool: pool,
+            account,
+            closed,
+        }
+    }
+
+    fn is_refused(&mut self, command: Command, arguments: &[u8]) {
+        self.stays.must("DO 1");
+        let reply = self.loser.run(command, arguments).unwrap();
+        let said = failed(&reply);
+        assert!(said.message.contains("not executed"), "{said}");
+    }
+
+    fn check(&mut self, test: &str) {
+        for schema in [test, &self.closed] {
+            let lost = format!("SELECT COUNT(*) FROM {schema}.t WHERE v = 'lost'");
+            assert_eq!(self.admin.value(&lost), "0");
+        }
+    }
+}
+
+#[test]
+fn nothing_runs_in_a_schema_that_was_closed_to_its_account() {
+    both("closed_schema", |real, test| {
+        if direct() {
+            return;
+        }
+        let insert = b"INSERT INTO t VALUES ('lost')";
+        for (command, arguments) in [
+            (Command::Query, &insert[..]),
+            (Command::StmtPrepare, insert),
+        ] {
+            let mut revoked = Revoked::new(real, test, "PROCESS");
+            let reply = revoked.loser.run(Command::StmtPrepare, insert).unwrap();
+            let Outcome::Prepared(prepared) = &reply[0] else {
+                panic!("{reply:?}");
+            };
+            let (closed, account) = (revoked.closed.clone(), revoked.account.clone());
+            let sql = format!("REVOKE ALL ON {closed}.* FROM {account}@'%'");
+            revoked.admin.must(&sql);
+            revoked.stays.must("DO 1");
+            // The server itself says so of an execution.
+            let reply = revoked.loser.execute(prepared.id, &[], false).unwrap();
+            failed(&reply);
+            revoked.is_refused(command, arguments);
+            revoked.check(test);
+        }
+    });
+}
+
+#[test]
+fn nothing_runs_without_a_variable_that_its_account_may_no_longer_set() {
+    both("closed_variable", |real, test| {
+        if direct() {
+            return;
+        }
+        let right = match real.flavour() {
+            Flavour::MariaDb => "BINLOG ADMIN",
+            Flavour::MySql => "SESSION_VARIABLES_ADMIN",
+        };
+        let mut revoked = Revoked::new(real, test, right);
+        let variable = "SET SESSION binlog_row_image = 'minimal'";
+        revoked.loser.must(variable);
+        let insert = format!("INSERT INTO {test}.t VALUES ('lost')");
+        let id = revoked.loser.prepare(&insert).id;
+        let account = revoked.account.clone();
+        let sql = format!("REVOKE {right} ON *.* FROM {account}@'%'");
+        revoked.admin.must(&sql);
+        // A connection keeps the rights that it was opened with.
+        let list = revoked.admin.rows("SHOW PROCESSLIST");
+        let ours = list.texts().into_iter().filter(|row| row[1] == account);
+        let ours: Vec<String> = ours.map(|row| row[0].to_string()).collect();
+        for id in ours {
+            revoked.admin.must(&format!("KILL {id}"));
+        }
+        let execution = execution(id, &[], false);
+        revoked.is_refused(Command::StmtExecute, &execution);
+        revoked.is_refused(Command::StmtPrepare, insert.as_bytes());
+        revoked.is_refused(Command::Query, insert.as_bytes());
+        revoked.is_refused(Command::Query, b"SET @mine = 1");
+        revoked.check(test);
+    });
+}
