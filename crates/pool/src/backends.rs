@@ -243,7 +243,10 @@ impl<N: Net> Group<N> {
         let mut nobodys = Unreported::default();
         let (seq, unreported, shape) = match client {
             Some(client) => {
-                let shape = shape_for(client, wanted.as_deref(), mysql);
+                let mut shape = shape_for(client, wanted.as_deref(), mysql);
+                if told.schema {
+                    shape.schema = client.session.schema.as_deref();
+                }
                 (&mut client.seq, &mut client.unreported, shape)
             }
             None => (&mut own_seq, &mut nobodys, Shape::own()),
@@ -541,6 +544,7 @@ fn shape_for<'a, S>(client: &Client<S>, wanted: Option<&'a Wanted>, mysql: bool)
         deprecate_eof: client.capabilities & cap::DEPRECATE_EOF != 0,
         track: wanted.filter(|_| tracks),
         mysql,
+        schema: None,
     }
 }
 

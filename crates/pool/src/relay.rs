@@ -31,6 +31,8 @@ pub(crate) struct Shape<'a> {
     pub track: Option<&'a Wanted>,
     /// The server is MySQL.
     pub(crate) mysql: bool,
+    /// The client's default schema, where its reply is to name it ([`Told::schema`]).
+    pub(crate) schema: Option<&'a [u8]>,
 }
 
 impl Shape<'_> {
@@ -40,6 +42,7 @@ impl Shape<'_> {
             deprecate_eof: true,
             track: None,
             mysql: false,
+            schema: None,
         }
     }
 }
@@ -161,6 +164,8 @@ pub(crate) struct Told {
     pub(crate) warnings: Option<u16>,
     /// Its OK is to say that something has changed, even if it does not say what.
     pub(crate) changed: bool,
+    /// Its last OK is to name the default schema, whether or not the backend's does.
+    pub(crate) schema: bool,
 }
 
 impl Relay<'_> {
@@ -334,6 +339,14 @@ impl Relay<'_> {
             && !ok.changes.is_empty()
         {
             changed = track::keep(ok.changes, wanted, self.bound, &mut changes)?;
+        }
+        if let Some(schema) = self.shape.schema
+            && self.shape.track.is_some_and(|wanted| wanted.schema)
+            && ok.status & status::MORE_RESULTS == 0
+            && !track::names_schema(ok.changes)?
+        {
+            track::put_schema(&mut changes, schema);
+            changed = true;
         }
         let eof = first == END && !self.shape.deprecate_eof;
         if !eof && self.shape.track.is_some() {

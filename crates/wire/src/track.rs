@@ -90,6 +90,18 @@ pub fn put_schema(out: &mut Vec<u8>, schema: &[u8]) {
     put_lenenc_bytes(out, &body);
 }
 
+/// Whether these blocks say which schema is the default.
+///
+/// # Errors
+/// [`Malformed`] when they cannot be read.
+pub fn names_schema(blocks: &[u8]) -> Result<bool, Malformed> {
+    let mut names = false;
+    changes(blocks, |change| {
+        names |= matches!(change, Change::Schema(_))
+    })?;
+    Ok(names)
+}
+
 /// Which trackers a client receives: those that a server has on by default, unless the client set
 /// others.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -24,7 +24,7 @@ use crate::statements::{hides_reads, payload_of, statement_of};
 use reactor::{Key, Net};
 use std::rc::Rc;
 use wire::attributes::Form;
-use wire::classify::{self, Reads, classify};
+use wire::classify::{self, Reads, Verb, classify};
 use wire::command::{Command, put_command};
 use wire::errors;
 use wire::execution::{LAST_PREPARED, Types, set_statement_id, statement_id, types, wants_cursor};
@@ -90,7 +90,7 @@ impl<N: Net> Group<N> {
         if client.lease.is_some_and(|lease| self.is_full(lease)) {
             return self.refuse_to_prepare(key);
         }
-        self.pin_without_schema(key, &session, sql);
+        self.pin_without_schema(key, &session, (sql, &class));
         let definition = self.define(sql, &session, class);
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
@@ -117,10 +117,16 @@ impl<N: Net> Group<N> {
         self.start(key, message, statement)
     }
 
-    /// Pins a client whose text asks for the default schema, when it has none.
-    pub(super) fn pin_without_schema(&mut self, key: Key, session: &Session, sql: &[u8]) {
-        let names_schema = mentions(sql, b"database") || mentions(sql, b"schema");
-        if session.schema.is_none() && names_schema {
+    /// Pins a client whose text asks for the default schema, or sets one, when it has none.
+    pub(super) fn pin_without_schema(
+        &mut self,
+        key: Key,
+        session: &Session,
+        (sql, class): (&[u8], &classify::Statement),
+    ) {
+        let names_schema =
+            || mentions(sql, b"database") || mentions(sql, b"schema") || class.verb == Verb::Use;
+        if session.schema.is_none() && names_schema() {
             // No command takes a schema away again, so only here can it be prepared without one.
             self.pin_by(key, PinReason::PreparedSchema, sql);
         }

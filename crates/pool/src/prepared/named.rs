@@ -230,7 +230,7 @@ impl<N: Net> Group<N> {
         let mode = self.lex_mode(&client.session, client.capabilities);
         let class = classify(&text, mode);
         let session = client.session.clone();
-        self.pin_without_schema(key, &session, &text);
+        self.pin_without_schema(key, &session, (&text, &class));
         let ended = self.clients.get(key).is_some_and(|client| {
             // What the pool did not know under this name is replaced.
             client.holds(PinCause::TextPrepare, &name)

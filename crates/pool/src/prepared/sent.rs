@@ -270,13 +270,18 @@ impl<N: Net> Group<N> {
         else {
             return Told::default();
         };
+        // Prepared without a schema it runs without one, and a server says the client's again.
+        let anew = under_way.definition.session.schema.is_none();
         let columns = || {
             let known = prepared.get(under_way.id)?.columns;
             // A statement without a result, CALL among them, has none to compare.
             (known > 0).then_some(known)
         };
         match under_way.command {
-            _ if under_way.named.is_some() => Told::default(),
+            _ if under_way.named.is_some() => Told {
+                schema: anew && matches!(under_way.named, Some(Named::Execute(_))),
+                ..Told::default()
+            },
             Command::StmtPrepare => Told {
                 id: Some(under_way.id),
                 ..Told::default()
@@ -284,6 +289,11 @@ impl<N: Net> Group<N> {
             Command::StmtExecute => Told {
                 columns: columns(),
                 delays_eof: under_way.cursor,
+                schema: anew,
+                ..Told::default()
+            },
+            Command::StmtBulkExecute => Told {
+                schema: anew,
                 ..Told::default()
             },
             _ => Told::default(),

@@ -8,11 +8,13 @@ const MODERN: Shape<'_> = Shape {
     deprecate_eof: true,
     track: None,
     mysql: false,
+    schema: None,
 };
 const OLD: Shape<'_> = Shape {
     deprecate_eof: false,
     track: None,
     mysql: false,
+    schema: None,
 };
 const COLUMN: &[u8] = b"\x03def\0\0\0\x011\0\x0c\x3f\0\x01\0\0\0\x03\x81\0\0\0\0";
 
@@ -107,6 +109,7 @@ fn trackers_that_nobody_asked_for_are_stripped() {
         deprecate_eof: true,
         track: Some(&wanted),
         mysql: false,
+        schema: None,
     };
     assert_eq!(
         relay(&packets(&[changed]), 99, shape).0,
@@ -117,6 +120,7 @@ fn trackers_that_nobody_asked_for_are_stripped() {
         deprecate_eof: true,
         track: Some(&other),
         mysql: false,
+        schema: None,
     };
     assert_eq!(relay(&packets(&[changed]), 99, shape).0, packets(&[plain]));
 }
@@ -149,6 +153,7 @@ fn what_an_eof_packet_has_no_room_for_comes_later() {
                 deprecate_eof: false,
                 track: Some(&wanted),
                 mysql,
+                schema: None,
             };
             let (out, ..) = relay(&packets(&[&rows[..], answers].concat()), 99, shape);
             let flags = if mysql { 0 } else { 0x40 };
@@ -266,4 +271,33 @@ fn a_row_of_two_packets_passes_by() {
     let (out, _, stop) = relay(&input, 60_000, MODERN);
     assert!(out == input);
     assert_eq!(stop, Stop::Done);
+}
+
+#[test]
+fn the_last_ok_names_a_schema_that_the_backend_had_no_reason_to_name() {
+    let wanted = Wanted::from_setting("zone", true);
+    let shape = Shape {
+        deprecate_eof: true,
+        track: Some(&wanted),
+        mysql: false,
+        schema: Some(b"mine"),
+    };
+    let plain: &[u8] = b"\0\0\0\x02\0\0\0";
+    let named: &[u8] = b"\0\0\0\x02\x40\0\0\0\x07\x01\x05\x04mine";
+    assert_eq!(relay(&packets(&[plain]), 99, shape).0, packets(&[named]));
+    // It stands behind what changed besides, and once.
+    let zone: &[u8] = b"\0\0\0\x02\x40\0\0\0\x0a\0\x08\x04zone\x02+2";
+    let both: &[u8] = b"\0\0\0\x02\x40\0\0\0\x11\0\x08\x04zone\x02+2\x01\x05\x04mine";
+    assert_eq!(relay(&packets(&[zone]), 99, shape).0, packets(&[both]));
+    assert_eq!(relay(&packets(&[named]), 99, shape).0, packets(&[named]));
+    // Another result follows: what the backend says there is not changed.
+    let more: &[u8] = b"\0\0\0\x0a\0\0\0";
+    let (out, ..) = relay(&packets(&[more, plain]), 99, shape);
+    assert_eq!(out, packets(&[more, named]));
+    let deaf = Wanted::from_setting("zone", false);
+    let shape = Shape {
+        track: Some(&deaf),
+        ..shape
+    };
+    assert_eq!(relay(&packets(&[plain]), 99, shape).0, packets(&[plain]));
 }

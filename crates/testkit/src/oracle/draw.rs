@@ -31,10 +31,6 @@ struct Drawing {
     queues: [VecDeque<Step>; CLIENTS_MAX],
     /// Clients whose reads lock inside of a transaction.
     serializable: [bool; CLIENTS_MAX],
-    /// Clients who may have no schema. MariaDB reports a schema again after each execution of what
-    /// was prepared without one, and the pool has prepared it inside of one: nothing is prepared
-    /// by them, but with `ONRAMP_ORACLE_ALL`.
-    schemaless: [bool; CLIENTS_MAX],
     clients: usize,
     steps: Vec<Step>,
 }
@@ -65,7 +61,6 @@ pub fn draw(seed: u64, backends: usize, flavour: Flavour) -> Vec<Step> {
         claims: Claims::new(backends),
         queues: Default::default(),
         serializable: [false; CLIENTS_MAX],
-        schemaless: [false; CLIENTS_MAX],
         clients,
         steps: Vec::new(),
         random,
@@ -103,13 +98,7 @@ impl Drawing {
             Act::Together(all) => all.iter().any(|(who, _)| !self.queues[*who].is_empty()),
             _ => false,
         };
-        let everything = std::env::var_os("ONRAMP_ORACLE_ALL").is_some();
-        let prepares = matches!(step.act, Act::Prepare(..));
-        let left_out = prepares && self.schemaless[who] && !everything;
-        if !interrupts && !left_out && self.claims.admit(&step) {
-            if let Act::Join(login) | Act::ChangeUser(login) = &step.act {
-                self.schemaless[who] = !login.schema;
-            }
+        if !interrupts && self.claims.admit(&step) {
             self.serializable[who] |= step.texts().iter().any(|t| t.contains("SERIALIZABLE"));
             self.serializable[who] &= step.claim != Claim::Frees;
             self.steps.push(step);
@@ -309,7 +298,6 @@ mod tests {
             claims: Claims::new(3),
             queues: Default::default(),
             serializable: [false; CLIENTS_MAX],
-            schemaless: [false; CLIENTS_MAX],
             clients: 4,
             steps: Vec::new(),
         };
