@@ -16,7 +16,7 @@ const TWO: &str = "groups = 1\nbackends_max = 2";
 
 /// Servers of these tests' own: a pool looks at all code of its server, and other tests' tables
 /// bear the same names.
-fn servers(test: &str) -> Vec<&'static Real> {
+pub(crate) fn servers(test: &str) -> Vec<&'static Real> {
     static SERVERS: [OnceLock<Result<Real, String>>; 2] = [OnceLock::new(), OnceLock::new()];
     if direct() {
         return Vec::new();
@@ -35,7 +35,7 @@ fn servers(test: &str) -> Vec<&'static Real> {
         .collect()
 }
 
-fn join(pool: &Pool, schema: &str) -> Client {
+pub(crate) fn join(pool: &Pool, schema: &str) -> Client {
     login(&pool.address, &app().schema(schema))
 }
 

@@ -12,6 +12,7 @@
 mod anew;
 mod attributes;
 mod big;
+mod calls;
 mod changes;
 mod charsets;
 mod climb;

@@ -24,7 +24,7 @@ use crate::session::Session;
 use crate::unreported::Touched;
 use reactor::{Key, Time};
 use std::rc::Rc;
-use wire::classify::{PinCause, Reads};
+use wire::classify::{self, PinCause, Reads};
 use wire::command::ReplyShape;
 use wire::tracking::Retracked;
 
@@ -67,10 +67,8 @@ pub(crate) struct Statement {
     pub(crate) area: Area,
     /// It is a text of several statements.
     pub(crate) several: bool,
-    /// It may change the collation without a report of it.
-    pub sets_charset: bool,
-    /// It may set the session's role, without a report of it.
-    pub(crate) sets_role: bool,
+    /// What it may change without a report of it.
+    pub(crate) untold: Untold,
     /// What is reported of variables holds for this statement alone.
     pub(crate) passing: bool,
     /// A report of changed state without details is explained by its text.
@@ -83,8 +81,10 @@ pub(crate) struct Statement {
     pub(crate) ride: u64,
     /// It leaves ROW_COUNT() as it is, if it succeeds.
     pub(crate) keeps_counts: bool,
-    /// It runs code that nobody has read, which may use or take away statements by name.
-    pub(crate) hides: bool,
+    /// What is known of the stored code that it runs.
+    pub(crate) code: Code,
+    /// It may count rows or not: its backend needs its client's FOUND_ROWS() in front of it.
+    pub(crate) primes: bool,
     /// It may leave something that nobody is to meet: its backend serves no other client.
     pub(crate) spoils: bool,
     /// The catalogue of hidden code that it was judged by (see [`crate::hidden`]).
@@ -102,20 +102,53 @@ impl Statement {
             found: Found::Unsure,
             area: Area::Unsure,
             several: false,
-            sets_charset: false,
-            sets_role: false,
+            untold: Untold::NONE,
             passing: false,
             explains_change: false,
             counts_before: false,
             may_insert_id: false,
             ride: 0,
             keeps_counts: false,
-            hides: false,
+            code: Code::None,
+            primes: false,
             spoils: false,
             judged: NOT_JUDGED,
             standing: Standing::Apart,
         }
     }
+}
+
+/// What a statement may change without a report of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Untold(u8);
+
+impl Untold {
+    const NONE: Untold = Untold(0);
+    /// The collation.
+    pub(crate) const CHARSET: Untold = Untold(1);
+    /// The role.
+    pub(crate) const ROLE: Untold = Untold(2);
+
+    pub(crate) fn by(found: &classify::Statement) -> Untold {
+        Untold(u8::from(found.sets_charset) | u8::from(found.sets_role) << 1)
+    }
+
+    pub(crate) fn contains(self, other: Untold) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// What is known of the stored code that a statement runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    /// It runs none that its text shows.
+    None,
+    /// What it leaves is followed, even where it fails.
+    Known,
+    /// The same, but where it fails MariaDB does not report what it changed.
+    Reported,
+    /// Nobody has read it; it may use or take away statements by name.
+    Unread,
 }
 
 /// What must be read back from the backend before it may serve somebody else.
@@ -136,6 +169,8 @@ pub(crate) struct Owed {
     /// It failed on MariaDB, perhaps in stored code, with so many warnings and errors: whether
     /// that would have left its trace among them (see `endings.rs`).
     pub trace: Option<u8>,
+    /// All the code that it ran is known, and a trace of it says nothing.
+    pub known: bool,
 }
 
 /// Bytes on their way to the client.
@@ -441,8 +476,9 @@ impl<S> Client<S> {
         }
         self.owed.failed = failed;
         self.owed.insert_id |= heard.insert_id != 0 || self.statement.may_insert_id;
-        self.owed.collation |= self.statement.sets_charset;
-        self.owed.role |= self.statement.sets_role;
+        let untold = self.statement.untold;
+        self.owed.collation |= untold.contains(Untold::CHARSET);
+        self.owed.role |= untold.contains(Untold::ROLE);
     }
 
     /// Appends received bytes to what waits to be handled.

@@ -10,7 +10,7 @@
 
 use crate::backend::{BackendState, InFlight, Purpose};
 use crate::backends::row_of;
-use crate::client::{Client, ClientState, Owed};
+use crate::client::{Client, ClientState, Code, Owed};
 use crate::group::Group;
 use crate::heard::Heard;
 use crate::reasons::{PinReason, Refusal};
@@ -83,8 +83,13 @@ impl<N: Net> Group<N> {
         client.note_result(heard);
         client.note_left(heard, command.reply.rows(), alone);
         let traces = !matches!(self.shared.server.flavour, Server::MySql(_));
-        if traces && heard.error.is_some() && !heard.is_error(UNPARSED) {
-            client.owed.trace = Some(0);
+        let warned = heard.error.is_some() || heard.warnings > 0;
+        if traces && warned {
+            client.owed.known = client.statement.code == Code::Known;
+            let trace = heard.error.is_some() && !heard.is_error(UNPARSED);
+            if trace && !client.owed.known {
+                client.owed.trace = Some(0);
+            }
         }
         // A backend that knows nothing of the statement before does not learn it by this one.
         let statement = client.statement;
@@ -300,7 +305,8 @@ impl<N: Net> Group<N> {
         if let Some(owner) = owner {
             self.note_changes(key, owner, heard);
             self.tell_later(key, owner, heard);
-            if collected.windows(TRACE.len()).any(|part| part == TRACE) {
+            let known = self.clients.get(owner).is_some_and(|c| c.owed.known);
+            if !known && collected.windows(TRACE.len()).any(|part| part == TRACE) {
                 self.pin(owner, PinReason::FailedCode);
             }
         }

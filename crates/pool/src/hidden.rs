@@ -15,21 +15,25 @@
 //! Where no such code exists, which is the rule, a statement costs the load of one number. Not
 //! covered: code that is defined past the pool, or inside of other code, until the next look.
 
+mod calls;
 mod catalogue;
 mod look;
+mod watch;
 
 use crate::backend::Purpose;
+use crate::client::Code;
 use crate::config::{Settings, StoredCode};
 use crate::group::{Group, Shared};
 use crate::log::note;
 use crate::reasons::PinReason;
 use crate::statements::payload_of;
-use catalogue::{Names, Object, resolve};
+pub(crate) use calls::Known;
+use catalogue::{Besides, Names, Object, resolve};
 pub use look::Looking;
-pub(crate) use look::{first_look, keep_looking};
 use reactor::{Key, Net};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+pub(crate) use watch::{first_look, keep_looking};
 use wire::attributes::{Form, header_len};
 use wire::classify::stored::{Definition, definitions, fold};
 use wire::classify::{self, PinCause, Verb, classify};
@@ -58,6 +62,7 @@ struct State {
     names: Arc<Names>,
     /// What the last look found.
     found: Vec<Object>,
+    besides: Besides,
     /// What statements through the pool define.
     coming: Vec<Defining>,
     defined: u64,
@@ -120,9 +125,12 @@ impl Hidden {
         let state = self.lock();
         let lines = state.names.lines.iter();
         let mut lines: Vec<String> = lines.map(|line| format!("hidden code: {line}")).collect();
+        let objects = lines.len();
+        let unknown = state.names.unknown.iter();
+        lines.extend(unknown.map(|line| format!("stored code: {line}")));
         lines.push(format!(
             "hidden code that matters: {} objects; read {} times, {} definitions not read yet",
-            lines.len(),
+            objects,
             state.looks,
             state.coming.len()
         ));
@@ -136,7 +144,8 @@ impl Hidden {
     fn publish(&self, state: &mut State) {
         let coming = state.coming.iter().flat_map(|one| &one.objects);
         let objects: Vec<&Object> = state.found.iter().chain(coming).collect();
-        let names = resolve(&objects);
+        let mut names = resolve(&objects);
+        names.besides = state.besides.clone();
         if names != *state.names {
             say_new(&state.names.lines, &names.lines);
             state.names = Arc::new(names);
@@ -182,7 +191,7 @@ impl Hidden {
     }
 
     /// What look `number` found, and what the account may not see.
-    fn looked(&self, number: u64, found: Vec<Object>, unseen: String) {
+    fn looked(&self, number: u64, (found, besides): (Vec<Object>, Besides), unseen: String) {
         let mut state = self.lock();
         // What was answered before the look began is among what it found.
         let later = |one: &Defining| one.ended.is_none_or(|ended| ended >= number);
@@ -191,7 +200,7 @@ impl Hidden {
             note(format_args!("{unseen}"));
         }
         state.unseen = unseen;
-        state.found = found;
+        (state.found, state.besides) = (found, besides);
         self.publish(&mut state);
     }
 }
@@ -359,7 +368,12 @@ impl<N: Net> Group<N> {
         // The text that EXECUTE IMMEDIATE runs is not at hand any more.
         let within = found.causes.contains(PinCause::TextPrepare);
         let schema = Some(session.schema.as_deref().unwrap_or_default());
-        if within || self.runs_hidden((&sql, mode), &found, schema) {
+        let known = matches!(client.statement.code, Code::Known | Code::Reported);
+        let unknown = known
+            && self
+                .known_code((&sql, mode), &found, schema, &session)
+                .is_none();
+        if within || unknown || self.runs_hidden((&sql, mode), &found, schema) {
             let policy = self.shared.settings.stored_code;
             if policy == StoredCode::Pin {
                 self.pin_by(key, PinReason::HiddenCode, &sql);

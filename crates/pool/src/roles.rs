@@ -22,7 +22,7 @@
 
 use crate::backend::{Backend, Purpose};
 use crate::backends::row_of;
-use crate::client::Client;
+use crate::client::{Client, Untold};
 use crate::group::Group;
 use crate::heard::Heard;
 use crate::reasons::PinReason;
@@ -137,7 +137,7 @@ impl<S> Client<S> {
 
     /// Whether its backend may be in a role that was not read back.
     pub(crate) fn role_is_unread(&self) -> bool {
-        self.owed.role || self.statement.sets_role
+        self.owed.role || self.statement.untold.contains(Untold::ROLE)
     }
 }
 

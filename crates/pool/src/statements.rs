@@ -12,12 +12,12 @@
 //! behind what puts it there (`restoring.rs`).
 
 use crate::backend::{InFlight, Purpose};
-use crate::client::{ClientState, Statement};
+use crate::client::{ClientState, Code, Statement, Untold};
 use crate::clients::Handled;
 use crate::diagnostics::{Area, Previous, area_of};
 use crate::found::{Found, found_of};
 use crate::group::Group;
-use crate::hidden::NOT_JUDGED;
+use crate::hidden::{Known, NOT_JUDGED};
 use crate::kills::{may_hide_kill, mentions_kill};
 use crate::prepared::{PreparedText, Spoken};
 use crate::reasons::{PinReason, Refusal};
@@ -174,13 +174,16 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
-        let mut statement = statement_of(found, mode.server);
         let (session, elsewhere) = (client.session.clone(), client.reads_elsewhere());
+        // Without a schema a name that names none is nothing's: the server refuses it.
+        let schema = Some(session.schema.as_deref().unwrap_or_default());
+        let known = self.known_code((sql, mode), found, schema, &session);
+        let mut class = class_with(found, known.as_ref());
+        let mut statement = statement_of(&class, mode.server);
         // Stored code may read anything; that it reads what a statement before its call left is
         // not assumed, or no CALL could ever be made.
-        let told = !matches!(found.pin, Some(cause) if hides_reads(cause));
-        let mut instead = self.retrack(key, sql, mode, found);
-        let mut class = *found;
+        let told = !matches!(class.pin, Some(cause) if hides_reads(cause));
+        let mut instead = self.retrack(key, sql, mode, &class);
         if instead.is_some() {
             class.causes.remove(PinCause::SessionTracking);
             class.pin = class.causes.iter().next();
@@ -199,10 +202,12 @@ impl<N: Net> Group<N> {
         if self.shared.settings.ride_max > 1 && shapes::rides(found, statement.found) {
             statement.ride = shapes::shape_of(sql, mode, Rc::as_ptr(&session).addr());
         }
-        // Without a schema a name that names none is nothing's: the server refuses it.
-        let schema = Some(session.schema.as_deref().unwrap_or_default());
+        if let Some(known) = &known {
+            known.mark(&mut statement);
+        }
         self.plan_pins(key, sql, (mode, found), schema, &mut statement);
         self.touch(key, sql, mode, found);
+        self.touch_by_code(key, known.as_ref());
         statement.standing = standing_of(found);
         if instead.is_none() && found.reads.intersects(Reads::CONNECTION_ID) {
             instead = self.with_own_id(key, sql, mode);
@@ -217,11 +222,21 @@ impl<N: Net> Group<N> {
     /// Runs a text that was prepared by name, or is executed at once: what it does is what its
     /// client's command does.
     fn run_prepared_text(&mut self, key: Key, message: &[u8], text: &PreparedText) -> Handled {
-        let Some(client) = self.clients.get_mut(key) else {
+        let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
-        let (sql, found) = (&text.sql, &text.class);
+        let sql = &text.sql;
+        let (session, capabilities) = (client.session.clone(), client.capabilities);
+        let mode = self.lex_mode(&text.session, capabilities);
+        // A server looks names up where they were prepared, or where it is now.
+        let schema = text.session.schema.as_deref();
+        let schema = schema.filter(|schema| session.schema.as_deref() == Some(*schema));
+        let known = self.known_code((sql, mode), &text.class, schema, &text.session);
+        let found = &class_with(&text.class, known.as_ref());
         let mut statement = statement_of(found, self.shared.server.flavour);
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
         let told = !matches!(found.pin, Some(cause) if hides_reads(cause));
         if told && found.reads.intersects(client.reads_elsewhere()) {
             if self.is_counted_now(key, found.reads) {
@@ -234,17 +249,16 @@ impl<N: Net> Group<N> {
             return self.run_reading(key, message, text, statement);
         }
         statement.explains_change |= text.immediate;
-        // A server looks names up where they were prepared, or where it is now.
-        let schema = text.session.schema.as_deref();
-        let schema = schema.filter(|schema| client.session.schema.as_deref() == Some(*schema));
-        let capabilities = client.capabilities;
-        let mode = self.lex_mode(&text.session, capabilities);
         statement.standing = match text.immediate {
             true => standing_of(found),
             false => standing_of_execution(sql, found),
         };
+        if let Some(known) = &known {
+            known.mark(&mut statement);
+        }
         self.plan_pins(key, sql, (mode, found), schema, &mut statement);
         self.touch(key, sql, mode, found);
+        self.touch_by_code(key, known.as_ref());
         self.start(key, message, statement)
     }
 
@@ -414,7 +428,7 @@ impl<N: Net> Group<N> {
             backend.rideable = self.shapes.trusts(shape);
         }
         let statement = client.statement;
-        if statement.hides {
+        if statement.code == Code::Unread {
             self.hide_names(key, lease);
         }
         if let Front::Joined(joined) = front {
@@ -453,21 +467,34 @@ pub(crate) fn hides_reads(cause: PinCause) -> bool {
     HIDES.contains(&cause)
 }
 
+/// A text's class where all the stored code that it runs is known.
+pub(crate) fn class_with(
+    found: &classify::Statement,
+    known: Option<&Known>,
+) -> classify::Statement {
+    match known {
+        Some(_) => found.with_known_code(),
+        None => *found,
+    }
+}
+
 pub(crate) fn statement_of(found: &classify::Statement, server: Server) -> Statement {
     let asks = found.verb == Verb::Diagnostics && found.reads.intersects(Reads::DIAGNOSTICS);
+    let hides = HIDES.iter().any(|cause| found.causes.contains(*cause));
+    let counted = found_of(found, server);
     Statement {
         shape: ReplyShape::Results,
-        found: found_of(found, server),
+        found: counted,
         area: area_of(found, server),
         several: found.multi,
-        sets_charset: found.sets_charset,
-        sets_role: found.sets_role,
+        untold: Untold::by(found),
         passing: found.passing,
         may_insert_id: found.may_insert_id,
         counts_before: false,
         explains_change: matches!(found.verb, Verb::Set | Verb::Use | Verb::Diagnostics)
             || found.multi,
-        hides: HIDES.iter().any(|cause| found.causes.contains(*cause)),
+        code: if hides { Code::Unread } else { Code::None },
+        primes: hides && counted != Found::Keeps,
         spoils: false,
         judged: NOT_JUDGED,
         standing: Standing::Apart,

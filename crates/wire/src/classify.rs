@@ -359,6 +359,9 @@ pub struct Statement {
     pub causes: PinCauses,
     /// What it reads of earlier statements; of earlier ones in other texts, where it has several.
     pub reads: Reads,
+    /// The same without what stored code may read; behind a statement that calls some, all is that
+    /// statement's.
+    pub own_reads: Reads,
     /// What of it is its own for certain when it has succeeded, whatever was before.
     pub replaces: Reads,
     /// It leaves the warnings before it as they are, if it has none of its own; for certain.
@@ -394,6 +397,7 @@ impl Statement {
         pin: None,
         causes: PinCauses::NONE,
         reads: Reads::NONE,
+        own_reads: Reads::NONE,
         replaces: Reads::NONE,
         keeps_warnings: true,
         sets_charset: false,
@@ -415,6 +419,7 @@ impl Statement {
         pin: Some(PinCause::Unknown),
         causes: PinCauses::of(PinCause::Unknown),
         reads: Reads::ALL,
+        own_reads: Reads::ALL,
         replaces: Reads::NONE,
         keeps_warnings: false,
         sets_charset: true,
@@ -430,6 +435,22 @@ impl Statement {
         marks: Marks::NONE,
     };
 
+    /// The same of a text all of whose stored code is known to leave nothing that pins, and to read
+    /// nothing of the statement before (see [`stored::run_by`]).
+    #[must_use]
+    pub fn with_known_code(mut self) -> Self {
+        self.causes.remove(PinCause::StoredCode);
+        if self.multi || matches!(self.verb, Verb::Other | Verb::Begin) {
+            // The words of a block were taken for statements of their own.
+            self.causes.remove(PinCause::Unknown);
+            self.replaces = Reads::NONE;
+            self.keeps_warnings = false;
+        }
+        self.pin = self.causes.iter().next();
+        self.reads = self.own_reads;
+        self
+    }
+
     /// What may happen if either of two readings of one text is the right one.
     fn either(self, other: Self) -> Self {
         let verb = match (self.verb, other.verb) {
@@ -442,6 +463,7 @@ impl Statement {
             pin: self.pin.or(other.pin),
             causes: self.causes.union(other.causes),
             reads: self.reads.union(other.reads),
+            own_reads: self.own_reads.union(other.own_reads),
             replaces: self.replaces.of(other.replaces),
             keeps_warnings: self.keeps_warnings & other.keeps_warnings,
             sets_charset: self.sets_charset | other.sets_charset,

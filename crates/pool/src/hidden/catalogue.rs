@@ -3,7 +3,8 @@
 //! The problem: a trigger's or a view's own text is only half of what it does; it calls routines,
 //! writes to tables with triggers, reads views. The mechanism: everything with code is an
 //! [`Object`], judged by itself; [`resolve`] goes round until nothing gets worse: what code calls
-//! and names, it does. What comes out are the [`Names`] of tables and views.
+//! and names, it does. What comes out are the [`Names`] of tables and views, and what each routine may
+//! leave ([`super::calls`]).
 //!
 //! A name counts with its schema: a text reaches `a.t` when `t` stands in it and either `a` does
 //! too or `a` is its default schema. A routine that nobody knows may do anything.
@@ -40,6 +41,38 @@ pub(crate) struct Names {
     written: Map,
     /// Each of the objects behind them, for people.
     pub(crate) lines: Vec<String>,
+    /// Every routine, procedures apart from functions.
+    pub(super) routines: Routines,
+    /// Each routine whose calls pin, for people.
+    pub(crate) unknown: Vec<String>,
+    /// Loaded functions and packages, which go before routines of their names.
+    pub(super) besides: Besides,
+}
+
+/// Routines by whether they are procedures, and by name.
+pub(super) type Routines = BTreeMap<(bool, Folded), Vec<Routine>>;
+
+/// A routine, with all that it calls and fires.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Routine {
+    /// Empty where it is not known: any.
+    pub(super) schema: Folded,
+    pub(super) leaves: Leaves,
+    /// User variables that it may set.
+    pub(super) sets: BTreeSet<Folded>,
+    /// It may read what the statement before its call left.
+    pub(super) asks: bool,
+    /// It may count no rows (see [`Judged::uncounted`]).
+    pub(super) uncounted: bool,
+}
+
+/// What a call may mean besides a routine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Besides {
+    /// Functions that the server has loaded; `None` where that cannot be read.
+    pub(crate) loaded: Option<BTreeSet<Folded>>,
+    /// MariaDB's packages: `a.b` may mean the routine of one.
+    pub(crate) packages: BTreeSet<Folded>,
 }
 
 impl Names {
@@ -84,8 +117,8 @@ impl Names {
     /// Notes what an object that leaves so much makes of its table or view; whether that is new.
     fn note(&mut self, object: &Object, leaves: Leaves) -> bool {
         let (read, written) = match object.kind {
-            Defined::Trigger => (false, leaves == Leaves::Session),
-            Defined::Column => [leaves == Leaves::Session; 2].into(),
+            Defined::Trigger => (false, leaves.is_unseen()),
+            Defined::Column => [leaves.is_unseen(); 2].into(),
             Defined::View => {
                 let runs = leaves > Leaves::Nothing;
                 (runs, runs || Self::hit(&self.written, object).is_some())
@@ -134,6 +167,7 @@ pub(crate) fn resolve(objects: &[&Object]) -> Names {
     };
     while judging.go_round() {}
     judging.names.lines = judging.lines();
+    judging.set_routines();
     judging.names
 }
 
@@ -180,23 +214,10 @@ impl Judging<'_> {
 
     fn called(&self, object: &Object, call: &Call) -> (Leaves, String) {
         let name = String::from_utf8_lossy(&call.path.name);
-        let found = self.routines.get(&(call.procedure, &*call.path.name));
-        let found = found.map_or(&[][..], |found| found);
-        let schema = call.path.schema.as_ref();
-        let here = |want: &Folded| {
-            let same = move |i: &&usize| {
-                let schema = &self.objects[**i].schema;
-                *schema == *want || schema.is_empty() || want.is_empty()
-            };
-            found.iter().filter(same).collect::<Vec<_>>()
-        };
-        let mut meant = here(schema.unwrap_or(&object.schema));
-        if meant.is_empty() && schema.is_none() {
-            meant = found.iter().collect();
-        }
-        let worst = meant.iter().max_by_key(|i| self.leaves[***i].0);
+        let meant = self.meant(object, call);
+        let worst = meant.iter().max_by_key(|i| self.leaves[**i].0);
         match worst {
-            Some(&&i) => {
+            Some(&i) => {
                 let (leaves, why) = &self.leaves[i];
                 (*leaves, format!("calls {name}: {why}"))
             }
@@ -205,12 +226,101 @@ impl Judging<'_> {
         }
     }
 
+    /// The routines that a call of an object's code may mean.
+    fn meant(&self, object: &Object, call: &Call) -> Vec<usize> {
+        let found = self.routines.get(&(call.procedure, &*call.path.name));
+        let found = found.map_or(&[][..], |found| found);
+        let schema = call.path.schema.as_ref();
+        let here = |want: &Folded| {
+            let same = |i: &usize| {
+                let schema = &self.objects[*i].schema;
+                *schema == *want || schema.is_empty() || want.is_empty()
+            };
+            found.iter().copied().filter(same).collect::<Vec<_>>()
+        };
+        let mut meant = here(schema.unwrap_or(&object.schema));
+        if meant.is_empty() && schema.is_none() {
+            meant = found.to_vec();
+        }
+        meant
+    }
+
+    /// Notes every routine, with the user variables that it and what it reaches may set.
+    fn set_routines(&mut self) {
+        let mut whole: Vec<(BTreeSet<Folded>, bool)> = Vec::new();
+        for object in self.objects {
+            whole.push((object.judged.sets.clone(), object.judged.asks));
+        }
+        // Most code sets none, so one round is the rule.
+        while self.spread(&mut whole) {}
+        for (i, object) in self.objects.iter().enumerate() {
+            let procedure = match object.kind {
+                Defined::Procedure => true,
+                Defined::Function => false,
+                _ => continue,
+            };
+            let (leaves, why) = &self.leaves[i];
+            let (sets, asks) = whole[i].clone();
+            let uncounted = object.judged.uncounted;
+            if !leaves.is_followed() {
+                self.names.unknown.push(format!("{} ({why})", object.title));
+            } else if asks {
+                let why = "reads what the statement before left";
+                self.names.unknown.push(format!("{} ({why})", object.title));
+            }
+            let named = (procedure, object.name.clone());
+            self.names.routines.entry(named).or_default().push(Routine {
+                schema: object.schema.clone(),
+                leaves: *leaves,
+                sets,
+                asks,
+                uncounted,
+            });
+        }
+        self.names.unknown.sort();
+    }
+
+    /// Gives each object what it reaches; whether that was news.
+    fn spread(&self, whole: &mut [(BTreeSet<Folded>, bool)]) -> bool {
+        // Tables and views whose code sets some.
+        let mut setting: HashMap<&[u8], Vec<usize>> = HashMap::new();
+        for (i, object) in self.objects.iter().enumerate() {
+            let of_a_table = matches!(
+                object.kind,
+                Defined::Trigger | Defined::View | Defined::Column
+            );
+            if of_a_table && !whole[i].0.is_empty() {
+                setting.entry(&object.name).or_default().push(i);
+            }
+        }
+        let mut news = false;
+        for (i, object) in self.objects.iter().enumerate() {
+            let calls = object.judged.calls.iter();
+            let called: Vec<usize> = calls.flat_map(|call| self.meant(object, call)).collect();
+            let asks = called.iter().any(|&j| whole[j].1);
+            let mut reached = called;
+            if !setting.is_empty() {
+                let names = object.judged.names.iter();
+                let hits = names.filter_map(|name| setting.get(&**name));
+                reached.extend(hits.flatten());
+            }
+            let mut sets = whole[i].0.clone();
+            for j in reached {
+                sets.extend(whole[j].0.iter().cloned());
+            }
+            let asks = asks || whole[i].1;
+            news |= sets.len() > whole[i].0.len() || asks != whole[i].1;
+            whole[i] = (sets, asks);
+        }
+        news
+    }
+
     /// The objects by which names are reached.
     fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         for (object, (leaves, why)) in self.objects.iter().zip(&self.leaves) {
             let least = match object.kind {
-                Defined::Trigger | Defined::Column => Leaves::Session,
+                Defined::Trigger | Defined::Column => Leaves::ReadBack,
                 Defined::View => Leaves::Rows,
                 _ => continue,
             };

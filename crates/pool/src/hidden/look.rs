@@ -1,9 +1,7 @@
 //! A look: all that has code, read from the server's `information_schema`.
 //!
-//! One plain blocking connection for each look, on a thread of its own and never on a statement's
-//! path: at start, every `stored_code_refresh_s`, and when a statement has defined code. A look may
-//! cost the server much where there are many tables, so there are at least twenty times its own
-//! length between two that nobody asked for.
+//! One plain blocking connection, on a thread of its own and never on a statement's path; when it
+//! looks, `watch.rs` says.
 //!
 //! What the account may not see comes as NULL, and then counts as code that may do anything, or not
 //! at all; which, is said in one line. The server's own schemata are left out: what their functions
@@ -13,24 +11,18 @@
 //! MariaDB 10.11 and MySQL 9.7: MariaDB shows triggers without their text, MySQL shows none without
 //! TRIGGER; on both a view's text needs SHOW VIEW and SELECT, a column SELECT or the like.
 
-use super::{Hidden, Object};
+use super::{Besides, Object};
 use crate::config::{RawBackend, Settings};
 use crate::group::{ServerFacts, Shared};
-use crate::log::note;
 use crate::probe::{Connection, ProbeError, connect};
 use crate::roster::Kind;
 use crate::session::Text;
-use reactor::{Address, Time};
+use reactor::Address;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
-use wire::classify::stored::{Defined, Folded, Judged, body, expression, fold};
+use wire::classify::stored::{Defined, Folded, Judged, Leaves, body, expression, fold};
 use wire::lex::{Charset, LexMode, Server};
 
-/// After a look that failed, and between two that were asked for.
-const AGAIN: Duration = Duration::from_secs(1);
-/// Between two looks that nobody asked for: so many times the length of the last.
-const PAUSE: u32 = 20;
 /// Schemata that are named when their triggers are not shown.
 const NAMED_MAX: usize = 5;
 
@@ -45,6 +37,10 @@ const ROUTINES: &str = "SELECT ROUTINE_SCHEMA,ROUTINE_NAME,SPECIFIC_NAME,ROUTINE
      ROUTINE_BODY,ROUTINE_DEFINITION,SQL_MODE FROM information_schema.ROUTINES";
 const PARAMETERS: &str = "SELECT SPECIFIC_SCHEMA,SPECIFIC_NAME,ROUTINE_TYPE,PARAMETER_NAME \
      FROM information_schema.PARAMETERS WHERE PARAMETER_NAME IS NOT NULL";
+/// Functions that are no stored ones.
+const LOADED: &str = "SELECT name FROM mysql.func";
+const LOADED_ON_MYSQL: &str = "SELECT name FROM mysql.func UNION \
+     SELECT UDF_NAME FROM performance_schema.user_defined_functions";
 /// Only MariaDB takes more than plain functions in a column: sequences, and user variables.
 const COLUMNS: &str = "SELECT TABLE_SCHEMA,TABLE_NAME,COLUMN_NAME,\
      CONCAT_WS(',',COLUMN_DEFAULT,GENERATION_EXPRESSION) FROM information_schema.COLUMNS \
@@ -96,120 +92,89 @@ impl Looking {
     }
 }
 
-/// The first look, before the first client.
-pub(crate) fn first_look(shared: &Shared) {
-    if shared.hidden.on
-        && let Err(why) = look_once(shared)
-    {
-        note(format_args!(
-            "the catalogue of hidden code cannot be read, so that triggers and views are not \
-             known: {why}; it is tried again"
-        ));
-        shared.hidden.lock().asked = true;
-    }
-}
+/// What a look finds, and what its account may not see.
+type Found = (Vec<Object>, Besides, String);
 
-/// Looks again whenever it is time, on a thread of its own that ends with the process.
-pub(crate) fn keep_looking(shared: Arc<Shared>) {
-    if !shared.hidden.on {
-        return;
-    }
-    let look = move || {
-        let mut pause = shared.settings.looking.every.unwrap_or(AGAIN);
-        let mut failed = false;
-        loop {
-            shared.hidden.wait(pause);
-            let begun = Time::now();
-            let result = look_once(&shared);
-            let every = shared.settings.looking.every.unwrap_or(AGAIN);
-            pause = every.max(Time::now().since(begun) * PAUSE);
-            if let Err(why) = &result {
-                if !failed {
-                    note(format_args!(
-                        "the catalogue of hidden code cannot be read: {why}"
-                    ));
-                }
-                shared.hidden.lock().asked = true;
-                shared.hidden.pause(AGAIN);
-            }
-            failed = result.is_err();
-        }
-    };
-    let thread = std::thread::Builder::new().name("catalogue".into());
-    if let Err(error) = thread.spawn(look) {
-        note(format_args!("cannot start the catalogue's thread: {error}"));
-    }
-}
-
-impl Hidden {
-    /// Waits until a look is asked for, at most this long.
-    fn wait(&self, longest: Duration) {
-        let state = self.lock();
-        let waited = self
-            .wanted
-            .wait_timeout_while(state, longest, |state| !state.asked);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
-    }
-
-    /// Waits, whatever is asked for.
-    fn pause(&self, time: Duration) {
-        let waited = self.wanted.wait_timeout_while(self.lock(), time, |_| true);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
-    }
-}
-
-fn look_once(shared: &Shared) -> Result<(), String> {
+/// Looks once.
+///
+/// # Errors
+/// That the connection was lost, or what the server said.
+pub(super) fn look_once(shared: &Shared, connection: &mut Connection) -> Result<(), ProbeError> {
     let number = shared.hidden.looks();
-    let looked = look(&shared.settings, &shared.server).map_err(|error| error.why)?;
-    let (found, unseen) = looked;
-    shared.hidden.looked(number, found, unseen);
+    let (found, besides, unseen) = look(&shared.settings, &shared.server, connection)?;
+    shared.hidden.looked(number, (found, besides), unseen);
     Ok(())
 }
 
-fn look(settings: &Settings, server: &ServerFacts) -> Result<(Vec<Object>, String), ProbeError> {
-    let (user, password) = settings.looking_account();
-    let kind = Kind {
-        capabilities: 0,
-        extended: 0,
-        user,
-        password,
-    };
+/// A connection of the account that looks.
+///
+/// # Errors
+/// That there is no server, or that it refuses the account.
+pub(super) fn open(settings: &Settings) -> Result<Connection, ProbeError> {
+    let kind = account(settings);
     let passing = |error| ProbeError::passing(format!("{}: {error}", settings.backend));
     let mut connection = connect(&settings.backend, settings.dial_max).map_err(passing)?;
     connection.log_in(&kind, matches!(settings.backend, Address::Unix(_)))?;
     connection.query(SETTINGS)?;
+    Ok(connection)
+}
+
+fn account(settings: &Settings) -> Kind {
+    let (user, password) = settings.looking_account();
+    Kind {
+        capabilities: 0,
+        extended: 0,
+        user,
+        password,
+    }
+}
+
+fn look(
+    settings: &Settings,
+    server: &ServerFacts,
+    connection: &mut Connection,
+) -> Result<Found, ProbeError> {
     let mut reading = Reading {
         server: server.flavour,
         objects: Vec::new(),
+        besides: Besides::default(),
         textless: BTreeMap::new(),
     };
-    for row in rows(&mut connection, &format!("{TRIGGERS}{OWN}"), 5)? {
+    for row in rows(connection, &format!("{TRIGGERS}{OWN}"), 5)? {
         reading.trigger(&row);
     }
-    for row in rows(&mut connection, &format!("{VIEWS}{OWN}"), 3)? {
+    for row in rows(connection, &format!("{VIEWS}{OWN}"), 3)? {
         reading.view(&row);
     }
-    let parameters = rows(&mut connection, PARAMETERS, 4)?;
+    let parameters = rows(connection, PARAMETERS, 4)?;
     let parameters = by_routine(&parameters);
-    for row in rows(&mut connection, ROUTINES, 7)? {
+    for row in rows(connection, ROUTINES, 7)? {
         reading.routine(&row, &parameters);
+    }
+    let loaded = match server.flavour {
+        Server::MySql(_) => LOADED_ON_MYSQL,
+        _ => LOADED,
+    };
+    // The account may not be allowed to look there.
+    if let Ok(rows) = rows(connection, loaded, 1) {
+        reading.besides.loaded = Some(rows.iter().map(|row| fold(&row[0])).collect());
     }
     let mut dark = Vec::new();
     if matches!(server.flavour, Server::MySql(_)) {
-        let grants = rows(&mut connection, "SHOW GRANTS", 1)?;
-        let schemata = rows(&mut connection, &format!("{SCHEMATA}{OWN}"), 1)?;
+        let grants = rows(connection, "SHOW GRANTS", 1)?;
+        let schemata = rows(connection, &format!("{SCHEMATA}{OWN}"), 1)?;
         let schemata = schemata.iter().map(|row| row[0].to_vec());
         dark = schemata
             .filter(|schema| !shows_triggers(&grants, schema))
             .collect();
+        reading.darken(&dark);
     } else {
-        for row in rows(&mut connection, &format!("{COLUMNS}{OWN}"), 4)? {
+        for row in rows(connection, &format!("{COLUMNS}{OWN}"), 4)? {
             reading.column(&row);
         }
     }
-    connection.leave();
-    let unseen = reading.unseen(&kind.user, &dark);
-    Ok((reading.objects, unseen))
+    let unseen = reading.unseen(&account(settings).user, &dark);
+    Ok((reading.objects, reading.besides, unseen))
 }
 
 fn rows(
@@ -237,6 +202,7 @@ fn by_routine(rows: &[Vec<Text>]) -> Parameters {
 struct Reading {
     server: Server,
     objects: Vec<Object>,
+    besides: Besides,
     /// How many objects of a kind came without their text.
     textless: BTreeMap<&'static str, usize>,
 }
@@ -303,17 +269,34 @@ impl Reading {
         let kind = match &*row[3] {
             b"FUNCTION" => Defined::Function,
             b"PROCEDURE" => Defined::Procedure,
-            _ => return,
+            _ => {
+                self.besides.packages.insert(fold(&row[1]));
+                return;
+            }
         };
         let key = (fold(&row[0]), fold(&row[2]), fold(&row[3]));
         let none = BTreeSet::new();
         let locals = parameters.get(&key).unwrap_or(&none);
-        let judged = match &*row[4] == b"SQL" && !row[5].is_empty() {
-            true => body(&row[5], mode, locals),
-            false => Judged::unreadable(),
-        };
+        let oracle = row[6].split(|&b| b == b',').any(|mode| mode == b"ORACLE");
+        let mut judged = self.judge("routines", &row[5], |text| body(text, mode, locals));
+        if &*row[4] != b"SQL" || oracle {
+            judged.harm("its language is not read".into());
+        }
         let title = format!("routine {}.{}", shown(&row[0]), shown(&row[1]));
         self.put(kind, [&row[0], &row[1]], title, judged);
+    }
+
+    /// Routines that change rows where triggers are not shown may do what those do.
+    fn darken(&mut self, dark: &[Vec<u8>]) {
+        let dark: BTreeSet<Folded> = dark.iter().map(|schema| fold(schema)).collect();
+        for object in &mut self.objects {
+            let judged = &mut object.judged;
+            let near = dark.contains(&object.schema) || !judged.names.is_disjoint(&dark);
+            let routine = matches!(object.kind, Defined::Function | Defined::Procedure);
+            if routine && near && judged.leaves >= Leaves::Rows {
+                judged.harm("may fire triggers that are not shown".into());
+            }
+        }
     }
 
     fn column(&mut self, row: &[Text]) {
@@ -344,6 +327,7 @@ impl Reading {
         for (kind, count) in &self.textless {
             let needs = match *kind {
                 "triggers" => "TRIGGER",
+                "routines" => "SELECT",
                 _ => "SELECT and SHOW VIEW",
             };
             parts.push(format!(
@@ -441,6 +425,7 @@ mod tests {
         let mut reading = Reading {
             server: Server::MySql(90_704),
             objects: Vec::new(),
+            besides: Besides::default(),
             textless: BTreeMap::new(),
         };
         assert_eq!(reading.unseen("app", &[]), "");

@@ -15,12 +15,13 @@ use crate::clients::Handled;
 use crate::diagnostics::area_of;
 use crate::found::Found;
 use crate::group::Group;
+use crate::hidden::Known;
 use crate::kills::{may_hide_kill, mentions_kill};
 use crate::reasons::{PinReason, Refusal, Unprepared};
 use crate::restoring::{Standing, mentions, standing_of_execution};
 use crate::session::Session;
 use crate::shapes;
-use crate::statements::{hides_reads, payload_of, statement_of};
+use crate::statements::{class_with, hides_reads, payload_of, statement_of};
 use reactor::{Key, Net};
 use std::rc::Rc;
 use wire::attributes::Form;
@@ -178,28 +179,42 @@ impl<N: Net> Group<N> {
         }
         held.remember(given);
         let (definition, overlong) = (held.definition.clone(), held.overlong);
+        let elsewhere = client.reads_elsewhere();
         if overlong {
             return self.refuse_long_data(key, id);
         }
-        let class = definition.class;
+        let known = self.known_in_definition(key, &definition);
+        let class = class_with(&definition.class, known.as_ref());
         let told = !class.pin.is_some_and(hides_reads);
-        if told && class.reads.intersects(client.reads_elsewhere()) {
+        if told && class.reads.intersects(elsewhere) {
             if self.is_counted_now(key, class.reads) {
                 return self.wait_for_read_back(key);
             }
             return self.execute_reading(key, id, &definition, message);
         }
-        self.execute(key, (command, id), definition, message)
+        self.execute(key, (command, id), (definition, known), message)
+    }
+
+    /// What is known of the stored code that an execution runs.
+    fn known_in_definition(&mut self, key: Key, definition: &Definition) -> Option<Known> {
+        let client = self.clients.get(key)?;
+        let mode = self.lex_mode(&definition.session, client.capabilities);
+        let now = client.session.clone();
+        // A server looks names up where they were prepared, or where it is now.
+        let schema = definition.session.schema.as_deref();
+        let schema = schema.filter(|schema| now.schema.as_deref() == Some(*schema));
+        let session = &definition.session;
+        self.known_code((&definition.sql, mode), &definition.class, schema, session)
     }
 
     fn execute(
         &mut self,
         key: Key,
         (command, id): (Command, u32),
-        definition: Rc<Definition>,
+        (definition, known): (Rc<Definition>, Option<Known>),
         message: &[u8],
     ) -> Handled {
-        let class = definition.class;
+        let class = class_with(&definition.class, known.as_ref());
         let cursor = command == Command::StmtExecute && wants_cursor(&payload_of(message));
         let mut statement = statement_of(&class, self.shared.server.flavour);
         statement.standing = standing_of_execution(&definition.sql, &class);
@@ -209,6 +224,9 @@ impl<N: Net> Group<N> {
         if self.shared.settings.ride_max > 1 && shapes::rides(&class, statement.found) && !cursor {
             statement.ride = self.shape_to_ride(key, command, id);
         }
+        if let Some(known) = &known {
+            known.mark(&mut statement);
+        }
         if let Some(client) = self.clients.get(key) {
             let mode = self.lex_mode(&definition.session, client.capabilities);
             // A server looks names up where they were prepared, or where it is now.
@@ -217,6 +235,7 @@ impl<N: Net> Group<N> {
             let schema = schema.filter(|schema| now.as_deref() == Some(*schema));
             self.plan_pins(key, &definition.sql, (mode, &class), schema, &mut statement);
             self.touch(key, &definition.sql, mode, &class);
+            self.touch_by_code(key, known.as_ref());
         }
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
@@ -277,7 +296,8 @@ impl<N: Net> Group<N> {
             session,
             class,
         });
-        self.execute(key, (Command::StmtExecute, id), instead, message)
+        let known = self.known_in_definition(key, definition);
+        self.execute(key, (Command::StmtExecute, id), (instead, known), message)
     }
 
     /// COM_STMT_FETCH: rows of a cursor on the client's backend.

@@ -47,6 +47,8 @@ pub(super) struct Scan<'a> {
     json_tables: u32,
     /// A statement before this one changed how texts are read.
     reader_changed: bool,
+    /// A statement before this one calls stored code.
+    behind_code: bool,
     /// SET: the scope and the name of the variable at hand.
     scope: Scope,
     variable: Option<Token>,
@@ -86,6 +88,7 @@ impl<'a> Scan<'a> {
             point: None,
             json_tables: 0,
             reader_changed: false,
+            behind_code: false,
             scope: Scope::Session,
             variable: None,
             routine: Routine::default(),
@@ -202,6 +205,7 @@ impl<'a> Scan<'a> {
 
     fn next_statement(&mut self) {
         self.out.multi = true;
+        self.behind_code = self.out.causes.contains(PinCause::StoredCode);
         if self.reader_changed || self.out.passing {
             self.pin(PinCause::Unknown);
         }
@@ -256,6 +260,9 @@ impl<'a> Scan<'a> {
         self.asks = self.asks.union(what);
         let earlier = what.without(self.out.replaces);
         self.out.reads = self.out.reads.union(earlier);
+        if !self.behind_code {
+            self.out.own_reads = self.out.own_reads.union(earlier);
+        }
     }
 
     pub(super) fn marked(&mut self, mark: Marks) {

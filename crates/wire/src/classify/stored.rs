@@ -13,6 +13,8 @@
 //! triggers may contain.
 
 mod definition;
+mod flow;
+mod run;
 mod statements;
 #[cfg(test)]
 mod tests;
@@ -20,6 +22,7 @@ mod tests;
 use super::names::{self, Effect as Builtin};
 use crate::lex::{Kind, LexMode, Lexer, Server, Token};
 pub use definition::{Defined, Definition, Definitions, definitions};
+pub use run::run_by;
 use std::collections::BTreeSet;
 
 /// A name in the form in which names are compared: without quotes, in lower case. All names beyond
@@ -37,8 +40,27 @@ pub enum Leaves {
     Nothing,
     /// Changed rows: nothing of the session's, but a SELECT that runs it is no plain one.
     Rows,
+    /// What a question behind its statement tells: the user variables in [`Judged::sets`],
+    /// LAST_INSERT_ID(), FOUND_ROWS().
+    ReadBack,
+    /// Session variables, which MariaDB reports unless the code fails.
+    Reported,
     /// Something in the session that the server does not report.
     Session,
+}
+
+impl Leaves {
+    /// Whether who does not know that the code ran does not learn what it left.
+    #[must_use]
+    pub fn is_unseen(self) -> bool {
+        self >= Self::ReadBack
+    }
+
+    /// Whether all of it is known to whoever knows that the code ran.
+    #[must_use]
+    pub fn is_followed(self) -> bool {
+        self <= Self::Reported
+    }
 }
 
 /// A name with its schema, where it was written with one.
@@ -72,6 +94,12 @@ pub struct Judged {
     pub calls: BTreeSet<Call>,
     /// Every name in it.
     pub names: BTreeSet<Folded>,
+    /// User variables that it may set, in lower case, each plain ASCII.
+    pub sets: BTreeSet<Folded>,
+    /// It may read what the statement before its own left: ROW_COUNT(), FOUND_ROWS(), conditions.
+    pub asks: bool,
+    /// It may count no rows itself, so that on MySQL the OK of its CALL tells those of before.
+    pub uncounted: bool,
 }
 
 impl Judged {
@@ -83,9 +111,14 @@ impl Judged {
         judged
     }
 
-    fn harm(&mut self, why: String) {
-        if self.leaves < Leaves::Session {
-            self.leaves = Leaves::Session;
+    /// It may leave anything, and why.
+    pub fn harm(&mut self, why: String) {
+        self.leave(Leaves::Session, why);
+    }
+
+    fn leave(&mut self, leaves: Leaves, why: String) {
+        if self.leaves < leaves {
+            self.leaves = leaves;
             self.why = why;
         }
     }
@@ -220,7 +253,7 @@ impl<'a> Code<'a> {
             match self.tokens[at].kind {
                 Kind::Word | Kind::Name => self.name(at, &mut out),
                 Kind::UserVariable if self.kind(at + 1) == Some(Kind::Assign) => {
-                    out.harm(format!("{} :=", self.shown(at)));
+                    self.sets(at, format!("{} :=", self.shown(at)), &mut out);
                 }
                 _ => {}
             }
@@ -233,7 +266,7 @@ impl<'a> Code<'a> {
         let before = at.checked_sub(1);
         let behind = |byte| before.is_some_and(|before| self.is_punct(before, byte));
         if self.is(at, &[b"SQL_CALC_FOUND_ROWS"]) {
-            out.harm("SQL_CALC_FOUND_ROWS".into());
+            out.leave(Leaves::ReadBack, "SQL_CALC_FOUND_ROWS".into());
         } else if self.is(at, &[b"NEXT", b"PREVIOUS"])
             && self.is(at + 1, &[b"VALUE"])
             && self.is(at + 2, &[b"FOR"])
@@ -246,7 +279,7 @@ impl<'a> Code<'a> {
         } else if self.is(at, &[b"CALL"]) {
             self.call_statement(at + 1, out);
         } else if self.is(at, &[b"DIAGNOSTICS"]) {
-            self.no_variables(at, "GET DIAGNOSTICS", out);
+            self.variables_of(at, "GET DIAGNOSTICS", out);
         }
         if self.is_punct(at + 1, b'(') {
             self.call(at, out);
@@ -257,7 +290,7 @@ impl<'a> Code<'a> {
     fn receivers(&self, mut at: usize, out: &mut Judged) {
         loop {
             if self.kind(at) == Some(Kind::UserVariable) {
-                return out.harm(format!("INTO {}", self.shown(at)));
+                self.sets(at, format!("INTO {}", self.shown(at)), out);
             }
             let end = self.path(at).map_or(at + 1, |(_, end)| end);
             if !self.is_punct(end, b',') {
@@ -268,22 +301,49 @@ impl<'a> Code<'a> {
     }
 
     fn call_statement(&self, at: usize, out: &mut Judged) {
-        let Some((path, _)) = self.path(at) else {
+        let Some((path, end)) = self.path(at) else {
             return;
         };
+        if end > at + 3 {
+            out.harm(format!("calls {} of a package", self.shown(end - 1)));
+        }
         out.calls.insert(Call {
             procedure: true,
             path,
             perhaps: false,
         });
-        self.no_variables(at, "CALL", out);
+        self.variables_of(at, "CALL", out);
+    }
+
+    /// Notes that a user variable is set; `false` if its name is not plain enough to be asked for.
+    fn names_set(&self, at: usize, out: &mut Judged) -> bool {
+        let name = self.text(at).strip_prefix(b"@").unwrap_or_default();
+        let name = match name {
+            [open @ (b'`' | b'"' | b'\''), inner @ .., close] if open == close => inner,
+            _ => name,
+        };
+        let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_$.".contains(byte);
+        let good = !name.is_empty() && name.iter().all(plain);
+        if good {
+            out.sets.insert(name.to_ascii_lowercase().into());
+        }
+        good
+    }
+
+    /// A user variable is set in a way that no server reports.
+    fn sets(&self, at: usize, why: String, out: &mut Judged) {
+        let leaves = match self.names_set(at, out) {
+            true => Leaves::ReadBack,
+            false => Leaves::Session,
+        };
+        out.leave(leaves, why);
     }
 
     /// A statement that may set any user variable that it names.
-    fn no_variables(&self, mut at: usize, what: &str, out: &mut Judged) {
+    fn variables_of(&self, mut at: usize, what: &str, out: &mut Judged) {
         while self.kind(at).is_some_and(|kind| kind != Kind::Semicolon) {
             if self.kind(at) == Some(Kind::UserVariable) {
-                return out.harm(format!("{what} {}", self.shown(at)));
+                self.sets(at, format!("{what} {}", self.shown(at)), out);
             }
             at += 1;
         }
@@ -344,7 +404,9 @@ impl<'a> Code<'a> {
             Builtin::UserLock | Builtin::Sequence => {
                 out.harm(format!("{}()", self.shown(at)));
             }
-            Builtin::LastInsertId if !empty => out.harm("LAST_INSERT_ID(...)".into()),
+            Builtin::LastInsertId if !empty => {
+                out.leave(Leaves::ReadBack, "LAST_INSERT_ID(...)".into());
+            }
             Builtin::Geometry | Builtin::Point | Builtin::JsonTable => return true,
             _ => {}
         }

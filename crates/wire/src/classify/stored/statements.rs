@@ -11,16 +11,50 @@
 use super::super::routine::Routine;
 use super::super::set::{self, Scope, Setting};
 use super::{Code, Folded, Judged, Leaves, fold};
-use crate::lex::Kind;
+use crate::lex::{Kind, Server};
 use std::collections::BTreeSet;
 
 /// Words with which a statement of a body may begin. All but SET and those that change rows leave
 /// nothing, if their expressions do not; so does what CALL runs.
-const FIRST: [&[u8]; 32] = [
-    b"SET", b"SELECT", b"WITH", b"VALUES", b"TABLE", b"INSERT", b"UPDATE", b"DELETE", b"REPLACE",
-    b"IF", b"ELSE", b"ELSEIF", b"ELSIF", b"CASE", b"WHEN", b"WHILE", b"LOOP", b"REPEAT", b"UNTIL",
-    b"FOR", b"DECLARE", b"BEGIN", b"END", b"RETURN", b"LEAVE", b"ITERATE", b"OPEN", b"FETCH",
-    b"CLOSE", b"CALL", b"DO", b"GET",
+const FIRST: [&[u8]; 38] = [
+    b"SET",
+    b"SELECT",
+    b"WITH",
+    b"VALUES",
+    b"TABLE",
+    b"INSERT",
+    b"UPDATE",
+    b"DELETE",
+    b"REPLACE",
+    b"IF",
+    b"ELSE",
+    b"ELSEIF",
+    b"ELSIF",
+    b"CASE",
+    b"WHEN",
+    b"WHILE",
+    b"LOOP",
+    b"REPEAT",
+    b"UNTIL",
+    b"FOR",
+    b"DECLARE",
+    b"BEGIN",
+    b"END",
+    b"RETURN",
+    b"LEAVE",
+    b"ITERATE",
+    b"OPEN",
+    b"FETCH",
+    b"CLOSE",
+    b"CALL",
+    b"DO",
+    b"GET",
+    b"START",
+    b"COMMIT",
+    b"ROLLBACK",
+    b"SAVEPOINT",
+    b"RELEASE",
+    b"TRUNCATE",
 ];
 const SIGNALS: [&[u8]; 2] = [b"SIGNAL", b"RESIGNAL"];
 const ROWS: [&[u8]; 4] = [b"INSERT", b"UPDATE", b"DELETE", b"REPLACE"];
@@ -38,6 +72,7 @@ impl Code<'_> {
         for &at in &starts {
             self.statement(at, &locals, out);
         }
+        self.follow(&starts, out);
         // A SET that is no statement belongs to one that changes rows or signals.
         for at in from..self.tokens.len() {
             let names_set = at > 0 && self.is(at - 1, &[b"CHARACTER", b"CHAR"]);
@@ -58,6 +93,9 @@ impl Code<'_> {
         routine.word(b"BEGIN", b"");
         let mut starts = BTreeSet::new();
         for at in from..self.tokens.len() {
+            if self.is_not_atomic(at) {
+                continue;
+            }
             if routine.is_at_start() && self.kind(at) != Some(Kind::Semicolon) {
                 starts.insert(at);
             }
@@ -90,8 +128,17 @@ impl Code<'_> {
         starts
     }
 
+    /// Whether this token belongs to `BEGIN NOT ATOMIC`, which begins a block as BEGIN does.
+    fn is_not_atomic(&self, at: usize) -> bool {
+        let pair = |at: usize| {
+            let begun = at.checked_sub(1).is_some_and(|at| self.is(at, &[b"BEGIN"]));
+            begun && self.is(at, &[b"NOT"]) && self.is(at + 1, &[b"ATOMIC"])
+        };
+        pair(at) || at.checked_sub(1).is_some_and(pair)
+    }
+
     /// `DECLARE ... HANDLER FOR conditions statement`: where the statement begins.
-    fn handler(&self, mut at: usize) -> Option<Result<usize, ()>> {
+    pub(super) fn handler(&self, mut at: usize) -> Option<Result<usize, ()>> {
         let kind: [&[u8]; 3] = [b"CONTINUE", b"EXIT", b"UNDO"];
         if !self.is(at, &kind) || !self.is(at + 1, &[b"HANDLER"]) {
             return None;
@@ -142,6 +189,7 @@ impl Code<'_> {
             Some(Kind::Punct(b'(')) => {}
             Some(Kind::Word) if self.is(at, &[b"SET"]) => self.set(at + 1, locals, out),
             Some(Kind::Word) if self.is(at, &FIRST) || self.is(at, &SIGNALS) => {
+                self.ends_session(at, out);
                 let changes = self.is(at, &ROWS) || self.changes_behind_with(at);
                 if changes && out.leaves < Leaves::Rows {
                     out.leaves = Leaves::Rows;
@@ -149,6 +197,21 @@ impl Code<'_> {
                 }
             }
             _ => out.harm(self.shown(at)),
+        }
+    }
+
+    /// COMMIT RELEASE ends the connection; START and RELEASE have other meanings than a
+    /// transaction's.
+    fn ends_session(&self, at: usize, out: &mut Judged) {
+        let other = self.is(at, &[b"START"]) && !self.is(at + 1, &[b"TRANSACTION"])
+            || self.is(at, &[b"RELEASE"]) && !self.is(at + 1, &[b"SAVEPOINT"]);
+        let completes = self.is(at, &[b"COMMIT", b"ROLLBACK"]);
+        let end = (at..self.tokens.len()).find(|&at| self.kind(at) == Some(Kind::Semicolon));
+        let mut rest = at + 1..end.unwrap_or(self.tokens.len());
+        let releases = |at| self.is(at, &[b"RELEASE"]) && !self.is(at - 1, &[b"NO"]);
+        // ROLLBACK TO takes a name, which may be any word.
+        if other || completes && rest.any(releases) && !self.is(at + 1, &[b"TO"]) {
+            out.harm(self.shown(at));
         }
     }
 
@@ -182,8 +245,9 @@ impl Code<'_> {
         match self.kind(at) {
             // The row of a trigger in Oracle's mode: `:NEW.x`.
             Some(Kind::Punct(b':')) => {}
-            Some(Kind::UserVariable) if self.is_mysql() => {}
-            Some(Kind::UserVariable) => out.harm(format!("SET {}", self.shown(at))),
+            // MySQL reports it even of code that fails.
+            Some(Kind::UserVariable) if self.is_mysql() && self.names_set(at, out) => {}
+            Some(Kind::UserVariable) => self.sets(at, format!("SET {}", self.shown(at)), out),
             Some(Kind::SystemVariable) => match set::split(self.text(at)) {
                 Some((Scope::Global, _)) => {}
                 Some((Scope::Session, name)) => self.variable(at, name, out),
@@ -215,16 +279,21 @@ impl Code<'_> {
 
     /// A session variable is set.
     fn variable(&self, at: usize, name: &[u8], out: &mut Judged) {
-        let unreported = |setting| {
-            use Setting::{Clock, InsertId, Pins};
-            matches!(setting, Pins(_) | InsertId | Clock)
+        let pins = {
+            use Setting::{AutoIsNull, Clock, InsertId, Pins};
+            matches!(set::setting(name), Pins(_) | InsertId | Clock | AutoIsNull)
         };
-        let reported = !unreported(set::setting(name));
+        let system = self.kind(at) == Some(Kind::SystemVariable);
         // `SET SESSION TRANSACTION` has another form.
-        let plain = self.kind(at) == Some(Kind::SystemVariable)
-            || matches!(self.kind(at + 1), Some(Kind::Punct(b'=') | Kind::Assign));
-        if !(self.is_mysql() && reported && plain) {
+        let plain = system || matches!(self.kind(at + 1), Some(Kind::Punct(b'=') | Kind::Assign));
+        let mysql = self.is_mysql();
+        // MariaDB reports nothing of `SET @@name`.
+        let scoped = mysql || !system || self.text(at).contains(&b'.');
+        let known = !matches!(self.mode.server, Server::Unknown);
+        if pins || !plain || !scoped || !known {
             out.harm(format!("SET {}", self.shown(at)));
+        } else if !mysql {
+            out.leave(Leaves::Reported, format!("SET {}", self.shown(at)));
         }
     }
 }

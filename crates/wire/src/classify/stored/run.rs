@@ -1,0 +1,76 @@
+//! What a client's own text runs of stored code: the routines that it calls, and its blocks.
+//!
+//! A text of a single statement says what it calls; all else that it does is the business of
+//! [`crate::classify`]. A text of several statements, or an anonymous block, is judged as a body
+//! is, statement by statement.
+
+use super::{Code, Folded, Judged, body};
+use crate::classify::{PinCause, Statement, Verb};
+use crate::lex::{Kind, LexMode};
+use std::collections::BTreeSet;
+
+/// What a text that was classified as `found` runs; `None` when that cannot be told.
+///
+/// Of a single statement the calls are given, and nothing else that it leaves; of several, or of a
+/// block, all that they leave.
+#[must_use]
+pub fn run_by(sql: &[u8], mode: LexMode, found: &Statement) -> Option<Judged> {
+    let code = Code::new(sql, mode);
+    if code.doubtful || found.passing || code.calls_in_packages() {
+        return None;
+    }
+    let block = matches!(found.verb, Verb::Other | Verb::Begin);
+    if !found.multi && !block {
+        // What is not understood in it has nothing to do with calls.
+        if found.causes.contains(PinCause::Unknown) {
+            return None;
+        }
+        let all = code.tokens_of(0);
+        return Some(Judged {
+            calls: all.calls,
+            names: all.names,
+            ..Judged::default()
+        });
+    }
+    // What changes how the rest of the text is read.
+    if found.sets_charset || code.mentions(b"SQL_MODE") {
+        return None;
+    }
+    let none: BTreeSet<Folded> = BTreeSet::new();
+    Some(body(sql, mode, &none))
+}
+
+impl Code<'_> {
+    /// Whether a name ends with this word, given in upper case: a variable's, however written.
+    fn mentions(&self, word: &[u8]) -> bool {
+        let ends = |at: usize| {
+            let text = self.text(at);
+            let text = text.strip_suffix(b"`").unwrap_or(text);
+            let start = text.len().saturating_sub(word.len());
+            text[start..].eq_ignore_ascii_case(word)
+        };
+        let named = |at: usize| {
+            let kind = self.kind(at);
+            matches!(kind, Some(Kind::Word | Kind::Name | Kind::SystemVariable))
+        };
+        (0..self.tokens.len()).any(|at| named(at) && ends(at))
+    }
+
+    /// Names of three parts that are called: routines of packages.
+    fn calls_in_packages(&self) -> bool {
+        (0..self.tokens.len()).any(|at| {
+            let three = |end: usize| {
+                let first = end.checked_sub(4);
+                first.is_some_and(|first| {
+                    self.is_name(first)
+                        && self.is_punct(first + 1, b'.')
+                        && self.is_name(first + 2)
+                        && self.is_punct(first + 3, b'.')
+                        && self.is_name(end)
+                })
+            };
+            let called = self.is_punct(at + 1, b'(') && three(at);
+            called || self.is(at, &[b"CALL"]) && three(at + 5)
+        })
+    }
+}

@@ -1,0 +1,490 @@
+//! Calls of stored code: what is known to leave nothing that nobody follows pins nobody, and what
+//! is not known does.
+//!
+//! Two clients on one backend run such calls and ask what each left, directly and through the
+//! pool: a pin would leave the other without a backend, and what it met of the other's would show.
+//! What is harmful has two backends.
+
+use crate::compare::{Story, same_on};
+use crate::hidden::{join, servers};
+use crate::world::{app, fresh_schema, mysql, server, start_pool};
+use testkit::client::Client;
+use testkit::onramp::Pool;
+use testkit::real::{Flavour, Real};
+use wire::capabilities as cap;
+
+fn same_on_both(test: &str, backends: usize, story: impl Fn(&mut Story)) {
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        same_on(real, test, backends, &story);
+    }
+}
+
+/// Two clients, a table and routines that leave nothing which is not followed.
+fn begin(story: &mut Story) -> (usize, usize) {
+    let account = app().schema(&story.schema);
+    let account = account
+        .with(cap::MULTI_STATEMENTS)
+        .without(cap::SESSION_TRACK);
+    let (a, b) = (story.join_as(&account), story.join_as(&account));
+    story.all(a, &TABLES);
+    story.all(a, &ROUTINES);
+    (a, b)
+}
+
+const TABLES: [&str; 4] = [
+    "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT UNIQUE)",
+    "INSERT INTO t (v) VALUES (1), (2), (3)",
+    "CREATE TABLE log (v INT)",
+    "CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW INSERT INTO log VALUES (NEW.v)",
+];
+
+const ROUTINES: [&str; 22] = [
+    "CREATE PROCEDURE selects(a INT) SELECT COUNT(*) FROM t WHERE v >= a",
+    "CREATE PROCEDURE inserts(a INT) INSERT INTO t (v) VALUES (a)",
+    "CREATE PROCEDURE updates() UPDATE t SET v = -v",
+    "CREATE PROCEDURE gives(a INT, OUT b INT) BEGIN SELECT a + 1 INTO b; END",
+    "CREATE PROCEDURE changes(INOUT a VARCHAR(9)) BEGIN SET a = CONCAT(a, '!'); DO 1; END",
+    "CREATE PROCEDURE sets(a INT) BEGIN SET @seen = a; DO 1; END",
+    "CREATE PROCEDURE into_a() SELECT MAX(v) INTO @seen FROM t",
+    "CREATE PROCEDURE assigns() SELECT @seen := 9",
+    "CREATE PROCEDURE finds() SELECT SQL_CALC_FOUND_ROWS v FROM t LIMIT 1",
+    "CREATE PROCEDURE numbers() UPDATE t SET v = LAST_INSERT_ID(77) WHERE v = 9999",
+    "CREATE PROCEDURE warns() SELECT CAST('x' AS SIGNED)",
+    "CREATE PROCEDURE fails() BEGIN DECLARE n INT; SIGNAL SQLSTATE '45000' \
+     SET MESSAGE_TEXT = 'no'; END",
+    "CREATE PROCEDURE fails_later() BEGIN SET @seen = 'half'; SIGNAL SQLSTATE '45000'; END",
+    "CREATE PROCEDURE handles() BEGIN DECLARE n INT; DECLARE EXIT HANDLER FOR SQLEXCEPTION \
+     BEGIN GET DIAGNOSTICS CONDITION 1 n = MYSQL_ERRNO; SELECT n; END; \
+     INSERT INTO t (v) SELECT MAX(v) FROM t; END",
+    "CREATE PROCEDURE commits(a INT) BEGIN START TRANSACTION; INSERT INTO t (v) VALUES (a); \
+     COMMIT; END",
+    "CREATE PROCEDURE rolls_back(a INT) BEGIN START TRANSACTION; INSERT INTO t (v) VALUES (a); \
+     ROLLBACK; SELECT 1; END",
+    "CREATE FUNCTION half(a INT) RETURNS INT DETERMINISTIC RETURN a / 2",
+    "CREATE FUNCTION notes(a INT) RETURNS INT BEGIN INSERT INTO log VALUES (a); \
+     SET @seen = a; RETURN a; END",
+    "CREATE PROCEDURE nests(a INT) BEGIN CALL sets(half(a)); CALL selects(a); END",
+    "CREATE PROCEDURE recurs(a INT) BEGIN IF a > 0 THEN CALL recurs(a - 1); END IF; SELECT a; END",
+    "CREATE PROCEDURE counts() BEGIN UPDATE t SET v = v + 100; SELECT ROW_COUNT(); END",
+    "CREATE PROCEDURE loops() BEGIN DECLARE done INT DEFAULT 0; DECLARE a INT; \
+     DECLARE c CURSOR FOR SELECT v FROM t; DECLARE CONTINUE HANDLER FOR NOT FOUND SET done = 1; \
+     OPEN c; all_of: LOOP FETCH c INTO a; IF done THEN LEAVE all_of; END IF; END LOOP; CLOSE c; \
+     SELECT a > 0; END",
+];
+
+const CALLS: [&str; 27] = [
+    "CALL selects(2)",
+    "CALL `SELECTS` (1)",
+    "CALL inserts(10)",
+    "CALL inserts(10)",
+    "CALL updates",
+    "CALL gives(5, @seen)",
+    "SET @seen = 'a'; CALL changes(@seen)",
+    "CALL changes(@seen); CALL selects(1); SELECT @seen",
+    "CALL sets(7)",
+    "CALL into_a()",
+    "CALL assigns()",
+    "CALL finds()",
+    "CALL numbers()",
+    "CALL warns()",
+    "CALL fails()",
+    "CALL fails_later()",
+    "CALL handles()",
+    "CALL commits(20)",
+    "CALL rolls_back(30)",
+    "CALL nests(8)",
+    "CALL counts()",
+    "CALL loops()",
+    "SELECT half(8), half(half(20))",
+    "SELECT notes(3), ROW_COUNT()",
+    "INSERT INTO t (v) VALUES (half(90))",
+    "SELECT v FROM t WHERE v > half(2) LIMIT 2",
+    "DO notes(4)",
+];
+
+/// What each session is asked behind every call.
+const ASKS: [&str; 4] = [
+    "SELECT ROW_COUNT(), FOUND_ROWS()",
+    "SELECT LAST_INSERT_ID(), IFNULL(@seen, 'none'), @@div_precision_increment",
+    "SELECT COUNT(*), MAX(v) FROM log",
+    "SELECT COUNT(*), MAX(v) FROM t",
+];
+
+#[test]
+fn calls_whose_code_is_known_pin_nobody() {
+    same_on_both("calls_known", 1, |story| {
+        let (a, b) = begin(story);
+        for call in CALLS {
+            story.sql(a, call);
+            story.all(b, &ASKS);
+            story.all(a, &ASKS);
+        }
+        story.sql(a, "SET max_sp_recursion_depth = 9");
+        story.sql(a, "CALL recurs(3)");
+        story.all(b, &ASKS);
+        story.sql(a, "CALL fails()");
+        story.sql(b, "SELECT 1");
+        story.sql(a, "SHOW WARNINGS");
+        story.sql(a, "CALL warns()");
+        story.sql(b, "SELECT 1");
+        story.sql(a, "SHOW WARNINGS");
+    });
+}
+
+/// Prepared, by the binary protocol and as text, and under other default schemata.
+#[test]
+fn prepared_calls_and_other_schemata_are_known() {
+    same_on_both("calls_prepared", 1, |story| {
+        let (a, b) = begin(story);
+        let call = story.prepare(a, "CALL gives(?, @seen)").id;
+        let counts = story.prepare(a, "CALL selects(?)").id;
+        let halves = story.prepare(a, "SELECT half(?)").id;
+        for n in ["1", "22"] {
+            for id in [call, counts, halves] {
+                story.execute(a, id, &[Some(n.as_bytes())]);
+                story.all(b, &ASKS);
+                story.all(a, &ASKS);
+            }
+        }
+        story.all(
+            a,
+            &[
+                "PREPARE s FROM 'CALL selects(?)'",
+                "SET @n = 2",
+                "EXECUTE s USING @n",
+                "DEALLOCATE PREPARE s",
+            ],
+        );
+        story.all(b, &ASKS);
+        let name = story.schema.clone();
+        let qualified = format!("CALL `{name}`.`selects`(1)");
+        story.all(a, &["USE shop", "CALL selects(1)", &qualified]);
+        story.all(b, &ASKS);
+    });
+}
+
+/// What a procedure changes of its session, and the server reports, becomes the client's.
+#[test]
+fn what_a_procedure_changes_follows_its_client() {
+    same_on_both("calls_session", 1, |story| {
+        let (a, b) = begin(story);
+        story.all(
+            a,
+            &[
+                "CREATE PROCEDURE digits(n INT) BEGIN SET SESSION div_precision_increment = n; \
+                 SELECT 1; END",
+                "CREATE PROCEDURE opens() BEGIN START TRANSACTION; INSERT INTO log VALUES (1); END",
+            ],
+        );
+        let ask = "SELECT @@div_precision_increment, 1 / 3";
+        for n in [7, 9] {
+            story.sql(a, &format!("CALL digits({n})"));
+            story.sql(b, ask);
+            story.sql(a, ask);
+        }
+        // A transaction that is left open keeps the backend as long as any other.
+        story.all(a, &["CALL opens()", "SELECT COUNT(*) FROM log", "COMMIT"]);
+        story.all(b, &ASKS);
+    });
+}
+
+#[test]
+fn anonymous_blocks_are_judged_as_procedures_are() {
+    let Some(real) = server("anonymous_blocks_are_judged_as_procedures_are") else {
+        return;
+    };
+    same_on(real, "calls_blocks", 1, |story| {
+        let (a, b) = begin(story);
+        for block in [
+            "BEGIN NOT ATOMIC DECLARE n INT; SELECT COUNT(*) INTO n FROM t; SELECT n; END",
+            "BEGIN NOT ATOMIC SET @seen = 5; CALL inserts(50); END",
+            "IF 1 > 0 THEN UPDATE t SET v = v + 1000; ELSE DELETE FROM t; END IF",
+            "CASE 2 WHEN 2 THEN SELECT 7 INTO @seen; END CASE",
+            "FOR i IN 1..3 DO INSERT INTO log VALUES (i); END FOR",
+            "BEGIN NOT ATOMIC DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN END; CALL fails(); END",
+            "BEGIN NOT ATOMIC SET @seen = 'half'; SIGNAL SQLSTATE '45000'; END",
+        ] {
+            story.sql(a, block);
+            story.all(b, &ASKS);
+            story.all(a, &ASKS[1..]);
+        }
+    });
+}
+
+/// A routine that leaves something unseen, how it is run, what is asked then, and what its own
+/// client and another hear.
+struct Harm {
+    name: &'static str,
+    only: Option<Flavour>,
+    makes: &'static [&'static str],
+    runs: &'static str,
+    asks: &'static str,
+    own: &'static str,
+    others: &'static str,
+}
+
+const HARM: Harm = Harm {
+    name: "",
+    only: None,
+    makes: &[],
+    runs: "CALL p()",
+    asks: "SELECT IS_USED_LOCK('LOCK') <=> CONNECTION_ID()",
+    own: "1",
+    others: "0",
+};
+const LOCKS: &str = "CREATE FUNCTION locks() RETURNS INT RETURN GET_LOCK('LOCK', 10)";
+
+const HARMS: [Harm; 12] = [
+    Harm {
+        name: "lock",
+        makes: &["CREATE PROCEDURE p() DO GET_LOCK('LOCK', 10)"],
+        ..HARM
+    },
+    Harm {
+        name: "nested",
+        makes: &[
+            LOCKS,
+            "CREATE PROCEDURE p() BEGIN IF locks() THEN SELECT 1; END IF; END",
+        ],
+        ..HARM
+    },
+    Harm {
+        name: "function",
+        makes: &[LOCKS],
+        runs: "SELECT locks()",
+        ..HARM
+    },
+    Harm {
+        name: "trigger",
+        makes: &[
+            "CREATE TABLE t (v INT)",
+            "CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW DO GET_LOCK('LOCK', 10)",
+            "CREATE PROCEDURE p() INSERT INTO t VALUES (1)",
+        ],
+        ..HARM
+    },
+    Harm {
+        name: "view",
+        makes: &[
+            LOCKS,
+            "CREATE VIEW w AS SELECT locks() AS a",
+            "CREATE PROCEDURE p() SELECT a FROM w",
+        ],
+        ..HARM
+    },
+    Harm {
+        name: "dynamic",
+        makes: &[
+            "CREATE PROCEDURE p() BEGIN SET @s = 'DO GET_LOCK(''LOCK'', 10)'; PREPARE s FROM @s; \
+             EXECUTE s; DEALLOCATE PREPARE s; END",
+        ],
+        ..HARM
+    },
+    Harm {
+        name: "temporary",
+        makes: &["CREATE PROCEDURE p() CREATE TEMPORARY TABLE mine AS SELECT 5 AS v"],
+        asks: "SELECT v FROM mine",
+        own: "5",
+        others: "1146",
+        ..HARM
+    },
+    Harm {
+        name: "row_count",
+        makes: &["CREATE PROCEDURE p() SELECT ROW_COUNT()"],
+        asks: "SELECT 1",
+        own: "1",
+        others: "1",
+        ..HARM
+    },
+    Harm {
+        name: "silent",
+        only: Some(Flavour::MariaDb),
+        makes: &["CREATE PROCEDURE p() SET @@div_precision_increment = 9"],
+        asks: "SELECT @@div_precision_increment",
+        own: "9",
+        others: "4",
+        ..HARM
+    },
+    Harm {
+        name: "sequence",
+        only: Some(Flavour::MariaDb),
+        makes: &[
+            "CREATE SEQUENCE s",
+            "CREATE PROCEDURE p() SELECT NEXTVAL(s)",
+        ],
+        asks: "SELECT IFNULL(LASTVAL(s) > 0, 'none')",
+        own: "1",
+        others: "none",
+        ..HARM
+    },
+    Harm {
+        name: "block",
+        only: Some(Flavour::MariaDb),
+        runs: "BEGIN NOT ATOMIC DO GET_LOCK('LOCK', 10); END",
+        ..HARM
+    },
+    Harm {
+        name: "oracle",
+        only: Some(Flavour::MariaDb),
+        makes: &[
+            "SET sql_mode = ORACLE",
+            "CREATE PACKAGE pack AS PROCEDURE p; END",
+            "CREATE PACKAGE BODY pack AS PROCEDURE p AS BEGIN DO GET_LOCK('LOCK', 10); END; END",
+        ],
+        runs: "CALL pack.p()",
+        ..HARM
+    },
+];
+
+/// Each has a lock of its own name: connections of the one before may not be gone yet.
+fn named(sql: &str, schema: &str) -> String {
+    sql.replace("'LOCK'", &format!("'{schema}'"))
+}
+
+fn make(real: &Real, schema: &str, makes: &[&str]) {
+    fresh_schema(real, schema);
+    let mut admin = real.admin();
+    admin.must(&format!("USE {schema}"));
+    for sql in makes {
+        admin.must(&named(sql, schema));
+    }
+}
+
+fn answer(client: &mut Client, sql: &str) -> String {
+    match client.query(sql).unwrap().pop() {
+        Some(testkit::reply::Outcome::Failed(failure)) => failure.code.to_string(),
+        Some(outcome) => outcome.rows().only(),
+        None => String::new(),
+    }
+}
+
+#[test]
+fn calls_that_leave_something_unseen_pin() {
+    for real in servers("calls_that_leave_something_unseen_pin") {
+        let fits = |harm: &&Harm| harm.only.is_none_or(|only| only == real.flavour());
+        for harm in HARMS.iter().filter(fits) {
+            let schema = format!("calls_{}", harm.name);
+            make(real, &schema, harm.makes);
+            let pool = start_pool(real, &format!("{schema}.toml"), TWO);
+            let (mut one, mut other) = (join(&pool, &schema), join(&pool, &schema));
+            if harm.name == "oracle" {
+                one.must("SET sql_mode = ORACLE");
+            }
+            one.must(&named(harm.runs, &schema));
+            let asks = named(harm.asks, &schema);
+            assert_eq!(answer(&mut other, &asks), harm.others, "{schema}");
+            assert_eq!(answer(&mut one, &asks), harm.own, "{schema}");
+            pool.ask_for_report();
+            let pinned = "pinned now: {\"stored_code\": 1}";
+            pool.wait_for(pinned)
+                .unwrap_or_else(|why| panic!("{schema}: {why}"));
+        }
+    }
+}
+
+const TWO: &str = "groups = 1\nbackends_max = 2";
+
+/// Two hundred clients that live by procedures share eight backends.
+#[test]
+fn many_clients_that_call_share_few_backends() {
+    for real in servers("many_clients_that_call_share_few_backends") {
+        let schema = "calls_many";
+        make(
+            real,
+            schema,
+            &[
+                "CREATE TABLE t (v INT)",
+                "CREATE PROCEDURE p(a INT, OUT b INT) BEGIN INSERT INTO t VALUES (a); \
+                 SELECT COUNT(*) INTO b FROM t WHERE v = a; END",
+            ],
+        );
+        let pool = start_pool(real, "calls_many.toml", "groups = 2\nbackends_max = 8");
+        let mut clients: Vec<Client> = (0..200).map(|_| join(&pool, schema)).collect();
+        for (n, client) in clients.iter_mut().enumerate() {
+            client.must(&format!("CALL p({n}, @count)"));
+        }
+        for client in &mut clients {
+            assert_eq!(client.value("SELECT @count"), "1");
+        }
+        let census = pool.wait_for_census("clients: 200, pinned: 0,").unwrap();
+        assert!(
+            census.contains("code_known: 200, code_unknown: 0"),
+            "{census}"
+        );
+        assert!(census.contains("pins: {}"), "{census}");
+    }
+}
+
+/// Replaces a procedure past the pool, and calls it until the pool knows.
+fn until_pinned(pool: &Pool, schema: &str) {
+    for _ in 0..10_000 {
+        let mut client = join(pool, schema);
+        client.must("CALL p()");
+        let id = client.value("SELECT CONNECTION_ID()").parse().unwrap();
+        if !pool.report_of(id).unwrap().contains("not pinned") {
+            return;
+        }
+    }
+    panic!("the pool does not learn of code that is made past it");
+}
+
+/// The server itself says that there is new code, long before the next regular look.
+#[test]
+fn code_that_is_made_past_the_pool_is_noticed() {
+    for real in servers("code_that_is_made_past_the_pool_is_noticed") {
+        let schema = "calls_past";
+        make(real, schema, &["CREATE PROCEDURE p() SELECT 1"]);
+        let extra = format!("{TWO}\nstored_code_refresh_s = 86400");
+        let pool = start_pool(real, "calls_past.toml", &extra);
+        let mut one = join(&pool, schema);
+        one.must("CALL p()");
+        let mut admin = real.admin();
+        admin.must(&format!("USE {schema}"));
+        admin.must("DROP PROCEDURE p");
+        admin.must("CREATE PROCEDURE p() DO GET_LOCK('calls_past', 0)");
+        until_pinned(&pool, schema);
+        drop(pool);
+        make(real, schema, &["CREATE PROCEDURE p() SELECT 1"]);
+        let pool = start_pool(real, "calls_past.toml", &extra);
+        // Made through the pool it counts at once.
+        let mut makes = join(&pool, schema);
+        makes.must("DROP PROCEDURE p");
+        makes.must("CREATE PROCEDURE p() DO GET_LOCK('calls_past', 0)");
+        let mut one = join(&pool, schema);
+        one.must("CALL p()");
+        assert_eq!(
+            makes.value("SELECT IS_USED_LOCK('calls_past') <=> CONNECTION_ID()"),
+            "0"
+        );
+        pool.ask_for_report();
+        let line = pool.wait_for("stored code: ").unwrap();
+        assert!(line.contains("routine calls_past.p (GET_LOCK())"), "{line}");
+    }
+}
+
+/// The report has a line for each object, and one for each routine whose calls pin.
+#[test]
+fn the_report_names_the_code() {
+    for real in servers("the_report_names_the_code") {
+        let schema = "calls_report";
+        make(
+            real,
+            schema,
+            &[
+                "CREATE TABLE t (v INT)",
+                "CREATE FUNCTION locks() RETURNS INT RETURN GET_LOCK('calls_report', 0)",
+                "CREATE PROCEDURE harmless() SELECT 1",
+                "CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW SET @x = locks()",
+            ],
+        );
+        let pool = start_pool(real, "calls_report.toml", TWO);
+        pool.ask_for_report();
+        pool.wait_for("hidden code that matters: ").unwrap();
+        let said = pool.said();
+        let object = "hidden code: trigger tr on calls_report.t (calls locks: GET_LOCK())";
+        assert!(said.lines().any(|line| line.ends_with(object)), "{said}");
+        let routine = "stored code: routine calls_report.locks (GET_LOCK())";
+        assert!(said.lines().any(|line| line.ends_with(routine)), "{said}");
+        assert!(!said.contains("calls_report.harmless"), "{said}");
+    }
+}
