@@ -180,7 +180,7 @@ fn a_command_that_is_not_for_clients_is_refused_and_the_session_goes_on() {
     }
     let way = through(real, 2);
     let mut client = login(&way, &app().schema("shop"));
-    for byte in [0x00, 0x05, 0x08, 0x0A, 0x0B, 0x0C, 0x12, 0x1D, 0x77, 0xFF] {
+    for byte in [0x00, 0x05, 0x08, 0x0B, 0x0C, 0x12, 0x1D, 0x77, 0xFF] {
         let failure = client.refused_command(byte);
         assert_eq!(failure.code, 1047, "{byte:02x}: {failure}");
     }
@@ -432,5 +432,17 @@ fn out_parameters_come_back_from_mysql() {
     // Without DEPRECATE_EOF, MySQL itself leaves out at the end of the rows that more follows.
     same_on(real, "out_parameters", 4, |story| {
         calls_with_out_parameters(story, 0);
+    });
+}
+
+#[test]
+fn old_commands_that_the_server_still_has_are_its_own() {
+    same("old_commands", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        // The logs, as mysqldump --flush-logs does.
+        story.command(a, Command::Refresh, &[2]);
+        story.sql(b, "SELECT 1");
+        let listed = story.client(a).run(Command::ProcessInfo, b"").unwrap();
+        assert!(!listed[0].rows().texts().is_empty(), "{listed:?}");
     });
 }

@@ -15,8 +15,12 @@ pub enum Command {
     Query = 0x03,
     /// Lists a table's columns (deprecated).
     FieldList = 0x04,
+    /// Flushes what its byte says (deprecated; MySQL 9 has it no more).
+    Refresh = 0x07,
     /// One line of server statistics.
     Statistics = 0x09,
+    /// Lists the server's connections (deprecated; MySQL 9 has it no more).
+    ProcessInfo = 0x0A,
     /// Ends a connection of the server by its number (deprecated; MySQL 9 has it no more).
     ProcessKill = 0x0C,
     /// Asks the server to write debug information to its log.
@@ -73,7 +77,9 @@ impl Command {
             0x02 => InitDb,
             0x03 => Query,
             0x04 => FieldList,
+            0x07 => Refresh,
             0x09 => Statistics,
+            0x0A => ProcessInfo,
             0x0C => ProcessKill,
             0x0D => Debug,
             0x0E => Ping,
@@ -97,9 +103,9 @@ impl Command {
         use Command::*;
         match self {
             Quit | StmtSendLongData | StmtClose => ReplyShape::None,
-            InitDb | ProcessKill | Debug | Ping | ChangeUser | StmtReset | SetOption
+            InitDb | Refresh | ProcessKill | Debug | Ping | ChangeUser | StmtReset | SetOption
             | ResetConnection => ReplyShape::Status,
-            Query | StmtExecute | StmtBulkExecute => ReplyShape::Results,
+            Query | ProcessInfo | StmtExecute | StmtBulkExecute => ReplyShape::Results,
             StmtPrepare => ReplyShape::Prepared,
             FieldList | StmtFetch => ReplyShape::Rows,
             Statistics => ReplyShape::Text,
@@ -140,7 +146,7 @@ mod tests {
             assert_eq!(command.byte(), byte);
             count += 1;
         }
-        assert_eq!(count, 18);
+        assert_eq!(count, 20);
         assert_eq!(
             Command::from_byte(0x12),
             None,
