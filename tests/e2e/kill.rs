@@ -1,8 +1,8 @@
 //! KILL and CONNECTION_ID(): a client's own number, and whom it reaches.
 
-use crate::world::{app, direct, login, server, start_pool, through};
+use crate::world::{app, direct, login, mysql, server, start_pool, through};
 use testkit::client::Client;
-use testkit::real::Real;
+use testkit::real::{Flavour, Real};
 use testkit::reply::Outcome;
 use testkit::talk::Account;
 use wire::command::Command;
@@ -276,4 +276,48 @@ fn a_kill_crosses_the_groups() {
     }
     let id = 1_073_741_824 + 4 * 999_999 + 1;
     assert_eq!(killer.failure(&format!("KILL {id}")).code, 1094);
+}
+
+/// A driver that prepares what it executes kills by a parameter.
+fn prepared_kills_reach(real: &Real) {
+    let way = through(real, 2);
+    let (mut killer, mut victim) = (login(&way, &app()), login(&way, &app()));
+    let id = victim.value("SELECT CONNECTION_ID()");
+    let nobody = "999999999".to_string();
+    let mut texts = vec![(format!("KILL QUERY {id}"), None)];
+    if real.flavour() == Flavour::MariaDb {
+        texts.push(("KILL QUERY ?".into(), Some(id.clone())));
+    }
+    for (sql, parameter) in texts {
+        let prepared = killer.prepare(&sql);
+        let sleep: &[u8] = b"SELECT SLEEP(1000), 'killed by a statement'";
+        victim.send(&[(Command::Query, sleep)]).unwrap();
+        await_running(real, "killed by a statement");
+        let parameters: Vec<_> = parameter.iter().map(|id| Some(id.as_bytes())).collect();
+        let done = killer.execute(prepared.id, &parameters, false).unwrap();
+        assert_eq!(done[0].done().affected_rows, 0, "{sql}");
+        // A sleep that is interrupted is a row or an error, by the server.
+        let slept = victim.receive().unwrap().remove(0);
+        let woken = match &slept {
+            Outcome::Failed(failure) => failure.code == 1317,
+            rows => rows.rows().texts()[0][0] == "1",
+        };
+        assert!(woken, "{sql}: {slept:?}");
+        if parameter.is_some() {
+            let missed = killer.execute(prepared.id, &[Some(nobody.as_bytes())], false);
+            assert!(format!("{missed:?}").contains("1094"), "{missed:?}");
+        }
+    }
+    assert_eq!(victim.value("SELECT 'it lives'"), "it lives");
+}
+
+#[test]
+fn a_prepared_kill_reaches_its_victim() {
+    let test = "a_prepared_kill_reaches_its_victim";
+    if let Some(real) = server(test) {
+        prepared_kills_reach(real);
+    }
+    if let Some(real) = mysql(test) {
+        prepared_kills_reach(real);
+    }
 }

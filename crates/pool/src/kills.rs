@@ -20,11 +20,13 @@ use crate::client::{ClientState, Statement};
 use crate::clients::Handled;
 use crate::errands::{Aim, Asker, Job};
 use crate::group::{Group, Order, Shared};
+use crate::prepared::Definition;
 use crate::reasons::Refusal;
 use reactor::{Key, Net};
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+use wire::attributes::{Form, put_query};
 use wire::classify::{self, PinCause};
 use wire::command::ReplyShape;
 use wire::errors::{self, ErrorCode};
@@ -126,6 +128,33 @@ impl<N: Net> Group<N> {
                 Handled::Used
             }
         }
+    }
+
+    /// A prepared KILL is executed, with this for its parameter. It goes on as the text that it
+    /// comes to.
+    pub(crate) fn on_kill_execution(
+        &mut self,
+        key: Key,
+        definition: &Definition,
+        parameter: Option<u64>,
+    ) -> Handled {
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        let mode = self.lex_mode(&definition.session, client.capabilities);
+        let Some(kill) = Kill::read_with(&definition.sql, mode, parameter) else {
+            self.counts.refused += 1;
+            self.refuse(key, &Refusal::Kill);
+            return Handled::Used;
+        };
+        let what = if kill.query { "QUERY " } else { "" };
+        let text = match kill.victim {
+            Victim::Id(id) => format!("KILL {what}{id}"),
+            Victim::Own => format!("KILL {what}CONNECTION_ID()"),
+        };
+        let mut message = Vec::new();
+        put_query(&mut message, Form::of(client.capabilities), text.as_bytes());
+        self.on_kill(key, &message, kill)
     }
 
     /// COM_PROCESS_KILL: the same without words.

@@ -34,6 +34,18 @@ const EXECUTE_FIXED: usize = 10;
 /// Command byte, id, bulk flags; then the types.
 const BULK_FIXED: usize = 7;
 
+/// Types of parameters, as in column definitions.
+const TINY: u8 = 1;
+const SHORT: u8 = 2;
+const LONG: u8 = 3;
+const LONGLONG: u8 = 8;
+const INT24: u8 = 9;
+const VARCHAR: u8 = 15;
+const VAR_STRING: u8 = 253;
+const STRING: u8 = 254;
+/// Flag in a type's second byte.
+const UNSIGNED: u8 = 0x80;
+
 /// The types of an execution's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Types<'a> {
@@ -188,6 +200,44 @@ pub fn types(command: Command, payload: &[u8], params: usize, form: Form) -> Typ
     TypeList::read(behind, params, named).map_or(Types::Unreadable, Types::Sent)
 }
 
+/// The number that an execution gives a statement's only parameter, sent as an integer or as
+/// digits; `earlier` is its type where the message leaves it out. Negative numbers wrap.
+#[must_use]
+pub fn only_number(payload: &[u8], earlier: Option<&[u8]>, form: Form) -> Option<u64> {
+    let (at, count) = flag_at(Command::StmtExecute, payload, 1, form)?;
+    let nulls = payload.get(at.checked_sub(count.div_ceil(8))?)?;
+    if nulls & 1 != 0 {
+        return None;
+    }
+    let behind = payload.get(at + 1..)?;
+    let (kind, values) = match types(Command::StmtExecute, payload, 1, form) {
+        Types::Sent(list) => {
+            let all = TypeList::read(behind, count, form)?;
+            (list.types().next()?, behind.get(all.bytes.len()..)?)
+        }
+        Types::Earlier => (earlier?.get(..2)?.try_into().ok()?, behind),
+        Types::NoParameters | Types::Unreadable => return None,
+    };
+    let integer = |len: usize| {
+        let bytes = values.get(..len)?;
+        let negative = kind[1] & UNSIGNED == 0 && bytes[len - 1] & 0x80 != 0;
+        let mut wide = [if negative { 0xFF } else { 0 }; 8];
+        wide[..len].copy_from_slice(bytes);
+        Some(u64::from_le_bytes(wide))
+    };
+    match kind[0] {
+        TINY => integer(1),
+        SHORT => integer(2),
+        LONG | INT24 => integer(4),
+        LONGLONG => integer(8),
+        VARCHAR | VAR_STRING | STRING => {
+            let digits = Reader::new(values).lenenc_bytes("digits").ok()?;
+            std::str::from_utf8(digits).ok()?.parse().ok()
+        }
+        _ => None,
+    }
+}
+
 /// Appends an execution that left its types out ([`Types::Earlier`]) with these types in it.
 pub fn put_with_types(
     out: &mut Vec<u8>,
@@ -270,6 +320,29 @@ mod tests {
         let expected = b"\x17\x01\0\0\0\0\x01\0\0\0\x02\x01\x08\0\xfd\0data";
         assert_eq!(&out[HEADER_LEN..], expected);
         assert_eq!(types(EXECUTE, expected, 2, PLAIN), sent(b"\x08\0\xfd\0"));
+    }
+
+    #[test]
+    fn the_only_number_is_read_from_integers_and_digits() {
+        let with = |rest: &[u8]| [&b"\x17\x01\0\0\0\0\x01\0\0\0"[..], rest].concat();
+        let number = |rest: &[u8]| only_number(&with(rest), Some(b"\x03\0"), PLAIN);
+        assert_eq!(
+            number(b"\0\x01\x08\0\x05\0\0\x40\0\0\0\0"),
+            Some(0x4000_0005)
+        );
+        assert_eq!(number(b"\0\x01\x01\0\xff"), Some(u64::MAX));
+        assert_eq!(number(b"\0\x01\x01\x80\xff"), Some(255));
+        assert_eq!(number(b"\0\x01\xfd\0\x0242"), Some(42));
+        assert_eq!(number(b"\0\x01\xfd\0\x02x2"), None);
+        // The type of an earlier execution.
+        assert_eq!(number(b"\0\0\x07\0\0\0"), Some(7));
+        // NULL, a float, and what is cut off.
+        assert_eq!(number(b"\x01\x01\x08\0"), None);
+        assert_eq!(number(b"\0\x01\x04\0\0\0\0\0"), None);
+        assert_eq!(number(b"\0\x01\x08\0\x05"), None);
+        // With an attribute behind the parameter.
+        let attributed = with(b"\x02\0\x01\x03\0\0\xfd\0\x01k\x09\0\0\0\x01v");
+        assert_eq!(only_number(&attributed, None, ATTRIBUTED), Some(9));
     }
 
     #[test]

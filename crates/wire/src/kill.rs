@@ -28,6 +28,12 @@ impl Kill {
     /// Reads a text whose first word is KILL.
     #[must_use]
     pub fn read(sql: &[u8], mode: LexMode) -> Option<Kill> {
+        Kill::read_with(sql, mode, None)
+    }
+
+    /// The same of a prepared text, with what its parameter is, if it has one.
+    #[must_use]
+    pub fn read_with(sql: &[u8], mode: LexMode, parameter: Option<u64>) -> Option<Kill> {
         let mut lexer = Lexer::new(sql, mode);
         let tokens: Vec<Token> = lexer.by_ref().collect();
         if lexer.doubtful() || lexer.has_executable() {
@@ -60,6 +66,7 @@ impl Kill {
             [] if first.kind == Kind::Number => {
                 Victim::Id(std::str::from_utf8(text(first)).ok()?.parse().ok()?)
             }
+            [] if first.kind == Kind::Punct(b'?') => Victim::Id(parameter?),
             [Kind::Punct(b'('), Kind::Punct(b')')] if is(first, "CONNECTION_ID") => Victim::Own,
             _ => return None,
         };
@@ -105,5 +112,19 @@ mod tests {
             assert_eq!(read(sql, MARIADB), expected, "{sql}");
         }
         assert_eq!(read("KILL HARD 5", Server::MySql(80_406)), None);
+    }
+
+    #[test]
+    fn a_parameter_is_a_number_where_there_is_one() {
+        let mode = LexMode::default();
+        let victim = |sql: &str, parameter| {
+            Kill::read_with(sql.as_bytes(), mode, parameter).map(|kill| (kill.query, kill.victim))
+        };
+        assert_eq!(victim("KILL ?", Some(7)), Some((false, Victim::Id(7))));
+        assert_eq!(victim("KILL QUERY ?", Some(8)), Some((true, Victim::Id(8))));
+        assert_eq!(victim("KILL QUERY 9", Some(8)), Some((true, Victim::Id(9))));
+        assert_eq!(victim("KILL ?", None), None);
+        assert_eq!(victim("KILL ? + 1", Some(7)), None);
+        assert_eq!(victim("KILL ?, ?", Some(7)), None);
     }
 }

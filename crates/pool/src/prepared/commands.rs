@@ -28,7 +28,10 @@ use wire::attributes::Form;
 use wire::classify::{self, Reads, Verb, classify};
 use wire::command::{Command, put_command};
 use wire::errors;
-use wire::execution::{LAST_PREPARED, Types, set_statement_id, statement_id, types, wants_cursor};
+use wire::execution::{
+    LAST_PREPARED, Types, only_number, set_statement_id, statement_id, types, wants_cursor,
+};
+use wire::kill::Kill;
 use wire::lex::Server;
 use wire::own_id::with_values;
 use wire::reply::OK;
@@ -60,7 +63,9 @@ impl<N: Net> Group<N> {
         };
         let mode = self.lex_mode(&client.session, client.capabilities);
         let class = classify(sql, mode);
-        if class.kills || (may_hide_kill(&class) && mentions_kill(sql)) {
+        // Prepared, it kills nobody yet.
+        let reads = class.kills && Kill::read_with(sql, mode, Some(0)).is_some();
+        if !reads && (class.kills || (may_hide_kill(&class) && mentions_kill(sql))) {
             self.counts.refused += 1;
             self.refuse(key, &Refusal::Kill);
             return Handled::Used;
@@ -182,6 +187,12 @@ impl<N: Net> Group<N> {
         let elsewhere = client.reads_elsewhere();
         if overlong {
             return self.refuse_long_data(key, id);
+        }
+        if definition.class.kills {
+            let earlier = held.types.as_deref();
+            let plain = command == Command::StmtExecute && held.long.is_none();
+            let parameter = plain.then(|| only_number(payload, earlier, form)).flatten();
+            return self.on_kill_execution(key, &definition, parameter);
         }
         let known = self.known_in_definition(key, &definition);
         let class = class_with(&definition.class, known.as_ref());
