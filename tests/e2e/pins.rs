@@ -466,3 +466,39 @@ fn a_wait_for_a_lock_ends_with_its_client() {
         a_wait_ends_with_its_client(real, "mysql");
     }
 }
+
+#[test]
+fn a_text_that_has_no_end_pins_nobody() {
+    let test = "a_text_that_has_no_end_pins_nobody";
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        let way = through(real, 1);
+        let [mut broken, mut other] = [login(&way, &app()), login(&way, &app())];
+        for sql in [
+            "SELECT 'it\'s Tuesday",
+            "SELECT \"x",
+            "SELECT `x",
+            "SELECT 1 /* x",
+            "SHOW PROFILES",
+        ] {
+            let said = broken.query(sql).unwrap();
+            let refused = format!("{said:?}").contains("1064");
+            assert_eq!(refused, !sql.starts_with("SHOW"), "{sql}: {said:?}");
+            assert_eq!(other.value("SELECT 'a place'"), "a place", "{sql}");
+        }
+    }
+}
+
+#[test]
+fn xa_ends_however_its_name_is_written() {
+    let cases: &[Case] = &[
+        (
+            &["XA START x'0a',X'0b',3", "XA END x'0a',X'0b',3"],
+            &["XA ROLLBACK x'0a',X'0b',3"],
+        ),
+        (
+            &["XA START 0x0c,0x0d,0x1", "XA END 0x0c,0x0d,0x1"],
+            &["XA COMMIT 0x0c,0x0d,0x1 ONE PHASE"],
+        ),
+    ];
+    each_ends("xa_names", cases);
+}

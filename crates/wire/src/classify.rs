@@ -144,7 +144,7 @@ pub enum PinCause {
     Role,
     /// LASTVAL, NEXTVAL, SETVAL and their long forms.
     Sequence,
-    /// SET profiling, SHOW PROFILE, the optimizer's trace.
+    /// SET profiling, the optimizer's trace.
     Profiling,
     /// SET of a session_track_* variable.
     SessionTracking,

@@ -77,6 +77,8 @@ pub struct Lexer<'a> {
     /// The last token was a dot that touches a name: digits there start a name.
     name_next: bool,
     doubt: bool,
+    /// A quoted token or a comment has no end.
+    unclosed: bool,
     comments_run: bool,
     /// The first version-dependent comment: `M` or not, and its version.
     versioned: Option<(bool, u32)>,
@@ -101,6 +103,7 @@ impl<'a> Lexer<'a> {
             dotted: false,
             name_next: false,
             doubt: !mode.charset.is_readable(sql),
+            unclosed: false,
             comments_run: false,
             versioned: None,
         }
@@ -110,7 +113,14 @@ impl<'a> Lexer<'a> {
     /// servers or character sets disagree about it. Final once the iterator is at its end.
     #[must_use]
     pub fn doubtful(&self) -> bool {
-        self.doubt
+        self.doubt || self.unclosed
+    }
+
+    /// Nothing but the missing end of a quoted token or comment makes it doubtful: no server reads
+    /// the statement in which it stands.
+    #[must_use]
+    pub fn only_unclosed(&self) -> bool {
+        self.unclosed && !self.doubt
     }
 
     /// An executable comment of any kind was met.
@@ -246,7 +256,7 @@ impl<'a> Lexer<'a> {
         let mut at = start + 1;
         loop {
             let Some(&byte) = self.sql.get(at) else {
-                self.doubt = true;
+                self.unclosed = true;
                 break;
             };
             if byte == b'\\' && escapes {
@@ -338,7 +348,7 @@ impl<'a> Lexer<'a> {
             }
             self.at += 1;
         }
-        self.doubt = true;
+        self.unclosed = true;
     }
 
     /// Skips an optimizer hint; a `*/` within its quotes closes it on some servers only.

@@ -234,6 +234,7 @@ impl<'a> Scan<'a> {
             let unknown = Statement {
                 pin: self.out.pin,
                 causes: self.out.causes,
+                multi: self.out.multi || !self.lexer.only_unclosed(),
                 ..Statement::UNKNOWN
             };
             return (unknown, versioned);

@@ -40,7 +40,7 @@ fn variables_in_use_are_held_by_their_names() {
 
 #[test]
 fn what_is_taken_and_given_back_is_read_whole() {
-    let cases: [(&str, &[&str]); 39] = [
+    let cases: [(&str, &[&str]); 41] = [
         ("SELECT 1", &[]),
         ("LOCK TABLES t READ, u WRITE", &["lock_tables "]),
         ("UNLOCK TABLES;", &["-lock_tables *", "-global_read_lock *"]),
@@ -96,6 +96,8 @@ fn what_is_taken_and_given_back_is_read_whole() {
         ("HANDLER h READ FIRST WHERE a = 1", &[]),
         ("HANDLER h CLOSE", &["-handler h"]),
         ("XA START 'a', 'b', 1", &["xa 'a','b',1"]),
+        ("XA START x'0a', X'0b', 0x1", &["xa x'0a',x'0b',0x1"]),
+        ("XA START x '0a'", &["xa ?"]),
         ("XA COMMIT 'a' , 'b',1 ONE PHASE", &["-xa 'a','b',1"]),
         ("XA RECOVER", &[]),
     ];

@@ -118,7 +118,13 @@ impl<'a> Words<'a> {
     pub(super) fn xid(&mut self) -> Option<Name> {
         let mut xid = Vec::new();
         loop {
-            let part = self.next()?;
+            let mut part = self.next()?;
+            // x'0a', in two tokens that touch.
+            if part.kind == Kind::Word && self.text(part).eq_ignore_ascii_case(b"x") {
+                let digits = self.next().filter(|token| token.start == part.end)?;
+                xid.extend_from_slice(b"x");
+                part = digits;
+            }
             if !matches!(part.kind, Kind::String | Kind::Number) {
                 return None;
             }

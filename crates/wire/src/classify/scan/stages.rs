@@ -155,8 +155,6 @@ impl Scan<'_> {
         }
         if self.is_any(token, &[b"WARNINGS", b"ERRORS", b"COUNT"]) {
             self.read(Reads::DIAGNOSTICS);
-        } else if self.is_any(token, &[b"PROFILE", b"PROFILES"]) {
-            self.pin(PinCause::Profiling);
         } else if self.is(token, b"VARIABLES") {
             // Shows `last_insert_id` among the others.
             self.read(Reads::LAST_INSERT_ID);
