@@ -430,7 +430,8 @@ impl<'a> Code<'a> {
     }
 
     fn is_declared(&self, at: usize) -> bool {
-        for back in (0..at).rev() {
+        // Farther back than anybody declares, what looks like a call is taken for one.
+        for back in (at.saturating_sub(128)..at).rev() {
             if self.kind(back) == Some(Kind::Semicolon) || self.is(back, &[b"DEFAULT", b"FOR"]) {
                 return false;
             }

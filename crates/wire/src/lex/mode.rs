@@ -1,8 +1,7 @@
 //! How a text is read: the character set, the `sql_mode` and the server that decide it.
 //!
-//! The problem: the same bytes are cut otherwise in another character set or mode. The mechanism:
-//! what
-//! decides is one small value, taken from the session. Invariant: what is not known is doubted.
+//! The lexer cuts byte by byte. Where a character set makes that another cut than the server's, it
+//! is said here ([`Charset::is_readable`]), and the lexer doubts the whole text from its start.
 
 /// What the client's character set does to the bytes of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use super::super::routine::Routine;
 use super::{Code, Folded, Judged, Path, body, expression, fold};
 use crate::lex::{Kind, LexMode};
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// What kind of thing has code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,22 +70,28 @@ const OBJECTS: [&[u8]; 16] = [
 /// Tokens between CREATE and the kind of object: OR REPLACE, a definer and the like.
 const HEAD_MAX: usize = 24;
 
+/// Tokens that are read for all definitions of a text, as a multiple of those that it has: a body
+/// is judged with all that stands behind it, and a client must not hold up all others with a text
+/// of many. Those beyond that may leave anything, until they are read from the server.
+const READ_MAX: usize = 4;
+
 /// What a text defines, if its server runs it.
 #[must_use]
 pub fn definitions(sql: &[u8], mode: LexMode) -> Definitions {
     let code = Code::new(sql, mode);
     let mut out = Definitions::default();
+    let mut left = code.tokens.len().saturating_mul(READ_MAX);
     for at in 0..code.tokens.len() {
         if code.is(at, &[b"CREATE", b"ALTER", b"DROP", b"RENAME"]) {
-            code.define(at, &mut out);
+            code.define(at, &mut left, &mut out);
         }
     }
     out
 }
 
 impl Code<'_> {
-    /// A definition that begins here.
-    fn define(&self, verb: usize, out: &mut Definitions) {
+    /// A definition that begins here; at most so many tokens are read for it.
+    fn define(&self, verb: usize, left: &mut usize, out: &mut Definitions) {
         let ends = |at: usize| self.kind(at).is_none_or(|kind| kind == Kind::Semicolon);
         let head = (verb + 1..verb + HEAD_MAX).take_while(|&at| !ends(at));
         let Some(object) = head.into_iter().find(|&at| self.is(at, &OBJECTS)) else {
@@ -106,39 +113,69 @@ impl Code<'_> {
         let Some((path, end)) = self.path(name) else {
             return;
         };
+        let view = is(b"VIEW") && !self.is(verb, &[b"RENAME"]);
+        let body = makes && (is(b"TRIGGER") || is(b"FUNCTION") || is(b"PROCEDURE"));
+        if !(view || body || tables) {
+            return;
+        }
+        // Only a body has semicolons of its own.
+        let all = end..self.tokens.len();
+        let whole = body || self.doubtful;
+        let mut near = all.clone().take(*left);
+        let semicolon = near.find(|&at| !whole && ends(at));
+        let to = semicolon.unwrap_or(all.end);
+        let cost = to - end;
+        let readable = cost <= *left;
+        *left = left.saturating_sub(cost);
         if is(b"TRIGGER") && makes {
-            self.define_trigger(end, out);
-        } else if is(b"VIEW") && !self.is(verb, &[b"RENAME"]) {
-            let judged = expression(self.rest(end), self.mode);
+            self.define_trigger(end, readable, out);
+        } else if view {
+            let judged = match readable {
+                true => expression(self.between(end, to), self.mode),
+                false => Judged::unreadable(),
+            };
             out.push(Defined::View, path, judged);
-        } else if (is(b"FUNCTION") || is(b"PROCEDURE")) && makes {
+        } else if body {
             let kind = match is(b"FUNCTION") {
                 true => Defined::Function,
                 false => Defined::Procedure,
             };
-            let judged = self.routine_body(end);
+            let judged = match readable {
+                true => self.routine_body(end),
+                false => Judged::unreadable(),
+            };
             out.push(kind, path, judged);
-        } else if tables {
-            self.define_table(verb, path, end, out);
+        } else if readable {
+            self.define_table(verb, path, end..to, out);
+        } else {
+            out.push(Defined::Column, path, Judged::unreadable());
         }
+    }
+
+    /// The text of these tokens, with what stands between them.
+    fn between(&self, from: usize, to: usize) -> &[u8] {
+        let start = |at: usize| self.tokens.get(at).map_or(self.sql.len(), |t| t.start);
+        self.sql.get(start(from)..start(to)).unwrap_or_default()
     }
 
     /// The text from this token on.
     fn rest(&self, at: usize) -> &[u8] {
-        let start = self.tokens.get(at).map_or(self.sql.len(), |t| t.start);
-        self.sql.get(start..).unwrap_or_default()
+        self.between(at, self.tokens.len())
     }
 
-    fn find(&self, from: usize, word: &[u8]) -> Option<usize> {
-        (from..self.tokens.len()).find(|&at| self.is(at, &[word]))
+    fn find(&self, mut among: Range<usize>, word: &[u8]) -> Option<usize> {
+        among.find(|&at| self.is(at, &[word]))
     }
 
     /// `... ON table FOR EACH ROW [FOLLOWS | PRECEDES other] body`.
-    fn define_trigger(&self, from: usize, out: &mut Definitions) {
-        let table = self.find(from, b"ON").and_then(|on| self.path(on + 1));
+    fn define_trigger(&self, from: usize, readable: bool, out: &mut Definitions) {
+        let most = if readable { usize::MAX } else { HEAD_MAX };
+        let until = |from: usize| from..self.tokens.len().min(from.saturating_add(most));
+        let table = self.find(until(from), b"ON");
+        let table = table.and_then(|on| self.path(on + 1));
         let Some((path, end)) = table else { return };
         let mut judged = Judged::unreadable();
-        if let Some(row) = self.find(end, b"ROW") {
+        if let Some(row) = self.find(until(end), b"ROW").filter(|_| readable) {
             let ordered = self.is(row + 1, &[b"FOLLOWS", b"PRECEDES"]);
             let start = row + if ordered { 3 } else { 1 };
             judged = body(self.rest(start), self.mode, &BTreeSet::new());
@@ -171,13 +208,16 @@ impl Code<'_> {
     }
 
     /// A table: its columns' expressions, and what it takes over from others.
-    fn define_table(&self, verb: usize, path: Path, end: usize, out: &mut Definitions) {
-        let mut judged = self.tokens_of(end);
+    fn define_table(&self, verb: usize, path: Path, all: Range<usize>, out: &mut Definitions) {
+        let mut judged = match self.doubtful {
+            true => self.tokens_of(all.start),
+            false => expression(self.between(all.start, all.end), self.mode),
+        };
         // A key before its columns looks like a call, and no stored function may be called here.
         judged.calls.clear();
         let renames = self.is(verb, &[b"RENAME"]);
         let copies = [&b"LIKE"[..], b"SELECT", b"RENAME"];
-        if renames || (end..self.tokens.len()).any(|at| self.is(at, &copies)) {
+        if renames || all.clone().any(|at| self.is(at, &copies)) {
             let judged = Judged {
                 names: std::iter::once(path.name.clone())
                     .chain(path.schema.clone())
@@ -188,7 +228,7 @@ impl Code<'_> {
             if self.is(verb, &[b"CREATE"]) {
                 out.push(Defined::Copy, path.clone(), judged.clone());
             }
-            for at in end..self.tokens.len() {
+            for at in all {
                 let target = self.is(at, &[b"TO", b"AS", b"RENAME"]);
                 if let Some((target, _)) = self.path(at + 1).filter(|_| target) {
                     out.push(Defined::Copy, target, judged.clone());
@@ -206,5 +246,56 @@ impl Code<'_> {
 impl Definitions {
     fn push(&mut self, kind: Defined, path: Path, judged: Judged) {
         self.list.push(Definition { kind, path, judged });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<Definition> {
+        definitions(text.repeat(3000).as_bytes(), LexMode::default()).list
+    }
+
+    fn unread(list: &[Definition]) -> usize {
+        let unread = |one: &&Definition| one.judged == Judged::unreadable();
+        list.iter().filter(unread).count()
+    }
+
+    /// Read to the end of the text for each, these would be millions of tokens.
+    #[test]
+    fn what_is_read_for_definitions_is_bounded_by_the_text() {
+        for (text, kind) in [
+            ("CREATE PROCEDURE p() DO 1;", Defined::Procedure),
+            (
+                "CREATE FUNCTION f() RETURNS INT RETURN 1;",
+                Defined::Function,
+            ),
+            ("CREATE VIEW v AS SELECT f() ", Defined::View),
+            (
+                "CREATE TABLE t (a INT AS (GET_LOCK('a', 1))) ",
+                Defined::Column,
+            ),
+            (
+                "CREATE TRIGGER t BEFORE INSERT ON u FOR EACH ROW DO 1;",
+                Defined::Trigger,
+            ),
+        ] {
+            let list = found(text);
+            assert!(list.iter().all(|one| one.kind == kind), "{text}");
+            let read = list.len() - unread(&list);
+            assert_eq!((list.len(), read), (3000, READ_MAX), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_ends_with_its_statement_is_always_read() {
+        for text in [
+            "CREATE VIEW v AS SELECT f();",
+            "CREATE TABLE t (a INT AS (GET_LOCK('a', 1)));",
+        ] {
+            let list = found(text);
+            assert_eq!((list.len(), unread(&list)), (3000, 0), "{text}");
+        }
     }
 }
