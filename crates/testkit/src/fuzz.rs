@@ -36,7 +36,7 @@ const fn target(name: &'static str, check: fn(&[u8])) -> Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 16] = [
+pub const TARGETS: [Target; 17] = [
     target("packets", packets::packets),
     target("values", packets::values),
     target("greeting", logins::greeting),
@@ -51,6 +51,7 @@ pub const TARGETS: [Target; 16] = [
     target("dsn", targets::dsn),
     target("lexer", tokens::lexer),
     target("classify", statements::classify),
+    target("readers", statements::readers),
     target("kill", statements::kill),
     target("own_id", statements::own_id),
 ];

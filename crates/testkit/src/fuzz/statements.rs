@@ -1,13 +1,18 @@
-//! What texts may do: classification, KILL, and the id put in place of CONNECTION_ID().
+//! What texts may do: classification, what is read of them besides, KILL, and the id put in place
+//! of CONNECTION_ID().
 //!
 //! The rule of the classification is one-sided: a pin that is missing gives one client's session to
 //! another. So something that must pin is put behind any text at all, and must be seen there.
 
 use super::tokens::{mode_of, tokens_of};
-use wire::classify::{PinCause, Reads, Verb, classify as judge};
+use std::collections::BTreeSet;
+use wire::asked::{Question, question};
+use wire::classify::{PinCause, Reads, Verb, classify as judge, stored};
+use wire::holdings::holdings;
 use wire::kill::{Kill, Victim};
 use wire::lex::{Executable, Kind, LexMode, Token};
 use wire::own_id::with_own_id;
+use wire::text_prepared::{self, TextPrepared, put_prepare};
 
 /// One byte for the mode, then SQL.
 pub(super) fn classify(data: &[u8]) {
@@ -16,7 +21,7 @@ pub(super) fn classify(data: &[u8]) {
     };
     let (mode, _) = mode_of(how);
     let statement = judge(sql, mode);
-    let (_, sure) = tokens_of(sql, mode, Executable::Run);
+    let (tokens, sure) = tokens_of(sql, mode, Executable::Run);
     assert!(sure || statement.pin.is_some(), "doubtful, and not pinned");
     let behind = |more: &str| judge(&[sql, b"\n;\n", more.as_bytes()].concat(), mode);
     // The body of a routine that is being created does nothing yet.
@@ -36,14 +41,130 @@ pub(super) fn classify(data: &[u8]) {
     for (more, cause) in PINNING {
         assert_eq!(judge(more.as_bytes(), mode).pin, Some(cause), "{more}");
     }
+    if sure && !mentions_executable(sql) {
+        let other = spaced_otherwise(sql, &tokens);
+        let shown = other.escape_ascii();
+        assert_eq!(judge(&other, mode), statement, "spaced otherwise: {shown}");
+        assert!(
+            statement.pin.is_some() || !calls_lock(sql, &tokens),
+            "a lock is taken, and nobody sees it"
+        );
+    }
 }
 
 /// Each leaves behind what no tracker reports.
-const PINNING: [(&str, PinCause); 3] = [
+const PINNING: [(&str, PinCause); 16] = [
     ("SELECT GET_LOCK('a', 1)", PinCause::UserLock),
     ("LOCK TABLES t READ", PinCause::LockTables),
     ("CALL p()", PinCause::StoredCode),
+    ("SELECT f(1)", PinCause::StoredCode),
+    ("SELECT s.f (1)", PinCause::StoredCode),
+    ("CREATE TEMPORARY TABLE t (a INT)", PinCause::TemporaryTable),
+    ("DROP TEMPORARY TABLE t", PinCause::TemporaryTable),
+    ("FLUSH TABLES WITH READ LOCK", PinCause::GlobalReadLock),
+    ("BACKUP LOCK t", PinCause::BackupLock),
+    ("HANDLER t OPEN", PinCause::Handler),
+    ("XA START 'a'", PinCause::Xa),
+    ("PREPARE s FROM 'DO 1'", PinCause::TextPrepare),
+    ("EXECUTE s", PinCause::TextPrepare),
+    ("SET ROLE NONE", PinCause::Role),
+    ("SET profiling = 1", PinCause::Profiling),
+    ("no such statement", PinCause::Unknown),
 ];
+
+/// Whether a comment may be executed; what stands in it is no gap.
+fn mentions_executable(sql: &[u8]) -> bool {
+    find(sql, b"/*!").is_some() || find(sql, b"/*M!").is_some()
+}
+
+/// The text with other white space where it has white space, and other comments where it has such.
+fn spaced_otherwise(sql: &[u8], tokens: &[Token]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let put_gap = |out: &mut Vec<u8>, gap: &[u8]| match gap {
+        b"" => {}
+        gap if gap.iter().all(|byte| matches!(byte, 9..=13 | b' ')) => out.extend(b"\n\t "),
+        // White space may decide whether a parenthesis touches its name.
+        gap => {
+            let space = gap.iter().take_while(|byte| matches!(byte, 9..=13 | b' '));
+            out.extend(space);
+            out.extend(b"/* GET_LOCK( '`\" */#;\n");
+        }
+    };
+    let mut at = 0;
+    for token in tokens {
+        put_gap(&mut out, &sql[at..token.start]);
+        out.extend(&sql[token.start..token.end]);
+        at = token.end;
+    }
+    put_gap(&mut out, &sql[at..]);
+    out
+}
+
+/// Whether GET_LOCK is called where a value may stand, outside of definitions.
+fn calls_lock(sql: &[u8], tokens: &[Token]) -> bool {
+    let is = |token: &Token, word: &[u8]| {
+        token.kind == Kind::Word && sql[token.start..token.end].eq_ignore_ascii_case(word)
+    };
+    let defines = |token: &Token| is(token, b"CREATE") || is(token, b"ALTER");
+    let called = |window: &[Token]| {
+        let value = matches!(window[0].kind, Kind::Punct(b',' | b'=' | b'+' | b'('));
+        let value = value || is(&window[0], b"SELECT") || is(&window[0], b"DO");
+        value && is(&window[1], b"GET_LOCK") && window[2].kind == Kind::Punct(b'(')
+    };
+    !tokens.iter().any(defines) && tokens.windows(3).any(called)
+}
+
+/// What else reads a text: each one byte for the mode, then SQL.
+pub(super) fn readers(data: &[u8]) {
+    let Some((&how, sql)) = data.split_first() else {
+        return;
+    };
+    let (mode, _) = mode_of(how);
+    let found = judge(sql, mode);
+    let held = holdings(sql, mode, &found, Some(b"s"));
+    for (cause, name) in &held.taken {
+        assert!(found.causes.contains(*cause), "{cause:?} {name:?}");
+    }
+    // Texts with these causes always take something; with others they may only give it back.
+    for cause in [PinCause::Unknown, PinCause::StoredCode, PinCause::Role] {
+        let known = held.for_good.contains(cause) || !found.causes.contains(cause);
+        assert!(known, "{cause:?} is taken, and by nothing: {held:?}");
+    }
+    let locks = found.causes.contains(PinCause::UserLock);
+    assert!(!locks || held.asks_for_locks || held.for_good.contains(PinCause::UserLock));
+    prepared_again(sql, mode);
+    if let Some(Question::Show {
+        errors,
+        offset,
+        rows,
+    }) = question(sql, mode)
+    {
+        let what = if errors { "ERRORS" } else { "WARNINGS" };
+        let plain = format!("SHOW {what} LIMIT {offset}, {rows}");
+        let again = question(plain.as_bytes(), mode);
+        assert_eq!(again, question(sql, mode), "{plain}");
+    }
+    let _ = stored::body(sql, mode, &BTreeSet::new());
+    let _ = stored::expression(sql, mode);
+    let _ = stored::definitions(sql, mode);
+    let (tokens, _) = tokens_of(sql, mode, Executable::Run);
+    assert!(stored::names_in(sql, mode).count() <= tokens.len());
+}
+
+/// A text that is prepared by name can be written again, and means the same.
+fn prepared_again(sql: &[u8], mode: LexMode) {
+    let read = text_prepared::read(sql, mode);
+    let (name, text) = match &read {
+        Some(TextPrepared::Prepare(name, text)) => (&name[..], text),
+        Some(TextPrepared::Immediate(text)) => (&b"s"[..], text),
+        _ => return,
+    };
+    let mut again = Vec::new();
+    put_prepare(&mut again, name, text, mode);
+    let expected = TextPrepared::Prepare(name.into(), text.clone());
+    let shown = again.escape_ascii();
+    assert_eq!(text_prepared::read(&again, mode), Some(expected), "{shown}");
+}
 
 /// One byte for the mode, then SQL, with KILL in front and as it is.
 pub(super) fn kill(data: &[u8]) {
@@ -102,6 +223,23 @@ pub(super) fn own_id(data: &[u8]) {
     only_ids_and_names(sql, &out, &tokens, mode);
 }
 
+/// Characters of the longest name of a column.
+const NAME_LEN_MAX: usize = 255;
+
+/// The name behind an opening backtick, and the bytes up to the end of the closing one.
+fn unquoted(text: &[u8]) -> (Vec<u8>, usize) {
+    let (mut name, mut at) = (Vec::new(), 0);
+    loop {
+        match text[at..] {
+            [b'`', b'`', ..] => at += 1,
+            [b'`', ..] => return (name, at + 1),
+            _ => {}
+        }
+        name.push(*text.get(at).expect("a name is closed"));
+        at += 1;
+    }
+}
+
 fn find(text: &[u8], part: &[u8]) -> Option<usize> {
     text.windows(part.len()).position(|window| window == part)
 }
@@ -125,12 +263,13 @@ fn only_ids_and_names(sql: &[u8], out: &[u8], tokens: &[Token], mode: LexMode) {
             at = tokens[last].end;
             to += len;
         } else if rest.starts_with(ALIAS) && !sql[at..].starts_with(ALIAS) {
-            let name = &rest[ALIAS.len()..];
-            let end = name.iter().position(|&byte| byte == b'`');
-            let end = end.expect("a name is closed");
-            // The name is the column as it was written, up to here.
-            assert!(sql[..at].ends_with(&name[..end]), "{mode:?}");
-            to += ALIAS.len() + end + 1;
+            let (name, len) = unquoted(&rest[ALIAS.len()..]);
+            // The name is the column as it was written, up to here, or the first of it.
+            let cut = String::from_utf8_lossy(&name).chars().count() >= NAME_LEN_MAX;
+            let written = &sql[..at];
+            let is_its = written.ends_with(&name) || cut && find(written, &name).is_some();
+            assert!(is_its, "{mode:?}: {}", out.escape_ascii());
+            to += ALIAS.len() + len;
         } else {
             assert_eq!(sql.get(at), Some(&out[to]), "{}", out.escape_ascii());
             at += 1;

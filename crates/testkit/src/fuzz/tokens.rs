@@ -3,7 +3,7 @@
 //! A token that is missed is a call that is not seen, and a session that gets into other hands. So
 //! a second, simpler reader walks the gaps: nothing may stand there but white space and comments.
 
-use wire::lex::{Charset, Executable, Kind, LexMode, Lexer, Server, Token};
+use wire::lex::{Charset, Executable, Kind, LexMode, Lexer, Pairs, Server, Token};
 
 /// The bits of one byte as a mode, and whether versioned comments run.
 pub(super) fn mode_of(how: u8) -> (LexMode, Executable) {
@@ -11,9 +11,11 @@ pub(super) fn mode_of(how: u8) -> (LexMode, Executable) {
         ansi_quotes: how & 1 != 0,
         no_backslash_escapes: how & 2 != 0,
         ignore_space: how & 4 != 0,
-        charset: match how & 8 {
+        charset: match how & 0x88 {
             0 => Charset::Utf8,
-            _ => Charset::OneByte,
+            8 => Charset::OneByte,
+            0x80 => Charset::MultiByte(Pairs::Gbk),
+            _ => Charset::MultiByte(Pairs::Sjis),
         },
         server: match how & 0x30 {
             0 => Server::Unknown,
