@@ -30,6 +30,7 @@ mod found;
 mod fragments;
 mod globals;
 mod hidden;
+mod hostile;
 mod in_front;
 mod in_one_write;
 mod kill;

@@ -1,0 +1,201 @@
+//! Peers that break the protocol: nothing hangs, nothing panics, nobody else is harmed.
+//!
+//! Clients send mutated conversations, and a proxy in front of the server mutates what that says
+//! and closes. What is sent follows from a seed alone, so a failure is repeated by its number.
+
+use crate::world::{app, binary, config, config_file, direct, login, server, start_pool};
+use reactor::Address;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use testkit::client::Client;
+use testkit::fuzz::mutate::Mutator;
+use testkit::onramp::{Pool, loopback};
+use testkit::real::skipped;
+use testkit::talk::Account;
+
+const CLIENTS: u64 = 120;
+const ROUNDS: u64 = 60;
+/// Far above every limit of these pools.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A packet of a command, with its number.
+fn packet(seq: u8, payload: &[u8]) -> Vec<u8> {
+    let len = u32::try_from(payload.len()).unwrap().to_le_bytes();
+    [&len[..3], &[seq], payload].concat()
+}
+
+/// Conversations behind a login, as they should be, and a few that nobody means.
+fn conversations() -> Vec<Vec<u8>> {
+    let query = |sql: &str| packet(0, &[b"\x03", sql.as_bytes()].concat());
+    let execute = [b"\x17\x01\0\0\0\0\x01\0\0\0\0\x01\xfd\0", &b"\x01a"[..]].concat();
+    vec![
+        [query("SELECT 1"), query("SET @a = 1"), query("SELECT @a")].concat(),
+        [query("BEGIN"), query("SELECT 2"), query("COMMIT")].concat(),
+        [packet(0, b"\x16SELECT ?"), packet(0, &execute)].concat(),
+        [packet(0, b"\x18\x01\0\0\0\0\0abc"), packet(0, b"\x0e")].concat(),
+        [packet(0, b"\x02shop"), packet(0, b"\x1f")].concat(),
+        [packet(0, b"\x01"), query("SELECT 'behind COM_QUIT'")].concat(),
+        [query("SELECT 3"), packet(3, b"\x0e")].concat(),
+        // A packet that goes on in another, neither of which comes whole.
+        [&b"\xff\xff\xff\0\x03"[..], b"SELECT 4"].concat(),
+        packet(0, b"\x11other\0\0shop\0\x2d\0mysql_native_password\0"),
+        packet(0, b""),
+        query("SELECT SLEEP(0), 'slow'; SELECT 5"),
+        query("SELECT GET_LOCK('hostile', 0)"),
+    ]
+}
+
+/// One client that does not keep to the rules; it may leave its connection open.
+fn break_rules(way: &Address, seed: u64, mutator: &mut Mutator<'_>) -> Option<Client> {
+    let account = Account::new("other", "other's");
+    let bytes = mutator.input();
+    let mut client = match seed % 4 {
+        // Nothing of a login before it.
+        0 => Client::open(way, &account).unwrap(),
+        _ => login(way, &account),
+    };
+    client.wait_at_most(PATIENCE).unwrap();
+    // It may have been sent away already.
+    let _ = client.send_raw(&bytes);
+    match seed % 3 {
+        0 => None,
+        1 => Some(client),
+        _ => {
+            // Whatever is still answered: the connection comes to its end.
+            let _ = client.end_sending();
+            let mut replies = 0;
+            while client.wait().is_ok() {
+                replies += 1;
+                assert!(replies < 1000, "client {seed} is answered without end");
+            }
+            None
+        }
+    }
+}
+
+fn is_whole(pool: &mut Pool) {
+    assert!(pool.is_running(), "{}", pool.said());
+    assert!(!pool.said().contains("panicked"), "{}", pool.said());
+}
+
+#[test]
+fn clients_that_break_the_protocol_harm_nobody() {
+    let test = "clients_that_break_the_protocol_harm_nobody";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let mut pool = start_pool(real, "hostile.toml", "backends_max = 3\ngroups = 1");
+    let way = pool.address.clone();
+    let mut honest = login(&way, &app());
+    honest.wait_at_most(PATIENCE).unwrap();
+    honest.must("SET time_zone = '+05:00'");
+    let corpus = conversations();
+    let mut mutator = Mutator::new(&corpus, 1);
+    let mut open = Vec::new();
+    for seed in 0..CLIENTS {
+        open.extend(break_rules(&way, seed, &mut mutator));
+        // Who is pinned and silent keeps its backend: two such leave one for the others.
+        if open.len() == 2 {
+            open.clear();
+        }
+        let said = honest.rows(&format!("SELECT {seed}, @@time_zone"));
+        let expected = [seed.to_string().into_bytes(), b"+05:00".to_vec()].map(Some);
+        assert_eq!(said.rows, [expected], "behind client {seed}");
+    }
+    drop(open);
+    drop(honest);
+    pool.wait_for_census("clients: 0,").unwrap();
+    is_whole(&mut pool);
+}
+
+/// Copies what a server says; what comes while `armed` is not 0 is mutated, and is the last.
+fn copy_mutated(mut from: TcpStream, mut to: TcpStream, armed: &AtomicU64) {
+    let mut buffer = vec![0; 1 << 16];
+    while let Ok(len @ 1..) = from.read(&mut buffer) {
+        let said = vec![buffer[..len].to_vec()];
+        let seed = armed.swap(0, Ordering::SeqCst);
+        if seed != 0 {
+            let _ = to.write_all(&Mutator::new(&said, seed).input());
+            break;
+        }
+        if to.write_all(&said[0]).is_err() {
+            break;
+        }
+    }
+    for stream in [&from, &to] {
+        let _ = stream.shutdown(std::net::Shutdown::Both);
+    }
+}
+
+/// A proxy in front of a server, for any number of connections.
+fn proxy(server: &Address, armed: &Arc<AtomicU64>) -> Address {
+    let Address::Tcp(server) = server.clone() else {
+        panic!("{server} is no TCP address");
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = loopback(listener.local_addr().unwrap().port());
+    let armed = armed.clone();
+    std::thread::spawn(move || {
+        for pool in listener.incoming().map_while(Result::ok) {
+            let Ok(server) = TcpStream::connect(server) else {
+                return;
+            };
+            let (mut up, mut down) = (pool.try_clone().unwrap(), server.try_clone().unwrap());
+            std::thread::spawn(move || std::io::copy(&mut up, &mut down));
+            let armed = armed.clone();
+            std::thread::spawn(move || copy_mutated(server, pool, &armed));
+        }
+    });
+    address
+}
+
+#[test]
+fn a_server_that_breaks_the_protocol_is_survived() {
+    let test = "a_server_that_breaks_the_protocol_is_survived";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let armed = Arc::new(AtomicU64::new(0));
+    let place = proxy(&real.address(), &armed);
+    let text = config(&place, "backends_max = 2\ngroups = 1\nwait_ms_max = 4000");
+    let file = config_file(real, "hostile_server.toml", &text);
+    let arguments = ["--config", file.to_str().unwrap()];
+    let mut pool = Pool::start(binary(), &arguments).unwrap_or_else(|why| panic!("{why}"));
+    let statements = [
+        "SELECT 1, 'two', NULL",
+        "SELECT * FROM seq_1_to_50",
+        "SET time_zone = '+01:00'",
+        "SELECT * FROM missing",
+        "SELECT 1; SELECT 2",
+        "BEGIN",
+        "DO 1/0",
+    ];
+    for seed in 1..=ROUNDS {
+        let account = app()
+            .schema("shop")
+            .with(wire::capabilities::MULTI_STATEMENTS);
+        let mut client = login(&pool.address, &account);
+        client.wait_at_most(PATIENCE).unwrap();
+        armed.store(seed, Ordering::SeqCst);
+        for sql in statements {
+            // A reply, an error or the end: which of them, the mutation decides.
+            match client.query(sql) {
+                Ok(_) => {}
+                Err(error) => {
+                    let hangs = error.to_string().contains("temporarily unavailable");
+                    assert!(!hangs, "seed {seed}: {sql} is not answered");
+                    break;
+                }
+            }
+        }
+        armed.store(0, Ordering::SeqCst);
+        let mut next = login(&pool.address, &account);
+        assert_eq!(next.value("SELECT 'unharmed'"), "unharmed", "seed {seed}");
+        is_whole(&mut pool);
+    }
+}
