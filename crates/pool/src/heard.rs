@@ -43,6 +43,11 @@ impl Heard {
         self.error.as_ref().is_some_and(|(code, _)| *code == number)
     }
 
+    /// Whether its first result was its last: no OK and no rows stand before its error.
+    pub(crate) fn is_first(&self) -> bool {
+        self.status.is_none() && self.columns.is_none()
+    }
+
     /// Takes over the room of notes that have been read, so that the next need no new one.
     pub(crate) fn take_room(&mut self, mut changes: Vec<u8>) {
         if self.changes.capacity() == 0 && changes.capacity() <= ROOM_MAX {

@@ -39,6 +39,8 @@ const WHOLE: [PinCause; 4] = [
     PinCause::Handler,
     PinCause::Xa,
 ];
+/// Words without which no text of a text is run: what that fails with is not about the whole.
+const RUNS_TEXTS: [&str; 3] = ["CALL", "EXECUTE", "PREPARE"];
 /// The server's error number for a text that it cannot read.
 const UNPARSED: u16 = 1064;
 /// The one for a variable that does not exist, which is found before a SET begins.
@@ -68,7 +70,7 @@ pub(crate) enum Void {
     /// That is never certain.
     #[default]
     Never,
-    /// When the server could not read it.
+    /// When the server could not read it, or its first statement.
     Unparsed,
     /// The same, or when it names a variable that there is not.
     Unset,
@@ -311,7 +313,7 @@ impl<S> Client<S> {
                 // What has run may have failed for any reason, and of its own choice.
                 _ if plan.reasons.contains(&PinReason::HiddenCode) => false,
                 Void::Never => false,
-                Void::Unparsed => heard.is_error(UNPARSED),
+                Void::Unparsed => heard.is_error(UNPARSED) && heard.is_first(),
                 Void::Unset => heard.is_error(UNPARSED) || heard.is_error(NO_VARIABLE),
                 Void::Failed => heard.error.is_some(),
             };
@@ -377,6 +379,32 @@ fn ends_transaction(sql: &[u8], mode: LexMode, found: &Statement) -> bool {
         true => Lexer::new(sql, mode).any(|token| ends(&token)),
         false => matches!(found.verb, Verb::Commit | Verb::Rollback),
     }
+}
+
+/// When a text with these findings has not taken what it was to take.
+fn void_of(sql: &[u8], found: &Statement) -> Void {
+    // Code that runs in it may have done something before it met what cannot be read.
+    let hides = [PinCause::StoredCode, PinCause::TextPrepare];
+    let hidden = hides.iter().any(|cause| found.causes.contains(*cause));
+    // The same where the text has not been understood.
+    let blind = found.causes.contains(PinCause::Unknown);
+    if hidden || (blind && RUNS_TEXTS.iter().any(|word| has_word(sql, word))) {
+        return Void::Never;
+    }
+    let whole = WHOLE
+        .iter()
+        .any(|cause| found.causes == PinCauses::of(*cause));
+    match found.multi {
+        false if whole => Void::Failed,
+        false if found.verb == Verb::Set => Void::Unset,
+        _ => Void::Unparsed,
+    }
+}
+
+/// Whether this word, in capitals here, stands anywhere in a text.
+fn has_word(sql: &[u8], word: &str) -> bool {
+    let mut parts = sql.windows(word.len());
+    parts.any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
 }
 
 /// Whether a text calls routines, and is none itself.
@@ -450,21 +478,9 @@ impl<N: Net> Group<N> {
         if holdings.is_empty() {
             return;
         }
-        // Code that runs in it may have done something before it met what cannot be read.
-        let hides = [PinCause::StoredCode, PinCause::TextPrepare];
-        let seen = !hides.iter().any(|cause| found.causes.contains(*cause));
-        let whole = WHOLE
-            .iter()
-            .any(|cause| found.causes == PinCauses::of(*cause));
         let plan = client.plan(sql);
         plan.holdings = holdings;
-        plan.void = match found.multi {
-            true => Void::Never,
-            false if whole => Void::Failed,
-            false if seen && found.verb == Verb::Set => Void::Unset,
-            false if seen => Void::Unparsed,
-            false => Void::Never,
-        };
+        plan.void = void_of(sql, found);
     }
 
     /// Plans what a statement does through code that its text does not show, or defines such code.

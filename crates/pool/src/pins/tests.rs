@@ -21,7 +21,7 @@ fn runs(client: &mut Client<()>, sql: &str, error: Option<u16>) {
     client.forget_plan();
     let plan = client.plan(sql.as_bytes());
     plan.holdings = holdings;
-    plan.void = Void::Unparsed;
+    plan.void = void_of(sql.as_bytes(), &found);
     client.pins_are_sent(Time(2));
     let heard = Heard {
         error: error.map(|code| (code, String::new())),
@@ -76,9 +76,27 @@ fn a_text_that_no_server_reads_takes_nothing() {
     runs(&mut client, "HANDLER t OPEN", None);
     runs(&mut client, "HANDLER u OPEN READ", Some(1064));
     runs(&mut client, "THIS IS NO SQL", Some(1064));
+    runs(&mut client, "SELECT 'without an end", Some(1064));
     assert_eq!(names(&client), ["handler"]);
     runs(&mut client, "HANDLER t CLOSE", None);
     assert!(client.pins.is_none());
+}
+
+#[test]
+fn what_ran_before_the_part_that_cannot_be_read_counts() {
+    let mut client = client();
+    runs(&mut client, "EXPLAINS 'CALL makes_a_text()", Some(1064));
+    assert_eq!(names(&client), ["unknown"]);
+    // The first statement of a text was answered.
+    client.plan(b"x").holdings.for_good = PinCauses::of(PinCause::Role);
+    client.plan(b"x").void = Void::Unparsed;
+    client.pins_are_sent(Time(2));
+    client.pins_are_answered(&Heard {
+        status: Some(2),
+        error: Some((UNPARSED, String::new())),
+        ..Heard::default()
+    });
+    assert_eq!(names(&client), ["unknown", "role"]);
 }
 
 #[test]
