@@ -524,3 +524,28 @@ fn the_server_never_holds_more_statements_than_the_budget() {
     assert!(count <= budget && count > 0, "{count} statements");
     drop(all);
 }
+
+/// MySQL 9.7 does not answer an execution without a cursor of a statement that was first executed
+/// with one; who shares the statement must not meet that.
+#[test]
+fn cursors_of_others_do_not_spoil_a_statement() {
+    let test = "ps_cursors_of_others";
+    let Some(real) = crate::world::mysql(test) else {
+        return;
+    };
+    crate::compare::same_on(real, test, 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(a, "CREATE TABLE t (v INT)");
+        story.sql(a, "INSERT INTO t VALUES (1), (2)");
+        for round in 0..2 {
+            let with = story.prepare(a, "SELECT v FROM t ORDER BY v").id;
+            let columns = open_cursor(story, a, with);
+            let rows = story.client(a).fetch(with, 9, &columns);
+            story.note("all rows", rows);
+            let without = story.prepare(b, "SELECT v FROM t ORDER BY v").id;
+            story.execute(b, without, &[]);
+            story.execute(b, without, &[]);
+            story.say(&format!("{round}"));
+        }
+    });
+}

@@ -303,10 +303,19 @@ pub(crate) struct Entry {
     used: u64,
     /// The client's statement that has a cursor open on it.
     cursor_of: Option<u32>,
+    /// Whether its first execution opened a cursor; `None` before that.
+    began_with_cursor: Option<bool>,
 }
 
 /// A definition, and the id of the client's statement that uses it.
 type What<'a> = (&'a Rc<Definition>, u32);
+
+/// How an execution is to run, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct How {
+    mysql: bool,
+    cursor: bool,
+}
 
 /// With which types an execution is to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -335,26 +344,34 @@ impl OnBackend {
         self.count + self.named.len()
     }
 
-    /// What this statement of a client can run on. With `by_types`, executions with other types in
-    /// the past rule it out: MySQL, from 8.0.22, derives parameters' types from them for good (its
-    /// manual on PREPARE).
-    fn find(&mut self, what: What<'_>, wanted: Wanted<'_>, by_types: bool) -> Option<&mut Entry> {
-        let found = self.place(what, wanted, by_types)?;
+    /// What this statement of a client can run on. On MySQL earlier executions rule it out: with
+    /// other types, since it derives parameters' types from them for good, from 8.0.22 (its manual
+    /// on PREPARE); and when the first of all opened a cursor, for those without one, which MySQL
+    /// 9.7 then answers with columns, no row and a packet that reads as one, so that a client waits
+    /// for ever.
+    fn find(&mut self, what: What<'_>, wanted: Wanted<'_>, how: How) -> Option<&mut Entry> {
+        let found = self.place(what, wanted, how)?;
         self.entries.get_mut(&what.0.address())?.get_mut(found)
     }
 
     /// Whether [`OnBackend::find`] finds something.
-    fn has(&self, what: What<'_>, wanted: Wanted<'_>, by_types: bool) -> bool {
-        self.place(what, wanted, by_types).is_some()
+    fn has(&self, what: What<'_>, wanted: Wanted<'_>, how: How) -> bool {
+        self.place(what, wanted, how).is_some()
     }
 
-    fn place(&self, what: What<'_>, wanted: Wanted<'_>, by_types: bool) -> Option<usize> {
+    fn place(&self, what: What<'_>, wanted: Wanted<'_>, how: How) -> Option<usize> {
         let entries = self.entries.get(&what.0.address())?;
-        let fits = |entry: &Entry| match (wanted, &entry.types) {
+        let by_types = |entry: &Entry| match (wanted, &entry.types) {
             (Wanted::Untouched, types) => types.is_none(),
-            (Wanted::Types(types), Some(sent)) => !by_types || types.is(sent),
+            (Wanted::Types(types), Some(sent)) => !how.mysql || types.is(sent),
             (Wanted::Types(_), None) => true,
         };
+        let broken = |entry: &Entry| {
+            how.mysql && !how.cursor && entry.began_with_cursor == Some(true)
+                // Its own client would find the same on a server.
+                && entry.cursor_of.is_none()
+        };
+        let fits = |entry: &Entry| by_types(entry) && !broken(entry);
         let with = |cursor_of: Option<u32>| {
             let mut entries = entries.iter();
             entries.position(|entry| entry.cursor_of == cursor_of && fits(entry))
@@ -380,6 +397,7 @@ impl OnBackend {
             types: None,
             used: self.uses,
             cursor_of: None,
+            began_with_cursor: None,
         };
         let address = entry.definition.address();
         self.entries.entry(address).or_default().push(entry);

@@ -6,7 +6,7 @@
 
 use super::commands::{put_closes, put_long_data};
 use super::named::Named;
-use super::{Held, UnderWay, Wanted};
+use super::{Held, How, UnderWay, Wanted};
 use crate::client::Client;
 use crate::group::Group;
 use crate::heard::Heard;
@@ -94,7 +94,7 @@ impl<N: Net> Group<N> {
         message: &[u8],
         out: &mut Vec<u8>,
     ) {
-        let by_types = matches!(self.shared.server.flavour, Server::MySql(_));
+        let how = self.how(under_way);
         let (Some(client), Some(backend)) =
             (self.clients.get_mut(key), self.backends.get_mut(lease))
         else {
@@ -113,10 +113,11 @@ impl<N: Net> Group<N> {
         let now = backend.prepared.use_now();
         let what = (&under_way.definition, under_way.id);
         let wanted = wanted(given, held);
-        let Some(entry) = backend.prepared.find(what, wanted, by_types) else {
+        let Some(entry) = backend.prepared.find(what, wanted, how) else {
             return;
         };
         entry.used = now;
+        entry.began_with_cursor.get_or_insert(how.cursor);
         under_way.sent_to = entry.id;
         if let Some(long) = held.long.take() {
             self.long_data -= long.len();
@@ -147,9 +148,15 @@ impl<N: Net> Group<N> {
         }
     }
 
+    fn how(&self, under_way: &UnderWay) -> How {
+        How {
+            mysql: matches!(self.shared.server.flavour, Server::MySql(_)),
+            cursor: under_way.cursor,
+        }
+    }
+
     /// Whether the backend of a client has what its execution needs.
     pub(crate) fn is_prepared(&self, key: Key, lease: Key, message: &[u8]) -> bool {
-        let by_types = matches!(self.shared.server.flavour, Server::MySql(_));
         let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get(lease))
         else {
             return true;
@@ -174,7 +181,7 @@ impl<N: Net> Group<N> {
         let given = types(under_way.command, head, params, backend.form);
         let what = (&under_way.definition, under_way.id);
         let wanted = wanted(given, held);
-        backend.prepared.has(what, wanted, by_types)
+        backend.prepared.has(what, wanted, self.how(under_way))
     }
 
     /// The reply to a statement is complete: notes what it has prepared, opened or closed.

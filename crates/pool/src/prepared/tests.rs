@@ -24,6 +24,14 @@ fn held(id: u32, definition: &Rc<Definition>) -> Held {
     }
 }
 
+const PLAIN: How = How {
+    mysql: false,
+    cursor: false,
+};
+const ON_MYSQL: How = How {
+    mysql: true,
+    ..PLAIN
+};
 const INT: Wanted<'_> = Wanted::Types(TypeList::plain(&[8, 0]));
 const TEXT: Wanted<'_> = Wanted::Types(TypeList::plain(&[253, 0]));
 
@@ -98,8 +106,8 @@ fn the_least_recently_used_goes_first_and_cursors_stay() {
     }
     let (a, b) = ((&texts[0], 1), (&texts[1], 2));
     let now = backend.use_now();
-    backend.find(a, INT, false).unwrap().used = now;
-    backend.find(b, INT, false).unwrap().cursor_of = Some(2);
+    backend.find(a, INT, PLAIN).unwrap().used = now;
+    backend.find(b, INT, PLAIN).unwrap().cursor_of = Some(2);
     assert_eq!(backend.count(), 3);
     assert_eq!(
         backend.take_oldest(),
@@ -121,12 +129,12 @@ fn types_of_others_do_not_reach_who_sent_none() {
     let mut backend = OnBackend::default();
     backend.add(shared.clone(), 10);
     let mine = (&shared, 1);
-    assert!(backend.find(mine, Wanted::Untouched, false).is_some());
-    backend.find(mine, INT, false).unwrap().types = Some([8, 0].into());
-    assert!(backend.find(mine, Wanted::Untouched, false).is_none());
-    assert!(backend.find(mine, TEXT, false).is_some());
-    assert!(backend.find(mine, TEXT, true).is_none());
-    assert!(backend.find(mine, INT, true).is_some());
+    assert!(backend.find(mine, Wanted::Untouched, PLAIN).is_some());
+    backend.find(mine, INT, PLAIN).unwrap().types = Some([8, 0].into());
+    assert!(backend.find(mine, Wanted::Untouched, PLAIN).is_none());
+    assert!(backend.find(mine, TEXT, PLAIN).is_some());
+    assert!(backend.find(mine, TEXT, ON_MYSQL).is_none());
+    assert!(backend.find(mine, INT, ON_MYSQL).is_some());
 }
 
 #[test]
@@ -137,14 +145,36 @@ fn a_statement_with_a_cursor_is_its_owners_alone() {
     backend.add(shared.clone(), 10);
     let (one, two) = ((&shared, 1), (&shared, 2));
     backend.set_cursor(one, Some(10));
-    assert!(backend.find(two, INT, false).is_none());
-    assert_eq!(backend.find(one, INT, false).unwrap().id, 10);
+    assert!(backend.find(two, INT, PLAIN).is_none());
+    assert_eq!(backend.find(one, INT, PLAIN).unwrap().id, 10);
     assert_eq!(backend.with_cursor(one), Some(10));
     assert_eq!(backend.with_cursor(two), None);
     backend.add(shared.clone(), 11);
-    assert_eq!(backend.find(two, INT, false).unwrap().id, 11);
+    assert_eq!(backend.find(two, INT, PLAIN).unwrap().id, 11);
     assert_eq!(backend.take_all_of(&shared), [11]);
     backend.set_cursor(one, None);
     assert_eq!(backend.with_cursor(one), None);
     assert_eq!(backend.take_all_of(&shared), [10]);
+}
+
+#[test]
+fn what_began_with_a_cursor_is_not_run_without_one_on_mysql() {
+    let session = Rc::new(Session::default());
+    let shared = Rc::new(definition("SELECT ?", &session));
+    let mut backend = OnBackend::default();
+    backend.add(shared.clone(), 10);
+    let mine = (&shared, 1);
+    let cursor = How {
+        cursor: true,
+        ..ON_MYSQL
+    };
+    backend.find(mine, INT, cursor).unwrap().began_with_cursor = Some(true);
+    assert!(backend.find(mine, INT, ON_MYSQL).is_none());
+    assert!(backend.find(mine, INT, cursor).is_some());
+    assert!(backend.find(mine, INT, PLAIN).is_some());
+    backend.add(shared.clone(), 11);
+    backend.entries.values_mut().flatten().for_each(|entry| {
+        entry.began_with_cursor.get_or_insert(false);
+    });
+    assert_eq!(backend.find(mine, INT, ON_MYSQL).unwrap().id, 11);
 }
