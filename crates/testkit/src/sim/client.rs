@@ -10,11 +10,13 @@
 //!   told that it was not executed never finds it executed;
 //! - a connection ends for a reason only.
 
+mod checks;
+
 use super::fake_mysql::{Db, PASSWORD, TAGS_PER_CLIENT};
 use super::random::Random;
 use super::script::{Belief, Held, Kind, PREPARED, choose};
 use super::standing::Standing;
-use crate::reply::{Failure, Outcome, Prepared, Rows};
+use crate::reply::{Failure, Outcome, Prepared};
 use crate::talk::{Account, Happened, Talk};
 use reactor::Time;
 use std::collections::{BTreeMap, VecDeque};
@@ -77,6 +79,9 @@ pub(crate) struct SimClient {
     /// The highest id of a prepared statement.
     highest: u32,
     last: Option<Kind>,
+    /// The statement before the last one failed.
+    failed_before: bool,
+    last_failed: bool,
     /// The pool has a reason to end the connection.
     pub(crate) ends: bool,
     /// The pool drains.
@@ -146,6 +151,8 @@ impl SimClient {
             made: 0,
             highest: 0,
             last: None,
+            failed_before: false,
+            last_failed: false,
             ends: false,
             drained: false,
             hunted: false,
@@ -285,8 +292,10 @@ impl SimClient {
         format!("{:?} {:?} {:?}", self.phase, self.asked, self.belief)
     }
 
+    /// Whether the pool may be reading something back. A statement that comes at once puts off
+    /// what is asked behind one that failed.
     fn owes_read_back(&self) -> bool {
-        self.last.as_ref().is_some_and(Kind::is_read_back)
+        self.failed_before || self.last.as_ref().is_some_and(Kind::is_read_back)
     }
 
     fn wrong<T>(&self, what: &str) -> T {
@@ -344,16 +353,34 @@ impl SimClient {
         // These the pool answers itself, whatever it reads back meanwhile.
         if !matches!(asked.kind, Kind::Ping | Kind::Option(_) | Kind::Kill(..)) {
             self.last = Some(asked.kind);
+            self.failed_before = std::mem::replace(&mut self.last_failed, failure.is_some());
         }
     }
 
     /// Judges an error.
     fn on_failure(&mut self, manners: &Manners, asked: &Asked, failure: &Failure) {
         let (text, kind) = (&failure.message, &asked.kind);
+        if let Kind::PrepareNamed(name, _) = kind
+            && failure.code != 1146
+        {
+            self.belief.named.remove(name);
+            self.belief.vague.insert(*name);
+        }
         let bound = self.belief.is_bound();
         let says = |what: &str| text.contains(what);
         let fair = match (failure.code, kind) {
             (1146, Kind::Prepare(text)) => *text == PREPARED.len(),
+            (1146, Kind::PrepareNamed(name, text)) => {
+                // What it was to replace is gone all the same.
+                self.belief.named.remove(name);
+                *text == PREPARED.len()
+            }
+            (1243, Kind::ExecuteNamed(name) | Kind::Deallocate(name)) => {
+                !self.belief.named.contains_key(name)
+            }
+            (1213, _) => self.believe_rolled_back(kind),
+            // It waited in vain; what the transaction did before stays.
+            (1205, _) => self.belief.transaction.is_some() && self.belief.ran(kind) == Kind::Insert,
             (1146, kind) if self.belief.ran(kind) == Kind::Fail => {
                 let words = format!("{} {}", asked.tag, self.belief.words(kind));
                 if self.belief.heard(text) != words {
@@ -410,6 +437,12 @@ impl SimClient {
         }
     }
 
+    /// The server has rolled its transaction back; whether it could.
+    fn believe_rolled_back(&mut self, kind: &Kind) -> bool {
+        self.dropped.append(&mut self.belief.rows);
+        self.belief.transaction.take().is_some() && self.belief.ran(kind) == Kind::Insert
+    }
+
     fn check_wait(&self, manners: &Manners, text: &str) {
         let waited = text.split_once("waited ").map(|(_, rest)| rest);
         let ms = waited.and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok());
@@ -464,6 +497,18 @@ impl SimClient {
                 belief.x = Some(asked.tag);
             }
             Kind::Reset => self.believe_reset(),
+            Kind::PrepareNamed(name, text) => {
+                let held = Held::new(*text, &belief.standing);
+                belief.named.insert(*name, held);
+                belief.vague.remove(name);
+            }
+            Kind::ExecuteNamed(_) => self.wrong("executed what is not there"),
+            Kind::Deallocate(name) => {
+                let gone = belief.named.remove(name);
+                if gone.is_none() {
+                    self.wrong::<()>("took away what is not there");
+                }
+            }
             Kind::Option(multi) => belief.standing.multi = *multi,
             _ => {}
         }
@@ -483,12 +528,7 @@ impl SimClient {
             self.wrong::<()>(&format!("{prepared:?} after id {}", self.highest));
         }
         self.highest = prepared.id;
-        let held = Held {
-            text,
-            standing: self.belief.standing.clone(),
-            kind: None,
-            long: None,
-        };
+        let held = Held::new(text, &self.belief.standing);
         self.belief.prepared.insert(prepared.id, held);
     }
 
@@ -518,51 +558,6 @@ impl SimClient {
         };
     }
 
-    /// It ran once, and where the rest of its transaction ran.
-    fn check_execution(&self, db: &Db, asked: &Asked) {
-        let Some(execution) = db.executed.get(&asked.tag) else {
-            return self.wrong(&format!("{asked:?} was answered and never executed"));
-        };
-        if let Some(begin) = self.belief.transaction {
-            let first = db.executed[&begin];
-            let same = first.seat == execution.seat && first.transaction == execution.transaction;
-            if !same && asked.kind != Kind::Begin {
-                self.wrong::<()>(&format!(
-                    "{asked:?} ran at {execution:?}, BEGIN at {first:?}"
-                ));
-            }
-        } else if execution.transaction.is_some() && asked.kind != Kind::Begin {
-            self.wrong::<()>(&format!("{asked:?} ran in a transaction: {execution:?}"));
-        }
-    }
-
-    fn check_rows(&self, asked: &Asked, rows: &Rows) {
-        let text = |value: &Option<Vec<u8>>| {
-            let bytes = value.as_ref()?;
-            Some(self.belief.heard(&String::from_utf8_lossy(bytes)))
-        };
-        let last = rows.rows.last().cloned().unwrap_or_default();
-        let last: Vec<Option<String>> = last.iter().map(text).collect();
-        let belief = &self.belief;
-        let words = Some(belief.words(&asked.kind));
-        let expected = match belief.ran(&asked.kind) {
-            Kind::ShowWarnings => match belief.warned {
-                Some(tag) => {
-                    let about = Some(format!("about {tag}"));
-                    vec![Some("Warning".into()), Some("1".into()), about]
-                }
-                None => Vec::new(),
-            },
-            Kind::LastInsertId => vec![Some(belief.insert_id.to_string()), words],
-            Kind::ReadX => vec![belief.x.map(|x| x.to_string()), words],
-            _ => vec![Some(asked.tag.to_string()), words],
-        };
-        let unsure = asked.kind == Kind::ShowWarnings && belief.unsure;
-        if last != expected && !unsure {
-            self.wrong::<()>(&format!("{asked:?} got {last:?}, expected {expected:?}"));
-        }
-    }
-
     /// The connection has ended. `faults`: connections to the server were lost in this world.
     pub(crate) fn on_end(&mut self, faults: bool) {
         let fair = match self.phase {
@@ -579,21 +574,5 @@ impl SimClient {
             self.wrong::<()>("the connection was closed without a reason");
         }
         self.phase = Phase::Gone;
-    }
-
-    /// The log must agree with what the client was told.
-    pub(crate) fn check_log(&self, db: &Db) {
-        for tag in &self.not_executed {
-            assert!(
-                !db.executed.contains_key(tag),
-                "statement {tag} was executed, and its client told that it was not"
-            );
-        }
-        for (tags, times) in [(&self.kept, 1), (&self.dropped, 0)] {
-            for tag in tags {
-                let found = db.log.get(tag).copied().unwrap_or_default();
-                assert!(found == times, "row {tag} is {found} times in the log");
-            }
-        }
     }
 }

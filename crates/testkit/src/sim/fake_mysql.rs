@@ -11,11 +11,13 @@
 //!   than its share of the budget;
 //! - within a transaction a connection serves one client only.
 
+mod prepared;
 mod several;
 
 use super::answers::{Answer, put_state, put_text, put_variable};
 use super::script::uses_tables;
-use super::standing::{DEFAULTS, Standing, words_of};
+use super::standing::{DEFAULTS, Standing};
+use prepared::PreparedText;
 use std::collections::HashMap;
 use wire::auth::{Nonce, native};
 use wire::capabilities::{BACKEND_ALWAYS, BACKEND_KEY, CONNECT_ATTRS, SESSION_TRACK};
@@ -79,6 +81,10 @@ pub(crate) struct Db {
     pub(crate) refuses_every: u64,
     /// Such statements so far.
     pub(crate) sets: u64,
+    /// Of so many rows that a transaction adds one deadlocks, and as many wait in vain; 0 for none.
+    pub(crate) deadlocks_every: u64,
+    /// Such rows so far.
+    pub(crate) rows: u64,
 }
 
 impl Db {
@@ -87,16 +93,6 @@ impl Db {
         self.sets += 1;
         self.refuses_every > 0 && self.sets.is_multiple_of(self.refuses_every)
     }
-}
-
-/// A prepared statement.
-#[derive(Debug)]
-struct PreparedText {
-    sql: String,
-    standing: Standing,
-    /// The type of its parameter, as it was sent last.
-    kind: Option<u8>,
-    long: Option<Vec<u8>>,
 }
 
 #[derive(Debug)]
@@ -118,6 +114,8 @@ pub(crate) struct Seat {
     insert_id: u64,
     diagnostics: Option<u64>,
     prepared: HashMap<u32, PreparedText>,
+    /// Those by name.
+    named: HashMap<String, PreparedText>,
     /// How many have been prepared.
     preparations: u32,
     /// The command that runs is to end with an error.
@@ -148,6 +146,7 @@ impl Seat {
             insert_id: 0,
             diagnostics: None,
             prepared: HashMap::new(),
+            named: HashMap::new(),
             preparations: 0,
             killed: false,
         }
@@ -250,6 +249,7 @@ impl Seat {
         self.variable_x = None;
         self.diagnostics = None;
         self.prepared.clear();
+        self.named.clear();
         let schema = self.standing.schema.take();
         self.standing = Standing {
             schema,
@@ -261,62 +261,6 @@ impl Seat {
             changes: Vec::new(),
             as_end: false,
         }
-    }
-
-    fn prepare(&mut self, db: &Db, sql: &str) -> Answer {
-        self.clear_diagnostics(sql);
-        if sql.contains("nothing") {
-            return Answer::Err(NO_TABLE, "Table 'nothing' doesn't exist".into());
-        }
-        // No two connections give the same ids.
-        self.preparations += 1;
-        let id = u32::try_from(self.id).unwrap() * 1000 + self.preparations;
-        let statement = PreparedText {
-            sql: sql.into(),
-            standing: self.standing.clone(),
-            kind: None,
-            long: None,
-        };
-        self.prepared.insert(id, statement);
-        let (count, max) = (self.prepared.len(), db.prepared_max);
-        assert!(
-            count <= max,
-            "{count} statements are prepared, {max} allowed"
-        );
-        let columns = if sql.starts_with("SELECT") { 2 } else { 0 };
-        Answer::Prepared { id, columns }
-    }
-
-    fn statement(&mut self, payload: &[u8]) -> &mut PreparedText {
-        let id = id_of(payload);
-        let found = self.prepared.get_mut(&id);
-        found.unwrap_or_else(|| panic!("there is no statement {id} on this connection"))
-    }
-
-    /// An execution: its one parameter is the tag, of the type that was sent last.
-    fn execute_prepared(&mut self, db: &mut Db, payload: &[u8]) -> Answer {
-        let statement = self.statement(payload);
-        // Fixed fields and a null bitmap of one byte.
-        let mut rest = &payload[11..];
-        if rest[0] == 1 {
-            statement.kind = Some(rest[1]);
-            rest = &rest[2..];
-        }
-        let value = &rest[1..];
-        let long = statement.long.take();
-        let kind = statement.kind.expect("the type of a parameter");
-        let text = match (long, kind) {
-            (Some(data), _) => String::from_utf8(data).expect("a number"),
-            (None, 8) => u64::from_le_bytes(value.try_into().expect("8 bytes")).to_string(),
-            (None, _) => String::from_utf8(value[1..].to_vec()).expect("a number"),
-        };
-        let tag = text.parse().expect("a tag");
-        let sql = statement.sql.replace('?', &text);
-        let prepared = statement.standing.clone();
-        let words = words_of(&self.standing, &prepared);
-        self.clear_diagnostics(&sql);
-        self.execute(db, &sql, tag);
-        self.tagged(db, &sql, tag, words)
     }
 
     /// MariaDB keeps warnings across a statement that has no tables.
@@ -386,6 +330,9 @@ impl Seat {
             db.kills
                 .push((id.parse().expect("a number"), what == "QUERY"));
             return Answer::changed(Vec::new());
+        }
+        if let Some(answer) = self.about_named(db, sql) {
+            return answer;
         }
         let tag = tag_of(sql.as_bytes());
         if sql.starts_with("SHOW WARNINGS") {
@@ -482,6 +429,11 @@ impl Seat {
     }
 
     fn insert(&mut self, db: &mut Db, tag: u64) -> Answer {
+        if self.transaction.is_some()
+            && let Some(failed) = self.conflict(db)
+        {
+            return failed;
+        }
         self.insert_id = tag;
         let mut changes = Vec::new();
         match &mut self.transaction {

@@ -9,7 +9,7 @@
 use super::fake_mysql::SCHEMAS;
 use super::random::Random;
 use super::standing::Standing;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use wire::command::Command;
 
 /// A statement.
@@ -41,6 +41,12 @@ pub(crate) enum Kind {
     /// Runs the statement with this id of the client's, and says its parameter's type, or not.
     Execute(u32, Option<u8>),
     Close(u32),
+    /// PREPARE, as text: one of the texts under one of the names.
+    PrepareNamed(usize, usize),
+    /// EXECUTE of what has this name, if anything.
+    ExecuteNamed(usize),
+    /// DEALLOCATE PREPARE of it.
+    Deallocate(usize),
     /// A piece of a parameter of the next execution.
     LongData(u32),
     /// Of the client with this id; only its statement, or all of it.
@@ -56,6 +62,8 @@ pub(crate) const PREPARED: [(&str, Kind); 4] = [
 ];
 /// What cannot be prepared.
 pub(crate) const UNPREPARABLE: &str = "SELECT n FROM nothing";
+/// Names that all clients use, each for its own texts.
+pub(crate) const NAMES: [&str; 3] = ["first", "second", "third"];
 /// Types of parameters: a number of 8 bytes, a text.
 pub(crate) const TYPES: [u8; 2] = [8, 253];
 
@@ -90,9 +98,13 @@ impl Kind {
             Kind::Ping => return (Command::Ping, Vec::new()),
             Kind::Reset => return (Command::ResetConnection, Vec::new()),
             Kind::Prepare(text) => {
-                let text = PREPARED.get(*text).map_or(UNPREPARABLE, |known| known.0);
-                return (Command::StmtPrepare, text.into());
+                return (Command::StmtPrepare, text_to_prepare(*text).into());
             }
+            Kind::PrepareNamed(name, text) => {
+                format!("PREPARE {} FROM '{}'", NAMES[*name], text_to_prepare(*text))
+            }
+            Kind::ExecuteNamed(name) => format!("EXECUTE {} USING {tag}", NAMES[*name]),
+            Kind::Deallocate(name) => format!("DEALLOCATE PREPARE {}", NAMES[*name]),
             Kind::Execute(id, kind) => {
                 let arguments = execution(*id, *kind, tag, &belief.prepared[id]);
                 return (Command::StmtExecute, arguments);
@@ -119,6 +131,9 @@ impl Kind {
                 | Kind::Reset
                 | Kind::Option(_)
                 | Kind::Prepare(_)
+                | Kind::PrepareNamed(..)
+                | Kind::ExecuteNamed(_)
+                | Kind::Deallocate(_)
                 | Kind::Close(_)
                 | Kind::LongData(_)
                 | Kind::Execute(..)
@@ -142,9 +157,15 @@ impl Kind {
         matches!(self, Kind::Insert | Kind::Warn | Kind::Fail | Kind::Use(_) | Kind::SetX)
             || matches!(self, Kind::InitDb(_) | Kind::Set(..))
             || matches!(self, Kind::Execute(..) | Kind::Prepare(_))
+            || matches!(self, Kind::ExecuteNamed(_) | Kind::PrepareNamed(..) | Kind::Deallocate(_))
             // What was put off while the transaction was open.
             || matches!(self, Kind::Commit | Kind::Rollback)
     }
+}
+
+/// One of the texts; the one behind the last cannot be prepared.
+fn text_to_prepare(text: usize) -> &'static str {
+    PREPARED.get(text).map_or(UNPREPARABLE, |known| known.0)
 }
 
 /// The arguments of an execution: its one parameter is the tag, unless that has gone as long data.
@@ -178,6 +199,18 @@ pub(crate) struct Held {
     pub(crate) long: Option<u64>,
 }
 
+impl Held {
+    /// One that has been prepared now.
+    pub(crate) fn new(text: usize, standing: &Standing) -> Held {
+        Held {
+            text,
+            standing: standing.clone(),
+            kind: None,
+            long: None,
+        }
+    }
+}
+
 /// A session as its client believes it to be.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Belief {
@@ -185,6 +218,10 @@ pub(crate) struct Belief {
     pub(crate) x: Option<u64>,
     pub(crate) insert_id: u64,
     pub(crate) prepared: BTreeMap<u32, Held>,
+    /// Those by name.
+    pub(crate) named: BTreeMap<usize, Held>,
+    /// Names of which nobody can say whether they are there, because a PREPARE came to no end.
+    pub(crate) vague: BTreeSet<usize>,
     /// The tag of the BEGIN.
     pub(crate) transaction: Option<u64>,
     /// Rows that the open transaction has added.
@@ -209,6 +246,9 @@ impl Belief {
     pub(crate) fn ran(&self, kind: &Kind) -> Kind {
         match kind {
             Kind::Execute(id, _) => PREPARED[self.prepared[id].text].1.clone(),
+            Kind::ExecuteNamed(name) if let Some(held) = self.named.get(name) => {
+                PREPARED[held.text].1.clone()
+            }
             other => other.clone(),
         }
     }
@@ -216,7 +256,7 @@ impl Belief {
     /// Whether a statement that goes well leaves the warnings before it.
     pub(crate) fn keeps_warnings(&self, kind: &Kind) -> bool {
         match kind {
-            Kind::Prepare(text) => PREPARED
+            Kind::Prepare(text) | Kind::PrepareNamed(_, text) => PREPARED
                 .get(*text)
                 .is_some_and(|(sql, _)| !uses_tables(sql)),
             kind => matches!(
@@ -240,10 +280,15 @@ impl Belief {
     /// The session under which a statement runs, in words: one that is prepared keeps the schema
     /// in which it was, and says where that was done.
     pub(crate) fn words(&self, kind: &Kind) -> String {
-        let Kind::Execute(id, _) = kind else {
+        let held = match kind {
+            Kind::Execute(id, _) => self.prepared.get(id),
+            Kind::ExecuteNamed(name) => self.named.get(name),
+            _ => None,
+        };
+        let Some(held) = held else {
             return self.standing.words();
         };
-        super::standing::words_of(&self.standing, &self.prepared[id].standing)
+        super::standing::words_of(&self.standing, &held.standing)
     }
 
     /// Its state was refused with these words: without a right to its schema it has none.
@@ -303,6 +348,9 @@ fn prepared(random: &mut Random, belief: &Belief, behind: bool) -> Kind {
     if behind || belief.standing.schema.is_none() {
         return Kind::Point;
     }
+    if random.chance(400) {
+        return named(random, belief);
+    }
     let ids: Vec<u32> = belief.prepared.keys().copied().collect();
     if ids.is_empty() || (ids.len() < 6 && random.chance(350)) {
         return Kind::Prepare(random.index(PREPARED.len() + 1));
@@ -316,6 +364,17 @@ fn prepared(random: &mut Random, belief: &Belief, behind: bool) -> Kind {
             let says = held.kind.is_none() || random.chance(400);
             Kind::Execute(id, says.then(|| *random.pick(&TYPES)))
         }
+    }
+}
+
+/// Something with a statement by name, also with one that is not there.
+fn named(random: &mut Random, belief: &Belief) -> Kind {
+    let name = random.index(NAMES.len());
+    match random.below(10) {
+        0..3 => Kind::PrepareNamed(name, random.index(PREPARED.len() + 1)),
+        _ if belief.vague.contains(&name) => Kind::PrepareNamed(name, 0),
+        3 => Kind::Deallocate(name),
+        _ => Kind::ExecuteNamed(name),
     }
 }
 

@@ -126,6 +126,7 @@ impl World {
         let frost = random.chance(500);
         // Sets that a server has taken before may fail only against all expectation.
         let refuses_every = *random.pick(&[0, 0, 0, 0, 7, 40]);
+        let deadlocks_every = *random.pick(&[0, 0, 3, 9]);
         let world = World {
             random,
             net,
@@ -135,6 +136,7 @@ impl World {
             db: Db {
                 prepared_max,
                 refuses_every,
+                deadlocks_every,
                 ..Db::default()
             },
             clients,

@@ -1,0 +1,165 @@
+//! Prepared statements, by id and by name, and rows that other transactions hold.
+//!
+//! What holds, or the simulation ends with a panic: what a pool takes away by its own text (a name
+//! in backticks) is there; names count in a connection's share of the budget.
+
+use super::{Answer, Db, NO_TABLE, Seat, id_of, tag_of};
+use crate::sim::standing::{Standing, words_of};
+use wire::errors::{ErrorCode, UNKNOWN_STATEMENT};
+
+const DEADLOCK: ErrorCode = ErrorCode {
+    code: 1213,
+    state: "40001",
+};
+const WAITED_IN_VAIN: ErrorCode = ErrorCode {
+    code: 1205,
+    state: "HY000",
+};
+
+/// A prepared statement.
+#[derive(Debug)]
+pub(super) struct PreparedText {
+    sql: String,
+    standing: Standing,
+    /// The type of its parameter, as it was sent last.
+    kind: Option<u8>,
+    pub(super) long: Option<Vec<u8>>,
+}
+
+impl Seat {
+    pub(super) fn prepare(&mut self, db: &Db, sql: &str) -> Answer {
+        self.clear_diagnostics(sql);
+        if sql.contains("nothing") {
+            return Answer::Err(NO_TABLE, "Table 'nothing' doesn't exist".into());
+        }
+        // No two connections give the same ids.
+        self.preparations += 1;
+        let id = u32::try_from(self.id).unwrap() * 1000 + self.preparations;
+        let statement = PreparedText {
+            sql: sql.into(),
+            standing: self.standing.clone(),
+            kind: None,
+            long: None,
+        };
+        self.prepared.insert(id, statement);
+        self.check_count(db);
+        let columns = if sql.starts_with("SELECT") { 2 } else { 0 };
+        Answer::Prepared { id, columns }
+    }
+
+    fn check_count(&self, db: &Db) {
+        let (count, max) = (self.prepared.len() + self.named.len(), db.prepared_max);
+        assert!(
+            count <= max,
+            "{count} statements are prepared, {max} allowed"
+        );
+    }
+
+    pub(super) fn statement(&mut self, payload: &[u8]) -> &mut PreparedText {
+        let id = id_of(payload);
+        let found = self.prepared.get_mut(&id);
+        found.unwrap_or_else(|| panic!("there is no statement {id} on this connection"))
+    }
+
+    /// An execution: its one parameter is the tag, of the type that was sent last.
+    pub(super) fn execute_prepared(&mut self, db: &mut Db, payload: &[u8]) -> Answer {
+        let statement = self.statement(payload);
+        // Fixed fields and a null bitmap of one byte.
+        let mut rest = &payload[11..];
+        if rest[0] == 1 {
+            statement.kind = Some(rest[1]);
+            rest = &rest[2..];
+        }
+        let value = &rest[1..];
+        let long = statement.long.take();
+        let kind = statement.kind.expect("the type of a parameter");
+        let text = match (long, kind) {
+            (Some(data), _) => String::from_utf8(data).expect("a number"),
+            (None, 8) => u64::from_le_bytes(value.try_into().expect("8 bytes")).to_string(),
+            (None, _) => String::from_utf8(value[1..].to_vec()).expect("a number"),
+        };
+        let tag = text.parse().expect("a tag");
+        let sql = statement.sql.replace('?', &text);
+        let prepared = statement.standing.clone();
+        let words = words_of(&self.standing, &prepared);
+        self.clear_diagnostics(&sql);
+        self.execute(db, &sql, tag);
+        self.tagged(db, &sql, tag, words)
+    }
+
+    /// A text about a statement by name; `None` for any other.
+    pub(super) fn about_named(&mut self, db: &mut Db, sql: &str) -> Option<Answer> {
+        if let Some(rest) = sql.strip_prefix("PREPARE ") {
+            let (name, text) = rest.split_once(" FROM ").expect("a name and a text");
+            return Some(self.prepare_named(db, name.trim_matches('`'), text.trim_matches('\'')));
+        }
+        if let Some(rest) = sql.strip_prefix("EXECUTE ") {
+            let (name, _) = rest.split_once(" USING ").expect("a name and a tag");
+            return Some(self.execute_named(db, name, sql));
+        }
+        let name = sql.strip_prefix("DEALLOCATE PREPARE ")?;
+        let found = self.named.remove(name.trim_matches('`'));
+        let pools = name.starts_with('`');
+        assert!(found.is_some() || !pools, "{name} was taken away twice");
+        Some(match found {
+            Some(_) => Answer::changed(Vec::new()),
+            None => self.unknown(name, "DEALLOCATE PREPARE"),
+        })
+    }
+
+    fn unknown(&mut self, name: &str, what: &str) -> Answer {
+        self.diagnostics = None;
+        let text = format!("Unknown prepared statement handler ({name}) given to {what}");
+        Answer::Err(UNKNOWN_STATEMENT, text)
+    }
+
+    fn prepare_named(&mut self, db: &Db, name: &str, sql: &str) -> Answer {
+        self.clear_diagnostics(sql);
+        // What was there is gone, whatever comes of the new one.
+        self.named.remove(name);
+        if sql.contains("nothing") {
+            self.diagnostics = None;
+            return Answer::Err(NO_TABLE, "Table 'nothing' doesn't exist".into());
+        }
+        let statement = PreparedText {
+            sql: sql.into(),
+            standing: self.standing.clone(),
+            kind: None,
+            long: None,
+        };
+        self.named.insert(name.into(), statement);
+        self.check_count(db);
+        Answer::changed(Vec::new())
+    }
+
+    fn execute_named(&mut self, db: &mut Db, name: &str, sql: &str) -> Answer {
+        let tag = tag_of(sql.as_bytes()).expect("a tag behind USING");
+        let Some(statement) = self.named.get(name) else {
+            return self.unknown(name, "EXECUTE");
+        };
+        let text = statement.sql.replace('?', &tag.to_string());
+        let words = words_of(&self.standing, &statement.standing);
+        self.clear_diagnostics(&text);
+        self.execute(db, &text, tag);
+        self.tagged(db, &text, tag, words)
+    }
+
+    /// A row that a transaction adds may be another's: a deadlock ends the transaction, a wait in
+    /// vain the statement alone.
+    pub(super) fn conflict(&mut self, db: &mut Db) -> Option<Answer> {
+        db.rows += 1;
+        let every = db.deadlocks_every;
+        if every == 0 || !db.rows.is_multiple_of(every) {
+            return None;
+        }
+        self.diagnostics = None;
+        if (db.rows / every).is_multiple_of(2) {
+            return Some(Answer::Err(
+                WAITED_IN_VAIN,
+                "Lock wait timeout exceeded".into(),
+            ));
+        }
+        self.transaction = None;
+        Some(Answer::Err(DEADLOCK, "Deadlock found".into()))
+    }
+}
