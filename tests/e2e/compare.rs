@@ -6,13 +6,16 @@
 use crate::world::{app, fresh_schema, login, server, through};
 use reactor::Address;
 use testkit::client::{Client, ClientError};
-use testkit::real::Real;
+use testkit::oracle::Kill;
+use testkit::real::{Real, await_blocked};
 use testkit::reply::{Column, Outcome, Prepared};
 use testkit::talk::Account;
 use wire::command::Command;
 
 /// One telling.
 pub(crate) struct Story {
+    /// Sees who waits for whom.
+    admin: Client,
     pub(crate) address: Address,
     /// The story's schema; empty when it begins.
     pub(crate) schema: String,
@@ -77,6 +80,34 @@ impl Story {
     pub(crate) fn command(&mut self, who: usize, command: Command, arguments: &[u8]) {
         let reply = self.clients[who].run(command, arguments);
         self.note(&format!("client {who}: {command:?}"), reply);
+    }
+
+    /// A client sends SQL that has to wait for another client, and waits.
+    pub(crate) fn begin(&mut self, who: usize, sql: &str) {
+        let client = &mut self.clients[who];
+        client.send(&[(Command::Query, sql.as_bytes())]).unwrap();
+        await_blocked(&mut self.admin, client, sql);
+    }
+
+    /// What a client has begun ends.
+    pub(crate) fn end(&mut self, who: usize) {
+        let reply = self.clients[who].receive();
+        self.note(&format!("client {who} has waited"), reply);
+    }
+
+    /// A client ends another, by the number of its connection.
+    pub(crate) fn kill(&mut self, who: usize, whom: usize, kill: Kill) {
+        let greeting = self.clients[whom].talk().greeting.as_ref();
+        let id = greeting.expect("logged in").connection_id;
+        let client = &mut self.clients[who];
+        let mut reply = match kill {
+            Kill::Query => client.query(&format!("KILL QUERY {id}")),
+            Kill::Connection => client.query(&format!("KILL {id}")),
+            Kill::Command => client.run(Command::ProcessKill, &id.to_le_bytes()),
+        };
+        let outcomes = reply.iter_mut().flatten();
+        outcomes.for_each(|outcome| outcome.forget_number(id));
+        self.note(&format!("client {who} ends {whom}: {kill:?}"), reply);
     }
 
     /// A client changes its user. What a server reports of the new session is not compared: the
@@ -145,8 +176,14 @@ fn short(sql: &str) -> &str {
     &sql[..sql.floor_char_boundary(120)]
 }
 
-fn tell(address: &Address, schema: &str, story: &impl Fn(&mut Story)) -> Vec<String> {
+fn tell(
+    admin: Client,
+    address: &Address,
+    schema: &str,
+    story: &impl Fn(&mut Story),
+) -> Vec<String> {
     let mut telling = Story {
+        admin,
         address: address.clone(),
         schema: schema.into(),
         clients: Vec::new(),
@@ -167,9 +204,9 @@ pub(crate) fn same(test: &str, backends: usize, story: impl Fn(&mut Story)) {
 /// The same with a server of the test's choice.
 pub(crate) fn same_on(real: &Real, test: &str, backends: usize, story: impl Fn(&mut Story)) {
     fresh_schema(real, test);
-    let expected = tell(&real.address(), test, &story);
+    let expected = tell(real.admin(), &real.address(), test, &story);
     fresh_schema(real, test);
-    let found = tell(&through(real, backends), test, &story);
+    let found = tell(real.admin(), &through(real, backends), test, &story);
     for (index, (expected, found)) in expected.iter().zip(&found).enumerate() {
         assert!(
             expected == found,

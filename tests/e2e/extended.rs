@@ -2,40 +2,36 @@
 
 use crate::compare::{Story, same};
 use crate::world::{app, login, mysql, server, through};
+use testkit::client::bulk_execution;
 use wire::capabilities::{self as cap, EXTENDED_BULK, EXTENDED_METADATA, EXTENDED_OFFERED};
 use wire::command::Command;
 
-/// COM_STMT_BULK_EXECUTE's arguments with texts as parameters, `None` for NULL.
-fn bulk(id: u32, types: bool, rows: &[&[Option<&str>]]) -> Vec<u8> {
-    let mut out = id.to_le_bytes().to_vec();
-    out.extend_from_slice(&[if types { 128 } else { 0 }, 0]);
-    if types {
-        // VAR_STRING, signed.
-        out.extend_from_slice(&[253, 0].repeat(rows[0].len()));
-    }
-    for value in rows.iter().copied().flatten() {
-        out.push(u8::from(value.is_none()));
-        if let Some(text) = value {
-            wire::packet::put_lenenc_bytes(&mut out, text.as_bytes());
-        }
-    }
-    out
-}
-
 fn loads_in_bulk(story: &mut Story, who: usize) {
     let insert = story.prepare(who, "INSERT INTO t (id, v) VALUES (?, ?)");
-    let rows: [&[Option<&str>]; 3] = [
-        &[Some("1"), Some("one")],
-        &[Some("2"), None],
-        &[Some("3"), Some("three")],
+    let rows: [&[Option<&[u8]>]; 3] = [
+        &[Some(b"1"), Some(b"one")],
+        &[Some(b"2"), None],
+        &[Some(b"3"), Some(b"three")],
     ];
-    story.command(who, Command::StmtBulkExecute, &bulk(insert.id, true, &rows));
+    story.command(
+        who,
+        Command::StmtBulkExecute,
+        &bulk_execution(insert.id, true, &rows),
+    );
     story.sql(who, "SELECT * FROM t ORDER BY id");
     // The same keys again: the server says which row failed, and what the ones before left.
-    story.command(who, Command::StmtBulkExecute, &bulk(insert.id, true, &rows));
+    story.command(
+        who,
+        Command::StmtBulkExecute,
+        &bulk_execution(insert.id, true, &rows),
+    );
     story.sql(who, "SHOW WARNINGS");
-    let more: [&[Option<&str>]; 2] = [&[Some("4"), Some("four")], &[Some("5"), Some("")]];
-    story.command(who, Command::StmtBulkExecute, &bulk(insert.id, true, &more));
+    let more: [&[Option<&[u8]>]; 2] = [&[Some(b"4"), Some(b"four")], &[Some(b"5"), Some(b"")]];
+    story.command(
+        who,
+        Command::StmtBulkExecute,
+        &bulk_execution(insert.id, true, &more),
+    );
     story.execute(who, insert.id, &[Some(b"6"), Some(b"alone")]);
     story.sql(who, "SELECT COUNT(*), SUM(id), MAX(v) FROM t");
     story.sql(who, "DELETE FROM t");

@@ -22,10 +22,14 @@ const TELLERS: u64 = 2;
 /// What a script may ask for; the pool has two more, for what it pins and a script does not, and
 /// still fewer than there are clients.
 const BACKENDS: usize = 3;
-/// Failing seeds after which the rest is not worth the time.
+/// Failing seeds after which the rest is not worth the time: where the seeds are the usual ones,
+/// and where somebody has asked for many.
 const FAILURES_MAX: usize = 3;
-const SHRINK_TRIES: usize = 150;
+const SOAK_FAILURES_MAX: usize = 25;
+const SHRINK_TRIES: usize = 600;
+/// The same two, for the time that a failing script may take to be cut down.
 const SHRINK_TIME_MAX: Duration = Duration::from_secs(40);
+const SOAK_SHRINK_TIME_MAX: Duration = Duration::from_secs(200);
 
 /// A seed that takes longer is named: something in it waits for a lock or a backend.
 const SLOW: Duration = Duration::from_secs(2);
@@ -67,7 +71,7 @@ impl Oracle<'_> {
         let steps = self.with_what_it_needs(before, steps)?;
         let began = Instant::now();
         let short = shrink(&steps, BACKENDS, SHRINK_TRIES, |steps| {
-            began.elapsed() < SHRINK_TIME_MAX && self.differs_alone(steps).is_some()
+            began.elapsed() < patience().1 && self.differs_alone(steps).is_some()
         });
         let difference = self.differs_alone(&short)?;
         let name = match self.real.flavour() {
@@ -115,6 +119,14 @@ fn differs(verdict: Verdict) -> Option<Difference> {
 fn number(name: &str, text: &str) -> u64 {
     text.parse()
         .unwrap_or_else(|_| panic!("{name} is no number: {text}"))
+}
+
+/// How many failures are looked at, and for how long each.
+fn patience() -> (usize, Duration) {
+    match std::env::var_os("ONRAMP_ORACLE_SEEDS") {
+        Some(_) => (SOAK_FAILURES_MAX, SOAK_SHRINK_TIME_MAX),
+        None => (FAILURES_MAX, SHRINK_TIME_MAX),
+    }
 }
 
 /// The seeds to be told: the first and the last.
@@ -186,6 +198,9 @@ fn tell_seeds(real: &Real, (next, last): (&AtomicU64, u64), failures: &AtomicUsi
     real.create_user("app", "app");
     real.create_user("other", "other's");
     let mut admin = real.admin();
+    if real.flavour() == Flavour::MySql {
+        admin.must("INSTALL COMPONENT 'file://component_query_attributes'");
+    }
     for sql in ground::statements() {
         admin.must(&sql);
     }
@@ -193,7 +208,7 @@ fn tell_seeds(real: &Real, (next, last): (&AtomicU64, u64), failures: &AtomicUsi
     let (mut pool, mut pair) = oracle.fresh();
     let mut before = Vec::new();
     let mut findings = Findings::default();
-    while failures.load(Ordering::Relaxed) < FAILURES_MAX {
+    while failures.load(Ordering::Relaxed) < patience().0 {
         let seed = next.fetch_add(1, Ordering::Relaxed);
         if seed > last {
             break;

@@ -2,6 +2,7 @@
 
 use crate::compare::same;
 use crate::world::app;
+use testkit::oracle::Kill;
 
 #[test]
 fn what_is_committed_stays_and_what_is_rolled_back_does_not() {
@@ -196,5 +197,43 @@ fn a_transaction_without_a_change_shares_nothing_either() {
         for &who in &clients {
             story.sql(who, "SELECT COUNT(*) FROM snapshots.t");
         }
+    });
+}
+
+#[test]
+fn deadlocks_waits_and_kills_end_as_on_a_server() {
+    same("deadlocks", 3, |story| {
+        let clients = [story.join(), story.join(), story.join()];
+        let [a, b, other] = clients;
+        story.sql(
+            a,
+            "CREATE TABLE t (id INT PRIMARY KEY, v CHAR(1)) ENGINE=InnoDB",
+        );
+        story.sql(a, "INSERT INTO t VALUES (1, '-'), (2, '-'), (3, '-')");
+        // Who has changed less gives way.
+        story.all(a, &["BEGIN", "INSERT INTO t VALUES (4, 'a'), (5, 'a')"]);
+        story.sql(a, "UPDATE t SET v = 'a' WHERE id = 1");
+        story.all(b, &["BEGIN", "UPDATE t SET v = 'b' WHERE id = 2"]);
+        story.begin(b, "UPDATE t SET v = 'b' WHERE id = 1");
+        story.sql(a, "UPDATE t SET v = 'a' WHERE id = 2");
+        story.end(b);
+        story.sql(other, "SELECT * FROM t ORDER BY id");
+        story.sql(b, "SELECT * FROM t ORDER BY id");
+        // A wait in vain ends the statement and not the transaction.
+        story.all(b, &["SET innodb_lock_wait_timeout = 1", "BEGIN"]);
+        story.sql(b, "INSERT INTO t VALUES (6, 'b')");
+        story.sql(b, "UPDATE t SET v = 'b' WHERE id = 1");
+        story.sql(a, "COMMIT");
+        story.all(b, &["SHOW WARNINGS", "COMMIT"]);
+        // One that is interrupted, and one whose lock is another's from that moment on.
+        story.sql(b, "BEGIN");
+        story.sql(b, "UPDATE t SET v = 'b'");
+        story.begin(b, "SELECT SLEEP(30) AS interrupted");
+        story.kill(a, b, Kill::Query);
+        story.end(b);
+        story.begin(other, "UPDATE t SET v = 'c' WHERE id = 1");
+        story.kill(a, b, Kill::Connection);
+        story.end(other);
+        story.sql(a, "SELECT * FROM t ORDER BY id");
     });
 }

@@ -3,10 +3,16 @@
 //! It can say anything at any time, which drivers cannot: raw bytes, several commands in one
 //! write, a command without waiting. It never waits longer than [`ANSWER_MAX`].
 
+mod executions;
+
+pub use executions::{bulk_execution, execution, execution_again};
+
 use crate::frames::Frames;
 use crate::reply::{Column, Failure, Outcome, Prepared, Rows};
 use crate::talk::{Account, Happened, Talk, VAR_STRING};
+use executions::{attributed, execution_of};
 use reactor::Address;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -14,7 +20,6 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 use wire::attributes::Form;
 use wire::command::Command;
-use wire::execution::COUNT_AVAILABLE;
 use wire::packet::{HEADER_LEN, Header};
 
 /// Nothing that the tests ask for takes longer.
@@ -262,6 +267,19 @@ impl Client {
         Ok(())
     }
 
+    /// Whether bytes of an answer have come that nobody has read, or the connection has ended.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn has_answer(&self) -> Result<bool, ClientError> {
+        let now = Timespec::default();
+        let waiting = match &self.stream {
+            Stream::Tcp(stream) => poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&now)),
+            Stream::Unix(stream) => poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&now)),
+        };
+        Ok(waiting.map_err(io::Error::from)? > 0)
+    }
+
     /// Says that nothing more will be sent.
     ///
     /// # Errors
@@ -507,71 +525,4 @@ impl Client {
         self.send_raw(&out)?;
         self.receive()
     }
-}
-
-/// The arguments of COM_STMT_EXECUTE where query attributes were agreed on.
-fn attributed(
-    id: u32,
-    (params, cursor, typed): (&[Option<&[u8]>], bool, bool),
-    attributes: &[(String, String)],
-) -> Vec<u8> {
-    let counts = !attributes.is_empty();
-    let mut out = id.to_le_bytes().to_vec();
-    out.push(u8::from(cursor) | (u8::from(counts) * COUNT_AVAILABLE));
-    out.extend_from_slice(&1u32.to_le_bytes());
-    let own = attributes
-        .iter()
-        .map(|(name, value)| (&name[..], Some(value.as_bytes())));
-    let all: Vec<_> = params.iter().map(|param| ("", *param)).chain(own).collect();
-    if all.is_empty() {
-        return out;
-    }
-    out.push(u8::try_from(all.len()).expect("a few"));
-    let mut nulls = vec![0u8; all.len().div_ceil(8)];
-    for (index, (_, value)) in all.iter().enumerate() {
-        nulls[index / 8] |= u8::from(value.is_none()) << (index % 8);
-    }
-    out.extend_from_slice(&nulls);
-    out.push(u8::from(typed));
-    for (name, _) in all.iter().filter(|_| typed) {
-        out.extend_from_slice(&[VAR_STRING, 0]);
-        wire::packet::put_lenenc_bytes(&mut out, name.as_bytes());
-    }
-    for value in all.iter().filter_map(|(_, value)| *value) {
-        wire::packet::put_lenenc_bytes(&mut out, value);
-    }
-    out
-}
-
-/// The arguments of COM_STMT_EXECUTE with texts (or NULL) as parameters.
-#[must_use]
-pub fn execution(id: u32, params: &[Option<&[u8]>], cursor: bool) -> Vec<u8> {
-    let types = [VAR_STRING, 0].repeat(params.len());
-    execution_of(id, params, cursor, Some(&types))
-}
-
-/// The same, with the types of the execution before.
-#[must_use]
-pub fn execution_again(id: u32, params: &[Option<&[u8]>]) -> Vec<u8> {
-    execution_of(id, params, false, None)
-}
-
-fn execution_of(id: u32, params: &[Option<&[u8]>], cursor: bool, types: Option<&[u8]>) -> Vec<u8> {
-    let mut out = id.to_le_bytes().to_vec();
-    out.push(u8::from(cursor));
-    out.extend_from_slice(&1u32.to_le_bytes());
-    if params.is_empty() {
-        return out;
-    }
-    let mut nulls = vec![0u8; params.len().div_ceil(8)];
-    for (index, param) in params.iter().enumerate() {
-        nulls[index / 8] |= u8::from(param.is_none()) << (index % 8);
-    }
-    out.extend_from_slice(&nulls);
-    out.push(u8::from(types.is_some()));
-    out.extend_from_slice(types.unwrap_or_default());
-    for param in params.iter().flatten() {
-        wire::packet::put_lenenc_bytes(&mut out, param);
-    }
-    out
 }

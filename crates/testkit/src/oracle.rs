@@ -25,7 +25,7 @@ mod tell;
 
 pub use claims::legal;
 pub use draw::draw;
-pub use script::{Act, Claim, Login, Step, story};
+pub use script::{Act, Claim, Kill, Login, Step, story};
 pub use shrink::shrink;
 pub use tell::tell;
 
@@ -107,7 +107,8 @@ impl Pair {
 
     fn telling(&mut self, pooled: bool, steps: &[Step]) -> Vec<String> {
         ground::reset(&mut self.admin, steps);
-        tell(if pooled { &self.pooled } else { &self.direct }, steps)
+        let address = if pooled { &self.pooled } else { &self.direct };
+        tell(&mut self.admin, address, steps)
     }
 }
 

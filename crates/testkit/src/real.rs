@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The longest a server may take to start or to end.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -306,6 +306,30 @@ impl Real {
 impl Drop for Real {
     fn drop(&mut self) {
         self.kill9();
+    }
+}
+
+/// Waits until the server has let this client's statement wait for another one (a row, a table, a
+/// named lock) or sleep, or until its answer is there.
+///
+/// # Panics
+/// When the server gives the administrator no answer, or nothing happens for [`LIMIT`].
+pub fn await_blocked(admin: &mut Client, client: &Client, sql: &str) {
+    let hex: String = sql.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let question = format!(
+        "SELECT COUNT(*) FROM information_schema.processlist WHERE LOCATE(x'{hex}', info) > 0 \
+         AND (state IN ('User lock', 'User sleep') OR state LIKE 'Waiting for%lock%')"
+    );
+    let began = Instant::now();
+    while !client.has_answer().unwrap_or(true) {
+        // `innodb_trx` is no help: it is made anew only when nobody has read it for 100 ms.
+        let report = admin.rows("SHOW ENGINE INNODB STATUS").texts();
+        let mut transactions = report[0][2].split("---TRANSACTION ").skip(1);
+        let waits = |text: &str| text.contains("LOCK WAIT") && text.contains(sql);
+        if transactions.any(waits) || admin.value(&question) != "0" {
+            return;
+        }
+        assert!(began.elapsed() < LIMIT, "{sql}: neither waits nor is done");
     }
 }
 

@@ -11,6 +11,7 @@ pub use assemble::{Assembler, Progress};
 pub use rows::{Column, Rows, Value};
 
 use std::fmt;
+use wire::errors;
 use wire::packet::Malformed;
 use wire::reply::{ErrPacket, OkPacket};
 use wire::track::{self, Change};
@@ -141,11 +142,24 @@ impl Outcome {
     /// Takes out the number of a prepared statement that a server does not know.
     pub fn forget_statement_id(&mut self) {
         if let Outcome::Failed(failure) = self
-            && failure.code == wire::errors::UNKNOWN_STATEMENT.code
+            && [errors::UNKNOWN_STATEMENT.code, errors::NO_OPEN_CURSOR.code].contains(&failure.code)
             && let Some(open) = failure.message.find('(')
             && let Some(close) = failure.message.find(')')
         {
             failure.message.replace_range(open + 1..close, "");
+        }
+    }
+
+    /// Takes out the number of a connection: of the values those that are this number, of an
+    /// error's words any.
+    pub fn forget_number(&mut self, id: u32) {
+        let number = id.to_string();
+        match self {
+            Outcome::Rows(rows) => rows.forget(&number),
+            Outcome::Failed(failure) => {
+                failure.message = failure.message.replace(&number, "its number");
+            }
+            _ => {}
         }
     }
 

@@ -7,7 +7,7 @@
 //! that a client keeps a backend which the pool has taken back already, never the reverse.
 
 use super::ground::CLIENTS_MAX;
-use super::script::{Act, Claim, Step};
+use super::script::{Act, Claim, Kill, Step};
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
@@ -48,6 +48,11 @@ impl Claims {
         self.held[who].here
     }
 
+    /// True while this client may keep a backend.
+    pub(crate) fn holds(&self, who: usize) -> bool {
+        self.held[who].any()
+    }
+
     /// The one who alone may speak.
     pub(crate) fn alone(&self) -> Option<usize> {
         self.alone
@@ -56,15 +61,30 @@ impl Claims {
     /// Notes a step if it is legal; otherwise nothing changes and it says `false`.
     pub(crate) fn admit(&mut self, step: &Step) -> bool {
         let mut after = self.clone();
-        if !after.note(step) {
+        if !after.note(step) || after.is_crowded() {
             return false;
         }
-        let holders = after.held.iter().filter(|held| held.any()).count();
-        if holders >= after.backends {
-            return false;
+        if let Act::Blocked(_, steps) = &step.act {
+            // While it waits it keeps a backend, whatever it claims.
+            let taken = after.held[step.who].taken;
+            after.held[step.who].taken += 1;
+            for inner in steps {
+                let speaks = inner.who != step.who || matches!(inner.act, Act::Vanish);
+                if !speaks || !after.note(inner) || after.is_crowded() {
+                    return false;
+                }
+            }
+            let held = &mut after.held[step.who];
+            held.taken = held.taken.min(taken);
         }
         *self = after;
         true
+    }
+
+    /// Whether nothing is left for those who hold nothing.
+    fn is_crowded(&self) -> bool {
+        let holders = self.held.iter().filter(|held| held.any()).count();
+        holders >= self.backends
     }
 
     fn note(&mut self, step: &Step) -> bool {
@@ -104,6 +124,14 @@ impl Claims {
             Claim::Includes => self.alone = None,
         }
         self.held[who].here = !matches!(step.act, Act::Leave | Act::Vanish);
+        if let Act::Kill(whom, kill) = step.act {
+            if !self.is_here(whom) {
+                return false;
+            }
+            if kill != Kill::Query {
+                self.held[whom] = Held::default();
+            }
+        }
         true
     }
 }
@@ -122,13 +150,7 @@ mod tests {
     use crate::oracle::script::Login;
 
     fn join(who: usize) -> Step {
-        let login = Login {
-            schema: true,
-            with: 0,
-            without: 0,
-            other: false,
-        };
-        Step::new(who, Act::Join(login), Claim::Frees)
+        Step::new(who, Act::Join(Login::usual()), Claim::Frees)
     }
 
     fn claims(who: usize, claim: Claim) -> Step {

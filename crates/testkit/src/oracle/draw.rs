@@ -6,15 +6,20 @@
 //!
 //! Tags of a step, before its text: `pins`, `takes`, `gives`, `opens`, `closes`, `manual`,
 //! `automatic`, `excludes` and `includes` are claims; `init`, `ping`, `reset`, `leave`, `vanish`,
-//! `multi=on|off`, `user=app|other`, `together`, and with the name of a prepared statement
-//! `prepare=`, `execute=`, `cursor=`, `again=`, `fetch=`, `long=`, `clear=`, `close=` are acts;
-//! without one the text is SQL. Parameters stand with commas between them, `~` for NULL or for what
+//! `multi=on|off`, `user=app|other`, `together`, `bytes` (with `%` and two digits for a byte),
+//! `attribute`, and with the name of a prepared statement `prepare=`, `execute=`, `cursor=`,
+//! `again=`, `bulk=`, `fetch=`, `long=`, `clear=`, `close=` are acts; without one the text is SQL.
+//! Parameters stand with commas between them (rows of them with bars), `~` for NULL or for what
 //! came as long data.
+//!
+//! `b` in front says that a second client does it, one that had nothing to do and does nothing else
+//! until the story ends. `blocked` is SQL that waits while the steps behind it are taken, up to the
+//! one that says `answers`. `kill=query|connection|command` ends the other one of the two.
 
 use super::claims::Claims;
 use super::ground::CLIENTS_MAX;
 use super::habits::{self, Habit, LEFT_OUT, On};
-use super::script::{Act, Claim, Login, Step};
+use super::script::{Act, Claim, Kill, Login, Step};
 use crate::real::Flavour;
 use crate::sim::random::Random;
 use std::collections::VecDeque;
@@ -31,9 +36,40 @@ struct Drawing {
     queues: [VecDeque<Step>; CLIENTS_MAX],
     /// Clients whose reads lock inside of a transaction.
     serializable: [bool; CLIENTS_MAX],
+    /// Clients of the other account, who may not end those of the first; the pool does not count
+    /// the right to end anybody.
+    other: [bool; CLIENTS_MAX],
+    /// The second client of somebody's story, and whose it is.
+    second: [Option<usize>; CLIENTS_MAX],
+    /// Capabilities that some clients of this script have, and some do not.
+    accents: Vec<Accent>,
     clients: usize,
     steps: Vec<Step>,
 }
+
+/// What a client may have at login, or lack.
+#[derive(Clone, Copy, Debug)]
+enum Accent {
+    With(u32),
+    Without(u32),
+    Extended(u32),
+}
+
+/// Clients that differ here share no backend, or speak to the pool in another form.
+const ACCENTS: [Accent; 12] = [
+    Accent::With(cap::FOUND_ROWS),
+    Accent::With(cap::MULTI_STATEMENTS),
+    Accent::With(cap::LOCAL_FILES),
+    Accent::With(cap::COMPRESS),
+    Accent::With(cap::ZSTD),
+    Accent::With(cap::QUERY_ATTRIBUTES),
+    Accent::With(cap::IGNORE_SPACE),
+    Accent::With(cap::INTERACTIVE),
+    Accent::Without(cap::SESSION_TRACK),
+    Accent::Without(cap::DEPRECATE_EOF),
+    Accent::Extended(cap::EXTENDED_BULK),
+    Accent::Extended(cap::EXTENDED_METADATA),
+];
 
 /// The script of a seed, in which fewer than `backends` clients hold one at any moment.
 #[must_use]
@@ -54,17 +90,7 @@ pub fn draw(seed: u64, backends: usize, flavour: Flavour) -> Vec<Step> {
     while random.chance(2) && habits.len() > few || habits.len() > 3 * few {
         habits.swap_remove(random.index(habits.len()));
     }
-    let clients = CLIENTS_MAX;
-    let mut drawing = Drawing {
-        weights: habits.iter().map(|habit| habit.weight).sum(),
-        habits,
-        claims: Claims::new(backends),
-        queues: Default::default(),
-        serializable: [false; CLIENTS_MAX],
-        clients,
-        steps: Vec::new(),
-        random,
-    };
+    let mut drawing = Drawing::new(random, backends, habits);
     let steps = drawing.random.between(STEPS.0, STEPS.1);
     for _ in 0..steps * 4 {
         if drawing.steps.len() as u64 >= steps {
@@ -76,11 +102,34 @@ pub fn draw(seed: u64, backends: usize, flavour: Flavour) -> Vec<Step> {
 }
 
 impl Drawing {
+    fn new(mut random: Random, backends: usize, habits: Vec<&'static Habit>) -> Drawing {
+        let mut accents = ACCENTS.to_vec();
+        while accents.len() > 3 {
+            accents.swap_remove(random.index(accents.len()));
+        }
+        Drawing {
+            weights: habits.iter().map(|habit| habit.weight).sum(),
+            habits,
+            claims: Claims::new(backends),
+            queues: Default::default(),
+            serializable: [false; CLIENTS_MAX],
+            other: [false; CLIENTS_MAX],
+            second: [None; CLIENTS_MAX],
+            accents,
+            clients: CLIENTS_MAX,
+            steps: Vec::new(),
+            random,
+        }
+    }
+
     fn next(&mut self) {
         let who = match self.claims.alone() {
             Some(alone) => alone,
             None => self.random.index(self.clients),
         };
+        if self.is_second(who) {
+            return;
+        }
         let step = if !self.claims.is_here(who) {
             self.queues[who].clear();
             self.join(who)
@@ -93,14 +142,8 @@ impl Drawing {
                 None => return,
             }
         };
-        // Nobody is interrupted in the middle of a habit.
-        let interrupts = match &step.act {
-            Act::Together(all) => all.iter().any(|(who, _)| !self.queues[*who].is_empty()),
-            _ => false,
-        };
-        if !interrupts && self.claims.admit(&step) {
-            self.serializable[who] |= step.texts().iter().any(|t| t.contains("SERIALIZABLE"));
-            self.serializable[who] &= step.claim != Claim::Frees;
+        if self.suits(&step) && self.claims.admit(&step) {
+            self.note(&step);
             self.steps.push(step);
         } else {
             // What follows would make no sense.
@@ -108,29 +151,49 @@ impl Drawing {
         }
     }
 
+    /// Whether somebody's story has this client in it.
+    fn is_second(&self, who: usize) -> bool {
+        let first = self.second.iter().position(|second| *second == Some(who));
+        first.is_some_and(|first| !self.queues[first].is_empty())
+    }
+
+    /// Whether a step may be taken now, as far as it is not a matter of claims.
+    fn suits(&self, step: &Step) -> bool {
+        match &step.act {
+            // Nobody is interrupted in the middle of a habit.
+            Act::Together(all) => all
+                .iter()
+                .all(|(who, _)| self.queues[*who].is_empty() && !self.is_second(*who)),
+            Act::Kill(whom, _) => self.other[step.who] == self.other[*whom],
+            Act::Blocked(_, steps) => steps.iter().all(|step| self.suits(step)),
+            _ => true,
+        }
+    }
+
+    fn note(&mut self, step: &Step) {
+        let who = step.who;
+        if let Act::Join(login) | Act::ChangeUser(login) = &step.act {
+            self.other[who] = login.other;
+        }
+        self.serializable[who] |= step.texts().iter().any(|t| t.contains("SERIALIZABLE"));
+        self.serializable[who] &= step.claim != Claim::Frees;
+    }
+
     fn join(&mut self, who: usize) -> Step {
-        let mut with = 0;
-        let mut without = 0;
-        for (flag, per_mille) in [(cap::FOUND_ROWS, 100), (cap::MULTI_STATEMENTS, 100)] {
-            with |= if self.random.chance(per_mille) {
-                flag
-            } else {
-                0
-            };
-        }
-        for (flag, per_mille) in [(cap::SESSION_TRACK, 150), (cap::DEPRECATE_EOF, 150)] {
-            without |= if self.random.chance(per_mille) {
-                flag
-            } else {
-                0
-            };
-        }
-        let login = Login {
+        let mut login = Login {
             schema: !self.random.chance(100),
-            with,
-            without,
             other: self.random.chance(50),
+            ..Login::default()
         };
+        for accent in self.accents.clone() {
+            if self.random.chance(250) {
+                match accent {
+                    Accent::With(flag) => login.with |= flag,
+                    Accent::Without(flag) => login.without |= flag,
+                    Accent::Extended(flag) => login.extended |= flag,
+                }
+            }
+        }
         Step::new(who, Act::Join(login), Claim::Frees)
     }
 
@@ -146,6 +209,9 @@ impl Drawing {
         }
         let way = *self.random.pick(chosen.ways);
         let parts: Vec<&str> = way.split(" ;; ").collect();
+        if parts.iter().any(|part| for_two(part)) {
+            return self.draw_for_two(who, &parts);
+        }
         // Stories are broken off, too.
         let len = if self.random.chance(150) {
             1 + self.random.index(parts.len())
@@ -158,16 +224,64 @@ impl Drawing {
         }
     }
 
+    /// A story of two, told to its end, by clients that hold nothing.
+    fn draw_for_two(&mut self, who: usize, parts: &[&str]) {
+        let free = |other: &usize| {
+            *other != who
+                && self.claims.is_here(*other)
+                && self.queues[*other].is_empty()
+                && !self.claims.holds(*other)
+                && !self.is_second(*other)
+                && !self.serializable[*other]
+        };
+        let others: Vec<usize> = (0..self.clients).filter(free).collect();
+        if others.is_empty() || self.claims.holds(who) || self.serializable[who] {
+            return;
+        }
+        let second = *self.random.pick(&others);
+        self.second[who] = Some(second);
+        let mut waits: Option<(Step, Vec<Step>)> = None;
+        for part in parts {
+            let (tags, _) = split(part);
+            let step = self.step(who, part);
+            if tags.contains(&"blocked") {
+                waits = Some((step, Vec::new()));
+                continue;
+            }
+            match &mut waits {
+                Some((_, steps)) => steps.push(step),
+                None => self.queues[who].push_back(step),
+            }
+            if tags.contains(&"answers")
+                && let Some((mut step, steps)) = waits.take()
+                && let Act::Sql(sql) = step.act
+            {
+                step.act = Act::Blocked(sql, steps);
+                self.queues[who].push_back(step);
+            }
+        }
+    }
+
     fn step(&mut self, who: usize, part: &str) -> Step {
         let (tags, text) = split(part);
         let text = self.filled(who, text);
+        let second = self.second[who].unwrap_or(who);
+        let (who, whom) = match tags.contains(&"b") {
+            true => (second, who),
+            false => (who, second),
+        };
         let mut step = Step::sql(who, text.clone());
         for tag in tags {
             let (name, value) = tag.split_once('=').unwrap_or((tag, ""));
+            if ["b", "blocked", "answers"].contains(&name) {
+                continue;
+            }
             if let Some(claim) = claim(name) {
                 step.claim = claim;
             } else if name == "together" {
                 step.act = self.together();
+            } else if name == "kill" {
+                step.act = Act::Kill(whom, kill(value));
             } else {
                 let act = act(name, value, &text);
                 step.act = act.unwrap_or_else(|| panic!("{part}: no such tag: {tag}"));
@@ -219,6 +333,34 @@ impl Drawing {
     }
 }
 
+/// Whether a second client has a part in it.
+fn for_two(part: &str) -> bool {
+    let (tags, _) = split(part);
+    tags.iter()
+        .any(|tag| *tag == "b" || tag.starts_with("kill="))
+}
+
+fn kill(value: &str) -> Kill {
+    match value {
+        "query" => Kill::Query,
+        "connection" => Kill::Connection,
+        "command" => Kill::Command,
+        other => panic!("no such kill: {other}"),
+    }
+}
+
+/// `%` and two hexadecimal digits are a byte.
+fn bytes(text: &str) -> Vec<u8> {
+    let mut parts = text.split('%');
+    let mut out = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let (digits, rest) = part.split_at(2);
+        out.push(u8::from_str_radix(digits, 16).expect("hexadecimal digits"));
+        out.extend_from_slice(rest.as_bytes());
+    }
+    out
+}
+
 fn split(part: &str) -> (Vec<&str>, &str) {
     match part.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
         Some((tags, text)) => (tags.split(' ').collect(), text),
@@ -243,19 +385,22 @@ fn claim(name: &str) -> Option<Claim> {
 
 fn act(name: &str, value: &str, text: &str) -> Option<Act> {
     let slot = || value.parse().expect("a statement's name is a number");
-    let params = || {
+    let row = |text: &str| {
         let param = |text: &str| (text != "~").then(|| text.to_string());
         let all = text.split(',').filter(|text| !text.is_empty());
         all.map(param).collect()
     };
+    let params = || row(text);
     let login = || Login {
         schema: value == "app",
-        with: 0,
-        without: 0,
         other: value == "other",
+        ..Login::default()
     };
     Some(match name {
         "init" => Act::InitDb(text.into()),
+        "bytes" => Act::Bytes(bytes(text)),
+        "attribute" => Act::Attribute(text.into()),
+        "bulk" => Act::Bulk(slot(), text.split('|').map(row).collect()),
         "ping" => Act::Ping,
         "reset" => Act::Reset,
         "leave" => Act::Leave,
@@ -291,16 +436,8 @@ mod tests {
 
     #[test]
     fn every_way_of_every_habit_can_be_read() {
-        let mut drawing = Drawing {
-            random: Random::new(1),
-            habits: Vec::new(),
-            weights: 0,
-            claims: Claims::new(3),
-            queues: Default::default(),
-            serializable: [false; CLIENTS_MAX],
-            clients: 4,
-            steps: Vec::new(),
-        };
+        let mut drawing = Drawing::new(Random::new(1), 3, Vec::new());
+        drawing.second[0] = Some(1);
         for way in habits::all().flat_map(|habit| habit.ways) {
             for part in way.split(" ;; ") {
                 drawing.step(0, part);

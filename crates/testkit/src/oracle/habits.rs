@@ -6,11 +6,14 @@
 //! row's number, `{w}` a word, `{l}` the name of a lock of its own.
 //!
 //! Rules that keep two tellings comparable: rows have an order; nobody writes to another's table;
-//! nothing depends on the clock, on chance, on a connection's number, or on how soon the server
-//! notices that a client has gone.
+//! nothing depends on the clock, on chance, on a connection's number (but for being the client's
+//! own), or on how soon the server notices that a client has gone. A story of two clients may have
+//! both write to the first one's table, in an order that the text forces.
 
 mod holding;
+mod pairs;
 mod previous;
+mod protocol;
 mod settings;
 mod work;
 
@@ -48,21 +51,11 @@ pub(super) const fn habit(
 
 /// Habits that are not drawn, because the pool is known to answer otherwise (docs/pool.md, Limits);
 /// `ONRAMP_ORACLE_ALL=1` draws them too.
-pub(crate) const LEFT_OUT: [(&str, &str); 3] = [
-    (
-        "collation_of_results",
-        "names that default to another collation's number in column metadata",
-    ),
-    (
-        "connection_id",
-        "the number is the backend's, not the one of the greeting",
-    ),
-    (
-        "asked_at_random",
-        "after some statements nobody can tell whether older warnings and FOUND_ROWS() stand: \
+pub(crate) const LEFT_OUT: [(&str, &str); 1] = [(
+    "asked_at_random",
+    "after some statements nobody can tell whether older warnings and FOUND_ROWS() stand: \
          refused once and then pinned; and MariaDB begins with what a thread's last session found",
-    ),
-];
+)];
 
 /// Plain reads, which may run in any order.
 pub(crate) fn reads() -> &'static Habit {
@@ -76,6 +69,8 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Habit> {
         previous::HABITS,
         settings::HABITS,
         holding::HABITS,
+        pairs::HABITS,
+        protocol::HABITS,
     ];
     parts.into_iter().flatten()
 }

@@ -10,16 +10,43 @@ use super::ground;
 use std::fmt::Write;
 
 /// How a client logs in.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Login {
     /// Into the first schema, or into none.
     pub schema: bool,
     /// Capabilities besides the usual ones.
     pub with: u32,
+    /// MariaDB's extended ones.
+    pub extended: u32,
     /// Usual capabilities that it does not have.
     pub without: u32,
     /// The other account.
     pub other: bool,
+}
+
+impl Login {
+    /// Into the first schema, with the usual capabilities.
+    pub(crate) fn usual() -> Login {
+        Login {
+            schema: true,
+            ..Login::default()
+        }
+    }
+}
+
+/// What clients send when the server asks for a local file, whichever it is.
+pub(crate) const LOCAL_FILE: &str =
+    "11\tred\n12\tgreen\n12\tagain\n\\N\ta name too long to be kept\n";
+
+/// How one client ends what another does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kill {
+    /// `KILL QUERY`: its statement.
+    Query,
+    /// `KILL`: its connection.
+    Connection,
+    /// COM_PROCESS_KILL, the same.
+    Command,
 }
 
 /// What a client does.
@@ -33,6 +60,10 @@ pub enum Act {
     Vanish,
     /// COM_QUERY
     Sql(String),
+    /// COM_QUERY with a text that is no UTF-8.
+    Bytes(Vec<u8>),
+    /// The query attribute `n` of its next statement.
+    Attribute(String),
     /// COM_INIT_DB
     InitDb(String),
     /// COM_PING
@@ -49,6 +80,8 @@ pub enum Act {
     Execute(usize, Vec<Option<String>>, bool),
     /// COM_STMT_EXECUTE with the types of the execution before.
     Again(usize, Vec<Option<String>>),
+    /// COM_STMT_BULK_EXECUTE with the texts of several rows.
+    Bulk(usize, Vec<Vec<Option<String>>>),
     /// COM_STMT_FETCH: so many rows.
     Fetch(usize, u32),
     /// COM_STMT_SEND_LONG_DATA for a parameter.
@@ -59,6 +92,11 @@ pub enum Act {
     Close(usize),
     /// Several clients send SQL at once, before any of them has its reply.
     Together(Vec<(usize, String)>),
+    /// SQL that waits for another client; the steps are taken while it waits, and then its reply
+    /// comes.
+    Blocked(String, Vec<Step>),
+    /// This client ends that one.
+    Kill(usize, Kill),
 }
 
 /// What a step does to its client's claim on a backend.
@@ -120,8 +158,18 @@ impl Step {
         match &self.act {
             Act::Sql(sql) | Act::Prepare(_, sql) | Act::InitDb(sql) => vec![sql],
             Act::Together(all) => all.iter().map(|(_, sql)| &sql[..]).collect(),
+            Act::Blocked(sql, steps) => {
+                let inner = steps.iter().flat_map(Step::texts);
+                std::iter::once(&sql[..]).chain(inner).collect()
+            }
             _ => Vec::new(),
         }
+    }
+
+    /// Whether a reply to it may hold the number of a connection.
+    pub(crate) fn asks_for_number(&self) -> bool {
+        let named = |text: &&str| text.contains("CONNECTION_ID") || text.contains("thread_id");
+        self.texts().iter().any(named)
     }
 }
 
@@ -164,6 +212,9 @@ fn account(login: &Login) -> String {
     if login.with != 0 {
         let _ = write!(text, ".with({:#x})", login.with);
     }
+    if login.extended != 0 {
+        let _ = write!(text, ".extended({:#x})", login.extended);
+    }
     if login.without != 0 {
         let _ = write!(text, ".without({:#x})", login.without);
     }
@@ -182,25 +233,13 @@ fn params(params: &[Option<String>]) -> String {
 fn lines(step: &Step) -> Vec<String> {
     let who = step.who;
     let line = match &step.act {
-        Act::Join(login) if login.schema && login.with == 0 && login.without == 0 => {
-            format!("let c{who} = story.join();")
-        }
+        Act::Join(login) if *login == Login::usual() => format!("let c{who} = story.join();"),
         Act::Join(login) => {
             let account = account(login);
             return vec![
                 "let schema = story.schema.clone();".into(),
                 format!("let c{who} = story.join_as({account});"),
             ];
-        }
-        Act::Leave => format!("story.command(c{who}, Command::Quit, b\"\");"),
-        Act::Vanish => format!("story.client(c{who}).end_sending().unwrap();"),
-        Act::Sql(sql) => format!("story.sql(c{who}, {sql:?});"),
-        Act::InitDb(name) => format!("story.command(c{who}, Command::InitDb, b{name:?});"),
-        Act::Ping => format!("story.command(c{who}, Command::Ping, b\"\");"),
-        Act::Reset => format!("story.command(c{who}, Command::ResetConnection, b\"\");"),
-        Act::MultiStatements(on) => {
-            let byte = u8::from(!on);
-            format!("story.command(c{who}, Command::SetOption, &[{byte}, 0]);")
         }
         Act::ChangeUser(login) => {
             let account = account(login);
@@ -209,6 +248,43 @@ fn lines(step: &Step) -> Vec<String> {
                 format!("story.change_user(c{who}, {account});"),
             ];
         }
+        Act::Leave => format!("story.command(c{who}, Command::Quit, b\"\");"),
+        Act::Vanish => format!("story.client(c{who}).end_sending().unwrap();"),
+        Act::Sql(sql) if sql.contains("LOCAL INFILE") => {
+            let file = format!("story.client(c{who}).local_file = Some({LOCAL_FILE:?}.into());");
+            return vec![file, format!("story.sql(c{who}, {sql:?});")];
+        }
+        Act::Sql(sql) => format!("story.sql(c{who}, {sql:?});"),
+        Act::Bytes(text) => {
+            let text = text.escape_ascii();
+            format!("story.command(c{who}, Command::Query, b\"{text}\");")
+        }
+        Act::Attribute(value) => {
+            format!("story.client(c{who}).attributes(&[(\"n\", {value:?})]);")
+        }
+        Act::InitDb(name) => format!("story.command(c{who}, Command::InitDb, b{name:?});"),
+        Act::Ping => format!("story.command(c{who}, Command::Ping, b\"\");"),
+        Act::Reset => format!("story.command(c{who}, Command::ResetConnection, b\"\");"),
+        Act::MultiStatements(on) => {
+            let byte = u8::from(!on);
+            format!("story.command(c{who}, Command::SetOption, &[{byte}, 0]);")
+        }
+        Act::Together(all) => return all.iter().map(sent_together).collect(),
+        Act::Blocked(sql, steps) => {
+            let begins = format!("story.begin(c{who}, {sql:?}); // and waits");
+            let ends = format!("story.end(c{who});");
+            let inner = steps.iter().flat_map(lines);
+            return std::iter::once(begins).chain(inner).chain([ends]).collect();
+        }
+        Act::Kill(whom, kill) => format!("story.kill(c{who}, c{whom}, Kill::{kill:?});"),
+        act => statement_line(who, act),
+    };
+    vec![line]
+}
+
+/// What is said about a prepared statement.
+fn statement_line(who: usize, act: &Act) -> String {
+    match act {
         Act::Prepare(slot, sql) => {
             format!("let p{who}_{slot} = story.prepare(c{who}, {sql:?}).id;")
         }
@@ -230,6 +306,14 @@ fn lines(step: &Step) -> Vec<String> {
                  story.command(c{who}, Command::StmtExecute, &execution);"
             )
         }
+        Act::Bulk(slot, rows) => {
+            let rows: Vec<String> = rows.iter().map(|row| params(row)).collect();
+            let rows = rows.join(", ");
+            format!(
+                "let execution = testkit::client::bulk_execution(p{who}_{slot}, true, &[{rows}]); \
+                 story.command(c{who}, Command::StmtBulkExecute, &execution);"
+            )
+        }
         Act::Fetch(slot, rows) => format!(
             "story.command(c{who}, Command::StmtFetch, \
              &[p{who}_{slot}.to_le_bytes(), {rows}u32.to_le_bytes()].concat());"
@@ -244,9 +328,8 @@ fn lines(step: &Step) -> Vec<String> {
         Act::Close(slot) => {
             format!("story.command(c{who}, Command::StmtClose, &p{who}_{slot}.to_le_bytes());")
         }
-        Act::Together(all) => return all.iter().map(sent_together).collect(),
-    };
-    vec![line]
+        other => unreachable!("{other:?} is not about a prepared statement"),
+    }
 }
 
 fn sent_together((who, sql): &(usize, String)) -> String {

@@ -4,46 +4,63 @@
 //!
 //! - the number of a prepared statement, also in the words of an error: each server's own, and the
 //!   pool's are virtual;
+//! - the number of a connection, but for being the one of the client's greeting;
 //! - what a change of user reports of the new session: the pool answers before any backend has it;
 //! - the order of the trackers' reports in one reply: servers have none;
 //! - the flag SESSION_STATE_CHANGED without a report: MariaDB sets it for clients that cannot read
 //!   reports, and for a schema that a prepared statement enters and leaves again.
 
 use super::ground::CLIENTS_MAX;
-use super::script::{Act, Login, Step};
-use crate::client::{Client, ClientError};
+use super::script::{Act, Kill, LOCAL_FILE, Login, Step};
+use crate::client::{Client, ClientError, bulk_execution};
+use crate::real::await_blocked;
 use crate::reply::{Column, Outcome};
 use crate::talk::Account;
 use reactor::Address;
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wire::command::Command;
 
 /// Longer than any statement of a script takes, and than the pool lets one wait.
 const ANSWER_MAX: Duration = Duration::from_secs(12);
 
+/// A step that takes longer is named: it waits for a lock or a backend.
+const SLOW: Duration = Duration::from_millis(1500);
+
 #[derive(Debug)]
 struct Handle {
     id: u32,
     columns: Vec<Column>,
+    asks_for_number: bool,
 }
 
 #[derive(Debug)]
 struct Teller<'a> {
+    admin: &'a mut Client,
     address: &'a Address,
     clients: [Option<Client>; CLIENTS_MAX],
     handles: HashMap<(usize, usize), Handle>,
 }
 
-/// Tells a script; what each step was answered.
+/// Tells a script; what each step was answered. The administrator sees who waits for whom.
 #[must_use]
-pub fn tell(address: &Address, steps: &[Step]) -> Vec<String> {
+pub fn tell(admin: &mut Client, address: &Address, steps: &[Step]) -> Vec<String> {
     let mut teller = Teller {
+        admin,
         address,
         clients: Default::default(),
         handles: HashMap::new(),
     };
-    steps.iter().map(|step| teller.step(step)).collect()
+    let timed = |step: &Step| {
+        let began = Instant::now();
+        let reply = teller.step(step);
+        if began.elapsed() > SLOW {
+            let (time, who) = (began.elapsed(), step.who);
+            eprintln!("{time:.1?} for a step of client {who}: {:?}", step.act);
+        }
+        reply
+    };
+    steps.iter().map(timed).collect()
 }
 
 fn account(login: &Login) -> Account {
@@ -57,7 +74,8 @@ fn account(login: &Login) -> Account {
     } else {
         account
     };
-    account.with(login.with).without(login.without)
+    let account = account.with(login.with).extended(login.extended);
+    account.without(login.without)
 }
 
 fn text_of(reply: Result<Vec<Outcome>, ClientError>) -> String {
@@ -85,12 +103,28 @@ fn columns_of(outcome: &Outcome) -> &[Column] {
     }
 }
 
+/// A reply that may hold the number of its client's connection.
+fn numbered(client: &Client, reply: Result<Vec<Outcome>, ClientError>) -> String {
+    let mut reply = reply;
+    let id = number_of(client);
+    let outcomes = reply.iter_mut().flatten();
+    outcomes.for_each(|outcome| outcome.forget_number(id));
+    text_of(reply)
+}
+
+fn number_of(client: &Client) -> u32 {
+    let greeting = client.talk().greeting.as_ref();
+    greeting.expect("logged in").connection_id
+}
+
 impl Teller<'_> {
     fn step(&mut self, step: &Step) -> String {
         let who = step.who;
         match &step.act {
             Act::Together(all) => return self.together(all),
             Act::Join(login) => return self.join(who, login),
+            Act::Blocked(sql, steps) => return self.blocked(who, sql, steps),
+            Act::Kill(whom, kill) => return self.kill(who, *whom, *kill),
             _ => {}
         }
         let Some(client) = self.clients[who].as_mut() else {
@@ -106,7 +140,16 @@ impl Teller<'_> {
                 self.clients[who] = None;
                 Ok(Vec::new())
             }
+            Act::Sql(sql) if step.asks_for_number() => {
+                let reply = client.query(sql);
+                return numbered(client, reply);
+            }
             Act::Sql(sql) => client.query(sql),
+            Act::Bytes(text) => client.run(Command::Query, text),
+            Act::Attribute(value) => {
+                client.attributes(&[("n", value)]);
+                Ok(Vec::new())
+            }
             Act::InitDb(name) => client.run(Command::InitDb, name.as_bytes()),
             Act::Ping => client.run(Command::Ping, b""),
             Act::Reset => client.run(Command::ResetConnection, b""),
@@ -124,7 +167,8 @@ impl Teller<'_> {
     fn join(&mut self, who: usize, login: &Login) -> String {
         self.handles.retain(|(owner, _), _| *owner != who);
         match Client::connect(self.address, &account(login)) {
-            Ok(client) => {
+            Ok(mut client) => {
+                client.local_file = Some(LOCAL_FILE.into());
                 client
                     .wait_at_most(ANSWER_MAX)
                     .expect("a socket takes a limit");
@@ -147,6 +191,7 @@ impl Teller<'_> {
                 let handle = Handle {
                     id: prepared.id,
                     columns: prepared.columns.clone(),
+                    asks_for_number: asks_for_number(sql),
                 };
                 self.handles.insert((who, *slot), handle);
             }
@@ -154,6 +199,7 @@ impl Teller<'_> {
         }
         let slot = match act {
             Act::Execute(slot, ..) | Act::Again(slot, _) | Act::Fetch(slot, _) => *slot,
+            Act::Bulk(slot, _) => *slot,
             Act::LongData(slot, ..) | Act::ResetStatement(slot) | Act::Close(slot) => *slot,
             _ => return "no statement".into(),
         };
@@ -161,9 +207,14 @@ impl Teller<'_> {
             return "not prepared".into();
         };
         let (id, name) = (handle.id, handle.id.to_le_bytes());
-        text_of(match act {
+        let reply = match act {
             Act::Execute(_, values, cursor) => client.execute(id, &bytes(values), *cursor),
             Act::Again(_, values) => client.execute_again(id, &bytes(values)),
+            Act::Bulk(_, rows) => {
+                let rows: Vec<_> = rows.iter().map(|row| bytes(row)).collect();
+                let rows: Vec<_> = rows.iter().map(|row| &row[..]).collect();
+                client.run(Command::StmtBulkExecute, &bulk_execution(id, true, &rows))
+            }
             Act::Fetch(_, rows) => client.fetch(id, *rows, &handle.columns),
             Act::LongData(_, param, data) => {
                 let data = [&name[..], &param.to_le_bytes(), data.as_bytes()].concat();
@@ -171,7 +222,50 @@ impl Teller<'_> {
             }
             Act::ResetStatement(_) => client.run(Command::StmtReset, &name),
             _ => client.run(Command::StmtClose, &name),
-        })
+        };
+        match handle.asks_for_number {
+            true => numbered(client, reply),
+            false => text_of(reply),
+        }
+    }
+
+    /// A client's statement waits, others go on, its reply comes.
+    fn blocked(&mut self, who: usize, sql: &str, steps: &[Step]) -> String {
+        let Some(client) = self.clients[who].as_mut() else {
+            return "not there".into();
+        };
+        let sent = client.send(&[(Command::Query, sql.as_bytes())]);
+        await_blocked(self.admin, client, sql);
+        let mut record = format!("sent: {}\n", sent.is_ok());
+        for step in steps {
+            let text = self.step(step);
+            record.push_str(&format!("client {}: {text}\n", step.who));
+        }
+        match self.clients[who].as_mut() {
+            Some(client) => record + &text_of(client.receive()),
+            None => record,
+        }
+    }
+
+    /// One client ends another, whose connection is not looked at again if it is ended.
+    fn kill(&mut self, who: usize, whom: usize, kill: Kill) -> String {
+        let Some(id) = self.clients[whom].as_ref().map(number_of) else {
+            return "nobody there".into();
+        };
+        let Some(client) = self.clients[who].as_mut() else {
+            return "not there".into();
+        };
+        let mut reply = match kill {
+            Kill::Query => client.query(&format!("KILL QUERY {id}")),
+            Kill::Connection => client.query(&format!("KILL {id}")),
+            Kill::Command => client.run(Command::ProcessKill, &id.to_le_bytes()),
+        };
+        let outcomes = reply.iter_mut().flatten();
+        outcomes.for_each(|outcome| outcome.forget_number(id));
+        if kill != Kill::Query && matches!(reply.as_deref(), Ok([Outcome::Done(_)])) {
+            self.clients[whom] = None;
+        }
+        text_of(reply)
     }
 
     /// All send, then all receive; in the record they stand in the order of the script.
@@ -192,6 +286,11 @@ impl Teller<'_> {
         }
         record
     }
+}
+
+/// Whether a result may hold the number of a connection.
+fn asks_for_number(sql: &str) -> bool {
+    Step::sql(0, sql).asks_for_number()
 }
 
 fn bytes(values: &[Option<String>]) -> Vec<Option<&[u8]>> {

@@ -360,21 +360,12 @@ impl SimClient {
     /// Judges an error.
     fn on_failure(&mut self, manners: &Manners, asked: &Asked, failure: &Failure) {
         let (text, kind) = (&failure.message, &asked.kind);
-        if let Kind::PrepareNamed(name, _) = kind
-            && failure.code != 1146
-        {
-            self.belief.named.remove(name);
-            self.belief.vague.insert(*name);
-        }
+        self.belief.lose_name(kind, failure.code);
         let bound = self.belief.is_bound();
         let says = |what: &str| text.contains(what);
         let fair = match (failure.code, kind) {
-            (1146, Kind::Prepare(text)) => *text == PREPARED.len(),
-            (1146, Kind::PrepareNamed(name, text)) => {
-                // What it was to replace is gone all the same.
-                self.belief.named.remove(name);
-                *text == PREPARED.len()
-            }
+            // What it was to replace is gone all the same.
+            (1146, Kind::Prepare(text) | Kind::PrepareNamed(_, text)) => *text == PREPARED.len(),
             (1243, Kind::ExecuteNamed(name) | Kind::Deallocate(name)) => {
                 !self.belief.named.contains_key(name)
             }

@@ -15,6 +15,7 @@ mod prepared;
 mod several;
 
 use super::answers::{Answer, put_state, put_text, put_variable};
+use super::random::Random;
 use super::script::uses_tables;
 use super::standing::{DEFAULTS, Standing};
 use prepared::PreparedText;
@@ -88,6 +89,17 @@ pub(crate) struct Db {
 }
 
 impl Db {
+    /// Nothing has happened; a connection may have so many statements prepared.
+    pub(crate) fn new(prepared_max: usize, random: &mut Random) -> Db {
+        Db {
+            prepared_max,
+            // What a server has taken before may fail only against all expectation.
+            refuses_every: *random.pick(&[0, 0, 0, 0, 7, 40]),
+            deadlocks_every: *random.pick(&[0, 0, 3, 9]),
+            ..Db::default()
+        }
+    }
+
     /// Whether a statement that restores a session is to fail this time.
     fn fails_now(&mut self) -> bool {
         self.sets += 1;

@@ -298,6 +298,17 @@ impl Belief {
         }
     }
 
+    /// It failed: what it was to prepare under a name is not there, nor what was there before, if
+    /// the server itself could not prepare it; otherwise nobody can say.
+    pub(crate) fn lose_name(&mut self, kind: &Kind, error: u16) {
+        if let Kind::PrepareNamed(name, _) = kind {
+            self.named.remove(name);
+            if error != 1146 {
+                self.vague.insert(*name);
+            }
+        }
+    }
+
     /// What was heard of the session, but for several statements: where restoring statements were
     /// joined with the client's own they are allowed, which it cannot use.
     pub(crate) fn heard(&self, words: &str) -> String {

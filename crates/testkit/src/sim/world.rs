@@ -124,21 +124,14 @@ impl World {
         // Steps count from 1: a drain at step 0 would never begin.
         let drain_at = random.chance(250).then(|| random.below(8000).max(1));
         let frost = random.chance(500);
-        // Sets that a server has taken before may fail only against all expectation.
-        let refuses_every = *random.pick(&[0, 0, 0, 0, 7, 40]);
-        let deadlocks_every = *random.pick(&[0, 0, 3, 9]);
+        let db = Db::new(prepared_max, &mut random);
         let world = World {
             random,
             net,
             crew,
             shared,
             servers: BTreeMap::new(),
-            db: Db {
-                prepared_max,
-                refuses_every,
-                deadlocks_every,
-                ..Db::default()
-            },
+            db,
             clients,
             manners,
             faults,

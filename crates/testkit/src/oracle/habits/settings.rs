@@ -229,7 +229,8 @@ pub(super) const HABITS: &[Habit] = &[
             "<pins>SET @a = '{w}', @b = {n} + 1 ;; <pins>SELECT @a, @b",
             "<pins>SELECT {n} INTO @a",
             "<pins>SELECT @a := {n}",
-            "<pins>SELECT id, @row := IFNULL(@row, 0) + 1 FROM kinds ORDER BY id",
+            // Set before: MariaDB takes one that nobody has set on its connection for a constant.
+            "SET @row = 0 ;; <pins>SELECT id, @row := IFNULL(@row, 0) + 1 FROM kinds ORDER BY id",
             "<pins>UPDATE {t} SET v = @a WHERE id = {k}",
             "<pins>SET @c = (SELECT COUNT(*) FROM {t}) ;; <pins>SELECT @c",
             // Not NULL: the length of a column of a variable that is NULL differs by one where the

@@ -240,11 +240,5 @@ pub(super) const HABITS: &[Habit] = &[
             "SELECT CURRENT_USER()",
         ],
     ),
-    habit(
-        "connection_id",
-        1,
-        On::Both,
-        &["SELECT CONNECTION_ID()", "SELECT @@pseudo_thread_id"],
-    ),
     habit("together", 5, On::Both, &["<together>"]),
 ];

@@ -1,4 +1,7 @@
-//! What a client checks of a result: where its statement ran, what the rows say, what was kept.
+//! What a client checks of a result.
+//!
+//! The server's memory of executions says where the statement ran, the belief what its rows must
+//! say, and at the end the log what was kept and what was not.
 
 use super::{Asked, SimClient};
 use crate::reply::Rows;
