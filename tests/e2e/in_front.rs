@@ -544,3 +544,50 @@ fn nothing_runs_without_a_variable_that_its_account_may_no_longer_set() {
         revoked.check(test);
     });
 }
+
+/// An execution of what was prepared without a schema leaves the default one and comes back to it,
+/// which servers report; where it fails, some of them later.
+#[test]
+fn what_was_prepared_without_a_schema_names_it_again() {
+    both("names_it_again", |real, test| {
+        same_on(real, test, 1, |story| {
+            let schema = story.schema.clone();
+            let accounts = [
+                app().with(cap::MULTI_STATEMENTS),
+                app().without(cap::DEPRECATE_EOF),
+                app().without(cap::SESSION_TRACK),
+            ];
+            let all = accounts.map(|account| story.join_as(&account.schema("")));
+            story.sql(
+                all[0],
+                &format!("CREATE TABLE {schema}.t (v INT PRIMARY KEY)"),
+            );
+            let texts = [
+                format!("INSERT INTO {schema}.t VALUES (1)"),
+                format!("SELECT v FROM {schema}.t"),
+                "DO 1".to_string(),
+                "SET time_zone = '+03:00'".to_string(),
+            ];
+            let mut prepared = Vec::new();
+            for who in all {
+                let ids = texts.iter().map(|text| story.prepare(who, text).id);
+                prepared.push((who, ids.collect::<Vec<_>>()));
+                for (at, text) in texts.iter().enumerate() {
+                    story.sql(who, &format!("PREPARE s{at} FROM \"{text}\""));
+                }
+                story.sql(who, "DO 1");
+            }
+            for name in ["shop", &schema] {
+                for (who, ids) in &prepared {
+                    story.command(*who, Command::InitDb, name.as_bytes());
+                    for (at, id) in ids.iter().enumerate() {
+                        story.execute(*who, *id, &[]);
+                        story.sql(*who, &format!("EXECUTE s{at}"));
+                        story.sql(*who, "SELECT DATABASE()");
+                        story.sql(*who, "SET sql_mode = ''");
+                    }
+                }
+            }
+        });
+    });
+}

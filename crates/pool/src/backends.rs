@@ -286,7 +286,10 @@ impl<N: Net> Group<N> {
         else {
             return;
         };
-        let wanted = told_to(client, &self.shared.server);
+        let mut wanted = told_to(client, &self.shared.server);
+        if backend.astray {
+            wanted = wanted.without_schema();
+        }
         if let Some(wanted) = shape_for(client, Some(&wanted), mysql).track {
             let mut changes = Vec::new();
             let kept = keep(&heard.changes, wanted, &mut backend.bound, &mut changes);

@@ -178,6 +178,15 @@ pub(crate) struct UnderWay {
 }
 
 impl UnderWay {
+    /// Whether it is an execution in another schema than the session's.
+    fn runs_outside(&self, session: &Session) -> bool {
+        let executes = matches!(
+            self.command,
+            Command::StmtExecute | Command::StmtBulkExecute
+        );
+        executes && self.definition.session.schema != session.schema
+    }
+
     /// A text about a statement by name.
     fn named(command: Command, definition: Rc<Definition>, named: Named) -> UnderWay {
         UnderWay {

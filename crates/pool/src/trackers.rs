@@ -14,9 +14,10 @@ use crate::reasons::PinReason;
 use reactor::{Key, Net};
 use std::ops::Deref;
 use std::rc::Rc;
+use wire::capabilities::SESSION_TRACK;
 use wire::classify::{PinCause, Statement, Verb};
 use wire::lex::{LexMode, Server};
-use wire::track::{Transactions, Wanted};
+use wire::track::{Transactions, Wanted, put_schema};
 use wire::tracking::{Retracked, Tracked, retracked};
 
 /// Why a client keeps its backend whose trackers are as it has set them.
@@ -79,6 +80,18 @@ pub(crate) fn told_to<'a, S>(client: &Client<S>, server: &'a ServerFacts) -> Tol
 }
 
 impl<S> Client<S> {
+    /// Its execution ran in another schema than its own and failed: a later OK says its own again.
+    pub(crate) fn owe_schema(&mut self, server: &ServerFacts) {
+        let tracks = self.capabilities & SESSION_TRACK != 0 && told_to(self, server).schema;
+        let mut block = Vec::new();
+        if let Some(schema) = self.session.schema.as_ref().filter(|_| tracks) {
+            put_schema(&mut block, schema);
+        }
+        // What was written here can be read.
+        let added = self.unreported.add(&block);
+        debug_assert!(added.is_ok());
+    }
+
     /// Whether its statement makes the server forget changes that it was to be told of.
     pub(crate) fn forgets_changes(&self) -> bool {
         self.retracking.as_ref().is_some_and(|found| found.forgets)

@@ -17,16 +17,17 @@ use reactor::{Key, Net};
 
 impl<N: Net> Group<N> {
     /// Whether a lease lasts only until something is read back, and others wait for its end: a
-    /// statement that came meanwhile must not go before theirs. Nor must one that needs a schema
-    /// which could not be set: what is read back would be lost with the backend.
+    /// statement that came meanwhile must not go before theirs. Nor must one go out while what is
+    /// read back comes from a backend that stands in a schema that is not its client's.
     pub(crate) fn is_read_back_for_others(&mut self, key: Key, lease: Key) -> bool {
         let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get(lease))
         else {
             return false;
         };
-        let ends = !client.is_held() && !backend.in_transaction() && !backend.flight.is_empty();
+        let (asks, astray) = (!backend.flight.is_empty(), backend.astray);
+        let ends = asks && !client.is_held() && !backend.in_transaction();
         let kind = client.kind as usize;
-        ends && (backend.astray || self.front_of(kind).is_some())
+        asks && astray || ends && self.front_of(kind).is_some()
     }
 
     /// Whether a KILL for the statement before is under way, and may still hit this one.

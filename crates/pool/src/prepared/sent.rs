@@ -196,26 +196,30 @@ impl<N: Net> Group<N> {
             let session = backend.session.clone();
             self.definitions.with_session(&definition, session)
         });
-        if let (Some(definition), Some(prepared)) = (&preparing, heard.prepared) {
-            backend.prepared.add(definition.clone(), prepared.id);
+        if let (Some(definition), Some(new)) = (&preparing, heard.prepared) {
+            backend.prepared.add(definition.clone(), new.id);
         }
         let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner)) else {
             return;
         };
-        let Some(prepared) = &mut client.prepared else {
+        let prepared = client.prepared.as_mut();
+        let Some(mut under_way) = prepared.and_then(|prepared| prepared.under_way.take()) else {
             return;
         };
-        let Some(mut under_way) = prepared.under_way.take() else {
-            return;
-        };
+        let failed = heard.error.is_some();
+        let unread = heard.is_error(1210) || heard.is_error(1835);
+        if failed && !unread && under_way.runs_outside(&client.session) {
+            client.owe_schema(&self.shared.server);
+        }
         if under_way.named.is_some() {
             client.forget_command();
             return self.note_named(lease, owner, &under_way, preparing, heard);
         }
-        let open =
-            |flags: u16| flags & status::CURSOR_EXISTS != 0 && flags & status::LAST_ROW_SENT == 0;
+        let Some(prepared) = &mut client.prepared else {
+            return;
+        };
+        let open = |flags| flags & (status::CURSOR_EXISTS | status::LAST_ROW_SENT);
         let flags = heard.status.unwrap_or_default();
-        let failed = heard.error.is_some();
         let is_open = match under_way.command {
             Command::StmtPrepare => {
                 let definition = preparing.unwrap_or(under_way.definition);
@@ -226,10 +230,9 @@ impl<N: Net> Group<N> {
             Command::StmtFetch if failed => return,
             Command::StmtFetch => flags & status::LAST_ROW_SENT == 0,
             Command::StmtReset => failed,
-            _ => under_way.cursor && !failed && open(flags),
+            _ => under_way.cursor && !failed && open(flags) == status::CURSOR_EXISTS,
         };
         if failed && let Some(long) = under_way.long.take() {
-            let unread = heard.is_error(1210) || heard.is_error(1835);
             if unread && let Some(held) = prepared.get_mut(under_way.id) {
                 // The server keeps long data that it could not execute with, and its complaint
                 // about it, until a reset: so must the client, and nobody else may meet them.
@@ -240,10 +243,8 @@ impl<N: Net> Group<N> {
                 return self.close_on(lease, &[sent_to]);
             }
         }
-        if let Some(columns) = heard.columns
-            && let Some(held) = prepared.get_mut(under_way.id)
-            && held.columns > 0
-        {
+        let held = prepared.get_mut(under_way.id).filter(|h| h.columns > 0);
+        if let (Some(columns), Some(held)) = (heard.columns, held) {
             held.columns = columns;
         }
         let what = (&under_way.definition, under_way.id);
