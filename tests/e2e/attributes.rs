@@ -134,6 +134,33 @@ fn what_is_said_in_other_words_keeps_its_attributes() {
 }
 
 #[test]
+fn attributes_reach_a_text_behind_what_sets_its_schema() {
+    let test = "attributes_behind";
+    let Some(real) = with_component(test) else {
+        return;
+    };
+    same_on(real, test, 1, |story| {
+        let schema = story.schema.clone();
+        let a = story.join_as(&attributed().schema(&schema));
+        let b = story.join_as(&attributed().schema("shop"));
+        for value in ["one", "two;", ""] {
+            for who in [a, b] {
+                let asked = "SELECT mysql_query_attribute_string('n'), DATABASE(), ';'";
+                sql_with(story, who, value, asked);
+                story.sql(who, asked);
+                sql_with(
+                    story,
+                    who,
+                    value,
+                    "SET @a = mysql_query_attribute_string('n')",
+                );
+                story.sql(who, "SELECT @a");
+            }
+        }
+    });
+}
+
+#[test]
 fn executions_have_attributes_of_their_own() {
     let test = "attributes_of_executions";
     let Some(real) = with_component(test) else {
