@@ -281,7 +281,15 @@ impl<N: Net> Group<N> {
             Previous::Answered => Handled::Used,
             Previous::Text(sql) if as_it_is => {
                 let message = self.reworded(key, message, &sql);
-                self.start(key, &message, statement)
+                let standing = standing_of(&text.class);
+                self.start(
+                    key,
+                    &message,
+                    Statement {
+                        standing,
+                        ..statement
+                    },
+                )
             }
             Previous::Text(_) | Previous::Gone => self.previous_gone(key),
         }
