@@ -102,6 +102,8 @@ pub struct Census {
     pub pinned: usize,
     /// Statements and logins in lanes.
     pub waiting: usize,
+    /// Bytes of the user variables that follow clients.
+    pub variables_bytes: usize,
     /// Backends being dialled or prepared.
     pub backends_dialling: usize,
     /// Backends that are free.
@@ -138,6 +140,7 @@ impl AddAssign<&Census> for Census {
         self.clients += other.clients;
         self.pinned += other.pinned;
         self.waiting += other.waiting;
+        self.variables_bytes += other.variables_bytes;
         self.backends_dialling += other.backends_dialling;
         self.backends_idle += other.backends_idle;
         self.backends_leased += other.backends_leased;

@@ -496,6 +496,7 @@ impl<N: Net> Group<N> {
         };
         census.clients = self.clients.len();
         census.waiting = self.waiting;
+        census.variables_bytes = self.variables.bytes();
         for (_, client) in self.clients.iter() {
             census.pinned += usize::from(client.is_held() && client.lease.is_some());
         }

@@ -11,6 +11,7 @@
 use super::{Row, Table, Way};
 use wire::classify::{Reads, Statement, Verb, classify};
 use wire::lex::{Charset, LexMode, Server};
+use wire::unscoped::retold;
 
 /// States that a trigger can leave while nothing is reported: the pool finds such triggers by their
 /// bodies (`hidden.rs`).
@@ -34,7 +35,7 @@ pub fn gaps(table: &Table) -> Vec<String> {
         for (way, cell) in Way::ALL.iter().zip(&row.cells) {
             for text in texts(row, *way) {
                 let found = classify(text.as_bytes(), mode);
-                if !covered(row, *way, cell, &found) {
+                if !covered(row, *way, cell, &found) && !retells(row, *way, cell, &text, mode) {
                     let (server, way) = (&table.server, way.name());
                     gaps.push(format!(
                         "{server}: {} by {way} is '{cell}', and nothing pins: {text}",
@@ -47,7 +48,7 @@ pub fn gaps(table: &Table) -> Vec<String> {
     for name in &table.not_by_default {
         let text = format!("SET SESSION {name} = 1");
         let found = classify(text.as_bytes(), mode);
-        let covered = found.pin.is_some() || found.sets_charset;
+        let covered = found.pin.is_some() || found.sets_charset || found.may_insert_id;
         if !covered && !RESTORED_OTHERWISE.contains(&name.as_str()) {
             gaps.push(format!(
                 "{}: DEFAULT does not bring {name} back",
@@ -58,11 +59,14 @@ pub fn gaps(table: &Table) -> Vec<String> {
     gaps
 }
 
-/// `session.rs` of the pool restores the first two by their global value; the others cannot
-/// be set by a session.
-const RESTORED_OTHERWISE: [&str; 6] = [
+/// `session.rs` of the pool restores the first two by their global value, and the third by the
+/// backend's number; the next two are no state of a session; the others cannot be set by one.
+const RESTORED_OTHERWISE: [&str; 9] = [
     "foreign_key_checks",
     "unique_checks",
+    "pseudo_thread_id",
+    "max_relay_log_size",
+    "sql_slave_skip_counter",
     "max_allowed_packet",
     "max_user_connections",
     "net_buffer_length",
@@ -106,6 +110,14 @@ fn texts(row: &Row, way: Way) -> Vec<String> {
     }
 }
 
+/// Whether the pool has the server report a change of which it says nothing (`unreported.rs`).
+fn retells(row: &Row, way: Way, cell: &str, text: &str, mode: LexMode) -> bool {
+    let told = format!("{0}=@@SESSION.{0}", row.name);
+    let says = |set: Vec<u8>| String::from_utf8_lossy(&set).contains(&told);
+    let mut sets = retold(text.as_bytes(), mode).into_iter();
+    way == Way::At && cell == "silent" && sets.any(says)
+}
+
 /// Whether the pool keeps the change from other clients, and gives it to its own.
 fn covered(row: &Row, way: Way, cell: &str, found: &Statement) -> bool {
     let number = cell.bytes().all(|byte| byte.is_ascii_digit());
@@ -123,7 +135,7 @@ fn covered(row: &Row, way: Way, cell: &str, found: &Statement) -> bool {
         // kept from each reply (`Client::note_result`).
         "ok" => !name.starts_with("LAST_INSERT_ID()") || found.may_insert_id,
         // `Session::set`: restored by difference; and a reader whose text says so reads back.
-        "variable" => !is_passing(name) || way.hides(),
+        "variable" => !is_passing(name) || way.hides() || is_asked_for(name, found),
         "schema" => true,
         // `Backend::in_transaction`: the lease is kept.
         "transaction" | "characteristics" | "transaction+characteristics" => true,
@@ -134,11 +146,12 @@ fn covered(row: &Row, way: Way, cell: &str, found: &Statement) -> bool {
                 || found.sets_role
                 || (found.sets_charset && name.contains("collation"))
         }
-        // It is set again on other backends, and has as little effect there.
-        "misreported" => way.hides(),
+        // `NOT_STATE` in `session.rs`: it is no part of a session.
+        "misreported" => true,
         "silent" => {
             found.user_variables
                 || found.sets_role
+                || is_asked_for(name, found)
                 || (name.starts_with("LAST_INSERT_ID()") && found.may_insert_id)
                 || (way.hides() && OUT_OF_SIGHT.contains(&name))
                 // Stored code that fails: `Group::warnings_read` finds its trace.
@@ -159,7 +172,16 @@ impl Way {
     }
 }
 
-/// Variables that the next statement uses up, or that are reported but cannot be set again.
+/// Whether the text makes the pool read what has become of the variable.
+fn is_asked_for(name: &str, found: &Statement) -> bool {
+    match name {
+        "timestamp" => found.sets_clock,
+        "identity" | "last_insert_id" => found.may_insert_id,
+        _ => false,
+    }
+}
+
+/// Variables that a later statement uses up, or of which the report does not say all.
 fn is_passing(name: &str) -> bool {
     let names = [
         "timestamp",
@@ -167,10 +189,11 @@ fn is_passing(name: &str) -> bool {
         "rand_seed1",
         "rand_seed2",
         "identity",
+        "last_insert_id",
+        "gtid_seq_no",
+        "gtid_next",
     ];
     names.contains(&name)
         || name.starts_with("random numbers")
         || name.starts_with("session_track_")
-        || name.starts_with("gtid_")
-        || name.starts_with("pseudo_")
 }

@@ -244,9 +244,36 @@ pub(super) const HABITS: &[Habit] = &[
         On::Both,
         &[
             "<pins>SET insert_id = 10{k} ;; <pins>INSERT INTO {t} (name) VALUES ('{w}')",
-            "<pins>SET timestamp = 100000{n} ;; <pins>SELECT NOW()",
             "<pins>SET rand_seed1 = {n}, rand_seed2 = 5 ;; <pins>SELECT RAND()",
-            "<pins>SET last_insert_id = {k} ;; <pins>SELECT LAST_INSERT_ID()",
+        ],
+    ),
+    habit(
+        "odd_variables",
+        3,
+        On::Both,
+        &[
+            "SET timestamp = 100000{n} ;; SELECT NOW() ;; SET timestamp = DEFAULT ;; \
+             SELECT @@timestamp < 2000000",
+            "SET last_insert_id = {k} ;; SELECT LAST_INSERT_ID()",
+            "SET @@identity = {k} ;; SELECT @@identity, LAST_INSERT_ID()",
+            "SET @@div_precision_increment = {n} ;; SELECT 1 / 3",
+            "SET @@sql_mode = 'ANSI_QUOTES', @@max_error_count = {n} ;; SELECT @@sql_mode, \"id\" \
+             FROM {t} ORDER BY 1 LIMIT 1",
+            "SET @@sql_mode = DEFAULT, @@no_such_variable = {n} ;; SELECT @@sql_mode",
+            "SET sql_log_bin = 0 ;; SELECT @@sql_log_bin ;; SET sql_log_bin = 1",
+            "SET innodb_tmpdir = NULL ;; SELECT @@innodb_tmpdir",
+        ],
+    ),
+    habit(
+        "odd_user_variables",
+        2,
+        On::Both,
+        &[
+            "<pins>SET @`a b` = {n} ;; <pins>SELECT @`a b` + 1",
+            "<pins>SET @`q``r` = '{w}' ;; <pins>SELECT CONCAT(@`q``r`, 'x')",
+            "<pins>SET @long = REPEAT('{w}', 3000) ;; <pins>SELECT LENGTH(@long), MD5(@long)",
+            "<pins>SET @long = REPEAT('{w}', 40000) ;; <pins>SELECT LENGTH(@long) ;; \
+             <pins>SET @long = '{w}' ;; <pins>SELECT LENGTH(@long)",
         ],
     ),
 ];
