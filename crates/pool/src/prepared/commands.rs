@@ -184,7 +184,6 @@ impl<N: Net> Group<N> {
         }
         held.remember(given);
         let (definition, overlong) = (held.definition.clone(), held.overlong);
-        let elsewhere = client.reads_elsewhere();
         if overlong {
             return self.refuse_long_data(key, id);
         }
@@ -194,6 +193,7 @@ impl<N: Net> Group<N> {
             let parameter = plain.then(|| only_number(payload, earlier, form)).flatten();
             return self.on_kill_execution(key, &definition, parameter);
         }
+        let elsewhere = client.reads_elsewhere();
         let known = self.known_in_definition(key, &definition);
         let class = class_with(&definition.class, known.as_ref());
         let told = !class.pin.is_some_and(hides_reads);

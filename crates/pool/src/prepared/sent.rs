@@ -232,16 +232,18 @@ impl<N: Net> Group<N> {
             Command::StmtReset => failed,
             _ => under_way.cursor && !failed && open(flags) == status::CURSOR_EXISTS,
         };
-        if failed && let Some(long) = under_way.long.take() {
-            if unread && let Some(held) = prepared.get_mut(under_way.id) {
-                // The server keeps long data that it could not execute with, and its complaint
-                // about it, until a reset: so must the client, and nobody else may meet them.
-                self.long_data += long.len();
-                held.long = Some(long);
-                let sent_to = under_way.sent_to;
-                backend.prepared.take(&under_way.definition, sent_to);
-                return self.close_on(lease, &[sent_to]);
-            }
+        if failed
+            && let Some(long) = under_way.long.take()
+            && unread
+            && let Some(held) = prepared.get_mut(under_way.id)
+        {
+            // The server keeps long data that it could not execute with, and its complaint about it,
+            // until a reset: so must the client, and nobody else may meet them.
+            self.long_data += long.len();
+            held.long = Some(long);
+            let sent_to = under_way.sent_to;
+            backend.prepared.take(&under_way.definition, sent_to);
+            return self.close_on(lease, &[sent_to]);
         }
         let held = prepared.get_mut(under_way.id).filter(|h| h.columns > 0);
         if let (Some(columns), Some(held)) = (heard.columns, held) {
