@@ -4,7 +4,9 @@ use crate::compare::{Story, same};
 use wire::command::Command;
 
 /// A character set, a letter, and a letter whose last byte is a backslash by itself.
-const SETS: [(&str, &[u8], Option<&[u8]>); 5] = [
+type Set = (&'static str, &'static [u8], Option<&'static [u8]>);
+
+const SETS: [Set; 5] = [
     ("gbk", b"\xd6\xd0", Some(b"\x81\\")),
     ("sjis", b"\x93\xfa", Some(b"\x83\\")),
     ("big5", b"\xa4\xa4", Some(b"\xa5\\")),
