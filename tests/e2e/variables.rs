@@ -389,6 +389,21 @@ fn schemas_of_every_name_follow_their_clients() {
         for who in [a, c, b, c, a] {
             story.sql(who, "SELECT HEX(DATABASE()), @@character_set_client");
         }
+        // In latin1 these two bytes are two letters.
+        let two = "odd \u{c3}\u{a9}";
+        story.sql(c, "SET NAMES utf8mb4");
+        story.sql(c, &format!("DROP DATABASE IF EXISTS `{two}`"));
+        story.sql(c, &format!("CREATE DATABASE `{two}`"));
+        let e = story.join_as(&latin1.schema("odd \u{e9}"));
+        for who in [e, b, e] {
+            story.sql(who, "SELECT HEX(DATABASE()), @@character_set_client");
+        }
+        story.all(e, &["SET NAMES utf8mb4", "SELECT DATABASE()"]);
+        story.sql(b, "SELECT HEX(DATABASE()), @@character_set_client");
+        story.all(
+            e,
+            &["SELECT DATABASE()", "DROP DATABASE `odd \u{c3}\u{a9}`"],
+        );
         let d = story.join_as(&app().schema("odd sch\u{e9}ma"));
         for who in [d, c, d] {
             story.sql(who, "SELECT HEX(DATABASE())");

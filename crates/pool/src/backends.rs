@@ -24,7 +24,7 @@ use crate::user_variables::results_collation;
 use reactor::{Event, Key, Net, Read};
 use wire::attributes::put_query;
 use wire::capabilities as cap;
-use wire::command::ReplyShape;
+use wire::command::{Command, ReplyShape, put_command};
 use wire::lex::Server;
 use wire::packet::{Frame, HEADER_LEN, Header, Malformed, frame};
 use wire::reply::{OK, Reply, Role};
@@ -457,6 +457,7 @@ impl<N: Net> Group<N> {
         if !last {
             return;
         }
+        self.note_schema_sent(key, owner, heard);
         self.note_accepted(key);
         if self.stands_restored(owner) {
             self.pump(owner);
@@ -511,14 +512,19 @@ impl<N: Net> Group<N> {
             // A schema that is open to the one need not be to the other.
             from.schema = None;
         }
-        let between = (&from, &*client.session);
+        let (to, sent) = client.session.without_schema_as_sent(&from);
         let on = backend.on(self.shared.server.flavour);
         let mut commands = 0;
-        if let Some(sql) = switch(between.0, between.1, backend.login_role.as_deref()) {
+        if let Some(sql) = switch(&from, &to, backend.login_role.as_deref()) {
             put_query(&mut out, backend.form, &sql);
             commands += 1;
         }
-        commands += crate::session::restore(&mut out, on, between, None);
+        commands += crate::session::restore(&mut out, on, (&from, &to), None);
+        // Behind what makes the server read it in the client's character set.
+        if let Some(schema) = sent {
+            put_command(&mut out, Command::InitDb, schema);
+            commands += 1;
+        }
         backend.session = client.session.clone();
         backend.note_role();
         for i in 1..=commands {

@@ -442,6 +442,7 @@ impl<N: Net> Group<N> {
             return;
         };
         let known = begins
+            && client.session.schema_as_sent().is_none()
             && match &client.session.schema {
                 None => true,
                 Some(schema) => self

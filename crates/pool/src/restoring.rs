@@ -33,7 +33,7 @@ use crate::clients::Handled;
 use crate::group::Group;
 use crate::heard::Heard;
 use crate::roles::{self, switch};
-use crate::session::{Session, put_multi, restore, restore_as_text};
+use crate::session::{Session, Text, put_multi, restore, restore_as_text};
 use crate::statements::payload_of;
 use crate::sure::is_sure_between;
 use reactor::{Key, Net};
@@ -44,6 +44,7 @@ use wire::command::{Command, ReplyShape};
 use wire::lex::{Charset, LexMode, Server};
 use wire::packet::HEADER_LEN;
 use wire::status;
+use wire::track::{Change, changes};
 
 /// From this version on MySQL is known to give the attributes of a text to all its statements.
 const ATTRIBUTES_FOR_ALL: u32 = 90_700;
@@ -297,6 +298,32 @@ impl<N: Net> Group<N> {
             let purpose = Purpose::Joined(i == joined.statements);
             let command = InFlight::own(Some(key), purpose, ReplyShape::Status);
             backend.flight.push_back(command);
+        }
+    }
+
+    /// A client has logged in with a schema in its own character set: the report of it is in UTF-8.
+    pub(crate) fn note_schema_sent(&mut self, key: Key, owner: Key, heard: &Heard) {
+        let (Some(client), Some(backend)) =
+            (self.clients.get_mut(owner), self.backends.get_mut(key))
+        else {
+            return;
+        };
+        if !client.opening || client.session.schema_as_sent().is_none() {
+            return;
+        }
+        let mut told = None;
+        let read = changes(&heard.changes, |change| {
+            if let Change::Schema(schema) = change {
+                told = Some(Text::from(schema));
+            }
+        });
+        if read.is_err() || told.is_none() {
+            return self.lose(key, "the server did not say which schema it has opened");
+        }
+        for session in [&mut client.session, &mut backend.session] {
+            let mut changed = (**session).clone();
+            changed.schema.clone_from(&told);
+            *session = self.sessions.intern(changed);
         }
     }
 

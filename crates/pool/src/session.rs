@@ -307,6 +307,22 @@ impl Session {
         client.is_some_and(|name| name.starts_with(b"utf8"))
     }
 
+    /// The schema of a login, if it is in a character set that is not the pool's.
+    pub(crate) fn schema_as_sent(&self) -> Option<&Text> {
+        let schema = self.schema.as_ref()?;
+        (!schema.is_ascii() && !self.speaks_utf8()).then_some(schema)
+    }
+
+    /// The same session with the schema of `from` in place of such a one, and that.
+    pub(crate) fn without_schema_as_sent(&self, from: &Session) -> (Session, Option<&Text>) {
+        let mut session = self.clone();
+        let sent = self.schema_as_sent();
+        if sent.is_some() {
+            session.schema.clone_from(&from.schema);
+        }
+        (session, sent)
+    }
+
     /// Whether a name or a schema in what brings another session to this one is not ASCII.
     fn is_foreign(&self, other: &Session) -> bool {
         let schema = self.schema != other.schema
