@@ -502,3 +502,21 @@ fn xa_ends_however_its_name_is_written() {
     ];
     each_ends("xa_names", cases);
 }
+
+/// What a session knows of a sequence, it knows by its own NEXTVAL() alone.
+#[test]
+fn sequences_pin_by_their_next_values_only() {
+    same("sequence_values", 1, |story| {
+        let [one, two] = [0; 2].map(|_| story.join());
+        story.sql(one, "CREATE SEQUENCE s");
+        for _ in 0..2 {
+            story.all(one, &["SELECT SETVAL(s, 50)", "SELECT LASTVAL(s)"]);
+            story.all(two, &["SELECT PREVIOUS VALUE FOR s", "DO SETVAL(s, 60)"]);
+            story.sql(one, "SELECT LASTVAL(s), SETVAL(s, 40)");
+        }
+        story.all(two, &["SELECT NEXTVAL(s)", "SELECT LASTVAL(s)"]);
+        story.command(two, Command::ResetConnection, b"");
+        story.sql(one, "SELECT LASTVAL(s)");
+        story.sql(two, "SELECT LASTVAL(s)");
+    });
+}

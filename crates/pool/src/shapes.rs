@@ -35,6 +35,7 @@ pub(crate) fn rides(found: &Statement, left: Found) -> bool {
         && !found.multi
         && !found.sets_charset
         && !found.may_insert_id
+        && !found.writes
         && !found.user_variables
 }
 

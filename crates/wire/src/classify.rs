@@ -142,7 +142,7 @@ pub enum PinCause {
     /// SET SESSION AUTHORIZATION; a role under a name that cannot be given back exactly (the
     /// pooler's own finding, no text's).
     Role,
-    /// LASTVAL, NEXTVAL, SETVAL and their long forms.
+    /// NEXTVAL and its long form.
     Sequence,
     /// SET profiling, the optimizer's trace.
     Profiling,
@@ -382,6 +382,8 @@ pub struct Statement {
     pub multi: bool,
     /// The insert id in its OK may be new; false only if that is certain not to be so.
     pub may_insert_id: bool,
+    /// A function in it changes data, whatever its verb is.
+    pub writes: bool,
     /// One of its statements is a KILL.
     pub kills: bool,
     /// It names a user variable (`@x`), to read or to set it.
@@ -408,6 +410,7 @@ impl Statement {
         sets_global: false,
         multi: false,
         may_insert_id: false,
+        writes: false,
         kills: false,
         user_variables: false,
         marks: Marks::NONE,
@@ -430,6 +433,7 @@ impl Statement {
         sets_global: false,
         multi: true,
         may_insert_id: true,
+        writes: true,
         kills: false,
         user_variables: true,
         marks: Marks::NONE,
@@ -474,6 +478,7 @@ impl Statement {
             sets_global: self.sets_global | other.sets_global,
             multi: self.multi | other.multi,
             may_insert_id: self.may_insert_id | other.may_insert_id,
+            writes: self.writes | other.writes,
             kills: self.kills | other.kills,
             user_variables: self.user_variables | other.user_variables,
             marks: self.marks.union(other.marks),

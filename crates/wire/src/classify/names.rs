@@ -49,8 +49,10 @@ pub(super) enum Effect {
     LastGtid,
     /// Takes or gives back user-level locks, which belong to the session.
     UserLock,
-    /// Reads or changes the session's last value of a sequence.
+    /// Makes a value of a sequence, which the session keeps as its last.
     Sequence,
+    /// Changes a sequence for everybody, and nothing of the session.
+    SetVal,
 }
 
 /// A word in upper case, without allocation.

@@ -313,7 +313,7 @@ impl<'a> Scan<'a> {
         match token.end - token.start {
             3 if self.is(token, b"FOR")
                 && self.is(before, b"VALUE")
-                && self.is_any(earlier, &[b"NEXT", b"PREVIOUS"]) =>
+                && self.is(earlier, b"NEXT") =>
             {
                 self.pin(PinCause::Sequence);
             }
@@ -369,7 +369,7 @@ impl<'a> Scan<'a> {
         let is = |name: &[u8]| self.text(token).eq_ignore_ascii_case(name);
         let dotted = self.last[0].kind == Kind::Punct(b'.');
         // `s.nextval` is how the Oracle mode writes NEXT VALUE FOR s.
-        if dotted && (is(b"NEXTVAL") || is(b"CURRVAL")) {
+        if dotted && is(b"NEXTVAL") {
             self.pin(PinCause::Sequence);
         }
         match self.stage {

@@ -4,7 +4,7 @@
 
 use super::Effect::{
     ConnectionId, Geometry, JsonTable, LastGtid, LastInsertId, Plain, Point, RowCount, Sequence,
-    Tight, UserLock,
+    SetVal, Tight, UserLock,
 };
 use super::{NONE, Name, OLD};
 
@@ -58,7 +58,7 @@ pub(super) const ROWS: [Name; 444] = [
     ("KEY", OLD, OLD, Plain),
     ("KEYS", OLD, OLD, Plain),
     ("LAG", OLD, 80_000, Tight),
-    ("LASTVAL", OLD, NONE, Sequence),
+    ("LASTVAL", OLD, NONE, Plain),
     ("LAST_DAY", OLD, OLD, Plain),
     ("LAST_INSERT_ID", OLD, OLD, LastInsertId),
     ("LAST_VALUE", OLD, 80_000, Plain),
@@ -236,7 +236,7 @@ pub(super) const ROWS: [Name; 444] = [
     ("SERVICE_RELEASE_LOCKS", NONE, NONE, UserLock),
     ("SESSION_USER", OLD, OLD, Tight),
     ("SET", OLD, OLD, Plain),
-    ("SETVAL", OLD, NONE, Sequence),
+    ("SETVAL", OLD, NONE, SetVal),
     ("SFORMAT", 100_700, NONE, Plain),
     ("SHA", OLD, OLD, Plain),
     ("SHA1", OLD, OLD, Plain),

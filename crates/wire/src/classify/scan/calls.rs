@@ -153,6 +153,7 @@ impl Scan<'_> {
             Effect::LastGtid => self.read(Reads::LAST_GTID),
             Effect::UserLock => self.pin(PinCause::UserLock),
             Effect::Sequence => self.pin(PinCause::Sequence),
+            Effect::SetVal => self.out.writes = true,
         }
     }
 
