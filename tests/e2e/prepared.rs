@@ -3,10 +3,10 @@
 //! Each story runs with fewer backends than clients, so a statement is executed where another
 //! client has used it before, or where nobody has prepared it yet.
 
-use crate::compare::{Story, same};
-use crate::world::{app, direct, login, own_server, start_pool};
+use crate::compare::{Story, same, same_on};
+use crate::world::{app, direct, login, mysql, own_server, server, start_pool};
 use testkit::client::{Client, ClientError, execution};
-use testkit::real::skipped;
+use testkit::real::{Flavour, skipped};
 use testkit::reply::{Column, Outcome};
 use wire::capabilities as cap;
 use wire::command::Command;
@@ -195,6 +195,29 @@ fn what_cannot_be_read_is_refused_by_the_server() {
         }
         story.command(a, Command::StmtExecute, &[1, 0]);
     });
+}
+
+/// A number of rows is wanted by MySQL, whatever the id is.
+#[test]
+fn a_fetch_that_is_cut_short_is_refused_by_the_server() {
+    for (found, test) in [
+        (server("ps_short_fetch"), "ps_short_fetch"),
+        (mysql("ps_short_fetch_mysql"), "ps_short_fetch_mysql"),
+    ] {
+        let Some(real) = found else { continue };
+        same_on(real, test, 1, |story| {
+            let who = story.join();
+            for name in [None, Some(story.prepare(who, "SELECT 1").id)] {
+                // An id that nobody has makes the same text on both ways.
+                let id = name.map_or([9, 9, 9, 0], u32::to_le_bytes);
+                if name.is_none() || real.flavour() == Flavour::MySql {
+                    story.command(who, Command::StmtFetch, &id);
+                    story.command(who, Command::StmtFetch, &[&id[..], &[1, 0, 0]].concat());
+                }
+            }
+            story.sql(who, "SELECT 2");
+        });
+    }
 }
 
 #[test]

@@ -313,6 +313,12 @@ impl<N: Net> Group<N> {
 
     /// COM_STMT_FETCH: rows of a cursor on the client's backend.
     fn on_fetch(&mut self, key: Key, message: &[u8], payload: &[u8]) -> Handled {
+        // The command, the statement's id and a number of rows, which MariaDB does not insist on.
+        let mysql = matches!(self.shared.server.flavour, Server::MySql(_));
+        if mysql && payload.len() < 9 {
+            self.refuse_malformed(key);
+            return Handled::Used;
+        }
         let Some(id) = self.id_of(key, payload, Command::StmtFetch) else {
             return Handled::Used;
         };
