@@ -1,7 +1,8 @@
 //! Sessions that begin anew: COM_RESET_CONNECTION and COM_CHANGE_USER.
 
 use crate::compare::{Story, same, same_on};
-use crate::world::{app, direct, fresh_schema, login, mysql, server, start_pool};
+use crate::world::{app, direct, fresh_schema, login, mysql, server, start_pool, through};
+use std::time::{Duration, Instant};
 use testkit::client::Client;
 use testkit::real::{Flavour, Real};
 use testkit::talk::Account;
@@ -174,4 +175,23 @@ fn a_change_of_user_that_fails_ends_the_connection_on_mysql() {
         story.sql(who, PROBE);
         story.sql(other, &lock_shortly(test));
     });
+}
+
+/// MariaDB lets a client wait for a second before it says that a change of user has failed, which
+/// makes it slow to guess passwords. So does the pool.
+#[test]
+fn guessing_at_a_change_of_user_is_slow() {
+    let Some(real) = server("change_is_slow") else {
+        return;
+    };
+    let way = through(real, 1);
+    let mut guesses = login(&way, &app());
+    let begun = Instant::now();
+    let refused = guesses.change_user(&Account::new("app", "wrong"));
+    assert!(format!("{refused:?}").contains("1045"), "{refused:?}");
+    assert!(
+        begun.elapsed() >= Duration::from_millis(900),
+        "a brake of a second"
+    );
+    assert_eq!(guesses.value("SELECT 1"), "1");
 }

@@ -52,6 +52,8 @@ pub(crate) enum ClientState {
     Feeding,
     /// Its KILL is under way.
     Asking,
+    /// It failed to change its user, and hears so a moment later.
+    Braked,
     /// Its last bytes are being written; then it is closed.
     Leaving,
 }
@@ -405,6 +407,7 @@ impl<S> Client<S> {
             (Waiting, Restoring | Running | Idle) => true,
             (Restoring, Running | Idle | Opening) => true,
             (Running, Idle | Feeding | Waiting | Opening) => true,
+            (Idle | Proving | Restoring, Braked) | (Braked, Idle) => true,
             (Feeding, Running) | (Asking, Idle) => true,
             _ => false,
         };

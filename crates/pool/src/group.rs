@@ -16,6 +16,7 @@
 //! - an object is never removed in the middle of its own handling: clients that must go are noted
 //!   in `doomed` and closed at the end of the turn.
 
+use crate::anew::Brake;
 use crate::arrivals::Arrivals;
 use crate::backend::Backend;
 use crate::budget::Budget;
@@ -327,6 +328,8 @@ pub struct Group<N: Net> {
     pub(crate) errands_count: u32,
     /// KILLs that wait for it.
     pub(crate) jobs: VecDeque<Job>,
+    /// Clients that hear later that they failed to change their user, the first to hear in front.
+    pub(crate) brakes: VecDeque<Brake>,
     /// Clients to be closed at the end of the turn.
     pub(crate) doomed: Vec<Key>,
     pub(crate) counts: Counts,
@@ -382,6 +385,7 @@ impl<N: Net> Group<N> {
             errand: None,
             errands_count: 0,
             jobs: VecDeque::new(),
+            brakes: VecDeque::new(),
             doomed: Vec::new(),
             counts: Counts::default(),
             scratch: vec![0; SCRATCH_LEN],
@@ -415,6 +419,7 @@ impl<N: Net> Group<N> {
         self.accept_arrivals();
         self.bury();
         self.expire();
+        self.release_brakes();
         if self.net.now() >= self.sweep_at {
             self.sweep_at = self.net.now() + SWEEP_EVERY;
             self.sweep();
@@ -438,6 +443,7 @@ impl<N: Net> Group<N> {
         let mut next = self
             .sweep_at
             .min(self.next_expiry())
+            .min(self.next_brake())
             .min(self.next_dial())
             .min(self.next_stall())
             .min(self.next_look())

@@ -41,6 +41,7 @@ impl<N: Net> Group<N> {
             ClientState::Waiting => "waiting",
             ClientState::Restoring | ClientState::Running | ClientState::Feeding => "running",
             ClientState::Asking => "killing",
+            ClientState::Braked => "changing its user",
             ClientState::Leaving => "leaving",
         };
         let backend = client.lease.and_then(|lease| self.backends.get(lease));
