@@ -113,6 +113,14 @@ fn temporary_tables_end() {
         "temporary_tables",
         &[
             (
+                &[
+                    "CREATE TEMPORARY TABLE altered (x INT)",
+                    "ALTER TABLE altered ADD COLUMN y INT",
+                    "CREATE INDEX by_x ON altered (x)",
+                ],
+                &["DROP TABLE altered"],
+            ),
+            (
                 &["CREATE TEMPORARY TABLE a (v INT)"],
                 &["DROP TEMPORARY TABLE a"],
             ),

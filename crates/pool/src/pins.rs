@@ -464,8 +464,12 @@ impl<N: Net> Group<N> {
             holdings.for_good.insert(PinCause::Release);
         }
         let tables = PinCause::TemporaryTable;
+        // A temporary table that is altered is made anew, which is reported as if it were another.
+        let own_table = PinReason::Text(tables);
+        let alters = found.verb == Verb::Ddl && !found.multi && client.is_pinned_for(own_table);
         let ends_table = |ended: &Ended| matches!(ended, Ended::One(cause, _) if *cause == tables);
-        statement.explains_change |= found.causes.contains(tables)
+        statement.explains_change |= alters
+            || found.causes.contains(tables)
             || holdings.ended.iter().any(ends_table)
             || holdings.blurred.contains(tables);
         let policy = self.shared.settings.stored_code;
