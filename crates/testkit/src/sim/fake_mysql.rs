@@ -363,9 +363,10 @@ impl Seat {
             return self.set(assignments);
         }
         let value = |name: &str| Some(self.variable(name));
-        if sql.starts_with("SELECT CURRENT_ROLE(),@@character_set_client") {
+        if sql.starts_with("SELECT @@character_set_client") {
             let charsets = DEFAULTS[..4].iter().map(|(name, _)| value(name));
-            return Answer::row([None].into_iter().chain(charsets).collect());
+            let role = sql.ends_with(",CURRENT_ROLE()").then_some(None);
+            return Answer::row(charsets.chain(role).collect());
         }
         if sql.starts_with("SELECT FOUND_ROWS(),LAST_INSERT_ID(),") {
             let (id, text) = (self.insert_id.to_string(), |text: &str| {
@@ -374,7 +375,10 @@ impl Seat {
             let collation = value("collation_connection");
             return Answer::row(vec![text("0"), Some(id), text("1"), text("64"), collation]);
         }
-        if sql.starts_with("SELECT @`x`,HEX") {
+        if sql.starts_with("SELECT CURRENT_ROLE() ") {
+            return Answer::row(vec![None]);
+        }
+        if sql.starts_with("SELECT @`x`,") {
             let x = self.variable_x.map(|value| value.to_string());
             return Answer::row(vec![x, None, Some("binary".into())]);
         }
