@@ -190,8 +190,7 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
-        let preparing = backend.prepared.preparing.take();
-        let preparing = preparing.map(|definition| {
+        let preparing = backend.prepared.preparing.take().map(|definition| {
             // What was read back in front of it belongs to the session in which it was prepared.
             let session = backend.session.clone();
             self.definitions.with_session(&definition, session)
@@ -237,8 +236,8 @@ impl<N: Net> Group<N> {
             && unread
             && let Some(held) = prepared.get_mut(under_way.id)
         {
-            // The server keeps long data that it could not execute with, and its complaint about it,
-            // until a reset: so must the client, and nobody else may meet them.
+            // The server keeps long data that it could not execute with, and its complaint about
+            // it, until a reset: so must the client, and nobody else may meet them.
             self.long_data += long.len();
             held.long = Some(long);
             let sent_to = under_way.sent_to;
