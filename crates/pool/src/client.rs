@@ -85,8 +85,6 @@ pub(crate) struct Statement {
     pub(crate) keeps_counts: bool,
     /// What is known of the stored code that it runs.
     pub(crate) code: Code,
-    /// It may count rows or not: its backend needs its client's FOUND_ROWS() in front of it.
-    pub(crate) primes: bool,
     /// It may leave something that nobody is to meet: its backend serves no other client.
     pub(crate) spoils: bool,
     /// The catalogue of hidden code that it was judged by (see [`crate::hidden`]).
@@ -112,7 +110,6 @@ impl Statement {
             ride: 0,
             keeps_counts: false,
             code: Code::None,
-            primes: false,
             spoils: false,
             judged: NOT_JUDGED,
             standing: Standing::Apart,
@@ -137,6 +134,18 @@ impl Untold {
 
     pub(crate) fn contains(self, other: Untold) -> bool {
         self.0 & other.0 != 0
+    }
+}
+
+impl Statement {
+    /// Whether it may count rows or not, so that its backend needs its client's FOUND_ROWS() in
+    /// front of it.
+    pub(crate) fn primes(&self) -> bool {
+        match self.code {
+            Code::None => false,
+            Code::Known | Code::Reported => self.found == Found::Unsure,
+            Code::Unread => self.found != Found::Keeps,
+        }
     }
 }
 
@@ -170,9 +179,27 @@ pub(crate) struct Owed {
     pub found: bool,
     /// It failed on MariaDB, perhaps in stored code, with so many warnings and errors: whether
     /// that would have left its trace among them (see `endings.rs`).
-    pub trace: Option<u8>,
-    /// All the code that it ran is known, and a trace of it says nothing.
-    pub known: bool,
+    pub trace: Trace,
+}
+
+/// What the trace of stored code among the warnings of a statement would mean, on MariaDB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Trace {
+    /// That code has failed which may have changed anything.
+    #[default]
+    Unasked,
+    /// The same, and the statement itself has failed, with so many conditions: whether there would
+    /// be a trace is to be asked.
+    Asked(u8),
+    /// Nothing: all the code that it ran is known.
+    Known,
+}
+
+impl Trace {
+    /// Whether that is to be asked.
+    pub(crate) fn is_asked(self) -> bool {
+        matches!(self, Trace::Asked(_))
+    }
 }
 
 /// Bytes on their way to the client.

@@ -50,10 +50,10 @@ pub struct Counts {
     pub restored: u64,
     /// Those of them that nobody waited for: in front of the statement, in the same write.
     pub restored_in_front: u64,
-    /// Statements that call stored code, all of it known to leave nothing that pins.
+    /// Statements that ran stored code, all of it known to leave nothing that pins.
     pub code_known: u64,
-    /// Those whose code is not known, or leaves what nobody follows.
-    pub code_unknown: u64,
+    /// Those that run code or texts of which that is not known.
+    pub code_unread: u64,
     /// Accepts that failed for want of descriptors or memory.
     pub accept_failures: u64,
     /// Clients pinned, by reason.
@@ -85,7 +85,7 @@ impl AddAssign<&Counts> for Counts {
         self.restored += other.restored;
         self.restored_in_front += other.restored_in_front;
         self.code_known += other.code_known;
-        self.code_unknown += other.code_unknown;
+        self.code_unread += other.code_unread;
         self.accept_failures += other.accept_failures;
         for (reason, count) in &other.pins {
             *self.pins.entry(reason).or_default() += count;

@@ -10,7 +10,7 @@
 
 use crate::backend::{BackendState, InFlight, Purpose};
 use crate::backends::row_of;
-use crate::client::{Client, ClientState, Code, Owed};
+use crate::client::{Client, ClientState, Code, Owed, Trace};
 use crate::group::Group;
 use crate::heard::Heard;
 use crate::reasons::{PinReason, Refusal};
@@ -85,11 +85,13 @@ impl<N: Net> Group<N> {
         let traces = !matches!(self.shared.server.flavour, Server::MySql(_));
         let warned = heard.error.is_some() || heard.warnings > 0;
         if traces && warned {
-            client.owed.known = client.statement.code == Code::Known;
-            let trace = heard.error.is_some() && !heard.is_error(UNPARSED);
-            if trace && !client.owed.known {
-                client.owed.trace = Some(0);
-            }
+            client.owed.trace = match client.statement.code {
+                // One that was left before, in the same transaction, is still to be asked.
+                _ if client.owed.trace.is_asked() => client.owed.trace,
+                Code::Known => Trace::Known,
+                _ if heard.error.is_some() && !heard.is_error(UNPARSED) => Trace::Asked(0),
+                _ => Trace::Unasked,
+            };
         }
         // A backend that knows nothing of the statement before does not learn it by this one.
         let statement = client.statement;
@@ -305,14 +307,17 @@ impl<N: Net> Group<N> {
         if let Some(owner) = owner {
             self.note_changes(key, owner, heard);
             self.tell_later(key, owner, heard);
-            let known = self.clients.get(owner).is_some_and(|c| c.owed.known);
+            let known = self
+                .clients
+                .get(owner)
+                .is_some_and(|c| c.owed.trace == Trace::Known);
             if !known && collected.windows(TRACE.len()).any(|part| part == TRACE) {
                 self.pin(owner, PinReason::FailedCode);
             }
         }
         self.keep_warnings(owner, heard, collected);
         if let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner))
-            && let Some(conditions) = &mut client.owed.trace
+            && let Trace::Asked(conditions) = &mut client.owed.trace
         {
             let kept = client.warnings.as_ref();
             *conditions = kept.map_or(0, |kept| u8::try_from(kept.conditions()).unwrap_or(u8::MAX));
@@ -363,7 +368,7 @@ impl<N: Net> Group<N> {
         if client.asks_for_holdings() {
             return self.ask_for_holdings(key, owner);
         }
-        if owed.insert_id || owed.collation || owed.trace.is_some() {
+        if owed.insert_id || owed.collation || owed.trace.is_asked() {
             return self.read_back_now(key, owner);
         }
         if let Some(touched) = &client.touched {
@@ -430,7 +435,10 @@ impl<N: Net> Group<N> {
             let room = number(3).is_some_and(|max| u64::from(count) < max);
             *row[2] == *b"1" && room && count < u8::MAX
         };
-        let traced = client.owed.trace.is_none_or(noted);
+        let traced = match client.owed.trace {
+            Trace::Asked(conditions) => noted(conditions),
+            Trace::Unasked | Trace::Known => true,
+        };
         client.owed = Owed {
             role: client.owed.role,
             ..Owed::default()

@@ -108,7 +108,7 @@ impl<S> Client<S> {
         let replaced = matches!(found, Found::Rows | Found::Counts);
         self.found_native = alone && (self.found_native || replaced);
         // Behind writes it is not worth a question each time.
-        let primed = self.statement.primes && found == Found::Unsure;
+        let primed = self.statement.primes() && found == Found::Unsure;
         if found != Found::Keeps {
             self.owed.found = found == Found::Counts || primed;
         }
@@ -169,7 +169,7 @@ impl<N: Net> Group<N> {
             return None;
         }
         // What counts for certain does not where it fails.
-        if !client.statement.primes || client.found_native {
+        if !client.statement.primes() || client.found_native {
             return None;
         }
         primer(client.found_rows?)

@@ -13,7 +13,8 @@
 //! before such a change and is sent after it is judged again.
 //!
 //! Where no such code exists, which is the rule, a statement costs the load of one number. Not
-//! covered: code that is defined past the pool, or inside of other code, until the next look.
+//! covered: code that is defined past the pool, or inside of other code, until the next look, which
+//! follows within about a second ([`watch`]). What a client's own text calls is in [`calls`].
 
 mod calls;
 mod catalogue;

@@ -453,6 +453,10 @@ impl<N: Net> Group<N> {
             sent: now,
             first,
         });
+        let unread = statement.code == Code::Unread;
+        let known = !unread && statement.code != Code::None;
+        self.counts.code_known += u64::from(known);
+        self.counts.code_unread += u64::from(unread);
         if runs {
             self.note_touched(key);
         }
@@ -489,10 +493,9 @@ pub(crate) fn class_with(
 pub(crate) fn statement_of(found: &classify::Statement, server: Server) -> Statement {
     let asks = found.verb == Verb::Diagnostics && found.reads.intersects(Reads::DIAGNOSTICS);
     let hides = HIDES.iter().any(|cause| found.causes.contains(*cause));
-    let counted = found_of(found, server);
     Statement {
         shape: ReplyShape::Results,
-        found: counted,
+        found: found_of(found, server),
         area: area_of(found, server),
         several: found.multi,
         untold: Untold::by(found),
@@ -502,7 +505,6 @@ pub(crate) fn statement_of(found: &classify::Statement, server: Server) -> State
         explains_change: matches!(found.verb, Verb::Set | Verb::Use | Verb::Diagnostics)
             || found.multi,
         code: if hides { Code::Unread } else { Code::None },
-        primes: hides && counted != Found::Keeps,
         spoils: false,
         judged: NOT_JUDGED,
         standing: Standing::Apart,

@@ -3,8 +3,8 @@
 //! The problem: a trigger's or a view's own text is only half of what it does; it calls routines,
 //! writes to tables with triggers, reads views. The mechanism: everything with code is an
 //! [`Object`], judged by itself; [`resolve`] goes round until nothing gets worse: what code calls
-//! and names, it does. What comes out are the [`Names`] of tables and views, and what each routine may
-//! leave ([`super::calls`]).
+//! and names, it does. What comes out are the [`Names`] of tables and views, and what each routine
+//! may leave ([`super::calls`]).
 //!
 //! A name counts with its schema: a text reaches `a.t` when `t` stands in it and either `a` does
 //! too or `a` is its default schema. A routine that nobody knows may do anything.

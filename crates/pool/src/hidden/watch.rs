@@ -2,11 +2,11 @@
 //! the server says that somebody else may have, and every `stored_code_refresh_s` in any case.
 //!
 //! The problem: what is defined past the pool, or inside of other code, is in no text that the pool
-//! sees, and a look at all code is too much to be taken all the time. The mechanism: a server counts
-//! the statements of each kind that it has begun (`Com_create_trigger` and its like), those inside
-//! of stored code too. These few numbers are asked for once a second; where they have changed, a
-//! look follows at once, and another behind the next asking, since a statement is counted when it
-//! begins and may take effect later.
+//! sees, and a look at all code is too much to be taken all the time. The mechanism: a server
+//! counts the statements of each kind that it has begun (`Com_create_trigger` and its like), those
+//! inside of stored code too. These few numbers are asked for once a second; where they have
+//! changed, a look follows at once, and another behind the next asking, since a statement is
+//! counted when it begins and may take effect later.
 //!
 //! A look may cost the server much where there are many tables, so there are at least twenty times
 //! its own length between two that no statement through the pool asked for.

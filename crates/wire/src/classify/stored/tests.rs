@@ -380,7 +380,7 @@ fn what_is_read_of_the_statement_before_is_found() {
             true,
         ),
         (
-            "BEGIN IF p_in THEN UPDATE t SET a = 1; ELSEIF 2 THEN DELETE FROM t; ELSE DO 1; END IF; \
+            "BEGIN IF p_in THEN DO 1; ELSEIF 2 THEN DELETE FROM t; ELSE DO 1; END IF; \
              SELECT ROW_COUNT(); END",
             false,
         ),
@@ -389,7 +389,8 @@ fn what_is_read_of_the_statement_before_is_found() {
             false,
         ),
         (
-            "BEGIN CASE p_in WHEN 1 THEN DO 1; WHEN 2 THEN BEGIN END; END CASE; SELECT ROW_COUNT(); END",
+            "BEGIN CASE p_in WHEN 1 THEN DO 1; WHEN 2 THEN BEGIN END; END CASE; \
+             SELECT ROW_COUNT(); END",
             true,
         ),
         (
@@ -425,7 +426,10 @@ fn what_is_read_of_the_statement_before_is_found() {
             assert_eq!(judged(text, mode).asks, asks, "{text}");
         }
     }
-    // Conditions of before are cleared by MySQL alone.
+}
+
+#[test]
+fn conditions_of_before_are_cleared_by_mysql_alone() {
     for text in [
         "SELECT @@warning_count",
         "BEGIN GET DIAGNOSTICS p_in = NUMBER; END",
