@@ -76,6 +76,76 @@ fn queries_that_count_more_than_they_send_pin_nobody() {
     });
 }
 
+/// What a text makes of the number that was there before, whatever that was.
+#[test]
+fn what_counts_or_keeps_the_number_is_followed() {
+    same_on_both("found_or_kept", 1, |story| {
+        begin(story);
+        for before in [
+            "UPDATE t SET v = v + 1",
+            "UPDATE t SET v = v WHERE id = 2",
+            "UPDATE t SET v = v WHERE id = 77",
+            "UPDATE t SET v = v WHERE 1 = 0",
+            "UPDATE t SET v = v WHERE id IN (SELECT a FROM w)",
+            "UPDATE t SET v = (SELECT COUNT(*) FROM w) WHERE id < 3",
+            "UPDATE t, w SET t.v = 1 WHERE t.id = w.a",
+            "DELETE FROM w WHERE a = 7",
+            "DELETE FROM w WHERE a IN (SELECT id FROM t)",
+            "DELETE w FROM w JOIN t ON w.a = t.id",
+            "INSERT INTO w SELECT id FROM t LIMIT 3",
+            "INSERT INTO w SELECT 1",
+            "INSERT INTO w (a) VALUES ((SELECT COUNT(*) FROM t))",
+            "EXPLAIN SELECT v FROM t",
+            "EXPLAIN SELECT 1 UNION SELECT 2",
+            "DESCRIBE t",
+            "CHECK TABLE t",
+            "FLUSH TABLES",
+            "SET @a = (SELECT COUNT(*) FROM t)",
+            "CREATE TABLE made SELECT v FROM t",
+            "DROP TABLE IF EXISTS made",
+            "KILL 0",
+            "SELECT v, IF(id = 3, POW(9999, 9999), 1) FROM t",
+            "SELECT v FROM t ORDER BY IF(id = 3, POW(9999, 9999), 1)",
+            "INSERT INTO t VALUES (1, 1)",
+            "UPDATE t SET id = 1",
+            "SHOW ENGINES",
+            "SHOW ENGINE INNODB STATUS",
+        ] {
+            for number in ["id < 1", "id < 3", "id < 5"] {
+                story.sql(0, &format!("SELECT v FROM t WHERE {number}"));
+                for others in ["id < 2", "id < 1"] {
+                    story.sql(1, &format!("SELECT v FROM t WHERE {others}"));
+                    let _ = story.client(0).query(before);
+                    story.sql(1, &format!("SELECT v FROM t WHERE {others}"));
+                    answered(
+                        &story.sql(0, "SELECT FOUND_ROWS() AS n"),
+                        "FOUND_ROWS()",
+                        before,
+                    );
+                    story.sql(0, &format!("SELECT v FROM t WHERE {number}"));
+                }
+            }
+        }
+    });
+}
+
+/// A number outlives its session, and a home that is closed is asked before.
+#[test]
+fn a_number_outlives_reset_and_close() {
+    same_on_both("found_reset", 1, |story| {
+        begin(story);
+        for others in [false, true] {
+            story.sql(0, "SELECT v FROM t UNION ALL SELECT v FROM t");
+            if others {
+                story.sql(1, "SELECT v FROM t WHERE id = 1");
+            }
+            story.command(0, Command::ResetConnection, b"");
+            story.sql(1, "SELECT v FROM t WHERE id = 1");
+            story.sql(0, "SELECT FOUND_ROWS()");
+        }
+    });
+}
+
 #[test]
 fn a_text_asks_what_it_has_counted_itself() {
     same_on_both("found_in_text", 1, |story| {

@@ -211,6 +211,8 @@ impl<N: Net> Group<N> {
             self.long_data -= prepared.long_len();
         }
         client.forget_warnings();
+        client.warnings_native = false;
+        client.counts_native = false;
         client.unreported = Unreported::default();
         client.owed = Owed::default();
         client.priority = None;

@@ -9,6 +9,7 @@
 //! server's session is once everything in flight has succeeded; a backend whose reply made no
 //! sense, or that was lost, is closed and never used again.
 
+use crate::deferred::Asked;
 use crate::dial::Dial;
 use crate::heard::Heard;
 use crate::prepared::OnBackend;
@@ -72,6 +73,8 @@ pub(crate) enum Purpose {
     Retold,
     /// Reads whether the clock of the session goes on.
     Clock,
+    /// Asks what the client before has left, see [`crate::deferred`]; `true` for the last question.
+    Debt(bool),
     /// COM_RESET_CONNECTION: the client's session begins anew, and what it holds is given back.
     GiveBack,
 }
@@ -143,6 +146,14 @@ pub(crate) struct Backend<S> {
     pub(crate) astray: bool,
     /// Its LAST_INSERT_ID(); `None` when it may have changed and was not read back.
     pub insert_id: Option<u64>,
+    /// Its FOUND_ROWS(), if it is known.
+    pub(crate) found: Option<u64>,
+    /// Its FOUND_ROWS() before, and its client's, until it has been asked which of them counts.
+    pub(crate) unsettled: Option<(u64, u64)>,
+    /// The client that it served last, and how many statements that had sent then.
+    pub(crate) home: Option<(Key, u32)>,
+    /// What it is being asked for that client.
+    pub(crate) asked: Option<Asked>,
     /// Status flags of the last OK.
     pub status: u16,
     /// The transaction tracker says that one is open, which with `autocommit=0` and a savepoint
@@ -212,6 +223,10 @@ impl<S> Backend<S> {
             spoiled: false,
             astray: false,
             insert_id: Some(0),
+            found: None,
+            unsettled: None,
+            home: None,
+            asked: None,
             status: status::AUTOCOMMIT,
             transaction_state: false,
             transaction_announced: false,

@@ -387,6 +387,7 @@ impl<N: Net> Group<N> {
             Purpose::ReadBack(counts) => {
                 self.read_back(key, (command.owner, counts), &heard, &collected);
             }
+            Purpose::Debt(last) => self.debt_paid(key, last, &heard, &collected),
             Purpose::GiveBack => self.given_back(key, command.owner),
         }
         if let Some(backend) = self.backends.get_mut(key) {

@@ -8,7 +8,7 @@
 
 use crate::compression::Compression;
 use crate::diagnostics::{Area, Diagnostics, Told};
-use crate::found::Found;
+use crate::found::{Found, FoundRows};
 use crate::heard::Heard;
 use crate::hidden::NOT_JUDGED;
 use crate::lane::LaneName;
@@ -58,6 +58,27 @@ pub(crate) enum ClientState {
     Leaving,
 }
 
+/// What a statement has to do with conditions, besides that it may warn or fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Conditions {
+    /// Nothing.
+    Leaves,
+    /// Nothing; and if it succeeds, ROW_COUNT() stays.
+    Counts,
+    /// It asks for those of the statement before, or raises one behind them: GET DIAGNOSTICS,
+    /// RESIGNAL. If it succeeds, ROW_COUNT() stays as well, unless it warns.
+    Asks,
+    /// It may raise some by SIGNAL, with items of its own.
+    Raises,
+}
+
+impl Conditions {
+    /// Whether ROW_COUNT() stays, if the statement succeeds.
+    pub(crate) fn keep_counts(self) -> bool {
+        matches!(self, Conditions::Counts | Conditions::Asks)
+    }
+}
+
 /// What is known of the statement that a client waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Statement {
@@ -81,8 +102,8 @@ pub(crate) struct Statement {
     pub may_insert_id: bool,
     /// Its shape, when it may share a backend in flight (see [`crate::shapes`]); else 0.
     pub(crate) ride: u64,
-    /// It leaves ROW_COUNT() as it is, if it succeeds.
-    pub(crate) keeps_counts: bool,
+    /// What it has to do with conditions.
+    pub(crate) conditions: Conditions,
     /// What is known of the stored code that it runs.
     pub(crate) code: Code,
     /// It may leave something that nobody is to meet: its backend serves no other client.
@@ -108,7 +129,7 @@ impl Statement {
             counts_before: false,
             may_insert_id: false,
             ride: 0,
-            keeps_counts: false,
+            conditions: Conditions::Leaves,
             code: Code::None,
             spoils: false,
             judged: NOT_JUDGED,
@@ -175,7 +196,7 @@ pub(crate) struct Owed {
     pub collation: bool,
     /// The role may have changed.
     pub(crate) role: bool,
-    /// FOUND_ROWS() is new, and only the backend knows it.
+    /// Which of two FOUND_ROWS() counts, only the backend knows ([`crate::found`]).
     pub found: bool,
     /// It failed on MariaDB, perhaps in stored code, with so many warnings and errors: whether
     /// that would have left its trace among them (see `endings.rs`).
@@ -243,6 +264,8 @@ pub(crate) struct Client<S> {
     pub(crate) keeps_warnings: bool,
     /// Its last statement warned or failed while others rode behind it; nobody knows the words.
     pub(crate) warnings_lost: bool,
+    /// What it has left is being asked of a backend that is another's now.
+    pub(crate) asked_for: bool,
     /// Its backend still has its last statement's ROW_COUNT(): nothing else has run there since.
     pub counts_native: bool,
     /// Its backend still has its FOUND_ROWS().
@@ -271,6 +294,8 @@ pub(crate) struct Client<S> {
     pub(crate) tickets: u32,
     /// Bytes of the command with which it waits.
     pub(crate) waiting_bytes: u32,
+    /// Statements that it has sent to backends; may begin again at 0.
+    pub(crate) sent: u32,
     /// Which kind of backend serves it, an index into the roster.
     pub kind: u32,
     /// Since when it is in its state, or since its peer took bytes last.
@@ -318,7 +343,7 @@ pub(crate) struct Client<S> {
     /// ROW_COUNT() after its last statement.
     pub row_count: i64,
     /// FOUND_ROWS() after its last statement, if it is known.
-    pub(crate) found_rows: Option<u64>,
+    pub(crate) found_rows: FoundRows,
 }
 
 /// An idle client's budget of user-space memory, but for its slot's 8 bytes.
@@ -378,6 +403,8 @@ impl<S> Client<S> {
             opening: false,
             secure: false,
             warnings_lost: false,
+            asked_for: false,
+            sent: 0,
             counts_native: false,
             found_native: false,
             warnings_native: false,
@@ -409,7 +436,7 @@ impl<S> Client<S> {
             lease: None,
             insert_id: 0,
             row_count: 0,
-            found_rows: Some(0),
+            found_rows: FoundRows::NONE_YET,
         }
     }
 
@@ -494,8 +521,9 @@ impl<S> Client<S> {
         let failed = heard.error.is_some();
         self.pins_are_answered(heard);
         // GET DIAGNOSTICS with a warning is one that asked for what there is not.
-        let odd = failed || (self.statement.keeps_counts && heard.warnings > 0);
-        if odd || !self.statement.keeps_counts {
+        let conditions = self.statement.conditions;
+        let odd = failed || (conditions != Conditions::Leaves && heard.warnings > 0);
+        if odd || !conditions.keep_counts() {
             self.row_count = match heard.affected {
                 Some(rows) if !odd => i64::try_from(rows).unwrap_or(i64::MAX),
                 _ => -1,

@@ -14,12 +14,14 @@
 //!
 //! Invariant: what is not known for certain is [`Previous::Gone`], never a guess.
 
-use crate::client::Client;
+use crate::client::{Client, Conditions};
+use crate::conditions::{Items, absent_condition, has_rows, number_in, read_items};
 use crate::group::Group;
 use crate::heard::Heard;
+use crate::session::Text;
 use crate::statements::hides_reads;
 use reactor::{Key, Net};
-use wire::asked::{Condition, Get, Question, question};
+use wire::asked::{Condition, Get, Question, TEXTS, Which, origins, question};
 use wire::classify::{self, Marks, Reads, Verb};
 use wire::command::ReplyShape;
 use wire::lex::{Kind, LexMode, Lexer, Server};
@@ -36,6 +38,12 @@ const OF_THE_ONE_BEFORE: Reads = Reads::ROW_COUNT
     .union(Reads::LAST_GTID);
 /// Conditions that a session keeps unless `max_error_count` says otherwise.
 const CONDITIONS_MAX: u32 = 64;
+/// Conditions whose items are asked for at most; each is a question of its own.
+const ASKED_MAX: usize = 64;
+/// RESIGNAL when handler not active
+const NO_HANDLER: u16 = 1645;
+/// GET STACKED DIAGNOSTICS when handler not active
+const NO_HANDLER_STACKED: u16 = 3004;
 
 /// What becomes of the warnings of the statement before when this one goes well without any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +93,10 @@ pub(crate) struct Diagnostics {
     total: Option<u32>,
     /// The SQL state of the error that ended it.
     state: Option<[u8; 5]>,
+    /// SIGNAL may have raised any of them, with items of its own.
+    signals: bool,
+    /// Items that were asked for, condition by condition.
+    items: Option<Vec<Items>>,
 }
 
 /// What the end of a statement said of its warnings.
@@ -93,6 +105,9 @@ pub(crate) struct Told {
     /// How many; unknown after an error.
     warnings: Option<u16>,
     state: Option<[u8; 5]>,
+    signals: bool,
+    /// There is one more condition behind those that were kept, on a backend with others.
+    follows: bool,
 }
 
 /// One row of SHOW WARNINGS.
@@ -183,45 +198,117 @@ impl Diagnostics {
         u32::try_from(errors).ok().filter(|_| all)
     }
 
-    /// The SET that GET DIAGNOSTICS stands for.
-    fn assignments(&self, get: &Get, row_count: i64, server: Server) -> Option<Vec<u8>> {
+    /// The SET that GET DIAGNOSTICS stands for, about the condition of this number.
+    fn assignments(
+        &self,
+        get: &Get,
+        condition: Option<u32>,
+        row_count: i64,
+        server: Server,
+    ) -> Option<Vec<u8>> {
         let rows = self.rows();
         let number = u32::try_from(rows.len()).ok()?;
-        let Some(condition) = get.condition else {
+        let Some(condition) = condition else {
             return get.assignments(number, row_count, None);
         };
-        let row = rows.get(usize::try_from(condition.checked_sub(1)?).ok()?)?;
+        let at = usize::try_from(condition.checked_sub(1)?).ok()?;
+        let row = rows.get(at)?;
         let errno: u32 = std::str::from_utf8(row.errno).ok()?.parse().ok()?;
+        let items = self.items.as_ref().and_then(|items| items.get(at));
+        let row_number = items.and_then(|items| items.row);
+        if let Some(others) = items.and_then(|items| items.others.as_deref()) {
+            let condition = Condition {
+                errno,
+                state: &others.state,
+                message: &others.message,
+                texts: std::array::from_fn(|at| &others.texts[at][..]),
+                row: row_number,
+            };
+            return get.assignments(number, row_count, Some(condition));
+        }
+        if !self.is_plain() {
+            return None;
+        }
         // The error that ended the statement is the last of its errors.
         let last = rows.iter().rposition(|row| row.is_error());
-        let ended = last == usize::try_from(condition - 1).ok();
-        let state = match self.state.filter(|_| ended) {
+        let state = match self.state.filter(|_| last == Some(at)) {
             Some(state) => state,
-            // SIGNAL gives them any state.
-            None if (1642..=1645).contains(&errno) => return None,
             None => state_of(u16::try_from(errno).ok()?, server),
         };
+        let mut texts: [&[u8]; TEXTS.len()] = [b""; TEXTS.len()];
+        [texts[0], texts[1]] = origins(&state, server);
+        let condition = Condition {
+            errno,
+            state: &state,
+            message: row.message,
+            texts,
+            row: row_number,
+        };
+        get.assignments(number, row_count, Some(condition))
+    }
+
+    /// Whether each condition's items follow from its number and words, but for its row.
+    fn is_plain(&self) -> bool {
         let utf8 = self.charset.as_deref().is_some_and(|name| {
             let names: [&[u8]; 4] = [b"utf8mb4", b"utf8mb3", b"utf8", b""];
             names.contains(&name)
         });
         let plain = |byte: &u8| byte.is_ascii() && *byte != 0;
-        if !utf8 && !row.message.iter().all(plain) {
-            return None;
+        // What SIGNAL raises without a number of its own.
+        let signalled = |row: &Row<'_>| matches!(row.errno, b"1642" | b"1643" | b"1644");
+        let odd = |row: &Row<'_>| signalled(row) || !(utf8 || row.message.iter().all(plain));
+        !self.signals && !self.rows().iter().any(odd)
+    }
+
+    /// Conditions of which items are to be asked for, and whether all items are.
+    pub(crate) fn unread_items(&self, server: Server) -> (usize, bool) {
+        if self.items.is_some() {
+            return (0, false);
         }
-        let condition = Condition {
-            errno,
-            state: &state,
-            message: row.message,
-        };
-        get.assignments(number, row_count, Some(condition))
+        let (rows, all) = (self.rows().len(), !self.is_plain());
+        let wanted = all || has_rows(server);
+        (if wanted && rows <= ASKED_MAX { rows } else { 0 }, all)
+    }
+
+    /// Items have come back, of one condition after the other.
+    pub(crate) fn take_items(&mut self, row: &[Text], all: bool, server: Server) {
+        let items = read_items(row, all, server);
+        self.items = items.filter(|items| items.len() == self.rows().len());
+    }
+
+    /// What these are with one more condition behind them, which `shown` ends with; that has the
+    /// conditions of somebody else in front of it.
+    fn followed_by(mut self, shown: &Diagnostics) -> Diagnostics {
+        let mut reply = Vec::new();
+        let last = shown
+            .packets()
+            .into_iter()
+            .rfind(|(role, _)| *role == Role::Row);
+        for (role, packet) in shown.packets() {
+            if role == Role::Ok {
+                for (_, row) in self.packets().iter().filter(|(role, _)| *role == Role::Row) {
+                    reply.extend_from_slice(row);
+                }
+                reply.extend_from_slice(last.map_or(b"", |(_, row)| row));
+            }
+            if role != Role::Row {
+                reply.extend_from_slice(packet);
+            }
+        }
+        self.reply = reply;
+        self.total = self.total.map(|total| total + 1);
+        self.charset.clone_from(&shown.charset);
+        if let Some(items) = &mut self.items {
+            items.push(Items::default());
+        }
+        self
     }
 }
 
 impl<S> Client<S> {
-    /// Notes what a finished statement did to warnings and FOUND_ROWS(); `alone` says that nothing
-    /// of others stands behind it on its backend.
-    pub(crate) fn note_left(&mut self, heard: &Heard, rows: u64, alone: bool) {
+    /// Notes what a finished statement did to warnings and FOUND_ROWS(); `alone`: nothing of others
+    /// stands behind it on its backend. Returns whether FOUND_ROWS() stays for certain.
+    pub(crate) fn note_left(&mut self, heard: &Heard, rows: u64, alone: bool, mysql: bool) -> bool {
         let failed = heard.error.is_some();
         if failed || !self.statement.counts_before {
             // How many the error brought with it is known once they have been read.
@@ -229,18 +316,39 @@ impl<S> Client<S> {
         }
         let warned = failed || heard.warnings > 0 || (heard.warned && self.statement.several);
         if warned {
-            self.warnings = None;
-            self.warnings_lost = false;
-            self.warnings_native = alone;
-            self.owed.warnings = true;
-            self.told = Told {
-                warnings: (!failed && !self.statement.several).then_some(heard.warnings),
-                state: failed.then_some(heard.state),
-            };
+            self.note_conditions(heard, alone);
         } else {
             self.note_clean(alone);
         }
-        self.note_found(heard, rows, alone);
+        self.note_found(heard, rows, alone, mysql)
+    }
+
+    fn note_conditions(&mut self, heard: &Heard, alone: bool) {
+        let failed = heard.error.is_some();
+        let asks = self.statement.conditions == Conditions::Asks;
+        if asks && heard.is_error(NO_HANDLER_STACKED) {
+            // It stands nowhere but in its packet.
+            self.warnings_native &= alone;
+            return;
+        }
+        let follows = asks && (!failed || heard.is_error(NO_HANDLER));
+        self.owed.warnings = true;
+        if follows && !self.warnings_native {
+            self.told = Told {
+                follows: true,
+                ..self.told
+            };
+            return;
+        }
+        self.warnings = None;
+        self.warnings_lost = false;
+        self.warnings_native = alone;
+        self.told = Told {
+            warnings: (!failed && !follows && !self.statement.several).then_some(heard.warnings),
+            state: failed.then_some(heard.state),
+            signals: self.statement.conditions == Conditions::Raises,
+            follows: false,
+        };
     }
 
     /// A statement could not be prepared again on its backend, which is its error.
@@ -251,8 +359,8 @@ impl<S> Client<S> {
         self.counts_native = true;
         self.conditions = 1;
         self.told = Told {
-            warnings: None,
             state: Some(heard.state),
+            ..Told::default()
         };
     }
 
@@ -294,6 +402,8 @@ pub(crate) enum Previous {
     Answered,
     /// By a backend, to this text instead.
     Text(Vec<u8>),
+    /// By a backend, as it is.
+    Same,
     /// Not at all.
     Gone,
 }
@@ -301,12 +411,11 @@ pub(crate) enum Previous {
 impl<N: Net> Group<N> {
     /// SHOW WARNINGS on a client's behalf has been answered.
     pub(crate) fn keep_warnings(&mut self, owner: Option<Key>, heard: &Heard, collected: Vec<u8>) {
-        let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner)) else {
+        let client = owner.and_then(|owner| self.clients.get_mut(owner));
+        let Some(client) = client.filter(|client| client.keeps_warnings) else {
             return;
         };
-        if !client.keeps_warnings {
-            return;
-        }
+        let follows = std::mem::take(&mut client.told.follows);
         if heard.error.is_some() {
             client.warnings_lost = true;
             return;
@@ -317,7 +426,20 @@ impl<N: Net> Group<N> {
             charset: charset.map(Box::from),
             total: None,
             state: client.told.state,
+            signals: client.told.signals,
+            items: None,
         };
+        if follows {
+            let before = client.warnings.take().map(|kept| *kept);
+            let before = before.unwrap_or_else(|| Diagnostics {
+                total: Some(0),
+                ..Diagnostics::default()
+            });
+            let all = before.followed_by(&kept);
+            client.conditions = u16::try_from(all.total.unwrap_or(0)).unwrap_or(u16::MAX);
+            client.warnings = Some(Box::new(all));
+            return;
+        }
         let stored = u32::try_from(kept.rows().len()).unwrap_or(u32::MAX);
         let max = client.session.value(b"max_error_count");
         let max = max.and_then(|max| std::str::from_utf8(max).ok()?.parse().ok());
@@ -347,9 +469,9 @@ impl<N: Net> Group<N> {
             return Previous::Answered;
         };
         let charset = client.session.variable(b"character_set_results");
-        let readable = |kept: &Diagnostics| kept.charset.as_deref() == charset;
+        let unlike = |kept: &Diagnostics| kept.charset.as_deref() != charset;
         let lost = client.warnings_lost || client.owed.warnings;
-        let lost = lost || !client.warnings.as_deref().is_none_or(readable);
+        let lost = lost || client.warnings.as_deref().is_some_and(unlike);
         if found.multi {
             return self.previous_in_first(key, sql, mode);
         }
@@ -379,9 +501,21 @@ impl<N: Net> Group<N> {
                 let server = self.shared.server.flavour;
                 let none = Diagnostics::default();
                 let kept = client.warnings.as_deref().unwrap_or(&none);
-                let text = kept.assignments(&get, client.row_count, server);
+                let condition = match &get.which {
+                    Which::Statement => None,
+                    Which::Number(number) => Some(*number),
+                    Which::Variable(name) => match number_in(client, name, mode) {
+                        Some(number) => Some(number),
+                        None => return Previous::Gone,
+                    },
+                };
+                if condition.is_some_and(|at| at == 0 || at > u32::from(kept.conditions())) {
+                    return absent_condition(sql, mode);
+                }
+                let text = kept.assignments(&get, condition, client.row_count, server);
                 text.map_or(Previous::Gone, Previous::Text)
             }
+            Some(Question::Handler) => Previous::Same,
             None => {
                 let text = with_values(sql, mode, self.values_of(key, found));
                 text.map_or(Previous::Gone, Previous::Text)
@@ -406,8 +540,9 @@ impl<N: Net> Group<N> {
         if open.intersects(OF_THE_ONE_BEFORE) || one.pin.or(others.pin).is_some() || shows {
             return Previous::Gone;
         }
-        let Previous::Text(mut text) = self.previous(key, first, mode, &one) else {
-            return Previous::Gone;
+        let mut text = match self.previous(key, first, mode, &one) {
+            Previous::Text(text) => text,
+            _ => return Previous::Gone,
         };
         let rewritten = self.with_own_id(key, rest, mode);
         text.extend_from_slice(rewritten.as_deref().unwrap_or(rest));
@@ -423,7 +558,7 @@ impl<N: Net> Group<N> {
             id: self.own_id_in(key),
             asked: found.reads.of(client.reads_elsewhere()),
             row_count: Some(client.row_count),
-            found_rows: client.found_rows,
+            found_rows: client.found_rows.get(),
             tracked: client.tracks(&self.shared.server),
             ..Values::default()
         };

@@ -81,10 +81,18 @@ impl<N: Net> Group<N> {
             return;
         };
         client.note_result(heard);
-        client.note_left(heard, command.reply.rows(), alone);
-        let traces = !matches!(self.shared.server.flavour, Server::MySql(_));
+        let mysql = matches!(self.shared.server.flavour, Server::MySql(_));
+        let found_before = client.found_rows.get();
+        let kept = client.note_left(heard, command.reply.rows(), alone, mysql);
+        if let Some(backend) = self.backends.get_mut(key) {
+            backend.unsettled = backend.found.zip(found_before);
+            backend.found = match client.found_native {
+                true => client.found_rows.get(),
+                false => backend.found.filter(|_| kept),
+            };
+        }
         let warned = heard.error.is_some() || heard.warnings > 0;
-        if traces && warned {
+        if !mysql && warned {
             client.owed.trace = match client.statement.code {
                 // One that was left before, in the same transaction, is still to be asked.
                 _ if client.owed.trace.is_asked() => client.owed.trace,
@@ -96,7 +104,8 @@ impl<N: Net> Group<N> {
         // A backend that knows nothing of the statement before does not learn it by this one.
         let statement = client.statement;
         let went = heard.error.is_none();
-        client.counts_native = alone && (client.counts_native || !(statement.keeps_counts && went));
+        client.counts_native =
+            alone && (client.counts_native || !(statement.conditions.keep_counts() && went));
         if !alone && !contaminated {
             // Others rode behind: the backend is theirs, and the words of a warning are gone.
             client.lease = None;
@@ -343,12 +352,15 @@ impl<N: Net> Group<N> {
             return;
         }
         let untold = client.touched.as_ref().is_some_and(|t| t.is_untold());
-        let held = client.is_held() && !client.may_have_ended();
-        if held && !untold {
+        let asks = client.may_have_ended();
+        let owed = client.owed;
+        if owed.found && !backend.transaction_announced {
+            return self.read_back_now(key, owner);
+        }
+        if client.is_held() && !asks && !untold {
             return self.resume(key);
         }
         let in_transaction = backend.in_transaction();
-        let owed = client.owed;
         // After an error the status is unknown; the reply to SHOW WARNINGS tells it.
         if owed.warnings && (!in_transaction || owed.failed || untold) {
             client.owed.warnings = false;
@@ -361,14 +373,19 @@ impl<N: Net> Group<N> {
         if in_transaction {
             return self.resume(key);
         }
-        // First of all: any other question has rows of its own.
-        if client.counts_unread() {
-            return self.read_back_now(key, owner);
+        // Any other question has rows of its own, and clears conditions on MySQL.
+        let reads = owed.insert_id || owed.collation || owed.trace.is_asked();
+        let others = asks || owed.role || client.touched.is_some();
+        if self.ask_first(key, owner, (others, reads)) {
+            return;
         }
+        let Some(client) = self.clients.get(owner) else {
+            return;
+        };
         if client.asks_for_holdings() {
             return self.ask_for_holdings(key, owner);
         }
-        if owed.insert_id || owed.collation || owed.trace.is_asked() {
+        if reads {
             return self.read_back_now(key, owner);
         }
         if let Some(touched) = &client.touched {
@@ -382,27 +399,54 @@ impl<N: Net> Group<N> {
         if owed.role {
             return self.ask_for_role(key, owner);
         }
-        client.touched = None;
-        client.owed = Owed::default();
+        if let Some(client) = self.clients.get_mut(owner) {
+            client.touched = None;
+            client.owed = Owed::default();
+        }
         self.release(key);
+    }
+
+    /// Asks for what the questions to come would take away; `reads`: [`READ_BACK`], which has
+    /// FOUND_ROWS() too. Returns whether something was asked.
+    fn ask_first(&mut self, key: Key, owner: Key, (others, reads): (bool, bool)) -> bool {
+        let server = self.shared.server.flavour;
+        let Some(client) = self.clients.get(owner).filter(|_| others || reads) else {
+            return false;
+        };
+        if client.debts(server).has_conditions() {
+            return self.ask_for(key, owner);
+        }
+        let counts = others && client.counts_unread();
+        if counts {
+            self.read_back_now(key, owner);
+        }
+        counts
     }
 
     /// Asks for what no tracker reports of the client's session.
     pub(crate) fn read_back_now(&mut self, key: Key, owner: Key) {
-        let counts = self.clients.get(owner).is_some_and(Client::counts_unread);
+        let counts = |client: &Client<N::Sock>| client.counts_unread() || client.owed.found;
+        let counts = self.clients.get(owner).is_some_and(counts);
         self.send_own(key, owner, Purpose::ReadBack(counts), READ_BACK);
     }
 
     pub(crate) fn send_own(&mut self, key: Key, owner: Key, purpose: Purpose, sql: &str) {
+        // On MariaDB a query of no table leaves the conditions before it.
+        let mariadb = matches!(self.shared.server.flavour, Server::MariaDb(_));
         if let Some(client) = self.clients.get_mut(owner) {
             client.counts_native = false;
             let keeps = matches!(purpose, Purpose::Warnings | Purpose::Retold);
             client.found_native &= keeps;
-            client.warnings_native &= keeps;
+            client.warnings_native &= keeps || mariadb;
         }
         let Some(backend) = self.backends.get_mut(key) else {
             return;
         };
+        match purpose {
+            Purpose::Warnings | Purpose::Retold => {}
+            Purpose::ReadBack(_) | Purpose::UserVariables(_) => backend.found = Some(1),
+            _ => backend.found = None,
+        }
         let command = InFlight::own(Some(owner), purpose, ReplyShape::Results);
         backend.flight.push_back(command);
         let mut out = Vec::with_capacity(sql.len() + 8);
@@ -439,12 +483,19 @@ impl<N: Net> Group<N> {
             Trace::Asked(conditions) => noted(conditions),
             Trace::Unasked | Trace::Known => true,
         };
+        let owed_found = client.owed.found;
         client.owed = Owed {
             role: client.owed.role,
             ..Owed::default()
         };
         if counts {
-            client.found_rows = Some(found);
+            client.found_rows.set(match backend.unsettled {
+                _ if !owed_found => Some(found),
+                Some((before, _)) if before != found => Some(found),
+                // It was put there lest it be 0, unless that could not be.
+                Some((before, kept)) if before > 0 => Some(kept),
+                _ => None,
+            });
         }
         client.insert_id = id;
         backend.insert_id = Some(id);

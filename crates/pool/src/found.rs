@@ -4,9 +4,14 @@
 //! may have served others since. Most texts tell: the rows of the reply count, or the number stays
 //! ([`Found`]). Where a query counts otherwise than it sends (UNION, OFFSET, INTO,
 //! SQL_CALC_FOUND_ROWS), its backend is asked before it serves anybody else; no client pins for
-//! that. Where the text does not even tell whether it counts at all (CALL), the client's number is
-//! put onto the backend in front of it ([`primer`]), so that the backend's is the client's
-//! whatever becomes of it.
+//! that (`deferred.rs`). Where the text does not even tell whether it counts at all (CALL, EXPLAIN,
+//! an UPDATE of several tables), the client's number is put onto the backend in front of it
+//! ([`primer`]), unless it is there already, so that the backend's is the client's whatever becomes
+//! of it.
+//!
+//! A plain UPDATE leaves the number on MariaDB; on MySQL it is that of the rows that matched, as
+//! the OK tells, but where the condition can never be true it stays: behind one that matched
+//! nothing the backend is asked, and what it had before tells which it was.
 //!
 //! What is said here of a text was compared with MariaDB 10.11 and MySQL 9.7.
 //!
@@ -14,7 +19,7 @@
 //! refused; it is never another client's.
 
 use crate::backend::{InFlight, Purpose};
-use crate::client::Client;
+use crate::client::{Client, Statement};
 use crate::config::StoredCode;
 use crate::group::Group;
 use crate::heard::Heard;
@@ -30,12 +35,35 @@ use wire::lex::Server;
 pub(crate) enum Found {
     /// It is the number of rows of the reply.
     Rows,
+    /// The same, and queries stand inside of it.
+    Nested,
     /// It stays.
     Keeps,
     /// It is new; which it is, the backend knows.
     Counts,
+    /// It is the number of rows that matched; if that is 0, it may have stayed.
+    Matched,
     /// Nobody can tell from the text.
     Unsure,
+}
+
+/// FOUND_ROWS(), if it is known; 8 bytes of an idle client instead of 16.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FoundRows(u64);
+
+impl FoundRows {
+    /// More than any query finds.
+    const UNKNOWN: u64 = u64::MAX;
+    /// That of a session that has asked nothing yet.
+    pub(crate) const NONE_YET: FoundRows = FoundRows(0);
+
+    pub(crate) fn get(self) -> Option<u64> {
+        (self.0 != Self::UNKNOWN).then_some(self.0)
+    }
+
+    pub(crate) fn set(&mut self, rows: Option<u64>) {
+        self.0 = rows.unwrap_or(Self::UNKNOWN);
+    }
 }
 
 /// What a text does to FOUND_ROWS().
@@ -53,18 +81,29 @@ pub(crate) fn found_of(class: &classify::Statement, server: Server) -> Found {
     let selects = Marks::FROM
         .union(Marks::FROM_INSIDE)
         .union(Marks::SELECT_INSIDE);
+    let inside = Marks::FROM_INSIDE.union(Marks::SELECT_INSIDE);
     match class.verb {
         Verb::Select | Verb::Show if marks.contains(Marks::COUNTED) => {
             let cut = marks.intersects(Marks::INTO.union(Marks::CUTS));
-            if cut { Found::Counts } else { Found::Rows }
+            match marks.intersects(inside) {
+                _ if cut => Found::Counts,
+                true => Found::Nested,
+                false => Found::Rows,
+            }
         }
         // MariaDB's VALUES leaves it as it is.
         Verb::Select if mysql || marks.contains(Marks::FROM) => Found::Counts,
         Verb::Show if class.reads.intersects(Reads::DIAGNOSTICS) => Found::Keeps,
         Verb::Show if marks.contains(Marks::NO_QUERY) => Found::Keeps,
-        Verb::Diagnostics | Verb::Use | Verb::Empty | Verb::Lock => Found::Keeps,
+        Verb::Diagnostics | Verb::Use | Verb::Empty | Verb::Lock | Verb::Kill => Found::Keeps,
         Verb::Begin | Verb::Commit | Verb::Rollback | Verb::Savepoint => Found::Keeps,
         Verb::Do if mysql => Found::Counts,
+        Verb::Update if mysql && !marks.intersects(inside.union(Marks::TABLES)) => Found::Matched,
+        Verb::Update | Verb::Delete if !marks.intersects(inside.union(Marks::TABLES)) => {
+            Found::Keeps
+        }
+        Verb::Load | Verb::Admin if !marks.intersects(inside) => Found::Keeps,
+        Verb::Set | Verb::Ddl if mysql => Found::Keeps,
         Verb::Set | Verb::Do | Verb::Insert | Verb::Replace | Verb::Ddl
             if !marks.intersects(selects) =>
         {
@@ -75,7 +114,9 @@ pub(crate) fn found_of(class: &classify::Statement, server: Server) -> Found {
 }
 
 /// Rows that [`primer`] counts at most; more would cost more than the question is worth.
-const PRIMED_MAX: u64 = 256;
+const PRIMED_MAX: u64 = 65_536;
+/// Rows of the table that a [`primer`] is made of.
+const PRIMER_ROWS: u64 = 256;
 
 /// A query that leaves this number for FOUND_ROWS(), and no warnings where it counts none away.
 fn primer(rows: u64) -> Option<String> {
@@ -86,37 +127,84 @@ fn primer(rows: u64) -> Option<String> {
     let Some(more) = rows.checked_sub(1) else {
         return Some("SELECT 1 LIMIT 0".into());
     };
-    let union = " UNION ALL SELECT 1".repeat(usize::try_from(more).ok()?);
-    Some(format!("SELECT 1 FROM (SELECT 1{union}) AS x LIMIT {rows}"))
+    let of = |more: u64| -> Option<String> {
+        let union = " UNION ALL SELECT 1".repeat(usize::try_from(more).ok()?);
+        Some(format!("(SELECT 1{union})"))
+    };
+    if rows <= PRIMER_ROWS {
+        let table = of(more)?;
+        return Some(format!("SELECT 1 FROM {table} AS x LIMIT {rows}"));
+    }
+    let table = of(PRIMER_ROWS - 1)?;
+    Some(format!(
+        "SELECT 1 FROM {table} AS x,{table} AS y LIMIT {rows}"
+    ))
 }
 
 impl<S> Client<S> {
-    /// Notes what a finished statement did to FOUND_ROWS().
-    pub(crate) fn note_found(&mut self, heard: &Heard, rows: u64, alone: bool) {
+    /// Notes what a finished statement did to FOUND_ROWS(); returns whether it stays for certain.
+    pub(crate) fn note_found(
+        &mut self,
+        heard: &Heard,
+        rows: u64,
+        alone: bool,
+        mysql: bool,
+    ) -> bool {
+        let found = match heard.error {
+            Some((code, _)) => self.found_after_error(code, heard, mysql),
+            None => self.statement.found,
+        };
+        let mut replaced = matches!(found, Found::Rows | Found::Nested | Found::Counts);
+        match found {
+            Found::Keeps => {}
+            Found::Rows | Found::Nested => {
+                let rows = heard.affected.is_none().then_some(rows);
+                self.found_rows.set(rows);
+            }
+            Found::Matched => match heard.counted {
+                Some(matched) if matched > 0 => {
+                    self.found_rows.set(Some(matched));
+                    replaced = true;
+                }
+                // Whichever of the two it is.
+                _ if self.found_rows.get() == Some(0) => {}
+                _ => {
+                    self.owed.found =
+                        alone && !self.found_native && self.found_rows.get().is_some();
+                    self.found_rows.set(None);
+                }
+            },
+            Found::Counts | Found::Unsure => self.found_rows.set(None),
+        }
+        self.found_native = alone && (self.found_native || replaced);
+        found == Found::Keeps
+    }
+
+    /// What an error makes of it. On MySQL a statement counts when it has succeeded; on MariaDB
+    /// also the rows that it had sent before, and the rows of queries inside of it.
+    fn found_after_error(&self, code: u16, heard: &Heard, mysql: bool) -> Found {
         // Found before anything was executed: no such table, no such column, no statement at all.
         const BEFORE: [u16; 4] = [1064, 1146, 1054, 1065];
-        let found = match &heard.error {
-            Some((code, _)) if BEFORE.contains(code) && !self.statement.several => Found::Keeps,
-            Some(_) if self.statement.found != Found::Keeps => Found::Unsure,
-            _ => self.statement.found,
-        };
-        match found {
-            Found::Rows => self.found_rows = heard.affected.is_none().then_some(rows),
-            Found::Keeps => {}
-            Found::Counts | Found::Unsure => self.found_rows = None,
+        let Statement { found, several, .. } = self.statement;
+        if found == Found::Keeps {
+            return Found::Keeps;
         }
-        let replaced = matches!(found, Found::Rows | Found::Counts);
-        self.found_native = alone && (self.found_native || replaced);
-        // Behind writes it is not worth a question each time.
-        let primed = self.statement.primes() && found == Found::Unsure;
-        if found != Found::Keeps {
-            self.owed.found = found == Found::Counts || primed;
+        if several || self.statement.primes() {
+            return Found::Unsure;
+        }
+        if mysql || BEFORE.contains(&code) {
+            return Found::Keeps;
+        }
+        match found {
+            Found::Rows if heard.columns.is_some() => Found::Rows,
+            Found::Rows => Found::Keeps,
+            _ => Found::Unsure,
         }
     }
 
-    /// Whether its backend, and nobody else, knows its FOUND_ROWS(), and is to be asked.
+    /// Whether its backend, and nobody else, knows its FOUND_ROWS().
     pub(crate) fn counts_unread(&self) -> bool {
-        self.owed.found && self.found_rows.is_none() && self.found_native
+        self.found_rows.get().is_none() && self.found_native
     }
 }
 
@@ -131,16 +219,13 @@ impl<N: Net> Group<N> {
             command.purpose == Purpose::ReadBack(true) && command.owner == Some(key)
         };
         reads.intersects(Reads::FOUND_ROWS)
-            && client.found_rows.is_none()
+            && client.found_rows.get().is_none()
             && lease.is_some_and(|backend| backend.flight.iter().any(asked))
     }
 
-    /// Whether the FOUND_ROWS() of a client is about to be read back: it outlives the session.
+    /// Whether the FOUND_ROWS() of a client is being read back: it outlives the session.
     pub(crate) fn is_counting(&self, key: Key) -> bool {
-        let owes = |client: &&Client<N::Sock>| client.owed.found && client.found_rows.is_none();
-        let client = self.clients.get(key).filter(owes);
-        let lease = client.and_then(|client| self.backends.get(client.lease?));
-        lease.is_some_and(|backend| !backend.flight.is_empty())
+        self.is_counted_now(key, Reads::FOUND_ROWS)
     }
 
     /// Writes what gives the backend its client's FOUND_ROWS(), in front of what may keep that.
@@ -154,25 +239,46 @@ impl<N: Net> Group<N> {
             let command = InFlight::own(Some(key), Purpose::Primer, ReplyShape::Results);
             backend.flight.push_back(command);
             put_query(out, backend.form, sql.as_bytes());
+            backend.found = client.found_rows.get();
             client.found_native = true;
+            client.counts_native = false;
+            client.warnings_native = false;
+        }
+    }
+
+    /// Whether the backend has to have the client's FOUND_ROWS() before the statement, and has not.
+    pub(crate) fn is_primed(&self, key: Key) -> bool {
+        let Some(client) = self.clients.get(key).filter(|client| !client.found_native) else {
+            return false;
+        };
+        let backend = client.lease.and_then(|lease| self.backends.get(lease));
+        match client.statement.found {
+            Found::Unsure => true,
+            // What counts for certain does not where it fails.
+            Found::Rows | Found::Nested | Found::Counts => client.statement.primes(),
+            // Any other number would tell which of the two counts.
+            Found::Matched => {
+                let same = backend.is_none_or(|backend| matches!(backend.found, None | Some(0)));
+                same && client.found_rows.get() != Some(0)
+            }
+            Found::Keeps => false,
         }
     }
 
     /// What is to go out in front of a statement that may count or not, so that afterwards its
-    /// backend has the client's FOUND_ROWS() in both cases. Only for clients that it pins: others'
-    /// statements of the kind are too many.
+    /// backend has the client's FOUND_ROWS() in both cases.
     fn primer_for(&self, key: Key) -> Option<String> {
-        let client = self.clients.get(key)?;
-        let backend = self.backends.get(client.lease?)?;
+        let client = self.clients.get(key).filter(|_| self.is_primed(key))?;
         // A query between SET TRANSACTION and its transaction would use that up.
-        if self.shared.settings.stored_code != StoredCode::Pin || backend.in_transaction() {
+        if self.backends.get(client.lease?)?.transaction_announced {
             return None;
         }
-        // What counts for certain does not where it fails.
-        if !client.statement.primes() || client.found_native {
+        // Calls that nobody is pinned for are too many.
+        let trusted = self.shared.settings.stored_code != StoredCode::Pin;
+        if client.statement.primes() && trusted {
             return None;
         }
-        primer(client.found_rows?)
+        primer(client.found_rows.get()?)
     }
 }
 
@@ -191,11 +297,11 @@ mod tests {
 
     #[test]
     fn a_text_tells_what_it_counts() {
-        use Found::{Counts, Keeps, Rows, Unsure};
+        use Found::{Counts, Keeps, Matched, Nested, Rows, Unsure};
         let (mariadb, mysql) = (Server::MariaDb(101_100), Server::MySql(90_700));
         for (sql, on_mariadb, on_mysql) in [
             ("SELECT v FROM t LIMIT 2", Rows, Rows),
-            ("(SELECT v FROM t)", Rows, Rows),
+            ("(SELECT v FROM t)", Nested, Nested),
             ("SELECT v FROM t LIMIT 2 OFFSET 1", Counts, Counts),
             (
                 "SELECT SQL_CALC_FOUND_ROWS v FROM t LIMIT 1",
@@ -208,6 +314,25 @@ mod tests {
             ("SELECT f(), GET_LOCK('a', 1)", Unsure, Unsure),
             ("WITH x AS (SELECT 1) SELECT * FROM x", Counts, Counts),
             ("VALUES (1)", Unsure, Counts),
+            (
+                "UPDATE t SET a = 1, b = 2 WHERE c IN (1, 2)",
+                Keeps,
+                Matched,
+            ),
+            ("UPDATE t, u SET t.a = 1", Unsure, Unsure),
+            ("UPDATE t JOIN u ON t.a = u.a SET t.a = 1", Unsure, Unsure),
+            ("UPDATE t SET a = (SELECT 1)", Unsure, Unsure),
+            ("UPDATE t SET a = 1 WHERE b IN (TABLE u)", Unsure, Unsure),
+            ("DELETE FROM t WHERE a IN (1, 2)", Keeps, Keeps),
+            ("DELETE QUICK FROM t", Keeps, Keeps),
+            ("DELETE t FROM t", Unsure, Unsure),
+            ("DELETE FROM t USING t, u", Unsure, Unsure),
+            ("DELETE FROM t WHERE a IN (SELECT 1)", Unsure, Unsure),
+            ("INSERT INTO t TABLE u", Unsure, Unsure),
+            ("SET @a = (SELECT 1)", Unsure, Keeps),
+            ("CREATE TABLE t SELECT 1 FROM u", Unsure, Keeps),
+            ("EXPLAIN SELECT 1", Unsure, Unsure),
+            ("CHECK TABLE t", Keeps, Keeps),
             ("SHOW TABLES", Rows, Rows),
             ("SHOW FULL COLUMNS FROM t", Rows, Rows),
             ("SHOW CREATE TABLE t", Keeps, Keeps),
@@ -218,8 +343,7 @@ mod tests {
             ("INSERT INTO t VALUES (1)", Keeps, Keeps),
             ("INSERT INTO t SELECT 1", Unsure, Unsure),
             ("CREATE TABLE t (a INT)", Keeps, Keeps),
-            ("CREATE TABLE t SELECT 1", Unsure, Unsure),
-            ("UPDATE t SET a = 1", Unsure, Unsure),
+            ("CREATE TABLE t SELECT 1", Unsure, Keeps),
             ("SELECT 1; DO 0", Counts, Counts),
             ("DO 0; SELECT SQL_CALC_FOUND_ROWS 1", Counts, Counts),
             ("SET @a = 1; COMMIT", Unsure, Unsure),
@@ -235,6 +359,8 @@ mod tests {
         assert_eq!(primer(0).as_deref(), Some("SELECT 1 LIMIT 0"));
         let two = "SELECT 1 FROM (SELECT 1 UNION ALL SELECT 1) AS x LIMIT 2";
         assert_eq!(primer(2).as_deref(), Some(two));
+        let many = primer(300).unwrap();
+        assert!(many.ends_with(" AS y LIMIT 300"), "{many}");
         assert_eq!(primer(PRIMED_MAX + 1), None);
     }
 }

@@ -15,7 +15,7 @@
 //! Invariants: an id belongs to one client at a time; who has not said a KILL's number is not hit
 //! by it; whoever says KILL is answered, by a time limit at the latest.
 
-use crate::backend::Purpose;
+use crate::backend::{InFlight, Purpose};
 use crate::client::{ClientState, Statement};
 use crate::clients::Handled;
 use crate::errands::{Aim, Asker, Job};
@@ -293,7 +293,6 @@ impl<N: Net> Group<N> {
         client.keeps_warnings = false;
         client.warnings_native = false;
         client.counts_native = false;
-        client.found_native = false;
         client.warnings_lost = *end != KillEnd::Done;
         let error = |this: &mut Self, code: ErrorCode, text: &str| this.send_error(key, code, text);
         match end {
@@ -366,7 +365,9 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(lease) else {
             return Some(KillEnd::Done);
         };
-        let alone = backend.flight.iter().all(|c| c.owner == Some(victim));
+        let debt = |c: &InFlight| matches!(c.purpose, Purpose::Debt(_));
+        let mut flight = backend.flight.iter();
+        let alone = flight.all(|c| c.owner == Some(victim) || debt(c));
         if !alone {
             self.leave_ride(victim, lease);
             return Some(KillEnd::Done);
@@ -390,7 +391,8 @@ impl<N: Net> Group<N> {
     /// Ends a client whose statement runs. Its backend goes with it, so nobody else can be hit.
     fn end_running(&mut self, ask: &KillAsk, victim: Key, lease: Key) -> Option<KillEnd> {
         let backend = self.backends.get(lease);
-        let alone = |command: &crate::backend::InFlight| command.owner == Some(victim);
+        let debt = |c: &InFlight| matches!(c.purpose, Purpose::Debt(_));
+        let alone = |command: &InFlight| command.owner == Some(victim) || debt(command);
         let alone = backend.filter(|backend| backend.flight.iter().all(alone));
         let job = alone.map(|backend| Job {
             asker: ask.asker,

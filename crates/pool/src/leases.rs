@@ -32,15 +32,27 @@ impl<N: Net> Group<N> {
         if later || self.busy >= self.busy_max() || self.front_of(kind).is_some() {
             return None;
         }
-        let found = self.pick_idle(kind, &self.clients.get(key)?.session)?;
+        let found = self.pick_idle(kind, key)?;
         self.clients.get_mut(key)?.waits_since = self.net.now();
         self.bind(key, found).then_some(found)
     }
 
-    /// The best idle backend for a session: one that stands in its state already, else the one
-    /// used last that can be brought there.
-    fn pick_idle(&self, kind: usize, session: &Rc<Session>) -> Option<Key> {
+    /// The best idle backend for a client: the one that alone knows what it has left, one that
+    /// stands in its state already, else the one used last that can be brought there.
+    fn pick_idle(&self, kind: usize, key: Key) -> Option<Key> {
+        let client = self.clients.get(key)?;
+        let session = &client.session;
         let idle = &self.roster.ranks[kind].idle;
+        if client.found_rows.get().is_none() || client.warnings.is_some() {
+            let home = Some((key, client.sent));
+            let is_home = |lease: &&Key| {
+                (self.backends.get(**lease).filter(|b| self.lives_on(b)))
+                    .is_some_and(|b| b.home == home && can_restore(&b.session, session))
+            };
+            if let Some(home) = idle.iter().find(is_home) {
+                return Some(*home);
+            }
+        }
         let of = |key: &&Key| {
             let alive = self.backends.get(**key).filter(|b| self.lives_on(b));
             alive.map(|backend| &backend.session)
@@ -57,7 +69,7 @@ impl<N: Net> Group<N> {
         same.or_else(any).copied()
     }
 
-    fn bind(&mut self, key: Key, lease: Key) -> bool {
+    pub(crate) fn bind(&mut self, key: Key, lease: Key) -> bool {
         let now = self.net.now();
         let Some(backend) = self.backends.get_mut(lease) else {
             return false;
@@ -74,9 +86,16 @@ impl<N: Net> Group<N> {
         backend.lease = Some(key);
         backend.served = false;
         client.lease = Some(lease);
+        let home = backend.home.take();
+        if home == Some((key, client.sent)) {
+            return true;
+        }
         client.counts_native = false;
-        client.found_native = false;
+        client.found_native = backend.found.is_some() && backend.found == client.found_rows.get();
         client.warnings_native = false;
+        if let Some(last) = home {
+            self.ask_for_last(lease, last);
+        }
         true
     }
 
@@ -114,6 +133,9 @@ impl<N: Net> Group<N> {
             && let Some(client) = self.clients.get_mut(owner)
         {
             client.lease = None;
+            if let Some(backend) = self.backends.get_mut(lease) {
+                backend.home = Some((owner, client.sent));
+            }
             if client.state() == ClientState::Waiting && !client.in_lane {
                 self.line_up(owner);
             }
@@ -129,12 +151,12 @@ impl<N: Net> Group<N> {
         let kind = backend.kind;
         let front = self.front_of(kind);
         if let Some(starved) = self.starved_kind(kind, front.map(|waiting| waiting.since)) {
-            self.retire(lease);
+            self.let_go(lease);
             return self.dial(starved);
         }
         if self.owes_next() {
             self.counts.lent += 1;
-            return self.retire(lease);
+            return self.let_go(lease);
         }
         if front.is_none() && self.draining.is_some() {
             return self.retire(lease);
@@ -154,7 +176,7 @@ impl<N: Net> Group<N> {
             };
             let lease = match client.lease {
                 Some(_) => None,
-                None => self.pick_idle(kind, &client.session),
+                None => self.pick_idle(kind, waiting.client),
             };
             match lease {
                 Some(lease) => {
@@ -361,7 +383,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(front.client) else {
             return false;
         };
-        client.lease.is_none() && self.pick_idle(kind, &client.session).is_none()
+        client.lease.is_none() && self.pick_idle(kind, front.client).is_none()
     }
 
     pub(crate) fn may_dial(&self, kind: usize, now: Time) -> bool {
@@ -382,7 +404,7 @@ impl<N: Net> Group<N> {
             .iter()
             .find_map(|ranks| ranks.idle.first().copied());
         if let Some(victim) = victim {
-            self.retire(victim);
+            self.let_go(victim);
         }
         // Another group may have a better right to the slot.
         self.has_room()
@@ -445,8 +467,10 @@ impl<N: Net> Group<N> {
             // Politeness only: without it the server counts an aborted client.
             let _ = self.net.write(&backend.sock, &quit);
         }
+        let asked = backend.asked;
         drop(backend);
         self.give_back();
+        self.debt_lost(asked);
     }
 
     /// A client has gone (or reset its session) and left its backend behind.
@@ -458,7 +482,7 @@ impl<N: Net> Group<N> {
         let only_statements = backend
             .flight
             .iter()
-            .all(|command| command.purpose == Purpose::Statement);
+            .all(|command| matches!(command.purpose, Purpose::Statement | Purpose::Debt(_)));
         if !clean || !only_statements {
             return self.retire(lease);
         }

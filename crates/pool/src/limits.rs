@@ -187,7 +187,7 @@ impl<N: Net> Group<N> {
             let unused = now.since(backend.since) > idle_max && self.roster.count > kept;
             if unused || now.since(backend.born) > life_of(key, backend.born, life_max) {
                 self.counts.trimmed += 1;
-                self.retire(key);
+                self.let_go(key);
             }
         }
     }

@@ -23,9 +23,6 @@ pub(crate) enum PinReason {
     HiddenCode,
     /// A statement that asks for the default schema was prepared without one.
     PreparedSchema,
-    /// The client reads what the statement before left, in a form that cannot be answered
-    /// elsewhere.
-    ReadsPrevious,
 }
 
 impl PinReason {
@@ -38,7 +35,6 @@ impl PinReason {
             PinReason::FailedCode => "failed_code",
             PinReason::HiddenCode => "hidden_code",
             PinReason::PreparedSchema => "prepared_schema",
-            PinReason::ReadsPrevious => "reads_previous",
         }
     }
 }
@@ -304,8 +300,8 @@ impl fmt::Display for Refusal {
             Refusal::KillFailed(why) => write!(f, "onramp: KILL did not reach the server: {why}"),
             Refusal::Interrupted => f.write_str("Query execution was interrupted"),
             Refusal::PreviousGone => f.write_str(
-                "onramp: what the previous statement left is gone; from now on this session keeps \
-                 a backend of its own, run both statements again",
+                "onramp: what the previous statement left is gone; run both statements again, in \
+                 one transaction or one text",
             ),
             Refusal::OutOfOrder { expected, got } => write!(
                 f,

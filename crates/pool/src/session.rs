@@ -288,6 +288,11 @@ impl Session {
         (text.is_ascii() && !text.contains(&0)).then_some(text)
     }
 
+    /// What stands behind `SET @name=` for a user variable; its name in lower case.
+    pub(crate) fn user_variable(&self, name: &[u8]) -> Option<&[u8]> {
+        self.user.get(name)
+    }
+
     /// The same session with what of `other` may not be known whole yet, and is no matter for how
     /// a text is read: user variables, the clock and the role.
     pub(crate) fn with_unread_of(&self, other: &Session) -> Session {

@@ -28,7 +28,7 @@ pub(crate) const REPLY_MAX: usize = 16 * 1024;
 /// Whether a statement is of the kind that may ride: a plain SELECT that reads nothing and leaves
 /// nothing for which its backend would have to be asked.
 pub(crate) fn rides(found: &Statement, left: Found) -> bool {
-    left != Found::Counts
+    matches!(left, Found::Rows | Found::Nested)
         && found.verb == Verb::Select
         && found.pin.is_none()
         && found.reads == Reads::NONE

@@ -82,7 +82,7 @@ impl<N: Net> Group<N> {
             && let Some((_, key)) = self.longest_idle()
         {
             self.counts.lent += 1;
-            self.retire(key);
+            self.let_go(key);
         }
     }
 

@@ -12,7 +12,7 @@
 //! behind what puts it there (`restoring.rs`).
 
 use crate::backend::{InFlight, Purpose};
-use crate::client::{ClientState, Code, Statement, Untold};
+use crate::client::{ClientState, Code, Conditions, Statement, Untold};
 use crate::clients::Handled;
 use crate::diagnostics::{Area, Previous, area_of};
 use crate::found::{Found, found_of};
@@ -20,7 +20,7 @@ use crate::group::Group;
 use crate::hidden::{Known, NOT_JUDGED};
 use crate::kills::{may_hide_kill, mentions_kill};
 use crate::prepared::{PreparedText, Spoken};
-use crate::reasons::{PinReason, Refusal};
+use crate::reasons::Refusal;
 use crate::relay::{Middle, Relay, Shape, Told};
 use crate::restoring::{Front, Standing, standing_of, standing_of_execution};
 use crate::session::Session;
@@ -50,6 +50,9 @@ impl<N: Net> Group<N> {
         if let Some(client) = self.clients.get_mut(key) {
             client.forget_command();
         }
+        if self.clients.get(key).is_some_and(|client| client.asked_for) {
+            return self.wait_for_read_back(key);
+        }
         let payload = payload_of(message);
         let byte = payload.first().copied().unwrap_or(0);
         let Some(command) = Command::from_byte(byte) else {
@@ -68,7 +71,7 @@ impl<N: Net> Group<N> {
             }
         }
         let renews = matches!(command, Command::ResetConnection | Command::ChangeUser);
-        if renews && (self.is_counting(key) || self.is_reading_role(key)) {
+        if renews && (self.is_reading_role(key) || self.asks_before_leaving(key)) {
             return self.wait_for_read_back(key);
         }
         match command {
@@ -94,9 +97,9 @@ impl<N: Net> Group<N> {
                     Command::FieldList | Command::Statistics => Standing::Anywhere,
                     _ => Standing::Apart,
                 };
+                statement.found = Found::Keeps;
                 if command == Command::InitDb {
                     statement.area = Area::Keeps;
-                    statement.found = Found::Keeps;
                     let flavour = self.shared.server.flavour;
                     statement.counts_before = matches!(flavour, Server::MySql(_));
                 }
@@ -156,11 +159,17 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         }
         let text = match self.speak_of_named(key, message, sql, (mode, &found)) {
-            Spoken::Plain => return self.run_text(key, message, sql, (mode, &found)),
+            Spoken::Plain => {
+                let handled = self.run_text(key, message, sql, (mode, &found));
+                self.leave_home(key);
+                return handled;
+            }
             Spoken::Handled(handled) => return handled,
             Spoken::Runs(text) => text,
         };
-        self.run_prepared_text(key, message, &text)
+        let handled = self.run_prepared_text(key, message, &text);
+        self.leave_home(key);
+        handled
     }
 
     /// Runs a text of a client's.
@@ -171,6 +180,7 @@ impl<N: Net> Group<N> {
         sql: &[u8],
         (mode, found): (LexMode, &classify::Statement),
     ) -> Handled {
+        self.go_home(key, found.reads);
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
@@ -197,6 +207,7 @@ impl<N: Net> Group<N> {
                 Previous::Answered => return Handled::Used,
                 Previous::Gone => return self.previous_gone(key),
                 Previous::Text(text) => instead = Some(text),
+                Previous::Same => {}
             }
         }
         if self.shared.settings.ride_max > 1 && shapes::rides(found, statement.found) {
@@ -291,6 +302,7 @@ impl<N: Net> Group<N> {
                     },
                 )
             }
+            Previous::Same => self.start(key, message, statement),
             Previous::Text(_) | Previous::Gone => self.previous_gone(key),
         }
     }
@@ -316,10 +328,9 @@ impl<N: Net> Group<N> {
         (!lists && !set).then_some(client.id)
     }
 
-    /// Says that what the statement before left is gone, and sees to it that the next is not.
+    /// Says that what the statement before left is gone.
     pub(crate) fn previous_gone(&mut self, key: Key) -> Handled {
         self.counts.refused += 1;
-        self.pin(key, PinReason::ReadsPrevious);
         self.refuse(key, &Refusal::PreviousGone);
         Handled::Used
     }
@@ -429,6 +440,7 @@ impl<N: Net> Group<N> {
         let first = backend.flight.is_empty();
         let behind = backend.flight.back().and_then(|command| command.owner);
         self.counts.ridden += u64::from(behind.is_some_and(|owner| owner != key));
+        client.sent = client.sent.wrapping_add(1);
         // Beside a transaction, or what a client is pinned for, nobody else has a place.
         let apart = client.is_held() || backend.in_transaction();
         let shape = if apart { 0 } else { client.statement.ride };
@@ -491,8 +503,13 @@ pub(crate) fn class_with(
 }
 
 pub(crate) fn statement_of(found: &classify::Statement, server: Server) -> Statement {
-    let asks = found.verb == Verb::Diagnostics && found.reads.intersects(Reads::DIAGNOSTICS);
     let hides = HIDES.iter().any(|cause| found.causes.contains(*cause));
+    let conditions = match found.verb {
+        _ if found.multi || hides => Conditions::Raises,
+        Verb::Diagnostics if found.reads.intersects(Reads::DIAGNOSTICS) => Conditions::Asks,
+        Verb::Diagnostics => Conditions::Raises,
+        _ => Conditions::Leaves,
+    };
     Statement {
         shape: ReplyShape::Results,
         found: found_of(found, server),
@@ -508,7 +525,7 @@ pub(crate) fn statement_of(found: &classify::Statement, server: Server) -> State
         spoils: false,
         judged: NOT_JUDGED,
         standing: Standing::Apart,
-        keeps_counts: asks,
+        conditions,
         ride: 0,
     }
 }

@@ -237,7 +237,7 @@ impl<N: Net> Group<N> {
             });
             if dies {
                 self.counts.trimmed += 1;
-                self.retire(key);
+                self.let_go(key);
             }
         }
     }

@@ -8,7 +8,7 @@
 //!
 //! Invariant: a text that is not understood to its end is no question.
 
-use crate::lex::{Kind, LexMode, Lexer, Token};
+use crate::lex::{Kind, LexMode, Lexer, Server, Token};
 use std::fmt::Write;
 
 /// What a text asks for.
@@ -30,13 +30,41 @@ pub enum Question {
     },
     /// GET DIAGNOSTICS
     Get(Get),
+    /// RESIGNAL, or GET STACKED DIAGNOSTICS: an error of the server's, where nothing handles one.
+    Handler,
 }
+
+/// Which condition GET DIAGNOSTICS is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// None: about the statement as a whole.
+    Statement,
+    /// The one of this number, from 1 on; there may be none.
+    Number(u32),
+    /// The one whose number this user variable holds; with its `@`.
+    Variable(Vec<u8>),
+}
+
+/// Items of a condition that are texts, but for its state and its words, in the order of
+/// [`Condition::texts`].
+pub const TEXTS: [&str; 10] = [
+    "CLASS_ORIGIN",
+    "SUBCLASS_ORIGIN",
+    "CONSTRAINT_CATALOG",
+    "CONSTRAINT_SCHEMA",
+    "CONSTRAINT_NAME",
+    "CATALOG_NAME",
+    "SCHEMA_NAME",
+    "TABLE_NAME",
+    "COLUMN_NAME",
+    "CURSOR_NAME",
+];
 
 /// GET DIAGNOSTICS, into user variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Get {
-    /// Which condition, from 1 on; `None` for the statement as a whole.
-    pub condition: Option<u32>,
+    /// Which condition.
+    pub which: Which,
     /// Variables, with their `@`, as they were typed, and what they get.
     items: Vec<(Vec<u8>, Item)>,
 }
@@ -48,6 +76,8 @@ enum Item {
     State,
     Message,
     Errno,
+    Text(usize),
+    Row,
 }
 
 /// One condition of the statement before.
@@ -59,6 +89,29 @@ pub struct Condition<'a> {
     pub state: &'a [u8],
     /// Its words, in UTF-8.
     pub message: &'a [u8],
+    /// Its other texts, in the order of [`TEXTS`].
+    pub texts: [&'a [u8]; TEXTS.len()],
+    /// MariaDB's ROW_NUMBER, if it is known.
+    pub row: Option<u64>,
+}
+
+/// CLASS_ORIGIN and SUBCLASS_ORIGIN of a condition of the server's own with this state; SIGNAL may
+/// give others (`set_class_origins` in MySQL's `sql_error.cc`; MariaDB leaves them empty).
+#[must_use]
+pub fn origins(state: &[u8], server: Server) -> [&'static [u8]; 2] {
+    let &[first, second, ref subclass @ ..] = state else {
+        return [b""; 2];
+    };
+    if !matches!(server, Server::MySql(_)) {
+        return [b""; 2];
+    }
+    let standard = matches!(first, b'0'..=b'4' | b'A'..=b'H')
+        && (second.is_ascii_digit() || second.is_ascii_uppercase());
+    match standard {
+        true => [b"ISO 9075"; 2],
+        false if subclass == b"000" => [b"MySQL", b"ISO 9075"],
+        false => [b"MySQL"; 2],
+    }
 }
 
 /// The question that a text is, if it is one.
@@ -76,8 +129,11 @@ pub fn question(sql: &[u8], mode: LexMode) -> Option<Question> {
         tokens.pop();
     }
     let mut reader = Tokens { sql, rest: &tokens };
+    if reader.word("RESIGNAL") {
+        return Some(Question::Handler);
+    }
     if reader.word("GET") {
-        return reader.get();
+        return reader.get(mode.server);
     }
     reader.word("SHOW").then(|| reader.show())?
 }
@@ -155,14 +211,17 @@ impl<'a> Tokens<'a> {
         self.rest.is_empty().then_some(show)
     }
 
-    fn get(&mut self) -> Option<Question> {
+    fn get(&mut self, server: Server) -> Option<Question> {
+        if self.word("STACKED") {
+            return self.word("DIAGNOSTICS").then_some(Question::Handler);
+        }
         self.word("CURRENT");
         if !self.word("DIAGNOSTICS") {
             return None;
         }
-        let mut condition = None;
+        let mut which = Which::Statement;
         if self.word("CONDITION") {
-            condition = Some(u32::try_from(self.number()?).ok()?);
+            which = self.which()?;
         }
         let mut items = Vec::new();
         loop {
@@ -170,10 +229,10 @@ impl<'a> Tokens<'a> {
             if kind != Kind::UserVariable || !self.punct(b'=') {
                 return None;
             }
-            let item = self.item(condition.is_some())?;
+            let item = self.item(which != Which::Statement, server)?;
             items.push((name.to_vec(), item));
             if self.rest.is_empty() {
-                return Some(Question::Get(Get { condition, items }));
+                return Some(Question::Get(Get { which, items }));
             }
             if !self.punct(b',') {
                 return None;
@@ -181,7 +240,15 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    fn item(&mut self, of_condition: bool) -> Option<Item> {
+    fn which(&mut self) -> Option<Which> {
+        if let Some(Kind::UserVariable) = self.rest.first().map(|token| token.kind) {
+            return Some(Which::Variable(self.next()?.1.to_vec()));
+        }
+        let number = u32::try_from(self.number()?).unwrap_or(u32::MAX);
+        Some(Which::Number(number))
+    }
+
+    fn item(&mut self, of_condition: bool, server: Server) -> Option<Item> {
         const OF_STATEMENT: [(&str, Item); 2] =
             [("NUMBER", Item::Number), ("ROW_COUNT", Item::RowCount)];
         const OF_CONDITION: [(&str, Item); 3] = [
@@ -194,8 +261,19 @@ impl<'a> Tokens<'a> {
         } else {
             &OF_STATEMENT[..]
         };
-        let found = items.iter().find(|(name, _)| self.word(name))?;
-        Some(found.1)
+        if let Some((_, item)) = items.iter().find(|(name, _)| self.word(name)) {
+            return Some(*item);
+        }
+        if !of_condition {
+            return None;
+        }
+        if !matches!(server, Server::MySql(_)) && self.word("ROW_NUMBER") {
+            return Some(Item::Row);
+        }
+        TEXTS
+            .iter()
+            .position(|name| self.word(name))
+            .map(Item::Text)
     }
 }
 
@@ -222,6 +300,8 @@ impl Get {
                 Item::Errno => format!("CAST({} AS UNSIGNED)", condition?.errno),
                 Item::State => text(condition?.state)?,
                 Item::Message => text(condition?.message)?,
+                Item::Text(at) => text(condition?.texts[*at])?,
+                Item::Row => format!("CAST({} AS UNSIGNED)", condition?.row?),
             };
             sql.extend_from_slice(value.as_bytes());
         }
@@ -301,6 +381,8 @@ mod tests {
             errno: 1365,
             state: b"22012",
             message: "\u{e4}".as_bytes(),
+            texts: [b""; TEXTS.len()],
+            row: Some(2),
         };
         let sql = "GET DIAGNOSTICS CONDITION 1 @s=RETURNED_SQLSTATE,@m=MESSAGE_TEXT,@e=MYSQL_ERRNO";
         assert_eq!(
@@ -311,6 +393,16 @@ mod tests {
             )
         );
         assert_eq!(set(sql, None), None);
+        let sql = "GET DIAGNOSTICS CONDITION 1 @t=TABLE_NAME, @r=ROW_NUMBER";
+        let named = Condition {
+            texts: [b"", b"", b"", b"", b"", b"", b"", b"t", b"", b""],
+            ..condition
+        };
+        assert_eq!(
+            set(sql, Some(named)).as_deref(),
+            Some("SET @t=CONCAT(LEFT(VERSION(),0),_utf8mb4 x'74'),@r=CAST(2 AS UNSIGNED)")
+        );
+        let sql = "GET DIAGNOSTICS CONDITION 1 @m=MESSAGE_TEXT";
         let long = "\u{1F600}".as_bytes();
         let message = Condition {
             message: long,
@@ -324,11 +416,40 @@ mod tests {
     }
 
     #[test]
+    fn a_condition_has_the_origins_of_its_state() {
+        let mysql = Server::MySql(90_700);
+        assert_eq!(origins(b"22012", mysql), [b"ISO 9075"; 2]);
+        assert_eq!(origins(b"HY000", mysql), [b"ISO 9075"; 2]);
+        assert_eq!(origins(b"XA106", mysql), [b"MySQL"; 2]);
+        let own: [&[u8]; 2] = [b"MySQL", b"ISO 9075"];
+        assert_eq!(origins(b"70000", mysql), own);
+        assert_eq!(origins(b"22012", Server::MariaDb(101_100)), [b""; 2]);
+    }
+
+    #[test]
+    fn the_number_of_a_condition_may_be_a_variables() {
+        let which = |sql: &str| match asked(sql) {
+            Some(Question::Get(get)) => get.which,
+            other => panic!("{sql}: {other:?}"),
+        };
+        let sql = "GET DIAGNOSTICS CONDITION @i @n = MYSQL_ERRNO";
+        assert_eq!(which(sql), Which::Variable(b"@i".to_vec()));
+        let sql = "GET DIAGNOSTICS CONDITION 7 @n = MYSQL_ERRNO";
+        assert_eq!(which(sql), Which::Number(7));
+        for sql in [
+            "RESIGNAL",
+            "RESIGNAL SET MESSAGE_TEXT = 'x'",
+            "GET STACKED DIAGNOSTICS @n = NUMBER",
+        ] {
+            assert_eq!(asked(sql), Some(Question::Handler), "{sql}");
+        }
+    }
+
+    #[test]
     fn what_nobody_else_can_answer_is_no_question() {
         for sql in [
-            "GET STACKED DIAGNOSTICS @n = NUMBER",
-            "GET DIAGNOSTICS CONDITION @i @n = MYSQL_ERRNO",
-            "GET DIAGNOSTICS CONDITION 1 @n = CLASS_ORIGIN",
+            "GET DIAGNOSTICS CONDITION 'x' @n = MYSQL_ERRNO",
+            "GET DIAGNOSTICS CONDITION 1 @n = CLASS",
             "GET DIAGNOSTICS CONDITION 1 @n = NUMBER",
             "GET DIAGNOSTICS @n = MYSQL_ERRNO",
             "GET DIAGNOSTICS n = NUMBER",

@@ -10,7 +10,7 @@
 
 use super::sent::head_of;
 use super::{Definition, Held, UnderWay};
-use crate::client::Statement;
+use crate::client::{Client, Conditions, Statement};
 use crate::clients::Handled;
 use crate::diagnostics::area_of;
 use crate::found::Found;
@@ -115,7 +115,7 @@ impl<N: Net> Group<N> {
         client.prepared.get_or_insert_default().under_way = Some(under_way);
         let mut statement = Statement::plain(Command::StmtPrepare.reply());
         statement.standing = Standing::Anywhere;
-        statement.keeps_counts = true;
+        statement.conditions = Conditions::Counts;
         statement.found = Found::Keeps;
         if !class.reads.intersects(Reads::DIAGNOSTICS) {
             statement.area = area_of(&class, self.shared.server.flavour);
@@ -193,11 +193,25 @@ impl<N: Net> Group<N> {
             let parameter = plain.then(|| only_number(payload, earlier, form)).flatten();
             return self.on_kill_execution(key, &definition, parameter);
         }
-        let elsewhere = client.reads_elsewhere();
+        self.go_home(key, definition.class.reads);
+        let handled = self.execute_read(key, (command, id), definition, message);
+        self.leave_home(key);
+        handled
+    }
+
+    /// Executes a statement, or a text of its own where it reads what its backend does not know.
+    fn execute_read(
+        &mut self,
+        key: Key,
+        (command, id): (Command, u32),
+        definition: Rc<Definition>,
+        message: &[u8],
+    ) -> Handled {
         let known = self.known_in_definition(key, &definition);
         let class = class_with(&definition.class, known.as_ref());
         let told = !class.pin.is_some_and(hides_reads);
-        if told && class.reads.intersects(elsewhere) {
+        let elsewhere = self.clients.get(key).map(Client::reads_elsewhere);
+        if told && elsewhere.is_some_and(|elsewhere| class.reads.intersects(elsewhere)) {
             if self.is_counted_now(key, class.reads) {
                 return self.wait_for_read_back(key);
             }
