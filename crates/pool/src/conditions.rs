@@ -98,7 +98,7 @@ fn read_one(values: &[Text], all: bool, server: Server) -> Option<Items> {
 
 fn unhex(text: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
-    if text.len() % 2 != 0 {
+    if !text.len().is_multiple_of(2) {
         return None;
     }
     let pairs = text.chunks(2);

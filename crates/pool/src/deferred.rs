@@ -21,7 +21,7 @@ use crate::backends::row_of;
 use crate::client::{Client, ClientState};
 use crate::group::Group;
 use crate::heard::Heard;
-use crate::session::can_restore;
+use crate::session::{Text, can_restore};
 use reactor::{Key, Net};
 use wire::attributes::put_query;
 use wire::classify::Reads;
@@ -173,13 +173,23 @@ impl<N: Net> Group<N> {
             }
             return;
         }
-        let Some(asked) = backend.asked.take() else {
-            return;
-        };
-        let row = row_of(collected).filter(|_| heard.error.is_none());
+        let asked = backend.asked.take();
+        if let Some(asked) = asked {
+            let row = row_of(collected).filter(|_| heard.error.is_none());
+            self.take_answers(asked, row);
+        }
+        // What else is to be read back goes out in front of the client's next command.
+        self.go_on_behind(lease);
+        if let Some(asked) = asked {
+            self.wake(asked.client);
+        }
+    }
+
+    /// Keeps what a home has answered with its client, if that is there still.
+    fn take_answers(&mut self, asked: Asked, row: Option<Vec<Text>>) {
         let server = self.shared.server.flavour;
         let Some(client) = self.clients.get_mut(asked.client) else {
-            return self.settle(lease);
+            return;
         };
         client.asked_for = false;
         if let Some(row) = row.filter(|_| client.sent == asked.sent) {
@@ -197,8 +207,22 @@ impl<N: Net> Group<N> {
                 kept.take_items(items, asked.debts.all, server);
             }
         }
-        self.wake(asked.client);
-        self.settle(lease);
+    }
+
+    /// The backend goes on with what stands behind the questions; whom it was for may have gone.
+    fn go_on_behind(&mut self, lease: Key) {
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
+        let gone = backend
+            .lease
+            .is_none_or(|key| self.clients.get(key).is_none());
+        let leased = backend.state() == BackendState::Leased;
+        if !gone || !leased || !backend.flight.is_empty() {
+            return self.settle(lease);
+        }
+        backend.insert_id = None;
+        self.release(lease);
     }
 
     /// A client's command may go on.

@@ -8,7 +8,7 @@
 //! Invariant: a backend is released only with nothing in flight, nothing owed, no transaction open
 //! or announced, and a client that is not pinned.
 
-use crate::backend::{BackendState, InFlight, Purpose};
+use crate::backend::{Backend, BackendState, InFlight, Purpose};
 use crate::backends::row_of;
 use crate::client::{Client, ClientState, Code, Owed, Trace};
 use crate::group::Group;
@@ -106,6 +106,10 @@ impl<N: Net> Group<N> {
         let went = heard.error.is_none();
         client.counts_native =
             alone && (client.counts_native || !(statement.conditions.keep_counts() && went));
+        // What is to follow would begin with COM_SET_OPTION, which counts anew.
+        let multi = client.session.multi_statements;
+        let stays = |b: &Backend<N::Sock>| b.session.multi_statements == multi;
+        client.counts_native &= self.backends.get(key).is_some_and(stays);
         if !alone && !contaminated {
             // Others rode behind: the backend is theirs, and the words of a warning are gone.
             client.lease = None;

@@ -29,6 +29,7 @@ mod endings;
 mod errands;
 mod fairness;
 mod found;
+mod fresh;
 mod gate;
 mod globals;
 mod group;

@@ -214,14 +214,12 @@ impl<N: Net> Group<N> {
         out: &mut Vec<u8>,
     ) -> Option<Joined> {
         let client = self.clients.get(key)?;
-        // A question would have to stand in front of it (`put_primer`).
-        let primed = self.is_primed(key);
         let backend = self.backends.get(lease)?;
         let text = matches!(
             client.statement.standing,
             Standing::Joined | Standing::NewSchema
         ) && message.get(HEADER_LEN) == Some(&Command::Query.byte());
-        if !text || primed || Rc::ptr_eq(&backend.session, session) {
+        if !text || Rc::ptr_eq(&backend.session, session) {
             return None;
         }
         let sure = is_sure_here(&backend.session, session, self.epoch, backend);

@@ -279,14 +279,16 @@ impl Code<'_> {
 
     /// A session variable is set.
     fn variable(&self, at: usize, name: &[u8], out: &mut Judged) {
-        let pins = {
-            use Setting::{AutoIsNull, Clock, InsertId, Pins};
-            matches!(set::setting(name), Pins(_) | InsertId | Clock | AutoIsNull)
+        let mysql = self.is_mysql();
+        let pins = match set::setting(name) {
+            Setting::Pins(_) | Setting::InsertId | Setting::Clock | Setting::AutoIsNull => true,
+            // It goes back when the routine ends, but MariaDB's status flags do not.
+            Setting::SqlMode => !mysql,
+            Setting::Restorable | Setting::Charset => false,
         };
         let system = self.kind(at) == Some(Kind::SystemVariable);
         // `SET SESSION TRANSACTION` has another form.
         let plain = system || matches!(self.kind(at + 1), Some(Kind::Punct(b'=') | Kind::Assign));
-        let mysql = self.is_mysql();
         // MariaDB reports nothing of `SET @@name`.
         let scoped = mysql || !system || self.text(at).contains(&b'.');
         let known = !matches!(self.mode.server, Server::Unknown);

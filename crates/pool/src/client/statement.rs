@@ -1,0 +1,178 @@
+//! What is noted of a client's statement from its text until its end.
+//!
+//! The problem: what a statement means for its session is known from its text, and needed when its
+//! reply has passed. The mechanism: a small value ([`Statement`]) that its client keeps meanwhile,
+//! and what its backend owes the client afterwards ([`Owed`]). Invariant: the values for a statement
+//! of which nothing is known are the most careful ones.
+
+use crate::diagnostics::Area;
+use crate::found::Found;
+use crate::hidden::NOT_JUDGED;
+use crate::restoring::Standing;
+use wire::classify;
+use wire::command::ReplyShape;
+
+/// What a statement has to do with conditions, besides that it may warn or fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Conditions {
+    /// Nothing.
+    Leaves,
+    /// Nothing; and if it succeeds, ROW_COUNT() stays.
+    Counts,
+    /// It asks for those of the statement before, or raises one behind them: GET DIAGNOSTICS,
+    /// RESIGNAL. If it succeeds, ROW_COUNT() stays as well, unless it warns.
+    Asks,
+    /// It may raise some by SIGNAL, with items of its own.
+    Raises,
+}
+
+impl Conditions {
+    /// Whether ROW_COUNT() stays, if the statement succeeds.
+    pub(crate) fn keep_counts(self) -> bool {
+        matches!(self, Conditions::Counts | Conditions::Asks)
+    }
+}
+
+/// What is known of the statement that a client waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Statement {
+    /// How it will be answered.
+    pub shape: ReplyShape,
+    /// What becomes of FOUND_ROWS().
+    pub(crate) found: Found,
+    /// What becomes of the warnings of the statement before, if it has none of its own.
+    pub(crate) area: Area,
+    /// It is a text of several statements.
+    pub(crate) several: bool,
+    /// What it may change without a report of it.
+    pub(crate) untold: Untold,
+    /// What is reported of variables holds for this statement alone.
+    pub(crate) passing: bool,
+    /// A report of changed state without details is explained by its text.
+    pub explains_change: bool,
+    /// Its OK counts the warnings of the statement before (MySQL's COM_INIT_DB).
+    pub(crate) counts_before: bool,
+    /// It may change LAST_INSERT_ID() without a report of it.
+    pub may_insert_id: bool,
+    /// Its shape, when it may share a backend in flight (see [`crate::shapes`]); else 0.
+    pub(crate) ride: u64,
+    /// What it has to do with conditions.
+    pub(crate) conditions: Conditions,
+    /// What is known of the stored code that it runs.
+    pub(crate) code: Code,
+    /// It may leave something that nobody is to meet: its backend serves no other client.
+    pub(crate) spoils: bool,
+    /// The catalogue of hidden code that it was judged by (see [`crate::hidden`]).
+    pub(crate) judged: u16,
+    /// How it may stand behind what restores its session.
+    pub(crate) standing: Standing,
+}
+
+impl Statement {
+    /// A command with this reply that changes nothing unseen.
+    #[must_use]
+    pub(crate) fn plain(shape: ReplyShape) -> Statement {
+        Statement {
+            shape,
+            found: Found::Unsure,
+            area: Area::Unsure,
+            several: false,
+            untold: Untold::NONE,
+            passing: false,
+            explains_change: false,
+            counts_before: false,
+            may_insert_id: false,
+            ride: 0,
+            conditions: Conditions::Leaves,
+            code: Code::None,
+            spoils: false,
+            judged: NOT_JUDGED,
+            standing: Standing::Apart,
+        }
+    }
+}
+
+/// What a statement may change without a report of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Untold(u8);
+
+impl Untold {
+    const NONE: Untold = Untold(0);
+    /// The collation.
+    pub(crate) const CHARSET: Untold = Untold(1);
+    /// The role.
+    pub(crate) const ROLE: Untold = Untold(2);
+
+    pub(crate) fn by(found: &classify::Statement) -> Untold {
+        Untold(u8::from(found.sets_charset) | u8::from(found.sets_role) << 1)
+    }
+
+    pub(crate) fn contains(self, other: Untold) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl Statement {
+    /// Whether it may count rows or not, so that its backend needs its client's FOUND_ROWS() in
+    /// front of it.
+    pub(crate) fn primes(&self) -> bool {
+        match self.code {
+            Code::None => false,
+            Code::Known | Code::Reported => self.found == Found::Unsure,
+            Code::Unread => self.found != Found::Keeps,
+        }
+    }
+}
+
+/// What is known of the stored code that a statement runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    /// It runs none that its text shows.
+    None,
+    /// What it leaves is followed, even where it fails.
+    Known,
+    /// The same, but where it fails MariaDB does not report what it changed.
+    Reported,
+    /// Nobody has read it; it may use or take away statements by name.
+    Unread,
+}
+
+/// What must be read back from the backend before it may serve somebody else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Owed {
+    /// The statement failed or warned: SHOW WARNINGS.
+    pub warnings: bool,
+    /// It failed, so the transaction's state is unknown.
+    pub failed: bool,
+    /// LAST_INSERT_ID() may have changed.
+    pub insert_id: bool,
+    /// The collation may have changed.
+    pub collation: bool,
+    /// The role may have changed.
+    pub(crate) role: bool,
+    /// Which of two FOUND_ROWS() counts, only the backend knows ([`crate::found`]).
+    pub found: bool,
+    /// It failed on MariaDB, perhaps in stored code, with so many warnings and errors: whether
+    /// that would have left its trace among them (see `endings.rs`).
+    pub trace: Trace,
+}
+
+/// What the trace of stored code among the warnings of a statement would mean, on MariaDB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Trace {
+    /// That code has failed which may have changed anything.
+    #[default]
+    Unasked,
+    /// The same, and the statement itself has failed, with so many conditions: whether there would
+    /// be a trace is to be asked.
+    Asked(u8),
+    /// Nothing: all the code that it ran is known.
+    Known,
+}
+
+impl Trace {
+    /// Whether that is to be asked.
+    pub(crate) fn is_asked(self) -> bool {
+        matches!(self, Trace::Asked(_))
+    }
+}
