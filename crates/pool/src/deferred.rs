@@ -290,10 +290,12 @@ impl<N: Net> Group<N> {
             return false;
         };
         if let Some(lease) = client.lease {
-            let announced = |backend: &crate::backend::Backend<N::Sock>| {
-                backend.transaction_announced || !backend.flight.is_empty() || backend.frozen
+            let backend = self.backends.get(lease);
+            let Some(backend) = backend.filter(|b| !b.transaction_announced && !b.frozen) else {
+                return false;
             };
-            return !self.backends.get(lease).is_none_or(announced) && self.ask_for(lease, key);
+            // Behind what is being read back, this is asked for next.
+            return !backend.flight.is_empty() || self.ask_for(lease, key);
         }
         let home = Some((key, client.sent));
         let idle = &self.roster.ranks[client.kind as usize].idle;

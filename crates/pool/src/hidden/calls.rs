@@ -116,7 +116,7 @@ impl<N: Net> Group<N> {
             return None;
         }
         self.see_hidden();
-        let sql_mode = session.variable(b"sql_mode");
+        let sql_mode = session.value(b"sql_mode");
         let sql_mode = sql_mode.unwrap_or(self.shared.server.sql_mode.as_bytes());
         if sql_mode
             .split(|&byte| byte == b',')
