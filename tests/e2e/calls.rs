@@ -71,8 +71,8 @@ const ROUTINES: [&str; 22] = [
     "CREATE PROCEDURE counts() BEGIN UPDATE t SET v = v + 100; SELECT ROW_COUNT(); END",
     "CREATE PROCEDURE loops() BEGIN DECLARE done INT DEFAULT 0; DECLARE a INT; \
      DECLARE c CURSOR FOR SELECT v FROM t; DECLARE CONTINUE HANDLER FOR NOT FOUND SET done = 1; \
-     DO 1; OPEN c; all_of: LOOP FETCH c INTO a; IF done THEN LEAVE all_of; END IF; END LOOP; CLOSE c; \
-     SELECT a > 0; END",
+     DO 1; OPEN c; all_of: LOOP FETCH c INTO a; IF done THEN LEAVE all_of; END IF; END LOOP; \
+     CLOSE c; SELECT a > 0; END",
 ];
 
 const CALLS: [&str; 27] = [

@@ -14,8 +14,8 @@ fn what_an_eof_cannot_report_comes_with_the_next_ok() {
         story.sql(admin, &format!("CREATE DATABASE {other}"));
         story.sql(
             admin,
-            // It may take a lock, so that it pins: on MariaDB the OK of a function counts conditions of
-            // before, which another backend does not have.
+            // It may take a lock, so that it pins: on MariaDB the OK of a function counts
+            // conditions of before, which another backend does not have.
             "CREATE FUNCTION sets(x INT) RETURNS INT DETERMINISTIC BEGIN \
              IF x < 0 THEN DO GET_LOCK('unreported', 0); END IF; \
              SET time_zone = '+03:00'; RETURN x; END",

@@ -51,6 +51,17 @@ const TRACE: &[u8] = b"\x04Note\x044094";
 /// A text that the server could not read: nothing of it has run.
 const UNPARSED: u16 = 1064;
 
+/// Whether a statement that failed or warned on MariaDB may have left its trace among the warnings.
+fn trace_of<S>(client: &Client<S>, heard: &Heard) -> Trace {
+    match client.statement.code {
+        // One that was left before, in the same transaction, is still to be asked.
+        _ if client.owed.trace.is_asked() => client.owed.trace,
+        Code::Known => Trace::Known,
+        _ if heard.error.is_some() && !heard.is_error(UNPARSED) => Trace::Asked(0),
+        _ => Trace::Unasked,
+    }
+}
+
 impl<N: Net> Group<N> {
     /// A client's statement is answered to its last byte.
     pub(crate) fn statement_done(&mut self, key: Key, command: &InFlight, heard: &Heard) {
@@ -91,15 +102,8 @@ impl<N: Net> Group<N> {
                 false => backend.found.filter(|_| kept),
             };
         }
-        let warned = heard.error.is_some() || heard.warnings > 0;
-        if !mysql && warned {
-            client.owed.trace = match client.statement.code {
-                // One that was left before, in the same transaction, is still to be asked.
-                _ if client.owed.trace.is_asked() => client.owed.trace,
-                Code::Known => Trace::Known,
-                _ if heard.error.is_some() && !heard.is_error(UNPARSED) => Trace::Asked(0),
-                _ => Trace::Unasked,
-            };
+        if !mysql && (heard.error.is_some() || heard.warnings > 0) {
+            client.owed.trace = trace_of(client, heard);
         }
         // A backend that knows nothing of the statement before does not learn it by this one.
         let statement = client.statement;

@@ -4,6 +4,7 @@
 //! slow client holds back the server and not the pool's memory: at most one read of a backend
 //! ([`crate::backend::READ_LEN`] and what it grows by in translation) waits for each.
 
+use crate::backend::Backend;
 use crate::client::{ClientState, Output};
 use crate::group::Group;
 use crate::reasons::Refusal;
@@ -217,17 +218,18 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return 0;
         };
-        if let Some(backend) = client.lease.and_then(|lease| self.backends.get(lease)) {
-            return backend.status & !status::OF_ONE_REPLY;
-        }
+        const OF_SQL_MODE: u16 = status::NO_BACKSLASH_ESCAPES | status::ANSI_QUOTES;
         let session = &client.session;
-        let mut flags = 0;
-        if session
-            .value(b"autocommit")
-            .is_none_or(|value| !matches!(value, b"OFF" | b"0"))
-        {
-            flags |= status::AUTOCOMMIT;
-        }
+        let commits = session.value(b"autocommit");
+        let commits = commits.is_none_or(|value| !matches!(value, b"OFF" | b"0"));
+        // A statement with a `sql_mode` of its own has left its flags in the last OK.
+        let told = |backend: &Backend<N::Sock>| backend.status & !status::OF_ONE_REPLY;
+        let backend = client.lease.and_then(|lease| self.backends.get(lease));
+        let mut flags = match backend.map(told) {
+            Some(flags) if session.value(b"sql_mode").is_none() => return flags,
+            Some(flags) => flags & !OF_SQL_MODE,
+            None => u16::from(commits) * status::AUTOCOMMIT,
+        };
         if session.sql_mode_has("NO_BACKSLASH_ESCAPES") {
             flags |= status::NO_BACKSLASH_ESCAPES;
         }

@@ -2,8 +2,8 @@
 //!
 //! The problem: what a statement means for its session is known from its text, and needed when its
 //! reply has passed. The mechanism: a small value ([`Statement`]) that its client keeps meanwhile,
-//! and what its backend owes the client afterwards ([`Owed`]). Invariant: the values for a statement
-//! of which nothing is known are the most careful ones.
+//! and what its backend owes the client afterwards ([`Owed`]). Invariant: the values for a
+//! statement of which nothing is known are the most careful ones.
 
 use crate::diagnostics::Area;
 use crate::found::Found;
