@@ -405,3 +405,26 @@ fn what_cannot_be_answered_elsewhere_is_refused_and_never_wrong() {
     // The same backend serves both.
     other.must("SELECT 3");
 }
+
+/// A client that leaves while its backend is asked what it has left there does not take it along.
+#[test]
+fn who_leaves_while_asked_leaves_the_backend_to_others() {
+    let test = "who_leaves_while_asked_leaves_the_backend_to_others";
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        let way = through(real, 1);
+        let mut stays = login(&way, &app());
+        for _ in 0..40 {
+            let mut leaves = login(&way, &app());
+            let warns = b"DROP PROCEDURE IF EXISTS shop.no_such_procedure";
+            let counts = b"SELECT 1 UNION SELECT 2";
+            let commands = [
+                (Command::Query, &warns[..]),
+                (Command::Query, &counts[..]),
+                (Command::Quit, &[][..]),
+            ];
+            leaves.send(&commands).unwrap();
+            drop(leaves);
+            assert_eq!(stays.value("SELECT 7"), "7");
+        }
+    }
+}

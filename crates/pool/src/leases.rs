@@ -136,7 +136,8 @@ impl<N: Net> Group<N> {
             if let Some(backend) = self.backends.get_mut(lease) {
                 backend.home = Some((owner, client.sent));
             }
-            if client.state() == ClientState::Waiting && !client.in_lane {
+            // Who is being asked for goes on when that is answered.
+            if client.state() == ClientState::Waiting && !client.in_lane && !client.asked_for {
                 self.line_up(owner);
             }
         }

@@ -350,6 +350,9 @@ impl Seat {
         if sql.starts_with("SHOW WARNINGS") {
             return self.show_warnings(sql);
         }
+        if let Some(answer) = about_conditions(sql) {
+            return answer;
+        }
         self.clear_diagnostics(sql);
         if let Some(tag) = tag {
             self.execute(db, sql, tag);
@@ -374,6 +377,10 @@ impl Seat {
             });
             let collation = value("collation_connection");
             return Answer::row(vec![text("0"), Some(id), text("1"), text("64"), collation]);
+        }
+        // A client's FOUND_ROWS(), put there in front of its statement.
+        if sql == "SELECT 1 LIMIT 0" || sql.starts_with("SELECT 1 FROM (SELECT 1") {
+            return Answer::row(vec![Some("1".into())]);
         }
         if sql.starts_with("SELECT CURRENT_ROLE() ") {
             return Answer::row(vec![None]);
@@ -559,4 +566,18 @@ impl Seat {
         });
         Answer::rows(rows.into_iter().collect())
     }
+}
+
+/// What the pool asks a client's last backend: items of conditions, which clears none.
+fn about_conditions(sql: &str) -> Option<Answer> {
+    if sql.starts_with("GET DIAGNOSTICS CONDITION ") {
+        return Some(Answer::changed(Vec::new()));
+    }
+    let columns = sql.strip_prefix("SELECT FOUND_ROWS()")?;
+    let columns = columns.strip_suffix(" LIMIT 1")?;
+    if !columns.is_empty() && !columns.starts_with(",@onramp_") {
+        return None;
+    }
+    let items = columns.matches(',').count();
+    Some(Answer::row(vec![Some("0".into()); 1 + items]))
 }
