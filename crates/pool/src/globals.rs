@@ -16,13 +16,11 @@
 //! Invariant: two sessions with the same version of this began under the same values.
 
 use crate::backend::BackendState;
-use crate::config::Settings;
 use crate::group::{Group, Shared};
 use crate::log::note;
-use crate::probe::{Connection, ProbeError, connect};
-use crate::roster::Kind;
+use crate::probe::{Connection, ProbeError, log_in_to_look};
 use crate::session::Text;
-use reactor::{Address, Key, Net, Time};
+use reactor::{Key, Net, Time};
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -322,7 +320,7 @@ fn read_values(
 /// The first look, before the first client.
 pub(crate) fn read_first(shared: &Shared) {
     let read = || {
-        let mut connection = open_one(&shared.settings)?;
+        let mut connection = log_in_to_look(&shared.settings)?;
         let names = read_names(&mut connection, shared.server.flavour)?;
         let begun = Time::now();
         let values = read_values(&mut connection, &names)?;
@@ -371,25 +369,11 @@ fn look(shared: &Shared, connection: &mut Option<Connection>) -> Result<(), Stri
     let begun = Time::now();
     let open = match connection {
         Some(open) => open,
-        None => connection.insert(open_one(&shared.settings).map_err(|error| error.why)?),
+        None => connection.insert(log_in_to_look(&shared.settings).map_err(|error| error.why)?),
     };
     let values = read_values(open, &names).map_err(|error| error.why)?;
     shared.globals.note(begun, values);
     Ok(())
-}
-
-fn open_one(settings: &Settings) -> Result<Connection, ProbeError> {
-    let (user, password) = settings.looking_account();
-    let kind = Kind {
-        capabilities: 0,
-        extended: 0,
-        user,
-        password,
-    };
-    let passing = |error| ProbeError::passing(format!("{}: {error}", settings.backend));
-    let mut connection = connect(&settings.backend, settings.dial_max).map_err(passing)?;
-    connection.log_in(&kind, matches!(settings.backend, Address::Unix(_)))?;
-    Ok(connection)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! that its collation id means on this server, so the pool must know both before the first client.
 //! The probe is one plain blocking connection on the main thread; the groups' backends come later.
 
+use crate::config::Settings;
 use crate::dial::{Dial, DialStep, put_quit};
 use crate::group::ServerFacts;
 use crate::roster::Kind;
@@ -188,6 +189,24 @@ pub(crate) fn connect(address: &Address, longest: Duration) -> std::io::Result<C
         stream,
         input: Vec::new(),
     })
+}
+
+/// A connection of the account that asks for the pool itself, beside the backends.
+///
+/// # Errors
+/// [`ProbeError`]: that there is no server, or that it refuses the account.
+pub(crate) fn log_in_to_look(settings: &Settings) -> Result<Connection, ProbeError> {
+    let (user, password) = settings.looking_account();
+    let kind = Kind {
+        capabilities: 0,
+        extended: 0,
+        user,
+        password,
+    };
+    let passing = |error| ProbeError::passing(format!("{}: {error}", settings.backend));
+    let mut connection = connect(&settings.backend, settings.dial_max).map_err(passing)?;
+    connection.log_in(&kind, matches!(settings.backend, Address::Unix(_)))?;
+    Ok(connection)
 }
 
 impl Connection {

@@ -14,10 +14,8 @@
 use super::{Besides, Object};
 use crate::config::{RawBackend, Settings};
 use crate::group::{ServerFacts, Shared};
-use crate::probe::{Connection, ProbeError, connect};
-use crate::roster::Kind;
+use crate::probe::{Connection, ProbeError, log_in_to_look};
 use crate::session::Text;
-use reactor::Address;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use wire::classify::stored::{Defined, Folded, Judged, Leaves, body, expression, fold};
@@ -111,22 +109,9 @@ pub(super) fn look_once(shared: &Shared, connection: &mut Connection) -> Result<
 /// # Errors
 /// That there is no server, or that it refuses the account.
 pub(super) fn open(settings: &Settings) -> Result<Connection, ProbeError> {
-    let kind = account(settings);
-    let passing = |error| ProbeError::passing(format!("{}: {error}", settings.backend));
-    let mut connection = connect(&settings.backend, settings.dial_max).map_err(passing)?;
-    connection.log_in(&kind, matches!(settings.backend, Address::Unix(_)))?;
+    let mut connection = log_in_to_look(settings)?;
     connection.query(SETTINGS)?;
     Ok(connection)
-}
-
-fn account(settings: &Settings) -> Kind {
-    let (user, password) = settings.looking_account();
-    Kind {
-        capabilities: 0,
-        extended: 0,
-        user,
-        password,
-    }
 }
 
 fn look(
@@ -173,7 +158,7 @@ fn look(
             reading.column(&row);
         }
     }
-    let unseen = reading.unseen(&account(settings).user, &dark);
+    let unseen = reading.unseen(&settings.looking_account().0, &dark);
     Ok((reading.objects, reading.besides, unseen))
 }
 
