@@ -51,6 +51,44 @@ fn both_ways(
     Some(text(&found.stdout))
 }
 
+/// Its library takes an error with a number of its own range for a packet that it cannot read.
+#[test]
+fn the_mariadb_command_line_shows_the_pools_own_errors() {
+    let test = "the_mariadb_command_line_shows_the_pools_own_errors";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let way = through(real, 1);
+    let port = port_of(&way);
+    let sleep = "SELECT SLEEP(60) FROM (SELECT 'to be lost') AS why";
+    let asked = move || mariadb(port, &["-uapp", "-papp", "-e", sleep], "");
+    let client = std::thread::spawn(asked);
+    let mut admin = real.admin();
+    let find = "SELECT id FROM information_schema.processlist WHERE state = 'User sleep' \
+         AND info LIKE '%to be lost%'";
+    let backend = loop {
+        if let Some(mut row) = admin.rows(find).texts().pop() {
+            break row.remove(0);
+        }
+        if client.is_finished() {
+            break "0".to_owned();
+        }
+    };
+    if backend != "0" {
+        admin.must(&format!("KILL {backend}"));
+    }
+    let Some(ended) = client.join().unwrap() else {
+        return skipped(test, "the mariadb command line is not installed");
+    };
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(said.contains("ERROR 1158 (08S01)"), "{said}");
+    assert!(
+        said.contains("whether the statement took effect is unknown"),
+        "{said}"
+    );
+}
+
 #[test]
 fn the_mariadb_command_line_works() {
     let test = "the_mariadb_command_line_works";

@@ -22,7 +22,7 @@ const ROUNDS: u64 = 60;
 /// Far above every limit of these pools.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The server's connection went during a statement.
-const LOST: u16 = 2013;
+const LOST: u16 = 1158;
 
 /// A packet of a command, with its number.
 fn packet(seq: u8, payload: &[u8]) -> Vec<u8> {

@@ -15,7 +15,7 @@ use wire::packet::Malformed;
 use wire::reply::ErrPacket;
 
 /// The client library's number for a connection that ended early.
-const SERVER_LOST: u32 = wire::errors::SERVER_LOST.code as u32;
+const SERVER_LOST: u32 = 2013;
 /// The client library's number for a packet that is not what it should be.
 const MALFORMED: u32 = 2027;
 /// Words of a server that are kept, in bytes.

@@ -99,9 +99,13 @@ impl Dial {
 fn needs_repair(error: &LoginError) -> bool {
     match error {
         LoginError::Lacks { .. } | LoginError::Plugin(_) => true,
-        // Access denied, no such plugin, host not allowed.
+        // Access denied, no such plugin, host not allowed, password expired; the account is locked:
+        // 3118 is MySQL's, 4151 MariaDB's.
         LoginError::Refused { code, .. } => {
-            matches!(code, 1045 | 1130 | 1251 | 1524 | 1698 | 1820 | 1862)
+            matches!(
+                code,
+                1045 | 1130 | 1251 | 1524 | 1698 | 1820 | 1862 | 3118 | 4151
+            )
         }
         _ => false,
     }

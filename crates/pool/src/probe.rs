@@ -26,6 +26,8 @@ use wire::tracking::Tracked;
 
 /// Character sets that no client may speak; a server puts its default in their place.
 const NOT_FOR_CLIENTS: [&[u8]; 4] = [b"ucs2", b"utf16", b"utf16le", b"utf32"];
+/// Characters of a question that an error quotes.
+const WORDS_MAX: usize = 80;
 
 const SETTINGS: &str = "SELECT @@max_allowed_packet,@@global.sql_mode,\
     @@global.session_track_system_variables,@@global.session_track_schema,\
@@ -285,12 +287,20 @@ impl Connection {
                     Err(error) => error.to_string(),
                 };
                 return Err(ProbeError {
-                    why: format!("'{sql}' failed: {why}"),
+                    why: format!("'{}' failed: {why}", beginning(sql)),
                     lasting: true,
                 });
             }
         }
         Ok(rows)
+    }
+}
+
+/// As much of a text as a line of the log has room for.
+fn beginning(sql: &str) -> String {
+    match sql.char_indices().nth(WORDS_MAX) {
+        Some((end, _)) => format!("{}...", &sql[..end]),
+        None => sql.to_owned(),
     }
 }
 

@@ -259,11 +259,11 @@ impl Refusal {
             Refusal::OutOfOrder { .. } => errors::NET_PACKETS_OUT_OF_ORDER,
             Refusal::Malformed(_) => errors::MALFORMED_PACKET,
             Refusal::TooSlow(_) => errors::HANDSHAKE,
-            Refusal::BackendLost(_) => errors::SERVER_LOST,
+            Refusal::BackendLost(_) => errors::NET_READ,
             Refusal::Restore(_) | Refusal::KillFailed(_) => errors::UNKNOWN_ERROR,
             Refusal::Prepared(Unprepared::Full { .. }) => errors::PREPARED_COUNT,
             Refusal::Prepared(_) => errors::UNKNOWN_ERROR,
-            Refusal::BackendLogin(_) => errors::CONN_HOST,
+            Refusal::BackendLogin(_) => errors::NO_FOREIGN_SERVER,
         }
     }
 }

@@ -1,7 +1,8 @@
-//! Error numbers of MySQL servers and clients that we send or must recognise.
+//! Error numbers of MySQL servers that we send or must recognise.
 //!
-//! Numbers and SQL states are the servers' own (`errmsg.h`, `mysqld_error.h` in their manuals), so
-//! that drivers react to ours as they would to a server's.
+//! Numbers and SQL states are the servers' own (`mysqld_error.h` in their manuals), so that drivers
+//! react to ours as they would to a server's. A number of the client libraries' own is never sent:
+//! MariaDB's library takes such a packet for a malformed one, and nobody reads its words.
 
 /// A server error number with its SQL state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub struct ErrorCode {
 }
 
 const fn error(code: u16, state: &'static str) -> ErrorCode {
+    // `errmsg.h` of both libraries: CR_MIN_ERROR to CR_MAX_ERROR, and MariaDB's CER_ numbers.
+    assert!(!matches!(code, 2000..=2999 | 5000..=5999));
     ErrorCode { code, state }
 }
 
@@ -85,8 +88,8 @@ pub const NOT_SUPPORTED: ErrorCode = error(1235, "42000");
 pub const NOT_SUPPORTED_AUTH_MODE: ErrorCode = error(1251, "08004");
 /// MariaDB: a connection has ended itself by KILL.
 pub const CONNECTION_KILLED: ErrorCode = error(1927, "70100");
-/// The connection to the server was lost while a statement ran (a client library's number; a
-/// server never sends it, drivers know it as "lost connection during query").
-pub const SERVER_LOST: ErrorCode = error(2013, "HY000");
-/// No connection to the server could be made (a client library's number).
-pub const CONN_HOST: ErrorCode = error(2003, "HY000");
+/// The connection to the server was lost while a statement ran. A server says so of a connection
+/// between servers, with the state of a broken link; a client without a pool would find out itself.
+pub const NET_READ: ErrorCode = error(1158, "08S01");
+/// A server could not connect to another one, which holds what it was asked for.
+pub const NO_FOREIGN_SERVER: ErrorCode = error(1429, "HY000");

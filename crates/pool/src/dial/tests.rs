@@ -129,6 +129,18 @@ fn the_servers_own_words_are_kept() {
 }
 
 #[test]
+fn a_locked_account_needs_somebody_who_opens_it() {
+    // 3118 of MySQL, 4151 of MariaDB.
+    for code in [b"\x2e\x0c", b"\x37\x10"] {
+        let mut dial = Dial::new(false);
+        sent(dial.packet(&kind(), &greeting(ALL, "mysql_native_password"), 0));
+        let refusal = [b"\xff", &code[..], b"#HY000this account is locked"].concat();
+        let step = dial.packet(&kind(), &refusal, 2);
+        assert!(matches!(step, DialStep::Failed(_, true)), "{step:?}");
+    }
+}
+
+#[test]
 fn garbage_fails_with_a_sentence() {
     for payload in [&b""[..], b"\x09", b"HTTP/1.1 400 Bad Request"] {
         let step = Dial::new(false).packet(&kind(), payload, 0);

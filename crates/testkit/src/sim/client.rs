@@ -416,7 +416,7 @@ impl SimClient {
                 !bound
             }
             // The connection's end took the session with it.
-            (2013, _) => {
+            (1158, _) => {
                 let sets = *kind == Kind::SetX;
                 self.ends |= sets || self.belief.may_be_bound() || self.owes_read_back();
                 true
