@@ -3,6 +3,7 @@
 
 use crate::compare::{Story, same_on};
 use crate::world::{direct, fresh_schema, login, mysql, server, start_pool};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use testkit::client::Client;
 use testkit::real::{Flavour, Real};
 use testkit::talk::Account;
@@ -10,8 +11,28 @@ use wire::command::Command;
 
 const CURRENT: &str = "SELECT CURRENT_ROLE()";
 
+/// All tests here use one account, whose roles must be those of one test at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Two roles of the small account, until this ends.
+struct Roles {
+    admin: Client,
+    names: [String; 2],
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Drop for Roles {
+    fn drop(&mut self) {
+        for role in &self.names {
+            let _ = self.admin.query(&format!("DROP ROLE IF EXISTS {role}"));
+        }
+    }
+}
+
 /// An account of the test's pool that may do little, with two roles that each open a schema.
-fn make_roles(real: &Real, test: &str) {
+#[must_use]
+fn make_roles(real: &Real, test: &str) -> Roles {
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut admin = real.admin();
     for sql in [
         "CREATE DATABASE IF NOT EXISTS shop",
@@ -20,7 +41,8 @@ fn make_roles(real: &Real, test: &str) {
     ] {
         admin.must(sql);
     }
-    for role in [format!("{test}_a"), format!("{test}_b")] {
+    let names = [format!("{test}_a"), format!("{test}_b")];
+    for role in &names {
         for sql in [
             format!("DROP ROLE IF EXISTS {role}"),
             format!("DROP DATABASE IF EXISTS {role}"),
@@ -32,6 +54,11 @@ fn make_roles(real: &Real, test: &str) {
         ] {
             admin.must(&sql);
         }
+    }
+    Roles {
+        admin,
+        names,
+        _alone: alone,
     }
 }
 
@@ -50,7 +77,7 @@ fn looks(story: &mut Story, who: usize, test: &str) {
 
 fn roles_follow(real: &Real, test: &str) {
     same_on(real, test, 1, |story| {
-        make_roles(real, test);
+        let _roles = make_roles(real, test);
         let (a, b) = (format!("{test}_a"), format!("{test}_b"));
         let [one, two] = [0; 2].map(|_| story.join_as(&small()));
         looks(story, one, test);
@@ -119,7 +146,7 @@ fn a_role_follows_its_client_on_mysql() {
 /// A statement that is prepared by whoever may is executed by nobody who may not.
 fn prepared(real: &Real, test: &str) {
     same_on(real, test, 1, |story| {
-        make_roles(real, test);
+        let _roles = make_roles(real, test);
         let (a, b) = (format!("{test}_a"), format!("{test}_b"));
         let [one, two] = [0; 2].map(|_| story.join_as(&small()));
         story.sql(one, &format!("SET ROLE {a}"));
@@ -161,7 +188,7 @@ fn prepared_statements_run_in_the_role_of_their_execution() {
 /// A role outlives a reset; what a change of user makes of it is the server's.
 fn anew(real: &Real, test: &str) {
     same_on(real, test, 1, |story| {
-        make_roles(real, test);
+        let _roles = make_roles(real, test);
         let (a, b) = (format!("{test}_a"), format!("{test}_b"));
         let [one, two] = [0; 2].map(|_| story.join_as(&small()));
         story.sql(one, &format!("SET ROLE {a}"));
@@ -211,7 +238,7 @@ fn the_role_of_a_login_is_that_of_its_account() {
     ] {
         let Some(real) = found else { continue };
         same_on(real, test, 1, |story| {
-            make_roles(real, test);
+            let _roles = make_roles(real, test);
             let (a, b) = (format!("{test}_a"), format!("{test}_b"));
             let mut admin = real.admin();
             let bare = "'bare'@'%'";
@@ -265,7 +292,7 @@ fn a_role_that_was_revoked_ends() {
     ] {
         let Some(real) = found else { continue };
         fresh_schema(real, test);
-        make_roles(real, test);
+        let _roles = make_roles(real, test);
         let pool = start_pool(
             real,
             &format!("{test}.toml"),
@@ -303,7 +330,7 @@ fn a_role_is_not_left_to_others() {
     ] {
         let Some(real) = found else { continue };
         fresh_schema(real, test);
-        make_roles(real, test);
+        let _roles = make_roles(real, test);
         let pool = start_pool(
             real,
             &format!("{test}.toml"),
