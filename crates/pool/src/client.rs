@@ -370,6 +370,7 @@ impl<S> Client<S> {
             touched.note_result(failed);
         }
         self.owed.failed = failed;
+        self.owed.explained = failed && self.statement.explains_change;
         self.owed.insert_id |= heard.insert_id != 0 || self.statement.may_insert_id;
         let untold = self.statement.untold;
         self.owed.collation |= untold.contains(Untold::CHARSET);

@@ -229,7 +229,9 @@ impl<N: Net> Group<N> {
         // Most changes are a transaction's beginning and end, which no session keeps.
         let mut changed: Option<Session> = None;
         let known = client.session.clone();
-        let (passing, explains) = (client.statement.passing, client.statement.explains_change);
+        let passing = client.statement.passing;
+        // What a statement changed before it failed is told behind it.
+        let explains = client.statement.explains_change || client.owed.explained;
         let tracks = client.is_pinned_for(PINNED);
         let [in_use, special] = USED.map(PinReason::Text);
         let used_up = client.is_pinned_for(in_use) || client.is_pinned_for(special);

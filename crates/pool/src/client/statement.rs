@@ -144,6 +144,8 @@ pub(crate) struct Owed {
     pub warnings: bool,
     /// It failed, so the transaction's state is unknown.
     pub failed: bool,
+    /// It failed, and its text explains the changes that the next report tells of.
+    pub explained: bool,
     /// LAST_INSERT_ID() may have changed.
     pub insert_id: bool,
     /// The collation may have changed.
