@@ -64,3 +64,40 @@ fn what_an_eof_cannot_report_comes_with_the_next_ok() {
         same_on(real, "unreported", 2, tell);
     }
 }
+
+/// An error says nothing of the transaction that its statement may have begun: what the pool then
+/// answers itself waits until the server has told.
+#[test]
+fn the_status_behind_an_error_is_known() {
+    let test = "the_status_behind_an_error";
+    let tell = |story: &mut Story| {
+        let admin = story.join();
+        story.sql(admin, "CREATE TABLE t (id INT PRIMARY KEY)");
+        story.sql(admin, "INSERT INTO t VALUES (1)");
+        for caps in [
+            0,
+            cap::DEPRECATE_EOF,
+            cap::DEPRECATE_EOF | cap::SESSION_TRACK,
+        ] {
+            let c = story.join_as(&app().schema(&story.schema).without(caps));
+            for sets in ["SET autocommit = 0", "SET autocommit = 1"] {
+                for (command, argument) in [(Command::SetOption, &[1, 0][..]), (Command::Ping, &[])]
+                {
+                    story.sql(c, sets);
+                    story.sql(c, "INSERT INTO t VALUES (1)");
+                    story.command(c, command, argument);
+                    story.sql(c, "SELECT * FROM missing");
+                    story.command(c, command, argument);
+                    story.sql(c, "ROLLBACK");
+                    story.command(c, command, argument);
+                }
+            }
+        }
+    };
+    if let Some(real) = server(test) {
+        same_on(real, test, 1, tell);
+    }
+    if let Some(real) = mysql(test) {
+        same_on(real, test, 1, tell);
+    }
+}

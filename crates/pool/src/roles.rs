@@ -191,13 +191,8 @@ impl<N: Net> Group<N> {
 
     /// Whether a client's role is about to be read back: it outlives the session.
     pub(crate) fn is_reading_role(&self, key: Key) -> bool {
-        let client = self.clients.get(key).filter(|client| client.owed.role);
-        let lease = client.and_then(|client| self.backends.get(client.lease?));
-        let asks = |backend: &Backend<N::Sock>| {
-            let mut flight = backend.flight.iter();
-            flight.any(|command| command.purpose == Purpose::Role && command.owner == Some(key))
-        };
-        lease.is_some_and(asks)
+        let owed = self.clients.get(key).is_some_and(|client| client.owed.role);
+        owed && self.is_being_asked(key, Purpose::Role)
     }
 
     /// A client has changed its user, to an account of this kind: the role before, where the server

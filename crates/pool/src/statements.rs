@@ -36,6 +36,11 @@ use wire::packet::{HEADER_LEN, PAYLOAD_MAX, join_payload};
 use wire::reply::{END, OK, Reply};
 use wire::track::Bound;
 
+/// Commands that the pool answers itself, with the session's status.
+pub(crate) fn is_answered_here(command: Command) -> bool {
+    matches!(command, Command::Ping | Command::SetOption)
+}
+
 impl<N: Net> Group<N> {
     /// Handles a command of a client that is idle.
     pub(crate) fn on_command(&mut self, key: Key, message: &[u8]) -> Handled {
@@ -70,8 +75,7 @@ impl<N: Net> Group<N> {
                 return self.wait_for_read_back(key);
             }
         }
-        let renews = matches!(command, Command::ResetConnection | Command::ChangeUser);
-        if renews && (self.is_reading_role(key) || self.asks_before_leaving(key)) {
+        if self.needs_read_back(key, command) {
             return self.wait_for_read_back(key);
         }
         match command {
@@ -107,6 +111,18 @@ impl<N: Net> Group<N> {
             }
         }
         Handled::Used
+    }
+
+    /// Whether the pool cannot carry out a command before it knows what it asks just now.
+    fn needs_read_back(&mut self, key: Key, command: Command) -> bool {
+        match command {
+            Command::ResetConnection | Command::ChangeUser => {
+                self.is_reading_role(key) || self.asks_before_leaving(key)
+            }
+            // Behind an error the server's answer tells the status, which these tell.
+            _ if is_answered_here(command) => self.is_being_asked(key, Purpose::Warnings),
+            _ => false,
+        }
     }
 
     fn on_ping(&mut self, key: Key) {

@@ -9,11 +9,15 @@
 //! waited for longest, whoever was put back there; a turn that leaves somebody waiting for what is
 //! there is followed by another at once.
 
-use crate::client::{Client, ClientState};
+use crate::backend::{InFlight, Purpose};
+use crate::client::ClientState;
 use crate::clients::Handled;
 use crate::group::Group;
 use crate::lane::Waiting;
+use crate::statements::is_answered_here;
 use reactor::{Key, Net};
+use wire::command::Command;
+use wire::packet::HEADER_LEN;
 
 impl<N: Net> Group<N> {
     /// Whether a lease lasts only until something is read back, and others wait for its end: a
@@ -37,6 +41,14 @@ impl<N: Net> Group<N> {
             .is_some_and(|backend| backend.frozen)
     }
 
+    /// Whether its backend is asked this on the client's behalf, and has not answered yet.
+    pub(crate) fn is_being_asked(&self, key: Key, purpose: Purpose) -> bool {
+        let lease = self.clients.get(key).and_then(|client| client.lease);
+        let backend = lease.and_then(|lease| self.backends.get(lease));
+        let asked = |command: &InFlight| command.purpose == purpose && command.owner == Some(key);
+        backend.is_some_and(|backend| backend.flight.iter().any(asked))
+    }
+
     /// Keeps a client's command until its lease ends; then it goes to the end of the lane.
     pub(crate) fn wait_for_read_back(&mut self, key: Key) -> Handled {
         let now = self.net.now();
@@ -48,17 +60,30 @@ impl<N: Net> Group<N> {
         Handled::Kept
     }
 
-    /// A command that came before its client's lease had ended goes to the lane.
+    /// A command that came before its client's lease had ended goes to the lane, if it needs a
+    /// backend.
     pub(crate) fn line_up(&mut self, key: Key) {
-        let len = self.clients.get(key).map_or(0, Client::command_len);
-        if self.wait_in_lane(key, len) == Handled::Kept {
+        let Some(client) = self.clients.get(key) else {
             return;
+        };
+        let byte = client
+            .input
+            .as_ref()
+            .and_then(|input| input.get(HEADER_LEN));
+        let command = byte.and_then(|&byte| Command::from_byte(byte));
+        if !command.is_some_and(is_answered_here) {
+            let len = client.command_len();
+            if self.wait_in_lane(key, len) == Handled::Kept {
+                return;
+            }
+            if let Some(client) = self.clients.get_mut(key) {
+                client.drop_input(len);
+            }
         }
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        client.drop_input(len);
         if client.change_state(ClientState::Idle, now) {
             self.pump(key);
         } else {
