@@ -1,8 +1,10 @@
 //! Transactions: their own backend, their isolation, their end.
 
-use crate::compare::same;
-use crate::world::app;
+use crate::compare::{same, same_on};
+use crate::world::{app, mysql, server};
 use testkit::oracle::Kill;
+use testkit::real::{Flavour, Real};
+use wire::capabilities as cap;
 
 #[test]
 fn what_is_committed_stays_and_what_is_rolled_back_does_not() {
@@ -236,4 +238,57 @@ fn deadlocks_waits_and_kills_end_as_on_a_server() {
         story.end(other);
         story.sql(a, "SELECT * FROM t ORDER BY id");
     });
+}
+
+/// With autocommit off a savepoint may stand before the first table, and so before what servers
+/// call a transaction. MariaDB tells nothing of it.
+fn savepoints(real: &Real, test: &str) {
+    same_on(real, test, 2, |story| {
+        let account = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
+        let [a, b, c] = [0; 3].map(|_| story.join_as(&account));
+        story.sql(c, "CREATE TABLE t (id INT)");
+        story.sql(c, "CREATE PROCEDURE stands() SAVEPOINT s");
+        for who in [a, b] {
+            story.sql(who, "SET autocommit = 0");
+        }
+        let mut sets = vec!["SAVEPOINT s", "DO 1; SAVEPOINT s", "CALL stands()"];
+        if real.flavour() == Flavour::MariaDb {
+            sets.push("EXECUTE IMMEDIATE 'SAVEPOINT s'");
+            sets.push("PREPARE stands FROM 'SAVEPOINT s'; EXECUTE stands");
+        }
+        let ends = [
+            "COMMIT",
+            "ROLLBACK",
+            "SET autocommit = 1; SET autocommit = 0",
+            "CREATE TABLE IF NOT EXISTS u (id INT)",
+            "INSERT INTO t VALUES (1); ROLLBACK",
+        ];
+        for (set, end) in sets.iter().flat_map(|set| ends.map(|end| (set, end))) {
+            story.sql(a, set);
+            for who in [b, c, b, c, a, c] {
+                story.sql(who, "SELECT 1");
+            }
+            for who in [b, a, c, a] {
+                story.sql(who, "ROLLBACK TO s");
+            }
+            story.sql(a, "RELEASE SAVEPOINT no_such");
+            story.sql(a, end);
+            for who in [b, c, a] {
+                story.sql(who, "ROLLBACK TO s");
+            }
+            story.sql(a, "COMMIT");
+            // Nobody is bound any more: three clients that are would not fit on two backends.
+            for who in [a, b, c] {
+                story.sql(who, "SELECT 2");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_savepoint_before_the_first_table_stays_its_clients() {
+    let test = "savepoint_first";
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        savepoints(real, test);
+    }
 }

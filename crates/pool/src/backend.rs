@@ -161,6 +161,9 @@ pub(crate) struct Backend<S> {
     pub transaction_state: bool,
     /// Characteristics of the next transaction have been set (`SET TRANSACTION`).
     pub transaction_announced: bool,
+    /// There may be a savepoint and no transaction: with autocommit off the first one comes before
+    /// the first table, and no flag of MariaDB's tells of it.
+    pub(crate) savepoint: bool,
     /// Statements that are prepared on it.
     pub(crate) prepared: OnBackend,
     /// Outstanding replies, oldest first.
@@ -230,6 +233,7 @@ impl<S> Backend<S> {
             status: status::AUTOCOMMIT,
             transaction_state: false,
             transaction_announced: false,
+            savepoint: false,
             prepared: OnBackend::default(),
             flight: VecDeque::new(),
             middle: Middle::default(),
@@ -284,9 +288,27 @@ impl<S> Backend<S> {
         }
     }
 
-    /// Whether the server holds a transaction open, or one is announced (`SET TRANSACTION`).
+    /// Whether the server holds a transaction open, or one is announced (`SET TRANSACTION`) or
+    /// begun by a savepoint.
     pub(crate) fn in_transaction(&self) -> bool {
-        self.status & status::IN_TRANS != 0 || self.transaction_state || self.transaction_announced
+        self.status & status::IN_TRANS != 0
+            || self.transaction_state
+            || self.transaction_announced
+            || self.savepoint
+    }
+
+    /// The status flags of an OK, in the order of their arrival.
+    pub(crate) fn note_status(&mut self, flags: u16) {
+        self.status = flags;
+        // A transaction's own savepoints end with it, and autocommit has none between statements.
+        self.savepoint &= flags & (status::IN_TRANS | status::AUTOCOMMIT) == 0;
+    }
+
+    /// What a statement has done to savepoints that may have `set` one, and that has left none if
+    /// it `ended` them.
+    pub(crate) fn note_savepoint(&mut self, set: bool, ended: bool) {
+        let alone = self.status & (status::IN_TRANS | status::AUTOCOMMIT) == 0;
+        self.savepoint = alone && (self.savepoint || set) && !ended;
     }
 }
 
@@ -327,5 +349,27 @@ mod tests {
         backend.status = 0;
         backend.transaction_state = true;
         assert!(backend.in_transaction());
+    }
+
+    #[test]
+    fn a_savepoint_without_a_transaction_is_kept_until_its_end() {
+        let mut backend = backend();
+        for end in [status::IN_TRANS, status::AUTOCOMMIT] {
+            backend.note_status(0);
+            backend.note_savepoint(true, false);
+            assert!(backend.in_transaction());
+            backend.note_savepoint(false, false);
+            backend.note_status(0);
+            assert!(backend.in_transaction());
+            backend.note_status(end);
+            backend.note_status(0);
+            assert!(!backend.in_transaction());
+        }
+        backend.note_savepoint(true, false);
+        backend.note_savepoint(false, true);
+        assert!(!backend.in_transaction());
+        backend.note_status(status::AUTOCOMMIT);
+        backend.note_savepoint(true, false);
+        assert!(!backend.in_transaction());
     }
 }

@@ -323,7 +323,7 @@ impl<N: Net> Group<N> {
             return;
         };
         if let Some(status) = backend.heard.status {
-            backend.status = status;
+            backend.note_status(status);
         }
         let heard = std::mem::take(&mut backend.heard);
         let collected = std::mem::take(&mut backend.collected);

@@ -10,7 +10,7 @@
 
 use crate::backend::{Backend, BackendState, InFlight, Purpose};
 use crate::backends::row_of;
-use crate::client::{Client, ClientState, Code, Owed, Trace};
+use crate::client::{Client, ClientState, Code, Owed, Trace, Untold};
 use crate::group::Group;
 use crate::heard::Heard;
 use crate::reasons::{PinReason, Refusal};
@@ -70,6 +70,7 @@ impl<N: Net> Group<N> {
             backend.served = true;
         }
         self.note_prepared(key, command.owner, heard);
+        self.note_savepoint(key, command.owner, heard);
         let contaminated = self.learn(key, command, heard);
         self.pass_lease_on(key);
         let Some(owner) = command
@@ -129,6 +130,21 @@ impl<N: Net> Group<N> {
             self.leave_if_idle(owner);
         }
         self.pump(owner);
+    }
+
+    /// Notes what the statement has done to savepoints. Where its client has gone, nobody knows
+    /// what that may be.
+    fn note_savepoint(&mut self, key: Key, owner: Option<Key>, heard: &Heard) {
+        let went = heard.error.is_none();
+        let statement = owner.and_then(|owner| Some(&self.clients.get(owner)?.statement));
+        let set = statement.is_none_or(|statement| {
+            statement.untold.contains(Untold::SAVEPOINT) && (went || statement.several)
+        });
+        let ended =
+            statement.is_some_and(|statement| statement.untold.contains(Untold::NO_SAVEPOINT));
+        if let Some(backend) = self.backends.get_mut(key) {
+            backend.note_savepoint(set, ended && went);
+        }
     }
 
     /// Learns whether statements of this shape may ride; `true` when this one has changed the

@@ -370,6 +370,8 @@ pub struct Statement {
     pub sets_charset: bool,
     /// It sets the session's role, which no tracker tells.
     pub sets_role: bool,
+    /// It sets a savepoint.
+    pub sets_savepoint: bool,
     /// It sets a session variable in a form that the server does not report.
     pub unreported: bool,
     /// It sets `timestamp`, perhaps back to the clock.
@@ -404,6 +406,7 @@ impl Statement {
         keeps_warnings: true,
         sets_charset: false,
         sets_role: false,
+        sets_savepoint: false,
         unreported: false,
         sets_clock: false,
         passing: false,
@@ -427,6 +430,7 @@ impl Statement {
         keeps_warnings: false,
         sets_charset: true,
         sets_role: true,
+        sets_savepoint: true,
         unreported: false,
         sets_clock: false,
         passing: false,
@@ -472,6 +476,7 @@ impl Statement {
             keeps_warnings: self.keeps_warnings & other.keeps_warnings,
             sets_charset: self.sets_charset | other.sets_charset,
             sets_role: self.sets_role | other.sets_role,
+            sets_savepoint: self.sets_savepoint | other.sets_savepoint,
             unreported: self.unreported | other.unreported,
             sets_clock: self.sets_clock | other.sets_clock,
             passing: self.passing & other.passing,

@@ -9,7 +9,7 @@ use crate::diagnostics::Area;
 use crate::found::Found;
 use crate::hidden::NOT_JUDGED;
 use crate::restoring::Standing;
-use wire::classify;
+use wire::classify::{self, Verb};
 use wire::command::ReplyShape;
 
 /// What a statement has to do with conditions, besides that it may warn or fail.
@@ -102,9 +102,20 @@ impl Untold {
     pub(crate) const CHARSET: Untold = Untold(1);
     /// The role.
     pub(crate) const ROLE: Untold = Untold(2);
+    /// A savepoint is set, which MariaDB does not tell while no transaction is open.
+    pub(crate) const SAVEPOINT: Untold = Untold(4);
+    /// With its success no savepoint is left.
+    pub(crate) const NO_SAVEPOINT: Untold = Untold(8);
 
     pub(crate) fn by(found: &classify::Statement) -> Untold {
-        Untold(u8::from(found.sets_charset) | u8::from(found.sets_role) << 1)
+        let savepoint = found.sets_savepoint || found.verb == Verb::Call;
+        let ends = matches!(found.verb, Verb::Commit | Verb::Rollback) && !found.multi;
+        Untold(
+            u8::from(found.sets_charset)
+                | u8::from(found.sets_role) << 1
+                | u8::from(savepoint) << 2
+                | u8::from(ends) << 3,
+        )
     }
 
     pub(crate) fn contains(self, other: Untold) -> bool {

@@ -90,6 +90,7 @@ impl Scan<'_> {
             self.out.verb = verb;
         }
         self.out.may_insert_id |= !verb.sets_no_insert_id();
+        self.out.sets_savepoint |= verb == Verb::Savepoint;
         self.calls = !matches!(stage, Stage::Ddl | Stage::Accounts) && verb != Verb::Ddl;
         self.accounts = matches!(stage, Stage::Ddl | Stage::Accounts | Stage::Show);
         self.scope = Scope::Session;
