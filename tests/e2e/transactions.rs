@@ -1,10 +1,12 @@
 //! Transactions: their own backend, their isolation, their end.
 
 use crate::compare::{same, same_on};
-use crate::world::{app, mysql, server};
+use crate::world::{app, fresh_schema, login, mysql, server, through};
 use testkit::oracle::Kill;
 use testkit::real::{Flavour, Real};
+use testkit::reply::Outcome;
 use wire::capabilities as cap;
+use wire::command::Command;
 
 #[test]
 fn what_is_committed_stays_and_what_is_rolled_back_does_not() {
@@ -158,6 +160,41 @@ fn a_deadlock_is_reported_and_its_victim_rolled_back() {
         story.all(a, &["UPDATE t SET v = 1 WHERE id = 2", "COMMIT"]);
         story.sql(b, "SELECT * FROM t");
     });
+}
+
+/// What the server has rolled back keeps its backend no longer, though an error does not say so.
+#[test]
+fn the_victim_of_a_deadlock_keeps_no_backend() {
+    let test = "the_victim_of_a_deadlock_keeps_no_backend";
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        fresh_schema(real, "victims");
+        let way = through(real, 2);
+        let [mut a, mut b, mut c] = [(); 3].map(|()| login(&way, &app().schema("victims")));
+        a.must("CREATE TABLE t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB");
+        a.must("INSERT INTO t VALUES (1, 0), (2, 0), (3, 0), (4, 0)");
+        a.must("BEGIN");
+        // The one that has changed less is the victim.
+        for id in [1, 3, 4] {
+            a.must(&format!("UPDATE t SET v = 1 WHERE id = {id}"));
+        }
+        b.must("BEGIN");
+        b.must("UPDATE t SET v = 2 WHERE id = 2");
+        let crossed = [
+            (&mut a, "UPDATE t SET v = 1 WHERE id = 2"),
+            (&mut b, "UPDATE t SET v = 2 WHERE id = 1"),
+        ];
+        for (client, sql) in crossed {
+            client.send(&[(Command::Query, sql.as_bytes())]).unwrap();
+        }
+        let failed = b.receive().unwrap();
+        assert!(
+            matches!(&failed[..], [Outcome::Failed(why)] if why.code == 1213),
+            "{failed:?}"
+        );
+        a.receive().unwrap();
+        assert_eq!(c.value("SELECT 7"), "7");
+        a.must("COMMIT");
+    }
 }
 
 #[test]

@@ -132,6 +132,8 @@ pub(crate) struct Seat {
     preparations: u32,
     /// The command that runs is to end with an error.
     pub(crate) killed: bool,
+    /// Changes that an error has left for the next OK to report.
+    untold: Vec<u8>,
 }
 
 impl Seat {
@@ -161,6 +163,7 @@ impl Seat {
             named: HashMap::new(),
             preparations: 0,
             killed: false,
+            untold: Vec::new(),
         }
     }
 
@@ -202,7 +205,7 @@ impl Seat {
             Some(Some(behind)) => behind,
             None => (&*arguments, 1),
         };
-        let answer = match Command::from_byte(payload[0]) {
+        let mut answer = match Command::from_byte(payload[0]) {
             Some(Command::Quit) => return false,
             // Too short to be interrupted.
             Some(Command::ResetConnection) => self.renew(),
@@ -244,6 +247,9 @@ impl Seat {
             == Some("latin1");
         let collation = if latin1 { 8 } else { 45 };
         let binary = payload[0] == Command::StmtExecute.byte();
+        if let Answer::Ok { changes, .. } | Answer::Rows { changes, .. } = &mut answer {
+            changes.splice(..0, self.untold.drain(..));
+        }
         answer.put(out, first, self.flags(), binary, collation);
         true
     }

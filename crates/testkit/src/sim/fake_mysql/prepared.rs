@@ -4,6 +4,7 @@
 //! in backticks) is there; names count in a connection's share of the budget.
 
 use super::{Answer, Db, NO_TABLE, Seat, id_of, tag_of};
+use crate::sim::answers::put_text;
 use crate::sim::standing::{Standing, words_of};
 use wire::errors::{ErrorCode, UNKNOWN_STATEMENT};
 
@@ -160,6 +161,9 @@ impl Seat {
             ));
         }
         self.transaction = None;
+        // An error tells nothing of it: the next OK does.
+        put_text(&mut self.untold, 4, "");
+        put_text(&mut self.untold, 5, "________");
         Some(Answer::Err(DEADLOCK, "Deadlock found".into()))
     }
 }
