@@ -87,6 +87,8 @@ pub(crate) struct Client<S> {
     pub doomed: bool,
     /// It stands in a lane.
     pub in_lane: bool,
+    /// Its command has a place already (`waits_since`), in a lane or not.
+    pub(crate) placed: bool,
     /// It is changing its user, which ends with a report of its schema.
     pub(crate) changing: bool,
     /// Times that it has failed to change its user.
@@ -137,7 +139,7 @@ pub(crate) struct Client<S> {
     pub kind: u32,
     /// Since when it is in its state, or since its peer took bytes last.
     pub since: Time,
-    /// Since when its statement waits for a backend; names its place in the lane.
+    /// Since when its command waits for a backend; names its place in the lane.
     pub(crate) waits_since: Time,
     /// The session its statements run under.
     pub session: Rc<Session>,
@@ -235,6 +237,7 @@ impl<S> Client<S> {
             ended: false,
             doomed: false,
             in_lane: false,
+            placed: false,
             changing: false,
             changes_failed: 0,
             opening: false,
@@ -391,6 +394,7 @@ impl<S> Client<S> {
 
     /// Drops the first `len` bytes of what waits to be handled, and the box when it is empty.
     pub(crate) fn drop_input(&mut self, len: usize) {
+        self.placed = false;
         match &mut self.input {
             Some(input) if input.len() > len => drop(input.drain(..len)),
             input => *input = None,

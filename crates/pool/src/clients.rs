@@ -236,9 +236,11 @@ impl<N: Net> Group<N> {
     fn consume(&mut self, key: Key, bytes: &[u8]) -> usize {
         let mut at = 0;
         loop {
-            let Some(client) = self.clients.get(key) else {
+            let Some(client) = self.clients.get_mut(key) else {
                 return bytes.len();
             };
+            // The place was that of the command before.
+            client.placed &= at == 0;
             if client.doomed {
                 return bytes.len();
             }

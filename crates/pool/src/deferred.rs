@@ -132,7 +132,9 @@ impl<N: Net> Group<N> {
         if debts.is_none() {
             return false;
         }
+        // It waits for the answer first, and keeps its place meanwhile.
         client.asked_for = true;
+        let waits = client.state() == ClientState::Waiting;
         client.counts_native = false;
         client.found_native = false;
         client.warnings_native = false;
@@ -159,6 +161,9 @@ impl<N: Net> Group<N> {
         put(true, &columns);
         self.send_backend(lease, &out);
         self.count_busy(lease);
+        if waits {
+            self.forget_waiting(key);
+        }
         true
     }
 

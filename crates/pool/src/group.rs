@@ -287,6 +287,8 @@ pub struct Group<N: Net> {
     pub(crate) learnt: RefCell<HashMap<usize, Cached>>,
     /// Statements and logins in lanes.
     pub(crate) waiting: usize,
+    /// The moment that the last command to come has as its place.
+    pub(crate) last_place: Time,
     /// Bytes of the commands of those that wait.
     pub(crate) waiting_bytes: usize,
     /// Backends that run statements, those that have stalled not counted.
@@ -362,6 +364,7 @@ impl<N: Net> Group<N> {
             schemas: HashSet::new(),
             learnt: RefCell::default(),
             waiting: 0,
+            last_place: Time(0),
             waiting_bytes: 0,
             busy: 0,
             definitions: Definitions::default(),

@@ -10,6 +10,10 @@
 //!   waits, logins go one after the other. So neither can starve the other.
 //!
 //! FIFO gives the tail: with N clients in a closed loop everybody waits N statements, nobody more.
+//! Who could not wait here at first (something is being read back for it, or asked of a backend
+//! that is another's) comes later, and gets the place of the moment at which its command came: no
+//! two have the same moment ([`Lanes::push`]).
+//!
 //! Clients that leave while they wait are not searched for; their entries are passed over when they
 //! come to the front ([`Lane::front`] asks the owner whether an entry still stands).
 //!
@@ -61,7 +65,7 @@ impl LaneName {
 pub(crate) struct Waiting {
     /// The client.
     pub client: Key,
-    /// Since when.
+    /// Since when; no other has the same.
     pub since: Time,
     /// Where.
     pub lane: LaneName,
@@ -94,14 +98,14 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    /// Puts one at the end of its lane.
+    /// Puts one in its place in its lane: mostly at the end.
     pub(crate) fn push(&mut self, waiting: Waiting) {
-        self.lanes[waiting.lane as usize].line.push_back(waiting);
-    }
-
-    /// Puts one back at the front of its lane, whose turn came but could not be used.
-    pub(crate) fn push_front(&mut self, waiting: Waiting) {
-        self.lanes[waiting.lane as usize].line.push_front(waiting);
+        let line = &mut self.lanes[waiting.lane as usize].line;
+        if line.back().is_none_or(|last| last.since < waiting.since) {
+            return line.push_back(waiting);
+        }
+        let place = line.partition_point(|other| other.since < waiting.since);
+        line.insert(place, waiting);
     }
 
     /// The front of one lane.
@@ -204,9 +208,17 @@ mod tests {
         lanes.pop(Low);
         assert_eq!(lanes.front(Low, stays), Some(waiting(Low, 3)));
         assert_eq!(lanes.second(Low), None);
-        lanes.push_front(waiting(Low, 9));
-        assert_eq!(lanes.front(Low, stays), Some(waiting(Low, 9)));
-        assert_eq!(lanes.len(), 2);
+    }
+
+    #[test]
+    fn who_comes_later_gets_the_place_of_its_moment() {
+        let mut lanes = Lanes::default();
+        for n in [3, 5, 9, 4, 1, 10] {
+            lanes.push(waiting(Low, n));
+        }
+        let order = all_in_order(&mut lanes, 20).into_iter();
+        let order: Vec<u64> = order.map(|(_, since)| since).collect();
+        assert_eq!(order, [1, 3, 4, 5, 9, 10]);
     }
 
     #[test]

@@ -33,7 +33,7 @@ impl<N: Net> Group<N> {
             return None;
         }
         let found = self.pick_idle(kind, key)?;
-        self.clients.get_mut(key)?.waits_since = self.net.now();
+        self.place_of(key);
         self.bind(key, found).then_some(found)
     }
 
@@ -298,6 +298,7 @@ impl<N: Net> Group<N> {
                 client.input = Some(input);
                 client.drop_input(len);
             } else {
+                client.placed = false;
                 self.spare_inputs.put(input);
             }
         }
@@ -314,6 +315,7 @@ impl<N: Net> Group<N> {
             return;
         };
         if client.state() == ClientState::Opening {
+            client.placed = false;
             if self.open_on(key, lease) {
                 self.pump(key);
                 self.settle(lease);

@@ -186,9 +186,7 @@ impl<N: Net> Group<N> {
         match client.state() {
             ClientState::Restoring if !(keeps || pinned && served || client.is_left_there()) => {
                 // What it waited for before an earlier statement does not count.
-                if served {
-                    client.waits_since = now;
-                }
+                client.placed &= !served;
                 self.wait_again(owner);
             }
             ClientState::Running if whole => {

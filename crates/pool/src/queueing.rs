@@ -25,6 +25,7 @@ use crate::priority::{Asked, Mode, Priority, asked};
 use crate::reasons::Refusal;
 use reactor::{Key, Net, Time};
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 use wire::lex::LexMode;
 use wire::reply::OK;
 
@@ -32,8 +33,8 @@ use wire::reply::OK;
 const REFUSABLE: [LaneName; 3] = [LaneName::Login, LaneName::High, LaneName::Low];
 
 impl<N: Net> Group<N> {
-    /// Puts a client whose command of `len` bytes is at the front of its input at the end of its
-    /// lane.
+    /// Puts a client whose command of `len` bytes is at the front of its input in its lane: at the
+    /// end, or where it has a place already.
     pub(crate) fn wait_in_lane(&mut self, key: Key, len: usize) -> Handled {
         let lane = self.lane_for(key);
         if let Some(refusal) = self.no_place(key, lane, len) {
@@ -44,7 +45,7 @@ impl<N: Net> Group<N> {
             }
             return Handled::Used;
         }
-        let now = self.net.now();
+        let (now, since) = (self.net.now(), self.place_of(key));
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
         };
@@ -55,7 +56,7 @@ impl<N: Net> Group<N> {
         }
         let waiting = Waiting {
             client: key,
-            since: now,
+            since,
             lane,
         };
         self.take_place(waiting, len);
@@ -65,6 +66,23 @@ impl<N: Net> Group<N> {
         self.counts.waited += 1;
         self.counts.waited_high += u64::from(lane == LaneName::High);
         Handled::Kept
+    }
+
+    /// The place of a client's command: the moment at which it came, which no other has.
+    pub(crate) fn place_of(&mut self, key: Key) -> Time {
+        let next = self
+            .net
+            .now()
+            .max(self.last_place + Duration::from_nanos(1));
+        let Some(client) = self.clients.get_mut(key) else {
+            return next;
+        };
+        if !client.placed {
+            client.placed = true;
+            client.waits_since = next;
+            self.last_place = next;
+        }
+        client.waits_since
     }
 
     /// The lane for what a client wants now; takes a ticket where that is the high one.
@@ -94,7 +112,9 @@ impl<N: Net> Group<N> {
 
     /// Why a command cannot wait.
     fn no_place(&self, key: Key, lane: LaneName, len: usize) -> Option<Refusal> {
-        if lane == LaneName::Held {
+        // Who had to wait elsewhere first, or has been in a lane, came when there was room.
+        let placed = self.clients.get(key).is_some_and(|client| client.placed);
+        if placed || lane == LaneName::Held {
             return None;
         }
         let settings = &self.shared.settings;

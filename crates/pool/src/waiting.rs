@@ -49,8 +49,10 @@ impl<N: Net> Group<N> {
         backend.is_some_and(|backend| backend.flight.iter().any(asked))
     }
 
-    /// Keeps a client's command until its lease ends; then it goes to the end of the lane.
+    /// Keeps a client's command until its lease ends, or what is asked for it is answered; then it
+    /// goes to the lane, to its place there.
     pub(crate) fn wait_for_read_back(&mut self, key: Key) -> Handled {
+        self.place_of(key);
         let now = self.net.now();
         if let Some(client) = self.clients.get_mut(key)
             && !client.change_state(ClientState::Waiting, now)
@@ -91,7 +93,8 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// A client whose statement was not sent yet goes back to the front of its lane.
+    /// A client whose statement was not sent yet goes back to its place in its lane: the front, if
+    /// it has waited there.
     pub(crate) fn wait_again(&mut self, key: Key) {
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
@@ -107,20 +110,17 @@ impl<N: Net> Group<N> {
         if !moved {
             return self.doom(key);
         }
-        client.opening = false;
-        let (kind, since, lane) = (client.kind as usize, client.waits_since, client.waits_in);
-        let len = client.command_len();
-        // The front is the oldest, or those behind it would wait for longer than their time.
-        let since = self
-            .front_in(kind, lane)
-            .map_or(since, |front| front.since.min(since));
+        // The packet of a login is used up, but its place is still the one it had.
+        client.placed |= std::mem::take(&mut client.opening);
+        let (kind, lane, len) = (client.kind as usize, client.waits_in, client.command_len());
+        let since = self.place_of(key);
         let waiting = Waiting {
             client: key,
             since,
             lane,
         };
         self.take_place(waiting, len);
-        self.roster.ranks[kind].lanes.push_front(waiting);
+        self.roster.ranks[kind].lanes.push(waiting);
     }
 
     /// Whether somebody waits for what could be given at once: backends that were lost at the end
