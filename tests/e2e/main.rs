@@ -64,4 +64,5 @@ mod transactions;
 mod truth;
 mod variables;
 mod walls;
+mod watch;
 mod world;

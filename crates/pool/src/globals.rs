@@ -7,8 +7,8 @@
 //! refers to those of its own beginning. Where two sessions began under different ones, their
 //! difference counts like any other and is written back as values (`session.rs`).
 //!
-//! [`keep_watching`] asks the server once a second, and after each SET GLOBAL through the pool, on
-//! one connection and thread of its own; groups take what is new at the begin of a turn.
+//! [`crate::watch`] asks the server once a second, and after each SET GLOBAL through the pool;
+//! groups take what is new at the begin of a turn.
 //!
 //! A backend that was dialled between two looks of which the second found a change may have begun
 //! under either values. It serves nobody once that is known.
@@ -18,17 +18,13 @@
 use crate::backend::BackendState;
 use crate::group::{Group, Shared};
 use crate::log::note;
-use crate::probe::{Connection, ProbeError, log_in_to_look};
+use crate::probe::{Connection, ProbeError, Rows};
 use crate::session::Text;
 use reactor::{Key, Net, Time};
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-use wire::lex::Server;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Between two looks at the server.
-const EVERY: Duration = Duration::from_secs(1);
 /// Stands for NULL where the server is asked; no value has it.
 const NULL: u8 = 1;
 
@@ -37,6 +33,8 @@ const MARIADB_NAMES: &str = "SELECT LOWER(VARIABLE_NAME) FROM information_schema
      WHERE VARIABLE_SCOPE='SESSION' AND READ_ONLY='NO'";
 /// MySQL does not: each is tried.
 const MYSQL_NAMES: &str = "SHOW SESSION VARIABLES";
+/// So many in one write: it and its answers, of 200 bytes each or so, fit into a socket's buffer.
+const TRIED_AT_ONCE: usize = 64;
 /// No session may set these (error 1621).
 const FIXED: [&str; 3] = [
     "max_allowed_packet",
@@ -160,7 +158,6 @@ pub(crate) struct Watch {
     /// The version of `state.now`.
     version: AtomicU64,
     state: Mutex<State>,
-    wanted: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -170,8 +167,6 @@ struct State {
     seen: Time,
     /// The last look that found something else; backends dialled later may be of either kind.
     before: Time,
-    /// A look is wanted at once.
-    asked: bool,
 }
 
 impl Watch {
@@ -206,18 +201,30 @@ impl Watch {
         state.seen = begun;
     }
 
-    /// A global value may have changed.
-    fn ask(&self) {
-        self.lock().asked = true;
-        self.wanted.notify_one();
+    /// Whether it is known already what to ask for.
+    pub(crate) fn is_named(&self) -> bool {
+        !self.lock().now.names.is_empty()
     }
 
-    /// Waits until it is time for a look.
-    fn wait(&self) {
-        let waited = self
-            .wanted
-            .wait_timeout_while(self.lock(), EVERY, |state| !state.asked);
-        waited.unwrap_or_else(PoisonError::into_inner).0.asked = false;
+    /// The statement that asks for all global values.
+    pub(crate) fn question(&self) -> String {
+        let names = self.lock().now.names.clone();
+        let values = question(&names, "global");
+        format!("SELECT {values},@@global.init_connect")
+    }
+
+    /// What it was answered that was asked at `begun`.
+    ///
+    /// # Errors
+    /// [`ProbeError`]: these are not the values.
+    pub(crate) fn answered(&self, begun: Time, rows: Rows) -> Result<(), ProbeError> {
+        let names = self.lock().now.names.len();
+        let row = rows.into_iter().next();
+        let told = row.and_then(|row| <[Text; 2]>::try_from(row).ok());
+        let read = told.and_then(|[told, init]| Some((read_told(&told, names)?, init)));
+        let error = ProbeError::passing("the server did not tell its global values");
+        self.note(begun, read.ok_or(error)?);
+        Ok(())
     }
 }
 
@@ -227,7 +234,7 @@ pub(crate) struct Setting(pub(crate) Arc<Shared>);
 
 impl Drop for Setting {
     fn drop(&mut self) {
-        self.0.globals.ask();
+        self.0.bell.ring();
     }
 }
 
@@ -258,30 +265,44 @@ impl<N: Net> Group<N> {
     }
 }
 
-/// Names of the variables that a session may set, sorted.
-fn read_names(connection: &mut Connection, server: Server) -> Result<Vec<Text>, ProbeError> {
-    let mysql = matches!(server, Server::MySql(_));
+/// Finds out which variables a session may set.
+///
+/// # Errors
+/// [`ProbeError`], or what the server has against the question.
+pub(crate) fn find_names(shared: &Shared, connection: &mut Connection) -> Result<(), ProbeError> {
+    let mysql = shared.server.flavour.is_mysql();
     let asked = if mysql { MYSQL_NAMES } else { MARIADB_NAMES };
     let rows = connection.query(asked)?;
-    let mut names = Vec::new();
-    for name in rows.into_iter().filter_map(|row| row.into_iter().next()) {
-        let plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-        if FIXED.iter().any(|fixed| fixed.as_bytes() == &*name) || !name.iter().all(plain) {
-            continue;
-        }
-        if mysql {
-            let shown = String::from_utf8_lossy(&name);
-            let sql = format!("SELECT @@session.{shown},@@global.{shown}");
-            match connection.query(&sql) {
-                Ok(_) => {}
-                Err(error) if error.lasting => continue,
-                Err(error) => return Err(error),
-            }
-        }
-        names.push(name);
+    let listed = rows.into_iter().filter_map(|row| row.into_iter().next());
+    let mut names: Vec<Text> = listed.filter(may_be_set).collect();
+    if mysql {
+        names = settable(connection, &names)?;
     }
     names.sort_unstable();
-    Ok(names)
+    shared.globals.name(names);
+    Ok(())
+}
+
+fn may_be_set(name: &Text) -> bool {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let fixed = FIXED.iter().any(|fixed| fixed.as_bytes() == &**name);
+    !fixed && name.iter().all(plain)
+}
+
+/// Those of which the server tells a session's value and a global one.
+fn settable(connection: &mut Connection, names: &[Text]) -> Result<Vec<Text>, ProbeError> {
+    let mut found = Vec::new();
+    for some in names.chunks(TRIED_AT_ONCE) {
+        let texts = some.iter().map(|name| {
+            let shown = String::from_utf8_lossy(name);
+            format!("SELECT @@session.{shown},@@global.{shown}")
+        });
+        let texts: Vec<String> = texts.collect();
+        let answers = connection.ask(&texts)?;
+        let pairs = some.iter().zip(answers);
+        found.extend(pairs.filter_map(|(name, answer)| answer.is_ok().then(|| name.clone())));
+    }
+    Ok(found)
 }
 
 /// One column of bytes with all values: a column each would cost the server more than the values.
@@ -301,79 +322,6 @@ fn read_told(told: &[u8], names: usize) -> Option<Vec<Option<Text>>> {
         .map(|value| (value != [NULL]).then(|| value.into()))
         .collect();
     (values.len() == names).then_some(values)
-}
-
-/// Their global values at this moment, and `init_connect`.
-fn read_values(
-    connection: &mut Connection,
-    names: &[Text],
-) -> Result<(Vec<Option<Text>>, Text), ProbeError> {
-    let sql = format!("SELECT {},@@global.init_connect", question(names, "global"));
-    let row = connection.query(&sql)?.into_iter().next();
-    let told = row.and_then(|row| <[Text; 2]>::try_from(row).ok());
-    let read = told.and_then(|[told, init]| Some((read_told(&told, names.len())?, init)));
-    read.ok_or(ProbeError::passing(
-        "the server did not tell its global values",
-    ))
-}
-
-/// The first look, before the first client.
-pub(crate) fn read_first(shared: &Shared) {
-    let read = || {
-        let mut connection = log_in_to_look(&shared.settings)?;
-        let names = read_names(&mut connection, shared.server.flavour)?;
-        let begun = Time::now();
-        let values = read_values(&mut connection, &names)?;
-        shared.globals.name(names);
-        shared.globals.note(begun, values);
-        connection.leave();
-        Ok(())
-    };
-    if let Err(ProbeError { why, .. }) = read() {
-        note(format_args!(
-            "the server's global values cannot be read, so sessions are restored to its defaults \
-             of the moment: {why}"
-        ));
-    }
-}
-
-/// Looks again whenever it is time, on a thread of its own that ends with the process.
-pub(crate) fn keep_watching(shared: Arc<Shared>) {
-    let watch = move || {
-        let mut connection = None;
-        let mut failed = false;
-        loop {
-            shared.globals.wait();
-            let result = look(&shared, &mut connection);
-            if let Err(why) = &result {
-                connection = None;
-                if !failed {
-                    note(format_args!(
-                        "the server's global values cannot be read: {why}"
-                    ));
-                }
-            }
-            failed = result.is_err();
-        }
-    };
-    let thread = std::thread::Builder::new().name("globals".into());
-    if let Err(error) = thread.spawn(watch) {
-        note(format_args!(
-            "cannot start the thread that watches: {error}"
-        ));
-    }
-}
-
-fn look(shared: &Shared, connection: &mut Option<Connection>) -> Result<(), String> {
-    let names = shared.globals.lock().now.names.clone();
-    let begun = Time::now();
-    let open = match connection {
-        Some(open) => open,
-        None => connection.insert(log_in_to_look(&shared.settings).map_err(|error| error.why)?),
-    };
-    let values = read_values(open, &names).map_err(|error| error.why)?;
-    shared.globals.note(begun, values);
-    Ok(())
 }
 
 #[cfg(test)]

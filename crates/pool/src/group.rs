@@ -34,6 +34,7 @@ use crate::roster::Roster;
 use crate::session::{Interner, Meter, Text};
 use crate::shapes::Shapes;
 use crate::timeouts::ServerTimeouts;
+use crate::watch::Bell;
 use reactor::{Event, Key, Net, Slots, Time, Token};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -178,6 +179,8 @@ pub struct Shared {
     pub(crate) hidden: Hidden,
     /// What sessions begin with.
     pub(crate) globals: Watch,
+    /// Something that is watched may have changed.
+    pub(crate) bell: Bell,
 }
 
 /// What one user uses, in all groups.
@@ -229,6 +232,7 @@ impl Shared {
             is_memory_full: AtomicBool::new(false),
             threads: Threads::default(),
             globals: Watch::default(),
+            bell: Bell::default(),
         }
     }
 

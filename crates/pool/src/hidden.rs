@@ -14,12 +14,12 @@
 //!
 //! Where no such code exists, which is the rule, a statement costs the load of one number. Not
 //! covered: code that is defined past the pool, or inside of other code, until the next look, which
-//! follows within about a second ([`watch`]). What a client's own text calls is in [`calls`].
+//! follows within about a second ([`crate::watch`]). What a client's own text calls is in
+//! [`calls`].
 
 mod calls;
 mod catalogue;
 mod look;
-mod watch;
 
 use crate::backend::Purpose;
 use crate::client::Code;
@@ -31,10 +31,10 @@ use crate::statements::payload_of;
 pub(crate) use calls::Known;
 use catalogue::{Besides, Names, Object, resolve};
 pub use look::Looking;
+pub(crate) use look::look_once;
 use reactor::{Key, Net};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-pub(crate) use watch::{first_look, keep_looking};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wire::attributes::{Form, header_len};
 use wire::classify::stored::{Definition, definitions, fold};
 use wire::classify::{self, PinCause, Verb, classify};
@@ -54,8 +54,6 @@ pub(crate) struct Hidden {
     /// Counts the changes of the names.
     version: AtomicU64,
     state: Mutex<State>,
-    /// A look is wanted.
-    wanted: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -93,6 +91,7 @@ pub(crate) struct Coming {
 impl Drop for Coming {
     fn drop(&mut self) {
         self.shared.hidden.is_defined(self.number);
+        self.shared.bell.ring();
     }
 }
 
@@ -110,7 +109,6 @@ impl Hidden {
             on: on && settings.looking.every.is_some(),
             version: AtomicU64::new(0),
             state: Mutex::default(),
-            wanted: Condvar::new(),
         }
     }
 
@@ -180,7 +178,21 @@ impl Hidden {
             one.ended = Some(looks);
         }
         state.asked = true;
-        self.wanted.notify_all();
+    }
+
+    /// Whether anything is looked for at all.
+    pub(crate) fn is_on(&self) -> bool {
+        self.on
+    }
+
+    /// Whether a look is asked for: what statements through the pool have defined is to be read.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.lock().asked
+    }
+
+    /// Asks for a look.
+    pub(crate) fn ask(&self) {
+        self.lock().asked = true;
     }
 
     /// A look begins; gives its number.

@@ -67,6 +67,7 @@ mod trackers;
 mod unreported;
 mod user_variables;
 mod waiting;
+mod watch;
 
 pub use config::{Limits, Raw, Settings, StoredCode};
 pub use counts::{Census, Counts};

@@ -58,8 +58,11 @@ impl ProbeError {
     }
 }
 
-trait Stream: Read + Write {}
-impl<T: Read + Write> Stream for T {}
+trait Stream: Read + Write + Send {}
+impl<T: Read + Write + Send> Stream for T {}
+
+/// What a query gives; NULL is an empty text.
+pub(crate) type Rows = Vec<Vec<Text>>;
 
 /// A plain blocking connection.
 pub(crate) struct Connection {
@@ -268,10 +271,29 @@ impl Connection {
     }
 
     /// All rows of a query; NULL is an empty text.
-    pub(crate) fn query(&mut self, sql: &str) -> Result<Vec<Vec<Text>>, ProbeError> {
+    pub(crate) fn query(&mut self, sql: &str) -> Result<Rows, ProbeError> {
+        self.ask(&[sql]).and_then(|mut answers| answers.remove(0))
+    }
+
+    /// The answers to several texts, which go out in one write: each its rows, or what the server
+    /// has against it. There must be few enough of them to lie in a socket's buffer.
+    ///
+    /// # Errors
+    /// [`ProbeError`]: the connection is of no more use.
+    pub(crate) fn ask(
+        &mut self,
+        texts: &[impl AsRef<str>],
+    ) -> Result<Vec<Result<Rows, ProbeError>>, ProbeError> {
         let mut out = Vec::new();
-        put_command(&mut out, Command::Query, sql.as_bytes());
+        for sql in texts {
+            put_command(&mut out, Command::Query, sql.as_ref().as_bytes());
+        }
         self.send(&out)?;
+        texts.iter().map(|sql| self.answer(sql.as_ref())).collect()
+    }
+
+    /// One answer, to this text.
+    fn answer(&mut self, sql: &str) -> Result<Result<Rows, ProbeError>, ProbeError> {
         let mut reply = Reply::new(ReplyShape::Results);
         let mut rows = Vec::new();
         while !reply.is_done() {
@@ -286,13 +308,13 @@ impl Connection {
                     Ok(e) => format!("error {}: {}", e.code, String::from_utf8_lossy(e.message)),
                     Err(error) => error.to_string(),
                 };
-                return Err(ProbeError {
+                return Ok(Err(ProbeError {
                     why: format!("'{}' failed: {why}", beginning(sql)),
                     lasting: true,
-                });
+                }));
             }
         }
-        Ok(rows)
+        Ok(Ok(rows))
     }
 }
 

@@ -7,13 +7,12 @@
 
 use crate::budget::Budget;
 use crate::counts::Census;
-use crate::globals::{keep_watching, read_first};
 use crate::group::{Group, LISTENER, MAILBOX, Order, ServerFacts, Shared, listener_token};
-use crate::hidden::{first_look, keep_looking};
 use crate::log::note;
 use crate::options::PoolArgs;
 use crate::probe::probe;
 use crate::roster::Kind;
+use crate::watch::Watcher;
 use crate::{Raw, Settings};
 use reactor::{
     Address, Key, Mailbox, RealNet, Sender, Time, Token, descriptors, mailbox, scheduling, socket,
@@ -138,12 +137,10 @@ fn serve(settings: Settings) -> Result<(), String> {
     let room = plan.clients_per_group;
     let shared = Shared::new(settings, server, keys, plan.groups, cores, room);
     let shared = Arc::new(shared);
-    read_first(&shared);
-    first_look(&shared);
+    let watcher = Watcher::first(&shared);
     let doors = open_doors(&shared.settings)?;
     let crew = Crew::start(&shared, &doors, signals.handle())?;
-    keep_looking(shared.clone());
-    keep_watching(shared.clone());
+    watcher.keep_watching(shared.clone());
     let addresses: Vec<String> = doors.iter().map(Door::to_string).collect();
     note(format_args!("listening on {}", addresses.join(", ")));
     let result = crew.attend(signals, shared.settings.drain_max);

@@ -1,7 +1,7 @@
 //! A look: all that has code, read from the server's `information_schema`.
 //!
 //! One plain blocking connection, on a thread of its own and never on a statement's path; when it
-//! looks, `watch.rs` says.
+//! looks, [`crate::watch`] says.
 //!
 //! What the account may not see comes as NULL, and then counts as code that may do anything, or not
 //! at all; which, is said in one line. The server's own schemata are left out: what their functions
@@ -14,7 +14,7 @@
 use super::{Besides, Object};
 use crate::config::{RawBackend, Settings};
 use crate::group::{ServerFacts, Shared};
-use crate::probe::{Connection, ProbeError, log_in_to_look};
+use crate::probe::{Connection, ProbeError};
 use crate::session::Text;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -97,21 +97,12 @@ type Found = (Vec<Object>, Besides, String);
 ///
 /// # Errors
 /// That the connection was lost, or what the server said.
-pub(super) fn look_once(shared: &Shared, connection: &mut Connection) -> Result<(), ProbeError> {
+pub(crate) fn look_once(shared: &Shared, connection: &mut Connection) -> Result<(), ProbeError> {
+    connection.query(SETTINGS)?;
     let number = shared.hidden.looks();
     let (found, besides, unseen) = look(&shared.settings, &shared.server, connection)?;
     shared.hidden.looked(number, (found, besides), unseen);
     Ok(())
-}
-
-/// A connection of the account that looks.
-///
-/// # Errors
-/// That there is no server, or that it refuses the account.
-pub(super) fn open(settings: &Settings) -> Result<Connection, ProbeError> {
-    let mut connection = log_in_to_look(settings)?;
-    connection.query(SETTINGS)?;
-    Ok(connection)
 }
 
 fn look(

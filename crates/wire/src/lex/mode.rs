@@ -144,6 +144,14 @@ pub enum Server {
     MySql(u32),
 }
 
+impl Server {
+    /// Whether it is MySQL or one of its kin, of any version.
+    #[must_use]
+    pub fn is_mysql(self) -> bool {
+        matches!(self, Server::MySql(_))
+    }
+}
+
 /// The session state that decides how a text is cut and what its names mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LexMode {
