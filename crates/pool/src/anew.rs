@@ -78,7 +78,7 @@ impl<N: Net> Group<N> {
             );
             session.results_collation = results;
             // MySQL (seen on 9.7) begins an interactive session anew as one, MariaDB (10.11) not.
-            if matches!(self.shared.server.flavour, Server::MySql(_)) {
+            if self.shared.server.flavour.is_mysql() {
                 session.begin_interactive(client.capabilities);
             }
             session.role.clone_from(&old.role);

@@ -24,7 +24,6 @@ use reactor::{Event, Key, Net, Read};
 use wire::attributes::put_query;
 use wire::capabilities as cap;
 use wire::command::{Command, ReplyShape, put_command};
-use wire::lex::Server;
 use wire::packet::{Frame, HEADER_LEN, Header, Malformed, frame};
 use wire::reply::{OK, Reply, Role};
 use wire::track::{Wanted, keep};
@@ -206,7 +205,7 @@ impl<N: Net> Group<N> {
             // It stands in a schema that is not its client's, and reports that.
             wanted = wanted.map(|wanted| wanted.without_schema());
         }
-        let mysql = matches!(self.shared.server.flavour, Server::MySql(_));
+        let mysql = self.shared.server.flavour.is_mysql();
         let mut nobodys = Unreported::default();
         let (seq, unreported, shape) = match client {
             Some(client) => {
@@ -244,7 +243,7 @@ impl<N: Net> Group<N> {
 
     /// The server has told us what belongs to a client: it is told with its next OK.
     pub(crate) fn tell_later(&mut self, key: Key, owner: Key, heard: &Heard) {
-        let mysql = matches!(self.shared.server.flavour, Server::MySql(_));
+        let mysql = self.shared.server.flavour.is_mysql();
         if heard.changes.is_empty() || !mysql {
             return;
         }

@@ -70,7 +70,7 @@ pub(crate) fn area_of(class: &classify::Statement, server: Server) -> Area {
     if class.multi {
         return Area::Unsure;
     }
-    if matches!(server, Server::MySql(_)) {
+    if server.is_mysql() {
         return Area::Clears;
     }
     let marks = class.marks;

@@ -93,7 +93,7 @@ impl<N: Net> Group<N> {
             return;
         };
         client.note_result(heard);
-        let mysql = matches!(self.shared.server.flavour, Server::MySql(_));
+        let mysql = self.shared.server.flavour.is_mysql();
         let found_before = client.found_rows.get();
         let kept = client.note_left(heard, command.reply.rows(), alone, mysql);
         if let Some(backend) = self.backends.get_mut(key) {

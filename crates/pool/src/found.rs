@@ -77,7 +77,7 @@ pub(crate) fn found_of(class: &classify::Statement, server: Server) -> Found {
         return if counts { Found::Counts } else { Found::Unsure };
     }
     let marks = class.marks;
-    let mysql = matches!(server, Server::MySql(_));
+    let mysql = server.is_mysql();
     let selects = Marks::FROM
         .union(Marks::FROM_INSIDE)
         .union(Marks::SELECT_INSIDE);

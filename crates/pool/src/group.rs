@@ -124,7 +124,7 @@ impl ServerFacts {
     #[must_use]
     pub(crate) fn results_in(&self, collation: Option<u16>) -> Option<Text> {
         let number = collation?;
-        if matches!(self.flavour, Server::MySql(_)) {
+        if self.flavour.is_mysql() {
             return Some(number.to_string().into_bytes().into());
         }
         let [.., name] = self.charsets.get(&u8::try_from(number).ok()?)?;
@@ -207,7 +207,7 @@ impl Shared {
         let users = settings.users.iter().map(|_| UserUse::default()).collect();
         let budget = Budget::new(settings.backends_max, groups, settings.backends_reserved);
         let mut offered = OFFERED | compression::offered(&settings, &server);
-        if matches!(server.flavour, Server::MySql(_)) {
+        if server.flavour.is_mysql() {
             offered |= server.capabilities & QUERY_ATTRIBUTES;
         }
         let extended = server.extended & EXTENDED_OFFERED;

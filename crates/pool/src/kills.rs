@@ -181,9 +181,7 @@ impl<N: Net> Group<N> {
         let id = match kill.victim {
             Victim::Own => u64::from(own),
             // MySQL takes the lower half of a longer number.
-            Victim::Id(id) if matches!(self.shared.server.flavour, Server::MySql(_)) => {
-                id & u64::from(u32::MAX)
-            }
+            Victim::Id(id) if self.shared.server.flavour.is_mysql() => id & u64::from(u32::MAX),
             Victim::Id(id) => id,
         };
         let Some(id) = u32::try_from(id).ok().filter(|id| *id >= FIRST_ID) else {
@@ -238,7 +236,7 @@ impl<N: Net> Group<N> {
 
     /// Who kills itself gets the error that its server would give.
     fn kill_self(&mut self, key: Key, query: bool) {
-        let mariadb = !matches!(self.shared.server.flavour, Server::MySql(_));
+        let mariadb = !self.shared.server.flavour.is_mysql();
         if mariadb && !query {
             self.send_error(key, errors::CONNECTION_KILLED, "Connection was killed");
         } else {

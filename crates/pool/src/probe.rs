@@ -98,7 +98,7 @@ pub(crate) fn probe(
     let flavour = flavour_of(&version);
     let mut trackers = Wanted::from_setting(&text(2), schema);
     trackers.state = matches!(text(14).as_str(), "1" | "ON");
-    let mysql = matches!(flavour, Server::MySql(_));
+    let mysql = flavour.is_mysql();
     trackers.transactions = Transactions::from_setting(&row[15], mysql);
     let time = |i: usize| text(i).parse().map(Duration::from_secs).ok();
     let usual = ServerTimeouts::default();

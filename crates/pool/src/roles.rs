@@ -62,7 +62,7 @@ pub(crate) fn argument_of(current: &[u8], server: Server) -> Option<Text> {
     if current.len() > LEN_MAX {
         return None;
     }
-    if !matches!(server, Server::MySql(_)) {
+    if !server.is_mysql() {
         let quoted = || [b"`", current, b"`"].concat().into();
         return match current {
             b"" => Some(NONE.into()),

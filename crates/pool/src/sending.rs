@@ -10,7 +10,6 @@ use crate::group::Group;
 use crate::reasons::Refusal;
 use crate::trackers::told_to;
 use reactor::{Key, Net, Write};
-use wire::lex::Server;
 use wire::packet::put_short;
 use wire::reply::{OK, OkPacket, put_err};
 use wire::{capabilities, status};
@@ -159,7 +158,7 @@ impl<N: Net> Group<N> {
 
     /// An OK that leaves the warnings before it; MySQL counts those of the last statement in it.
     pub(crate) fn send_warned_ok(&mut self, key: Key, first: u8) {
-        let mysql = matches!(self.shared.server.flavour, Server::MySql(_));
+        let mysql = self.shared.server.flavour.is_mysql();
         let warnings = self.clients.get(key).map_or(0, |client| client.conditions);
         self.put_ok(key, b"", first, if mysql { warnings } else { 0 });
     }
@@ -184,7 +183,7 @@ impl<N: Net> Group<N> {
         {
             wire::track::put_schema(&mut changes, schema);
         }
-        let mysql = matches!(self.shared.server.flavour, Server::MySql(_));
+        let mysql = self.shared.server.flavour.is_mysql();
         // These bytes have been read before, so they can be.
         if tracks && (first == OK || modern) && client.unreported.put(&mut changes, mysql).is_err()
         {

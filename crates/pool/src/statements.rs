@@ -105,7 +105,7 @@ impl<N: Net> Group<N> {
                 if command == Command::InitDb {
                     statement.area = Area::Keeps;
                     let flavour = self.shared.server.flavour;
-                    statement.counts_before = matches!(flavour, Server::MySql(_));
+                    statement.counts_before = flavour.is_mysql();
                 }
                 return self.start(key, message, statement);
             }

@@ -16,7 +16,7 @@ use std::ops::Deref;
 use std::rc::Rc;
 use wire::capabilities::SESSION_TRACK;
 use wire::classify::{PinCause, Statement, Verb};
-use wire::lex::{LexMode, Server};
+use wire::lex::LexMode;
 use wire::track::{Transactions, Wanted, put_schema};
 use wire::tracking::{Retracked, Tracked, retracked};
 
@@ -72,7 +72,7 @@ pub(crate) fn told_to<'a, S>(client: &Client<S>, server: &'a ServerFacts) -> Tol
     let on = |name, usual| own(name).map_or(usual, |value| matches!(value, b"1" | b"ON"));
     let mut wanted = Wanted::from_setting("*", on("session_track_schema", usual.schema));
     wanted.state = on("session_track_state_change", usual.state);
-    let mysql = matches!(server.flavour, Server::MySql(_));
+    let mysql = server.flavour.is_mysql();
     let transactions =
         own("session_track_transaction_info").map(|value| Transactions::from_setting(value, mysql));
     wanted.transactions = transactions.unwrap_or(usual.transactions);
@@ -120,7 +120,7 @@ impl<N: Net> Group<N> {
         }
         let shared = self.shared.clone();
         let client = self.clients.get_mut(key)?;
-        let mysql = matches!(mode.server, Server::MySql(_));
+        let mysql = mode.server.is_mysql();
         let global = &shared.server.trackers;
         let found = retracked(sql, mode, global, client.tracks(&shared.server)?, mysql)?;
         let Retracked { sql, .. } = &found;

@@ -34,7 +34,7 @@ use crate::unreported::Touched;
 use reactor::{Key, Net};
 use wire::capabilities::EXTENDED_METADATA;
 use wire::classify::{PinCause, Statement, Verb};
-use wire::lex::{Charset, Kind, LexMode, Lexer, Server};
+use wire::lex::{Charset, Kind, LexMode, Lexer};
 use wire::packet::{Frame, HEADER_LEN, Malformed, Reader, frame};
 use wire::reply::{Reply, Role};
 
@@ -73,7 +73,7 @@ pub(crate) fn touched(sql: &[u8], mode: LexMode, found: &Statement) -> Option<Ve
     for token in tokens().filter(|token| token.kind == Kind::UserVariable) {
         let name = name_of(&sql[token.start..token.end], mode)?;
         let text = std::str::from_utf8(&name).ok()?;
-        let mysql = matches!(mode.server, Server::MySql(_));
+        let mysql = mode.server.is_mysql();
         let refused = mysql && text.chars().count() > NAME_MAX;
         if !refused && !names.contains(&name) {
             names.push(name);
@@ -498,7 +498,7 @@ mod tests {
             assert_eq!(touched_in(sql).unwrap(), names, "{sql}");
         }
         let on_mysql = LexMode {
-            server: Server::MySql(90_704),
+            server: wire::lex::Server::MySql(90_704),
             ..LexMode::default()
         };
         let found = classify(refused.as_bytes(), on_mysql);

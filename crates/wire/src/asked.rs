@@ -102,7 +102,7 @@ pub fn origins(state: &[u8], server: Server) -> [&'static [u8]; 2] {
     let &[first, second, ref subclass @ ..] = state else {
         return [b""; 2];
     };
-    if !matches!(server, Server::MySql(_)) {
+    if !server.is_mysql() {
         return [b""; 2];
     }
     let standard = matches!(first, b'0'..=b'4' | b'A'..=b'H')
@@ -267,7 +267,7 @@ impl<'a> Tokens<'a> {
         if !of_condition {
             return None;
         }
-        if !matches!(server, Server::MySql(_)) && self.word("ROW_NUMBER") {
+        if !server.is_mysql() && self.word("ROW_NUMBER") {
             return Some(Item::Row);
         }
         TEXTS

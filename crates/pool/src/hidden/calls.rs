@@ -52,7 +52,7 @@ impl Names {
     /// What is known of all that a text runs; `schema` is its default schema, empty where there
     /// is none, if that is certain.
     fn known(&self, run: &Judged, schema: Option<&[u8]>, server: Server) -> Option<(Leaves, Sets)> {
-        let mysql = matches!(server, Server::MySql(_));
+        let mysql = server.is_mysql();
         let mut leaves = run.leaves;
         let mut sets = run.sets.clone();
         if !leaves.is_followed() || run.asks {

@@ -136,7 +136,7 @@ fn look(
         reading.besides.loaded = Some(rows.iter().map(|row| fold(&row[0])).collect());
     }
     let mut dark = Vec::new();
-    if matches!(server.flavour, Server::MySql(_)) {
+    if server.flavour.is_mysql() {
         let grants = rows(connection, "SHOW GRANTS", 1)?;
         let schemata = rows(connection, &format!("{SCHEMATA}{OWN}"), 1)?;
         let schemata = schemata.iter().map(|row| row[0].to_vec());

@@ -328,7 +328,7 @@ impl<N: Net> Group<N> {
     /// COM_STMT_FETCH: rows of a cursor on the client's backend.
     fn on_fetch(&mut self, key: Key, message: &[u8], payload: &[u8]) -> Handled {
         // The command, the statement's id and a number of rows, which MariaDB does not insist on.
-        let mysql = matches!(self.shared.server.flavour, Server::MySql(_));
+        let mysql = self.shared.server.flavour.is_mysql();
         if mysql && payload.len() < 9 {
             self.refuse_malformed(key);
             return Handled::Used;
@@ -362,7 +362,7 @@ impl<N: Net> Group<N> {
         self.send_ok(key, b"", OK);
         self.note_answered(key, 0);
         if let Some(client) = self.clients.get_mut(key)
-            && matches!(self.shared.server.flavour, Server::MySql(_))
+            && self.shared.server.flavour.is_mysql()
         {
             client.forget_warnings();
             client.warnings_native = false;
@@ -502,7 +502,7 @@ impl<N: Net> Group<N> {
     /// The client's statement that an id means.
     fn meant(&self, key: Key, id: u32) -> Option<u32> {
         let prepared = self.clients.get(key)?.prepared.as_ref()?;
-        let mysql = matches!(self.shared.server.flavour, Server::MySql(_));
+        let mysql = self.shared.server.flavour.is_mysql();
         let id = match prepared.last {
             Some(last) if id == LAST_PREPARED && !mysql => last,
             _ => id,

@@ -15,7 +15,6 @@ use crate::statements::payload_of;
 use reactor::{Key, Net};
 use wire::command::Command;
 use wire::execution::{TypeList, Types, put_with_types, set_statement_id, types};
-use wire::lex::Server;
 use wire::packet::{HEADER_LEN, PAYLOAD_MAX};
 use wire::status;
 
@@ -150,7 +149,7 @@ impl<N: Net> Group<N> {
 
     fn how(&self, under_way: &UnderWay) -> How {
         How {
-            mysql: matches!(self.shared.server.flavour, Server::MySql(_)),
+            mysql: self.shared.server.flavour.is_mysql(),
             cursor: under_way.cursor,
         }
     }

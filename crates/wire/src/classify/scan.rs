@@ -15,7 +15,7 @@ mod stages;
 use super::routine::Routine;
 use super::set::{self, Scope};
 use super::{Marks, PinCause, Reads, Statement, Verb};
-use crate::lex::{Executable, Kind, LexMode, Lexer, Server, Token};
+use crate::lex::{Executable, Kind, LexMode, Lexer, Token};
 use calls::Opened;
 pub(super) use stages::Stage;
 
@@ -168,7 +168,7 @@ impl<'a> Scan<'a> {
         match self.current {
             Verb::Show if self.asks.intersects(Reads::DIAGNOSTICS) => true,
             Verb::Diagnostics => true,
-            _ if matches!(self.mode.server, Server::MySql(_)) => false,
+            _ if self.mode.server.is_mysql() => false,
             Verb::Begin | Verb::Commit | Verb::Rollback | Verb::Savepoint => true,
             Verb::Use | Verb::Empty => true,
             Verb::Select | Verb::Set | Verb::Do => !self.marks.intersects(rows),
@@ -179,7 +179,7 @@ impl<'a> Scan<'a> {
     /// What the statement at hand has replaced when it has succeeded (seen on MariaDB 10.11 and
     /// MySQL 9.7).
     fn replaced(&self) -> Reads {
-        let mysql = matches!(self.mode.server, Server::MySql(_));
+        let mysql = self.mode.server.is_mysql();
         let shows = self.current == Verb::Show && self.asks.intersects(Reads::DIAGNOSTICS);
         let hides = matches!(self.current, Verb::Call | Verb::Prepare | Verb::Other);
         if shows || hides || matches!(self.current, Verb::Diagnostics | Verb::Empty) {

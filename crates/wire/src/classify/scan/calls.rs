@@ -10,7 +10,7 @@ use super::super::names::{self, Effect};
 use super::super::set::Scope;
 use super::super::{Marks, PinCause, Reads, Verb};
 use super::{Scan, Stage};
-use crate::lex::{Kind, Server, Token};
+use crate::lex::{Kind, Token};
 
 /// What the token behind an opening parenthesis decides.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl Scan<'_> {
             Effect::Geometry => self.opened = Opened::Geometry,
             Effect::Point if self.point.is_some() => self.stored_code(),
             Effect::Point => self.point = Some((self.depth + 1, 0)),
-            Effect::JsonTable if matches!(self.mode.server, Server::MySql(_)) => {}
+            Effect::JsonTable if self.mode.server.is_mysql() => {}
             Effect::JsonTable => {
                 let among_tables = before.kind == Kind::Punct(b',')
                     || self.is_any(before, &[b"FROM", b"JOIN", b"LATERAL", b"STRAIGHT_JOIN"]);

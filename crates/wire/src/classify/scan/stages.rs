@@ -341,7 +341,7 @@ impl Scan<'_> {
         }
         // MariaDB reports nothing of `SET @@name` (docs/trackers.md).
         let unscoped = !self.text(token).contains(&b'.');
-        let mysql = matches!(self.mode.server, Server::MySql(_));
+        let mysql = self.mode.server.is_mysql();
         let reported = matches!(self.mode.server, Server::MySql(version) if version >= 80_000);
         if token.kind == Kind::SystemVariable && unscoped && !reported {
             self.out.unreported = true;

@@ -14,7 +14,7 @@ use super::super::Reads;
 use super::super::names::{self, Effect};
 use super::super::set::{self, Scope};
 use super::{Code, Judged};
-use crate::lex::{Kind, Server};
+use crate::lex::Kind;
 use std::collections::BTreeSet;
 
 /// Blocks within blocks that are followed.
@@ -105,7 +105,7 @@ impl Code<'_> {
             .union(Reads::FOUND_ROWS)
             .union(Reads::LAST_GTID);
         // MySQL clears them in front of every CALL.
-        if !matches!(self.mode.server, Server::MySql(_)) {
+        if !self.mode.server.is_mysql() {
             asked = asked.union(Reads::DIAGNOSTICS);
         }
         reads.of(asked)
