@@ -413,8 +413,14 @@ impl<N: Net> Group<N> {
     #[must_use]
     pub(crate) fn open_on(&mut self, key: Key, lease: Key) -> bool {
         let now = self.net.now();
-        // By now a backend of its kind has been dialled.
-        let _ = self.begins(key);
+        let late = self
+            .clients
+            .get_mut(key)
+            .is_some_and(|client| client.begins_late);
+        if late {
+            // By now a backend of its kind has been dialled.
+            let _ = self.begins(key);
+        }
         let (Some(client), Some(backend)) =
             (self.clients.get_mut(key), self.backends.get_mut(lease))
         else {

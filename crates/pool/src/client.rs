@@ -95,6 +95,8 @@ pub(crate) struct Client<S> {
     pub(crate) changes_failed: u8,
     /// Its login waits for a backend to accept its schema.
     pub opening: bool,
+    /// What the server does for who logs in (`init_connect`) was not known at its login.
+    pub(crate) begins_late: bool,
     /// Its connection is a Unix socket's.
     pub secure: bool,
     /// KILL has ended its statement before that was sent.
@@ -241,6 +243,7 @@ impl<S> Client<S> {
             changing: false,
             changes_failed: 0,
             opening: false,
+            begins_late: false,
             secure: false,
             warnings_lost: false,
             asked_for: false,

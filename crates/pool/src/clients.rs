@@ -443,6 +443,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
+        client.begins_late = !begins;
         let known = begins
             && client.session.schema_as_sent().is_none()
             && match &client.session.schema {
