@@ -495,3 +495,34 @@ fn the_report_names_the_code() {
         assert!(!said.contains("calls_report.harmless"), "{said}");
     }
 }
+
+/// What a function warned of is counted in the reply, and nothing of before.
+#[test]
+fn statements_with_functions_count_their_own_warnings() {
+    same_on_both("counts_warnings", 1, |story| {
+        let (a, b) = begin(story);
+        story.all(
+            a,
+            &[
+                "CREATE FUNCTION looks() RETURNS INT RETURN (SELECT COUNT(*) FROM t)",
+                "CREATE FUNCTION warns() RETURNS INT DETERMINISTIC RETURN CAST('x' AS SIGNED)",
+                "CREATE FUNCTION turns() RETURNS INT DETERMINISTIC BEGIN \
+                 SET time_zone = '+03:00'; RETURN 1; END",
+            ],
+        );
+        for before in [
+            "SELECT 1 / 0, 2 / 0",
+            "SELECT * FROM missing",
+            "SET time_zone = 'nowhere'",
+            "INSERT IGNORE INTO t VALUES (1, 1)",
+        ] {
+            for function in ["half(4)", "looks()", "warns()", "turns()", "half(looks())"] {
+                for sql in ["SELECT {}", "SELECT {} FROM t", "DO {}", "SET @q = {}"] {
+                    story.sql(a, before);
+                    story.sql(b, "SELECT CAST('other' AS SIGNED) FROM t");
+                    story.sql(a, &sql.replace("{}", function));
+                }
+            }
+        }
+    });
+}

@@ -10,6 +10,7 @@
 )]
 
 mod anew;
+mod asked_inside;
 mod attributes;
 mod big;
 mod calls;

@@ -118,27 +118,29 @@ const PRIMED_MAX: u64 = 65_536;
 /// Rows of the table that a [`primer`] is made of.
 const PRIMER_ROWS: u64 = 256;
 
-/// A query that leaves this number for FOUND_ROWS(), and no warnings where it counts none away.
-fn primer(rows: u64) -> Option<String> {
-    if rows > PRIMED_MAX {
-        return None;
-    }
-    // Whatever `sql_select_limit` is: it does not hold where a text has a limit of its own.
-    let Some(more) = rows.checked_sub(1) else {
-        return Some("SELECT 1 LIMIT 0".into());
-    };
-    let of = |more: u64| -> Option<String> {
-        let union = " UNION ALL SELECT 1".repeat(usize::try_from(more).ok()?);
-        Some(format!("(SELECT 1{union})"))
+/// A table of so many rows, as a query; `None` of none, and of more than [`PRIMED_MAX`].
+pub(crate) fn table_of(rows: u64) -> Option<String> {
+    let of = |rows: u64| -> Option<String> {
+        let others = usize::try_from(rows.checked_sub(1)?).ok()?;
+        Some(format!(
+            "(SELECT 1{})",
+            " UNION ALL SELECT 1".repeat(others)
+        ))
     };
     if rows <= PRIMER_ROWS {
-        let table = of(more)?;
-        return Some(format!("SELECT 1 FROM {table} AS x LIMIT {rows}"));
+        return Some(format!("{} AS x", of(rows)?));
     }
-    let table = of(PRIMER_ROWS - 1)?;
-    Some(format!(
-        "SELECT 1 FROM {table} AS x,{table} AS y LIMIT {rows}"
-    ))
+    let table = of(PRIMER_ROWS).filter(|_| rows <= PRIMED_MAX)?;
+    // The first so many of the product's.
+    let product = format!("SELECT 1 FROM {table} AS y,{table} AS z LIMIT {rows}");
+    Some(format!("({product}) AS x"))
+}
+
+/// A query that leaves this number for FOUND_ROWS(), and no warnings where it counts none away.
+fn primer(rows: u64) -> Option<String> {
+    // Whatever `sql_select_limit` is: it does not hold where a text has a limit of its own.
+    let table = table_of(rows.max(1))?;
+    Some(format!("SELECT 1 FROM {table} LIMIT {rows}"))
 }
 
 impl<S> Client<S> {
@@ -356,11 +358,12 @@ mod tests {
 
     #[test]
     fn a_number_is_put_there_by_a_query_that_finds_so_many() {
-        assert_eq!(primer(0).as_deref(), Some("SELECT 1 LIMIT 0"));
+        let none = "SELECT 1 FROM (SELECT 1) AS x LIMIT 0";
+        assert_eq!(primer(0).as_deref(), Some(none));
         let two = "SELECT 1 FROM (SELECT 1 UNION ALL SELECT 1) AS x LIMIT 2";
         assert_eq!(primer(2).as_deref(), Some(two));
         let many = primer(300).unwrap();
-        assert!(many.ends_with(" AS y LIMIT 300"), "{many}");
+        assert!(many.ends_with(" LIMIT 300) AS x LIMIT 300"), "{many}");
         assert_eq!(primer(PRIMED_MAX + 1), None);
     }
 }

@@ -15,6 +15,7 @@ mod arrivals;
 mod attributes;
 mod backend;
 mod backends;
+mod before;
 mod budget;
 mod client;
 mod clients;

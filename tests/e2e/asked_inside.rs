@@ -1,0 +1,109 @@
+//! Stored code that asks first what the statement before its call left, after another client has
+//! used the backend.
+//!
+//! One backend for two clients. Such code pins its client, which then resets its session so that
+//! the other gets a backend again.
+
+use crate::compare::{Story, same_on};
+use crate::world::{app, mysql, server};
+use wire::capabilities as cap;
+use wire::command::Command;
+
+fn same_on_both(test: &str, story: impl Fn(&mut Story)) {
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        same_on(real, test, 1, &story);
+    }
+}
+
+/// Two clients, a table and code that asks.
+fn begin(story: &mut Story) {
+    let account = app().schema(&story.schema);
+    let account = account
+        .with(cap::MULTI_STATEMENTS)
+        .without(cap::SESSION_TRACK);
+    let (a, b) = (story.join_as(&account), story.join_as(&account));
+    story.all(
+        a,
+        &[
+            "CREATE TABLE t (id INT PRIMARY KEY, v INT)",
+            "INSERT INTO t VALUES (1, 1), (2, 2), (3, 3), (4, 4)",
+            "CREATE TABLE w (a INT)",
+            "CREATE PROCEDURE counted() SELECT ROW_COUNT(), FOUND_ROWS()",
+            "CREATE PROCEDURE got() BEGIN GET DIAGNOSTICS @r = ROW_COUNT, @n = NUMBER; \
+             SELECT @r, @n; END",
+            "CREATE PROCEDURE warned() SHOW WARNINGS",
+            "CREATE FUNCTION rows_before() RETURNS INT DETERMINISTIC RETURN ROW_COUNT()",
+            "SELECT v FROM t",
+        ],
+    );
+    story.sql(b, "SELECT v FROM t");
+}
+
+/// What counts, for FOUND_ROWS() of 0, 1 and more, in sessions that stand as the backend or not.
+const COUNTED: [&[&str]; 12] = [
+    &["SELECT v FROM t WHERE id < 3"],
+    &["SELECT v FROM t WHERE id < 3", "DO 0"],
+    &["SELECT v FROM t", "SET @a = 1"],
+    &["SELECT v FROM t LIMIT 0", "INSERT INTO w VALUES (1)"],
+    &["SELECT v FROM t LIMIT 1", "INSERT INTO w VALUES (1)"],
+    &["SELECT v FROM t", "INSERT INTO w VALUES (1)"],
+    &["SELECT v FROM t", "INSERT INTO w VALUES (1), (2), (3)"],
+    &["SELECT v FROM t", "DELETE FROM w WHERE a > 0"],
+    &[
+        "SELECT v FROM t",
+        "UPDATE t SET v = v + 1",
+        "SET NAMES latin1",
+    ],
+    &[
+        "SET NAMES latin1",
+        "SELECT v FROM t",
+        "UPDATE t SET v = v + 1",
+    ],
+    &[
+        "SET @@sql_select_limit = 5",
+        "SELECT v FROM t",
+        "INSERT INTO w VALUES (1)",
+    ],
+    &["CREATE TABLE x (a INT)", "DROP TABLE x"],
+];
+
+const ASKS: [&str; 5] = [
+    "CALL got()",
+    "SELECT rows_before()",
+    "CALL warned()",
+    "EXECUTE IMMEDIATE 'CALL counted()'",
+    "SET @x = 1; CALL counted()",
+];
+
+#[test]
+fn counts_of_the_statement_before_are_the_clients_own() {
+    same_on_both("asks_inside", |story| {
+        begin(story);
+        let others = [COUNTED[2], COUNTED[5], COUNTED[8]];
+        let others = ASKS
+            .iter()
+            .flat_map(|asks| others.map(|before| (before, *asks)));
+        let counted = COUNTED.iter().map(|before| (*before, "CALL counted()"));
+        for (before, asks) in counted.chain(others) {
+            story.all(0, before);
+            story.sql(1, "SELECT CAST('other' AS SIGNED) FROM t WHERE id < 4");
+            story.sql(0, asks);
+            story.command(0, Command::ResetConnection, b"");
+            story.sql(1, "INSERT IGNORE INTO t VALUES (1, 1), (2, 2)");
+        }
+    });
+}
+
+#[test]
+fn a_prepared_call_asks_too() {
+    same_on_both("asks_prepared", |story| {
+        begin(story);
+        for before in &COUNTED[4..8] {
+            let id = story.prepare(0, "CALL counted()").id;
+            story.all(0, before);
+            story.sql(1, "SELECT CAST('other' AS SIGNED) FROM t WHERE id < 4");
+            story.execute(0, id, &[]);
+            story.command(0, Command::ResetConnection, b"");
+        }
+    });
+}
