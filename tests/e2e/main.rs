@@ -16,6 +16,7 @@ mod big;
 mod calls;
 mod changes;
 mod charsets;
+mod cleared;
 mod climb;
 mod compare;
 mod compressed;

@@ -22,7 +22,7 @@ use crate::session::Text;
 use crate::statements::hides_reads;
 use reactor::{Key, Net};
 use wire::asked::{Condition, Get, Question, TEXTS, Which, origins, question};
-use wire::classify::{self, Marks, Reads, Verb};
+use wire::classify::{self, Reads, Verb};
 use wire::command::ReplyShape;
 use wire::lex::{Kind, LexMode, Lexer, Server};
 use wire::own_id::{Values, with_values};
@@ -67,17 +67,8 @@ pub(crate) fn area_of(class: &classify::Statement, server: Server) -> Area {
     if class.keeps_warnings {
         return Area::Keeps;
     }
-    if class.multi {
-        return Area::Unsure;
-    }
-    if server.is_mysql() {
-        return Area::Clears;
-    }
-    let marks = class.marks;
-    match class.verb {
-        Verb::Select if !marks.contains(Marks::FROM_INSIDE) => Area::Clears,
-        Verb::Explain if marks.contains(Marks::FROM_INSIDE) => Area::Unsure,
-        Verb::Explain if marks.contains(Marks::FROM) => Area::Clears,
+    match class.multi {
+        false if server.is_mysql() => Area::Clears,
         _ => Area::Unsure,
     }
 }

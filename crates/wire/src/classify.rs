@@ -452,8 +452,9 @@ impl Statement {
             // The words of a block were taken for statements of their own.
             self.causes.remove(PinCause::Unknown);
             self.replaces = Reads::NONE;
-            self.keeps_warnings = false;
         }
+        // The code may look at tables.
+        self.keeps_warnings = false;
         self.pin = self.causes.iter().next();
         self.reads = self.own_reads;
         self

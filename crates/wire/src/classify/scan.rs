@@ -11,6 +11,7 @@
 
 mod calls;
 mod stages;
+mod tables;
 
 use super::routine::Routine;
 use super::set::{self, Scope};
@@ -18,6 +19,7 @@ use super::{Marks, PinCause, Reads, Statement, Verb};
 use crate::lex::{Executable, Kind, LexMode, Lexer, Token};
 use calls::Opened;
 pub(super) use stages::Stage;
+use tables::Tables;
 
 pub(super) struct Scan<'a> {
     sql: &'a [u8],
@@ -59,6 +61,7 @@ pub(super) struct Scan<'a> {
     current: Verb,
     marks: Marks,
     asks: Reads,
+    tables: Tables,
 }
 
 const NO_TOKEN: Token = Token {
@@ -96,6 +99,7 @@ impl<'a> Scan<'a> {
             current: Verb::Empty,
             marks: Marks::NONE,
             asks: Reads::NONE,
+            tables: Tables::default(),
         }
     }
 
@@ -128,6 +132,7 @@ impl<'a> Scan<'a> {
         if self.with != 0 {
             self.with_list(token);
         }
+        self.behind_from(token);
         match token.kind {
             Kind::Word => self.word(token),
             Kind::Name => self.name(token),
@@ -164,15 +169,10 @@ impl<'a> Scan<'a> {
 
     /// Whether the statement at hand leaves earlier warnings, if it has none of its own.
     fn keeps_warnings(&self) -> bool {
-        let rows = Marks::FROM.union(Marks::FROM_INSIDE);
         match self.current {
             Verb::Show if self.asks.intersects(Reads::DIAGNOSTICS) => true,
             Verb::Diagnostics => true,
-            _ if self.mode.server.is_mysql() => false,
-            Verb::Begin | Verb::Commit | Verb::Rollback | Verb::Savepoint => true,
-            Verb::Use | Verb::Empty => true,
-            Verb::Select | Verb::Set | Verb::Do => !self.marks.intersects(rows),
-            _ => false,
+            _ => self.clears_warnings() == Some(false),
         }
     }
 
@@ -190,14 +190,7 @@ impl<'a> Scan<'a> {
         if query || (mysql && self.current == Verb::Do) {
             out = out.union(Reads::FOUND_ROWS);
         }
-        // MariaDB clears warnings only where a table is used.
-        let writes = matches!(
-            self.current,
-            Verb::Insert | Verb::Update | Verb::Delete | Verb::Replace | Verb::Load
-        );
-        let tables =
-            query && self.marks.contains(Marks::FROM) && !self.marks.contains(Marks::FROM_INSIDE);
-        if mysql || writes || tables {
+        if self.clears_warnings() == Some(true) {
             out = out.union(Reads::DIAGNOSTICS);
         }
         out
@@ -222,6 +215,7 @@ impl<'a> Scan<'a> {
         self.current = Verb::Empty;
         self.marks = Marks::NONE;
         self.asks = Reads::NONE;
+        self.tables = Tables::default();
     }
 
     fn finish(mut self) -> (Statement, bool) {
@@ -310,6 +304,7 @@ impl<'a> Scan<'a> {
     fn keyword(&mut self, token: Token) {
         let [before, earlier, _] = self.last;
         self.mark(token);
+        self.table_word(token);
         match token.end - token.start {
             3 if self.is(token, b"FOR")
                 && self.is(before, b"VALUE")
@@ -366,6 +361,7 @@ impl<'a> Scan<'a> {
     }
 
     fn name(&mut self, token: Token) {
+        self.table_name(token);
         let is = |name: &[u8]| self.text(token).eq_ignore_ascii_case(name);
         let dotted = self.last[0].kind == Kind::Punct(b'.');
         // `s.nextval` is how the Oracle mode writes NEXT VALUE FOR s.

@@ -558,4 +558,18 @@ fn statements_of_one_text_answer_each_other() {
     assert!(found("GET DIAGNOSTICS @n = NUMBER; SELECT @n", MARIADB).keeps_warnings);
     assert!(!found("GET DIAGNOSTICS @n = NUMBER; SELECT @n", MYSQL).keeps_warnings);
     assert!(!found("SELECT 1; SELECT 1 FROM t", MARIADB).keeps_warnings);
+    // Neither cleared nor kept for certain.
+    for sql in [
+        "SELECT s.currval",
+        "SET PASSWORD = 'x'",
+        "EXPLAIN FOR CONNECTION 7",
+        "FLUSH TABLES",
+        "GRANT SELECT ON t TO u",
+        "SHOW LOCALES",
+        "SELECT f()",
+    ] {
+        let found = found(sql, MARIADB).with_known_code();
+        let clears = found.replaces.contains(Reads::DIAGNOSTICS);
+        assert!(!found.keeps_warnings && !clears, "{sql}");
+    }
 }

@@ -50,6 +50,7 @@ impl Scan<'_> {
             .checked_shl(self.depth + 1)
             .map_or(u64::MAX, |bit| bit - 1);
         self.with &= kept;
+        self.close_queries(kept);
     }
 
     pub(super) fn comma(&mut self, token: Token) {
@@ -93,7 +94,10 @@ impl Scan<'_> {
         if name.kind == Kind::Word && !qualified {
             match names::built_in(self.text(name), self.mode.server) {
                 Some(Effect::Tight) if !self.touches(name) => {}
-                Some(effect) => return self.built_in(effect, before),
+                Some(effect) => {
+                    self.table_call(name);
+                    return self.built_in(effect, before);
+                }
                 None => {}
             }
         }

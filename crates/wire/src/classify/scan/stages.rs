@@ -81,6 +81,7 @@ impl Scan<'_> {
             self.pin(cause);
         }
         self.begin(first.verb, first.stage);
+        self.table_verb(token);
     }
 
     pub(super) fn begin(&mut self, verb: Verb, stage: Stage) {
@@ -145,7 +146,7 @@ impl Scan<'_> {
     }
 
     fn show(&mut self, token: Token) {
-        if self.is_any(token, &[b"SESSION", b"LOCAL", b"FULL", b"EXTENDED"]) {
+        if self.is_any(token, &BEFORE_SHOWN) {
             return;
         }
         self.stage = Stage::Body;
@@ -156,7 +157,7 @@ impl Scan<'_> {
         }
         if self.is_any(token, &[b"WARNINGS", b"ERRORS", b"COUNT"]) {
             self.read(Reads::DIAGNOSTICS);
-        } else if self.is(token, b"VARIABLES") {
+        } else if self.is(token, b"VARIABLES") && !self.is(self.last[0], b"GLOBAL") {
             // Shows `last_insert_id` among the others.
             self.read(Reads::LAST_INSERT_ID);
         }
@@ -170,6 +171,7 @@ impl Scan<'_> {
         if self.stage == Stage::Explain && self.is(token, b"TABLE") {
             if !self.is_any(self.last[0], &[b"EXPLAIN", b"DESCRIBE", b"DESC"]) {
                 self.begin(Verb::Admin, Stage::Body);
+                self.explains(Verb::Admin);
             }
             return;
         }
@@ -181,6 +183,9 @@ impl Scan<'_> {
             return;
         }
         self.out.may_insert_id |= inserts;
+        if self.stage == Stage::Explain {
+            self.explains(first.verb);
+        }
         if self.stage == Stage::With {
             self.current = first.verb;
         }
@@ -281,6 +286,7 @@ impl Scan<'_> {
             self.accounts = true;
             // It looks at tables of the server's own.
             self.marked(Marks::FROM_INSIDE);
+            self.may_look_at_tables();
         } else if self.is(token, b"STATEMENT") {
             // With several statements in one text, whose report is whose cannot be told.
             if self.out.multi {
@@ -363,6 +369,15 @@ impl Scan<'_> {
     }
 }
 
+/// Words between SHOW and what is shown.
+const BEFORE_SHOWN: [&[u8]; 6] = [
+    b"SESSION",
+    b"LOCAL",
+    b"GLOBAL",
+    b"FULL",
+    b"EXTENDED",
+    b"STORAGE",
+];
 /// What SHOW looks up as a query does, so that its rows count as FOUND_ROWS() (seen on MariaDB
 /// 10.11 and MySQL 9.7).
 const LOOKED_UP: [&[u8]; 20] = [
