@@ -237,6 +237,35 @@ fn prepared_questions_are_answered_too() {
     });
 }
 
+#[test]
+fn commands_that_are_no_statements_count_and_leave_what_was_before() {
+    same_on_both("commands_count", |story| {
+        begin(story);
+        let question = "SELECT ROW_COUNT(), @@warning_count";
+        for command in [Command::Debug, Command::Ping, Command::SetOption] {
+            let arguments: &[u8] = match command {
+                Command::SetOption => &[1, 0],
+                _ => b"",
+            };
+            for before in ["SELECT 1 / 0, 2 / 0", "SELECT * FROM missing", "SET @x = 1"] {
+                for between in [false, true] {
+                    story.sql(0, before);
+                    if between {
+                        other(story);
+                    }
+                    story.command(0, command, arguments);
+                    other(story);
+                    story.sql(0, question);
+                    story.sql(0, before);
+                    story.command(0, command, arguments);
+                    other(story);
+                    story.sql(0, "SHOW WARNINGS");
+                }
+            }
+        }
+    });
+}
+
 /// What leaves conditions, or none, before they are asked for.
 const LEAVES: [&str; 10] = [
     "SELECT 1 / 0",

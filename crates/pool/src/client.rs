@@ -365,7 +365,9 @@ impl<S> Client<S> {
         self.pins_are_answered(heard);
         // GET DIAGNOSTICS with a warning is one that asked for what there is not.
         let conditions = self.statement.conditions;
-        let odd = failed || (conditions != Conditions::Leaves && heard.warnings > 0);
+        let odd = failed
+            || conditions == Conditions::Uncounted
+            || (conditions != Conditions::Leaves && heard.warnings > 0);
         if odd || !conditions.keep_counts() {
             self.row_count = match heard.affected {
                 Some(rows) if !odd => i64::try_from(rows).unwrap_or(i64::MAX),

@@ -102,10 +102,14 @@ impl<N: Net> Group<N> {
                     _ => Standing::Apart,
                 };
                 statement.found = Found::Keeps;
-                if command == Command::InitDb {
+                if matches!(command, Command::InitDb | Command::Debug) {
                     statement.area = Area::Keeps;
                     let flavour = self.shared.server.flavour;
                     statement.counts_before = flavour.is_mysql();
+                }
+                if matches!(command, Command::Debug | Command::Statistics) {
+                    statement.area = Area::Keeps;
+                    statement.conditions = Conditions::Uncounted;
                 }
                 return self.start(key, message, statement);
             }

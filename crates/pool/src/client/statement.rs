@@ -19,6 +19,8 @@ pub(crate) enum Conditions {
     Leaves,
     /// Nothing; and if it succeeds, ROW_COUNT() stays.
     Counts,
+    /// Nothing; and it counts no rows, so that ROW_COUNT() is -1 (a command without an OK).
+    Uncounted,
     /// It asks for those of the statement before, or raises one behind them: GET DIAGNOSTICS,
     /// RESIGNAL. If it succeeds, ROW_COUNT() stays as well, unless it warns.
     Asks,
