@@ -10,7 +10,7 @@
 
 use super::{Scan, Stage};
 use crate::classify::{Marks, Verb};
-use crate::lex::{Kind, Server, Token};
+use crate::lex::{Kind, Token};
 
 /// What is known of a statement's tables.
 #[derive(Clone, Copy, Debug, Default)]
