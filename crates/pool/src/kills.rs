@@ -31,8 +31,9 @@ use wire::classify::{self, PinCause};
 use wire::command::ReplyShape;
 use wire::errors::{self, ErrorCode};
 use wire::kill::{Kill, Victim};
-use wire::lex::{LexMode, Server};
+use wire::lex::{Kind, LexMode, Lexer, Server, Token};
 use wire::reply::OK;
+use wire::text_prepared::{self, TextPrepared};
 
 /// Clients' ids are at least this and below twice this: ten digits, positive in 32 bits with sign.
 pub(crate) const FIRST_ID: u32 = 1 << 30;
@@ -462,13 +463,33 @@ impl<N: Net> Group<N> {
     }
 }
 
-/// Whether a statement behind the first, or one made from a string, may be a KILL.
-pub(crate) fn may_hide_kill(found: &classify::Statement) -> bool {
-    found.multi || matches!(found.pin, Some(PinCause::TextPrepare | PinCause::Unknown))
+/// Whether something in the text is a KILL, or may be one: a statement behind the first, one of a
+/// block, one that is made from a string. In a text that is understood, a string is no statement.
+pub(crate) fn hides_kill(sql: &[u8], mode: LexMode, found: &classify::Statement) -> bool {
+    let prepares = found.causes.contains(PinCause::TextPrepare);
+    let unread = found.causes.contains(PinCause::Unknown)
+        || (prepares && hides_kill_within(sql, mode).unwrap_or(true));
+    let is_kill = |token: Token| {
+        let text = sql.get(token.start..token.end).unwrap_or_default();
+        token.kind == Kind::Word && text.eq_ignore_ascii_case(b"KILL")
+    };
+    found.kills
+        || (unread && mentions_kill(sql))
+        || (found.multi && Lexer::new(sql, mode).any(is_kill))
+}
+
+/// The same of the text that a PREPARE or EXECUTE IMMEDIATE gives, if it can be read.
+fn hides_kill_within(sql: &[u8], mode: LexMode) -> Option<bool> {
+    match text_prepared::read(sql, mode)? {
+        TextPrepared::Prepare(_, text) | TextPrepared::Immediate(text) => {
+            Some(hides_kill(&text, mode, &classify::classify(&text, mode)))
+        }
+        _ => None,
+    }
 }
 
 /// Whether the word KILL occurs anywhere, strings included.
-pub(crate) fn mentions_kill(sql: &[u8]) -> bool {
+fn mentions_kill(sql: &[u8]) -> bool {
     let in_word = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
     sql.windows(4).enumerate().any(|(at, word)| {
         let before = at.checked_sub(1).and_then(|before| sql.get(before));

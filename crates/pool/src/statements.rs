@@ -18,7 +18,7 @@ use crate::diagnostics::{Area, Previous, area_of};
 use crate::found::{Found, found_of};
 use crate::group::Group;
 use crate::hidden::{Known, NOT_JUDGED};
-use crate::kills::{may_hide_kill, mentions_kill};
+use crate::kills::hides_kill;
 use crate::prepared::{PreparedText, Spoken};
 use crate::reasons::Refusal;
 use crate::relay::{Middle, Relay, Shape, Told};
@@ -173,7 +173,7 @@ impl<N: Net> Group<N> {
         if found.verb == Verb::Kill && !found.multi {
             return self.on_kill_text(key, message, sql, mode);
         }
-        if found.kills || (may_hide_kill(&found) && mentions_kill(sql)) {
+        if hides_kill(sql, mode, &found) {
             self.counts.refused += 1;
             self.refuse(key, &Refusal::Kill);
             return Handled::Used;

@@ -16,7 +16,7 @@ use crate::diagnostics::area_of;
 use crate::found::Found;
 use crate::group::Group;
 use crate::hidden::Known;
-use crate::kills::{may_hide_kill, mentions_kill};
+use crate::kills::hides_kill;
 use crate::reasons::{PinReason, Refusal, Unprepared};
 use crate::restoring::{Standing, mentions, standing_of_execution};
 use crate::session::Session;
@@ -65,7 +65,7 @@ impl<N: Net> Group<N> {
         let class = classify(sql, mode);
         // Prepared, it kills nobody yet.
         let reads = class.kills && Kill::read_with(sql, mode, Some(0)).is_some();
-        if !reads && (class.kills || (may_hide_kill(&class) && mentions_kill(sql))) {
+        if !reads && hides_kill(sql, mode, &class) {
             self.counts.refused += 1;
             self.refuse(key, &Refusal::Kill);
             return Handled::Used;

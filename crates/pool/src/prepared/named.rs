@@ -22,7 +22,7 @@ use crate::client::Statement;
 use crate::clients::Handled;
 use crate::group::Group;
 use crate::heard::Heard;
-use crate::kills::mentions_kill;
+use crate::kills::hides_kill;
 use crate::pins::Void;
 use crate::reasons::{PinReason, Refusal};
 use crate::restoring::Standing;
@@ -212,7 +212,8 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
-        if mentions_kill(&text) {
+        let mode = self.lex_mode(&client.session, client.capabilities);
+        if hides_kill(&text, mode, &classify(&text, mode)) {
             self.counts.refused += 1;
             self.refuse(key, &Refusal::Kill);
             return Handled::Used;
