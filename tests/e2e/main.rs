@@ -36,6 +36,7 @@ mod hostile;
 mod in_front;
 mod in_one_write;
 mod kill;
+mod lexer;
 mod load;
 mod load_mysql;
 mod load_ports;

@@ -29,4 +29,5 @@ pub mod real;
 pub mod reply;
 pub mod sim;
 pub mod talk;
+pub mod texts;
 pub mod truth;

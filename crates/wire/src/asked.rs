@@ -119,7 +119,7 @@ pub fn origins(state: &[u8], server: Server) -> [&'static [u8]; 2] {
 pub fn question(sql: &[u8], mode: LexMode) -> Option<Question> {
     let mut lexer = Lexer::new(sql, mode);
     let mut tokens: Vec<Token> = lexer.by_ref().collect();
-    if lexer.doubtful() || lexer.has_executable() {
+    if !lexer.certain() {
         return None;
     }
     if tokens
@@ -345,6 +345,10 @@ mod tests {
         assert_eq!(asked("SHOW ERRORS LIMIT 2"), show(true, 0, 2));
         assert_eq!(asked("SHOW WARNINGS LIMIT 1, 2"), show(false, 1, 2));
         assert_eq!(asked("SHOW WARNINGS LIMIT 2 OFFSET 1"), show(false, 1, 2));
+        assert_eq!(
+            asked("/*! SHOW WARNINGS /* x */ */"),
+            show(false, 0, u64::MAX)
+        );
         let count = |errors| Some(Question::Count { errors });
         assert_eq!(asked("SHOW COUNT(*) WARNINGS"), count(false));
         assert_eq!(asked("SHOW COUNT( * ) ERRORS"), count(true));
@@ -353,7 +357,9 @@ mod tests {
             "SHOW WARNINGS LIMIT ?",
             "SHOW WARNINGS; SELECT 1",
             "SHOW COUNT(1) WARNINGS",
-            "SHOW WARNINGS /*! LIMIT 1 */",
+            "SHOW WARNINGS /*!80000 LIMIT 1 */",
+            "SHOW WARNINGS /* LIMIT 1",
+            "SHOW WARNINGS /*! ; */",
         ] {
             assert_eq!(asked(sql), None, "{sql}");
         }

@@ -495,13 +495,10 @@ impl Statement {
 /// Judges the text of one COM_QUERY or COM_STMT_PREPARE.
 #[must_use]
 pub fn classify(sql: &[u8], mode: LexMode) -> Statement {
-    if !mode.charset.is_readable(sql) {
-        return Statement::UNKNOWN;
-    }
     let (run, versioned) = Scan::new(sql, mode, Executable::Run).run();
     if !versioned {
         return run;
     }
-    // It depends on the server whether `/*!80000 ... */` is executed: both must be harmless.
+    // Of a server that nobody knows, whether it runs `/*!80000 ... */`: both must be harmless.
     run.either(Scan::new(sql, mode, Executable::Skip).run().0)
 }

@@ -86,7 +86,7 @@ pub fn holdings(sql: &[u8], mode: LexMode, found: &Statement, schema: Option<&[u
     }
     let mut lexer = Lexer::new(sql, mode);
     let tokens: Vec<Token> = lexer.by_ref().collect();
-    let clear = !lexer.doubtful() && !lexer.has_executable();
+    let clear = lexer.legible();
     let words = Words::new(sql, &tokens);
     if found.verb == Verb::Ddl || found.multi || !clear {
         let mut all = tokens.iter();

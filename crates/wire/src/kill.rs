@@ -36,7 +36,7 @@ impl Kill {
     pub fn read_with(sql: &[u8], mode: LexMode, parameter: Option<u64>) -> Option<Kill> {
         let mut lexer = Lexer::new(sql, mode);
         let tokens: Vec<Token> = lexer.by_ref().collect();
-        if lexer.doubtful() || lexer.has_executable() {
+        if !lexer.certain() {
             return None;
         }
         let text = |token: &Token| &sql[token.start..token.end];
@@ -105,7 +105,10 @@ mod tests {
             ("KILL 1.5", None),
             ("KILL @a", None),
             ("KILL 5; SELECT 1", None),
-            ("KILL /*! QUERY */ 5", None),
+            ("KILL /*! QUERY */ 5", Some((true, Victim::Id(5)))),
+            ("KILL /*!80000 QUERY */ 5", Some((false, Victim::Id(5)))),
+            ("KILL 5 /*! ; */", None),
+            ("KILL 5 /*", None),
             ("SELECT 5", None),
         ];
         for (sql, expected) in cases {

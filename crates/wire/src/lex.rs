@@ -11,16 +11,22 @@
 //! - Nothing is allocated; a token is a kind and a range of the text.
 //! - Where servers, versions or character sets disagree about the cut, the lexer takes one reading
 //!   and raises [`Lexer::doubtful`]; the caller must then assume the worst of the whole text.
-//! - The content of executable comments (`/*! ... */`) comes out as tokens. Where it depends on the
-//!   server's version whether it runs, [`Executable`] chooses, and a careful caller reads twice.
+//! - The content of executable comments (`/*! ... */`) comes out as tokens where the server runs it
+//!   ([`Comment`]). Where nobody knows the server, [`Executable`] chooses, and a careful caller
+//!   reads twice.
+//! - What no server reads (a quote or comment without its end, a zero byte inside) ends the text:
+//!   the statement in which it stands fails as a whole, and nothing behind it is looked at.
 
+mod comment;
 mod mode;
 #[cfg(test)]
 mod tests;
 
+use comment::Comment;
 pub use mode::{Charset, LexMode, Pairs, Server};
 
-/// What to do with executable comments that only some server versions run.
+/// What to do with executable comments that only some server versions run, where the server is
+/// [`Server::Unknown`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Executable {
     /// Read their content as tokens.
@@ -77,8 +83,12 @@ pub struct Lexer<'a> {
     /// The last token was a dot that touches a name: digits there start a name.
     name_next: bool,
     doubt: bool,
-    /// A quoted token or a comment has no end.
-    unclosed: bool,
+    /// A quoted token or a comment has no end, or a zero byte stands outside of both.
+    unread: bool,
+    /// A character of several bytes ends on one that means something by itself.
+    hides: bool,
+    /// A semicolon stands inside an executable comment.
+    split: bool,
     comments_run: bool,
     /// The first version-dependent comment: `M` or not, and its version.
     versioned: Option<(bool, u32)>,
@@ -102,34 +112,64 @@ impl<'a> Lexer<'a> {
             inside: false,
             dotted: false,
             name_next: false,
-            doubt: !mode.charset.is_readable(sql),
-            unclosed: false,
+            doubt: mode.charset == Charset::Opaque,
+            unread: false,
+            hides: !mode.charset.is_plain(sql),
+            split: false,
             comments_run: false,
             versioned: None,
         }
     }
 
-    /// The tokens so far may not be those that the server sees: something is unterminated, or
-    /// servers or character sets disagree about it. Final once the iterator is at its end.
+    /// The tokens so far may not be those that the server sees, or their texts not what they seem:
+    /// something is unterminated, or servers or character sets disagree about it. Final once the
+    /// iterator is at its end.
     #[must_use]
     pub fn doubtful(&self) -> bool {
-        self.doubt || self.unclosed
+        self.miscut() || self.unread || self.hides || self.split
     }
 
-    /// Nothing but the missing end of a quoted token or comment makes it doubtful: no server reads
-    /// the statement in which it stands.
+    /// The cut itself is doubtful: nothing can be said of the text. What is not read by any server
+    /// is no doubt about what it does, nor is a semicolon inside an executable comment, as long as
+    /// the caller asks [`Lexer::in_comment`] where a statement ends.
     #[must_use]
-    pub fn only_unclosed(&self) -> bool {
-        self.unclosed && !self.doubt
+    pub fn miscut(&self) -> bool {
+        self.doubt
     }
 
-    /// An executable comment of any kind was met.
+    /// The tokens and their texts are what the server sees.
+    #[must_use]
+    pub fn certain(&self) -> bool {
+        self.legible() && !self.unread
+    }
+
+    /// The same, as far as the server reads: the last statement may be one that it cannot.
+    #[must_use]
+    pub fn legible(&self) -> bool {
+        !self.doubt && !self.hides && !self.split && self.versioned.is_none()
+    }
+
+    /// No server reads the last statement, nor does anything stand behind it.
+    #[must_use]
+    pub fn unread(&self) -> bool {
+        self.unread
+    }
+
+    /// The last token stands inside an executable comment. Servers of today refuse a statement that
+    /// ends there (MySQL 8.0 goes on behind its semicolon, outside of the comment).
+    #[must_use]
+    pub fn in_comment(&self) -> bool {
+        self.inside
+    }
+
+    /// Executable comments were met whose content is among the tokens, or may be: what is cut out
+    /// of the text between two tokens may be half of one.
     #[must_use]
     pub fn has_executable(&self) -> bool {
         self.comments_run || self.versioned.is_some()
     }
 
-    /// An executable comment was met that only some servers run.
+    /// An executable comment was met of which it is not known whether the server runs it.
     #[must_use]
     pub fn is_versioned(&self) -> bool {
         self.versioned.is_some()
@@ -142,7 +182,7 @@ impl<'a> Lexer<'a> {
     fn class(&self, at: usize) -> Class {
         self.sql
             .get(at)
-            .map_or(Class::Odd, |&byte| CLASS[usize::from(byte)])
+            .map_or(Class::Zero, |&byte| CLASS[usize::from(byte)])
     }
 
     fn in_name(&self, at: usize) -> bool {
@@ -155,21 +195,46 @@ impl<'a> Lexer<'a> {
 
     /// The end of the run of name characters from `at`.
     fn name_end(&mut self, mut at: usize) -> usize {
-        let mut high = 0;
         while self.in_name(at) {
-            high |= self.byte(at);
-            at += 1;
+            at += match self.byte(at) {
+                0..0x80 => 1,
+                byte => self.high(byte, at),
+            };
         }
-        // In a one-byte set such a byte may be white space, and the server sees two words.
-        self.doubt |= high >= 0x80 && self.mode.charset != Charset::Utf8;
         at
     }
 
+    /// The length of the character outside of quotes that begins with this byte above ASCII.
+    fn high(&mut self, byte: u8, at: usize) -> usize {
+        match self.mode.charset {
+            Charset::Utf8 | Charset::Opaque => 1,
+            // White space in some of the sets: the server sees two words. What is no letter in
+            // them stands in no statement that a server reads.
+            Charset::OneByte => {
+                self.doubt |= matches!(byte, 0xa0 | 0xff);
+                1
+            }
+            Charset::MultiByte(pairs) => {
+                let next = self.byte(at + 1);
+                let joins = pairs.joins(byte, next);
+                self.doubt |= pairs.breaks(byte, next) || matches!(byte, 0xa0 | 0xff);
+                1 + usize::from(joins)
+            }
+        }
+    }
+
     fn word(&mut self, start: usize) -> Kind {
-        // `$tag$ ... $tag$` is a string since MySQL 9.
-        self.doubt |= self.byte(start) == b'$';
         let touches_dot = std::mem::take(&mut self.name_next);
         self.at = self.name_end(start);
+        if self.byte(start) == b'$' {
+            // `$tag$ ... $tag$` is a string since MySQL 9.
+            let rest = self.sql.get(start + 1..self.at).unwrap_or_default();
+            let has_none = matches!(
+                self.mode.server,
+                Server::MariaDb(_) | Server::MySql(..90_000)
+            );
+            self.doubt |= !has_none && rest.contains(&b'$');
+        }
         self.dotted = self.byte(self.at) == b'.' && self.in_name(self.at + 1);
         if touches_dot || self.dotted {
             Kind::Name
@@ -253,17 +318,30 @@ impl<'a> Lexer<'a> {
         let quote = self.byte(start);
         let name = quote == b'`' || (quote == b'"' && self.mode.ansi_quotes);
         let escapes = !name && !self.mode.no_backslash_escapes;
+        let pairs = match self.mode.charset {
+            Charset::MultiByte(pairs) => Some(pairs),
+            _ => None,
+        };
         let mut at = start + 1;
         loop {
             let Some(&byte) = self.sql.get(at) else {
-                self.unclosed = true;
+                self.unread = true;
                 break;
             };
-            if byte == b'\\' && escapes {
+            if byte >= 0x80
+                && let Some(pairs) = pairs
+            {
+                let next = self.byte(at + 1);
+                let joins = pairs.joins(byte, next);
+                // Servers differ in what they make of half a character in a name.
+                self.doubt |= name && pairs.breaks(byte, next);
+                at += 1 + usize::from(joins);
+            } else if byte == b'\\' && escapes {
                 at += 2;
+            } else if byte == 0 && name {
+                self.unread = true;
+                break;
             } else if byte != quote {
-                // A zero byte ends a quoted name on some servers.
-                self.doubt |= byte == 0 && name;
                 at += 1;
             } else if self.byte(at + 1) == quote {
                 at += 2;
@@ -272,7 +350,10 @@ impl<'a> Lexer<'a> {
                 break;
             }
         }
-        self.at = at.min(self.sql.len());
+        self.at = match self.unread {
+            true => self.sql.len(),
+            false => at,
+        };
         if name { Kind::Name } else { Kind::String }
     }
 
@@ -308,12 +389,13 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// To the end of the line, also where that hides the end of an executable comment.
     fn line_comment(&mut self) {
-        // In an executable comment it may hide the `*/`; a zero byte ends it on some servers.
-        self.doubt |= self.inside;
         while let Some(&byte) = self.sql.get(self.at) {
+            if byte == 0 {
+                break;
+            }
             self.at += 1;
-            self.doubt |= byte == 0;
             if byte == b'\n' {
                 break;
             }
@@ -322,67 +404,20 @@ impl<'a> Lexer<'a> {
 
     /// A comment that opens at `start` with `/*`.
     fn block_comment(&mut self, start: usize) {
-        // Servers differ in what closes a comment within an executable one.
-        self.doubt |= self.inside;
-        let text = start + 2;
-        match (self.byte(text), self.byte(text + 1)) {
-            (b'!', _) => self.executable_comment(text + 1, false),
-            (b'M', b'!') => self.executable_comment(text + 2, true),
-            (b'+', _) => {
-                self.at = text;
-                self.hint();
-            }
-            _ => {
-                self.at = text;
-                self.skip_comment();
-            }
+        let text = self.sql.get(start + 2..).unwrap_or_default();
+        let read = Comment::read(text, self.mode.server);
+        self.doubt |= read.doubt;
+        self.at = start + 2 + read.content;
+        match read.comment {
+            Comment::Plain => self.skip_comment(0),
+            Comment::Skipped => self.skip_comment(1),
+            Comment::Runs => (self.comments_run, self.inside) = (true, true),
+            Comment::Versioned { mariadb, version } => self.versioned(mariadb, version),
         }
     }
 
-    /// Moves behind the next `*/`.
-    fn skip_comment(&mut self) {
-        while self.at < self.sql.len() {
-            if self.byte(self.at) == b'*' && self.byte(self.at + 1) == b'/' {
-                self.at += 2;
-                return;
-            }
-            self.at += 1;
-        }
-        self.unclosed = true;
-    }
-
-    /// Skips an optimizer hint; a `*/` within its quotes closes it on some servers only.
-    fn hint(&mut self) {
-        let text = self.at;
-        self.skip_comment();
-        let mut quote = 0;
-        for &byte in self.sql.get(text..self.at).unwrap_or_default() {
-            if quote == 0 && matches!(byte, b'\'' | b'"' | b'`') {
-                quote = byte;
-            } else if quote == byte {
-                quote = 0;
-            }
-        }
-        self.doubt |= quote != 0;
-    }
-
-    /// An executable comment; `text` is where its version or its content starts.
-    fn executable_comment(&mut self, text: usize, mariadb: bool) {
-        let content = self.digits_end(text).min(text + 7);
-        let version = self.sql.get(text..content).unwrap_or_default();
-        let version = version
-            .iter()
-            .fold(0, |all, digit| all * 10 + u32::from(digit - b'0'));
-        let digits = content - text;
-        // One to four digits are content, a seventh is: no client means that.
-        self.doubt |= matches!(digits, 1..=4 | 7);
-        self.at = content;
-        // MariaDB skips 5.7.0 to 9.99.99 and runs what is older, as does every MySQL.
-        if !mariadb && (digits == 0 || (digits == 5 && version < 50_700)) {
-            self.comments_run = true;
-            self.inside = true;
-            return;
-        }
+    /// A comment that some servers run.
+    fn versioned(&mut self, mariadb: bool, version: u32) {
         // Different versions in one text have more outcomes than run-all and skip-all.
         self.doubt |= self
             .versioned
@@ -392,9 +427,37 @@ impl<'a> Lexer<'a> {
             self.inside = true;
             return;
         }
-        self.skip_comment();
+        let content = self.at;
+        self.skip_comment(1);
+        // To MySQL MariaDB's own are plain comments, in which nothing nests.
         let skipped = self.sql.get(content..self.at).unwrap_or_default();
-        self.doubt |= skipped.windows(2).any(|pair| pair == b"/*");
+        self.doubt |= mariadb && skipped.windows(2).any(|pair| pair == b"/*");
+    }
+
+    /// Moves behind the `*/` that ends a comment in which so many levels of others may stand.
+    fn skip_comment(&mut self, levels: usize) {
+        let mut open = 0;
+        while self.at < self.sql.len() {
+            match (self.byte(self.at), self.byte(self.at + 1)) {
+                (b'/', b'*') if open < levels => (open, self.at) = (open + 1, self.at + 2),
+                (b'*', b'/') if open == 0 => {
+                    self.at += 2;
+                    return;
+                }
+                (b'*', b'/') => (open, self.at) = (open - 1, self.at + 2),
+                _ => self.at += 1,
+            }
+        }
+        self.unread = true;
+    }
+
+    /// A zero byte outside of quotes. As the last of a text it is none of it: servers cut off white
+    /// space and semicolons first.
+    fn end_at(&mut self, zero: usize) {
+        let rest = self.sql.get(zero + 1..).unwrap_or_default();
+        let cut_off = |byte: &u8| matches!(byte, b';' | b' ' | 9..=13);
+        self.unread |= self.inside || !rest.iter().all(cut_off);
+        self.at = self.sql.len();
     }
 
     /// Skips a comment at `start` if one opens there, or the end of an executable one.
@@ -421,7 +484,7 @@ impl Iterator for Lexer<'_> {
         loop {
             let start = self.at;
             let Some(&byte) = self.sql.get(start) else {
-                self.doubt |= self.inside;
+                self.unread |= self.inside;
                 return None;
             };
             let kind = match CLASS[usize::from(byte)] {
@@ -441,11 +504,15 @@ impl Iterator for Lexer<'_> {
                     Kind::Assign
                 }
                 Class::Semicolon => {
+                    self.split |= self.inside;
                     self.at += 1;
                     Kind::Semicolon
                 }
-                class => {
-                    self.doubt |= class == Class::Odd;
+                Class::Zero => {
+                    self.end_at(start);
+                    return None;
+                }
+                _ => {
                     self.at += 1;
                     Kind::Punct(byte)
                 }
@@ -478,8 +545,8 @@ enum Class {
     Colon,
     Semicolon,
     Punct,
-    /// The zero byte, on which servers disagree.
-    Odd,
+    /// The zero byte, which no server reads.
+    Zero,
 }
 
 static CLASS: [Class; 256] = classes();
@@ -491,7 +558,7 @@ const fn classes() -> [Class; 256] {
         #[allow(clippy::cast_possible_truncation, reason = "below 256")]
         let byte = at as u8;
         table[at] = match byte {
-            0 => Class::Odd,
+            0 => Class::Zero,
             9..=13 | b' ' => Class::Space,
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | 0x80..=0xff => Class::Letter,
             b'0'..=b'9' => Class::Digit,

@@ -36,7 +36,7 @@ pub enum TextPrepared {
 pub fn read(sql: &[u8], mode: LexMode) -> Option<TextPrepared> {
     let mut lexer = Lexer::new(sql, mode);
     let tokens: Vec<Token> = lexer.by_ref().collect();
-    if lexer.doubtful() || lexer.has_executable() {
+    if !lexer.certain() {
         return None;
     }
     let mut words = Words::new(sql, &tokens);
@@ -214,7 +214,8 @@ mod tests {
             "EXECUTE IMMEDIATE 'a\\0'",
             "DEALLOCATE PREPARE",
             "DROP TABLE t",
-            "/*! PREPARE s FROM 'a' */",
+            "/*!80000 PREPARE s FROM 'a' */",
+            "PREPARE s FROM 'a' /* open",
         ] {
             assert_eq!(read(sql.as_bytes(), LexMode::default()), None, "{sql}");
         }

@@ -10,7 +10,7 @@ use wire::asked::{Question, question};
 use wire::classify::{PinCause, Reads, Verb, classify as judge, stored};
 use wire::holdings::holdings;
 use wire::kill::{Kill, Victim};
-use wire::lex::{Executable, Kind, LexMode, Token};
+use wire::lex::{Executable, Kind, LexMode, Lexer, Token};
 use wire::own_id::with_own_id;
 use wire::text_prepared::{self, TextPrepared, put_prepare};
 
@@ -22,15 +22,31 @@ pub(super) fn classify(data: &[u8]) {
     let (mode, _) = mode_of(how);
     let statement = judge(sql, mode);
     let (tokens, sure) = tokens_of(sql, mode, Executable::Run);
-    assert!(sure || statement.pin.is_some(), "doubtful, and not pinned");
-    let behind = |more: &str| judge(&[sql, b"\n;\n", more.as_bytes()].concat(), mode);
+    let read = |sql: &[u8]| {
+        let mut lexer = Lexer::new(sql, mode);
+        lexer.by_ref().for_each(drop);
+        (lexer.miscut(), lexer.unread())
+    };
+    let (miscut, unread) = read(sql);
+    assert!(
+        !miscut || statement.pin.is_some(),
+        "doubtful, and not pinned"
+    );
+    let with = |more: &str| [sql, b"\n;\n", more.as_bytes()].concat();
+    let behind = |more: &str| judge(&with(more), mode);
+    // Nothing runs behind what no server reads.
+    let runs = |more: &str| !unread && !read(&with(more)).1;
     // The body of a routine that is being created does nothing yet.
     let defines = statement.verb == Verb::Ddl;
     if !defines {
-        for (more, _) in PINNING {
+        for (more, _) in PINNING.iter().filter(|(more, _)| runs(more)) {
             assert!(behind(more).pin.is_some(), "{more} is not seen");
         }
-        let reads = behind("SELECT LAST_INSERT_ID(), CONNECTION_ID()").reads;
+        let asks = "SELECT LAST_INSERT_ID(), CONNECTION_ID()";
+        let reads = match runs(asks) {
+            true => behind(asks).reads,
+            false => Reads::ALL,
+        };
         assert!(reads.contains(Reads::LAST_INSERT_ID) && reads.contains(Reads::CONNECTION_ID));
     }
     let in_front = judge(&[b" /* */ ", sql].concat(), mode);

@@ -49,58 +49,70 @@ pub(super) fn lexer(data: &[u8]) {
     let mut at = 0;
     for token in &tokens {
         assert!(at <= token.start && token.start < token.end && token.end <= sql.len());
-        assert!(
-            !sure || is_gap(&sql[at..token.start], executable),
-            "{token:?}"
-        );
+        assert!(!sure || is_gap(&sql[at..token.start]), "{token:?}");
         at = token.end;
     }
-    assert!(
-        !sure || is_gap(&sql[at..], executable),
-        "the end of the text"
-    );
+    assert!(!sure || is_gap(&sql[at..]), "the end of the text");
     for token in &tokens {
         stands_alone(&sql[token.start..token.end], token.kind, mode, sure);
     }
     spaced_out(sql, &tokens, mode, sure);
 }
 
-/// Only white space and comments, or the ends of executable ones.
-fn is_gap(mut gap: &[u8], executable: Executable) -> bool {
-    while let Some((&first, rest)) = gap.split_first() {
-        let end = |of: &[u8], mark: &[u8]| of.windows(mark.len()).position(|part| part == mark);
-        gap = match (first, rest.first()) {
-            (b' ' | 9..=13, _) => rest,
-            (b'#', _) | (b'-', Some(b'-')) => match end(rest, b"\n") {
-                Some(at) => &rest[at + 1..],
-                None => b"",
-            },
-            (b'*', Some(b'/')) => &rest[1..],
-            (b'/', Some(b'*')) => {
-                let text = &rest[1..];
-                let opens = text.strip_prefix(b"!").or(text.strip_prefix(b"M!"));
-                let skipped = || end(text, b"*/").map(|at| &text[at + 2..]);
-                match (opens, executable) {
-                    (Some(content), Executable::Run) => behind_digits(content),
-                    // What it runs are tokens; what it skips is one comment.
-                    (Some(content), Executable::Skip) => {
-                        skipped().unwrap_or(behind_digits(content))
-                    }
-                    (None, _) => match skipped() {
-                        Some(rest) => rest,
-                        None => return false,
-                    },
-                }
+/// Only white space and comments, or the marks of executable ones, in any way of taking it apart.
+fn is_gap(gap: &[u8]) -> bool {
+    let mut reached = vec![false; gap.len() + 1];
+    reached[0] = true;
+    for at in 0..gap.len() {
+        if reached[at] {
+            for len in steps(&gap[at..]) {
+                reached[at + len] = true;
             }
-            _ => return false,
-        };
+        }
     }
-    true
+    reached[gap.len()]
 }
 
-fn behind_digits(text: &[u8]) -> &[u8] {
-    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    &text[digits..]
+/// How far a piece of a gap may go.
+fn steps(gap: &[u8]) -> Vec<usize> {
+    let end = |mark: u8| gap.iter().position(|byte| *byte == mark);
+    match gap {
+        [b' ' | 9..=13, ..] => vec![1],
+        // The end of a text, but for what servers cut off.
+        [0, rest @ ..] if rest.iter().all(|byte| b"; \t\n\x0b\x0c\r".contains(byte)) => {
+            vec![gap.len()]
+        }
+        [b'#', ..] | [b'-', b'-', ..] => {
+            let line = end(b'\n').map_or(gap.len(), |at| at + 1);
+            vec![end(0).map_or(line, |zero| zero.min(line))]
+        }
+        [b'*', b'/', ..] => vec![2],
+        [b'/', b'*', text @ ..] => {
+            let mark = [&b"!"[..], b"M!"].into_iter().find(|m| text.starts_with(m));
+            let marks = mark.into_iter().flat_map(|mark| {
+                let digits = text[mark.len()..].iter().take(6);
+                let digits = digits.take_while(|byte| byte.is_ascii_digit()).count();
+                (0..=digits).map(move |digits| 2 + mark.len() + digits)
+            });
+            let skipped = [0, 1].into_iter().filter_map(|levels| skipped(gap, levels));
+            marks.chain(skipped).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The length of the comment in front, with so many levels of others inside.
+fn skipped(gap: &[u8], levels: usize) -> Option<usize> {
+    let (mut at, mut open) = (2, 0);
+    while let Some(pair) = gap.get(at..at + 2) {
+        match pair {
+            b"/*" if open < levels => (at, open) = (at + 2, open + 1),
+            b"*/" if open == 0 => return Some(at + 2),
+            b"*/" => (at, open) = (at + 2, open - 1),
+            _ => at += 1,
+        }
+    }
+    None
 }
 
 /// A token that has its own bounds is the same token without what stands around it.

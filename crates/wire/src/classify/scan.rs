@@ -26,6 +26,8 @@ pub(super) struct Scan<'a> {
     lexer: Lexer<'a>,
     mode: LexMode,
     out: Statement,
+    /// What `out` was before the statement at hand, if that is not the first.
+    before: Option<Statement>,
     stage: Stage,
     /// The last tokens, the nearest first.
     last: [Token; 3],
@@ -34,6 +36,8 @@ pub(super) struct Scan<'a> {
     semicolons: u32,
     /// A semicolon ended the statement: the next token starts another.
     ended: bool,
+    /// One did so inside an executable comment: servers differ in what they read behind it.
+    cut_in_comment: bool,
     depth: u32,
     /// Names before parentheses may be calls.
     calls: bool,
@@ -77,11 +81,13 @@ impl<'a> Scan<'a> {
             lexer: Lexer::with_executable(sql, mode, executable),
             mode,
             out: Statement::EMPTY,
+            before: None,
             stage: Stage::First,
             last: [NO_TOKEN; 3],
             tokens: 0,
             semicolons: 0,
             ended: false,
+            cut_in_comment: false,
             depth: 0,
             calls: true,
             accounts: false,
@@ -152,6 +158,7 @@ impl<'a> Scan<'a> {
         if self.stage == Stage::Routine && !self.routine.semicolon() {
             return;
         }
+        self.cut_in_comment |= self.lexer.in_comment();
         self.ended = true;
         self.end_statement();
     }
@@ -202,6 +209,7 @@ impl<'a> Scan<'a> {
         if self.reader_changed || self.out.passing {
             self.pin(PinCause::Unknown);
         }
+        self.before = Some(self.out);
         self.ended = false;
         self.stage = Stage::First;
         self.last = [NO_TOKEN; 3];
@@ -223,17 +231,30 @@ impl<'a> Scan<'a> {
             self.end_statement();
         }
         let versioned = self.lexer.is_versioned();
-        if self.lexer.doubtful() {
+        if self.lexer.miscut() || self.cut_in_comment {
             self.pin(PinCause::Unknown);
             let unknown = Statement {
                 pin: self.out.pin,
                 causes: self.out.causes,
-                multi: self.out.multi || !self.lexer.only_unclosed(),
                 ..Statement::UNKNOWN
             };
             return (unknown, versioned);
         }
+        if self.lexer.unread() {
+            return (self.without_last(), versioned);
+        }
         (self.out, versioned)
+    }
+
+    /// The text without its last statement, which no server reads: a quote has no end in it.
+    fn without_last(self) -> Statement {
+        match self.before {
+            Some(before) => before,
+            None => Statement {
+                verb: Verb::Other,
+                ..Statement::EMPTY
+            },
+        }
     }
 
     // What is found.

@@ -108,12 +108,17 @@ fn what_is_taken_and_given_back_is_read_whole() {
 
 #[test]
 fn what_is_not_understood_is_kept_for_good() {
-    let cases: [(&str, &[&str]); 8] = [
+    let cases: [(&str, &[&str]); 10] = [
         ("LOCK TABLES t READ; SELECT 1", &["lock_tables ?"]),
         ("SELECT 1; UNLOCK TABLES", &[]),
+        ("/*! LOCK TABLES t READ */", &["lock_tables "]),
         (
-            "/*! LOCK TABLES t READ */",
+            "/*!80000 LOCK TABLES t READ */",
             &["lock_tables ?", "~temporary_table"],
+        ),
+        (
+            "SELECT GET_LOCK('a', 1); LOCK TABLES t READ, 'open",
+            &["user_lock a", "asks"],
         ),
         (
             "SELECT GET_LOCK('a', 1); SELECT 2",

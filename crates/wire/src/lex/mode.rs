@@ -1,7 +1,7 @@
 //! How a text is read: the character set, the `sql_mode` and the server that decide it.
 //!
-//! The lexer cuts byte by byte. Where a character set makes that another cut than the server's, it
-//! is said here ([`Charset::is_readable`]), and the lexer doubts the whole text from its start.
+//! A character of two bytes may end on one that means something by itself; which two are one is
+//! said here. Of a set that is not known nothing can be said, and the lexer doubts the whole text.
 
 /// What the client's character set does to the bytes of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,13 +72,12 @@ impl Charset {
         }
     }
 
-    /// Whether a text of it can be cut byte by byte.
-    ///
-    /// Servers pass over a character of several bytes within quotes. Its last byte is no quote and
-    /// no slash in any set that a client may have (the lowest are the digits of gb18030), but a
-    /// backslash or a backtick it may be.
+    /// Whether every byte of a text of it that looks like ASCII is a character by itself, as far
+    /// as that matters: the last byte of a longer one is no quote and no slash in any set that a
+    /// client may have (the lowest are the digits of gb18030), but a backslash or a backtick it may
+    /// be. Where it is, tokens are cut right, but their texts are not what their bytes say.
     #[must_use]
-    pub fn is_readable(self, sql: &[u8]) -> bool {
+    pub fn is_plain(self, sql: &[u8]) -> bool {
         match self {
             Self::Utf8 | Self::OneByte | Self::MultiByte(Pairs::High) => true,
             Self::MultiByte(pairs) => !pairs.hide_in(sql),
@@ -102,8 +101,15 @@ pub enum Pairs {
 }
 
 impl Pairs {
+    /// Whether the first begins a character that does not go on with the second, be it one of four
+    /// bytes.
+    pub(super) fn breaks(self, first: u8, next: u8) -> bool {
+        let leads = self.joins(first, 0x40);
+        leads && !self.joins(first, next) && !next.is_ascii_digit()
+    }
+
     /// Whether these two are one character.
-    fn joins(self, first: u8, last: u8) -> bool {
+    pub(super) fn joins(self, first: u8, last: u8) -> bool {
         match self {
             Self::High => false,
             Self::Sjis => {

@@ -125,10 +125,7 @@ fn bodies_that_leave_something_unseen() {
             "BEGIN SET NEW.a = 'unterminated; END",
             "servers read it in different ways",
         ),
-        (
-            "/*!80000 SET NEW.a = 1 */",
-            "servers read it in different ways",
-        ),
+        ("SET NEW.a = 1 /*!", "servers read it in different ways"),
         ("frobnicate()", "frobnicate"),
     ];
     for (text, why) in cases {
@@ -503,7 +500,7 @@ fn a_text_says_what_it_runs() {
         "SET STATEMENT max_statement_time = 1 FOR CALL p()",
         "SET NAMES latin1; CALL p()",
         "SET @@SESSION.`sql_mode` = ''; CALL p()",
-        "CALL p() /*!80000 , 1 */",
+        "CALL p() /*! , '",
     ] {
         assert_eq!(run(sql), None, "{sql}");
     }

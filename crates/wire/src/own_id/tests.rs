@@ -1,0 +1,156 @@
+//! Texts and what becomes of them when a number stands in for a question.
+
+use super::*;
+
+const ID: u32 = 1_073_741_825;
+const CAST: &str = "CAST(1073741825 AS UNSIGNED)";
+
+fn put(sql: &str) -> Option<String> {
+    let out = with_own_id(sql.as_bytes(), LexMode::default(), ID)?;
+    Some(String::from_utf8(out).unwrap().replace(CAST, "ID"))
+}
+
+#[test]
+fn the_id_takes_the_place_of_the_call_and_the_column_keeps_its_name() {
+    let cases = [
+        ("SELECT CONNECTION_ID()", "SELECT ID AS `CONNECTION_ID()`"),
+        (
+            "select connection_id() ;",
+            "select ID AS `connection_id()` ;",
+        ),
+        ("SELECT CONNECTION_ID() AS me", "SELECT ID AS me"),
+        ("SELECT CONNECTION_ID() me, 1", "SELECT ID me, 1"),
+        (
+            "SELECT DISTINCT 1, CONNECTION_ID() + 1 FROM t",
+            "SELECT DISTINCT 1, ID + 1 AS `CONNECTION_ID() + 1` FROM t",
+        ),
+        (
+            "SELECT a, (SELECT CONNECTION_ID()) FROM t",
+            "SELECT a, (SELECT ID AS `CONNECTION_ID()`) AS `(SELECT CONNECTION_ID())` FROM t",
+        ),
+        (
+            "SELECT CONCAT('a', CONNECTION_ID()), b FROM t WHERE x=CONNECTION_ID()",
+            "SELECT CONCAT('a', ID) AS `CONCAT('a', CONNECTION_ID())`, b FROM t WHERE x=ID",
+        ),
+        (
+            "INSERT INTO t VALUES (CONNECTION_ID(), 2)",
+            "INSERT INTO t VALUES (ID, 2)",
+        ),
+        ("SET @a = CONNECTION_ID()", "SET @a = ID"),
+        (
+            "SELECT IF(a, CONNECTION_ID(), 1) IS NULL FROM t",
+            "SELECT IF(a, ID, 1) IS NULL AS `IF(a, CONNECTION_ID(), 1) IS NULL` FROM t",
+        ),
+        (
+            "SELECT 1; SELECT CONNECTION_ID()",
+            "SELECT 1; SELECT ID AS `CONNECTION_ID()`",
+        ),
+        (
+            "SELECT CONNECTION_ID() /* me */ + 1 -- x\n, 2",
+            "SELECT ID /* me */ + 1 AS `CONNECTION_ID() /* me */ + 1` -- x\n, 2",
+        ),
+        (
+            "SELECT CONNECTION_ID() + `a``b`\n*  2",
+            "SELECT ID + `a``b`\n*  2 AS `CONNECTION_ID() + ``a````b``\n*  2`",
+        ),
+        // Not certain what the name would be: the value is right all the same.
+        (
+            "SELECT CONCAT('\u{1F600}', CONNECTION_ID())",
+            "SELECT CONCAT('\u{1F600}', ID)",
+        ),
+        // A column that is none: behind its dashes nothing is put.
+        ("SELECT CONNECTION_ID() a--, b", "SELECT ID a--, b"),
+    ];
+    for (sql, expected) in cases {
+        assert_eq!(put(sql).as_deref(), Some(expected), "{sql}");
+    }
+    assert_eq!(
+        put("SELECT @@pseudo_thread_id").as_deref(),
+        Some("SELECT INET_ATON('64.0.0.1') AS `@@pseudo_thread_id`")
+    );
+}
+
+#[test]
+fn counts_take_the_place_of_questions_and_all_of_them_or_none() {
+    let values = Values {
+        id: Some(ID),
+        row_count: Some(-1),
+        found_rows: None,
+        warnings: Some(3),
+        errors: Some(258),
+        tracked: None,
+        asked: Reads::ALL,
+    };
+    let put = |sql: &str| {
+        let out = with_values(sql.as_bytes(), LexMode::default(), values)?;
+        Some(String::from_utf8(out).unwrap())
+    };
+    let cases = [
+        (
+            "SELECT ROW_COUNT()",
+            "SELECT IF(TRUE,-1,ROW_COUNT()) AS `ROW_COUNT()`",
+        ),
+        (
+            "SELECT @@warning_count, @@session.error_count AS e",
+            "SELECT INET_ATON('0.0.0.3') AS `@@warning_count`, INET_ATON('0.0.1.2') AS e",
+        ),
+        (
+            "INSERT INTO t VALUES (ROW_COUNT (), @@LOCAL.`error_count`)",
+            "INSERT INTO t VALUES (IF(TRUE,-1,ROW_COUNT()), \
+             INET_ATON('0.0.1.2'))",
+        ),
+        (
+            "SET @a = row_count() + CONNECTION_ID()",
+            "SET @a = IF(TRUE,-1,ROW_COUNT()) + \
+             CAST(1073741825 AS UNSIGNED)",
+        ),
+    ];
+    for (sql, expected) in cases {
+        assert_eq!(put(sql).as_deref(), Some(expected), "{sql}");
+    }
+    for sql in [
+        "SELECT FOUND_ROWS()",
+        "SELECT ROW_COUNT(), FOUND_ROWS()",
+        "SELECT 1",
+        "SELECT s.row_count()",
+        "SELECT @@global.warning_count",
+        "SELECT CONCAT('\u{1F600}', ROW_COUNT())",
+    ] {
+        assert_eq!(put(sql), None, "{sql}");
+    }
+}
+
+#[test]
+fn a_long_text_names_its_column_by_its_first_characters() {
+    let text = format!("CONNECTION_ID(){}", "+ 1".repeat(120));
+    let sql = put(&format!("SELECT {text}")).unwrap();
+    let name = &sql[sql.find('`').unwrap()..];
+    assert_eq!(name, format!("`{}`", &text[..255]));
+}
+
+#[test]
+fn what_means_the_servers_own_is_left_alone() {
+    for sql in [
+        "SELECT 1",
+        "SELECT 'CONNECTION_ID()', `connection_id()` FROM t",
+        "SELECT s.connection_id()",
+        "SELECT connection_id FROM t",
+        "SELECT * FROM information_schema.processlist WHERE id = CONNECTION_ID()",
+        "SELECT IS_USED_LOCK('a') = CONNECTION_ID()",
+        "CREATE TABLE t (a BIGINT DEFAULT (CONNECTION_ID()))",
+        "PREPARE s FROM 'SELECT CONNECTION_ID()'",
+        "SELECT @@global.pseudo_thread_id",
+        "SELECT CONNECTION_ID() /*!80000 + 1 */",
+        "SELECT CONNECTION_ID() /* + 1",
+    ] {
+        assert_eq!(put(sql), None, "{sql}");
+    }
+}
+
+#[test]
+fn an_executable_comment_is_a_part_of_the_statement() {
+    assert_eq!(
+        put("/*! SELECT CONNECTION_ID() /* me */ + 1 */, 2").unwrap(),
+        "    SELECT ID          + 1 AS `CONNECTION_ID()          + 1`   , 2"
+    );
+}

@@ -1,0 +1,184 @@
+//! The lexer against live servers: where they say that statements end, and how many columns each
+//! has, is where the lexer says so.
+//!
+//! Texts come from seeds ([`testkit::texts`]); each server runs them, for each character set and
+//! `sql_mode`. What the lexer doubts is counted, so that it cannot be right by saying nothing.
+
+use crate::world::{app, login, mysql, server, through};
+use testkit::client::Client;
+use testkit::real::{Flavour, Real};
+use testkit::reply::Outcome;
+use testkit::texts::{LETTERS, Letters, Texts};
+use wire::command::Command;
+use wire::lex::{Charset, Kind, LexMode, Lexer, Server};
+
+/// Texts for each character set and mode.
+const TEXTS: u64 = 100;
+/// Of a thousand texts so many may be doubtful, at most, and so many must be good to the end.
+const DOUBTS_MAX: usize = 30;
+const GOOD_MIN: usize = 750;
+
+/// The columns of each statement of a text, and whether the last is read by no server.
+fn columns_of(lexer: &mut Lexer<'_>) -> Vec<usize> {
+    let mut statements = Vec::new();
+    let (mut depth, mut columns) = (0, None);
+    for token in lexer.by_ref() {
+        let so_far = columns.unwrap_or(1);
+        match token.kind {
+            Kind::Semicolon => {
+                statements.push(columns.take().unwrap_or(0));
+                continue;
+            }
+            Kind::Punct(b'(') => depth += 1,
+            Kind::Punct(b')') => depth -= 1,
+            Kind::Punct(b',') if depth == 0 => {
+                columns = Some(so_far + 1);
+                continue;
+            }
+            _ => {}
+        }
+        columns = Some(so_far);
+    }
+    statements.extend(columns);
+    statements
+}
+
+/// What is wrong with the lexer's reading, by what the server answered.
+fn wrong(columns: &[usize], unread: bool, answers: &[Outcome]) -> Option<String> {
+    let results = answers.iter().take_while(|a| matches!(a, Outcome::Rows(_)));
+    let seen: Vec<usize> = results.map(|rows| rows.rows().columns.len()).collect();
+    let failed = matches!(answers.last(), Some(Outcome::Failed(_)));
+    // A statement that fails has no columns; an empty one at the end has an OK.
+    let fits = columns.starts_with(&seen);
+    let whole = seen.len() == columns.len();
+    let ends = match (failed, unread) {
+        (false, true) => false,
+        (false, false) => whole,
+        (true, _) => !whole || unread || columns.is_empty(),
+    };
+    (!fits || !ends).then(|| format!("read as {columns:?}, {unread}; seen {seen:?}, {failed}"))
+}
+
+fn run(client: &mut Client, text: &[u8]) -> Vec<Outcome> {
+    client.run(Command::Query, text).unwrap()
+}
+
+/// Runs the texts of one character set and mode; gives how many are doubtful, and good.
+fn compare(client: &mut Client, seed: u64, letters: Letters, server: Server) -> [usize; 2] {
+    let (ansi_quotes, no_backslash_escapes) = (seed & 1 != 0, seed & 2 != 0);
+    let modes = ["ANSI_QUOTES", "NO_BACKSLASH_ESCAPES"];
+    let chosen = [ansi_quotes, no_backslash_escapes];
+    let chosen = modes.iter().zip(chosen).filter(|(_, on)| *on);
+    let sql_mode: Vec<&str> = chosen.map(|(name, _)| *name).collect();
+    client.must(&format!("SET sql_mode = '{}'", sql_mode.join(",")));
+    client.must(&format!("SET NAMES {}", letters.charset));
+    let mode = LexMode {
+        ansi_quotes,
+        no_backslash_escapes,
+        ignore_space: false,
+        charset: Charset::of_name(letters.charset.as_bytes()),
+        server,
+    };
+    let mut texts = Texts::new(seed, letters, ansi_quotes, no_backslash_escapes);
+    let [mut doubts, mut good] = [0; 2];
+    for _ in 0..TEXTS {
+        let text = texts.text();
+        let answers = run(client, &text);
+        good += usize::from(!matches!(answers.last(), Some(Outcome::Failed(_))));
+        let mut lexer = Lexer::new(&text, mode);
+        let columns = columns_of(&mut lexer);
+        if lexer.miscut() || (lexer.doubtful() && lexer.in_comment()) {
+            doubts += 1;
+        } else if let Some(why) = wrong(&columns, lexer.unread(), &answers) {
+            panic!("{mode:?}\n{}\n{why}: {answers:?}", text.escape_ascii());
+        }
+    }
+    [doubts, good]
+}
+
+fn as_on(real: &Real) {
+    let mut client = login(
+        &real.address(),
+        &app().with(wire::capabilities::MULTI_STATEMENTS),
+    );
+    let version = client.value("SELECT VERSION()");
+    let mut numbers = version.split(|c: char| !c.is_ascii_digit());
+    let mut number = || numbers.next().unwrap().parse::<u32>().unwrap();
+    let version = number() * 10_000 + number() * 100 + number();
+    let server = match real.flavour() {
+        Flavour::MariaDb => Server::MariaDb(version),
+        Flavour::MySql => Server::MySql(version),
+    };
+    let (mut texts, mut doubts, mut good) = (0, 0, 0);
+    for (set, letters) in LETTERS.into_iter().enumerate() {
+        for modes in 0..4 {
+            let seed = u64::try_from(set).unwrap() * 4 + modes;
+            let [doubtful, fine] = compare(&mut client, seed, letters, server);
+            (doubts, good) = (doubts + doubtful, good + fine);
+            texts += usize::try_from(TEXTS).unwrap();
+        }
+    }
+    assert!(doubts * 1000 <= texts * DOUBTS_MAX, "{doubts} of {texts}");
+    assert!(good * 1000 >= texts * GOOD_MIN, "{good} of {texts}");
+}
+
+#[test]
+fn statements_end_where_the_server_says() {
+    let test = "statements_end_where_the_server_says";
+    if let Some(real) = server(test) {
+        as_on(real);
+    }
+    if let Some(real) = mysql(test) {
+        as_on(real);
+    }
+}
+
+/// Texts that are long to read and do nothing: each is answered as on a connection of its own, and
+/// the one backend is free for the other client behind each.
+const HARMLESS: [&str; 14] = [
+    "SELECT /*! 1 /* x */ , 2 */",
+    "/*! /* x */ SELECT 1, 2 */",
+    "SELECT 1 /*!99999 , 2 /* x */ , 3 */ , 4",
+    "SELECT /*!80000 1, */ /*!90000 2, */ 3",
+    "SELECT 1 /*M!100300 , 2 */",
+    "SELECT /*! 1 # x */ , 2 \n */, 3",
+    "SELECT 'kill'; SELECT 'a kill b'",
+    "SELECT 1; SELECT 'kill; SELECT 2",
+    "SELECT 1; SELECT /* x; SELECT f(2)",
+    "DO 1; SELECT 1 /*! , 2",
+    "SELECT 1; SELECT @a := 1, `x",
+    "SELECT 'x', 1\0, 2",
+    "SELECT 1; PREPARE s FROM 'SELECT",
+    "KILL 'x",
+];
+
+#[test]
+fn what_is_read_as_the_server_reads_it_pins_nobody() {
+    let test = "what_is_read_as_the_server_reads_it_pins_nobody";
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        let account = app().with(wire::capabilities::MULTI_STATEMENTS);
+        let mut direct = login(&real.address(), &account);
+        let way = through(real, 1);
+        let [mut one, mut other] = [login(&way, &account), login(&way, &account)];
+        for sql in HARMLESS {
+            let said = one.query(sql).unwrap();
+            assert_eq!(
+                format!("{said:?}"),
+                format!("{:?}", direct.query(sql).unwrap()),
+                "{sql}"
+            );
+            assert_eq!(other.value("SELECT 'a place'"), "a place", "{sql}");
+        }
+        let prepared = one.must("PREPARE s FROM 'SELECT \"kill\"'");
+        assert_eq!(prepared.done().affected_rows, 0);
+        assert_eq!(one.value("EXECUTE s"), "kill");
+        let id = one.value("/*! SELECT CONNECTION_ID() */");
+        let greeted = one.talk().greeting.as_ref().unwrap().connection_id;
+        assert_eq!(id, greeted.to_string());
+        // A KILL is still found wherever it is one.
+        for sql in ["SELECT 1; KILL 5", "DO 1; /*! KILL QUERY */ 5"] {
+            let said = format!("{:?}", one.query(sql).unwrap());
+            assert!(crate::world::direct() || said.contains("1235"), "{said}");
+        }
+    }
+}
