@@ -107,6 +107,55 @@ fn named_locks_end() {
     );
 }
 
+/// On MySQL RENAME TABLE means the others' table of that name.
+#[test]
+fn a_renamed_temporary_table_ends_on_mysql() {
+    let test = "renamed_on_mysql";
+    let cases: &[Case] = &[(
+        &[
+            "CREATE TEMPORARY TABLE a (v INT)",
+            "RENAME TABLE t TO t2, t2 TO t",
+            "ALTER TABLE a RENAME t2",
+            "DROP TABLE IF EXISTS a",
+        ],
+        &["DROP TABLE t2"],
+    )];
+    if let Some(real) = mysql(test) {
+        each_ends_on(real, test, cases);
+    }
+}
+
+/// A name that is none, one that is too long, and a lock that somebody else has.
+#[test]
+fn locks_that_were_not_taken_pin_nobody() {
+    let test = "locks_that_were_not_taken_pin_nobody";
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        let mut holder = real.admin();
+        assert_eq!(holder.value("SELECT GET_LOCK('theirs', 0)"), "1");
+        let way = through(real, 1);
+        let [mut one, mut other] = [login(&way, &app()), login(&way, &app())];
+        let long = format!("SELECT GET_LOCK('{}', 0)", "x".repeat(193));
+        for sql in [
+            "SELECT GET_LOCK(NULL, 0)",
+            "DO GET_LOCK('', 0)",
+            "SELECT GET_LOCK('theirs', 0)",
+            &long,
+        ] {
+            one.query(sql).unwrap();
+            assert_eq!(other.value("SELECT 'a place'"), "a place", "{sql}");
+        }
+        let name = "y".repeat(65);
+        one.query(&format!("SELECT GET_LOCK('{name}', 0)")).unwrap();
+        if real.flavour() == Flavour::MariaDb {
+            let held = format!("SELECT IS_USED_LOCK('{name}') IS NOT NULL");
+            assert_eq!(holder.value(&held), "1");
+            one.must(&format!("DO RELEASE_LOCK('{name}')"));
+        }
+        assert_eq!(other.value("SELECT 'a place'"), "a place");
+        holder.must("DO RELEASE_LOCK('theirs')");
+    }
+}
+
 #[test]
 fn temporary_tables_end() {
     each_ends(
@@ -134,6 +183,25 @@ fn temporary_tables_end() {
                     "CREATE TEMPORARY TABLE IF NOT EXISTS `b` LIKE a",
                 ],
                 &["DROP TABLE a, pins_temporary_tables.b"],
+            ),
+            (
+                &[
+                    "CREATE TEMPORARY TABLE a (v INT)",
+                    "ALTER TABLE a RENAME TO b, ADD w INT",
+                    "ALTER TABLE missing RENAME x",
+                    "RENAME TABLE b TO c",
+                    "DROP TABLE IF EXISTS a, b",
+                ],
+                &["DROP TABLE c"],
+            ),
+            (
+                &[
+                    "CREATE TEMPORARY TABLE a (v INT)",
+                    "CREATE TEMPORARY TABLE b (v INT)",
+                    "RENAME TABLE a TO c, b TO a, c TO b",
+                    "DROP TABLE a",
+                ],
+                &["DROP TABLE b"],
             ),
         ],
     );

@@ -173,6 +173,25 @@ impl Pins {
         }
     }
 
+    /// Tables have other names, if the statement has succeeded. One that failed half-way, or that
+    /// may have meant another case of a name, leaves it open which.
+    fn rename(&mut self, tables: &[(Name, Name)], done: bool) {
+        let Some(pin) = self.find(PinReason::Text(PinCause::TemporaryTable)) else {
+            return;
+        };
+        for (from, to) in tables {
+            let Some(names) = &mut pin.names else { return };
+            let held = names.iter().position(|name| name == from);
+            let alike = names.iter().any(|name| name.eq_ignore_ascii_case(from));
+            match held {
+                Some(held) if done => names[held] = to.clone(),
+                None if !alike => {}
+                _ if done || tables.len() > 1 => pin.names = None,
+                _ => {}
+            }
+        }
+    }
+
     /// Takes back what a statement was noted to take.
     fn withdraw(&mut self, fresh: Vec<(PinReason, Option<Name>)>) {
         for (reason, name) in fresh {
@@ -325,6 +344,7 @@ impl<S> Client<S> {
                     pins.end(ended);
                 }
             }
+            pins.rename(&plan.holdings.renamed, heard.error.is_none());
             pins.asks |= plan.holdings.asks_for_locks;
         }
         // Any statement may have used one up.
@@ -471,7 +491,8 @@ impl<N: Net> Group<N> {
         statement.explains_change |= alters
             || found.causes.contains(tables)
             || holdings.ended.iter().any(ends_table)
-            || holdings.blurred.contains(tables);
+            || holdings.blurred.contains(tables)
+            || !holdings.renamed.is_empty();
         let policy = self.shared.settings.stored_code;
         if policy != StoredCode::Pin && only_calls(found) {
             let calls = holdings.for_good.contains(PinCause::StoredCode);

@@ -17,7 +17,7 @@
 pub(crate) mod words;
 
 use crate::classify::{PinCause, PinCauses, Statement, Verb, rests_at, session_name};
-use crate::lex::{Kind, LexMode, Lexer, Token};
+use crate::lex::{Kind, LexMode, Lexer, Server, Token};
 use words::Words;
 
 /// The name of a holding, with its schema where it has one.
@@ -46,6 +46,9 @@ pub struct Holdings {
     pub ended: Vec<Ended>,
     /// Causes whose names mean something else from now on, if the session holds any.
     pub blurred: PinCauses,
+    /// Tables that have another name when it has succeeded, in this order: those of the session,
+    /// where it holds one of that name.
+    pub renamed: Vec<(Name, Name)>,
     /// It takes or releases named locks; which are held after it only the server knows.
     pub asks_for_locks: bool,
 }
@@ -90,8 +93,12 @@ pub fn holdings(sql: &[u8], mode: LexMode, found: &Statement, schema: Option<&[u
     let words = Words::new(sql, &tokens);
     if found.verb == Verb::Ddl || found.multi || !clear {
         let mut all = tokens.iter();
-        if !clear || all.any(|token| words.is(*token, b"RENAME")) {
-            out.blurred.insert(PinCause::TemporaryTable);
+        let renames = !clear || all.any(|token| words.is(*token, b"RENAME"));
+        let read = (clear && !found.multi).then(|| renamed(words, mode.server, schema));
+        match read.flatten() {
+            Some(tables) if renames => out.renamed = tables,
+            _ if renames => out.blurred.insert(PinCause::TemporaryTable),
+            _ => {}
         }
     }
     let mut rest = found.causes;
@@ -99,7 +106,7 @@ pub fn holdings(sql: &[u8], mode: LexMode, found: &Statement, schema: Option<&[u
         if rest.contains(PinCause::UserLock) {
             rest.remove(PinCause::UserLock);
             out.asks_for_locks = true;
-            take_locks(&words, &tokens, &mut out);
+            take_locks(&words, &tokens, mode.server, &mut out);
         }
         if rest.contains(PinCause::VariableInUse) {
             rest.remove(PinCause::VariableInUse);
@@ -116,7 +123,7 @@ pub fn holdings(sql: &[u8], mode: LexMode, found: &Statement, schema: Option<&[u
 }
 
 /// Every call of GET_LOCK with a plain literal as its name.
-fn take_locks(words: &Words<'_>, tokens: &[Token], out: &mut Holdings) {
+fn take_locks(words: &Words<'_>, tokens: &[Token], server: Server, out: &mut Holdings) {
     const RELEASES: [&[u8]; 2] = [b"RELEASE_LOCK", b"RELEASE_ALL_LOCKS"];
     for (at, token) in tokens.iter().enumerate() {
         if token.kind != Kind::Word {
@@ -130,10 +137,10 @@ fn take_locks(words: &Words<'_>, tokens: &[Token], out: &mut Holdings) {
         if text.eq_ignore_ascii_case(b"GET_LOCK") {
             let alone = kind(3) == Some(Kind::Punct(b','));
             let name = tokens.get(at + 2).filter(|_| alone);
-            out.take(
-                PinCause::UserLock,
-                name.and_then(|name| words.literal(*name)),
-            );
+            if !name.is_some_and(|name| words.locks_nothing(*name, server)) {
+                let name = name.and_then(|name| words.literal(*name));
+                out.take(PinCause::UserLock, name);
+            }
         } else if text.len() > 8 && text[..8].eq_ignore_ascii_case(b"SERVICE_") {
             out.for_good.insert(PinCause::UserLock);
         } else if RELEASES.iter().any(|name| text.eq_ignore_ascii_case(name)) {
@@ -257,6 +264,54 @@ fn created(words: &mut Words<'_>, schema: Option<&[u8]>) -> Option<Name> {
         return None;
     }
     words.table(schema)
+}
+
+/// RENAME TABLE, or RENAME within ALTER TABLE, taken apart; `None` where it is not understood.
+fn renamed(
+    mut words: Words<'_>,
+    server: Server,
+    schema: Option<&[u8]>,
+) -> Option<Vec<(Name, Name)>> {
+    let mut out = Vec::new();
+    if words.eat(b"RENAME") {
+        if !words.eat(b"TABLE") && !words.eat(b"TABLES") {
+            return words.eat(b"USER").then_some(out);
+        }
+        // MySQL's takes no table of the session's own.
+        if matches!(server, Server::MySql(_)) {
+            return Some(out);
+        }
+        let _ = words.eat(b"IF") && words.eat(b"EXISTS");
+        loop {
+            let from = words.table(schema)?;
+            out.push((from, words.eat(b"TO").then(|| words.table(schema))??));
+            if !words.eat_punct(b',') {
+                return words.at_end().then_some(out);
+            }
+        }
+    }
+    words.eat(b"ALTER").then_some(())?;
+    let _ = words.eat(b"ONLINE");
+    let _ = words.eat(b"IGNORE");
+    words.eat(b"TABLE").then_some(())?;
+    let _ = words.eat(b"IF") && words.eat(b"EXISTS");
+    let from = words.table(schema)?;
+    while !words.at_end() {
+        if !words.eat(b"RENAME") {
+            words.next();
+        } else if ![&b"COLUMN"[..], b"INDEX", b"KEY"]
+            .iter()
+            .any(|part| words.eat(part))
+        {
+            let _ = words.eat(b"TO") || words.eat(b"AS") || words.eat_punct(b'=');
+            let to = words.table(schema)?;
+            let alone = out.is_empty() && (words.eat_punct(b',') || words.at_end());
+            // Where a name without a schema goes from another schema, servers may differ.
+            let moves = from.split(|byte| *byte == 0).next() != to.split(|byte| *byte == 0).next();
+            out.push((alone && !moves).then_some((from.clone(), to))?);
+        }
+    }
+    Some(out)
 }
 
 /// DROP [TEMPORARY] TABLE [IF EXISTS] and names. It takes nothing, however it is written.

@@ -23,6 +23,8 @@ fn seen(sql: &str) -> Vec<String> {
     if held.asks_for_locks {
         out.push("asks".into());
     }
+    let renamed = held.renamed.iter();
+    out.extend(renamed.map(|(from, to)| format!("{} > {}", text(from), text(to))));
     out.extend(held.blurred.iter().map(|c| format!("~{}", c.name())));
     out
 }
@@ -40,7 +42,7 @@ fn variables_in_use_are_held_by_their_names() {
 
 #[test]
 fn what_is_taken_and_given_back_is_read_whole() {
-    let cases: [(&str, &[&str]); 41] = [
+    let cases: [(&str, &[&str]); 49] = [
         ("SELECT 1", &[]),
         ("LOCK TABLES t READ, u WRITE", &["lock_tables "]),
         ("UNLOCK TABLES;", &["-lock_tables *", "-global_read_lock *"]),
@@ -89,8 +91,22 @@ fn what_is_taken_and_given_back_is_read_whole() {
             &["-temporary_table db.t", "-temporary_table x.u"],
         ),
         ("DROP TEMPORARY TABLE t NOWAIT", &[]),
-        ("ALTER TABLE t RENAME TO u", &["~temporary_table"]),
-        ("RENAME TABLE t TO u", &["~temporary_table"]),
+        ("ALTER TABLE t RENAME TO u", &["db.t > db.u"]),
+        (
+            "ALTER TABLE t ADD c INT, RENAME COLUMN a TO b, RENAME = `u`, DROP KEY k;",
+            &["db.t > db.u"],
+        ),
+        ("ALTER TABLE t RENAME INDEX a TO b", &[]),
+        ("ALTER TABLE t RENAME u, RENAME w", &["~temporary_table"]),
+        ("ALTER TABLE t RENAME other.t", &["~temporary_table"]),
+        ("ALTER TABLE `a b` RENAME u", &["~temporary_table"]),
+        (
+            "RENAME TABLE t TO u, o.u TO w",
+            &["db.t > db.u", "o.u > db.w"],
+        ),
+        ("RENAME TABLE t WAIT 5 TO u", &["~temporary_table"]),
+        ("RENAME USER a TO b", &[]),
+        ("SELECT GET_LOCK(NULL, 1), GET_LOCK('', 1)", &["asks"]),
         ("HANDLER x.t OPEN", &["handler t"]),
         ("HANDLER t OPEN AS h", &["handler h"]),
         ("HANDLER h READ FIRST WHERE a = 1", &[]),
@@ -150,4 +166,28 @@ fn what_is_not_understood_is_kept_for_good() {
         held.for_good.contains(PinCause::TemporaryTable),
         "no schema"
     );
+}
+
+/// The longest name that a lock may have differs, and what RENAME TABLE takes for its table.
+#[test]
+fn the_server_decides_what_is_a_lock_and_what_is_renamed() {
+    let judged = |sql: &str, server: Server| {
+        let mode = LexMode {
+            server,
+            ..LexMode::default()
+        };
+        let found = classify(sql.as_bytes(), mode);
+        holdings(sql.as_bytes(), mode, &found, Some(b"db"))
+    };
+    let (mariadb, mysql) = (Server::MariaDb(101_119), Server::MySql(90_704));
+    for (length, expected) in [(64, [1, 1]), (65, [1, 0]), (192, [1, 0]), (193, [0, 0])] {
+        let sql = format!("DO GET_LOCK('{}', 0)", "x".repeat(length));
+        let taken = [mariadb, mysql].map(|server| judged(&sql, server).taken.len());
+        assert_eq!(taken, expected, "{length}");
+    }
+    for (server, expected) in [(mariadb, 1), (mysql, 0)] {
+        let held = judged("RENAME TABLE t TO u", server);
+        assert_eq!(held.renamed.len(), expected);
+        assert!(held.blurred.is_empty());
+    }
 }

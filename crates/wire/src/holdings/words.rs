@@ -4,7 +4,10 @@
 //! escapes, and no longer than the servers' names.
 
 use super::{NAME_MAX, Name};
-use crate::lex::{Kind, Token};
+use crate::lex::{Kind, Server, Token};
+
+/// Longest name of a lock on MariaDB, in bytes.
+const LOCK_MAX: usize = 192;
 
 /// The tokens of a text, read from the front.
 #[derive(Clone, Copy, Debug)]
@@ -100,8 +103,30 @@ impl<'a> Words<'a> {
         Some([&schema[..], b"\0", &table].concat().into())
     }
 
+    /// Whether a lock of this name is none: MariaDB gives NULL for NULL and for an empty one, MySQL
+    /// an error; both an error for one that is too long.
+    pub(super) fn locks_nothing(&self, token: Token, server: Server) -> bool {
+        let text = self.text(token);
+        let nothing = match token.kind {
+            Kind::Word => text.eq_ignore_ascii_case(b"NULL"),
+            Kind::String => text.len() == 2,
+            _ => false,
+        };
+        // A plain literal has one character for each byte.
+        let most = match server {
+            Server::MySql(_) => NAME_MAX,
+            _ => LOCK_MAX,
+        };
+        nothing || self.plain(token).is_some_and(|name| name.len() > most)
+    }
+
     /// The content of a plain literal: no escapes, no letters that a character set could change.
     pub(super) fn literal(&self, token: Token) -> Option<Name> {
+        let inner = self.plain(token)?;
+        (!inner.is_empty() && inner.len() <= LOCK_MAX).then(|| inner.into())
+    }
+
+    fn plain(&self, token: Token) -> Option<&'a [u8]> {
         let text = self.text(token);
         let inner = match (token.kind, text) {
             (Kind::String, [open @ (b'\'' | b'"'), inner @ .., close]) if open == close => inner,
@@ -110,8 +135,7 @@ impl<'a> Words<'a> {
         let plain = |&byte: &u8| {
             (byte.is_ascii_graphic() || byte == b' ') && !matches!(byte, b'\\' | b'\'' | b'"')
         };
-        let good = !inner.is_empty() && inner.len() <= NAME_MAX && inner.iter().all(plain);
-        good.then(|| inner.into())
+        inner.iter().all(plain).then_some(inner)
     }
 
     /// The name of an XA transaction: literals and a number with commas between, as they stand.
