@@ -564,6 +564,30 @@ fn a_text_that_has_no_end_pins_nobody() {
     }
 }
 
+/// A space makes a built-in function a stored one, on both servers; where there is none of that
+/// name nothing has run.
+#[test]
+fn a_routine_that_does_not_exist_pins_nobody() {
+    let test = "a_routine_that_does_not_exist_pins_nobody";
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        let way = through(real, 1);
+        let account = app().schema("shop");
+        let [mut one, mut other] = [login(&way, &account), login(&way, &account)];
+        for (sql, code) in [
+            ("SELECT MAX (1)", 1630),
+            ("SELECT no_such_function(1)", 1305),
+            ("CALL shop.no_such_procedure(ABS(1))", 1305),
+            ("SELECT COUNT (*)", 1064),
+        ] {
+            assert_eq!(one.failure(sql).code, code, "{sql}");
+            assert_eq!(other.value("SELECT 'a place'"), "a place", "{sql}");
+        }
+        one.must("SET sql_mode = 'IGNORE_SPACE'");
+        assert_eq!(one.value("SELECT MAX (1)"), "1");
+        assert_eq!(other.value("SELECT 'a place'"), "a place");
+    }
+}
+
 #[test]
 fn xa_ends_however_its_name_is_written() {
     let cases: &[Case] = &[

@@ -24,27 +24,19 @@ use crate::hidden::Coming;
 use crate::reasons::PinReason;
 use crate::session::Text;
 use reactor::{Key, Net, Time};
-use wire::classify::{PinCause, PinCauses, Statement, Verb, rests_at};
+use wire::classify::{PinCause, Statement, Verb, rests_at};
 use wire::holdings::{Ended, Holdings, Name, holdings};
 use wire::lex::{Kind, LexMode, Lexer, Token};
+
+mod void;
+
+pub(crate) use void::Void;
+use void::void_of;
 
 /// Bytes of a statement that are kept for the report.
 const TEXT_MAX: usize = 200;
 /// Things that a client may hold for one reason and still be unpinned when all have ended.
 const NAMES_MAX: usize = 64;
-/// Statements that take what they name or fail; the manuals of both servers on each.
-const WHOLE: [PinCause; 4] = [
-    PinCause::LockTables,
-    PinCause::TemporaryTable,
-    PinCause::Handler,
-    PinCause::Xa,
-];
-/// Words without which no text of a text is run: what that fails with is not about the whole.
-const RUNS_TEXTS: [&str; 3] = ["CALL", "EXECUTE", "PREPARE"];
-/// The server's error number for a text that it cannot read.
-const UNPARSED: u16 = 1064;
-/// The one for a variable that does not exist, which is found before a SET begins.
-const NO_VARIABLE: u16 = 1193;
 /// Causes of which the server, or what was read back, can tell that they have ended.
 const TOLD: [PinCause; 3] = [
     PinCause::UserLock,
@@ -62,20 +54,6 @@ pub(crate) struct Pin {
     pub(crate) text: Text,
     /// What is held, never empty; `None` when nothing ends it.
     names: Option<Vec<Name>>,
-}
-
-/// When a statement has not taken what it was to take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Void {
-    /// That is never certain.
-    #[default]
-    Never,
-    /// When the server could not read it, or its first statement.
-    Unparsed,
-    /// The same, or when it names a variable that there is not.
-    Unset,
-    /// When it failed, for whatever reason.
-    Failed,
 }
 
 /// What a command will do to the pins once it is sent, and once it is answered.
@@ -328,15 +306,9 @@ impl<S> Client<S> {
     pub(crate) fn pins_are_answered(&mut self, heard: &Heard) {
         let Some(pins) = &mut self.pins else { return };
         if let Some(plan) = pins.running.take() {
-            let void = match plan.void {
-                // What has run may have failed for any reason, and of its own choice.
-                _ if plan.reasons.contains(&PinReason::HiddenCode) => false,
-                Void::Never => false,
-                Void::Unparsed => heard.is_error(UNPARSED) && heard.is_first(),
-                Void::Unset => heard.is_error(UNPARSED) || heard.is_error(NO_VARIABLE),
-                Void::Failed => heard.error.is_some(),
-            };
-            if void {
+            // What has run may have failed for any reason, and of its own choice.
+            let hidden = plan.reasons.contains(&PinReason::HiddenCode);
+            if !hidden && plan.void.is_so(heard) {
                 pins.withdraw(plan.fresh);
             }
             if heard.error.is_none() {
@@ -399,32 +371,6 @@ fn ends_transaction(sql: &[u8], mode: LexMode, found: &Statement) -> bool {
         true => Lexer::new(sql, mode).any(|token| ends(&token)),
         false => matches!(found.verb, Verb::Commit | Verb::Rollback),
     }
-}
-
-/// When a text with these findings has not taken what it was to take.
-fn void_of(sql: &[u8], found: &Statement) -> Void {
-    // Code that runs in it may have done something before it met what cannot be read.
-    let hides = [PinCause::StoredCode, PinCause::TextPrepare];
-    let hidden = hides.iter().any(|cause| found.causes.contains(*cause));
-    // The same where the text has not been understood.
-    let blind = found.causes.contains(PinCause::Unknown);
-    if hidden || (blind && RUNS_TEXTS.iter().any(|word| has_word(sql, word))) {
-        return Void::Never;
-    }
-    let whole = WHOLE
-        .iter()
-        .any(|cause| found.causes == PinCauses::of(*cause));
-    match found.multi {
-        false if whole => Void::Failed,
-        false if found.verb == Verb::Set => Void::Unset,
-        _ => Void::Unparsed,
-    }
-}
-
-/// Whether this word, in capitals here, stands anywhere in a text.
-fn has_word(sql: &[u8], word: &str) -> bool {
-    let mut parts = sql.windows(word.len());
-    parts.any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
 }
 
 /// Whether a text calls routines, and is none itself.
@@ -505,7 +451,7 @@ impl<N: Net> Group<N> {
         }
         let plan = client.plan(sql);
         plan.holdings = holdings;
-        plan.void = void_of(sql, found);
+        plan.void = void_of((sql, mode), found, schema);
     }
 
     /// Plans what a statement does through code that its text does not show, or defines such code.

@@ -15,16 +15,20 @@ fn client() -> Client<()> {
 
 /// A client's statement, sent and answered.
 fn runs(client: &mut Client<()>, sql: &str, error: Option<u16>) {
+    fails(client, sql, error.map(|code| (code, String::new())));
+}
+
+fn fails(client: &mut Client<()>, sql: &str, error: Option<(u16, String)>) {
     let mode = LexMode::default();
     let found = classify(sql.as_bytes(), mode);
     let holdings = holdings(sql.as_bytes(), mode, &found, Some(b"db"));
     client.forget_plan();
     let plan = client.plan(sql.as_bytes());
     plan.holdings = holdings;
-    plan.void = void_of(sql.as_bytes(), &found);
+    plan.void = void_of((sql.as_bytes(), mode), &found, Some(b"Db"));
     client.pins_are_sent(Time(2));
     let heard = Heard {
-        error: error.map(|code| (code, String::new())),
+        error,
         ..Heard::default()
     };
     client.pins_are_answered(&heard);
@@ -62,12 +66,29 @@ fn the_last_reason_that_ends_unpins() {
 }
 
 #[test]
-fn what_was_renamed_is_held_for_good() {
+fn what_was_renamed_is_held_by_its_new_name() {
     let mut client = client();
     runs(&mut client, "CREATE TEMPORARY TABLE a (x INT)", None);
+    runs(&mut client, "ALTER TABLE c RENAME TO d", None);
+    runs(&mut client, "ALTER TABLE a RENAME TO b", Some(1050));
     runs(&mut client, "ALTER TABLE a RENAME TO b", None);
     runs(&mut client, "DROP TABLE a", None);
     assert_eq!(names(&client), ["temporary_table"]);
+    runs(&mut client, "RENAME TABLE b TO c, c TO d", None);
+    runs(&mut client, "DROP TABLE d", None);
+    assert!(client.pins.is_none());
+    // Half-way, or in another case: which name it has is open.
+    for (sql, error) in [
+        ("RENAME TABLE a TO b, b TO c", Some(1146)),
+        ("ALTER TABLE A RENAME TO b", None),
+        ("ALTER TABLE a RENAME TO b, RENAME TO c", None),
+    ] {
+        let mut client = self::client();
+        runs(&mut client, "CREATE TEMPORARY TABLE a (x INT)", None);
+        runs(&mut client, sql, error);
+        runs(&mut client, "DROP TABLE a, b, c", None);
+        assert_eq!(names(&client), ["temporary_table"], "{sql}");
+    }
 }
 
 #[test]
@@ -85,7 +106,7 @@ fn a_text_that_no_server_reads_takes_nothing() {
 #[test]
 fn what_ran_before_the_part_that_cannot_be_read_counts() {
     let mut client = client();
-    runs(&mut client, "EXPLAINS 'CALL makes_a_text()", Some(1064));
+    runs(&mut client, "EXPLAINS 'CALL makes_a_text()'", Some(1064));
     assert_eq!(names(&client), ["unknown"]);
     // The first statement of a text was answered.
     client.plan(b"x").holdings.for_good = PinCauses::of(PinCause::Role);
@@ -93,7 +114,7 @@ fn what_ran_before_the_part_that_cannot_be_read_counts() {
     client.pins_are_sent(Time(2));
     client.pins_are_answered(&Heard {
         status: Some(2),
-        error: Some((UNPARSED, String::new())),
+        error: Some((1064, String::new())),
         ..Heard::default()
     });
     assert_eq!(names(&client), ["unknown", "role"]);
@@ -123,4 +144,46 @@ fn named_locks_are_asked_for_when_nothing_else_pins() {
     assert!(!client.may_have_ended(), "which one is not known");
     runs(&mut client, "SELECT RELEASE_ALL_LOCKS()", None);
     assert!(client.pins.is_none());
+}
+
+#[test]
+fn a_routine_that_does_not_exist_has_done_nothing() {
+    for (sql, error, words, pinned) in [
+        ("SELECT f (1)", 1305, "FUNCTION db.f does not exist", false),
+        ("SELECT F(1)", 1305, "FUNCTION Db.F does not exist", false),
+        (
+            "SELECT COUNT (1)",
+            1630,
+            "FUNCTION db.COUNT does not exist. Check",
+            false,
+        ),
+        ("CALL x.p(1)", 1305, "PROCEDURE x.p does not exist", false),
+        (
+            "CALL p(ABS(1))",
+            1305,
+            "PROCEDURE db.p does not exist",
+            false,
+        ),
+        (
+            "CALL p()",
+            1064,
+            "You have an error in your SQL syntax",
+            false,
+        ),
+        // It, or one that was called with it, may have done something before.
+        ("CALL p()", 1305, "PROCEDURE db.q does not exist", true),
+        ("CALL x.p()", 1305, "PROCEDURE db.p does not exist", true),
+        ("CALL p()", 1644, "db.p does not exist", true),
+        ("CALL p(f())", 1305, "PROCEDURE db.p does not exist", true),
+        (
+            "CALL p(); CALL p()",
+            1305,
+            "PROCEDURE db.p does not exist",
+            true,
+        ),
+    ] {
+        let mut client = client();
+        fails(&mut client, sql, Some((error, words.into())));
+        assert_eq!(client.is_pinned(), pinned, "{sql}: {words}");
+    }
 }

@@ -1,0 +1,123 @@
+//! What has not been taken: statements that failed before they did anything.
+//!
+//! A statement's takings count from the moment that it is sent. Its error tells that nothing came
+//! of it, where the servers find that error before they begin: a text that cannot be read, a
+//! variable or a routine that there is not. Code that a text runs may fail with the same numbers
+//! behind something that it did; so a missing routine must be the only one that the text calls, and
+//! the error must name it. Doubts are [`Void::Never`].
+
+use super::only_calls;
+use crate::heard::Heard;
+use wire::classify::stored::run_by;
+use wire::classify::{PinCause, PinCauses, Statement, Verb};
+use wire::lex::LexMode;
+
+/// Statements that take what they name or fail; the manuals of both servers on each.
+const WHOLE: [PinCause; 4] = [
+    PinCause::LockTables,
+    PinCause::TemporaryTable,
+    PinCause::Handler,
+    PinCause::Xa,
+];
+/// Words without which no text of a text is run: what that fails with is not about the whole.
+const RUNS_TEXTS: [&str; 3] = ["CALL", "EXECUTE", "PREPARE"];
+/// The server's error number for a text that it cannot read.
+const UNPARSED: u16 = 1064;
+/// Those for a routine that does not exist; the second where its name is a built-in function's too.
+const NO_ROUTINE: [u16; 2] = [1305, 1630];
+/// The one for a variable that does not exist, which is found before a SET begins.
+const NO_VARIABLE: u16 = 1193;
+/// When a statement has not taken what it was to take.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Void {
+    /// That is never certain.
+    #[default]
+    Never,
+    /// When the server could not read it, or its first statement.
+    Unparsed,
+    /// The same, or when it names a variable that there is not.
+    Unset,
+    /// When it failed, for whatever reason.
+    Failed,
+    /// When the server could not read it, or says that there is no routine of this name, with its
+    /// schema, in lower case.
+    Missing(Box<[u8]>),
+}
+
+impl Void {
+    /// Whether it has not, by what was heard of it.
+    pub(super) fn is_so(&self, heard: &Heard) -> bool {
+        match self {
+            Self::Never => false,
+            Self::Unparsed => heard.is_error(UNPARSED) && heard.is_first(),
+            Self::Unset => heard.is_error(UNPARSED) || heard.is_error(NO_VARIABLE),
+            Self::Failed => heard.error.is_some(),
+            Self::Missing(name) => {
+                heard.is_first()
+                    && heard.error.as_ref().is_some_and(|error| {
+                        let (number, words) = error;
+                        let words = words.to_ascii_lowercase();
+                        let named = words.split(' ').any(|word| word.as_bytes() == &**name);
+                        *number == UNPARSED || (NO_ROUTINE.contains(number) && named)
+                    })
+            }
+        }
+    }
+}
+
+/// When a text with these findings has not taken what it was to take.
+pub(super) fn void_of(
+    (sql, mode): (&[u8], LexMode),
+    found: &Statement,
+    schema: Option<&[u8]>,
+) -> Void {
+    if let Some(name) = only_routine((sql, mode), found, schema) {
+        return Void::Missing(name);
+    }
+    // Code that runs in it may have done something before it met what cannot be read.
+    let hides = [PinCause::StoredCode, PinCause::TextPrepare];
+    let hidden = hides.iter().any(|cause| found.causes.contains(*cause));
+    // The same where the text has not been understood.
+    let blind = found.causes.contains(PinCause::Unknown);
+    if hidden || (blind && RUNS_TEXTS.iter().any(|word| has_word(sql, word))) {
+        return Void::Never;
+    }
+    let whole = WHOLE
+        .iter()
+        .any(|cause| found.causes == PinCauses::of(*cause));
+    match found.multi {
+        false if whole => Void::Failed,
+        false if found.verb == Verb::Set => Void::Unset,
+        _ => Void::Unparsed,
+    }
+}
+
+/// Whether this word, in capitals here, stands anywhere in a text.
+fn has_word(sql: &[u8], word: &str) -> bool {
+    let mut parts = sql.windows(word.len());
+    parts.any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+/// The one routine that a text calls, with its schema, in lower case, as errors name it.
+fn only_routine(
+    text: (&[u8], LexMode),
+    found: &Statement,
+    schema: Option<&[u8]>,
+) -> Option<Box<[u8]>> {
+    let unread = [PinCause::TextPrepare, PinCause::Unknown];
+    let unread = unread.iter().any(|cause| found.causes.contains(*cause));
+    if unread || !found.causes.contains(PinCause::StoredCode) || !only_calls(found) {
+        return None;
+    }
+    let run = run_by(text.0, text.1, found)?;
+    let mut calls = run.calls.iter();
+    let call = calls.next().filter(|call| !call.perhaps)?;
+    let schema = match &call.path.schema {
+        Some(schema) => schema,
+        None => schema.filter(|schema| !schema.is_empty())?,
+    };
+    let name = [schema, b".", &*call.path.name]
+        .concat()
+        .to_ascii_lowercase();
+    calls.next().is_none().then(|| name.into())
+}
