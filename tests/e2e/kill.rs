@@ -106,6 +106,12 @@ fn a_statement_that_runs_is_interrupted_and_nothing_else() {
         assert_eq!(error_of(&mut bystander), 0, "round {round}");
         assert_eq!(victim.value("SELECT 'goes on'"), "goes on");
     }
+    for number in [format!("{id:#x}"), format!("'{id}'"), format!("(({id}))")] {
+        send(&mut victim, "SELECT SLEEP(30), 'written otherwise'");
+        await_running(real, "written otherwise");
+        killer.must(&format!("KILL QUERY {number}"));
+        assert_eq!(error_of(&mut victim), 1317, "{number}");
+    }
     // With nothing to interrupt, nothing happens.
     killer.must(&format!("KILL QUERY {id}"));
     assert_eq!(victim.value("SELECT SLEEP(0)"), "0");

@@ -1,8 +1,9 @@
 //! KILL: whom a text or a command means, and how much of it is to end.
 //!
 //! A pooler gives its clients ids of its own, so it must read who is meant before anything reaches
-//! a server. Only what leaves no doubt is read: an optional kind, then one plain number or
-//! `CONNECTION_ID()`. A computed number, a user's name or MariaDB's id of a query is `None`.
+//! a server. Only what leaves no doubt is read: an optional kind, then one whole number (in digits,
+//! hexadecimal or in quotes) or `CONNECTION_ID()`, perhaps in parentheses. A computed number, a
+//! user's name or MariaDB's id of a query is `None`.
 
 use crate::lex::{Kind, LexMode, Lexer, Server, Token};
 
@@ -61,10 +62,17 @@ impl Kill {
         if query || is(first, "CONNECTION") {
             (first, behind) = behind.split_first()?;
         }
+        while first.kind == Kind::Punct(b'(') {
+            let (last, inner) = behind.split_last()?;
+            if last.kind != Kind::Punct(b')') {
+                return None;
+            }
+            (first, behind) = inner.split_first()?;
+        }
         let kinds: Vec<Kind> = behind.iter().map(|token| token.kind).collect();
         let victim = match kinds.as_slice() {
-            [] if first.kind == Kind::Number => {
-                Victim::Id(std::str::from_utf8(text(first)).ok()?.parse().ok()?)
+            [] if matches!(first.kind, Kind::Number | Kind::String) => {
+                Victim::Id(number(text(first))?)
             }
             [] if first.kind == Kind::Punct(b'?') => Victim::Id(parameter?),
             [Kind::Punct(b'('), Kind::Punct(b')')] if is(first, "CONNECTION_ID") => Victim::Own,
@@ -72,6 +80,18 @@ impl Kill {
         };
         Some(Kill { query, victim })
     }
+}
+
+/// A whole number as it is written: digits, hexadecimal digits behind `0x`, digits in quotes.
+fn number(text: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(text).ok()?;
+    let (digits, radix) = match text.strip_prefix("0x") {
+        Some(digits) => (digits, 16),
+        None => (text.trim_matches(['\'', '"']), 10),
+    };
+    // No sign, which the parser would take.
+    let plain = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    u64::from_str_radix(digits, radix).ok().filter(|_| plain)
 }
 
 #[cfg(test)]
@@ -96,6 +116,15 @@ mod tests {
             ("KILL HARD QUERY 8", Some((true, Victim::Id(8)))),
             ("KILL SOFT 9", Some((false, Victim::Id(9)))),
             ("KILL QUERY CONNECTION_ID()", Some((true, Victim::Own))),
+            ("KILL 0x1f", Some((false, Victim::Id(31)))),
+            ("KILL QUERY '32'", Some((true, Victim::Id(32)))),
+            ("KILL ((33))", Some((false, Victim::Id(33)))),
+            ("KILL (CONNECTION_ID())", Some((false, Victim::Own))),
+            ("KILL '+34'", None),
+            ("KILL '3''4'", None),
+            ("KILL 0x11112222333344445", None),
+            ("KILL (35", None),
+            ("KILL (36) + (1)", None),
             ("KILL", None),
             ("KILL QUERY", None),
             ("KILL QUERY ID 5", None),
