@@ -65,6 +65,7 @@ mod sysbench;
 mod timeouts;
 mod transactions;
 mod truth;
+mod unset;
 mod untaken;
 mod variables;
 mod walls;

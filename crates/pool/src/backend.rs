@@ -14,6 +14,7 @@ use crate::dial::Dial;
 use crate::heard::Heard;
 use crate::prepared::OnBackend;
 use crate::relay::Middle;
+use crate::renewal::Had;
 use crate::session::{On, Session, Text};
 use reactor::{Key, Time};
 use std::collections::VecDeque;
@@ -77,6 +78,9 @@ pub(crate) enum Purpose {
     Debt(bool),
     /// COM_RESET_CONNECTION: the client's session begins anew, and what it holds is given back.
     GiveBack,
+    /// Has its session begin anew for a client that is to find no user variables there
+    /// ([`crate::renewal`]); `true` for the question what it is like then.
+    Renew(bool),
 }
 
 /// A command whose reply is outstanding.
@@ -152,6 +156,8 @@ pub(crate) struct Backend<S> {
     pub(crate) unsettled: Option<(u64, u64)>,
     /// The client that it served last, and how many statements that had sent then.
     pub(crate) home: Option<(Key, u32)>,
+    /// User variables that it has had.
+    pub(crate) had: Had,
     /// What it is being asked for that client.
     pub(crate) asked: Option<Asked>,
     /// Status flags of the last OK.
@@ -229,6 +235,7 @@ impl<S> Backend<S> {
             found: None,
             unsettled: None,
             home: None,
+            had: Had::default(),
             asked: None,
             status: status::AUTOCOMMIT,
             transaction_state: false,

@@ -355,6 +355,7 @@ impl<N: Net> Group<N> {
             }
             Purpose::Debt(last) => self.debt_paid(key, last, &heard, &collected),
             Purpose::GiveBack => self.given_back(key, command.owner),
+            Purpose::Renew(last) => self.renewed(key, (command.owner, last), &heard, &collected),
         }
         if let Some(backend) = self.backends.get_mut(key) {
             backend.heard.take_room(heard.changes);

@@ -50,6 +50,8 @@ pub struct Counts {
     pub restored: u64,
     /// Those of them that nobody waited for: in front of the statement, in the same write.
     pub restored_in_front: u64,
+    /// Times a backend's session began anew, for a user variable that its client had never set.
+    pub renewed: u64,
     /// Statements that ran stored code, all of it known to leave nothing that pins.
     pub code_known: u64,
     /// Those that run code or texts of which that is not known.
@@ -84,6 +86,7 @@ impl AddAssign<&Counts> for Counts {
         self.lent += other.lent;
         self.restored += other.restored;
         self.restored_in_front += other.restored_in_front;
+        self.renewed += other.renewed;
         self.code_known += other.code_known;
         self.code_unread += other.code_unread;
         self.accept_failures += other.accept_failures;

@@ -17,7 +17,7 @@ use crate::clients::Handled;
 use crate::group::{BACKEND, Group};
 use crate::lane::LaneName;
 use crate::priority::Priority;
-use crate::session::{Session, can_restore};
+use crate::session::Session;
 use reactor::{Address, Key, Net, Time, Token};
 use std::rc::Rc;
 use wire::packet::{Frame, frame};
@@ -47,26 +47,25 @@ impl<N: Net> Group<N> {
             let home = Some((key, client.sent));
             let is_home = |lease: &&Key| {
                 (self.backends.get(**lease).filter(|b| self.lives_on(b)))
-                    .is_some_and(|b| b.home == home && can_restore(&b.session, session))
+                    .is_some_and(|b| b.home == home && self.can_serve(client, b))
             };
             if let Some(home) = idle.iter().find(is_home) {
                 return Some(*home);
             }
         }
-        let of = |key: &&Key| {
-            let alive = self.backends.get(**key).filter(|b| self.lives_on(b));
-            alive.map(|backend| &backend.session)
+        let find = |fits: &dyn Fn(&Backend<N::Sock>) -> bool| {
+            let fits = |key: &&Key| {
+                let alive = self.backends.get(**key).filter(|b| self.lives_on(b));
+                alive.is_some_and(fits)
+            };
+            idle.iter().rev().find(fits)
         };
-        let same = idle
-            .iter()
-            .rev()
-            .find(|key| of(key).is_some_and(|s| Rc::ptr_eq(s, session)));
-        let any = || {
-            idle.iter()
-                .rev()
-                .find(|key| of(key).is_some_and(|s| can_restore(s, session)))
-        };
-        same.or_else(any).copied()
+        let same = |b: &Backend<N::Sock>| Rc::ptr_eq(&b.session, session);
+        let clean = |b: &Backend<N::Sock>| self.is_clean(client, b);
+        find(&|b| same(b) && clean(b))
+            .or_else(|| find(&|b| clean(b) && self.can_serve(client, b)))
+            .or_else(|| find(&|b| self.can_serve(client, b)))
+            .copied()
     }
 
     pub(crate) fn bind(&mut self, key: Key, lease: Key) -> bool {

@@ -52,6 +52,7 @@ mod probe;
 mod queueing;
 mod reasons;
 mod relay;
+mod renewal;
 mod report;
 mod restoring;
 mod roles;

@@ -96,6 +96,9 @@ pub(crate) enum Behind {
 impl<N: Net> Group<N> {
     /// Sends a command to the client's backend, once that stands in the client's session state.
     pub(crate) fn begin(&mut self, key: Key, lease: Key, message: &[u8]) -> Handled {
+        if let Some(handled) = self.renew(key, lease) {
+            return handled;
+        }
         if let Some(handled) = self.prepare_ahead(key, lease, message) {
             return handled;
         }
@@ -200,6 +203,7 @@ impl<N: Net> Group<N> {
         }
         // Setting LAST_INSERT_ID() cannot fail; from here on the backend is as the client's.
         backend.insert_id = Some(client.insert_id);
+        backend.had.add_all(session.user_variables());
         backend.session = session.clone();
         backend.note_role();
         Some(match commands {
@@ -253,6 +257,7 @@ impl<N: Net> Group<N> {
         self.counts.restored += 1;
         self.counts.restored_in_front += 1;
         backend.insert_id = Some(client.insert_id);
+        backend.had.add_all(session.user_variables());
         backend.session = self.sessions.with_multi(session, true);
         backend.note_role();
         Some(Joined { text, statements })

@@ -36,6 +36,8 @@ pub(crate) struct Touched {
     pub(crate) names: Vec<Text>,
     /// Some of them may have been set since they were read back last.
     pub(crate) fresh: bool,
+    /// User variables that are not to be there when it is sent (see [`crate::renewal`]).
+    pub(crate) unset: Vec<Text>,
     /// SETs by which the server reports what was set in another form.
     sets: Vec<Vec<u8>>,
     /// The statement in front of them failed.
@@ -62,8 +64,16 @@ impl Touched {
         }
     }
 
-    /// Whether it is nothing.
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Nothing that is set; these user variables are not to be there.
+    pub(crate) fn needing(unset: Vec<Text>) -> Touched {
+        Touched {
+            unset,
+            ..Touched::default()
+        }
+    }
+
+    /// Whether nothing is to be asked because of it.
+    pub(crate) fn sets_nothing(&self) -> bool {
         self.names.is_empty() && self.sets.is_empty() && self.clock == 0
     }
 

@@ -11,10 +11,10 @@
 //! statement may set some itself, so a client that never pauses has its variables on one backend
 //! alone for no longer than one that does.
 //!
-//! A variable cannot be taken away from a server session but with all else. One that the client has
-//! never set is put to a NULL as like an unset one as can be (`put_user_differences`); none is
-//! quite, and what differs is told in docs/pool.md. On MySQL a NULL that the client has set itself
-//! is another, and is restored as such.
+//! A variable cannot be taken away from a server session but with all else (`renewal.rs` does that
+//! where a text names one that its client has never set). Elsewhere it is put to a NULL as like an
+//! unset one as can be (`put_user_differences`). A NULL that the client has set itself is another,
+//! as its column tells, and is restored as such.
 //!
 //! Names that are not ASCII are compared by the servers, each in its own way (accents, spaces at
 //! the end). So where one of a client's names is such, all of them are read back together, and
@@ -54,6 +54,11 @@ const VALUES: &[u8] = b"values";
 /// The type in which MySQL describes a binary text that was set (MEDIUM_BLOB): SET @a=NULL makes
 /// such a NULL, while an unset variable there is a VAR_STRING. MariaDB makes no difference.
 const SET_BINARY: u8 = 250;
+/// The type in which MySQL describes an unset one.
+const UNSET: u8 = 253;
+/// Longest binary text that can have been set, as its column is described; an unset variable's is
+/// longer by one where it has no type of its own.
+const SET_LEN_MAX: u32 = 0xff_ffff;
 /// The flag of an unsigned column.
 const UNSIGNED: u16 = 32;
 
@@ -148,6 +153,8 @@ struct Read<'a> {
     /// The protocol's number of its type.
     kind: u8,
     flags: u16,
+    /// The longest value, as its column is described.
+    len: u32,
     value: Option<&'a [u8]>,
     hex: &'a [u8],
     collation: &'a [u8],
@@ -210,7 +217,8 @@ fn text_literal(read: &Read<'_>) -> Option<Vec<u8>> {
         return None;
     }
     if read.collation == b"binary" {
-        let unset = read.value.is_none() && read.kind != SET_BINARY;
+        let bare = read.kind == UNSET || (read.kind != SET_BINARY && read.len > SET_LEN_MAX);
+        let unset = read.value.is_none() && bare;
         let literal = || [b"_binary x'", read.hex, b"'"].concat();
         return Some(if unset { Vec::new() } else { literal() });
     }
@@ -230,6 +238,7 @@ fn text_literal(read: &Read<'_>) -> Option<Vec<u8>> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Column {
     collation: u16,
+    len: u32,
     kind: u8,
     flags: u16,
 }
@@ -282,9 +291,9 @@ fn column_of(payload: &[u8], extended: u32) -> Result<Column, Malformed> {
     }
     reader.lenenc("the length of the fixed fields")?;
     let collation = reader.u16("a collation")?;
-    reader.u32("a column's length")?;
     Ok(Column {
         collation,
+        len: reader.u32("a column's length")?,
         kind: reader.u8("a type")?,
         flags: reader.u16("flags")?,
     })
@@ -305,16 +314,24 @@ impl<N: Net> Group<N> {
         if !(found.user_variables || found.unreported || found.sets_clock) {
             return;
         }
-        let names = match found.user_variables {
+        let unset = self.unset_by(key, sql, mode, found);
+        let mut names = match found.user_variables {
             true => touched(sql, mode, found),
             false => Some(Vec::new()),
         };
-        if names.is_none() {
-            self.pin_by(key, PinReason::Text(PinCause::UserVariable), sql);
+        match &mut names {
+            None => self.pin_by(key, PinReason::Text(PinCause::UserVariable), sql),
+            // A server with a binary log makes what such a statement reads, as NULL.
+            Some(names) if names.is_empty() && found.verb != Verb::Select => {
+                names.extend(unset.iter().filter(|name| !name.is_empty()).cloned());
+            }
+            Some(_) => {}
         }
         if let Some(client) = self.clients.get_mut(key) {
-            let touching = Touched::by(names.unwrap_or_default(), sql, mode, found);
-            client.touching = (!touching.is_empty()).then(|| Box::new(touching));
+            let mut touching = Touched::by(names.unwrap_or_default(), sql, mode, found);
+            touching.unset = unset;
+            let nothing = touching.sets_nothing() && touching.unset.is_empty();
+            client.touching = (!nothing).then(|| Box::new(touching));
         }
     }
 
@@ -323,10 +340,13 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let Some(next) = client.touching.take() else {
+        let Some(next) = client.touching.take().filter(|next| !next.sets_nothing()) else {
             return;
         };
         if let Some(backend) = client.lease.and_then(|lease| self.backends.get_mut(lease)) {
+            for name in &next.names {
+                backend.had.add(name);
+            }
             for command in &mut backend.flight {
                 if command.purpose == Purpose::UserVariables(false) {
                     command.purpose = Purpose::UserVariables(true);
@@ -409,11 +429,14 @@ impl<N: Net> Group<N> {
         }
         let mut changes = Vec::with_capacity(names.len());
         for (i, name) in names.iter().enumerate() {
-            let Column { kind, flags, .. } = columns[3 * i];
+            let Column {
+                len, kind, flags, ..
+            } = columns[3 * i];
             let read = Read {
                 name,
                 kind,
                 flags,
+                len,
                 value: values[3 * i].as_deref(),
                 hex: values[3 * i + 1].as_deref().unwrap_or_default(),
                 collation: values[3 * i + 2].as_deref().unwrap_or_default(),
@@ -516,16 +539,20 @@ mod tests {
 
     #[test]
     fn each_type_has_its_literal() {
-        let literal = |kind, flags, value: Option<&str>, hex: &str, collation: &str| {
+        let with_len = |len, kind, flags, value: Option<&str>, hex: &str, collation: &str| {
             let read = Read {
                 name: b"v",
                 kind,
                 flags,
+                len,
                 value: value.map(str::as_bytes),
                 hex: hex.as_bytes(),
                 collation: collation.as_bytes(),
             };
             literal_of(&read).map(|literal| String::from_utf8(literal).unwrap())
+        };
+        let literal = |kind, flags, value, hex, collation| {
+            with_len(1 << 24, kind, flags, value, hex, collation)
         };
         let number = |kind, flags, value| literal(kind, flags, value, "", "binary");
         let cases = [
@@ -538,6 +565,10 @@ mod tests {
             (number(8, 128, None), "0,@`v`=NULL"),
             (literal(251, 128, None, "", "binary"), ""),
             (literal(253, 128, None, "", "binary"), ""),
+            (
+                with_len((1 << 24) - 1, 251, 128, None, "", "binary"),
+                "_binary x'',@`v`=NULL",
+            ),
             (
                 literal(250, 128, None, "", "binary"),
                 "_binary x'',@`v`=NULL",

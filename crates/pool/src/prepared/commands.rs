@@ -96,7 +96,9 @@ impl<N: Net> Group<N> {
         if client.lease.is_some_and(|lease| self.is_full(lease)) {
             return self.refuse_to_prepare(key);
         }
+        let mode = self.lex_mode(&session, client.capabilities);
         self.pin_without_schema(key, &session, (sql, &class));
+        self.touch_to_prepare(key, sql, mode, &class);
         let definition = self.define(sql, &session, class);
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;

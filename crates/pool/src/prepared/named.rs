@@ -232,6 +232,7 @@ impl<N: Net> Group<N> {
         let class = classify(&text, mode);
         let session = client.session.clone();
         self.pin_without_schema(key, &session, (&text, &class));
+        self.touch_to_prepare(key, &text, mode, &class);
         let ended = self.clients.get(key).is_some_and(|client| {
             // What the pool did not know under this name is replaced.
             client.holds(PinCause::TextPrepare, &name)

@@ -1,0 +1,214 @@
+//! User variables that a client has never set, on a backend that has had them of another: columns'
+//! types and lengths are compared too.
+
+use crate::compare::{Story, same_on};
+use crate::world::{app, login, mysql, server, start_pool};
+use testkit::client::Client;
+use testkit::real::Real;
+
+/// Tells a story on both servers, each on one backend.
+fn on_both(test: &str, story: impl Fn(&mut Story)) {
+    let servers: [Option<&Real>; 2] = [server(test), mysql(test)];
+    for real in servers.into_iter().flatten() {
+        same_on(real, test, 1, |told| {
+            told.columns = true;
+            story(told);
+        });
+    }
+}
+
+const SETS: &str = "SET @i = 5, @u = CAST(7 AS UNSIGNED), @d = 1.50, @f = 1e2, @t = 'text', \
+                    @b = x'00ff', @z = NULL";
+
+#[test]
+fn a_variable_that_another_client_has_set_was_never_set() {
+    on_both("names_unset_variables", |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(a, SETS);
+        for name in ["i", "u", "d", "f", "t", "b", "z"] {
+            story.sql(b, &format!("SELECT @{name}"));
+            story.sql(b, &format!("SELECT IFNULL(@{name}, x'ff')"));
+            story.sql(
+                b,
+                &format!("SELECT IFNULL(@{name}, 1.5), IFNULL(@{name}, 7)"),
+            );
+            story.sql(a, &format!("SELECT @{name}, IFNULL(@{name}, x'41')"));
+        }
+        story.sql(a, "SELECT @i, @u, @d, @f, @t, @b, @z");
+    });
+}
+
+#[test]
+fn a_sum_over_rows_begins_as_on_a_connection_of_its_own() {
+    on_both("counts_rows_in_unset_variables", |story| {
+        let (a, b, c) = (story.join(), story.join(), story.join());
+        story.sql(a, "CREATE TABLE t (id INT PRIMARY KEY) ENGINE=InnoDB");
+        story.sql(a, "INSERT INTO t VALUES (1), (2), (3)");
+        let counts = "SELECT id, @n := IFNULL(@n, 0) + 1 FROM t ORDER BY id";
+        let ranks = "SELECT id, @r := @r + 1 FROM t, (SELECT @r := 0) AS x ORDER BY id";
+        for who in [a, b, c, a, b] {
+            story.sql(who, counts);
+            story.sql(who, ranks);
+            story.sql(who, "SELECT @n, @r");
+        }
+    });
+}
+
+#[test]
+fn a_variable_that_is_set_to_null_is_set() {
+    on_both("sets_variables_to_null", |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(a, "CREATE TABLE t (id INT PRIMARY KEY) ENGINE=InnoDB");
+        story.sql(a, "INSERT INTO t VALUES (1), (2), (3)");
+        story.sql(a, "SET @n = NULL, @i = 5");
+        story.sql(b, "SET @n = 'x'");
+        story.sql(b, "SET @i = NULL");
+        story.sql(a, "SELECT id, @n := IFNULL(@n, 0) + 1 FROM t ORDER BY id");
+        story.sql(b, "SELECT @n, @i");
+        story.sql(a, "SET @i = NULL");
+        story.all(
+            a,
+            &["SELECT @n, @i", "SELECT id INTO @v FROM t WHERE id = 9"],
+        );
+        story.all(b, &["SELECT @v", "SELECT id INTO @v FROM t WHERE id = 9"]);
+        story.all(a, &["SELECT @v", "SELECT @w := id FROM t WHERE id = 9"]);
+        story.all(
+            b,
+            &["SELECT @v, @w", "SET @w = (SELECT 5 FROM t WHERE id = 9)"],
+        );
+        story.all(a, &["SELECT @v, @w", "SELECT @w := NULL", "SELECT @w"]);
+    });
+}
+
+#[test]
+fn what_else_a_session_has_outlives_a_backend_that_begins_anew() {
+    on_both("keeps_sessions_at_renewals", |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(
+            a,
+            "CREATE TABLE t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB",
+        );
+        story.sql(a, "INSERT INTO t VALUES (1, 10), (2, 20)");
+        let all = "SELECT @mine, @@sql_mode, @@time_zone, @@character_set_results, DATABASE(), \
+                   @@div_precision_increment, LAST_INSERT_ID(), @@autocommit, @@wait_timeout";
+        story.sql(
+            b,
+            "SET @mine = 'b', time_zone = '+05:00', sql_mode = 'ANSI_QUOTES'",
+        );
+        story.sql(b, "SET div_precision_increment = 9, wait_timeout = 777");
+        story.sql(b, "SELECT LAST_INSERT_ID(42)");
+        let by_id = story.prepare(b, "SELECT v + ? FROM t WHERE id = ?").id;
+        story.execute(b, by_id, &[Some(b"1"), Some(b"2")]);
+        story.sql(b, "PREPARE named FROM 'SELECT v FROM t WHERE id = ?'");
+        story.all(b, &["SET @id = 2", "EXECUTE named USING @id"]);
+        for round in 0..3 {
+            story.sql(a, &format!("SET @other{round} = 'a', time_zone = '+01:00'"));
+            story.sql(b, &format!("SELECT @other{round}"));
+            story.sql(b, all);
+            story.execute(b, by_id, &[Some(b"5"), Some(b"1")]);
+            story.sql(b, "EXECUTE named USING @id");
+            story.sql(b, &format!("SELECT @other{round}, \"id\" FROM t"));
+            story.sql(a, all);
+        }
+    });
+}
+
+#[test]
+fn a_prepared_text_finds_no_variable_of_another() {
+    on_both("prepares_with_unset_variables", |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(a, SETS);
+        let id = story.prepare(b, "SELECT @i, IFNULL(@t, 5)").id;
+        story.sql(a, "SELECT @i, @t");
+        story.execute(b, id, &[]);
+        story.sql(a, "SELECT @i, @t");
+        story.sql(b, "PREPARE named FROM 'SELECT @u, IFNULL(@d, ''x'')'");
+        story.sql(a, "SELECT @u, @d");
+        story.all(b, &["EXECUTE named", "EXECUTE IMMEDIATE 'SELECT @f'"]);
+        story.sql(a, "SELECT @i, @t");
+    });
+}
+
+#[test]
+fn a_change_that_reads_a_variable_leaves_it_as_on_a_connection_of_its_own() {
+    on_both("changes_by_unset_variables", |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(
+            a,
+            "CREATE TABLE t (id INT PRIMARY KEY, v TEXT) ENGINE=InnoDB",
+        );
+        story.sql(a, SETS);
+        story.sql(b, "INSERT INTO t VALUES (1, @t), (2, IFNULL(@i, 'none'))");
+        story.sql(a, "SELECT @i, @t");
+        story.sql(b, "SELECT @t, @i");
+        story.sql(b, "UPDATE t SET v = @d WHERE id = 1");
+        story.sql(a, "SELECT @d");
+        story.all(b, &["SELECT @d, @t", "SELECT id, v FROM t"]);
+    });
+}
+
+#[test]
+fn a_question_about_the_statement_before_is_answered_beside_an_unset_variable() {
+    on_both("asks_beside_unset_variables", |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(a, "CREATE TABLE t (id INT PRIMARY KEY) ENGINE=InnoDB");
+        story.sql(a, "INSERT INTO t VALUES (1), (2), (3)");
+        story.sql(a, SETS);
+        story.sql(b, "(SELECT id FROM t LIMIT 2) UNION SELECT 7 LIMIT 1");
+        story.sql(b, "SELECT FOUND_ROWS(), @i");
+        story.sql(a, "SELECT 1");
+        story.sql(b, "SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 1");
+        story.sql(b, "SELECT @u, FOUND_ROWS()");
+        story.all(
+            b,
+            &[
+                "SELECT id FROM t WHERE id = 'x'",
+                "SELECT @d",
+                "SHOW WARNINGS",
+            ],
+        );
+    });
+}
+
+/// What need not be undone is not: a value that is only set, a variable that its client has, and
+/// statements that name none.
+#[test]
+fn only_a_variable_that_is_not_to_be_there_lets_a_backend_begin_anew() {
+    let Some(real) = server("counts_renewals") else {
+        return;
+    };
+    let pool = start_pool(real, "renewals.toml", "backends_max = 1\ngroups = 1");
+    let account = app();
+    let (mut a, mut b) = (
+        login(&pool.address, &account),
+        login(&pool.address, &account),
+    );
+    let mut statements = 0;
+    let mut renewed = |client: &mut Client, texts: &[&str]| {
+        for sql in texts {
+            client.must(sql);
+            statements += 1;
+        }
+        let said = pool.wait_for_census(&format!("statements: {statements},"));
+        let said = said.unwrap();
+        let count = said.split("renewed: ").nth(1).unwrap();
+        let count: String = count.chars().take_while(char::is_ascii_digit).collect();
+        count.parse::<u64>().unwrap()
+    };
+    let ranks = "SELECT @r := @r + 1 FROM (SELECT @r := 0) AS x";
+    assert_eq!(renewed(&mut a, &["SET @a = 1, @n = NULL", ranks]), 0);
+    let free = [
+        "SELECT 1",
+        "SET @a = 'x', @b := -5",
+        "SELECT @a, @b",
+        "DO 1",
+    ];
+    assert_eq!(renewed(&mut b, &free), 0);
+    assert_eq!(renewed(&mut a, &["SELECT @a, @n", ranks]), 0);
+    assert_eq!(renewed(&mut b, &[ranks]), 1);
+    for _ in 0..3 {
+        assert_eq!(renewed(&mut a, &[ranks]), 1);
+        assert_eq!(renewed(&mut b, &[ranks, "SELECT @r, @a"]), 1);
+    }
+    assert_eq!(renewed(&mut b, &["SELECT @n"]), 2);
+}
