@@ -35,8 +35,10 @@ const MARIADB_NAMES: &str = "SELECT LOWER(VARIABLE_NAME) FROM information_schema
 const MYSQL_NAMES: &str = "SHOW SESSION VARIABLES";
 /// So many in one write: it and its answers, of 200 bytes each or so, fit into a socket's buffer.
 const TRIED_AT_ONCE: usize = 64;
-/// No session may set these (error 1621).
-const FIXED: [&str; 3] = [
+/// No session may set these (errors 1621 and 1238), though MySQL shows a session's own of them.
+const FIXED: [&str; 5] = [
+    "gtid_executed",
+    "gtid_owned",
     "max_allowed_packet",
     "max_user_connections",
     "net_buffer_length",
