@@ -61,6 +61,7 @@ mod scheduling;
 mod session;
 mod sharing;
 mod statements;
+mod status;
 mod sysbench;
 mod timeouts;
 mod transactions;

@@ -144,8 +144,10 @@ pub enum PinCause {
     Role,
     /// NEXTVAL and its long form.
     Sequence,
-    /// SET profiling, the optimizer's trace.
+    /// SET profiling or the optimizer's trace, to anything but off.
     Profiling,
+    /// FLUSH STATUS: the session's counters begin at 0.
+    SessionStatus,
     /// SET of a session_track_* variable.
     SessionTracking,
     /// SET of a variable that a later statement uses up, or that cannot be followed while it is on.
@@ -162,7 +164,7 @@ pub enum PinCause {
 
 impl PinCause {
     /// Every cause, in the order of declaration.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::UserVariable,
         Self::LockTables,
         Self::GlobalReadLock,
@@ -176,6 +178,7 @@ impl PinCause {
         Self::Role,
         Self::Sequence,
         Self::Profiling,
+        Self::SessionStatus,
         Self::SessionTracking,
         Self::VariableInUse,
         Self::SpecialVariable,
@@ -201,6 +204,7 @@ impl PinCause {
             Self::Role => "role",
             Self::Sequence => "sequence",
             Self::Profiling => "profiling",
+            Self::SessionStatus => "session_status",
             Self::SessionTracking => "session_tracking",
             Self::VariableInUse => "variable_in_use",
             Self::SpecialVariable => "special_variable",
@@ -235,6 +239,7 @@ impl PinCause {
             }
             Self::Sequence => "the last value of a sequence is kept by the session",
             Self::Profiling => "profiles and traces are kept by the session",
+            Self::SessionStatus => "FLUSH STATUS lets the session count from 0 what it does",
             Self::SessionTracking => "the client changed what the server reports about the session",
             Self::VariableInUse => {
                 "the variable counts until a later statement has used it, or until it is off again"

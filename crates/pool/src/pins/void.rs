@@ -13,7 +13,8 @@ use wire::classify::{PinCause, PinCauses, Statement, Verb};
 use wire::lex::LexMode;
 
 /// Statements that take what they name or fail; the manuals of both servers on each.
-const WHOLE: [PinCause; 4] = [
+const WHOLE: [PinCause; 5] = [
+    PinCause::SessionStatus,
     PinCause::LockTables,
     PinCause::TemporaryTable,
     PinCause::Handler,

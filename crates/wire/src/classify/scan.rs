@@ -51,13 +51,15 @@ pub(super) struct Scan<'a> {
     point: Option<(u32, u32)>,
     /// Calls of JSON_TABLE that have not shown COLUMNS yet.
     json_tables: u32,
-    /// A statement before this one changed how texts are read.
-    reader_changed: bool,
+    /// How a statement before this one changed how texts are read.
+    reader: Reader,
     /// A statement before this one calls stored code.
     behind_code: bool,
     /// SET: the scope and the name of the variable at hand.
     scope: Scope,
     variable: Option<Token>,
+    /// Why its value pins, if it is not off.
+    unless_off: PinCause,
     routine: Routine,
     /// The first word of the statement.
     verb: Token,
@@ -66,6 +68,24 @@ pub(super) struct Scan<'a> {
     marks: Marks,
     asks: Reads,
     tables: Tables,
+}
+
+/// How the rest of a text is read, beside its beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Reader {
+    Same,
+    /// In another character set.
+    Charset,
+    /// Under another `sql_mode`, and perhaps in another character set.
+    Mode,
+}
+
+/// Whether a byte is this letter or sign in each character set that a client can have, and begins
+/// and escapes nothing that others would read on.
+fn is_same_in_charsets(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || byte.is_ascii_whitespace()
+        || b"_@.,=':;+-*/()<>!%".contains(&byte)
 }
 
 const NO_TOKEN: Token = Token {
@@ -96,10 +116,11 @@ impl<'a> Scan<'a> {
             opened: Opened::Nothing,
             point: None,
             json_tables: 0,
-            reader_changed: false,
+            reader: Reader::Same,
             behind_code: false,
             scope: Scope::Session,
             variable: None,
+            unless_off: PinCause::VariableInUse,
             routine: Routine::default(),
             verb: NO_TOKEN,
             current: Verb::Empty,
@@ -124,7 +145,7 @@ impl<'a> Scan<'a> {
             return;
         }
         if self.ended {
-            self.next_statement();
+            self.next_statement(token);
         }
         self.tokens += 1;
         match self.stage {
@@ -203,10 +224,22 @@ impl<'a> Scan<'a> {
         out
     }
 
-    fn next_statement(&mut self) {
+    fn next_statement(&mut self, token: Token) {
         self.out.multi = true;
         self.behind_code = self.out.causes.contains(PinCause::StoredCode);
-        if self.reader_changed || self.out.passing {
+        let rest = self.sql.get(token.start..).unwrap_or_default();
+        let alike = match self.reader {
+            Reader::Same => true,
+            Reader::Charset => rest.iter().all(|&byte| is_same_in_charsets(byte)),
+            Reader::Mode => {
+                // Of the first words, those of a SET alone mean the same in every mode.
+                let parts = |byte: &u8| matches!(byte, b'(' | b'"');
+                self.is(token, b"SET")
+                    && !rest.iter().any(parts)
+                    && rest.iter().all(|&byte| is_same_in_charsets(byte))
+            }
+        };
+        if !alike || self.out.passing {
             self.pin(PinCause::Unknown);
         }
         self.before = Some(self.out);

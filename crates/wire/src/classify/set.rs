@@ -48,6 +48,8 @@ pub(super) enum Setting {
     /// `sql_auto_is_null`: harmless when off; on, MariaDB's `WHERE id IS NULL` looks at what no
     /// variable shows.
     AutoIsNull,
+    /// What gathers profiles and traces: harmless when off, if it never was on.
+    Gathers,
     /// The client must keep its backend.
     Pins(PinCause),
 }
@@ -107,15 +109,13 @@ pub(super) fn unquoted(name: &[u8]) -> &[u8] {
 /// What it means that the session's variable `name` is set.
 pub(super) fn setting(name: &[u8]) -> Setting {
     const SPECIAL: [&[u8]; 3] = [b"rand_seed1", b"rand_seed2", b"redirect_url"];
-    const PREFIXES: [(&[u8], Setting); 8] = [
+    const PREFIXES: [(&[u8], Setting); 6] = [
         (b"character_set", Setting::Charset),
         (b"collation_", Setting::Charset),
         (b"wsrep_gtid_", Setting::Pins(PinCause::SpecialVariable)),
         (b"debug", Setting::Pins(PinCause::SpecialVariable)),
         (b"dbug", Setting::Pins(PinCause::SpecialVariable)),
         (b"session_track_", Setting::Pins(PinCause::SessionTracking)),
-        (b"profiling", Setting::Pins(PinCause::Profiling)),
-        (b"optimizer_trace", Setting::Pins(PinCause::Profiling)),
     ];
     if !is_plain(name) {
         return Setting::Pins(PinCause::Unknown);
@@ -130,6 +130,9 @@ pub(super) fn setting(name: &[u8]) -> Setting {
     }
     if is(b"sql_auto_is_null") {
         return Setting::AutoIsNull;
+    }
+    if is(b"profiling") || is(b"optimizer_trace") {
+        return Setting::Gathers;
     }
     if is(b"timestamp") {
         return Setting::Clock;
@@ -175,4 +178,61 @@ fn is_plain(name: &[u8]) -> bool {
         && name
             .iter()
             .all(|byte| byte.is_ascii_alphanumeric() || b"_$".contains(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::classify::{PinCause as Pin, classify};
+    use crate::lex::{LexMode, Server};
+
+    fn modes() -> [LexMode; 2] {
+        [Server::MariaDb(101_119), Server::MySql(90_704)].map(|server| LexMode {
+            server,
+            ..LexMode::default()
+        })
+    }
+
+    #[test]
+    fn settings_in_one_text_are_known_like_those_in_several() {
+        for sql in [
+            "SET NAMES utf8mb4; SET time_zone = '+00:00'; SET SESSION wait_timeout = 100",
+            "SET sql_mode = 'ANSI_QUOTES,IGNORE_SPACE'; SET NAMES latin1; SET autocommit = 1;",
+            "SET character_set_client = latin1; SELECT id, COUNT(*) FROM t WHERE v <> 'x'",
+            "SET @@sql_mode = CONCAT(@@sql_mode, ',ORACLE'); SET time_zone = DEFAULT",
+        ] {
+            for mode in modes() {
+                let found = classify(sql.as_bytes(), mode);
+                assert!(found.pin.is_none() && found.multi, "{sql}: {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_gathers_pins_unless_it_is_off() {
+        let profiling = Some(Pin::Profiling);
+        for (sql, pin) in [
+            ("SET profiling = 1", profiling),
+            ("SET profiling = @x", profiling),
+            ("SET profiling = 0 + 1", profiling),
+            ("SET SESSION profiling = OFF", None),
+            ("SET profiling_history_size = 50", None),
+            ("SET optimizer_trace = 'enabled=on'", profiling),
+            ("SET optimizer_trace = 'enabled=off,enabled=on'", profiling),
+            ("SET optimizer_trace = 'enabled=off,one_line=off'", None),
+            (
+                "SET optimizer_trace_max_mem_size = 5, profiling = 1",
+                profiling,
+            ),
+            ("FLUSH STATUS", Some(Pin::SessionStatus)),
+            (
+                "FLUSH NO_WRITE_TO_BINLOG TABLES, STATUS",
+                Some(Pin::SessionStatus),
+            ),
+            ("FLUSH TABLES", None),
+        ] {
+            for mode in modes() {
+                assert_eq!(classify(sql.as_bytes(), mode).pin, pin, "{sql}");
+            }
+        }
+    }
 }

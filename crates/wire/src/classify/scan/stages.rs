@@ -7,7 +7,7 @@
 use super::super::routine::Routine;
 use super::super::set::{self, Scope, Setting};
 use super::super::{Marks, PinCause, Reads, Verb, verbs};
-use super::Scan;
+use super::{Reader, Scan};
 use crate::lex::{Kind, Server, Token};
 
 /// Where in a statement the scanner is.
@@ -135,6 +135,8 @@ impl Scan<'_> {
                 let lock = self.is(token, b"LOCK") && self.is(before, b"READ");
                 if lock || self.is(token, b"EXPORT") {
                     self.pin(PinCause::GlobalReadLock);
+                } else if self.is(token, b"STATUS") {
+                    self.pin(PinCause::SessionStatus);
                 }
             }
             Stage::Show => self.show(token),
@@ -274,7 +276,7 @@ impl Scan<'_> {
         self.stage = Stage::Rest;
         if self.is_any(token, &[b"NAMES", b"CHARACTER", b"CHAR", b"CHARSET"]) {
             self.out.sets_charset = true;
-            self.reader_changed = true;
+            self.reader = self.reader.max(Reader::Charset);
         } else if self.is(token, b"ROLE") {
             self.out.sets_role = true;
             self.accounts = true;
@@ -309,15 +311,13 @@ impl Scan<'_> {
                 self.assign();
             }
             Stage::Value => {
-                let off = self.is_any(token, &[b"OFF", b"FALSE"])
-                    || (token.kind == Kind::Number && self.text(token) == b"0");
                 self.stage = Stage::Off;
-                if !off {
-                    self.pin(PinCause::VariableInUse);
+                if !self.is_off(token) {
+                    self.pin(self.unless_off);
                 }
             }
             Stage::Off => {
-                self.pin(PinCause::VariableInUse);
+                self.pin(self.unless_off);
                 self.stage = Stage::Rest;
             }
             Stage::Begin => self.pin(PinCause::StoredCode),
@@ -328,6 +328,29 @@ impl Scan<'_> {
             Stage::Target => self.stage = Stage::Body,
             Stage::TargetName if token.kind != Kind::Punct(b'.') => self.stage = Stage::Body,
             _ => {}
+        }
+    }
+
+    /// The value that follows pins, unless it is off.
+    fn pin_unless_off(&mut self, cause: PinCause) {
+        self.unless_off = cause;
+        self.stage = Stage::Value;
+    }
+
+    /// Whether a value switches off what is switched; of the optimizer's trace it is a text with
+    /// its parts in it.
+    fn is_off(&self, token: Token) -> bool {
+        let text = self.text(token).to_ascii_lowercase();
+        match token.kind {
+            Kind::Number => text == b"0",
+            Kind::String => {
+                let parts = text
+                    .get(1..text.len().saturating_sub(1))
+                    .unwrap_or_default();
+                let mut parts = parts.split(|&byte| byte == b',');
+                parts.next() == Some(b"enabled=off") && parts.all(|part| part.ends_with(b"=off"))
+            }
+            _ => self.is_any(token, &[b"OFF", b"FALSE"]),
         }
     }
 
@@ -356,14 +379,15 @@ impl Scan<'_> {
             Setting::Restorable => {}
             Setting::Charset => {
                 self.out.sets_charset = true;
-                self.reader_changed = true;
+                self.reader = self.reader.max(Reader::Charset);
             }
-            Setting::SqlMode => self.reader_changed = true,
+            Setting::SqlMode => self.reader = Reader::Mode,
             Setting::InsertId => self.out.may_insert_id = true,
             Setting::Clock => self.out.sets_clock = true,
             // MySQL looks at LAST_INSERT_ID() and nothing else.
             Setting::AutoIsNull if mysql => {}
-            Setting::AutoIsNull => self.stage = Stage::Value,
+            Setting::AutoIsNull => self.pin_unless_off(PinCause::VariableInUse),
+            Setting::Gathers => self.pin_unless_off(PinCause::Profiling),
             Setting::Pins(cause) => self.pin(cause),
         }
     }

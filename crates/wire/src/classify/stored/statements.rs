@@ -281,7 +281,8 @@ impl Code<'_> {
     fn variable(&self, at: usize, name: &[u8], out: &mut Judged) {
         let mysql = self.is_mysql();
         let pins = match set::setting(name) {
-            Setting::Pins(_) | Setting::InsertId | Setting::Clock | Setting::AutoIsNull => true,
+            Setting::Pins(_) | Setting::InsertId | Setting::Clock => true,
+            Setting::AutoIsNull | Setting::Gathers => true,
             // It goes back when the routine ends, but MariaDB's status flags do not.
             Setting::SqlMode => !mysql,
             Setting::Restorable | Setting::Charset => false,
