@@ -14,7 +14,8 @@ use crate::client::{Client, ClientState, Code, Owed, Trace, Untold};
 use crate::group::Group;
 use crate::heard::Heard;
 use crate::reasons::{PinReason, Refusal};
-use crate::session::{CHARSET_VARIABLES, CLOCK, Session};
+use crate::seeds::{HELD, are_both};
+use crate::session::{CHARSET_VARIABLES, CLOCK, Session, Text};
 use crate::shapes::Ending;
 use crate::trackers::PINNED;
 use crate::user_variables::results_collation;
@@ -253,6 +254,7 @@ impl<N: Net> Group<N> {
         let used_up = client.is_pinned_for(in_use) || client.is_pinned_for(special);
         let clock = client.sets_clock();
         let (mut pin, mut bare, mut explained) = (None, false, explains || passing);
+        let mut seeds: Vec<Text> = Vec::new();
         let read = changes(&heard.changes, |change| match change {
             // SET STATEMENT: reported as if it lasted.
             Change::Variable { .. } if passing => {}
@@ -262,7 +264,15 @@ impl<N: Net> Group<N> {
             Change::Variable { name, value } => {
                 // No text of this client says so: a trigger or a view has done it, and may have
                 // done more. What the next statement uses up cannot be given back anyway.
-                let said = if name == CLOCK { clock } else { used_up };
+                let seed = client
+                    .touched
+                    .as_ref()
+                    .and_then(|touched| touched.seed(name));
+                let said = if name == CLOCK {
+                    clock
+                } else {
+                    used_up || seed.is_some()
+                };
                 if !explains || (USED_UP.contains(&name) && !said) {
                     pin = pin.or(Some(PinReason::UnexplainedChange));
                 }
@@ -270,7 +280,10 @@ impl<N: Net> Group<N> {
                     .iter()
                     .any(|charset| charset.as_bytes() == name);
                 let session = changed.get_or_insert_with(|| (*known).clone());
-                if session.set(name, value).is_err() {
+                if let Some(seed) = seed {
+                    session.put(name, seed);
+                    seeds.push(name.into());
+                } else if session.set(name, value).is_err() {
                     pin = pin.or(Some(PinReason::UnexplainedChange));
                 }
             }
@@ -291,6 +304,9 @@ impl<N: Net> Group<N> {
         });
         if read.is_err() {
             return self.lose(key, "the server sent session changes that cannot be read");
+        }
+        if are_both(&seeds) {
+            client.end_pin(PinCause::SpecialVariable, HELD);
         }
         if let Some(changed) = changed {
             self.adopt(key, owner, changed);

@@ -58,6 +58,7 @@ mod restoring;
 mod roles;
 mod roster;
 mod run;
+mod seeds;
 mod sending;
 mod session;
 mod shapes;

@@ -22,6 +22,7 @@ use crate::group::Group;
 use crate::heard::Heard;
 use crate::hidden::Coming;
 use crate::reasons::PinReason;
+use crate::seeds::{HELD, may_use};
 use crate::session::Text;
 use reactor::{Key, Net, Time};
 use wire::classify::{PinCause, Statement, Verb, rests_at};
@@ -422,12 +423,18 @@ impl<N: Net> Group<N> {
             return;
         };
         let releases = client.session.releases && ends_transaction(sql, mode, found);
-        if found.causes.is_empty() && client.pins.is_none() && !releases {
+        let random = client.session.seeded && may_use(sql, found);
+        if found.causes.is_empty() && client.pins.is_none() && !releases && !random {
             return;
         }
         let mut holdings = holdings(sql, mode, found, schema);
         if releases {
             holdings.for_good.insert(PinCause::Release);
+        }
+        if random {
+            holdings
+                .taken
+                .push((PinCause::SpecialVariable, HELD.into()));
         }
         let tables = PinCause::TemporaryTable;
         // A temporary table that is altered is made anew, which is reported as if it were another.

@@ -78,6 +78,9 @@ const COMPLETION: &[u8] = b"completion_type";
 /// The clock, while it stands still.
 pub(crate) const CLOCK: &[u8] = b"timestamp";
 
+/// Where RAND() goes on (see [`crate::seeds`]).
+pub(crate) const SEEDS: [&str; 2] = ["rand_seed1", "rand_seed2"];
+
 /// Makes a server read names in the character set in which the pool has them. It cannot fail.
 const SPEAK_UTF8: &[u8] = b"SET character_set_client=utf8mb4";
 
@@ -103,6 +106,8 @@ pub(crate) struct Session {
     user: UserVariables,
     /// COMMIT and ROLLBACK end its connection (`completion_type` is RELEASE).
     pub(crate) releases: bool,
+    /// It has set where RAND() goes on.
+    pub(crate) seeded: bool,
     /// What its client is told of it, if it has set that; backends tell everything.
     pub(crate) tracked: Option<Rc<Tracked>>,
     /// Whether its values can be set again for certain.
@@ -167,6 +172,7 @@ impl Session {
             role: None,
             user: UserVariables::default(),
             releases: false,
+            seeded: false,
             tracked: None,
             accepted: Accepted::default(),
             lex_mode: Aside::default(),
@@ -250,6 +256,7 @@ impl Session {
         if name == COMPLETION {
             self.releases = value == b"RELEASE";
         }
+        self.seeded |= is_seed(name);
         match self.variables.binary_search_by(|(n, _)| (**n).cmp(name)) {
             Ok(found) => self.variables[found].1 = value.into(),
             Err(place) => self.variables.insert(place, (name.into(), value.into())),
@@ -259,6 +266,9 @@ impl Session {
     /// Forgets a variable: it has its default again.
     pub(crate) fn unset(&mut self, name: &[u8]) {
         self.variables.retain(|(listed, _)| **listed != *name);
+        self.seeded = SEEDS
+            .iter()
+            .any(|seed| self.variable(seed.as_bytes()).is_some());
     }
 
     /// Its user variables.
@@ -294,14 +304,16 @@ impl Session {
     }
 
     /// The same session with what of `other` may not be known whole yet, and is no matter for how
-    /// a text is read: user variables, the clock and the role.
+    /// a text is read: user variables, the clock, seeds and the role.
     pub(crate) fn with_unread_of(&self, other: &Session) -> Session {
         let mut session = self.clone();
         session.user = other.user.clone();
         session.role.clone_from(&other.role);
-        session.unset(CLOCK);
-        if let Some(clock) = other.variable(CLOCK) {
-            session.put(CLOCK, clock);
+        for name in [CLOCK, SEEDS[0].as_bytes(), SEEDS[1].as_bytes()] {
+            session.unset(name);
+            if let Some(value) = other.variable(name) {
+                session.put(name, value);
+            }
         }
         session
     }
@@ -401,6 +413,10 @@ impl Session {
 fn has_word(list: &[u8], word: &str) -> bool {
     list.split(|&byte| byte == b',')
         .any(|listed| listed.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+pub(crate) fn is_seed(name: &[u8]) -> bool {
+    SEEDS.iter().any(|seed| seed.as_bytes() == name)
 }
 
 fn is_name(name: &[u8]) -> bool {

@@ -311,7 +311,8 @@ pub(crate) fn results_collation(collected: &[u8], extended: u32, session: &Sessi
 impl<N: Net> Group<N> {
     /// A client's command is this text: notes what it may set, for when it is sent.
     pub(crate) fn touch(&mut self, key: Key, sql: &[u8], mode: LexMode, found: &Statement) {
-        if !(found.user_variables || found.unreported || found.sets_clock) {
+        let others = found.unreported || found.sets_clock || found.sets_seeds;
+        if !(found.user_variables || others) {
             return;
         }
         let unset = self.unset_by(key, sql, mode, found);

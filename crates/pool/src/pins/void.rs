@@ -8,6 +8,7 @@
 
 use super::only_calls;
 use crate::heard::Heard;
+use crate::restoring::mentions;
 use wire::classify::stored::run_by;
 use wire::classify::{PinCause, PinCauses, Statement, Verb};
 use wire::lex::LexMode;
@@ -80,7 +81,7 @@ pub(super) fn void_of(
     let hidden = hides.iter().any(|cause| found.causes.contains(*cause));
     // The same where the text has not been understood.
     let blind = found.causes.contains(PinCause::Unknown);
-    if hidden || (blind && RUNS_TEXTS.iter().any(|word| has_word(sql, word))) {
+    if hidden || (blind && RUNS_TEXTS.iter().any(|word| mentions(sql, word.as_bytes()))) {
         return Void::Never;
     }
     let whole = WHOLE
@@ -91,12 +92,6 @@ pub(super) fn void_of(
         false if found.verb == Verb::Set => Void::Unset,
         _ => Void::Unparsed,
     }
-}
-
-/// Whether this word, in capitals here, stands anywhere in a text.
-fn has_word(sql: &[u8], word: &str) -> bool {
-    let mut parts = sql.windows(word.len());
-    parts.any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
 }
 
 /// The one routine that a text calls, with its schema, in lower case, as errors name it.

@@ -177,6 +177,9 @@ fn is_asked_for(name: &str, found: &Statement) -> bool {
     match name {
         "timestamp" => found.sets_clock,
         "identity" | "last_insert_id" => found.may_insert_id,
+        _ if name.starts_with("random numbers") || name.starts_with("rand_seed") => {
+            found.sets_seeds
+        }
         _ => false,
     }
 }

@@ -48,6 +48,8 @@ pub(super) enum Setting {
     /// `sql_auto_is_null`: harmless when off; on, MariaDB's `WHERE id IS NULL` looks at what no
     /// variable shows.
     AutoIsNull,
+    /// Where RAND() goes on: MySQL does not show it, so it is read from the text.
+    Seed,
     /// What gathers profiles and traces: harmless when off, if it never was on.
     Gathers,
     /// The client must keep its backend.
@@ -108,7 +110,6 @@ pub(super) fn unquoted(name: &[u8]) -> &[u8] {
 
 /// What it means that the session's variable `name` is set.
 pub(super) fn setting(name: &[u8]) -> Setting {
-    const SPECIAL: [&[u8]; 3] = [b"rand_seed1", b"rand_seed2", b"redirect_url"];
     const PREFIXES: [(&[u8], Setting); 6] = [
         (b"character_set", Setting::Charset),
         (b"collation_", Setting::Charset),
@@ -143,7 +144,10 @@ pub(super) fn setting(name: &[u8]) -> Setting {
     if rests_at(name).is_some() {
         return Setting::Pins(PinCause::VariableInUse);
     }
-    if SPECIAL.iter().any(|other| is(other)) {
+    if is(b"rand_seed1") || is(b"rand_seed2") {
+        return Setting::Seed;
+    }
+    if is(b"redirect_url") {
         return Setting::Pins(PinCause::SpecialVariable);
     }
     let prefix = PREFIXES.iter().find(|(prefix, _)| starts(prefix));

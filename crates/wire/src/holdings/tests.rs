@@ -37,7 +37,9 @@ fn variables_in_use_are_held_by_their_names() {
         held("SET @@SESSION.`Insert_ID` = 5, sql_auto_is_null = 1"),
         "variable_in_use insert_id, variable_in_use sql_auto_is_null"
     );
-    assert_eq!(held("SET rand_seed1 = 5"), "special_variable ?");
+    assert_eq!(held("SET rand_seed1 = @x"), "special_variable ?");
+    assert_eq!(held("SET rand_seed1 = 5; SELECT 1"), "special_variable ?");
+    assert_eq!(held("SET rand_seed1 = 5, rand_seed2 = 7"), "");
 }
 
 #[test]

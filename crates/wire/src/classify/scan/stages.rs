@@ -338,10 +338,13 @@ impl Scan<'_> {
     }
 
     /// Whether a value switches off what is switched; of the optimizer's trace it is a text with
-    /// its parts in it.
+    /// its parts in it. Of a seed it is one that the text tells.
     fn is_off(&self, token: Token) -> bool {
         let text = self.text(token).to_ascii_lowercase();
         match token.kind {
+            Kind::Number if self.unless_off == PinCause::SpecialVariable => {
+                text.iter().all(u8::is_ascii_digit)
+            }
             Kind::Number => text == b"0",
             Kind::String => {
                 let parts = text
@@ -387,6 +390,14 @@ impl Scan<'_> {
             // MySQL looks at LAST_INSERT_ID() and nothing else.
             Setting::AutoIsNull if mysql => {}
             Setting::AutoIsNull => self.pin_unless_off(PinCause::VariableInUse),
+            // What nobody reports, or for how long it holds, cannot be told from the text.
+            Setting::Seed if self.out.unreported || self.out.passing || self.out.multi => {
+                self.pin(PinCause::SpecialVariable);
+            }
+            Setting::Seed => {
+                self.out.sets_seeds = true;
+                self.pin_unless_off(PinCause::SpecialVariable);
+            }
             Setting::Gathers => self.pin_unless_off(PinCause::Profiling),
             Setting::Pins(cause) => self.pin(cause),
         }
