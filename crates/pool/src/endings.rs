@@ -14,8 +14,8 @@ use crate::client::{Client, ClientState, Code, Owed, Trace, Untold};
 use crate::group::Group;
 use crate::heard::Heard;
 use crate::reasons::{PinReason, Refusal};
-use crate::seeds::{HELD, are_both};
-use crate::session::{CHARSET_VARIABLES, CLOCK, Session, Text};
+use crate::seeds::HELD;
+use crate::session::{CHARSET_VARIABLES, CLOCK, SEEDS, Session, Text};
 use crate::shapes::Ending;
 use crate::trackers::PINNED;
 use crate::user_variables::results_collation;
@@ -60,6 +60,44 @@ fn trace_of<S>(client: &Client<S>, heard: &Heard) -> Trace {
         Code::Known => Trace::Known,
         _ if heard.error.is_some() && !heard.is_error(UNPARSED) => Trace::Asked(0),
         _ => Trace::Unasked,
+    }
+}
+
+impl<S> Client<S> {
+    /// What its text has set a seed of RAND() to, if this name is one's.
+    fn seed(&self, name: &[u8]) -> Option<&Text> {
+        self.touched.as_ref()?.seed(name)
+    }
+
+    /// Notes in its session what is reported of a variable. `false` where no text of its says so: a
+    /// trigger or a view has done it, and may have done more. What the next statement uses up
+    /// cannot be given back anyway.
+    fn take_variable(
+        &mut self,
+        session: &mut Session,
+        (name, value): (&[u8], &[u8]),
+        explains: bool,
+    ) -> bool {
+        let seed = self.seed(name);
+        let used_up = || {
+            USED.iter()
+                .any(|&used| self.is_pinned_for(PinReason::Text(used)))
+        };
+        let said = match name {
+            CLOCK => self.sets_clock(),
+            _ => !USED_UP.contains(&name) || seed.is_some() || used_up(),
+        };
+        let kept = match seed {
+            Some(seed) => {
+                session.put(name, seed);
+                true
+            }
+            None => session.set(name, value).is_ok(),
+        };
+        self.owed.collation |= CHARSET_VARIABLES
+            .iter()
+            .any(|charset| charset.as_bytes() == name);
+        kept && explains && said
     }
 }
 
@@ -250,11 +288,8 @@ impl<N: Net> Group<N> {
         // What a statement changed before it failed is told behind it.
         let explains = client.statement.explains_change || client.owed.explained;
         let tracks = client.is_pinned_for(PINNED);
-        let [in_use, special] = USED.map(PinReason::Text);
-        let used_up = client.is_pinned_for(in_use) || client.is_pinned_for(special);
-        let clock = client.sets_clock();
         let (mut pin, mut bare, mut explained) = (None, false, explains || passing);
-        let mut seeds: Vec<Text> = Vec::new();
+        let mut seeds = 0;
         let read = changes(&heard.changes, |change| match change {
             // SET STATEMENT: reported as if it lasted.
             Change::Variable { .. } if passing => {}
@@ -262,28 +297,9 @@ impl<N: Net> Group<N> {
             // The pool's own.
             Change::Variable { name, .. } if name.starts_with(TRACKING) && !tracks => {}
             Change::Variable { name, value } => {
-                // No text of this client says so: a trigger or a view has done it, and may have
-                // done more. What the next statement uses up cannot be given back anyway.
-                let seed = client
-                    .touched
-                    .as_ref()
-                    .and_then(|touched| touched.seed(name));
-                let said = if name == CLOCK {
-                    clock
-                } else {
-                    used_up || seed.is_some()
-                };
-                if !explains || (USED_UP.contains(&name) && !said) {
-                    pin = pin.or(Some(PinReason::UnexplainedChange));
-                }
-                client.owed.collation |= CHARSET_VARIABLES
-                    .iter()
-                    .any(|charset| charset.as_bytes() == name);
+                seeds += usize::from(client.seed(name).is_some());
                 let session = changed.get_or_insert_with(|| (*known).clone());
-                if let Some(seed) = seed {
-                    session.put(name, seed);
-                    seeds.push(name.into());
-                } else if session.set(name, value).is_err() {
+                if !client.take_variable(session, (name, value), explains) {
                     pin = pin.or(Some(PinReason::UnexplainedChange));
                 }
             }
@@ -305,7 +321,7 @@ impl<N: Net> Group<N> {
         if read.is_err() {
             return self.lose(key, "the server sent session changes that cannot be read");
         }
-        if are_both(&seeds) {
+        if seeds == SEEDS.len() {
             client.end_pin(PinCause::SpecialVariable, HELD);
         }
         if let Some(changed) = changed {

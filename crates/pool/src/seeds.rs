@@ -1,15 +1,15 @@
 //! Seeds: where RAND() goes on, once a client has said so by `rand_seed1` and `rand_seed2`.
 //!
-//! The problem: MySQL shows 0 for both, so nobody can read back where RAND() is. The mechanism: a SET
-//! to plain numbers is remembered from its text ([`seeds_in`]) when the server has reported it, and
-//! restored like any other variable, until the client's first statement that may use RAND()
-//! ([`may_use`]): from then on only its backend knows, and it keeps that, until it has set both anew.
-//! A session without them gets some that nobody can foresee: those of another client would give it
-//! the same numbers each time.
+//! The problem: MySQL shows 0 for both, so nobody can read back where RAND() is. The mechanism: a
+//! SET to plain numbers is remembered from its text ([`seeds_in`]) when the server has reported it,
+//! and restored like any other variable, until the client's first statement that may use RAND()
+//! ([`may_use`]): from then on only its backend knows, and it keeps that, until it has set both
+//! anew. A session without them gets some that are others each time: those of another client would
+//! give it the same numbers again and again.
 //!
 //! Invariant: a session with seeds stands where its client has put them.
 
-use crate::session::{SEEDS, Text, is_seed};
+use crate::session::{Text, is_seed};
 use wire::classify::{Marks, PinCause, Statement, Verb};
 use wire::lex::{Kind, LexMode, Lexer};
 
@@ -63,13 +63,6 @@ fn names_random(sql: &[u8]) -> bool {
         let seed = is(sql.get(at + NAME.len()..at + NAME.len() + 5), b"_seed");
         is(sql.get(at..at + NAME.len()), NAME) && !seed
     })
-}
-
-/// Whether these are both of them.
-pub(crate) fn are_both(names: &[Text]) -> bool {
-    SEEDS
-        .iter()
-        .all(|seed| names.iter().any(|name| **name == *seed.as_bytes()))
 }
 
 #[cfg(test)]
