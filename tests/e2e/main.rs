@@ -36,6 +36,7 @@ mod hostile;
 mod in_front;
 mod in_one_write;
 mod kill;
+mod last_gtid;
 mod lexer;
 mod load;
 mod load_mysql;

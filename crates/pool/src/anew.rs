@@ -218,6 +218,7 @@ impl<N: Net> Group<N> {
         client.priority = None;
         client.insert_id = 0;
         client.row_count = 0;
+        self.gtids.remove(&key);
         if let Some(lease) = lease {
             self.orphan(lease, key, pinned);
         }

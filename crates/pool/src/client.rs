@@ -323,8 +323,14 @@ impl<S> Client<S> {
         self.is_pinned() || self.prepared.as_ref().is_some_and(|p| p.holds())
     }
 
-    /// What only the backend of the statement before could tell, and this client's cannot.
+    /// What its backend is not to be asked: what it does not know, and `@@last_gtid`, which is kept
+    /// for the client.
     pub(crate) fn reads_elsewhere(&self) -> Reads {
+        self.reads_lost().union(Reads::LAST_GTID)
+    }
+
+    /// What only the backend of the statement before could tell, and this client's cannot.
+    pub(crate) fn reads_lost(&self) -> Reads {
         let mut elsewhere = Reads::NONE;
         if self.lease.is_none() || !self.counts_native {
             elsewhere = elsewhere.union(COUNTS);

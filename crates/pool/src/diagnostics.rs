@@ -18,6 +18,7 @@ use crate::client::{Client, Conditions};
 use crate::conditions::{Items, absent_condition, has_rows, number_in, read_items};
 use crate::group::Group;
 use crate::heard::Heard;
+use crate::last_gtid::LastGtid;
 use crate::session::Text;
 use crate::statements::hides_reads;
 use reactor::{Key, Net};
@@ -463,6 +464,9 @@ impl<N: Net> Group<N> {
         let unlike = |kept: &Diagnostics| kept.charset.as_deref() != charset;
         let lost = client.warnings_lost || client.owed.warnings;
         let lost = lost || client.warnings.as_deref().is_some_and(unlike);
+        if found.multi && !found.reads.intersects(client.reads_lost()) {
+            return Previous::Same;
+        }
         if found.multi {
             return self.previous_in_first(key, sql, mode);
         }
@@ -509,7 +513,10 @@ impl<N: Net> Group<N> {
             Some(Question::Handler) => Previous::Same,
             None => {
                 let text = with_values(sql, mode, self.values_of(key, found));
-                text.map_or(Previous::Gone, Previous::Text)
+                // Galera's functions are asked where they stand.
+                let lost = found.reads.intersects(client.reads_lost());
+                let otherwise = if lost { Previous::Gone } else { Previous::Same };
+                text.map_or(otherwise, Previous::Text)
             }
         }
     }
@@ -550,6 +557,7 @@ impl<N: Net> Group<N> {
             asked: found.reads.of(client.reads_elsewhere()),
             row_count: Some(client.row_count),
             found_rows: client.found_rows.get(),
+            last_gtid: self.gtids.get(&key).map_or(Some(""), LastGtid::get),
             tracked: client.tracks(&self.shared.server),
             ..Values::default()
         };

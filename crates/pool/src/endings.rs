@@ -31,6 +31,8 @@ const WARNINGS: &str = "SHOW WARNINGS";
 const READ_BACK: &str = "SELECT FOUND_ROWS(),LAST_INSERT_ID(),@@sql_notes,@@max_error_count,\
      @@collation_connection LIMIT 1";
 
+/// Reported behind each write, and no setting (see [`crate::last_gtid`]).
+const LAST_GTID: &[u8] = b"last_gtid";
 /// Variables that servers report by themselves: each statement has its own.
 const MADE_ANEW: [&[u8]; 5] = [
     b"statement_id",
@@ -132,6 +134,9 @@ impl<N: Net> Group<N> {
             return;
         };
         client.note_result(heard);
+        if let Some((code, _)) = &heard.error {
+            crate::last_gtid::doubt(&mut self.gtids, owner, *code);
+        }
         let mysql = self.shared.server.flavour.is_mysql();
         let found_before = client.found_rows.get();
         let kept = client.note_left(heard, command.reply.rows(), alone, mysql);
@@ -291,6 +296,9 @@ impl<N: Net> Group<N> {
         let (mut pin, mut bare, mut explained) = (None, false, explains || passing);
         let mut seeds = 0;
         let read = changes(&heard.changes, |change| match change {
+            Change::Variable { name, value } if name == LAST_GTID => {
+                self.gtids.entry(owner).or_default().set(value)
+            }
             // SET STATEMENT: reported as if it lasted.
             Change::Variable { .. } if passing => {}
             Change::Variable { name, .. } if MADE_ANEW.contains(&name) => {}

@@ -29,6 +29,7 @@ use crate::fairness::{Fronts, Look};
 use crate::globals::{Begun, Watch};
 use crate::hidden::{Hidden, Seen};
 use crate::kills::{KillAsk, KillEnd, Threads};
+use crate::last_gtid::LastGtid;
 use crate::prepared::Definitions;
 use crate::roster::Roster;
 use crate::session::{Interner, Meter, Text};
@@ -37,7 +38,7 @@ use crate::timeouts::ServerTimeouts;
 use crate::watch::Bell;
 use reactor::{Event, Key, Net, Slots, Time, Token};
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -324,6 +325,8 @@ pub struct Group<N: Net> {
     pub(crate) draining: Option<Time>,
     /// Backends whose reading stopped for no reason of theirs.
     pub(crate) again: Vec<Key>,
+    /// `@@last_gtid` of each client to which one was reported.
+    pub(crate) gtids: BTreeMap<Key, LastGtid>,
     /// Lines of a report, to be printed.
     lines: Vec<String>,
     /// Letters to other groups, by their number, to be sent after the turn.
@@ -387,6 +390,7 @@ impl<N: Net> Group<N> {
             greeted_before: false,
             draining: None,
             again: Vec::new(),
+            gtids: BTreeMap::new(),
             lines: Vec::new(),
             letters: Vec::new(),
             errand: None,
@@ -564,6 +568,7 @@ impl<N: Net> Group<N> {
     /// Closes those who must go; closing one may free a backend for another.
     fn bury(&mut self) {
         while let Some(key) = self.doomed.pop() {
+            self.gtids.remove(&key);
             self.close(key);
         }
     }

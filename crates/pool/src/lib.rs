@@ -39,6 +39,7 @@ mod hidden;
 mod init_connect;
 mod kills;
 mod lane;
+mod last_gtid;
 mod leases;
 mod limits;
 mod log;

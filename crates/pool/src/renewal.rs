@@ -295,7 +295,7 @@ impl<N: Net> Group<N> {
         session.schema.clone_from(&kept.schema);
         session.role.clone_from(&kept.role);
         // MySQL (seen on 9.7) begins an interactive session anew as one, MariaDB (10.11) not.
-        if matches!(self.shared.server.flavour, Server::MySql(_)) {
+        if self.shared.server.flavour.is_mysql() {
             session.begin_interactive(account.capabilities);
         }
         let results = results_collation(collected, account.extended, &session);

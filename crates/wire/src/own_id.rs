@@ -86,6 +86,8 @@ pub struct Values<'a> {
     pub warnings: Option<u32>,
     /// `@@error_count`
     pub errors: Option<u32>,
+    /// `@@last_gtid`: digits and dashes.
+    pub last_gtid: Option<&'a str>,
     /// `@@session_track_system_variables` and its like.
     pub tracked: Option<&'a Tracked>,
     /// Which of these questions are to be answered so; the server knows the others.
@@ -318,6 +320,10 @@ impl<'a> Edits<'a> {
                 .and_then(|n| tracked.shown(n))
         {
             return Instead::Text(shown);
+        }
+        if is(name, "last_gtid") && self.values.asked.intersects(Reads::LAST_GTID) {
+            let text = |gtid| Instead::Text(format!("IF(TRUE,'{gtid}',@@last_gtid)"));
+            return self.values.last_gtid.map_or(Instead::Unknown, text);
         }
         let number = match self.values.asked.intersects(Reads::DIAGNOSTICS) {
             true if is(name, "warning_count") => self.values.warnings,

@@ -78,8 +78,8 @@ fn counts_take_the_place_of_questions_and_all_of_them_or_none() {
         found_rows: None,
         warnings: Some(3),
         errors: Some(258),
-        tracked: None,
         asked: Reads::ALL,
+        ..Values::default()
     };
     let put = |sql: &str| {
         let out = with_values(sql.as_bytes(), LexMode::default(), values)?;
