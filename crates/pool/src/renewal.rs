@@ -33,7 +33,7 @@ use reactor::{Key, Net};
 use std::collections::HashSet;
 use wire::classify::{Statement, Verb};
 use wire::command::{Command, ReplyShape, put_command};
-use wire::lex::{Kind, LexMode, Lexer, Server, Token};
+use wire::lex::{Kind, LexMode, Lexer, Token};
 
 /// Names that a backend remembers; with more it counts as having had any.
 const NAMES_MAX: usize = 512;
@@ -94,7 +94,7 @@ pub(crate) fn unset_in(
     is_set: impl Fn(&[u8]) -> bool,
 ) -> Vec<Text> {
     let sets = found.verb == Verb::Set && !found.multi;
-    let mysql = matches!(mode.server, Server::MySql(_));
+    let mysql = mode.server.is_mysql();
     let mut unset: Vec<Text> = Vec::new();
     let (mut before, mut depth) = (None::<Token>, 0_u32);
     let mut tokens = Lexer::new(sql, mode);

@@ -94,23 +94,7 @@ impl<N: Net> Group<N> {
             | Command::StmtReset
             | Command::StmtClose => return self.on_prepared(key, command, message),
             _ => {
-                let mut statement = Statement::plain(command.reply());
-                statement.explains_change = command == Command::InitDb;
-                statement.standing = match command {
-                    Command::InitDb => Standing::NewSchema,
-                    Command::FieldList | Command::Statistics => Standing::Anywhere,
-                    _ => Standing::Apart,
-                };
-                statement.found = Found::Keeps;
-                if matches!(command, Command::InitDb | Command::Debug) {
-                    statement.area = Area::Keeps;
-                    let flavour = self.shared.server.flavour;
-                    statement.counts_before = flavour.is_mysql();
-                }
-                if matches!(command, Command::Debug | Command::Statistics) {
-                    statement.area = Area::Keeps;
-                    statement.conditions = Conditions::Uncounted;
-                }
+                let statement = statement_without_text(command, self.shared.server.flavour);
                 return self.start(key, message, statement);
             }
         }
@@ -548,6 +532,27 @@ pub(crate) fn statement_of(found: &classify::Statement, server: Server) -> State
         conditions,
         ride: 0,
     }
+}
+
+/// What is known of a command that has no text.
+fn statement_without_text(command: Command, server: Server) -> Statement {
+    let mut statement = Statement::plain(command.reply());
+    statement.explains_change = command == Command::InitDb;
+    statement.standing = match command {
+        Command::InitDb => Standing::NewSchema,
+        Command::FieldList | Command::Statistics => Standing::Anywhere,
+        _ => Standing::Apart,
+    };
+    statement.found = Found::Keeps;
+    if matches!(command, Command::InitDb | Command::Debug) {
+        statement.area = Area::Keeps;
+        statement.counts_before = server.is_mysql();
+    }
+    if matches!(command, Command::Debug | Command::Statistics) {
+        statement.area = Area::Keeps;
+        statement.conditions = Conditions::Uncounted;
+    }
+    statement
 }
 
 /// The payload of a whole message; only one of several packets is copied.
