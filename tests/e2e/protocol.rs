@@ -265,6 +265,30 @@ fn multi_statements_are_an_option_that_can_be_switched() {
     });
 }
 
+/// MySQL refuses what is too short; MariaDB takes what is missing for zero.
+#[test]
+fn an_option_of_any_length_is_answered_as_by_the_server() {
+    let test = "an_option_of_any_length_is_answered_as_by_the_server";
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        same_on(real, "option_lengths", 1, |story| {
+            let who = story.join();
+            for option in [
+                &[0][..],
+                &[1],
+                &[0, 0, 7],
+                &[2],
+                &[1, 0, 0],
+                &[2, 0],
+                &[0, 1],
+            ] {
+                story.command(who, Command::SetOption, option);
+                story.sql(who, "SELECT 1; SELECT 2");
+                story.command(who, Command::Ping, b"more");
+            }
+        });
+    }
+}
+
 #[test]
 fn a_procedure_returns_all_its_result_sets() {
     same("procedures", 4, |story| {

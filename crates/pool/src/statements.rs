@@ -131,7 +131,17 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let multi_statements = match arguments {
+        // MySQL wants two bytes; to MariaDB those that are missing are zero. More are ignored.
+        let option = match (arguments, self.shared.server.flavour) {
+            ([low, high, ..], _) => [*low, *high],
+            (_, Server::MySql(_)) => {
+                let said = "Malformed communication packet.";
+                return self.send_error(key, wire::errors::MALFORMED_PACKET, said);
+            }
+            ([low], _) => [*low, 0],
+            ([], _) => [0, 0],
+        };
+        let multi_statements = match option {
             [0, 0] => true,
             [1, 0] => false,
             // The server's own answer to an option that it does not know.
