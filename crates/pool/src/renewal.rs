@@ -324,6 +324,7 @@ impl<N: Net> Group<N> {
 mod tests {
     use super::*;
     use wire::classify::classify;
+    use wire::lex::Server;
 
     fn unset(sql: &str, server: Server) -> Vec<String> {
         let mode = LexMode {
