@@ -413,6 +413,20 @@ fn columns_of_questions_have_their_names_however_they_are_written() {
     });
 }
 
+/// A text behind another of the pool's own is followed by COM_SET_OPTION, which leaves a count of
+/// its own.
+#[test]
+fn get_diagnostics_has_the_rows_of_a_joined_text() {
+    let test = "rows_of_a_joined_text";
+    same_on_both(test, |story| {
+        begin(story);
+        story.sql(1, "USE mysql");
+        story.sql(0, "UPDATE t SET v = v + 1 WHERE id < 3");
+        story.sql(0, "GET DIAGNOSTICS @n = NUMBER, @r = ROW_COUNT");
+        story.sql(0, "SELECT @n, @r");
+    });
+}
+
 /// What nobody but the statement's own backend can tell is refused, and nobody is pinned for it.
 #[test]
 fn what_cannot_be_answered_elsewhere_is_refused_and_never_wrong() {

@@ -371,6 +371,10 @@ impl<'a> Scan<'a> {
             }
             4 if self.is(token, b"WITH") && self.depth < u64::BITS => self.with |= 1 << self.depth,
             6 if !self.calls && self.is(token, b"SELECT") => self.calls = true,
+            // An item of GET DIAGNOSTICS; elsewhere it is a function.
+            9 if self.current == Verb::Diagnostics && self.is(token, b"ROW_COUNT") => {
+                self.read(Reads::ROW_COUNT);
+            }
             _ => {}
         }
     }

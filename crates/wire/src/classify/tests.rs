@@ -218,6 +218,8 @@ fn signal_reads_nothing_of_the_statement_before() {
     assert_eq!(reads("SIGNAL SQLSTATE '45000'"), Reads::NONE);
     assert_eq!(reads("RESIGNAL"), Reads::DIAGNOSTICS);
     assert_eq!(reads("GET DIAGNOSTICS @n = NUMBER"), Reads::DIAGNOSTICS);
+    let both = Reads::DIAGNOSTICS.union(Reads::ROW_COUNT);
+    assert_eq!(reads("GET DIAGNOSTICS @n = row_count"), both);
 }
 
 #[test]
