@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use testkit::client::Client;
 use testkit::real::{Flavour, Real};
 use testkit::talk::Account;
+use wire::capabilities as cap;
 use wire::command::Command;
 
 /// A server has given everything back when it says the next word, be that an OK or an error. A pool
@@ -194,4 +195,23 @@ fn guessing_at_a_change_of_user_is_slow() {
         "a brake of a second"
     );
     assert_eq!(guesses.value("SELECT 1"), "1");
+}
+
+/// The mode that a login's capability puts into the session: MySQL puts it in again.
+#[test]
+fn a_change_of_user_begins_with_the_modes_that_the_server_begins_with() {
+    let test = "modes_of_a_change";
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        same_on(real, test, 1, |story| {
+            let account = app().schema(&story.schema).with(cap::IGNORE_SPACE);
+            let (who, other) = (story.join_as(&account), story.join());
+            for _ in 0..2 {
+                story.change_user(who, &account);
+                story.sql(other, "SELECT @@sql_mode");
+                story.all(who, &["SELECT @@sql_mode", "SELECT COUNT (*)"]);
+                story.command(who, Command::ResetConnection, b"");
+                story.sql(who, "SELECT @@sql_mode");
+            }
+        });
+    }
 }

@@ -20,7 +20,7 @@ use crate::backend::{InFlight, Purpose};
 use crate::client::{ClientState, Owed};
 use crate::clients::Handled;
 use crate::globals::Begun;
-use crate::group::Group;
+use crate::group::{Group, ServerFacts};
 use crate::login::Login;
 use crate::reasons::Refusal;
 use crate::relay::Unreported;
@@ -31,6 +31,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use wire::attributes::put_query;
+use wire::capabilities::IGNORE_SPACE;
 use wire::command::{Command, ReplyShape, put_command};
 use wire::errors::{ErrorCode, UNKNOWN_COM};
 use wire::handshake::ChangeUser;
@@ -60,6 +61,14 @@ pub(crate) struct Before {
     user: u16,
 }
 
+/// MySQL (seen on 9.7) begins anew with the mode of the login's capability, MariaDB (10.11) not.
+fn begin_spaced(session: &mut Session, capabilities: u32, server: &ServerFacts) {
+    let mysql = matches!(server.flavour, Server::MySql(_));
+    if mysql && capabilities & IGNORE_SPACE != 0 {
+        session.ignore_space(&server.sql_mode);
+    }
+}
+
 impl<N: Net> Group<N> {
     /// COM_RESET_CONNECTION: only the default schema and the role stay.
     pub(crate) fn on_reset(&mut self, key: Key) -> Handled {
@@ -81,6 +90,7 @@ impl<N: Net> Group<N> {
             if self.shared.server.flavour.is_mysql() {
                 session.begin_interactive(client.capabilities);
             }
+            begin_spaced(&mut session, client.capabilities, &self.shared.server);
             session.role.clone_from(&old.role);
             client.session = self.sessions.intern(session);
         }
@@ -128,6 +138,7 @@ impl<N: Net> Group<N> {
         let mut session = Session::at_login(change.schema, multi, charsets, &self.begun);
         session.results_collation = results;
         session.begin_interactive(client.capabilities);
+        begin_spaced(&mut session, client.capabilities, server);
         client.session = self.sessions.intern(session);
         let mut login = Login::new(nonce, client.secure);
         login.before = Some(Before {
