@@ -68,3 +68,20 @@ fn a_letter_that_ends_with_a_backslash_is_read_as_the_server_reads_it() {
         }
     });
 }
+
+/// The set of a client's texts has a collation that no variable shows; parameters have it too.
+#[test]
+fn parameters_have_the_collation_of_their_client() {
+    same("collation_of_parameters", 2, |story| {
+        story.columns = true;
+        let [other, one] = [0; 2].map(|_| story.join());
+        for names in ["utf8mb4 COLLATE utf8mb4_bin", "utf8mb4", "latin1"] {
+            story.sql(one, &format!("SET NAMES {names}"));
+            // The next backend is another one.
+            story.sql(other, "BEGIN");
+            let id = story.prepare(one, "SELECT ?, ? = 'RED'").id;
+            story.execute(one, id, &[Some(b"red"), Some(b"red")]);
+            story.sql(other, "COMMIT");
+        }
+    });
+}

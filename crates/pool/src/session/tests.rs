@@ -154,10 +154,8 @@ fn results_are_described_in_the_same_collation() {
     let to = in_collation(Some("utf8mb4_bin"));
     assert_eq!(
         commands(&in_collation(None), &to, None),
-        [
-            "03 SET NAMES 'utf8mb4' COLLATE 'utf8mb4_bin',character_set_client='utf8mb4',\
-             character_set_connection='utf8mb4',collation_connection='utf8mb4_general_ci'"
-        ]
+        ["03 SET NAMES 'utf8mb4' COLLATE 'utf8mb4_bin',\
+             character_set_connection='utf8mb4',collation_connection='utf8mb4_general_ci'"]
     );
 }
 

@@ -57,9 +57,8 @@ fn put_differences(set: &mut Vec<u8>, from: &Session, to: &Session, thread: u32)
     let collation = to.results_collation.as_deref();
     let described = collation.zip(results).filter(|_| charset_differs);
     let by_number = |collation: &[u8]| collation.iter().all(u8::is_ascii_digit);
-    if let Some((collation, results)) = described
-        && !by_number(collation)
-    {
+    let by_name = described.filter(|(collation, _)| !by_number(collation));
+    if let Some((collation, results)) = by_name {
         // In front of all others, which it sets too.
         set.extend_from_slice(b"SET NAMES '");
         set.extend_from_slice(results);
@@ -69,6 +68,12 @@ fn put_differences(set: &mut Vec<u8>, from: &Session, to: &Session, thread: u32)
     }
     for (name, value) in &to.variables {
         let is_charset = CHARSET_VARIABLES.iter().any(|c| c.as_bytes() == &**name);
+        // MariaDB's parameters have the collation of the client's character set, which SET NAMES and
+        // logins set together with that of results; set alone, it would have its default.
+        let client = CHARSET_VARIABLES[0].as_bytes();
+        if **name == *client && by_name.is_some_and(|(_, results)| **value == *results) {
+            continue;
+        }
         match described.filter(|_| **name == *RESULTS) {
             Some((collation, _)) if by_number(collation) => put_assignment(set, name, collation),
             Some(_) => {}
