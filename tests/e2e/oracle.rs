@@ -1,7 +1,8 @@
 //! Random stories of many clients, told to the server and through the pool: `testkit::oracle`.
 //!
 //! `ONRAMP_ORACLE_SEEDS` says how many seeds ([`SEEDS`] unless it is set, [`MYSQL_SEEDS`] on
-//! MySQL) or which, as in `501-1500`; `ONRAMP_ORACLE_SEED` runs one. Some are told at the same
+//! MySQL) or which, as in `501-1500`; `ONRAMP_ORACLE_SEED` runs one; `ONRAMP_ORACLE_CUT` bounds how
+//! many that differ are cut down, and then all seeds are told (docs/oracle.md). Some are told at the same
 //! time, each to a server of its own: what a script does to a whole server (its global variables,
 //! its read lock) must meet nobody else. Server and pool stay up across seeds, so a pool also has
 //! to get over what the scripts before left. A seed that fails is told again to a pool of its own,
@@ -79,7 +80,10 @@ impl Oracle<'_> {
             Flavour::MySql => format!("mysql_seed_{seed}"),
         };
         let story = story(&name, BACKENDS, &short);
-        Some(format!("seed {seed} differs:\n{story}{difference}\n"))
+        let steps = short.len();
+        Some(format!(
+            "seed {seed} differs in {steps} steps:\n{story}{difference}\n"
+        ))
     }
 
     /// A script that differs on a pool of its own: this one, or with the fewest of those before it.
@@ -121,12 +125,20 @@ fn number(name: &str, text: &str) -> u64 {
         .unwrap_or_else(|_| panic!("{name} is no number: {text}"))
 }
 
-/// How many failures are looked at, and for how long each.
+/// After how many failures nothing more is told, and for how long each is cut down.
 fn patience() -> (usize, Duration) {
     match std::env::var_os("ONRAMP_ORACLE_SEEDS") {
+        Some(_) if cuts_max().is_some() => (usize::MAX, SHRINK_TIME_MAX),
         Some(_) => (SOAK_FAILURES_MAX, SOAK_SHRINK_TIME_MAX),
         None => (FAILURES_MAX, SHRINK_TIME_MAX),
     }
+}
+
+/// How many failing scripts are cut down, if somebody has said so.
+fn cuts_max() -> Option<usize> {
+    let name = "ONRAMP_ORACLE_CUT";
+    let text = std::env::var(name).ok()?;
+    Some(usize::try_from(number(name, &text)).unwrap_or(usize::MAX))
 }
 
 /// The seeds to be told: the first and the last.
@@ -227,12 +239,14 @@ fn tell_seeds(real: &Real, (next, last): (&AtomicU64, u64), failures: &AtomicUsi
                 "seed {seed}: the server itself answers otherwise twice: {difference}"
             )),
             Verdict::Differs(difference) => {
-                eprintln!("seed {seed} differs, to be cut down: {difference}");
-                let report = oracle.report(seed, &before, &script);
-                let once = || format!("seed {seed} differed once: {difference}");
-                eprintln!("{}", report.unwrap_or_else(once));
+                eprintln!("seed {seed} differs: {difference}");
+                let failed_before = failures.fetch_add(1, Ordering::Relaxed);
+                if cuts_max().is_none_or(|max| failed_before < max) {
+                    let report = oracle.report(seed, &before, &script);
+                    let once = || format!("seed {seed} differed once: {difference}");
+                    eprintln!("{}", report.unwrap_or_else(once));
+                }
                 findings.failed.push(seed);
-                failures.fetch_add(1, Ordering::Relaxed);
                 before.clear();
                 (pool, pair) = oracle.fresh();
             }

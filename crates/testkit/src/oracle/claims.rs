@@ -1,17 +1,41 @@
-//! Who may hold a backend: what keeps a script from asking for more backends than there are.
+//! What is legal in a script: who may hold a backend, and who may ask what.
 //!
 //! One thread speaks for all clients and waits for each reply, so a statement that must wait for a
 //! backend which another client keeps would wait for ever. [`Claims`] follows which clients may
 //! keep one; a step that would leave nothing for the others is not legal, and neither is one that
 //! speaks while another client's lock stops the server. The model errs on one side: it may believe
 //! that a client keeps a backend which the pool has taken back already, never the reverse.
+//!
+//! Some steps are not legal at any moment (docs/pool.md, Limits): FOUND_ROWS() before a session
+//! has found anything, where MariaDB tells what the thread's last session found; on MariaDB,
+//! warnings that are older than a text which does not tell whether it leaves them; and a change of
+//! user with a role, which MariaDB lets stay with an account that was never granted it.
 
 use super::ground::CLIENTS_MAX;
 use super::script::{Act, Claim, Kill, Step};
 
+/// How texts begin that succeed in any session, and count what they find.
+const FINDS: [&str; 3] = [
+    "SELECT LAST_INSERT_ID()",
+    "SELECT CAST('",
+    "SELECT id FROM oracle_a.kinds",
+];
+/// Questions about warnings that may be older than the statement before.
+const OLDER: [&str; 2] = ["SHOW WARNINGS", "SELECT @@error_count"];
+/// How texts begin that do not tell.
+const BLURS: [&str; 6] = ["SHOW ", "EXPLAIN ", "CALL ", "CREATE ", "DROP ", "ALTER "];
+/// How texts begin that leave no older warnings.
+const CLEARS: [&str; 4] = ["INSERT ", "UPDATE ", "DELETE ", "REPLACE "];
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     here: bool,
+    /// It has found some rows.
+    found: bool,
+    /// Nobody can tell whether its older warnings stand.
+    blurred: bool,
+    /// It may have a role.
+    role: bool,
     pinned: bool,
     /// Things that it has taken and will give back.
     taken: usize,
@@ -22,6 +46,29 @@ struct Held {
 impl Held {
     fn any(self) -> bool {
         self.pinned || self.taken > 0 || self.transaction || self.manual
+    }
+
+    /// Notes what a text makes of later questions; `false` if it is itself one that comes too early
+    /// or too late.
+    fn note_text(&mut self, sql: &str) -> bool {
+        let early = sql.contains("FOUND_ROWS()") && !self.found;
+        if early || (self.blurred && OLDER.contains(&sql)) {
+            return false;
+        }
+        let begins = |starts: &[&str]| starts.iter().any(|start| sql.starts_with(start));
+        self.found |= begins(&FINDS);
+        if begins(&["SET ROLE "]) {
+            self.role = sql != "SET ROLE NONE";
+        }
+        let shows = begins(&BLURS) && !sql.contains("WARNINGS");
+        let inside = sql.contains("(SELECT") && sql.contains(" FROM ");
+        let calls = sql.contains("_function(");
+        if shows || inside || calls || sql.contains("FROM DUAL") {
+            self.blurred = true;
+        } else if begins(&CLEARS) || begins(&["SELECT "]) && sql.contains(" FROM ") {
+            self.blurred = false;
+        }
+        true
     }
 }
 
@@ -99,6 +146,14 @@ impl Claims {
             return false;
         }
         let held = &mut self.held[who];
+        if matches!(step.act, Act::Join(_)) {
+            *held = Held::default();
+        }
+        match &step.act {
+            Act::Sql(sql) if !held.note_text(sql) => return false,
+            Act::ChangeUser(_) if held.role => return false,
+            _ => {}
+        }
         match step.claim {
             Claim::None => {}
             Claim::Pins => held.pinned = true,
@@ -109,7 +164,12 @@ impl Claims {
             Claim::Manual => held.manual = true,
             Claim::Automatic => (held.manual, held.transaction) = (false, false),
             Claim::Frees => {
-                *held = Held::default();
+                let Held { found, role, .. } = *held;
+                *held = Held {
+                    found,
+                    role,
+                    ..Held::default()
+                };
                 self.alone = None;
             }
             Claim::Excludes => {
@@ -170,6 +230,24 @@ mod tests {
         let left = legal(&steps, 2);
         assert_eq!(left.len(), 5, "{left:?}");
         assert_eq!(left[4], steps[5]);
+    }
+
+    #[test]
+    fn nobody_asks_what_nobody_can_tell() {
+        let asks = |sql: &str| Step::sql(0, sql);
+        let steps = [
+            join(0),
+            asks("SELECT FOUND_ROWS()"),
+            asks("SELECT LAST_INSERT_ID()"),
+            asks("SELECT FOUND_ROWS()"),
+            asks("SET @c = (SELECT COUNT(*) FROM t0)"),
+            asks("SHOW WARNINGS"),
+            asks("DELETE FROM t0"),
+            asks("SHOW WARNINGS"),
+        ];
+        let left = legal(&steps, 3);
+        let kept: Vec<&Step> = [0, 2, 3, 4, 6, 7].map(|at| &steps[at]).to_vec();
+        assert_eq!(left.iter().collect::<Vec<_>>(), kept);
     }
 
     #[test]

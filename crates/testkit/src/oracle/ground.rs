@@ -7,6 +7,7 @@
 
 use super::script::Step;
 use crate::client::Client;
+use std::borrow::Cow;
 
 /// As many clients as a script may have.
 pub const CLIENTS_MAX: usize = 6;
@@ -15,7 +16,7 @@ pub const CLIENTS_MAX: usize = 6;
 pub const SCHEMAS: [&str; 2] = ["oracle_a", "oracle_b"];
 
 /// Objects besides the clients' tables: name, statement.
-const OBJECTS: [(&str, &str); 7] = [
+const OBJECTS: [(&str, &str); 11] = [
     (
         "kinds",
         "CREATE TABLE kinds (id INT PRIMARY KEY, tiny TINYINT UNSIGNED, big BIGINT, \
@@ -55,13 +56,54 @@ const OBJECTS: [(&str, &str); 7] = [
         "CREATE PROCEDURE failing_procedure() BEGIN SET @before_error = 1; \
          SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'on purpose', MYSQL_ERRNO = 3333; END",
     ),
+    (
+        "handling_procedure",
+        "CREATE PROCEDURE handling_procedure(IN x INT, OUT y INT) BEGIN \
+         DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET y = x; \
+         SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'caught'; SELECT x AS x, y AS y; END",
+    ),
+    (
+        "locking_procedure",
+        "CREATE PROCEDURE locking_procedure(IN name VARCHAR(20)) SELECT GET_LOCK(name, 5)",
+    ),
+    (
+        "tempting_procedure",
+        "CREATE PROCEDURE tempting_procedure(IN x INT) BEGIN \
+         CREATE TEMPORARY TABLE IF NOT EXISTS left_behind (x INT); \
+         INSERT INTO left_behind VALUES (x); END",
+    ),
+    (
+        "preparing_procedure",
+        "CREATE PROCEDURE preparing_procedure(IN x INT) BEGIN SET @text = CONCAT('SELECT ', x); \
+         PREPARE inside FROM @text; EXECUTE inside; END",
+    ),
 ];
+
+/// Roles, which both accounts need not have.
+const ROLES: [&str; 2] = ["oracle_reader", "oracle_writer"];
 
 fn table(client: usize) -> String {
     format!(
         "CREATE TABLE t{client} (id INT AUTO_INCREMENT PRIMARY KEY, v INT, \
          name VARCHAR(20) NOT NULL DEFAULT 'x', UNIQUE KEY v (v)) ENGINE=InnoDB"
     )
+}
+
+/// The procedure that writes to a client's table.
+fn adds(client: usize) -> String {
+    format!(
+        "CREATE PROCEDURE adds{client}(IN x INT, OUT n INT) BEGIN \
+         INSERT INTO t{client} (v) VALUES (x); SELECT COUNT(*) INTO n FROM t{client}; \
+         SELECT n AS rows_now; END"
+    )
+}
+
+fn role(name: &str) -> [String; 3] {
+    [
+        format!("DROP ROLE IF EXISTS {name}"),
+        format!("CREATE ROLE {name}"),
+        format!("GRANT {name} TO app"),
+    ]
 }
 
 /// What makes the ground, on a connection of an administrator.
@@ -73,8 +115,10 @@ pub fn statements() -> Vec<String> {
         all.push(format!("CREATE DATABASE {schema}"));
         all.push(format!("USE {schema}"));
         all.extend((0..CLIENTS_MAX).map(table));
+        all.extend((0..CLIENTS_MAX).map(adds));
         all.extend(OBJECTS.map(|(_, sql)| sql.to_string()));
     }
+    all.extend(ROLES.into_iter().flat_map(role));
     all
 }
 
@@ -83,12 +127,16 @@ pub fn statements() -> Vec<String> {
 /// # Panics
 /// When the server refuses.
 pub fn reset(admin: &mut Client, steps: &[Step]) {
-    let texts: Vec<&str> = steps.iter().flat_map(Step::texts).collect();
+    let texts: Vec<_> = steps.iter().flat_map(Step::texts).collect();
     end_prepared(admin);
     let both = texts.iter().any(|text| text.contains(SCHEMAS[1]));
     for schema in &SCHEMAS[..1 + usize::from(both)] {
         for client in 0..CLIENTS_MAX {
-            if texts.iter().any(|text| writes(text, &format!("t{client}"))) {
+            let (table, adds) = (format!("t{client}"), format!("adds{client}"));
+            if texts
+                .iter()
+                .any(|text| writes(text, &table) || mentions(text, &adds))
+            {
                 admin.must(&format!("TRUNCATE TABLE {schema}.t{client}"));
             }
             if texts
@@ -131,14 +179,17 @@ fn mentions(text: &str, name: &str) -> bool {
 }
 
 /// The statements that make what these texts mention.
-pub(crate) fn wanted(texts: &[&str]) -> Vec<String> {
+pub(crate) fn wanted(texts: &[Cow<'_, str>]) -> Vec<String> {
     let named = |name: &str| texts.iter().any(|text| mentions(text, name));
     let mut made: Vec<String> = (0..CLIENTS_MAX)
-        .filter(|client| named(&format!("t{client}")))
+        .filter(|client| named(&format!("t{client}")) || named(&format!("adds{client}")))
         .map(table)
         .collect();
+    let calls = (0..CLIENTS_MAX).filter(|client| named(&format!("adds{client}")));
+    made.extend(calls.map(adds));
     let objects = OBJECTS.iter().filter(|(name, _)| named(name));
     made.extend(objects.map(|(_, sql)| (*sql).to_string()));
+    made.extend(ROLES.into_iter().filter(|name| named(name)).flat_map(role));
     if !named(SCHEMAS[1]) {
         return made;
     }

@@ -3,13 +3,14 @@
 //! A text is one step or several, with ` ;; ` between them; other clients' steps come in between.
 //! A step is SQL, or what its tags in `<...>` say (see `draw`). `{t}` is the client's own table,
 //! `{o}` some client's (to be read), `{d}` a table that it may make, `{n}` a small number, `{k}` a
-//! row's number, `{w}` a word, `{l}` the name of a lock of its own.
+//! row's number, `{w}` a word, `{l}` the name of a lock of its own, `{p}` its own procedure.
 //!
 //! Rules that keep two tellings comparable: rows have an order; nobody writes to another's table;
 //! nothing depends on the clock, on chance, on a connection's number (but for being the client's
 //! own), or on how soon the server notices that a client has gone. A story of two clients may have
 //! both write to the first one's table, in an order that the text forces.
 
+mod code;
 mod holding;
 mod pairs;
 mod previous;
@@ -49,13 +50,9 @@ pub(super) const fn habit(
     }
 }
 
-/// Habits that are not drawn, because the pool is known to answer otherwise (docs/pool.md, Limits);
-/// `ONRAMP_ORACLE_ALL=1` draws them too.
-pub(crate) const LEFT_OUT: [(&str, &str); 1] = [(
-    "asked_at_random",
-    "after some statements nobody can tell whether older warnings and FOUND_ROWS() stand: refused; \
-     and MariaDB begins with what a thread's last session found",
-)];
+/// Habits that are not drawn, each with the reason: what the pool is known to answer otherwise
+/// (docs/pool.md, Limits); `ONRAMP_ORACLE_ALL=1` draws them too.
+pub(crate) const LEFT_OUT: [(&str, &str); 0] = [];
 
 /// Plain reads, which may run in any order.
 pub(crate) fn reads() -> &'static Habit {
@@ -71,6 +68,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Habit> {
         holding::HABITS,
         pairs::HABITS,
         protocol::HABITS,
+        code::HABITS,
     ];
     parts.into_iter().flatten()
 }

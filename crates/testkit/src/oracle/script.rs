@@ -7,6 +7,7 @@
 //! depends on an answer but the ids of prepared statements, which have names here.
 
 use super::ground;
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// How a client logs in.
@@ -153,14 +154,15 @@ impl Step {
         Step::new(who, Act::Sql(sql.into()), Claim::None)
     }
 
-    /// The texts of SQL in this step.
-    pub(crate) fn texts(&self) -> Vec<&str> {
+    /// The texts of SQL in this step, as far as they are any.
+    pub(crate) fn texts(&self) -> Vec<Cow<'_, str>> {
         match &self.act {
-            Act::Sql(sql) | Act::Prepare(_, sql) | Act::InitDb(sql) => vec![sql],
-            Act::Together(all) => all.iter().map(|(_, sql)| &sql[..]).collect(),
+            Act::Sql(sql) | Act::Prepare(_, sql) | Act::InitDb(sql) => vec![sql.into()],
+            Act::Bytes(text) => vec![String::from_utf8_lossy(text)],
+            Act::Together(all) => all.iter().map(|(_, sql)| sql.into()).collect(),
             Act::Blocked(sql, steps) => {
                 let inner = steps.iter().flat_map(Step::texts);
-                std::iter::once(&sql[..]).chain(inner).collect()
+                std::iter::once(sql.into()).chain(inner).collect()
             }
             _ => Vec::new(),
         }
@@ -168,7 +170,8 @@ impl Step {
 
     /// Whether a reply to it may hold the number of a connection.
     pub(crate) fn asks_for_number(&self) -> bool {
-        let named = |text: &&str| text.contains("CONNECTION_ID") || text.contains("thread_id");
+        let named =
+            |text: &Cow<'_, str>| text.contains("CONNECTION_ID") || text.contains("thread_id");
         self.texts().iter().any(named)
     }
 }
@@ -177,7 +180,7 @@ impl Step {
 #[must_use]
 pub fn story(name: &str, backends: usize, steps: &[Step]) -> String {
     let mut out = format!("#[test]\nfn {name}() {{\n    same(\"{name}\", {backends}, |story| {{\n");
-    let texts: Vec<&str> = steps.iter().flat_map(Step::texts).collect();
+    let texts: Vec<_> = steps.iter().flat_map(Step::texts).collect();
     let ground = ground::wanted(&texts);
     if !ground.is_empty() {
         let _ = writeln!(out, "        let ground = story.join();");

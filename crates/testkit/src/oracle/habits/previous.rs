@@ -1,7 +1,8 @@
 //! What clients ask about the statement before: warnings, errors, counts.
 //!
 //! A question may stand behind any statement of a script, so each row leaves something itself
-//! before it asks, but for those of `asked_at_random`. The rules stand in [`super`].
+//! before it asks, but for those of `asked_at_random`: `claims` says when they may not be asked.
+//! The rules stand in [`super`].
 
 use super::{Habit, On, habit};
 
@@ -78,7 +79,7 @@ pub(super) const HABITS: &[Habit] = &[
         On::Both,
         &[
             "SELECT FOUND_ROWS()",
-            "SELECT id FROM kinds ;; SELECT FOUND_ROWS(), ROW_COUNT()",
+            "SELECT id FROM oracle_a.kinds ;; SELECT FOUND_ROWS(), ROW_COUNT()",
             "SHOW WARNINGS",
             "SELECT @@error_count",
         ],

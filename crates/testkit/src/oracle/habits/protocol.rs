@@ -188,18 +188,19 @@ pub(super) const HABITS: &[Habit] = &[
         3,
         On::Both,
         &[
-            // The second byte of these is a backslash, or stands where a quote would.
-            "SET NAMES gbk ;; <bytes>SELECT HEX('%BF%5C'), '%81%5C' AS x ;; SET NAMES utf8mb4",
-            "SET NAMES sjis ;; <bytes>SELECT HEX('%83%5C'), HEX('%95%5C') ;; SELECT HEX('a\\'b')",
-            "SET NAMES big5 ;; <bytes>SELECT HEX('%A5%5C') AS x ;; SET NAMES utf8mb4",
-            "SET NAMES gbk ;; SET @q = 0 ;; <bytes>SELECT HEX('%BF%5C'), @q := 5, '%BF%27' ;; \
+            // The second byte of these is a backslash, or stands where a quote would. Where that
+            // could be cut in two ways the pool pins (`unknown`).
+            "SET NAMES gbk ;; <pins bytes>SELECT HEX('%BF%5C'), '%81%5C' AS x ;; SET NAMES utf8mb4",
+            "SET NAMES sjis ;; <pins bytes>SELECT HEX('%83%5C'), HEX('%95%5C') ;; SELECT HEX('a\\'b')",
+            "SET NAMES big5 ;; <pins bytes>SELECT HEX('%A5%5C') AS x ;; SET NAMES utf8mb4",
+            "SET NAMES gbk ;; SET @q = 0 ;; <pins bytes>SELECT HEX('%BF%5C'), @q := 5, '%BF%27' ;; \
              SELECT @q ;; SET NAMES utf8mb4",
             "SET NAMES latin1 ;; <bytes>SELECT HEX('%BF%5C'), HEX('%BF%5C%5C'), '%E4' ;; \
              SET NAMES utf8mb4",
             "<bytes>SELECT HEX('%C3%A4%5C'%E4')",
-            "SET NAMES gbk ;; <bytes>INSERT INTO {t} (name) VALUES ('%BF%5C') ;; \
+            "SET NAMES gbk ;; <pins bytes>INSERT INTO {t} (name) VALUES ('%BF%5C') ;; \
              SELECT HEX(name) FROM {t} ORDER BY id ;; SET NAMES utf8mb4",
-            "SET NAMES sjis ;; <bytes>SET @q = '%83%5C' ;; SELECT HEX(@q), CHARSET(@q) ;; \
+            "SET NAMES sjis ;; <pins bytes>SET @q = '%83%5C' ;; SELECT HEX(@q), CHARSET(@q) ;; \
              SET NAMES utf8mb4 ;; SELECT HEX(@q)",
         ],
     ),
