@@ -5,7 +5,7 @@
 //! whatever else it says itself between the two. Everything is told in bytes.
 
 use crate::compare::{Story, same, same_on};
-use crate::world::{app, mysql};
+use crate::world::{app, mysql, server};
 use testkit::reply::Outcome;
 use wire::capabilities::EXTENDED_BULK;
 use wire::command::Command;
@@ -169,4 +169,37 @@ fn mysql_takes_the_last_id_for_an_unknown_one() {
             in_one_write(story, who, &[(Command::StmtFetch, &last(b"\x01\0\0\0"))]);
         }
     });
+}
+
+/// Errors about statements that are not there are asked about like any others.
+#[test]
+fn an_unknown_statement_is_an_error_of_the_session() {
+    let test = "unknown_is_an_error";
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        same_on(real, test, 1, |story| {
+            let (one, other) = (story.join(), story.join());
+            let unknown = 77u32.to_le_bytes();
+            let fetch = [&unknown[..], &1u32.to_le_bytes()].concat();
+            let execute = [&unknown[..], &[0, 1, 0, 0, 0]].concat();
+            let id = story.prepare(one, "SELECT 1").id.to_le_bytes();
+            let closed = [id, 1u32.to_le_bytes()].concat();
+            for (command, arguments) in [
+                (Command::StmtFetch, &fetch[..]),
+                (Command::StmtExecute, &execute),
+                (Command::StmtReset, &unknown),
+                (Command::StmtFetch, &closed),
+            ] {
+                for before in ["SELECT CAST('x' AS SIGNED)", "DO 1"] {
+                    for question in ["SHOW WARNINGS", "SELECT @@error_count, ROW_COUNT()"] {
+                        story.sql(one, before);
+                        story.sql(other, "SELECT CAST('other' AS SIGNED), 1 / 0");
+                        story.command(one, command, arguments);
+                        story.sql(other, "SELECT 2");
+                        story.command(one, Command::SetOption, &[0, 0]);
+                        story.sql(one, question);
+                    }
+                }
+            }
+        });
+    }
 }

@@ -19,6 +19,8 @@ use wire::lex::{Kind, LexMode, Lexer, Server};
 
 /// The first MariaDB that has ROW_NUMBER.
 const ROW_NUMBERS_SINCE: u32 = 100_700;
+/// Conditions that a session keeps unless `max_error_count` says otherwise.
+const CONDITIONS_MAX: u32 = 64;
 
 /// Items of one condition, as they were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -139,6 +141,11 @@ pub(crate) fn absent_condition(sql: &[u8], mode: LexMode) -> Previous {
     text.extend_from_slice(u32::MAX.to_string().as_bytes());
     text.extend_from_slice(&sql[number.end..]);
     Previous::Text(text)
+}
+
+/// Conditions that a session keeps, as the server said when it was asked for its default.
+pub(crate) fn conditions_max(said: &str) -> u32 {
+    said.parse().unwrap_or(CONDITIONS_MAX)
 }
 
 #[cfg(test)]

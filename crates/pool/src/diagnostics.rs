@@ -19,6 +19,7 @@ use crate::conditions::{Items, absent_condition, has_rows, number_in, read_items
 use crate::group::Group;
 use crate::heard::Heard;
 use crate::last_gtid::LastGtid;
+use crate::prepared::is_raised;
 use crate::session::Text;
 use crate::statements::hides_reads;
 use reactor::{Key, Net};
@@ -37,8 +38,6 @@ const OF_THE_ONE_BEFORE: Reads = Reads::ROW_COUNT
     .union(Reads::FOUND_ROWS)
     .union(Reads::DIAGNOSTICS)
     .union(Reads::LAST_GTID);
-/// Conditions that a session keeps unless `max_error_count` says otherwise.
-const CONDITIONS_MAX: u32 = 64;
 /// Conditions whose items are asked for at most; each is a question of its own.
 const ASKED_MAX: usize = 64;
 /// RESIGNAL when handler not active
@@ -323,7 +322,7 @@ impl<S> Client<S> {
             self.warnings_native &= alone;
             return;
         }
-        let follows = asks && (!failed || heard.is_error(NO_HANDLER));
+        let follows = asks && (!failed || heard.is_error(NO_HANDLER) || is_raised(heard));
         self.owed.warnings = true;
         if follows && !self.warnings_native {
             self.told = Told {
@@ -428,7 +427,11 @@ impl<N: Net> Group<N> {
                 ..Diagnostics::default()
             });
             let all = before.followed_by(&kept);
-            client.conditions = u16::try_from(all.total.unwrap_or(0)).unwrap_or(u16::MAX);
+            // An error that the pool had raised is the only one of its statement.
+            let last = kept.rows().last().map_or(&b""[..], |row| row.errno);
+            let all_count = u16::try_from(all.total.unwrap_or(0)).unwrap_or(u16::MAX);
+            let raised = matches!(last, b"1243" | b"1421");
+            client.conditions = if raised { 1 } else { all_count };
             client.warnings = Some(Box::new(all));
             return;
         }
@@ -591,9 +594,4 @@ impl<N: Net> Group<N> {
         self.replay(key, &reply);
         Previous::Answered
     }
-}
-
-/// Conditions that a session keeps, as the server said when it was asked for its default.
-pub(crate) fn conditions_max(said: &str) -> u32 {
-    said.parse().unwrap_or(CONDITIONS_MAX)
 }

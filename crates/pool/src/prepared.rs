@@ -27,7 +27,10 @@
 mod ahead;
 mod commands;
 mod named;
+mod raised;
 mod sent;
+
+pub(crate) use raised::is_raised;
 
 pub(crate) use named::{PreparedText, Spoken};
 

@@ -2,8 +2,8 @@
 //!
 //! COM_STMT_PREPARE and COM_STMT_EXECUTE become statements like any other, classified by their text
 //! as COM_QUERY is; COM_STMT_FETCH and COM_STMT_RESET go to the client's backend where a cursor is
-//! open and are answered here otherwise, in the server's words; COM_STMT_CLOSE and
-//! COM_STMT_SEND_LONG_DATA get no answer. Long data is kept with the client until its statement
+//! open and are answered here otherwise, in the server's words; errors come from the server (see
+//! `raised`); COM_STMT_CLOSE and COM_STMT_SEND_LONG_DATA get no answer. Long data is kept with the client until its statement
 //! runs, resets or closes.
 //!
 //! Source of what is answered here: MariaDB 10.11 and MySQL 9.7, asked over the wire.
@@ -165,8 +165,9 @@ impl<N: Net> Group<N> {
         message: &[u8],
         payload: &[u8],
     ) -> Handled {
-        let Some(id) = self.id_of(key, payload, Command::StmtExecute) else {
-            return Handled::Used;
+        let id = match self.id_of(key, payload, Command::StmtExecute) {
+            Ok(id) => id,
+            Err(handled) => return handled,
         };
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
@@ -335,8 +336,9 @@ impl<N: Net> Group<N> {
             self.refuse_malformed(key);
             return Handled::Used;
         }
-        let Some(id) = self.id_of(key, payload, Command::StmtFetch) else {
-            return Handled::Used;
+        let id = match self.id_of(key, payload, Command::StmtFetch) {
+            Ok(id) => id,
+            Err(handled) => return handled,
         };
         if self.goes_to_cursor(key, Command::StmtFetch, id) {
             let statement = Statement::plain(Command::StmtFetch.reply());
@@ -347,14 +349,14 @@ impl<N: Net> Group<N> {
             _ => "",
         };
         let text = format!("The statement ({id}) has no open cursor{end}");
-        self.send_error(key, errors::NO_OPEN_CURSOR, &text);
-        Handled::Used
+        self.raise(key, errors::NO_OPEN_CURSOR, &text)
     }
 
     /// COM_STMT_RESET: drops long data, closes the cursor.
     fn on_statement_reset(&mut self, key: Key, message: &[u8], payload: &[u8]) -> Handled {
-        let Some(id) = self.id_of(key, payload, Command::StmtReset) else {
-            return Handled::Used;
+        let id = match self.id_of(key, payload, Command::StmtReset) {
+            Ok(id) => id,
+            Err(handled) => return handled,
         };
         self.drop_long_data(key, id);
         if self.goes_to_cursor(key, Command::StmtReset, id) {
@@ -481,24 +483,23 @@ impl<N: Net> Group<N> {
 
     /// The id in a command that must name a statement of the client's; without one the client gets
     /// the server's error.
-    fn id_of(&mut self, key: Key, payload: &[u8], command: Command) -> Option<u32> {
+    fn id_of(&mut self, key: Key, payload: &[u8], command: Command) -> Result<u32, Handled> {
         let Some(id) = statement_id(payload) else {
             self.refuse_malformed(key);
-            return None;
+            return Err(Handled::Used);
         };
-        let meant = self.meant(key, id);
-        if meant.is_none() {
-            // Each server names the function that looked for it.
-            let what = match (command, self.shared.server.flavour) {
-                (_, Server::MySql(_)) => "mysql_stmt_precheck",
-                (Command::StmtFetch, _) => "mysqld_stmt_fetch",
-                (Command::StmtReset, _) => "mysqld_stmt_reset",
-                _ => "mysqld_stmt_execute",
-            };
-            let text = format!("Unknown prepared statement handler ({id}) given to {what}");
-            self.send_error(key, errors::UNKNOWN_STATEMENT, &text);
+        if let Some(meant) = self.meant(key, id) {
+            return Ok(meant);
         }
-        meant
+        // Each server names the function that looked for it.
+        let what = match (command, self.shared.server.flavour) {
+            (_, Server::MySql(_)) => "mysql_stmt_precheck",
+            (Command::StmtFetch, _) => "mysqld_stmt_fetch",
+            (Command::StmtReset, _) => "mysqld_stmt_reset",
+            _ => "mysqld_stmt_execute",
+        };
+        let text = format!("Unknown prepared statement handler ({id}) given to {what}");
+        Err(self.raise(key, errors::UNKNOWN_STATEMENT, &text))
     }
 
     /// The client's statement that an id means.

@@ -1,0 +1,52 @@
+//! Errors that a server would give itself, had it its client's prepared statements.
+//!
+//! The problem: an unknown id and a cursor that is not open are the pool's to find, and a client may
+//! ask about the error: SHOW WARNINGS, `@@error_count`, GET DIAGNOSTICS, the count of warnings in
+//! the next OK. The mechanism: a SIGNAL of the same number, state and words runs in place of the
+//! command. What it leaves is what the error leaves; but for MySQL, where that stands behind the
+//! warnings of the statement before, as after RESIGNAL.
+
+use crate::client::Conditions;
+use crate::clients::Handled;
+use crate::group::Group;
+use crate::heard::Heard;
+use crate::restoring::standing_of;
+use crate::statements::statement_of;
+use reactor::{Key, Net};
+use wire::attributes::{Form, put_query};
+use wire::classify::classify;
+use wire::errors::{ErrorCode, NO_OPEN_CURSOR, UNKNOWN_STATEMENT};
+use wire::lex::Server;
+
+/// Whether a statement that asks for earlier conditions has failed with an error of this kind: it
+/// was the pool's SIGNAL then.
+pub(crate) fn is_raised(heard: &Heard) -> bool {
+    heard.is_error(UNKNOWN_STATEMENT.code) || heard.is_error(NO_OPEN_CURSOR.code)
+}
+
+impl<N: Net> Group<N> {
+    /// Has the server answer the client's command with this error, whose words have no quotes.
+    pub(super) fn raise(&mut self, key: Key, error: ErrorCode, words: &str) -> Handled {
+        let ErrorCode { code, state } = error;
+        let sql =
+            format!("SIGNAL SQLSTATE '{state}' SET MYSQL_ERRNO={code},MESSAGE_TEXT='{words}'");
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        let mode = self.lex_mode(&client.session, client.capabilities);
+        let form = Form::of(client.capabilities);
+        let class = classify(sql.as_bytes(), mode);
+        let mut statement = statement_of(&class, mode.server);
+        statement.standing = standing_of(&class);
+        statement.conditions = match mode.server {
+            Server::MySql(_) => Conditions::Asks,
+            _ => Conditions::Leaves,
+        };
+        if let Some(client) = self.clients.get_mut(key) {
+            client.warnings_native = false;
+        }
+        let mut message = Vec::new();
+        put_query(&mut message, form, sql.as_bytes());
+        self.start(key, &message, statement)
+    }
+}
