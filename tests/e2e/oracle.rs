@@ -1,12 +1,12 @@
 //! Random stories of many clients, told to the server and through the pool: `testkit::oracle`.
 //!
-//! `ONRAMP_ORACLE_SEEDS` says how many seeds ([`SEEDS`] unless it is set, [`MYSQL_SEEDS`] on
-//! MySQL) or which, as in `501-1500`; `ONRAMP_ORACLE_SEED` runs one; `ONRAMP_ORACLE_CUT` bounds how
-//! many that differ are cut down, and then all seeds are told (docs/oracle.md). Some are told at the same
-//! time, each to a server of its own: what a script does to a whole server (its global variables,
-//! its read lock) must meet nobody else. Server and pool stay up across seeds, so a pool also has
-//! to get over what the scripts before left. A seed that fails is told again to a pool of its own,
-//! cut down, and printed as a test to be pasted into this folder.
+//! `ONRAMP_ORACLE_SEEDS` says how many seeds ([`SEEDS`] unless it is set, [`MYSQL_SEEDS`] on MySQL)
+//! or which, as in `501-1500`; `ONRAMP_ORACLE_SEED` runs one; `ONRAMP_ORACLE_CUT` bounds how many
+//! that differ are cut down, and then all seeds are told (docs/oracle.md). Some are told at the
+//! same time, each to a server of its own: what a script does to a whole server (its global
+//! variables, its read lock) must meet nobody else. Server and pool stay up across seeds, so a pool
+//! also has to get over what the scripts before left. A seed that fails is told again to a pool of
+//! its own, cut down, and printed as a test to be pasted into this folder.
 
 use crate::world::{found, start_pool};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -3,8 +3,8 @@
 //! COM_STMT_PREPARE and COM_STMT_EXECUTE become statements like any other, classified by their text
 //! as COM_QUERY is; COM_STMT_FETCH and COM_STMT_RESET go to the client's backend where a cursor is
 //! open and are answered here otherwise, in the server's words; errors come from the server (see
-//! `raised`); COM_STMT_CLOSE and COM_STMT_SEND_LONG_DATA get no answer. Long data is kept with the client until its statement
-//! runs, resets or closes.
+//! `raised`); COM_STMT_CLOSE and COM_STMT_SEND_LONG_DATA get no answer. Long data is kept with the
+//! client until its statement runs, resets or closes.
 //!
 //! Source of what is answered here: MariaDB 10.11 and MySQL 9.7, asked over the wire.
 

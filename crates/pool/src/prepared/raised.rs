@@ -1,8 +1,8 @@
 //! Errors that a server would give itself, had it its client's prepared statements.
 //!
-//! The problem: an unknown id and a cursor that is not open are the pool's to find, and a client may
-//! ask about the error: SHOW WARNINGS, `@@error_count`, GET DIAGNOSTICS, the count of warnings in
-//! the next OK. The mechanism: a SIGNAL of the same number, state and words runs in place of the
+//! The problem: an unknown id and a cursor that is not open are the pool's to find, and a client
+//! may ask about the error: SHOW WARNINGS, `@@error_count`, GET DIAGNOSTICS, the count of warnings
+//! in the next OK. The mechanism: a SIGNAL of the same number, state and words runs in place of the
 //! command. What it leaves is what the error leaves; but for MySQL, where that stands behind the
 //! warnings of the statement before, as after RESIGNAL.
 

@@ -68,8 +68,8 @@ fn put_differences(set: &mut Vec<u8>, from: &Session, to: &Session, thread: u32)
     }
     for (name, value) in &to.variables {
         let is_charset = CHARSET_VARIABLES.iter().any(|c| c.as_bytes() == &**name);
-        // MariaDB's parameters have the collation of the client's character set, which SET NAMES and
-        // logins set together with that of results; set alone, it would have its default.
+        // MariaDB's parameters have the collation of the client's character set, which SET NAMES
+        // and logins set together with that of results; set alone, it would have its default.
         let client = CHARSET_VARIABLES[0].as_bytes();
         if **name == *client && by_name.is_some_and(|(_, results)| **value == *results) {
             continue;

@@ -130,7 +130,9 @@ impl Drawing {
         if self.is_second(who) {
             return;
         }
-        let step = if !self.claims.is_here(who) {
+        // Where somebody has left in a story of two, the other goes on with it.
+        let goes_on = self.queues[who].front().is_some_and(|step| step.who != who);
+        let step = if !self.claims.is_here(who) && !goes_on {
             self.queues[who].clear();
             self.join(who)
         } else {

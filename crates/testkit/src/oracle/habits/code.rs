@@ -25,9 +25,17 @@ pub(super) const HABITS: &[Habit] = &[
             "SET @before_error = {n} ;; CALL failing_procedure() ;; SELECT @before_error",
             "CALL setting_procedure() ;; SELECT @@div_precision_increment, @set_inside",
             "CALL oracle_b.rows_procedure({n}, @y) ;; SELECT DATABASE(), @y",
+            "<prepare=7>CALL {p}(?, @n) ;; <execute=7>{k} ;; SELECT @n ;; <execute=7>{k}",
+        ],
+    ),
+    habit(
+        "out_parameters",
+        1,
+        // MySQL ends their row otherwise for clients that have EOF packets.
+        On::MariaDb,
+        &[
             "<prepare=7>CALL rows_procedure(?, ?) ;; <execute=7>{n},~ ;; SELECT {n} ;; \
              <execute=7>{n},~",
-            "<prepare=7>CALL {p}(?, @n) ;; <execute=7>{k} ;; SELECT @n ;; <execute=7>{k}",
         ],
     ),
     habit(
@@ -111,6 +119,20 @@ pub(super) const HABITS: &[Habit] = &[
              <closes>ROLLBACK",
             "<opens>BEGIN ;; SAVEPOINT A ;; SAVEPOINT a ;; <closes>COMMIT AND NO CHAIN ;; \
              RELEASE SAVEPOINT a",
+        ],
+    ),
+    habit(
+        "leaves_in_a_transaction",
+        3,
+        On::Both,
+        &[
+            // Nobody waits for the rows: the server may be slow to notice.
+            "<opens>BEGIN ;; INSERT INTO {t} (name) VALUES ('{w}') ;; <vanish> ;; \
+             <b>SELECT COUNT(*) FROM {t} ;; <b>SELECT {n}",
+            "<opens>BEGIN ;; INSERT INTO {t} (name) VALUES ('{w}') ;; <leave> ;; \
+             <b>SELECT COUNT(*) FROM {t}",
+            "<manual>SET autocommit = 0 ;; INSERT INTO {t} (name) VALUES ('{w}') ;; <vanish> ;; \
+             <b>SELECT COUNT(*) FROM {t}",
         ],
     ),
     habit(

@@ -191,7 +191,8 @@ pub(super) const HABITS: &[Habit] = &[
             // The second byte of these is a backslash, or stands where a quote would. Where that
             // could be cut in two ways the pool pins (`unknown`).
             "SET NAMES gbk ;; <pins bytes>SELECT HEX('%BF%5C'), '%81%5C' AS x ;; SET NAMES utf8mb4",
-            "SET NAMES sjis ;; <pins bytes>SELECT HEX('%83%5C'), HEX('%95%5C') ;; SELECT HEX('a\\'b')",
+            "SET NAMES sjis ;; <pins bytes>SELECT HEX('%83%5C'), HEX('%95%5C') ;; \
+             SELECT HEX('a\\'b')",
             "SET NAMES big5 ;; <pins bytes>SELECT HEX('%A5%5C') AS x ;; SET NAMES utf8mb4",
             "SET NAMES gbk ;; SET @q = 0 ;; <pins bytes>SELECT HEX('%BF%5C'), @q := 5, '%BF%27' ;; \
              SELECT @q ;; SET NAMES utf8mb4",
