@@ -519,9 +519,10 @@ impl Seat {
         let mut changes = Vec::new();
         for assignment in assignments.split(',') {
             if let Some(rest) = assignment.strip_prefix("NAMES '") {
-                // What else it sets is set behind it.
+                // The others of the four are set behind it.
                 let charset = rest.split('\'').next().expect("a character set");
                 self.standing.set("character_set_results", charset);
+                self.standing.set("character_set_client", charset);
                 continue;
             }
             let (name, value) = assignment.split_once('=').expect("an assignment");
