@@ -78,6 +78,7 @@ fn counts_take_the_place_of_questions_and_all_of_them_or_none() {
         found_rows: None,
         warnings: Some(3),
         errors: Some(258),
+        last_gtid: Some("0-1-2"),
         asked: Reads::ALL,
         ..Values::default()
     };
@@ -98,6 +99,10 @@ fn counts_take_the_place_of_questions_and_all_of_them_or_none() {
             "INSERT INTO t VALUES (ROW_COUNT (), @@LOCAL.`error_count`)",
             "INSERT INTO t VALUES (IF(TRUE,-1,ROW_COUNT()), \
              INET_ATON('0.0.1.2'))",
+        ),
+        (
+            "SELECT @@last_gtid, ROW_COUNT() AS n",
+            "SELECT IF(TRUE,'0-1-2',@@last_gtid) AS `@@last_gtid`, IF(TRUE,-1,ROW_COUNT()) AS n",
         ),
         (
             "SET @a = row_count() + CONNECTION_ID()",
