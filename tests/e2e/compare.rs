@@ -151,7 +151,10 @@ impl Story {
         reply: Result<Vec<Outcome>, ClientError>,
     ) -> Vec<Outcome> {
         let mut reply = reply;
-        reply.iter_mut().flatten().for_each(Outcome::sort_changes);
+        for outcome in reply.iter_mut().flatten() {
+            outcome.sort_changes();
+            outcome.forget_statement_id();
+        }
         let text = match &reply {
             Ok(outcomes) if self.columns => {
                 let columns: Vec<_> = outcomes.iter().map(columns).collect();

@@ -29,8 +29,11 @@ const COUNTED_MAX: i64 = 65_536;
 const NO_COUNT: &str = "SHOW WARNINGS LIMIT 0";
 /// Clears MariaDB's warnings, for it looks at a table, and leaves FOUND_ROWS().
 const CLEARS: &str = "SHOW CREATE TABLE information_schema.TABLES";
-/// Of a temporary table, made and filled without a transaction.
+/// A temporary table, made and filled without a transaction.
 const MAKE_TABLE: &str = "CREATE TEMPORARY TABLE onramp_counted (a TINYINT) ENGINE=MEMORY";
+/// MySQL 9 warns of the next change of an InnoDB table behind one of a MEMORY table (6414), so that
+/// this one begins a transaction, which autocommit ends.
+const MAKE_TABLE_MYSQL: &str = "CREATE TEMPORARY TABLE onramp_counted (a TINYINT) ENGINE=InnoDB";
 
 /// What gives a backend a ROW_COUNT(), one statement behind the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +80,12 @@ fn counting(rows: i64, found: Option<Option<u64>>, server: Server) -> Option<Cou
             ",(1)".repeat(others)
         )
     })?;
-    Some(Counting::Table([MAKE_TABLE.into(), insert]))
+    let make = if server.is_mysql() {
+        MAKE_TABLE_MYSQL
+    } else {
+        MAKE_TABLE
+    };
+    Some(Counting::Table([make.into(), insert]))
 }
 
 impl<N: Net> Group<N> {
@@ -119,7 +127,9 @@ impl<N: Net> Group<N> {
         let found = client.found_rows.get();
         let found = (!native || found.is_some()).then_some(found);
         let selects = client.session.variable(b"sql_select_limit").is_none();
-        let schema = client.session.schema.is_some();
+        // MySQL's table would begin a transaction that lasts.
+        let manual = matches!(client.session.value(b"autocommit"), Some(b"OFF" | b"0"));
+        let table = client.session.schema.is_some() && !(manual && server.is_mysql());
         match counting(rows, found.filter(|_| selects), server) {
             Some(Counting::Ping) => {
                 if let Some(backend) = self.backends.get_mut(lease) {
@@ -131,7 +141,7 @@ impl<N: Net> Group<N> {
             Some(Counting::Text(sql)) if rows < 0 || !announced => {
                 self.put_in_front(key, lease, out, &sql);
             }
-            Some(Counting::Table(texts)) if schema && !announced => {
+            Some(Counting::Table(texts)) if table && !announced => {
                 for sql in &texts {
                     self.put_in_front(key, lease, out, sql);
                 }
@@ -176,13 +186,19 @@ mod tests {
             counting(1, Some(Some(0)), mariadb),
             text("SELECT 1 INTO @onramp")
         );
-        let table = |insert: &str| Some(Counting::Table([MAKE_TABLE.into(), insert.into()]));
+        let table = |make: &str, insert: &str| Some(Counting::Table([make.into(), insert.into()]));
         let insert = "INSERT INTO onramp_counted VALUES (1)";
-        assert_eq!(counting(1, Some(Some(0)), mysql), table(insert));
-        assert_eq!(counting(1, None, mariadb), table(insert));
+        assert_eq!(
+            counting(1, Some(Some(0)), mysql),
+            table(MAKE_TABLE_MYSQL, insert)
+        );
+        assert_eq!(counting(1, None, mariadb), table(MAKE_TABLE, insert));
         assert_eq!(
             counting(3, Some(Some(1)), mysql),
-            table("INSERT INTO onramp_counted VALUES (1),(1),(1)")
+            table(
+                MAKE_TABLE_MYSQL,
+                "INSERT INTO onramp_counted VALUES (1),(1),(1)"
+            )
         );
         assert_eq!(counting(COUNTED_MAX + 1, None, mysql), None);
     }

@@ -121,6 +121,20 @@ pub enum Outcome {
     Text(String),
 }
 
+/// Errors about a statement's number begin, or end, so.
+const UNKNOWN_WORDS: &str = "Unknown prepared statement handler (";
+const CURSOR_WORDS: &str = "has no open cursor";
+
+/// A server's words without what stands in their first parentheses.
+fn without_statement_id(words: &str) -> String {
+    match (words.find('('), words.find(')')) {
+        (Some(open), Some(close)) if open < close => {
+            format!("{}{}", &words[..=open], &words[close..])
+        }
+        _ => words.to_owned(),
+    }
+}
+
 impl Outcome {
     /// Sorts what the trackers said: servers send it in an order of their own.
     pub fn sort_changes(&mut self) {
@@ -139,14 +153,28 @@ impl Outcome {
         }
     }
 
-    /// Takes out the number of a prepared statement that a server does not know.
+    /// Takes out the number of a prepared statement that a server does not know, also of what SHOW
+    /// WARNINGS says of it: each connection counts its own, and a server may go on where the last
+    /// connection of its thread has ended.
     pub fn forget_statement_id(&mut self) {
-        if let Outcome::Failed(failure) = self
-            && [errors::UNKNOWN_STATEMENT.code, errors::NO_OPEN_CURSOR.code].contains(&failure.code)
-            && let Some(open) = failure.message.find('(')
-            && let Some(close) = failure.message.find(')')
-        {
-            failure.message.replace_range(open + 1..close, "");
+        match self {
+            Outcome::Failed(failure) => {
+                let codes = [errors::UNKNOWN_STATEMENT.code, errors::NO_OPEN_CURSOR.code];
+                if codes.contains(&failure.code) {
+                    failure.message = without_statement_id(&failure.message);
+                }
+            }
+            Outcome::Rows(rows) => {
+                for value in rows.rows.iter_mut().flatten().flatten() {
+                    let said = String::from_utf8_lossy(value);
+                    if said.starts_with(UNKNOWN_WORDS)
+                        || said.trim_end_matches('.').ends_with(CURSOR_WORDS)
+                    {
+                        *value = without_statement_id(&said).into_bytes();
+                    }
+                }
+            }
+            _ => {}
         }
     }
 

@@ -47,6 +47,8 @@ pub const QUERY_INTERRUPTED: ErrorCode = error(1317, "70100");
 pub const MALFORMED_PACKET: ErrorCode = error(1835, "HY000");
 /// No prepared statement of this session has the id.
 pub const UNKNOWN_STATEMENT: ErrorCode = error(1243, "HY000");
+/// A command for prepared statements that this connection has not negotiated.
+pub const UNSUPPORTED_PREPARED: ErrorCode = error(1295, "HY000");
 /// A prepared statement has no open cursor to read from.
 pub const NO_OPEN_CURSOR: ErrorCode = error(1421, "HY000");
 /// No more statements can be prepared.

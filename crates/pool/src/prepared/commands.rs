@@ -25,6 +25,7 @@ use crate::statements::{class_with, hides_reads, payload_of, statement_of};
 use reactor::{Key, Net};
 use std::rc::Rc;
 use wire::attributes::Form;
+use wire::capabilities::EXTENDED_BULK;
 use wire::classify::{self, Reads, Verb, classify};
 use wire::command::{Command, put_command};
 use wire::errors;
@@ -165,7 +166,7 @@ impl<N: Net> Group<N> {
         message: &[u8],
         payload: &[u8],
     ) -> Handled {
-        let id = match self.id_of(key, payload, Command::StmtExecute) {
+        let id = match self.id_of(key, payload, command) {
             Ok(id) => id,
             Err(handled) => return handled,
         };
@@ -490,6 +491,12 @@ impl<N: Net> Group<N> {
         };
         if let Some(meant) = self.meant(key, id) {
             return Ok(meant);
+        }
+        // A server looks at what the client has negotiated before it looks for the statement.
+        let bulk = |client: &Client<N::Sock>| client.extended & EXTENDED_BULK != 0;
+        if command == Command::StmtBulkExecute && !self.clients.get(key).is_some_and(bulk) {
+            let words = "This command is not supported in the prepared statement protocol yet";
+            return Err(self.raise(key, errors::UNSUPPORTED_PREPARED, words));
         }
         // Each server names the function that looked for it.
         let what = match (command, self.shared.server.flavour) {

@@ -15,13 +15,14 @@ use crate::statements::statement_of;
 use reactor::{Key, Net};
 use wire::attributes::{Form, put_query};
 use wire::classify::classify;
-use wire::errors::{ErrorCode, NO_OPEN_CURSOR, UNKNOWN_STATEMENT};
+use wire::errors::{ErrorCode, NO_OPEN_CURSOR, UNKNOWN_STATEMENT, UNSUPPORTED_PREPARED};
 use wire::lex::Server;
 
 /// Whether a statement that asks for earlier conditions has failed with an error of this kind: it
 /// was the pool's SIGNAL then.
 pub(crate) fn is_raised(heard: &Heard) -> bool {
-    heard.is_error(UNKNOWN_STATEMENT.code) || heard.is_error(NO_OPEN_CURSOR.code)
+    let raised = [UNKNOWN_STATEMENT, NO_OPEN_CURSOR, UNSUPPORTED_PREPARED];
+    raised.iter().any(|error| heard.is_error(error.code))
 }
 
 impl<N: Net> Group<N> {
