@@ -17,7 +17,7 @@ use testkit::oracle::{Difference, Pair, Step, Verdict, draw, ground, legal, shri
 use testkit::real::{Flavour, Real};
 
 const SEEDS: u64 = 500;
-const MYSQL_SEEDS: u64 = 150;
+const MYSQL_SEEDS: u64 = 500;
 /// Seeds that are told at the same time, each to a server of its own.
 const TELLERS: u64 = 2;
 /// What a script may ask for; the pool has two more, for what it pins and a script does not, and
