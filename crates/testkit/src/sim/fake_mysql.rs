@@ -268,9 +268,10 @@ impl Seat {
         self.diagnostics = None;
         self.prepared.clear();
         self.named.clear();
-        let schema = self.standing.schema.take();
+        // What outlives a reset, on both servers.
         self.standing = Standing {
-            schema,
+            schema: self.standing.schema.take(),
+            multi: self.standing.multi,
             ..Standing::default()
         };
         Answer::Ok {
