@@ -63,8 +63,7 @@ pub(crate) struct Before {
 
 /// MySQL (seen on 9.7) begins anew with the mode of the login's capability, MariaDB (10.11) not.
 fn begin_spaced(session: &mut Session, capabilities: u32, server: &ServerFacts) {
-    let mysql = matches!(server.flavour, Server::MySql(_));
-    if mysql && capabilities & IGNORE_SPACE != 0 {
+    if server.flavour.is_mysql() && capabilities & IGNORE_SPACE != 0 {
         session.ignore_space(&server.sql_mode);
     }
 }

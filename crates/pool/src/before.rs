@@ -128,8 +128,8 @@ impl<N: Net> Group<N> {
         let found = (!native || found.is_some()).then_some(found);
         let selects = client.session.variable(b"sql_select_limit").is_none();
         // MySQL's table would begin a transaction that lasts.
-        let manual = matches!(client.session.value(b"autocommit"), Some(b"OFF" | b"0"));
-        let table = client.session.schema.is_some() && !(manual && server.is_mysql());
+        let lasts = server.is_mysql() && !client.session.commits();
+        let table = client.session.schema.is_some() && !lasts;
         match counting(rows, found.filter(|_| selects), server) {
             Some(Counting::Ping) => {
                 if let Some(backend) = self.backends.get_mut(lease) {

@@ -322,7 +322,8 @@ impl<S> Client<S> {
             self.warnings_native &= alone;
             return;
         }
-        let follows = asks && (!failed || heard.is_error(NO_HANDLER) || is_raised(heard));
+        let raised = heard.error.as_ref().is_some_and(|error| is_raised(error.0));
+        let follows = asks && (!failed || heard.is_error(NO_HANDLER) || raised);
         self.owed.warnings = true;
         if follows && !self.warnings_native {
             self.told = Told {
@@ -430,7 +431,8 @@ impl<N: Net> Group<N> {
             // An error that the pool had raised is the only one of its statement.
             let last = kept.rows().last().map_or(&b""[..], |row| row.errno);
             let all_count = u16::try_from(all.total.unwrap_or(0)).unwrap_or(u16::MAX);
-            let raised = matches!(last, b"1243" | b"1421");
+            let raised =
+                std::str::from_utf8(last).is_ok_and(|code| code.parse().is_ok_and(is_raised));
             client.conditions = if raised { 1 } else { all_count };
             client.warnings = Some(Box::new(all));
             return;

@@ -219,15 +219,13 @@ impl<N: Net> Group<N> {
         };
         const OF_SQL_MODE: u16 = status::NO_BACKSLASH_ESCAPES | status::ANSI_QUOTES;
         let session = &client.session;
-        let commits = session.value(b"autocommit");
-        let commits = commits.is_none_or(|value| !matches!(value, b"OFF" | b"0"));
         // A statement with a `sql_mode` of its own has left its flags in the last OK.
         let told = |backend: &Backend<N::Sock>| backend.status & !status::OF_ONE_REPLY;
         let backend = client.lease.and_then(|lease| self.backends.get(lease));
         let mut flags = match backend.map(told) {
             Some(flags) if session.value(b"sql_mode").is_none() => return flags,
             Some(flags) => flags & !OF_SQL_MODE,
-            None => u16::from(commits) * status::AUTOCOMMIT,
+            None => u16::from(session.commits()) * status::AUTOCOMMIT,
         };
         if session.sql_mode_has("NO_BACKSLASH_ESCAPES") {
             flags |= status::NO_BACKSLASH_ESCAPES;

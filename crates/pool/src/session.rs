@@ -403,6 +403,12 @@ impl Session {
         mode
     }
 
+    /// Whether `autocommit` is on, as it is where nothing else is known.
+    #[must_use]
+    pub(crate) fn commits(&self) -> bool {
+        !matches!(self.value(b"autocommit"), Some(b"OFF" | b"0"))
+    }
+
     /// Whether its `sql_mode` is known and has this word.
     #[must_use]
     pub(crate) fn sql_mode_has(&self, mode: &str) -> bool {

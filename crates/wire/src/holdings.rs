@@ -278,7 +278,7 @@ fn renamed(
             return words.eat(b"USER").then_some(out);
         }
         // MySQL's takes no table of the session's own.
-        if matches!(server, Server::MySql(_)) {
+        if server.is_mysql() {
             return Some(out);
         }
         let _ = words.eat(b"IF") && words.eat(b"EXISTS");

@@ -9,7 +9,6 @@
 use crate::client::Conditions;
 use crate::clients::Handled;
 use crate::group::Group;
-use crate::heard::Heard;
 use crate::restoring::standing_of;
 use crate::statements::statement_of;
 use reactor::{Key, Net};
@@ -18,11 +17,11 @@ use wire::classify::classify;
 use wire::errors::{ErrorCode, NO_OPEN_CURSOR, UNKNOWN_STATEMENT, UNSUPPORTED_PREPARED};
 use wire::lex::Server;
 
-/// Whether a statement that asks for earlier conditions has failed with an error of this kind: it
-/// was the pool's SIGNAL then.
-pub(crate) fn is_raised(heard: &Heard) -> bool {
+/// Whether an error of this number is the pool's SIGNAL, where a statement that asks for earlier
+/// conditions has failed with it.
+pub(crate) fn is_raised(code: u16) -> bool {
     let raised = [UNKNOWN_STATEMENT, NO_OPEN_CURSOR, UNSUPPORTED_PREPARED];
-    raised.iter().any(|error| heard.is_error(error.code))
+    raised.iter().any(|error| error.code == code)
 }
 
 impl<N: Net> Group<N> {

@@ -51,7 +51,7 @@ impl Comment {
             content,
             doubt: false,
         };
-        let mysql = matches!(server, Server::MySql(_));
+        let mysql = server.is_mysql();
         let mark = match text {
             [b'!', ..] => 1,
             [b'M', b'!', ..] if !mysql => 2,
