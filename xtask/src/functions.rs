@@ -1,8 +1,11 @@
-//! Measures functions.
+//! Measures functions: their lines and their parameters.
 //!
 //! A function counts from the line of its `fn` to the line of its closing brace: what one has to
 //! see to read it. Its docs and attributes do not count. A function inside another counts for both.
 //! Declarations without a body, function types and functions whose name a macro makes are skipped.
+//!
+//! `self` is no parameter here. A parameter whose type is a tuple counts as many as the tuple has
+//! parts, for a tuple hides parameters from a reader, not from the function.
 
 use crate::mask::is_word;
 use crate::scan::{body_brace, closing_brace, find_words, line_of};
@@ -15,6 +18,8 @@ pub(crate) struct Function {
     pub(crate) line: usize,
     /// How many lines it takes, both ends included.
     pub(crate) lines: usize,
+    /// How many parameters it has.
+    pub(crate) parameters: usize,
 }
 
 /// All functions of masked code, in order.
@@ -37,10 +42,96 @@ fn function_at(code: &str, at: usize) -> Option<Function> {
     let line = line_of(code, at);
     let last = line_of(code, closing_brace(code, open));
     Some(Function {
+        parameters: parameters(&after[name.len()..]),
         name,
         line,
         lines: last - line + 1,
     })
+}
+
+/// Counts the parameters of a function whose generics or parenthesis come next.
+fn parameters(signature: &str) -> usize {
+    let Some(list) = parenthesis_behind_generics(signature) else {
+        return 0;
+    };
+    parts(list)
+        .into_iter()
+        .filter_map(|parameter| {
+            let (_, kind) = split_type(parameter)?;
+            let bare = kind.trim().trim_start_matches('&').trim_start();
+            let bare = bare.strip_prefix("mut ").unwrap_or(bare).trim();
+            let tuple = bare.strip_prefix('(').and_then(|t| t.strip_suffix(')'));
+            Some(tuple.map_or(1, |tuple| parts(tuple).len().max(1)))
+        })
+        .sum()
+}
+
+/// Name and type of a parameter; `None` for `self`, which has no type of its own.
+fn split_type(parameter: &str) -> Option<(&str, &str)> {
+    // The colon of `name: Type`, not one of `a::b` in a pattern.
+    let at = parameter
+        .match_indices(':')
+        .map(|(at, _)| at)
+        .find(|&at| !parameter[at + 1..].starts_with(':') && !parameter[..at].ends_with(':'))?;
+    let (name, kind) = (parameter[..at].trim(), &parameter[at + 1..]);
+    let is_self = name.split_whitespace().next_back() == Some("self");
+    (!is_self).then_some((name, kind))
+}
+
+/// The inside of the first parenthesis outside of angle brackets.
+fn parenthesis_behind_generics(signature: &str) -> Option<&str> {
+    let mut angles = 0;
+    let mut before = ' ';
+    for (at, c) in signature.char_indices() {
+        match c {
+            '<' => angles += 1,
+            '>' if before != '-' => angles -= 1,
+            '(' if angles == 0 => {
+                let inside = &signature[at + 1..];
+                return Some(&inside[..end_of_parenthesis(inside)]);
+            }
+            _ => {}
+        }
+        before = c;
+    }
+    None
+}
+
+fn end_of_parenthesis(inside: &str) -> usize {
+    let mut depth = 1;
+    for (at, c) in inside.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+    inside.len()
+}
+
+/// The parts of a list between its outermost commas, empty ones left out.
+fn parts(list: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut before) = (0, 0, ' ');
+    let mut parts = Vec::new();
+    for (at, c) in list.char_indices() {
+        match c {
+            '(' | '[' | '{' | '<' => depth += 1,
+            '>' if before == '-' || before == '=' => {}
+            ')' | ']' | '}' | '>' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(&list[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+        before = c;
+    }
+    parts.push(&list[start..]);
+    parts.retain(|part| !part.trim().is_empty());
+    parts
 }
 
 #[cfg(test)]
@@ -78,5 +169,21 @@ mod tests {
     fn counts_inner_functions_for_both() {
         let text = "fn a() {\n    fn b() {\n    }\n}\n";
         assert_eq!(measured(text), [("a".into(), 1, 4), ("b".into(), 2, 2)]);
+    }
+
+    #[test]
+    fn counts_parameters_and_the_parts_of_tuples() {
+        let counts = |text| functions(&mask(text).code)[0].parameters;
+        assert_eq!(counts("fn a() {}"), 0);
+        assert_eq!(counts("fn a(&mut self) {}"), 0);
+        assert_eq!(counts("fn a(mut self: Box<Self>, b: u8) {}"), 1);
+        assert_eq!(counts("fn a(b: HashMap<u8, u8>, c: [u8; 2],) {}"), 2);
+        assert_eq!(counts("fn a<F: Fn(u8) -> u8, G>(f: F, g: G) {}"), 2);
+        assert_eq!(counts("fn a(f: impl FnOnce(u8, u8) -> u8) {}"), 1);
+        assert_eq!(
+            counts("fn a(&self, (b, c): (u8, &str), d: &mut (u8, (u8, u8))) {}"),
+            4
+        );
+        assert_eq!(counts("fn a(wire::Key(b): wire::Key) {}"), 1);
     }
 }

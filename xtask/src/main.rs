@@ -1,4 +1,4 @@
-//! The workspace's own chores: `cargo run -p xtask -- tidy`.
+//! The workspace's own chores: `cargo run -p xtask -- tidy`, and `... house [CRATE]`.
 //!
 //! Style that a program can check is not worth a reviewer's time. `tidy` reads the sources and the
 //! manifests as text, prints every offence as `file:line: what; what to do`, and ends with status 1
@@ -6,7 +6,8 @@
 //! quickest.
 //!
 //! What rustfmt and clippy already check stays theirs. What they cannot know is here: which crate
-//! may use which, where the clock may be read, how long a file or a function may get.
+//! may use which, where the clock may be read, which modules import one another in a circle.
+//! `house` reports the structure: sizes, imports, cycles, long functions.
 
 #![allow(
     clippy::print_stdout,
@@ -14,25 +15,35 @@
 )]
 
 mod edges;
-mod exceptions;
 mod functions;
+mod house;
 mod mask;
+mod modules;
 mod offence;
 mod rules;
 mod scan;
 mod source;
 mod tidy;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments != ["tidy"] {
-        eprintln!("usage: cargo run -p xtask -- tidy");
-        return ExitCode::from(2);
-    }
-    match tidy::run(&workspace_root()) {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let root = workspace_root();
+    let result = match arguments[..] {
+        ["tidy"] => tidy::run(&root),
+        ["house"] => return print_house(&root, None),
+        ["house", name] => return print_house(&root, Some(name)),
+        _ => {
+            eprintln!(
+                "usage: cargo run -p xtask -- tidy\n       cargo run -p xtask -- house [CRATE]"
+            );
+            return ExitCode::from(2);
+        }
+    };
+    match result {
         Ok(offences) if offences.is_empty() => {
             println!("tidy: no offence");
             ExitCode::SUCCESS
@@ -44,6 +55,19 @@ fn main() -> ExitCode {
         }
         Err(error) => {
             eprintln!("tidy: cannot read the workspace: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn print_house(root: &Path, only: Option<&str>) -> ExitCode {
+    match tidy::read_sources(root) {
+        Ok(sources) => {
+            print!("{}", house::report(&sources, only));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("house: cannot read the workspace: {error}");
             ExitCode::from(2)
         }
     }

@@ -1,11 +1,12 @@
 //! The rules that one Rust file is held to.
 //!
-//! Length of files, functions and lines, the opening comment, words and calls that are not ours,
-//! and where `unsafe` may stand. Each rule is a function of a `Source` that adds its offences; the
-//! words and calls are a table, so that a new one is a line.
+//! Length of lines, the opening comment, words and calls that are not ours, and where `unsafe` may
+//! stand. Each rule is a function of a `Source` that adds its offences; the words and calls are a
+//! table, so that a new one is a line.
+//!
+//! Files and functions have no limit on their length: a limit on size makes no boundary, and is met
+//! by cutting text. `xtask house` reports the longest.
 
-use crate::exceptions::Exceptions;
-use crate::functions::functions;
 use crate::offence::Offence;
 use crate::scan::{find_words, line_of};
 use crate::source::Source;
@@ -13,9 +14,6 @@ use crate::source::Source;
 #[cfg(test)]
 mod tests;
 
-pub(crate) const FILE_LINES_MAX: usize = 600;
-pub(crate) const CATALOGUE_LINES_MAX: usize = 1000;
-pub(crate) const FUNCTION_LINES_MAX: usize = 70;
 const COLUMNS_MAX: usize = 100;
 const HEADER_LINES_MIN: usize = 3;
 const TEST_HEADER_LINES_MIN: usize = 1;
@@ -103,28 +101,11 @@ const BANS: &[Ban] = &[
 ];
 
 /// Holds one file to all rules.
-pub(crate) fn check(source: &Source, exceptions: &Exceptions, offences: &mut Vec<Offence>) {
-    check_file_length(source, exceptions, offences);
+pub(crate) fn check(source: &Source, offences: &mut Vec<Offence>) {
     check_columns(source, offences);
     check_header(source, offences);
-    check_functions(source, exceptions, offences);
     check_bans(source, offences);
     check_unsafe(source, offences);
-}
-
-fn check_file_length(source: &Source, exceptions: &Exceptions, offences: &mut Vec<Offence>) {
-    let is_long = source.is_tests_module() || exceptions.is_catalogue(&source.path);
-    let max = if is_long {
-        CATALOGUE_LINES_MAX
-    } else {
-        FILE_LINES_MAX
-    };
-    let lines = source.text.lines().count();
-    if lines > max {
-        let what = format!("{lines} lines, {max} allowed");
-        let remedy = "split it by what it does, or move its tests to a tests.rs beside it";
-        offences.push(Offence::new(&source.path, max + 1, what, remedy));
-    }
 }
 
 fn check_columns(source: &Source, offences: &mut Vec<Offence>) {
@@ -152,21 +133,6 @@ fn check_header(source: &Source, offences: &mut Vec<Offence>) {
         let what = format!("{lines} lines of `//!` open the file, at least {min} wanted");
         let remedy = "say what problem it solves, how, and what it leaves to others";
         offences.push(Offence::new(&source.path, 1, what, remedy));
-    }
-}
-
-fn check_functions(source: &Source, exceptions: &Exceptions, offences: &mut Vec<Offence>) {
-    for function in functions(&source.code) {
-        let granted = exceptions.function(&source.path, &function.name);
-        let max = granted.map_or(FUNCTION_LINES_MAX, |granted| granted.lines);
-        if function.lines > max {
-            let what = format!(
-                "`{}` has {} lines, {max} allowed",
-                function.name, function.lines
-            );
-            let remedy = "give the parts that have a purpose of their own a name";
-            offences.push(Offence::new(&source.path, function.line, what, remedy));
-        }
     }
 }
 

@@ -5,8 +5,7 @@
 //! one run is enough to mend them.
 
 use crate::edges::{self, Manifest};
-use crate::exceptions::{self, Exceptions};
-use crate::functions::functions;
+use crate::house;
 use crate::offence::Offence;
 use crate::rules;
 use crate::source::Source;
@@ -19,19 +18,12 @@ const SKIPPED_FOLDERS: &[&str] = &["target", "bench-results"];
 /// All offences of the workspace at `root`, by path and line.
 pub(crate) fn run(root: &Path) -> io::Result<Vec<Offence>> {
     let mut offences = Vec::new();
-    let granted = std::fs::read_to_string(root.join(exceptions::PATH))?;
-    let exceptions = Exceptions::parse(&granted, &mut offences);
     let reasons = std::fs::read_to_string(root.join(edges::REASONS_PATH))?;
 
-    let mut sources = Vec::new();
+    let sources = read_sources(root)?;
     let mut manifests = Vec::new();
     for path in list_files(root)? {
-        if path.ends_with(".rs") {
-            sources.push(Source::new(
-                &path,
-                &std::fs::read_to_string(root.join(&path))?,
-            ));
-        } else if path == "Cargo.toml" || path.ends_with("/Cargo.toml") {
+        if path == "Cargo.toml" || path.ends_with("/Cargo.toml") {
             manifests.push(Manifest::parse(
                 &path,
                 &std::fs::read_to_string(root.join(&path))?,
@@ -40,13 +32,24 @@ pub(crate) fn run(root: &Path) -> io::Result<Vec<Offence>> {
     }
 
     for source in &sources {
-        rules::check(source, &exceptions, &mut offences);
+        rules::check(source, &mut offences);
     }
-    check_exceptions(&sources, &exceptions, &mut offences);
+    house::check_cycles(&sources, &mut offences);
     edges::check_edges(&manifests, &mut offences);
     edges::check_reasons(&manifests, &reasons, &mut offences);
     offences.sort();
     Ok(offences)
+}
+
+/// Every Rust file of the workspace at `root`, in the order of their paths.
+pub(crate) fn read_sources(root: &Path) -> io::Result<Vec<Source>> {
+    let mut paths = list_files(root)?;
+    paths.retain(|path| path.ends_with(".rs"));
+    let read = |path: &String| {
+        let text = std::fs::read_to_string(root.join(path))?;
+        Ok(Source::new(path, &text))
+    };
+    paths.iter().map(read).collect()
 }
 
 /// The paths of all files below `root`, relative to it, with `/`.
@@ -77,77 +80,9 @@ fn list_files(root: &Path) -> io::Result<Vec<String>> {
     Ok(files)
 }
 
-/// Exceptions that grant more than is needed.
-fn check_exceptions(sources: &[Source], exceptions: &Exceptions, offences: &mut Vec<Offence>) {
-    let source = |path: &str| sources.iter().find(|source| source.path == path);
-
-    for catalogue in &exceptions.catalogues {
-        let lines = source(&catalogue.path).map_or(0, |source| source.text.lines().count());
-        if lines <= rules::FILE_LINES_MAX {
-            let what = format!("{} is no longer too long", catalogue.path);
-            offences.push(Offence::new(
-                exceptions::PATH,
-                catalogue.line,
-                what,
-                "delete the line",
-            ));
-        }
-    }
-    for granted in &exceptions.functions {
-        let longest = source(&granted.path)
-            .into_iter()
-            .flat_map(|source| functions(&source.code))
-            .filter(|function| function.name == granted.name)
-            .map(|function| function.lines)
-            .max()
-            .unwrap_or(0);
-        if longest >= granted.lines {
-            continue;
-        }
-        let what = format!("`{}` has become shorter", granted.name);
-        let remedy = if longest <= rules::FUNCTION_LINES_MAX {
-            "delete the line".to_owned()
-        } else {
-            format!("write {longest}")
-        };
-        offences.push(Offence::new(exceptions::PATH, granted.line, what, remedy));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn remedies(list: &str, text: &str) -> Vec<String> {
-        let mut offences = Vec::new();
-        let exceptions = Exceptions::parse(list, &mut offences);
-        check_exceptions(&[Source::new("src/a.rs", text)], &exceptions, &mut offences);
-        offences.into_iter().map(|offence| offence.remedy).collect()
-    }
-
-    #[test]
-    fn the_ratchet_turns_one_way() {
-        let long = format!("fn turn() {{\n{}}}\n", "    a();\n".repeat(80));
-        assert_eq!(remedies("function src/a.rs turn 82", &long), [""; 0]);
-        assert_eq!(remedies("function src/a.rs turn 90", &long), ["write 82"]);
-        assert_eq!(
-            remedies("function src/a.rs turn 82", "fn turn() {}\n"),
-            ["delete the line"]
-        );
-        assert_eq!(
-            remedies("function src/b.rs turn 82", &long),
-            ["delete the line"]
-        );
-    }
-
-    #[test]
-    fn a_catalogue_must_need_its_exception() {
-        assert_eq!(remedies("catalogue src/a.rs", &"\n".repeat(601)), [""; 0]);
-        assert_eq!(
-            remedies("catalogue src/a.rs", &"\n".repeat(600)),
-            ["delete the line"]
-        );
-    }
 
     #[test]
     fn this_crate_is_tidy() {

@@ -6,53 +6,13 @@ const HEADER: &str = "//! What.\n//! How.\n//! Why.\n";
 
 /// The offences of a file with a good header, as `line: what`.
 fn offences(path: &str, text: &str) -> Vec<String> {
-    offences_granted(path, text, &Exceptions::default())
-}
-
-fn offences_granted(path: &str, text: &str, exceptions: &Exceptions) -> Vec<String> {
     let mut found = Vec::new();
     let source = Source::new(path, &format!("{HEADER}{text}"));
-    check(&source, exceptions, &mut found);
+    check(&source, &mut found);
     found
         .iter()
         .map(|offence| format!("{}: {}", offence.line, offence.what))
         .collect()
-}
-
-fn granted(list: &str) -> Exceptions {
-    let mut found = Vec::new();
-    let exceptions = Exceptions::parse(list, &mut found);
-    assert_eq!(found, []);
-    exceptions
-}
-
-/// A function of so many lines.
-fn function(name: &str, lines: usize) -> String {
-    format!("fn {name}() {{\n{}}}\n", "    a();\n".repeat(lines - 2))
-}
-
-#[test]
-fn bounds_the_length_of_a_file() {
-    let rest = |lines: usize| "\n".repeat(lines - 3);
-    assert_eq!(offences("src/a.rs", &rest(600)), [""; 0]);
-    assert_eq!(
-        offences("src/a.rs", &rest(601)),
-        ["601: 601 lines, 600 allowed"]
-    );
-    assert_eq!(offences("src/a/tests.rs", &rest(1000)), [""; 0]);
-    assert_eq!(
-        offences("src/a/tests.rs", &rest(1001)),
-        ["1001: 1001 lines, 1000 allowed"]
-    );
-    let exceptions = granted("catalogue src/a.rs");
-    assert_eq!(
-        offences_granted("src/a.rs", &rest(1000), &exceptions),
-        [""; 0]
-    );
-    assert_eq!(
-        offences_granted("src/a.rs", &rest(1001), &exceptions).len(),
-        1
-    );
 }
 
 #[test]
@@ -77,24 +37,6 @@ fn wants_a_header() {
     assert_eq!(headers("src/a.rs", "\n//! One.\n//!\n//! Three.\n"), 1);
     assert_eq!(headers("tests/a.rs", "//! One.\n"), 0);
     assert_eq!(headers("tests/a.rs", "use a;\n"), 1);
-}
-
-#[test]
-fn bounds_the_length_of_a_function() {
-    assert_eq!(offences("src/a.rs", &function("turn", 70)), [""; 0]);
-    assert_eq!(
-        offences("src/a.rs", &function("turn", 71)),
-        ["4: `turn` has 71 lines, 70 allowed"]
-    );
-}
-
-#[test]
-fn lets_a_granted_function_be_long_but_not_grow() {
-    let exceptions = granted("function src/a.rs turn 82");
-    let of = |name, lines| offences_granted("src/a.rs", &function(name, lines), &exceptions);
-    assert_eq!(of("turn", 82), [""; 0]);
-    assert_eq!(of("turn", 83), ["4: `turn` has 83 lines, 82 allowed"]);
-    assert_eq!(of("other", 82).len(), 1);
 }
 
 #[test]
