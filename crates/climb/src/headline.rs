@@ -7,9 +7,9 @@
 //! rung. Without onramp in the ladder the sentence is about the highest rung that any path held;
 //! with no figures at all it says so.
 
-use crate::evidence::Row;
 use crate::format::{thousands, times, whole};
 use crate::ladder::Path;
+use crate::row::Row;
 
 /// The sentences of all steps, each behind its step's name where there is one.
 pub(crate) fn of_steps(rows: &[Row]) -> String {

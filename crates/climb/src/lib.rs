@@ -20,6 +20,7 @@ mod limits;
 mod machine;
 mod options;
 mod progress;
+mod row;
 mod rung;
 #[cfg(test)]
 mod samples;
@@ -40,12 +41,13 @@ use anyhow::{Context, Result, ensure};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::child::{Interrupt, Interrupted};
-use crate::evidence::{Evidence, Row};
+use crate::evidence::Evidence;
 use crate::ladder::Cell;
 use crate::machine::Machine;
 pub use crate::options::ClimbArgs;
 use crate::options::Plan;
 use crate::progress::Progress;
+use crate::row::Row;
 use crate::rung::Bench;
 use crate::scenario::Step;
 use crate::scratch::Scratch;

@@ -9,9 +9,9 @@
 //! an error with the wall behind it in the words of the doctor. Everything here works on plain
 //! structs, so every sentence has a test.
 
-use crate::evidence::{LoadError, LoadReport};
 use crate::format::thousands;
 use crate::ladder::{Cell, Path};
+use crate::row::{LoadError, LoadReport};
 use crate::server::{self, CONNECTIONS_MAX};
 use doctor::facts::{Facts, Files, Server};
 use doctor::preflight::{behind, brief, walls_of};

@@ -11,7 +11,6 @@ use clap::Args;
 use clap::value_parser;
 
 use crate::ladder::{self, Cell, Path};
-use crate::scenario::Scenario;
 use crate::target::Dsn;
 
 const EXAMPLE: &str = "\
@@ -199,6 +198,30 @@ impl ClimbArgs {
             target,
             raw: self.clone(),
         })
+    }
+}
+
+/// A scenario, by its name in `--scenario`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Scenario {
+    /// Clients who give up after 1 s, connect anew and try again: at up to 5 times what the server
+    /// can do, how much is still answered in time
+    Snowball,
+    /// Updates of one row, and sysbench's read-write, in transactions; with priority for open
+    /// transactions and without
+    Transactions,
+    /// One slow statement in a hundred; with other statements let past it and without
+    Slow,
+}
+
+impl Scenario {
+    /// The name in options and in the evidence.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Snowball => "snowball",
+            Self::Transactions => "transactions",
+            Self::Slow => "slow",
+        }
     }
 }
 

@@ -18,12 +18,12 @@ use anyhow::{Context, Result, bail};
 use rustix::process::Pid;
 
 use crate::child::{Child, Event, Interrupt, Interrupted, SLICE, Stream, Usage};
-use crate::evidence::{LoadReport, Row, bytes_per_client};
 use crate::ladder::{Cell, Path};
 use crate::limits::{self, Outcome};
 use crate::machine::{self, Machine};
 use crate::options::Plan;
 use crate::progress::{self, Progress};
+use crate::row::{LoadReport, Row, bytes_per_client};
 use crate::scratch::Scratch;
 use crate::server::{PrivateServer, Settings, free_loopback_port};
 use crate::target::Dsn;

@@ -3,8 +3,9 @@
 //! They cover what a renderer must bear: figures, a path that did not hold, a path that was not
 //! tried, failures, and missing memory.
 
-use crate::evidence::{Evidence, Host, LoadError, Row, Settings};
+use crate::evidence::{Evidence, Host, Settings};
 use crate::ladder::{Cell, Path};
+use crate::row::{LoadError, Row};
 
 /// Three rungs by three paths, and a fourth rung that only onramp holds.
 pub(crate) fn evidence() -> Evidence {

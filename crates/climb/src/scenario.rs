@@ -9,31 +9,7 @@
 //! The workloads are sysbench's scripts, with counts of statements that make them what is wanted.
 
 use crate::ladder::Path;
-use crate::options::Plan;
-
-/// A scenario, by its name in `--scenario`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Scenario {
-    /// Clients who give up after 1 s, connect anew and try again: at up to 5 times what the server
-    /// can do, how much is still answered in time
-    Snowball,
-    /// Updates of one row, and sysbench's read-write, in transactions; with priority for open
-    /// transactions and without
-    Transactions,
-    /// One slow statement in a hundred; with other statements let past it and without
-    Slow,
-}
-
-impl Scenario {
-    /// The name in options and in the evidence.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Snowball => "snowball",
-            Self::Transactions => "transactions",
-            Self::Slow => "slow",
-        }
-    }
-}
+use crate::options::{Plan, Scenario};
 
 /// A ladder within a climb.
 #[derive(Clone, Debug)]

@@ -7,9 +7,10 @@
 
 use std::path::Path;
 
-use crate::evidence::{Evidence, Latency, LoadError, Row};
+use crate::evidence::Evidence;
 use crate::format::{ABSENT, figure, or_absent, ratio, seconds, thousands, whole};
 use crate::headline::by_step;
+use crate::row::{Latency, LoadError, Row};
 
 const WIDTH: usize = 100;
 /// The column at which a limit's text begins: behind the path's name.
@@ -288,7 +289,7 @@ fn wrapped(text: &str, indent: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::OfStatement;
+    use crate::row::OfStatement;
     use crate::samples;
 
     #[test]

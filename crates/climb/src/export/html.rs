@@ -12,9 +12,10 @@ use anyhow::{Context, Result};
 use askama::Template;
 
 use super::chart::{Axis, Chart, Cross, Line, Point};
-use crate::evidence::{Evidence, Row};
+use crate::evidence::Evidence;
 use crate::format::{ABSENT, bytes, figure, or_absent, ratio, seconds, thousands, times, whole};
 use crate::ladder::Path;
+use crate::row::Row;
 use crate::{headline, table};
 
 /// A figure of a row, if it has it.
