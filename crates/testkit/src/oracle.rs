@@ -106,7 +106,8 @@ impl Pair {
     }
 
     fn telling(&mut self, pooled: bool, steps: &[Step]) -> Vec<String> {
-        ground::reset(&mut self.admin, steps);
+        let texts: Vec<_> = steps.iter().flat_map(Step::texts).collect();
+        ground::reset(&mut self.admin, &texts);
         let address = if pooled { &self.pooled } else { &self.direct };
         tell(&mut self.admin, address, steps)
     }

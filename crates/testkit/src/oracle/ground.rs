@@ -5,7 +5,6 @@
 //! tellings [`reset`] brings back what the script may have touched, and nothing else, because that
 //! is what takes the time.
 
-use super::script::Step;
 use crate::client::Client;
 use std::borrow::Cow;
 
@@ -122,12 +121,11 @@ pub fn statements() -> Vec<String> {
     all
 }
 
-/// Brings back what a script may have changed.
+/// Brings back what a script of these texts may have changed.
 ///
 /// # Panics
 /// When the server refuses.
-pub fn reset(admin: &mut Client, steps: &[Step]) {
-    let texts: Vec<_> = steps.iter().flat_map(Step::texts).collect();
+pub fn reset(admin: &mut Client, texts: &[Cow<'_, str>]) {
     end_prepared(admin);
     let both = texts.iter().any(|text| text.contains(SCHEMAS[1]));
     for schema in &SCHEMAS[..1 + usize::from(both)] {

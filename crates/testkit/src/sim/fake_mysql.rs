@@ -16,7 +16,7 @@ mod several;
 
 use super::answers::{Answer, put_state, put_text, put_variable};
 use super::random::Random;
-use super::script::uses_tables;
+use super::script::{SCHEMAS, uses_tables};
 use super::standing::{DEFAULTS, Standing};
 use prepared::PreparedText;
 use std::collections::HashMap;
@@ -40,9 +40,6 @@ const NO_TABLE: ErrorCode = ErrorCode {
     code: 1146,
     state: "42S02",
 };
-
-/// Schemas that exist.
-pub(crate) const SCHEMAS: [&str; 3] = ["a", "b", "c"];
 
 fn id_of(payload: &[u8]) -> u32 {
     wire::execution::statement_id(payload).expect("the id of a statement")

@@ -6,11 +6,13 @@
 //! Invariant: an error leaves the belief as it was, because the pool promises that a session whose
 //! statement failed with its connection is the one from before, or ends.
 
-use super::fake_mysql::SCHEMAS;
 use super::random::Random;
 use super::standing::Standing;
 use std::collections::{BTreeMap, BTreeSet};
 use wire::command::Command;
+
+/// Schemas that exist.
+pub(crate) const SCHEMAS: [&str; 3] = ["a", "b", "c"];
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,10 +15,10 @@ mod tables;
 
 use super::routine::Routine;
 use super::set::{self, Scope};
+use super::verbs::Stage;
 use super::{Marks, PinCause, Reads, Statement, Verb};
 use crate::lex::{Executable, Kind, LexMode, Lexer, Token};
 use calls::Opened;
-pub(super) use stages::Stage;
 use tables::Tables;
 
 pub(super) struct Scan<'a> {

@@ -1,4 +1,4 @@
-//! The first words of statements.
+//! The first words of statements, and the stages of reading that they lead to.
 //!
 //! A statement whose first word is not here is unknown, and what is unknown pins. So a word may
 //! stand here only if the whole statement class is understood: either it leaves nothing in the
@@ -8,8 +8,58 @@
 //! Invariants (tested): sorted, upper case, every word at most as long as [`Folded`] holds.
 
 use super::names::Folded;
-use super::scan::Stage;
 use super::{PinCause, Verb};
+
+/// Where in a statement the scanner is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Before the first word.
+    First,
+    /// Only the general checks.
+    Body,
+    /// Behind BEGIN.
+    Begin,
+    /// Behind COMMIT or ROLLBACK.
+    Completion,
+    /// Behind START.
+    Start,
+    /// Behind LOCK.
+    Lock,
+    /// Behind FLUSH.
+    Flush,
+    /// Behind SHOW.
+    Show,
+    /// Behind EXPLAIN, up to the statement that it explains.
+    Explain,
+    /// Behind WITH, up to the statement's own verb.
+    With,
+    /// Behind LOAD, up to INTO.
+    Load,
+    /// Behind INSERT and the like, before the table's name.
+    Target,
+    /// In the table's name.
+    TargetName,
+    /// Accounts and privileges: nothing is called, and `a@b` is an account.
+    Accounts,
+    /// Behind CREATE, ALTER or DROP, up to the kind of object.
+    Ddl,
+    /// In the definition of a view, which is not run.
+    View,
+    /// In the definition of a stored routine, which is not run.
+    Routine,
+    /// Before an assignment of SET.
+    Assignment,
+    /// In the variable's name.
+    Variable,
+    /// At the first token of a value.
+    Value,
+    /// Behind a value that turns `sql_auto_is_null` off.
+    Off,
+    /// In the rest of an assignment.
+    Rest,
+    /// Behind SET STATEMENT, up to FOR.
+    SetStatement,
+}
 
 /// What the first word of a statement tells.
 #[derive(Clone, Copy, Debug)]

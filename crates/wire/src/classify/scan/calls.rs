@@ -8,8 +8,9 @@
 
 use super::super::names::{self, Effect};
 use super::super::set::Scope;
+use super::super::verbs::Stage;
 use super::super::{Marks, PinCause, Reads, Verb};
-use super::{Scan, Stage};
+use super::Scan;
 use crate::lex::{Kind, Token};
 
 /// What the token behind an opening parenthesis decides.

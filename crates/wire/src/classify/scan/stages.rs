@@ -6,60 +6,10 @@
 
 use super::super::routine::Routine;
 use super::super::set::{self, Scope, Setting};
-use super::super::{Marks, PinCause, Reads, Verb, verbs};
+use super::super::verbs::{self, Stage};
+use super::super::{Marks, PinCause, Reads, Verb};
 use super::{Reader, Scan};
 use crate::lex::{Kind, Server, Token};
-
-/// Where in a statement the scanner is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::classify) enum Stage {
-    /// Before the first word.
-    First,
-    /// Only the general checks.
-    Body,
-    /// Behind BEGIN.
-    Begin,
-    /// Behind COMMIT or ROLLBACK.
-    Completion,
-    /// Behind START.
-    Start,
-    /// Behind LOCK.
-    Lock,
-    /// Behind FLUSH.
-    Flush,
-    /// Behind SHOW.
-    Show,
-    /// Behind EXPLAIN, up to the statement that it explains.
-    Explain,
-    /// Behind WITH, up to the statement's own verb.
-    With,
-    /// Behind LOAD, up to INTO.
-    Load,
-    /// Behind INSERT and the like, before the table's name.
-    Target,
-    /// In the table's name.
-    TargetName,
-    /// Accounts and privileges: nothing is called, and `a@b` is an account.
-    Accounts,
-    /// Behind CREATE, ALTER or DROP, up to the kind of object.
-    Ddl,
-    /// In the definition of a view, which is not run.
-    View,
-    /// In the definition of a stored routine, which is not run.
-    Routine,
-    /// Before an assignment of SET.
-    Assignment,
-    /// In the variable's name.
-    Variable,
-    /// At the first token of a value.
-    Value,
-    /// Behind a value that turns `sql_auto_is_null` off.
-    Off,
-    /// In the rest of an assignment.
-    Rest,
-    /// Behind SET STATEMENT, up to FOR.
-    SetStatement,
-}
 
 impl Scan<'_> {
     pub(super) fn first_word(&mut self, token: Token) {

@@ -8,7 +8,8 @@
 //!
 //! Invariant: what is not known for certain is neither cleared nor kept.
 
-use super::{Scan, Stage};
+use super::super::verbs::Stage;
+use super::Scan;
 use crate::classify::{Marks, Verb};
 use crate::lex::{Kind, Token};
 
