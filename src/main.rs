@@ -8,7 +8,7 @@ mod preflight;
 
 use crate::preflight::{Checked, look, of_load, of_pool};
 use clap::{Parser, Subcommand};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -48,10 +48,13 @@ fn main() -> ExitCode {
         );
     }
     match Cli::parse().job {
-        Job::Pool(job) => match look("pool", job.preflight, of_pool(&job.args)) {
-            Ok(()) => pool::run(job.args),
-            Err(status) => status,
-        },
+        Job::Pool(job) => {
+            outlive_hangup();
+            match look("pool", job.preflight, of_pool(&job.args)) {
+                Ok(()) => pool::run(job.args),
+                Err(status) => status,
+            }
+        }
         Job::Load(job) => match look("load", job.preflight, of_load(&job.args)) {
             Ok(()) => load::run(&job.args, &stop_flag()),
             Err(status) => status,
@@ -75,6 +78,13 @@ fn long_connections() -> Option<Result<load::long::LongArgs, clap::Error>> {
         .next()
         .filter(|word| word == "load")
         .and_then(|_| load::long::LongArgs::read(words))
+}
+
+/// SIGHUP does not end the pool, not even before it handles its signals itself.
+fn outlive_hangup() {
+    if let Err(error) = signal_hook::flag::register(SIGHUP, Arc::default()) {
+        let _ = writeln!(std::io::stderr(), "onramp: cannot handle signals: {error}");
+    }
 }
 
 /// Set by the first SIGINT or SIGTERM, so that a run ends early with a report of what it measured;

@@ -193,6 +193,95 @@ fn sigterm_drains() {
     assert_eq!(real.admin().value("SELECT COUNT(*) FROM drains.t"), "2");
 }
 
+#[test]
+fn a_hangup_ends_neither_the_pool_nor_a_drain() {
+    let test = "a_hangup_ends_neither_the_pool_nor_a_drain";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    crate::world::fresh_schema(real, "hangup");
+    real.execute(&["CREATE TABLE hangup.t (v INT) ENGINE=InnoDB"]);
+    let pool = start_pool(real, "hangup.toml", "backends_max = 3\ngroups = 1");
+    pool.hang_up().unwrap();
+    let mut idle = login(&pool.address, &app());
+    let mut inside = login(&pool.address, &app().schema("hangup"));
+    inside.must("BEGIN");
+    inside.must("INSERT INTO t VALUES (1)");
+    pool.terminate();
+    assert!(idle.wait().is_err(), "an idle client is closed by a drain");
+    // A second signal would end the drain; this one does not count as such.
+    pool.hang_up().unwrap();
+    inside.must("COMMIT");
+    let (status, said) = pool.wait();
+    assert_eq!(status.code(), Some(0), "{said}");
+    assert!(!said.contains("second signal"), "{said}");
+    assert_eq!(real.admin().value("SELECT COUNT(*) FROM hangup.t"), "1");
+}
+
+#[test]
+fn a_hangup_does_not_end_the_wait_for_the_server() {
+    let test = "a_hangup_does_not_end_the_wait_for_the_server";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let backend = format!("mysql://app@127.0.0.1:{}", free_port());
+    let pool = Pool::start_waiting(binary(), &["--backend", &backend], "waiting").unwrap();
+    pool.hang_up().unwrap();
+    pool.terminate();
+    let (status, said) = pool.wait();
+    assert_eq!(status.code(), Some(0), "{said}");
+}
+
+#[test]
+fn the_sockets_file_has_the_mode_and_the_owner_of_the_settings() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    let test = "the_sockets_file_has_the_mode_and_the_owner_of_the_settings";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let me = std::fs::metadata(real.folder()).unwrap().uid();
+    let cases = [
+        ("plain", String::new(), 0o777, None),
+        ("narrow", "socket_mode = \"0640\"".to_string(), 0o640, None),
+        (
+            "owned",
+            "socket_mode = \"0660\"\nsocket_owner = \"12345\"\nsocket_group = \"daemon\"".into(),
+            0o660,
+            Some(12345),
+        ),
+    ];
+    for (name, lines, mode, owner) in cases {
+        if owner.is_some() && me != 0 {
+            skipped(test, "giving a file away needs root");
+            continue;
+        }
+        let socket = real.folder().join(format!("{name}.sock"));
+        let text = config(&real.address(), &lines);
+        let file = config_file(real, &format!("{name}.toml"), &text);
+        let pool = Pool::start(
+            binary(),
+            &[
+                "--config",
+                file.to_str().unwrap(),
+                "--listen",
+                socket.to_str().unwrap(),
+            ],
+        )
+        .unwrap();
+        let file = std::fs::symlink_metadata(&socket).unwrap();
+        assert_eq!(file.permissions().mode() & 0o7777, mode, "{name}");
+        assert_eq!(file.uid(), owner.unwrap_or(me), "{name}");
+        if owner.is_some() {
+            assert_ne!(file.gid(), 0, "{name}");
+        }
+        let address = reactor::Address::Unix(socket);
+        assert_eq!(login(&address, &app()).value("SELECT 1"), "1");
+        drop(pool);
+    }
+}
+
 /// Waits until the server runs a SLEEP.
 fn await_sleep(real: &testkit::real::Real) {
     let sql = "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT SLEEP%'";

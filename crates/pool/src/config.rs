@@ -8,7 +8,8 @@
 use crate::hidden::Looking;
 use crate::login::Verifier;
 use crate::priority::{Mode, Priority};
-use reactor::Address;
+use reactor::socket::FileAccess;
+use reactor::{Address, accounts};
 use serde::Deserialize;
 use std::time::Duration;
 use wire::auth::{Plugin, native};
@@ -20,6 +21,12 @@ pub struct Raw {
     /// Addresses to listen on.
     #[serde(default)]
     pub listen: Vec<String>,
+    /// See [`FileAccess::mode`]; octal digits.
+    pub socket_mode: Option<String>,
+    /// See [`FileAccess::owner`]; a name or a number.
+    pub socket_owner: Option<String>,
+    /// See [`FileAccess::group`]; a name or a number.
+    pub socket_group: Option<String>,
     /// See [`Settings::clients_max`].
     pub clients_max: Option<u64>,
     /// See [`Settings::backends_max`].
@@ -197,6 +204,9 @@ pub struct Limits {
 pub struct Settings {
     /// Addresses to listen on, at least one.
     pub listen: Vec<Address>,
+    /// Who may connect to the Unix sockets among them. Default: everybody (0777), as with the
+    /// servers' own sockets.
+    pub socket_access: FileAccess,
     /// Clients at once, over all groups. Default 10,000; 1 to 10,000,000.
     pub clients_max: usize,
     /// Connections to the server, over all groups, dialling ones included; no instant exceeds it.
@@ -315,6 +325,11 @@ impl Raw {
         let backlog = bounded("backlog", self.backlog, 4096, 1, 1 << 30)?;
         Ok(Settings {
             listen,
+            socket_access: check_socket_access(
+                self.socket_mode.as_deref(),
+                self.socket_owner.as_deref(),
+                self.socket_group.as_deref(),
+            )?,
             clients_max,
             backends_max,
             prepared_max,
@@ -383,6 +398,40 @@ fn check_addresses(
         ));
     }
     Ok((listen, backend))
+}
+
+/// Who may connect to a Unix socket.
+fn check_socket_access(
+    mode: Option<&str>,
+    owner: Option<&str>,
+    group: Option<&str>,
+) -> Result<FileAccess, String> {
+    let text = mode.unwrap_or("0777");
+    let is_octal = !text.is_empty() && text.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
+    let mode = u32::from_str_radix(text, 8).ok();
+    let mode = mode.filter(|mode| is_octal && *mode <= 0o777);
+    let mode = mode.ok_or_else(|| {
+        format!(
+            "socket_mode: expected octal digits from \"0\" to \"0777\", as \"0660\", got '{text}'"
+        )
+    })?;
+    type LookUp = fn(&str) -> std::io::Result<u32>;
+    let number = |key, what, name: Option<&str>, look_up: LookUp| {
+        let found = name.map(|name| {
+            look_up(name).map_err(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => {
+                    format!("{key}: expected the name or the number of a {what}, got '{name}'")
+                }
+                _ => format!("{key}: '{name}' cannot be looked up: {error}"),
+            })
+        });
+        found.transpose()
+    };
+    Ok(FileAccess {
+        mode,
+        owner: number("socket_owner", "user", owner, accounts::user_id)?,
+        group: number("socket_group", "group", group, accounts::group_id)?,
+    })
 }
 
 /// Milliseconds of a day, the most that a time in milliseconds may be.
@@ -561,6 +610,19 @@ mod tests {
         assert_eq!(settings.listen.len(), 2);
         assert_eq!(settings.wait_max, Duration::from_millis(500));
         assert_eq!(settings.clients_max, 10_000);
+        let access = settings.socket_access;
+        assert_eq!(
+            (access.mode, access.owner, access.group),
+            (0o777, None, None)
+        );
+        let narrow = "socket_mode = \"0660\"\nsocket_owner = \"root\"\nsocket_group = \"7\"";
+        let access = check(&GOOD.replace("wait_ms_max = 500", narrow))
+            .unwrap()
+            .socket_access;
+        assert_eq!(
+            (access.mode, access.owner, access.group),
+            (0o660, Some(0), Some(7))
+        );
         assert_eq!(settings.users[1].backend_user, "app");
         assert_eq!(settings.users[1].plugin, Some(Plugin::CachingSha2));
     }
@@ -572,6 +634,17 @@ mod tests {
             ("wait_ms_max = 0", "wait_ms_max: expected a number from 1"),
             ("clients_max = \"many\"", "clients_max"),
             ("listen = []", "duplicate key"),
+            ("socket_mode = \"0778\"", "socket_mode: expected octal"),
+            ("socket_mode = \"1777\"", "got '1777'"),
+            ("socket_mode = \"+77\"", "got '+77'"),
+            (
+                "socket_owner = \"no one\"",
+                "number of a user, got 'no one'",
+            ),
+            (
+                "socket_group = \"no one\"",
+                "number of a group, got 'no one'",
+            ),
         ];
         for (line, expected) in cases {
             let text = GOOD.replace("wait_ms_max = 500", line);

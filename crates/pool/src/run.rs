@@ -3,7 +3,7 @@
 //! Order matters: the descriptor limit is raised and everything that groups share (mailboxes, Unix
 //! listeners) is opened before the first group leaves the common descriptor table. Signals are
 //! handled here: the first SIGTERM or SIGINT drains, a second one ends at once; SIGUSR1 prints the
-//! census, SIGUSR2 every client and why it is pinned.
+//! census, SIGUSR2 every client and why it is pinned; SIGHUP is logged and changes nothing.
 
 use crate::budget::Budget;
 use crate::counts::Census;
@@ -17,7 +17,7 @@ use crate::{Raw, Settings};
 use reactor::{
     Address, Key, Mailbox, RealNet, Sender, Time, Token, descriptors, mailbox, scheduling, socket,
 };
-use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::{Handle, Signals};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -119,7 +119,7 @@ fn plan(settings: &Settings, limit: u64, cores: u64) -> Result<Plan, String> {
 }
 
 fn serve(settings: Settings) -> Result<(), String> {
-    let mut signals = Signals::new([SIGTERM, SIGINT, SIGUSR1, SIGUSR2])
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2])
         .map_err(|error| format!("cannot handle signals: {error}"))?;
     let limit = descriptors::raise_limit();
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
@@ -178,13 +178,22 @@ fn ask_server(settings: &Settings, signals: &mut Signals) -> Result<Option<Serve
             }
         }
         pause(PROBE_AGAIN);
-        if signals
-            .pending()
-            .any(|signal| ![SIGUSR1, SIGUSR2].contains(&signal))
-        {
-            return Ok(None);
+        for signal in signals.pending() {
+            match signal {
+                SIGHUP => note_hangup(),
+                SIGUSR1 | SIGUSR2 => {}
+                _ => return Ok(None),
+            }
         }
     }
+}
+
+/// Says that SIGHUP changes nothing.
+fn note_hangup() {
+    note(format_args!(
+        "SIGHUP: nothing changes; the configuration is read at start only, restart the pool to \
+         change it"
+    ));
 }
 
 /// Waits; a wait for a server that is not there has no event to wait for.
@@ -226,7 +235,7 @@ fn open_doors(settings: &Settings) -> Result<Vec<Door>, String> {
         Address::Tcp(address) => {
             socket::reserve(address).map(|(held, bound)| Door::Tcp(bound, held))
         }
-        Address::Unix(path) => socket::listen_unix(path, settings.backlog)
+        Address::Unix(path) => socket::listen_unix(path, settings.socket_access, settings.backlog)
             .map(|listener| Door::Unix(path.clone(), Arc::new(listener))),
     };
     settings
@@ -348,6 +357,10 @@ impl Crew {
             if signal == SIGUSR2 {
                 let orders = self.orders.iter();
                 orders.for_each(|order| order.send(Order::Report));
+                continue;
+            }
+            if signal == SIGHUP {
+                note_hangup();
                 continue;
             }
             if draining {

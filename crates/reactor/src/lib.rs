@@ -13,6 +13,7 @@
 //!   opened before the thread took its own table (mailboxes, Unix listeners);
 //! - every socket is non-blocking; no call here waits but [`RealNet::wait`].
 
+pub mod accounts;
 pub mod address;
 pub mod clock;
 pub mod descriptors;

@@ -12,9 +12,11 @@ use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen,
     socket_with, sockopt,
 };
+use std::fs::Permissions;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
@@ -63,12 +65,24 @@ pub fn listen_tcp(address: &SocketAddr, backlog: i32) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
+/// Who may connect to a Unix socket: the kernel asks for the right to write to its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileAccess {
+    /// Permission bits, 0 to 0o777; the process's umask does not count.
+    pub mode: u32,
+    /// The user that the file belongs to; `None`: who made it.
+    pub owner: Option<u32>,
+    /// The group that the file belongs to; `None`: that of who made it.
+    pub group: Option<u32>,
+}
+
 /// A listener on a Unix socket, for all groups together. A dead socket file of an earlier run is
-/// replaced; a living one is an error.
+/// replaced; a living one is an error. Nobody can connect before the file is as `access` says.
 ///
 /// # Errors
-/// EADDRINUSE when somebody listens there; the system's error otherwise.
-pub fn listen_unix(path: &Path, backlog: i32) -> io::Result<OwnedFd> {
+/// EADDRINUSE when somebody listens there; EPERM when the file cannot be given to that owner; the
+/// system's error otherwise.
+pub fn listen_unix(path: &Path, access: FileAccess, backlog: i32) -> io::Result<OwnedFd> {
     let address = SocketAddrUnix::new(path)?;
     let socket = stream(AddressFamily::UNIX)?;
     match bind(&socket, &address) {
@@ -82,8 +96,21 @@ pub fn listen_unix(path: &Path, backlog: i32) -> io::Result<OwnedFd> {
         }
         result => result?,
     }
-    listen(&socket, backlog)?;
+    // A bound socket that does not listen yet refuses whoever connects.
+    let ready = set_access(path, access).and_then(|()| Ok(listen(&socket, backlog)?));
+    if let Err(error) = ready {
+        let _ = std::fs::remove_file(path);
+        return Err(error);
+    }
     Ok(socket)
+}
+
+fn set_access(path: &Path, access: FileAccess) -> io::Result<()> {
+    if access.owner.is_some() || access.group.is_some() {
+        std::os::unix::fs::lchown(path, access.owner, access.group)?;
+    }
+    // Last: it counts for the owner and the group that the file has now.
+    std::fs::set_permissions(path, Permissions::from_mode(access.mode))
 }
 
 /// The next waiting connection, ready for use; `None` when there is none.

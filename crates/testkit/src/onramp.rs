@@ -129,6 +129,20 @@ impl Pool {
         Ok(Pool { running, address })
     }
 
+    /// Starts `binary pool`, whose server is not there, and waits until it says `part`.
+    ///
+    /// # Errors
+    /// What it said, when it does not.
+    pub fn start_waiting(binary: &Path, arguments: &[&str], part: &str) -> Result<Pool, String> {
+        let port = free_port();
+        let listen = format!("127.0.0.1:{port}");
+        let first = ["pool", "--listen", &listen];
+        let running = Running::start(&[], binary, &[&first, arguments].concat())?;
+        running.stderr.wait_for(part, 0, LIMIT)?;
+        let address = loopback(port);
+        Ok(Pool { running, address })
+    }
+
     /// What it has said so far.
     #[must_use]
     pub fn said(&self) -> String {
@@ -202,6 +216,22 @@ impl Pool {
     /// When it is gone already.
     pub fn terminate(&self) {
         signal(&self.running.child, Signal::TERM);
+    }
+
+    /// Sends SIGHUP, as a terminal that closes does, and waits for the line about it.
+    ///
+    /// # Errors
+    /// What it said instead.
+    pub fn hang_up(&self) -> Result<String, String> {
+        let from = self.running.stderr.count();
+        signal(&self.running.child, Signal::HUP);
+        self.running.stderr.wait_for("SIGHUP", from, LIMIT)
+    }
+
+    /// The number of its process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.running.child.id()
     }
 
     /// True while it runs.

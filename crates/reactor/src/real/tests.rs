@@ -43,6 +43,13 @@ fn talk(net: &mut RealNet, client: &OwnedFd, server: &OwnedFd) {
     assert_eq!(&buffer[..5], b"hello");
 }
 
+/// As the servers make their sockets.
+const EVERYBODY: socket::FileAccess = socket::FileAccess {
+    mode: 0o777,
+    owner: None,
+    group: None,
+};
+
 #[test]
 fn tcp_from_a_chosen_source_address() {
     let mut net = RealNet::new().unwrap();
@@ -75,10 +82,18 @@ fn a_unix_listener_replaces_a_dead_socket_file_only() {
     let dir = std::env::temp_dir().join(format!("onramp-unix-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let path = dir.join("s.sock");
-    drop(socket::listen_unix(&path, 8).unwrap());
-    let listener = Arc::new(socket::listen_unix(&path, 8).unwrap());
+    drop(socket::listen_unix(&path, EVERYBODY, 8).unwrap());
+    // Also where it cannot listen in the end, a file is not left behind.
+    let owner_gone = socket::FileAccess {
+        owner: Some(u32::MAX - 1),
+        ..EVERYBODY
+    };
+    let given = socket::listen_unix(&path, owner_gone, 8);
+    assert_eq!(given.is_ok(), path.exists());
+    drop(given);
+    let listener = Arc::new(socket::listen_unix(&path, EVERYBODY, 8).unwrap());
     assert_eq!(
-        socket::listen_unix(&path, 8).unwrap_err().kind(),
+        socket::listen_unix(&path, EVERYBODY, 8).unwrap_err().kind(),
         io::ErrorKind::AddrInUse
     );
     let mut net = RealNet::new().unwrap();
