@@ -61,6 +61,7 @@ mod roles;
 mod scheduling;
 mod session;
 mod sharing;
+mod silence;
 mod statements;
 mod status;
 mod sysbench;

@@ -125,7 +125,8 @@ impl<N: Net> Group<N> {
                 false
             }
             Read::Failed(error) => {
-                self.lose(key, &format!("the connection to the server broke: {error}"));
+                let why = self.why_broken(&error);
+                self.lose(key, &why);
                 false
             }
         }

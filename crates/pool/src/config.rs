@@ -81,6 +81,10 @@ pub struct Raw {
     pub login_ms_max: Option<u64>,
     /// See [`Settings::dial_max`].
     pub dial_ms_max: Option<u64>,
+    /// See [`Settings::backend_silence_max`]; 0: no limit.
+    pub backend_silence_s_max: Option<u64>,
+    /// See [`Settings::client_silence_max`]; 0: no limit.
+    pub client_silence_s_max: Option<u64>,
     /// See [`Settings::write_max`].
     pub write_ms_max: Option<u64>,
     /// See [`Limits::idle_max`]; for users that do not set it.
@@ -265,6 +269,11 @@ pub struct Settings {
     pub login_max: Duration,
     /// Longest opening of a connection to the server. Default 10 s.
     pub dial_max: Duration,
+    /// A connection to the server is given up when nothing has come from the server's host for so
+    /// long, not even an acknowledgement. Default 15 s; 3 s to 32,767 s, the kernel's limit.
+    pub backend_silence_max: Option<Duration>,
+    /// The same of a client's connection and host. Default 300 s.
+    pub client_silence_max: Option<Duration>,
     /// Longest time in which a client takes nothing of its reply, unless its session has set
     /// `net_write_timeout`. Default: the server's `net_write_timeout`.
     pub write_max: Option<Duration>,
@@ -349,6 +358,8 @@ impl Raw {
             wait_max: ms("wait_ms_max", self.wait_ms_max, 30_000)?,
             login_max: ms("login_ms_max", self.login_ms_max, 30_000)?,
             dial_max: ms("dial_ms_max", self.dial_ms_max, 10_000)?,
+            backend_silence_max: silence("backend_silence_s_max", self.backend_silence_s_max, 15)?,
+            client_silence_max: silence("client_silence_s_max", self.client_silence_s_max, 300)?,
             write_max: (self.write_ms_max)
                 .map(|n| ms("write_ms_max", Some(n), 0))
                 .transpose()?,
@@ -439,6 +450,16 @@ const DAY_MS: u64 = 86_400_000;
 
 fn seconds(key: &str, value: Option<u64>, default: u64) -> Result<Duration, String> {
     bounded(key, value, default, 1, 31_536_000).map(|s| Duration::from_secs(s as u64))
+}
+
+/// How long a host may be silent; 0 is no limit.
+fn silence(key: &str, value: Option<u64>, default: u64) -> Result<Option<Duration>, String> {
+    if value == Some(0) {
+        return Ok(None);
+    }
+    bounded(key, value, default, 3, 32_767)
+        .map(|s| Some(Duration::from_secs(s as u64)))
+        .map_err(|why| format!("{why} (0: no limit)"))
 }
 
 /// A limit that is none when it is not given.
@@ -624,6 +645,9 @@ mod tests {
             (0o660, Some(0), Some(7))
         );
         assert_eq!(settings.users[1].backend_user, "app");
+        let seconds = |s| Some(Duration::from_secs(s));
+        assert_eq!(settings.backend_silence_max, seconds(15));
+        assert_eq!(settings.client_silence_max, seconds(300));
         assert_eq!(settings.users[1].plugin, Some(Plugin::CachingSha2));
     }
 
@@ -632,6 +656,10 @@ mod tests {
         let cases = [
             ("clients_maximum = 5", "unknown field `clients_maximum`"),
             ("wait_ms_max = 0", "wait_ms_max: expected a number from 1"),
+            (
+                "client_silence_s_max = 2",
+                "client_silence_s_max: expected a number from 3 to 32767, got 2 (0: no limit)",
+            ),
             ("clients_max = \"many\"", "clients_max"),
             ("listen = []", "duplicate key"),
             ("socket_mode = \"0778\"", "socket_mode: expected octal"),

@@ -353,6 +353,8 @@ pub struct Group<N: Net> {
     /// What compressed clients share.
     pub(crate) packing: Packing,
     sweep_at: Time,
+    /// How many sweeps there have been.
+    pub(crate) sweeps: u32,
 }
 
 impl<N: Net> Group<N> {
@@ -403,6 +405,7 @@ impl<N: Net> Group<N> {
             lent: Vec::new(),
             packing: Packing::default(),
             sweep_at,
+            sweeps: 0,
         }
     }
 
@@ -541,10 +544,13 @@ impl<N: Net> Group<N> {
 
     /// Limits that need no exactness.
     fn sweep(&mut self) {
+        self.sweeps = self.sweeps.wrapping_add(1);
         self.end_late_clients();
         self.end_departed_clients();
         self.retire_dying_backends();
         self.drop_late_dials();
+        self.end_silent_backends();
+        self.end_silent_clients();
         self.keep_time_limits();
         self.trim_backends();
         self.drop_late_kills();

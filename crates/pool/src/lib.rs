@@ -64,6 +64,7 @@ mod sending;
 mod session;
 mod shapes;
 mod sharing;
+mod silence;
 mod statements;
 mod sure;
 mod timeouts;

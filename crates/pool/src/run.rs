@@ -12,6 +12,7 @@ use crate::log::note;
 use crate::options::PoolArgs;
 use crate::probe::probe;
 use crate::roster::Kind;
+use crate::silence;
 use crate::watch::Watcher;
 use crate::{Raw, Settings};
 use reactor::{
@@ -468,6 +469,10 @@ fn set_up(post: Post) -> Result<(Group<RealNet>, Mailbox<Order>, Presence), Stri
     // Where it is forbidden, the group is only slower.
     let _ = scheduling::wake_gently();
     let mut net = RealNet::new().map_err(|error| format!("cannot make an epoll: {error}"))?;
+    net.keep_alive(
+        silence::of_clients(&post.shared.settings),
+        silence::of_backends(&post.shared.settings),
+    );
     for (index, door) in (0..).zip(&post.doors) {
         let token = listener_token(index);
         debug_assert_eq!(token.kind(), LISTENER);

@@ -125,7 +125,8 @@ impl<N: Net> Group<N> {
             backend.output = Vec::new();
         }
         if let Some(error) = broken {
-            self.lose(key, &format!("the connection to the server broke: {error}"));
+            let why = self.why_broken(&error);
+            self.lose(key, &why);
         }
     }
 

@@ -127,6 +127,12 @@ pub trait Net {
     /// Fills `bytes` with random ones, fit for nonces.
     fn random(&mut self, bytes: &mut [u8]);
 
+    /// For how long nothing has come from the peer's host, where it has something to acknowledge;
+    /// `None` where it has not.
+    fn unanswered(&self, _sock: &Self::Sock) -> Option<std::time::Duration> {
+        None
+    }
+
     /// The peer's IP address, for messages; `None` for a Unix socket and where there is none.
     fn peer(&self, _sock: &Self::Sock) -> Option<std::net::IpAddr> {
         None

@@ -4,7 +4,7 @@
 //! `epoll_ctl` follows until it is closed, which the kernel notices by itself. Unix listeners are
 //! shared by all groups and woken one at a time (EPOLLEXCLUSIVE).
 
-use crate::socket;
+use crate::socket::{self, Keepalive};
 use crate::{Address, Event, Net, Read, Time, Token, Write};
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
@@ -33,6 +33,8 @@ pub struct RealNet {
     ready: Vec<epoll::Event>,
     now: Time,
     random: Vec<u8>,
+    /// Of what is accepted, and of what is dialled.
+    keepalive: (Option<Keepalive>, Option<Keepalive>),
     not_send: PhantomData<*const ()>,
 }
 
@@ -48,8 +50,15 @@ impl RealNet {
             ready: Vec::with_capacity(EVENTS_PER_TURN),
             now: Time::now(),
             random: Vec::new(),
+            keepalive: (None, None),
             not_send: PhantomData,
         })
+    }
+
+    /// Has the kernel find peers whose host is gone: those accepted at listeners that are opened
+    /// from now on, and those dialled.
+    pub fn keep_alive(&mut self, accepted: Option<Keepalive>, dialled: Option<Keepalive>) {
+        self.keepalive = (accepted, dialled);
     }
 
     /// Opens a listener of this group's own on `address`; its events carry `token`, and tell once
@@ -59,6 +68,9 @@ impl RealNet {
     /// The system's error.
     pub fn listen(&mut self, address: &SocketAddr, backlog: i32, token: Token) -> io::Result<()> {
         let listener = socket::listen_tcp(address, backlog)?;
+        if let Some(keepalive) = &self.keepalive.0 {
+            keepalive.set(&listener)?;
+        }
         let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
         self.add(&listener, token, flags)?;
         self.listeners.push(Listener::Own(listener));
@@ -167,7 +179,11 @@ impl Net for RealNet {
     }
 
     fn connect(&mut self, to: &Address) -> io::Result<OwnedFd> {
-        socket::dial(to, None)
+        let sock = socket::dial(to, None)?;
+        if let (Address::Tcp(_), Some(keepalive)) = (to, &self.keepalive.1) {
+            keepalive.set(&sock)?;
+        }
+        Ok(sock)
     }
 
     fn connected(&mut self, sock: &OwnedFd) -> io::Result<()> {
@@ -202,6 +218,10 @@ impl Net for RealNet {
                 Err(error) => Write::Failed(error.into()),
             };
         }
+    }
+
+    fn unanswered(&self, sock: &OwnedFd) -> Option<std::time::Duration> {
+        socket::unanswered(sock)
     }
 
     fn peer(&self, sock: &OwnedFd) -> Option<std::net::IpAddr> {

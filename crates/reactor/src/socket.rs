@@ -2,6 +2,10 @@
 //!
 //! - Listeners of groups share an address by SO_REUSEPORT; the kernel deals connections by hash.
 //! - TCP_NODELAY everywhere: commands and replies are small and wait for each other.
+//! - Keepalive ([`Keepalive`]) finds a peer whose host is gone while nothing is on its way to it;
+//!   [`unanswered`] tells of one that is gone while something is. TCP_USER_TIMEOUT would do both,
+//!   but it also ends the connection of a living peer that does not read (its window is closed),
+//!   although that peer's kernel answers each probe.
 //! - A source address without a port (IP_BIND_ADDRESS_NO_PORT) lets the kernel choose the port at
 //!   connect time, when it knows the destination, so that each source address has the whole port
 //!   range for each destination.
@@ -18,6 +22,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::time::Duration;
 
 const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 
@@ -159,6 +164,74 @@ pub fn dial(to: &Address, source: Option<IpAddr>) -> io::Result<OwnedFd> {
     }
 }
 
+/// Probes that go unanswered before a connection is given up.
+const PROBES_MAX: u32 = 5;
+
+/// When an idle connection is probed, and when it is given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keepalive {
+    /// Nothing was received for so long: the first probe.
+    idle: Duration,
+    /// Between two probes.
+    interval: Duration,
+    /// So many without an answer: the connection is broken, one interval behind the last.
+    probes: u32,
+}
+
+impl Keepalive {
+    /// Gives a peer up from which nothing was received for `silence`, 3 s at least. The probes
+    /// begin after `idle` of it; shorter is safer where packets get lost, longer costs fewer.
+    #[must_use]
+    pub fn within(silence: Duration, idle: Duration) -> Keepalive {
+        let silence = silence.as_secs().max(3);
+        let idle = idle.as_secs().clamp(1, silence - 2);
+        let interval = (silence - idle).div_ceil(PROBES_MAX.into()).max(1);
+        let probes = ((silence - idle) / interval).max(1);
+        Keepalive {
+            // What the division leaves over.
+            idle: Duration::from_secs(silence - interval * probes),
+            interval: Duration::from_secs(interval),
+            probes: u32::try_from(probes).unwrap_or(PROBES_MAX),
+        }
+    }
+
+    /// Sets it; an accepted socket has what its listener has.
+    ///
+    /// # Errors
+    /// The system's error; a Unix socket has no such option.
+    pub fn set(&self, socket: impl AsFd) -> io::Result<()> {
+        sockopt::set_tcp_keepidle(&socket, self.idle)?;
+        sockopt::set_tcp_keepintvl(&socket, self.interval)?;
+        sockopt::set_tcp_keepcnt(&socket, self.probes)?;
+        Ok(sockopt::set_socket_keepalive(&socket, true)?)
+    }
+}
+
+/// For how long nothing has come from the peer, where it has something to acknowledge; `None`
+/// where it has not, or where that cannot be told (a Unix socket).
+#[must_use]
+pub fn unanswered(socket: impl AsFd) -> Option<Duration> {
+    // SAFETY: a tcp_info is integers only, for which zeros are values.
+    // JUSTIFICATION: rustix has no call for this option.
+    #[expect(unsafe_code)]
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut len = libc::socklen_t::try_from(size_of::<libc::tcp_info>()).ok()?;
+    // SAFETY: the pointers are those of a live tcp_info, of this length, and of the length.
+    // JUSTIFICATION: as above.
+    #[expect(unsafe_code)]
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut len,
+        )
+    };
+    let millis = info.tcpi_last_ack_recv.min(info.tcpi_last_data_recv);
+    (result == 0 && info.tcpi_unacked > 0).then(|| Duration::from_millis(millis.into()))
+}
+
 fn bind_without_port(socket: &OwnedFd, source: IpAddr) -> io::Result<()> {
     let on: libc::c_int = 1;
     let len = libc::socklen_t::try_from(size_of::<libc::c_int>()).map_err(io::Error::other)?;
@@ -186,4 +259,56 @@ fn bind_without_port(socket: &OwnedFd, source: IpAddr) -> io::Result<()> {
 /// Why it failed, ECONNREFUSED and the like.
 pub fn dialled(socket: &OwnedFd) -> io::Result<()> {
     sockopt::socket_error(socket)?.map_err(io::Error::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keepalive_ends_when_it_is_said_to() {
+        for (silence, idle) in [
+            (15, 5),
+            (300, 200),
+            (3, 1),
+            (4, 4),
+            (32_767, 1),
+            (1, 9),
+            (16, 5),
+        ] {
+            let of = Duration::from_secs;
+            let all = Keepalive::within(of(silence), of(idle));
+            let sum = all.idle + all.interval * all.probes;
+            assert_eq!(sum, of(silence.max(3)), "{all:?}");
+            assert!(all.idle >= of(1) && all.probes >= 1, "{all:?}");
+        }
+        let usual = Keepalive::within(Duration::from_secs(15), Duration::from_secs(5));
+        assert_eq!((usual.interval, usual.probes), (Duration::from_secs(2), 5));
+    }
+
+    #[test]
+    fn what_was_received_is_not_unanswered() {
+        let (held, address) = reserve(&"127.0.0.1:0".parse().unwrap()).unwrap();
+        let listener = listen_tcp(&address, 8).unwrap();
+        drop(held);
+        let keepalive = Keepalive::within(Duration::from_secs(15), Duration::from_secs(5));
+        keepalive.set(&listener).unwrap();
+        let client = dial(&Address::Tcp(address), None).unwrap();
+        let server = loop {
+            if let Some(server) = accept(&listener).unwrap() {
+                break server;
+            }
+        };
+        assert!(
+            sockopt::socket_keepalive(&server).unwrap(),
+            "as its listener"
+        );
+        assert_eq!(sockopt::tcp_keepidle(&server).unwrap(), keepalive.idle);
+        rustix::net::send(&client, b"hello", rustix::net::SendFlags::NOSIGNAL).unwrap();
+        // Loopback acknowledges at once.
+        assert_eq!(unanswered(&client), None);
+        let (one, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        assert_eq!(unanswered(&one), None);
+        assert!(keepalive.set(&one).is_err());
+    }
 }

@@ -22,6 +22,7 @@ pub mod conformance;
 mod frames;
 pub mod fuzz;
 pub mod guard;
+pub mod link;
 pub mod onramp;
 pub mod oracle;
 pub mod output;

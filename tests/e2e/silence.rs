@@ -1,0 +1,172 @@
+//! Hosts that fall silent: the server's, and a client's. Each is a network namespace whose packets
+//! get lost ([`testkit::link`]), so nothing is closed and nothing refused.
+
+use crate::walls::{has, is_root};
+use crate::world::{app, binary, config, config_file, direct, found, login};
+use reactor::Address;
+use testkit::client::Client;
+use testkit::link::{Host, Link, Lost};
+use testkit::onramp::Pool;
+use testkit::real::{Real, await_blocked, skipped};
+use testkit::reply::Outcome;
+use wire::capabilities::LOCAL_FILES;
+
+/// The cable, or `None`, said on stderr, where there can be none.
+fn cable(test: &str) -> Option<Link> {
+    if direct() {
+        skipped(test, "it is about the pool");
+        return None;
+    }
+    (is_root(test) && has(test, &Link::NEEDS)).then(|| Link::new().unwrap())
+}
+
+/// A server on the far host, and a pool on the near one with a Unix socket for the test.
+struct Apart {
+    link: Link,
+    real: Real,
+    pool: Pool,
+    address: Address,
+}
+
+fn apart(test: &str, extra: &str) -> Option<Apart> {
+    let link = cable(test)?;
+    let enter = link.enter(Host::Far);
+    let started = Real::start_behind(&enter.each_ref().map(String::as_str), &["--bind-address=*"]);
+    let real = found(started, test)?;
+    real.create_user("app", "app");
+    real.execute(&["CREATE DATABASE far", "CREATE TABLE far.t (v INT)"]);
+    let server = Address::parse(&format!("{}:{}", Link::FAR, real.port())).unwrap();
+    let socket = real.folder().join("pool.sock");
+    let file = config_file(&real, "far.toml", &config(&server, extra));
+    let enter = link.enter(Host::Near);
+    let arguments = [
+        "--config",
+        file.to_str().unwrap(),
+        "--listen",
+        socket.to_str().unwrap(),
+    ];
+    let pool = Pool::start_behind(&enter.each_ref().map(String::as_str), binary(), &arguments);
+    Some(Apart {
+        link,
+        real,
+        pool: pool.unwrap_or_else(|why| panic!("{why}")),
+        address: Address::Unix(socket),
+    })
+}
+
+const SOON: &str = "backends_max = 4\ngroups = 1\nbackend_silence_s_max = 3\n";
+
+#[test]
+fn a_statement_whose_server_falls_silent_ends_with_the_truth() {
+    let test = "a_statement_whose_server_falls_silent_ends_with_the_truth";
+    let Some(apart) = apart(test, SOON) else {
+        return;
+    };
+    // Nothing is on its way to the server: only a question of the kernel's finds out.
+    let mut waits = login(&apart.address, &app());
+    waits
+        .send(&[(wire::command::Command::Query, b"SELECT SLEEP(1000)")])
+        .unwrap();
+    await_blocked(&mut apart.real.admin(), &waits, "SELECT SLEEP(1000)");
+    // Something is on its way: the kernel does not ask.
+    let mut inside = login(&apart.address, &app().schema("far"));
+    inside.must("BEGIN");
+    apart.link.cut(Lost::Both);
+    let lost = inside.failure("INSERT INTO t VALUES (1)");
+    for failure in [lost, failure_of(waits.receive())] {
+        assert_eq!(failure.code, 1158, "{failure:?}");
+        let words = "the server's host has not answered for 3 s; whether the statement took effect";
+        assert!(failure.message.contains(words), "{failure:?}");
+    }
+    // Its transaction is gone with the server's session.
+    assert!(inside.query("SELECT 1").is_err());
+    apart.link.mend();
+    let mut new = login(&apart.address, &app().schema("far"));
+    assert_eq!(
+        new.value("SELECT COUNT(*) FROM t"),
+        "0",
+        "{}",
+        apart.pool.said()
+    );
+}
+
+fn failure_of(
+    outcome: Result<Vec<Outcome>, testkit::client::ClientError>,
+) -> testkit::reply::Failure {
+    match outcome.unwrap().pop() {
+        Some(Outcome::Failed(failure)) => failure,
+        other => panic!("expected an error, got {other:?}"),
+    }
+}
+
+#[test]
+fn a_server_that_computes_for_long_is_left_alone() {
+    let test = "a_server_that_computes_for_long_is_left_alone";
+    let Some(apart) = apart(test, SOON) else {
+        return;
+    };
+    let account = app().schema("far").with(LOCAL_FILES);
+    let mut client = login(&apart.address, &account);
+    assert_eq!(client.value("SELECT SLEEP(7)"), "0");
+    // Nor is one that does not read, whose kernel answers for it: its window is closed.
+    let mut other = login(&apart.real.socket(), &app().schema("far"));
+    other.must("CREATE TABLE once (v INT PRIMARY KEY, pad MEDIUMTEXT) ENGINE=InnoDB");
+    other.must("BEGIN");
+    other.must("INSERT INTO once VALUES (1, NULL)");
+    let lines = (1..=30).map(|v| format!("{v}\t{}\n", "x".repeat(1 << 20)));
+    let lines: String = lines.collect();
+    client.local_file = Some(lines.into_bytes());
+    let loaded = std::thread::scope(|scope| {
+        let load = "LOAD DATA LOCAL INFILE 'any' IGNORE INTO TABLE once";
+        let load = scope.spawn(|| client.query(load));
+        other.must("DO SLEEP(9)");
+        other.must("ROLLBACK");
+        load.join().unwrap().unwrap()
+    });
+    assert!(matches!(loaded[..], [Outcome::Done(_)]), "{loaded:?}");
+    assert_eq!(client.value("SELECT COUNT(*) FROM once"), "30");
+}
+
+#[test]
+fn a_client_whose_host_is_gone_gives_its_locks_back() {
+    let test = "a_client_whose_host_is_gone_gives_its_locks_back";
+    let Some(link) = cable(test) else { return };
+    let Some(real) = crate::world::own_server(test) else {
+        return;
+    };
+    real.create_user("app", "app");
+    real.execute(&[
+        "CREATE DATABASE near",
+        "CREATE TABLE near.t (v INT PRIMARY KEY) ENGINE=InnoDB",
+        "INSERT INTO near.t VALUES (1), (2)",
+    ]);
+    let port = testkit::onramp::free_port();
+    let listen = format!("{}:{port}", Link::NEAR);
+    let extra = "backends_max = 4\ngroups = 1\nclient_silence_s_max = 3\n";
+    let file = config_file(&real, "near.toml", &config(&real.socket(), extra));
+    let enter = link.enter(Host::Near);
+    let arguments = ["--config", file.to_str().unwrap(), "--listen", &listen];
+    let pool = Pool::start_behind(&enter.each_ref().map(String::as_str), binary(), &arguments);
+    let pool = pool.unwrap_or_else(|why| panic!("{why}"));
+    let address = Address::parse(&listen).unwrap();
+    let account = app().schema("near");
+    let open = || link.on(Host::Far, || Client::connect(&address, &account).unwrap());
+    let mut idle = open();
+    idle.must("BEGIN");
+    idle.must("UPDATE t SET v = 10 WHERE v = 1");
+    // The answer to this one is on its way when its host goes.
+    let mut answered = open();
+    answered.must("BEGIN");
+    answered.must("UPDATE t SET v = 20 WHERE v = 2");
+    let held = "SELECT GET_LOCK('cable', 100)";
+    let mut other = login(&real.socket(), &account);
+    assert_eq!(other.value(held), "1");
+    answered
+        .send(&[(wire::command::Command::Query, held.as_bytes())])
+        .unwrap();
+    await_blocked(&mut real.admin(), &answered, held);
+    link.cut(Lost::Both);
+    other.must("DO RELEASE_LOCK('cable')");
+    let rows = other.rows("SELECT v FROM t FOR UPDATE").texts();
+    assert_eq!(rows, [["1"], ["2"]], "{}", pool.said());
+}
