@@ -9,6 +9,7 @@
     reason = "a test that cannot go on says where by panicking"
 )]
 
+mod abandoned;
 mod anew;
 mod asked_inside;
 mod attributes;

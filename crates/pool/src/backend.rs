@@ -83,6 +83,13 @@ pub(crate) enum Purpose {
     Renew(bool),
 }
 
+/// When the owner of a reply left, and how much of the reply it had got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Left {
+    pub(crate) at: Time,
+    pub(crate) len: usize,
+}
+
 /// A command whose reply is outstanding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InFlight {
@@ -99,6 +106,8 @@ pub(crate) struct InFlight {
     pub(crate) sent: Time,
     /// Nothing was in flight in front of it.
     pub(crate) first: bool,
+    /// Nobody waits for its reply any more.
+    pub(crate) left: Option<Left>,
 }
 
 impl InFlight {
@@ -112,6 +121,7 @@ impl InFlight {
             shape: 0,
             sent: Time(0),
             first: false,
+            left: None,
         }
     }
 }
@@ -292,6 +302,18 @@ impl<S> Backend<S> {
             form: self.form,
             server,
             thread: self.thread,
+        }
+    }
+
+    /// Notes which replies in flight nobody waits for any more.
+    pub(crate) fn note_left(&mut self, now: Time) {
+        let mut len = self.heard.len;
+        for command in &mut self.flight {
+            if command.owner.is_none() {
+                command.left.get_or_insert(Left { at: now, len });
+            }
+            // Only the first in flight has been answered in part.
+            len = 0;
         }
     }
 

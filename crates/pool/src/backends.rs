@@ -30,6 +30,11 @@ use wire::track::{Wanted, keep};
 
 /// Reads of one backend per turn; then others have their turn.
 const READS_PER_TURN: usize = 8;
+/// Longest answer to a question of the pool's own. SHOW WARNINGS is the longest: 65,535 conditions
+/// of 256 bytes.
+pub(crate) const COLLECTED_MAX: usize = 16 << 20;
+/// Bytes of session changes in one reply, which may consist of many results.
+const CHANGES_MAX: usize = 16 << 20;
 
 impl<N: Net> Group<N> {
     /// Handles an event of a backend's socket.
@@ -236,10 +241,34 @@ impl<N: Net> Group<N> {
         }
         match command.owner {
             Some(client) if relayed => self.send_client(client, &out),
+            // Nobody waits for it: it has been counted.
+            None if relayed => {}
             _ => backend.collected.extend_from_slice(&out),
         }
         self.lent = out;
-        self.after_feeding(key, fed)
+        let fed = fed.and_then(|fed| self.check_lengths(key).map(|()| fed));
+        let used = self.after_feeding(key, fed);
+        self.end_if_abandoned(key);
+        used
+    }
+
+    /// What is kept of a reply has its bounds, whatever the server sends.
+    fn check_lengths(&self, key: Key) -> Result<(), Malformed> {
+        let Some(backend) = self.backends.get(key) else {
+            return Ok(());
+        };
+        let (collected, changes) = (backend.collected.len(), backend.heard.changes.len());
+        let too_long = |what, len| Err(Malformed { what, at: 0, len });
+        if collected > COLLECTED_MAX {
+            return too_long(
+                "an answer of at most 16 MiB to the pool's own question",
+                collected,
+            );
+        }
+        if changes > CHANGES_MAX {
+            return too_long("at most 16 MiB of session changes in one reply", changes);
+        }
+        Ok(())
     }
 
     /// The server has told us what belongs to a client: it is told with its next OK.

@@ -32,6 +32,8 @@ pub struct Counts {
     pub refusals: BTreeMap<&'static str, u64>,
     /// Clients that left while their statement waited; it was not executed.
     pub gave_up: u64,
+    /// Replies that were ended because their clients had left.
+    pub abandoned: u64,
     /// Clients closed by a time limit.
     pub too_slow: u64,
     /// Connections to the server that were opened.
@@ -77,6 +79,7 @@ impl AddAssign<&Counts> for Counts {
             *self.refusals.entry(reason).or_default() += count;
         }
         self.gave_up += other.gave_up;
+        self.abandoned += other.abandoned;
         self.too_slow += other.too_slow;
         self.dialled += other.dialled;
         self.dial_failures += other.dial_failures;

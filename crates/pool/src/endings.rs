@@ -211,7 +211,7 @@ impl<N: Net> Group<N> {
 
     /// The statement that others rode behind has changed their session: what they will be answered
     /// may be wrong, so they are told so, and the answers are dropped.
-    fn part_riders(&mut self, key: Key, owner: Option<Key>) {
+    pub(crate) fn part_riders(&mut self, key: Key, owner: Option<Key>) {
         let Some(backend) = self.backends.get_mut(key) else {
             return;
         };
@@ -223,6 +223,7 @@ impl<N: Net> Group<N> {
             .filter_map(|c| c.owner.take())
             .collect();
         let now = self.net.now();
+        backend.note_left(now);
         for rider in riders {
             let Some(client) = self.clients.get_mut(rider) else {
                 continue;

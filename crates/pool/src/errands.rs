@@ -50,7 +50,8 @@ pub(crate) struct Aim {
 /// One KILL to be carried to the server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job {
-    pub(crate) asker: Asker,
+    /// Who is told what became of it; `None`: the pool itself has no use for that.
+    pub(crate) asker: Option<Asker>,
     /// The account, as an index into the roster.
     pub(crate) kind: usize,
     /// The server's number of the connection.

@@ -554,6 +554,7 @@ impl<N: Net> Group<N> {
         self.keep_time_limits();
         self.trim_backends();
         self.drop_late_kills();
+        self.end_abandoned();
         if self.draining.is_some() {
             for key in self.clients.keys() {
                 self.leave_if_idle(key);

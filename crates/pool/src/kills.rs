@@ -251,12 +251,13 @@ impl<N: Net> Group<N> {
     /// Another group's client kills one of this.
     pub(crate) fn on_kill_ask(&mut self, ask: &KillAsk) {
         if let Some(end) = self.kill(ask) {
-            self.answer_asker(ask.asker, end);
+            self.answer_asker(Some(ask.asker), end);
         }
     }
 
-    /// Tells whoever asked what became of it.
-    pub(crate) fn answer_asker(&mut self, asker: Asker, end: KillEnd) {
+    /// Tells whoever asked what became of it; the pool itself does not ask.
+    pub(crate) fn answer_asker(&mut self, asker: Option<Asker>, end: KillEnd) {
+        let Some(asker) = asker else { return };
         if asker.group == self.index {
             self.kill_ends(asker.killer, &end);
         } else {
@@ -374,7 +375,7 @@ impl<N: Net> Group<N> {
         backend.rideable = false;
         let sent = backend.flight.back().map(|command| command.sent)?;
         let job = Job {
-            asker: ask.asker,
+            asker: Some(ask.asker),
             kind: backend.kind,
             thread: backend.thread,
             aim: Some(Aim {
@@ -394,7 +395,7 @@ impl<N: Net> Group<N> {
         let alone = |command: &InFlight| command.owner == Some(victim) || debt(command);
         let alone = backend.filter(|backend| backend.flight.iter().all(alone));
         let job = alone.map(|backend| Job {
-            asker: ask.asker,
+            asker: Some(ask.asker),
             kind: backend.kind,
             thread: backend.thread,
             aim: None,
@@ -429,6 +430,7 @@ impl<N: Net> Group<N> {
             return;
         }
         backend.flight[place].owner = None;
+        backend.note_left(now);
         if backend.lease == Some(victim) {
             backend.lease = None;
         }

@@ -477,6 +477,7 @@ impl<N: Net> Group<N> {
 
     /// A client has gone (or reset its session) and left its backend behind.
     pub(crate) fn orphan(&mut self, lease: Key, key: Key, pinned: bool) {
+        let now = self.net.now();
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
@@ -502,6 +503,7 @@ impl<N: Net> Group<N> {
                 command.owner = None;
             }
         }
+        backend.note_left(now);
         // Its reading may have stopped for the client's sake, and no event will start it again.
         self.again.push(lease);
     }

@@ -10,6 +10,7 @@
 //! drain. ARCHITECTURE.md follows one statement through the rest.
 #![forbid(unsafe_code)]
 
+mod abandoned;
 mod anew;
 mod arrivals;
 mod attributes;

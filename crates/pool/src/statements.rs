@@ -478,6 +478,7 @@ impl<N: Net> Group<N> {
             shape,
             sent: now,
             first,
+            left: None,
         });
         let unread = statement.code == Code::Unread;
         let known = !unread && statement.code != Code::None;

@@ -28,6 +28,8 @@ pub struct Seen {
     pub turns: u64,
     /// Backends that a group gave up because another lacked one.
     pub lent: u64,
+    /// Replies that were ended because their clients had left.
+    pub abandoned: u64,
     /// Connections to the server that were killed.
     pub killed: u64,
     /// Statements behind a restoring command that failed, and statements that waited for one.

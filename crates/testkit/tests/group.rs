@@ -46,12 +46,17 @@ fn no_client_notices_the_pool() {
         sum.turns += seen.turns;
         sum.killed += seen.killed;
         sum.lent += seen.lent;
+        sum.abandoned += seen.abandoned;
         sum.unrestored[0] += seen.unrestored[0];
         sum.unrestored[1] += seen.unrestored[1];
     }
     eprintln!("{sum:?}");
     assert!(failed.is_empty(), "failed seeds: {failed:?}");
     let both = sum.unrestored.iter().all(|times| *times > 0);
+    assert!(
+        sum.abandoned > 0 || count < SEEDS,
+        "nobody left amid a long reply: {sum:?}"
+    );
     assert!(
         both || count < SEEDS,
         "too few restoring commands failed: {sum:?}"

@@ -430,7 +430,7 @@ impl Seat {
             Answer::Err(NO_TABLE, format!("{tag} {words}"))
         } else if begins("SELECT b FROM big") {
             let filler = "x".repeat(usize::try_from(300 + tag % 1000).unwrap());
-            let mut rows = vec![vec![Some(filler), Some(words)]; 90];
+            let mut rows = vec![vec![Some(filler), Some(words)]; 180];
             rows.push(row);
             Answer::rows(rows)
         } else if begins("SELECT LAST_INSERT_ID()") {

@@ -467,7 +467,7 @@ impl World {
                 self.wires().dials = dials;
                 self.note(|| format!("dials are {dials:?}"));
             }
-            1 => self.lose_client(),
+            1 | 2 => self.lose_client(),
             _ => self.kill(),
         }
     }
@@ -506,7 +506,12 @@ impl World {
 
     /// A client leaves without a word, in the middle of anything.
     fn lose_client(&mut self) {
-        let number = self.random.index(self.clients.len());
+        let amid = |c: &SimClient| c.phase == Phase::In && c.words().contains("Big");
+        // Who leaves amid a long reply leaves the most behind.
+        let number = match self.clients.iter().position(amid) {
+            Some(number) => number,
+            _ => self.random.index(self.clients.len()),
+        };
         let client = &mut self.clients[number];
         let Some(id) = client.wire.filter(|_| client.phase == Phase::In) else {
             return;
@@ -523,6 +528,7 @@ impl World {
     fn check_end(&mut self) {
         let census = self.crew.census();
         self.seen.lent = census.counts.lent;
+        self.seen.abandoned = census.counts.abandoned;
         let clean = census.clients == 0 && census.waiting == 0;
         assert!(clean, "everybody has gone, but: {census:?}");
         for client in &self.clients {

@@ -1,0 +1,176 @@
+//! Clients that leave in the middle of a result: nothing is kept for them, the statement ends on
+//! the server, and its backend is free. And servers that answer without end.
+
+use crate::world::{app, binary, config, config_file, direct, login, mysql, server, start_pool};
+use reactor::Address;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use testkit::client::Client;
+use testkit::onramp::{Pool, loopback};
+use testkit::real::{Real, skipped};
+use wire::command::Command;
+
+/// A reply that has no end within any test, as a table that was joined without a condition.
+const ENDLESS: &str = "SELECT c1.* FROM information_schema.columns c1, \
+    information_schema.columns c2, information_schema.columns c3 /* endless */";
+/// Resident memory that a pool may grow by, however long a reply is.
+const GROWTH_MAX: u64 = 32 << 20;
+
+/// Waits until the server runs nothing with this in its text.
+fn await_gone(real: &Real, part: &str) {
+    let mut admin = real.admin();
+    let question = format!(
+        "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '%{part}%' \
+         AND info NOT LIKE '%processlist%'"
+    );
+    while admin.value(&question) != "0" {}
+}
+
+/// Sends a statement and waits for the first bytes of its reply.
+fn begin(client: &mut Client, sql: &str) {
+    client.send(&[(Command::Query, sql.as_bytes())]).unwrap();
+    while !client.has_answer().unwrap() {
+        std::thread::yield_now();
+    }
+}
+
+/// Bytes that a process holds now, and the most that it has held.
+fn peak(pool: &Pool) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", pool.pid())).unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmHWM:"))
+        .unwrap();
+    let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    kib * 1024
+}
+
+#[test]
+fn a_client_that_leaves_amid_its_reply_costs_nothing() {
+    let test = "a_client_that_leaves_amid_its_reply_costs_nothing";
+    for (real, name) in [(server(test), "left.toml"), (mysql(test), "left_my.toml")] {
+        let Some(real) = real else { continue };
+        if direct() {
+            return skipped(test, "it is about the pool");
+        }
+        let pool = start_pool(real, name, "groups = 1\nbackends_max = 1");
+        login(&pool.address, &app()).must("SELECT 1");
+        let before = peak(&pool);
+        for _ in 0..3 {
+            let mut leaver = login(&pool.address, &app());
+            begin(&mut leaver, ENDLESS);
+            drop(leaver);
+            // The only backend is free again.
+            let mut other = login(&pool.address, &app());
+            assert_eq!(other.value("SELECT 'a place'"), "a place");
+        }
+        await_gone(real, "endless");
+        pool.wait_for_census("abandoned: 3,").unwrap();
+        let grown = peak(&pool) - before;
+        assert!(grown < GROWTH_MAX, "{grown} bytes of replies were kept");
+    }
+}
+
+fn packet(payload: &[u8]) -> Vec<u8> {
+    let len = u32::try_from(payload.len()).unwrap().to_le_bytes();
+    [&len[..3], &[1], payload].concat()
+}
+
+/// A row of SHOW WARNINGS with a message of 60,000 bytes.
+fn long_row() -> Vec<u8> {
+    let message = [b"\xfc\x60\xea", &[b'w'; 60_000][..]].concat();
+    packet(&[b"\x07Warning\x041292", &message[..]].concat())
+}
+
+/// An OK that another result follows, with as much to report as a packet may have.
+fn long_ok() -> Vec<u8> {
+    let value = [b'v'; 60_000];
+    let variable = [b"\x09time_zone\xfc\x60\xea", &value[..]].concat();
+    let block = [b"\x00\xfc\x6d\xea", &variable[..]].concat();
+    let (len, status) = (u16::try_from(block.len()).unwrap(), 0x4008u16);
+    let head = [
+        b"\x00\x00\x00",
+        &status.to_le_bytes()[..],
+        b"\x00\x00\x00\xfc",
+        &len.to_le_bytes(),
+    ];
+    packet(&[&head.concat(), &block[..]].concat())
+}
+
+/// What is sent without end in answer to a command with this in its text.
+fn flood_for(said: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let has = |part: &[u8]| said.windows(part.len()).any(|window| window == part);
+    let column = packet(b"\x03def\0\0\0\x01c\0\x0c\x2d\0\0\x01\0\0\xfd\0\0\0\0\0");
+    let columns = [packet(b"\x03"), column.repeat(3)].concat();
+    if has(b"SHOW WARNINGS") {
+        Some((columns, long_row()))
+    } else if has(b"DO 'changes'") {
+        Some((Vec::new(), long_ok()))
+    } else {
+        None
+    }
+}
+
+/// Passes on what a pool and a server say, but for the answers that have no end.
+fn pass_on(mut pool: TcpStream, mut server: TcpStream) {
+    let (mut down, mut up) = (server.try_clone().unwrap(), pool.try_clone().unwrap());
+    std::thread::spawn(move || std::io::copy(&mut down, &mut up));
+    let mut buffer = vec![0; 1 << 16];
+    while let Ok(len @ 1..) = pool.read(&mut buffer) {
+        if let Some((front, endless)) = flood_for(&buffer[..len]) {
+            let _ = pool.write_all(&front);
+            while pool.write_all(&endless).is_ok() {}
+            break;
+        }
+        if server.write_all(&buffer[..len]).is_err() {
+            break;
+        }
+    }
+    let _ = server.shutdown(std::net::Shutdown::Both);
+}
+
+/// A server in front of a real one, for any number of connections.
+fn endless_server(server: &Address) -> Address {
+    let Address::Tcp(server) = server.clone() else {
+        panic!("{server} is no TCP address");
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = loopback(listener.local_addr().unwrap().port());
+    std::thread::spawn(move || {
+        for pool in listener.incoming().map_while(Result::ok) {
+            let Ok(server) = TcpStream::connect(server) else {
+                return;
+            };
+            std::thread::spawn(move || pass_on(pool, server));
+        }
+    });
+    address
+}
+
+#[test]
+fn what_a_server_says_without_end_is_not_kept() {
+    let test = "what_a_server_says_without_end_is_not_kept";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let text = config(
+        &endless_server(&real.address()),
+        "backends_max = 1\ngroups = 1",
+    );
+    let file = config_file(real, "endless.toml", &text);
+    let arguments = ["--config", file.to_str().unwrap()];
+    let pool = Pool::start(binary(), &arguments).unwrap_or_else(|why| panic!("{why}"));
+    login(&pool.address, &app()).must("SELECT 1");
+    let before = peak(&pool);
+    // Its warning is asked for by the pool; the other's reply is the client's own.
+    for sql in ["SELECT 1/0", "DO 'changes'"] {
+        let mut client = login(&pool.address, &app());
+        let _ = client.query(sql);
+        let mut other = login(&pool.address, &app());
+        assert_eq!(other.value("SELECT 'a place'"), "a place", "{sql}");
+    }
+    pool.wait_for_census("backends_lost: 2,").unwrap();
+    let grown = peak(&pool) - before;
+    assert!(grown < 2 * GROWTH_MAX, "{grown} bytes were kept");
+}
