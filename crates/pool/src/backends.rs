@@ -364,6 +364,9 @@ impl<N: Net> Group<N> {
                 self.busy -= 1;
             }
         }
+        if !self.may_go_on(key, &command) {
+            return;
+        }
         match command.purpose {
             Purpose::Prepare(fresh) => self.prepared(key, fresh, &heard, &collected),
             Purpose::Restore(last) => self.restored(key, command.owner, last, &heard),

@@ -17,6 +17,7 @@ use crate::heard::Heard;
 use crate::lane::LaneName;
 use crate::leases::command_len;
 use crate::login::Login;
+use crate::own_commands::OwnCommands;
 use crate::pins::Pins;
 use crate::prepared::Statements;
 use crate::priority::Priority;
@@ -26,6 +27,7 @@ use crate::session::Session;
 use crate::unreported::Touched;
 use reactor::{Key, Time};
 use std::rc::Rc;
+use wire::capabilities::EXTENDED_OFFERED;
 use wire::classify::{PinCause, Reads};
 use wire::command::ReplyShape;
 use wire::tracking::Retracked;
@@ -121,8 +123,8 @@ pub(crate) struct Client<S> {
     pub(crate) id: u32,
     /// What it negotiated.
     pub capabilities: u32,
-    /// MariaDB's extended capabilities that it negotiated.
-    pub(crate) extended: u32,
+    /// MariaDB's extended capabilities that it negotiated; those that are offered fit.
+    pub(crate) extended: u8,
     /// Its user, an index into the settings; says something once it is `known`.
     pub(crate) user: u16,
     /// It has proven its user, and is counted among that user's clients.
@@ -135,6 +137,8 @@ pub(crate) struct Client<S> {
     pub(crate) tickets: u32,
     /// Bytes of the command with which it waits.
     pub(crate) waiting_bytes: u32,
+    /// Commands of the pool's own that its backends have answered since its last command began.
+    pub(crate) own_commands: OwnCommands,
     /// Statements that it has sent to backends; may begin again at 0.
     pub(crate) sent: u32,
     /// Which kind of backend serves it, an index into the roster.
@@ -190,6 +194,7 @@ pub(crate) struct Client<S> {
 /// An idle client's budget of user-space memory, but for its slot's 8 bytes.
 const CLIENT_BYTES_MAX: usize = 256;
 const _: () = assert!(size_of::<Client<std::os::fd::OwnedFd>>() <= CLIENT_BYTES_MAX);
+const _: () = assert!(EXTENDED_OFFERED <= u8::MAX as u32);
 
 /// Boxes for the input of clients that wait, used over and over: a statement that has to wait its
 /// turn is the rule under load.
@@ -247,6 +252,7 @@ impl<S> Client<S> {
             secure: false,
             warnings_lost: false,
             asked_for: false,
+            own_commands: OwnCommands::default(),
             sent: 0,
             counts_native: false,
             found_native: false,

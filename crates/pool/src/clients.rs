@@ -9,6 +9,7 @@ use crate::client::{Client, ClientState};
 use crate::compression::Compression;
 use crate::group::{CLIENT, Group, SCRATCH_LEN};
 use crate::login::{Door, Login, Outcome};
+use crate::own_commands::OwnCommands;
 use crate::reasons::Refusal;
 use crate::session::Session;
 use reactor::{Address, Event, Key, Net, Read, Token};
@@ -263,7 +264,12 @@ impl<N: Net> Group<N> {
                 }
             };
             match self.handle(key, state, &rest[..total], last_seq) {
-                Handled::Used => at += total,
+                Handled::Used => {
+                    at += total;
+                    if let Some(client) = self.clients.get_mut(key) {
+                        client.own_commands = OwnCommands::default();
+                    }
+                }
                 Handled::Kept => return at,
                 Handled::Framed => {
                     if let Some(client) = self.clients.get_mut(key) {
@@ -341,7 +347,7 @@ impl<N: Net> Group<N> {
             return;
         };
         client.capabilities = parsed.capabilities & self.shared.offered;
-        client.extended = parsed.extended & self.shared.extended;
+        client.extended = u8::try_from(parsed.extended & self.shared.extended).unwrap_or(0);
         match Compression::agreed(client.capabilities, &parsed) {
             Ok(compression) => client.compression = compression,
             Err(why) => return self.refuse_and_leave(key, &Refusal::Malformed(why)),
@@ -404,7 +410,7 @@ impl<N: Net> Group<N> {
             }
             Outcome::Welcome(user, front, seq) => {
                 client.seq = seq;
-                let capabilities = (client.capabilities & BACKEND_KEY, client.extended);
+                let capabilities = (client.capabilities & BACKEND_KEY, client.extended.into());
                 if !self.count_user(key, user) {
                     return;
                 }

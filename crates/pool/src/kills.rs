@@ -290,6 +290,8 @@ impl<N: Net> Group<N> {
             return;
         };
         client.warnings = None;
+        // What is still to be read of the statement before is not asked for any more.
+        client.owed.warnings &= client.owed.failed;
         client.keeps_warnings = false;
         client.warnings_native = false;
         client.counts_native = false;

@@ -47,6 +47,7 @@ mod log;
 mod login;
 mod losses;
 mod options;
+mod own_commands;
 mod pins;
 mod prepared;
 mod priority;

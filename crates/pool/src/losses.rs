@@ -9,6 +9,8 @@
 use crate::backend::{BackendState, InFlight, Purpose};
 use crate::client::{Client, ClientState, Owed};
 use crate::group::Group;
+use crate::log::note;
+use crate::own_commands::OWN_COMMANDS_MAX;
 use crate::reasons::Refusal;
 use crate::restoring::Behind;
 use crate::roles;
@@ -41,7 +43,7 @@ impl<N: Net> Group<N> {
         ranks.dial_failed(now, why.to_string());
         if first {
             let user = ranks.kind.user.clone();
-            crate::log::note(format_args!("no backend for '{user}': {why}"));
+            note(format_args!("no backend for '{user}': {why}"));
         }
         if account && self.roster.ranks[kind].count == 0 {
             self.give_up_all(kind, why);
@@ -214,5 +216,42 @@ impl<N: Net> Group<N> {
             // Half a packet has been sent, or the session was on the backend alone.
             _ => self.doom(owner),
         }
+    }
+
+    /// A backend has answered a command. `false` when it was one of the pool's own too many, and
+    /// backend and client are closed.
+    #[must_use]
+    pub(crate) fn may_go_on(&mut self, lease: Key, command: &InFlight) -> bool {
+        if matches!(command.purpose, Purpose::Statement | Purpose::Retold) {
+            return true;
+        }
+        let leased_to = self.backends.get(lease).and_then(|backend| backend.lease);
+        let Some(owner) = command.owner.or(leased_to) else {
+            return true;
+        };
+        let Some(client) = self.clients.get_mut(owner) else {
+            return true;
+        };
+        if client.own_commands.note() {
+            return true;
+        }
+        note(format_args!(
+            "client {} ('{}') and its backend are closed: {OWN_COMMANDS_MAX} commands of the \
+             pooler's own did not suffice for one statement, the last was {:?}; this is a bug in \
+             onramp, please report it with this line",
+            client.id, self.shared.settings.users[client.user as usize].name, command.purpose,
+        ));
+        let waits = matches!(
+            client.state(),
+            ClientState::Restoring | ClientState::Waiting
+        );
+        client.lease = None;
+        self.retire(lease);
+        match waits {
+            true => self.refuse_and_leave(owner, &Refusal::OwnCommands),
+            // Its statement was answered, or a part of the answer has been sent.
+            false => self.doom(owner),
+        }
+        false
     }
 }

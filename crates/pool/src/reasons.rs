@@ -5,6 +5,7 @@
 //! the place of use; what varies (a limit, a time, the server's words) is a parameter here.
 
 use crate::lane::LaneName;
+use crate::own_commands::OWN_COMMANDS_MAX;
 use std::fmt;
 use std::time::Duration;
 use wire::classify::PinCause;
@@ -132,6 +133,8 @@ pub(crate) enum Refusal {
     Interrupted,
     /// What the previous statement left can no longer be read.
     PreviousGone,
+    /// The pool has sent too many commands of its own for the statement.
+    OwnCommands,
     /// The statement is longer than the server takes.
     TooLong {
         /// Bytes of the statement, as far as known.
@@ -219,6 +222,7 @@ impl Refusal {
             Refusal::Command { .. } => "command",
             Refusal::Kill => "kill",
             Refusal::PreviousGone => "previous-gone",
+            Refusal::OwnCommands => "own-commands",
             Refusal::TooLong { .. } => "too-long",
             Refusal::OutOfOrder { .. } => "out-of-order",
             Refusal::Malformed(_) => "malformed",
@@ -260,7 +264,9 @@ impl Refusal {
             Refusal::Malformed(_) => errors::MALFORMED_PACKET,
             Refusal::TooSlow(_) => errors::HANDSHAKE,
             Refusal::BackendLost(_) => errors::NET_READ,
-            Refusal::Restore(_) | Refusal::KillFailed(_) => errors::UNKNOWN_ERROR,
+            Refusal::Restore(_) | Refusal::KillFailed(_) | Refusal::OwnCommands => {
+                errors::UNKNOWN_ERROR
+            }
             Refusal::Prepared(Unprepared::Full { .. }) => errors::PREPARED_COUNT,
             Refusal::Prepared(_) => errors::UNKNOWN_ERROR,
             Refusal::BackendLogin(_) => errors::NO_FOREIGN_SERVER,
@@ -302,6 +308,12 @@ impl fmt::Display for Refusal {
             Refusal::PreviousGone => f.write_str(
                 "onramp: what the previous statement left is gone; run both statements again, in \
                  one transaction or one text",
+            ),
+            Refusal::OwnCommands => write!(
+                f,
+                "onramp: {OWN_COMMANDS_MAX} commands of the pooler's own did not bring a backend \
+                 into this session's state, which is a bug in onramp; the statement was not \
+                 executed, and the connection is closed"
             ),
             Refusal::OutOfOrder { expected, got } => write!(
                 f,

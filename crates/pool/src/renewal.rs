@@ -44,8 +44,6 @@ const UNCERTAIN: &[u8] = b"";
 #[derive(Debug, Default)]
 pub(crate) struct Had {
     names: HashSet<Text>,
-    /// Servers may take one of them for one of another name.
-    tricky: bool,
     /// There were too many to remember.
     any: bool,
 }
@@ -63,7 +61,6 @@ impl Had {
             };
             return;
         }
-        self.tricky |= is_tricky(name);
         self.names.insert(name.into());
     }
 
@@ -74,13 +71,16 @@ impl Had {
         }
     }
 
-    /// Whether one of these may have been there.
-    fn has_any_of(&self, names: &[Text]) -> bool {
-        let has = |name: &Text| {
-            let certain = **name != *UNCERTAIN && !is_tricky(name) && !self.tricky;
-            self.names.contains(name) || !certain
+    /// Whether one of these may have been there, which a client has never set; `own` knows those
+    /// that it has set, which it would find on a connection of its own too.
+    fn has_any_of(&self, unset: &[Text], own: impl Fn(&[u8]) -> bool) -> bool {
+        let meets = |had: &Text| {
+            let may_be = |name: &Text| {
+                *name == *had || **name == *UNCERTAIN || is_tricky(name) || is_tricky(had)
+            };
+            unset.iter().any(may_be) && !own(had)
         };
-        !names.is_empty() && (self.any || !self.names.is_empty() && names.iter().any(has))
+        !unset.is_empty() && (self.any || self.names.iter().any(meets))
     }
 }
 
@@ -201,7 +201,8 @@ impl<N: Net> Group<N> {
 
     /// Whether a client's command finds nothing on a backend that it must not find there.
     pub(crate) fn is_clean(&self, client: &Client<N::Sock>, backend: &Backend<N::Sock>) -> bool {
-        !backend.had.has_any_of(client.unset())
+        let own = |name: &[u8]| client.may_have(name);
+        !backend.had.has_any_of(client.unset(), own)
     }
 
     /// Whether a backend can be brought into the state that a client's command needs.
@@ -379,16 +380,24 @@ mod tests {
             names.iter().map(|name| name.as_bytes().into()).collect()
         };
         let mut had = Had::default();
-        assert!(!had.has_any_of(&names(&["a", "", "\u{e9}"])), "it had none");
+        let has = |had: &Had, unset: &[&str]| had.has_any_of(&names(unset), |_| false);
+        assert!(!has(&had, &["a", "", "\u{e9}"]), "it had none");
         had.add(b"a");
-        assert!(!had.has_any_of(&[]) && !had.has_any_of(&names(&["b"])));
-        assert!(had.has_any_of(&names(&["b", "a"])) && had.has_any_of(&names(&[""])));
-        assert!(had.has_any_of(&names(&["\u{e1}"])), "it may be a");
+        assert!(!has(&had, &[]) && !has(&had, &["b"]));
+        assert!(has(&had, &["b", "a"]) && has(&had, &[""]));
+        assert!(has(&had, &["\u{e1}"]), "it may be a");
         had.add("\u{e9}".as_bytes());
-        assert!(had.has_any_of(&names(&["b"])) && !had.has_any_of(&[]));
-        for i in 0..=NAMES_MAX {
+        assert!(has(&had, &["b"]) && !has(&had, &[]));
+        // What the client has set itself is not another's.
+        let own = |own: &'static str| move |name: &[u8]| name == own.as_bytes();
+        assert!(!had.has_any_of(&names(&["b"]), own("\u{e9}")));
+        assert!(had.has_any_of(&names(&["a", "b"]), own("\u{e9}")));
+        assert!(had.has_any_of(&names(&["b"]), own("a")));
+        for i in had.names.len()..NAMES_MAX {
             had.add(format!("v{i}").as_bytes());
         }
-        assert!(had.any && had.names.is_empty() && had.has_any_of(&names(&["x"])));
+        assert!(!had.any && had.names.len() == NAMES_MAX);
+        had.add(b"one more");
+        assert!(had.any && had.names.is_empty() && has(&had, &["x"]));
     }
 }

@@ -493,7 +493,7 @@ impl<N: Net> Group<N> {
             return Ok(meant);
         }
         // A server looks at what the client has negotiated before it looks for the statement.
-        let bulk = |client: &Client<N::Sock>| client.extended & EXTENDED_BULK != 0;
+        let bulk = |client: &Client<N::Sock>| u32::from(client.extended) & EXTENDED_BULK != 0;
         if command == Command::StmtBulkExecute && !self.clients.get(key).is_some_and(bulk) {
             let words = "This command is not supported in the prepared statement protocol yet";
             return Err(self.raise(key, errors::UNSUPPORTED_PREPARED, words));

@@ -14,7 +14,7 @@ mod checks;
 
 use super::fake_mysql::{Db, PASSWORD, TAGS_PER_CLIENT};
 use super::random::Random;
-use super::script::{Belief, Held, Kind, PREPARED, choose};
+use super::script::{Belief, Held, Kind, PREPARED, USER, choose};
 use super::standing::Standing;
 use crate::reply::{Failure, Outcome, Prepared};
 use crate::talk::{Account, Happened, Talk};
@@ -391,7 +391,7 @@ impl SimClient {
             // It may have run, in a state that is not its own.
             (9510, _) if says("on purpose") => {
                 self.unrestored[0] += 1;
-                let sets = *kind == Kind::SetX;
+                let sets = matches!(kind, Kind::SetUser(_));
                 self.ends |= sets || self.belief.may_be_bound() || self.owes_read_back();
                 true
             }
@@ -417,7 +417,7 @@ impl SimClient {
             }
             // The connection's end took the session with it.
             (1158, _) => {
-                let sets = *kind == Kind::SetX;
+                let sets = matches!(kind, Kind::SetUser(_));
                 self.ends |= sets || self.belief.may_be_bound() || self.owes_read_back();
                 true
             }
@@ -484,8 +484,14 @@ impl SimClient {
                     None => self.kept.push(asked.tag),
                 }
             }
-            Kind::SetX => {
-                belief.x = Some(asked.tag);
+            Kind::SetUser(name) => {
+                belief.user[*name] = Some(asked.tag);
+                // In another character set nobody can tell which name that is.
+                let utf8 = !belief
+                    .standing
+                    .variables
+                    .contains_key("character_set_client");
+                belief.maybe_pinned |= !utf8 && !USER[*name].is_ascii();
             }
             Kind::Reset => self.believe_reset(),
             Kind::PrepareNamed(name, text) => {
@@ -525,8 +531,8 @@ impl SimClient {
 
     fn believe_variable(&mut self, name: &str, value: &str) {
         let value = match value.trim_matches('\'') {
-            "1" => "ON",
-            "0" => "OFF",
+            "1" if name == "sql_safe_updates" => "ON",
+            "0" if name == "sql_safe_updates" => "OFF",
             value => value,
         };
         let standing = &mut self.belief.standing;

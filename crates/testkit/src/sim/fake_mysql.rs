@@ -19,7 +19,7 @@ use super::random::Random;
 use super::script::{SCHEMAS, uses_tables};
 use super::standing::{DEFAULTS, Standing};
 use prepared::PreparedText;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use wire::auth::{Nonce, native};
 use wire::capabilities::{BACKEND_ALWAYS, BACKEND_KEY, CONNECT_ATTRS, SESSION_TRACK};
 use wire::command::Command;
@@ -118,7 +118,8 @@ pub(crate) struct Seat {
     logged_in: bool,
     pub(crate) input: Vec<u8>,
     standing: Standing,
-    variable_x: Option<u64>,
+    /// User variables, by name.
+    user: BTreeMap<String, Option<u64>>,
     transaction: Option<Transaction>,
     insert_id: u64,
     diagnostics: Option<u64>,
@@ -152,7 +153,7 @@ impl Seat {
             logged_in: false,
             input: Vec::new(),
             standing: Standing::default(),
-            variable_x: None,
+            user: BTreeMap::new(),
             transaction: None,
             insert_id: 0,
             diagnostics: None,
@@ -261,7 +262,8 @@ impl Seat {
     /// COM_RESET_CONNECTION: all that the session holds is gone.
     fn renew(&mut self) -> Answer {
         self.transaction = None;
-        self.variable_x = None;
+        self.user.clear();
+        self.insert_id = 0;
         self.diagnostics = None;
         self.prepared.clear();
         self.named.clear();
@@ -389,11 +391,22 @@ impl Seat {
         if sql.starts_with("SELECT CURRENT_ROLE() ") {
             return Answer::row(vec![None]);
         }
-        if sql.starts_with("SELECT @`x`,") {
-            let x = self.variable_x.map(|value| value.to_string());
-            return Answer::row(vec![x, None, Some("binary".into())]);
+        if sql.starts_with("SELECT @`") {
+            // Its value, whether it is long, and its collation, of each.
+            let names = sql.split("COLLATION(@`").skip(1);
+            let names = names.map(|rest| rest.split('`').next().unwrap_or(rest));
+            let values = names.flat_map(|name| {
+                let value = self.user_value(name);
+                [value, None, Some("binary".into())]
+            });
+            return Answer::row(values.collect());
         }
         panic!("the fake server does not understand: {sql}");
+    }
+
+    fn user_value(&self, name: &str) -> Option<String> {
+        let value = self.user.get(name).copied().flatten();
+        value.map(|value| value.to_string())
     }
 
     fn variable(&self, name: &str) -> String {
@@ -435,12 +448,16 @@ impl Seat {
             Answer::rows(rows)
         } else if begins("SELECT LAST_INSERT_ID()") {
             Answer::row(vec![Some(self.insert_id.to_string()), Some(words)])
-        } else if begins("SELECT @x") {
-            let x = self.variable_x.map(|value| value.to_string());
-            Answer::row(vec![x, Some(words)])
-        } else if let Some(rest) = sql.strip_prefix("SET @x=") {
+        } else if let Some(rest) = sql.strip_prefix("SELECT @") {
+            let name = rest.split(' ').next().unwrap_or(rest);
+            Answer::row(vec![self.user_value(name), Some(words)])
+        } else if let Some((name, rest)) = sql
+            .strip_prefix("SET @")
+            .and_then(|assignment| assignment.split_once('='))
+        {
             let value = rest.split(' ').next().and_then(|value| value.parse().ok());
-            self.variable_x = Some(value.expect("a number"));
+            let value = Some(value.expect("a number"));
+            self.user.insert(name.into(), value);
             let mut changes = Vec::new();
             put_state(&mut changes);
             Answer::changed(changes)
@@ -525,8 +542,9 @@ impl Seat {
             }
             let (name, value) = assignment.split_once('=').expect("an assignment");
             let value = value.trim_matches('\'');
-            if name == "@`x`" {
-                self.variable_x = value.parse().ok();
+            if let Some(name) = name.strip_prefix("@`") {
+                let name = name.trim_end_matches('`');
+                self.user.insert(name.into(), value.parse().ok());
                 continue;
             }
             if name == "last_insert_id" {
@@ -542,8 +560,8 @@ impl Seat {
                 .1;
             let value = match value {
                 "DEFAULT" => default,
-                "1" => "ON",
-                "0" => "OFF",
+                "1" if name == "sql_safe_updates" => "ON",
+                "0" if name == "sql_safe_updates" => "OFF",
                 // Collations by number.
                 "8" if name == "character_set_results" => "latin1",
                 "45" if name == "character_set_results" => "utf8mb4",

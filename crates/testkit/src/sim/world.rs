@@ -8,6 +8,7 @@
 //! What holds, or the run ends with a panic that says what does not:
 //! - a client that waits is answered within [`PATIENCE`];
 //! - no group asks for turn after turn in which nothing happens;
+//! - no statement needs more commands of the pool's own than there may be;
 //! - nobody waits in one group while a backend lies idle in another (`crew.rs`);
 //! - when all clients have gone, nobody waits and no backend is leased.
 
@@ -531,6 +532,8 @@ impl World {
         self.seen.abandoned = census.counts.abandoned;
         let clean = census.clients == 0 && census.waiting == 0;
         assert!(clean, "everybody has gone, but: {census:?}");
+        let endless = census.counts.refusals.contains_key("own-commands");
+        assert!(!endless, "too many commands for one statement: {census:?}");
         for client in &self.clients {
             client.check_log(&self.db);
             self.seen.answered += client.answered;

@@ -118,6 +118,9 @@ pub(super) const HABITS: &[Habit] = &[
             "SET GLOBAL div_precision_increment = 4",
             "SET sql_warnings = ON",
             "SET min_examined_row_limit = {n}",
+            // Not known to succeed again (`sure.rs` of the pool).
+            "SET optimizer_prune_level = 0, optimizer_search_depth = {n}",
+            "SET optimizer_prune_level = DEFAULT",
             "SET sort_buffer_size = 10000{n}",
             "SET tmp_table_size = 100000{n}, max_heap_table_size = 100000{n}",
         ],
@@ -274,6 +277,11 @@ pub(super) const HABITS: &[Habit] = &[
             "<pins>SET @long = REPEAT('{w}', 3000) ;; <pins>SELECT LENGTH(@long), MD5(@long)",
             "<pins>SET @long = REPEAT('{w}', 40000) ;; <pins>SELECT LENGTH(@long) ;; \
              <pins>SET @long = '{w}' ;; <pins>SELECT LENGTH(@long)",
+            // Names that servers may take for others, beside some that nobody has set.
+            "<pins>SET @\u{e4} = {n} ;; <pins>SELECT @\u{e4}, @unset",
+            "<pins>SET @`t ` = '{w}', @\u{f6} = {n} ;; <pins>SELECT @never ;; \
+             <pins>SELECT @`t `, @\u{f6}",
+            "<pins>SELECT @unset, @a, @o, @t",
         ],
     ),
 ];

@@ -45,7 +45,9 @@ impl SimClient {
                 None => Vec::new(),
             },
             Kind::LastInsertId => vec![Some(belief.insert_id.to_string()), words],
-            Kind::ReadX => vec![belief.x.map(|x| x.to_string()), words],
+            Kind::ReadUser(name) => {
+                vec![belief.user[name].map(|value| value.to_string()), words]
+            }
             _ => vec![Some(asked.tag.to_string()), words],
         };
         let unsure = asked.kind == Kind::ShowWarnings && belief.unsure;
