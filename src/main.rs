@@ -4,11 +4,14 @@
 //! not be done, 2 the command line or a file cannot be used, 130 ended by a signal.
 #![forbid(unsafe_code)]
 
+mod command_line;
 mod preflight;
 
+use crate::command_line::without_passwords;
 use crate::preflight::{Checked, look, of_load, of_pool};
 use clap::{Parser, Subcommand};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -41,19 +44,24 @@ enum Job {
 }
 
 fn main() -> ExitCode {
-    if let Some(args) = long_connections() {
+    let words = command_line::read();
+    if let Some(args) = long_connections(&words) {
         return args.map_or_else(
-            |error| error.exit(),
+            |error| without_passwords(error).exit(),
             |args| load::long::run(&args, &stop_flag()),
         );
     }
-    match Cli::parse().job {
+    let cli = Cli::try_parse_from(words).unwrap_or_else(|error| without_passwords(error).exit());
+    warn_of_files(&cli.job);
+    match cli.job {
         Job::Pool(job) => {
             outlive_hangup();
-            match look("pool", job.preflight, of_pool(&job.args)) {
-                Ok(()) => pool::run(job.args),
-                Err(status) => status,
-            }
+            pool::settings(job.args)
+                .and_then(|settings| {
+                    look("pool", job.preflight, of_pool(&settings))?;
+                    Ok(pool::run(settings))
+                })
+                .unwrap_or_else(|status| status)
         }
         Job::Load(job) => match look("load", job.preflight, of_load(&job.args)) {
             Ok(()) => load::run(&job.args, &stop_flag()),
@@ -72,12 +80,24 @@ fn main() -> ExitCode {
 
 /// `onramp load tcp-hold ...` and `onramp load http://... ...`: where a workload's name stands
 /// otherwise is what has options of its own.
-fn long_connections() -> Option<Result<load::long::LongArgs, clap::Error>> {
-    let mut words = std::env::args_os().skip(1);
-    words
-        .next()
-        .filter(|word| word == "load")
-        .and_then(|_| load::long::LongArgs::read(words))
+fn long_connections(words: &[OsString]) -> Option<Result<load::long::LongArgs, clap::Error>> {
+    let words = words.get(1..)?;
+    let is_load = words.first().is_some_and(|word| word == "load");
+    is_load.then(|| load::long::LongArgs::read(words[1..].iter().cloned()))?
+}
+
+/// Says which files with passwords others can read. The pool says it with its settings, and climb
+/// with its plan.
+fn warn_of_files(job: &Job) {
+    let (name, target) = match job {
+        Job::Load(job) => ("load", Some(&job.args.target)),
+        Job::Doctor(args) => ("doctor", args.target.as_ref()),
+        Job::Explain(args) => ("explain", args.target.as_ref()),
+        Job::Pool(_) | Job::Sysbench(_) | Job::Climb(_) | Job::Target(_) => return,
+    };
+    if let Some(warning) = target.and_then(wire::dsn::Dsn::warning) {
+        command_line::warn(name, &warning);
+    }
 }
 
 /// SIGHUP does not end the pool, not even before it handles its signals itself.

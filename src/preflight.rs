@@ -8,7 +8,6 @@ use clap::ValueEnum;
 use doctor::preflight::{sentence, walls};
 use doctor::question::{Question, Role, Way};
 use load::{Action, LoadArgs};
-use pool::PoolArgs;
 use std::io::Write as _;
 use std::net::IpAddr;
 use std::process::ExitCode;
@@ -36,9 +35,8 @@ pub(crate) struct Checked<T: clap::Args> {
     pub(crate) preflight: Preflight,
 }
 
-/// The pool's question; None where its settings cannot be used, which it says itself.
-pub(crate) fn of_pool(args: &PoolArgs) -> Option<Question> {
-    let settings = args.clone().raw().and_then(pool::Raw::check).ok()?;
+/// The pool's question.
+pub(crate) fn of_pool(settings: &pool::Settings) -> Option<Question> {
     Some(Question {
         connections: Some(settings.clients_max as u64),
         ways: vec![Way::Onramp],
@@ -97,6 +95,7 @@ pub(crate) fn look(name: &str, how: Preflight, question: Option<Question>) -> Re
 mod tests {
     use super::*;
     use clap::Parser;
+    use pool::PoolArgs;
 
     #[derive(Parser)]
     struct Line {
@@ -145,12 +144,7 @@ mod tests {
             backends_max: Some(9),
             ..PoolArgs::default()
         };
-        let question = of_pool(&args).unwrap();
+        let question = of_pool(&args.settings().unwrap()).unwrap();
         assert_eq!((question.wanted(), question.backends), (50_000, 9));
-        assert_eq!(
-            of_pool(&PoolArgs::default()),
-            None,
-            "the pool says what is wrong"
-        );
     }
 }

@@ -7,6 +7,7 @@ use testkit::client::{Client, ClientError};
 use testkit::onramp::{Pool, Ran, free_port, run};
 use testkit::real::skipped;
 use testkit::reply::Outcome;
+use testkit::talk::Account;
 use wire::command::Command;
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -280,6 +281,86 @@ fn the_sockets_file_has_the_mode_and_the_owner_of_the_settings() {
         assert_eq!(login(&address, &app()).value("SELECT 1"), "1");
         drop(pool);
     }
+}
+
+/// The arguments of a process, as every account of the host reads them.
+fn arguments_of(pid: u32) -> String {
+    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap();
+    String::from_utf8(bytes).unwrap().replace('\0', " ")
+}
+
+#[test]
+fn a_password_in_the_command_line_is_overwritten_at_once() {
+    if direct() {
+        return skipped("a_password_in_the_command_line", "it is about the pool");
+    }
+    let port = free_port();
+    let backend = format!("mysql://app:unheard-of@127.0.0.1:{port}");
+    let more = ["--backend", &backend, "--clients-max", "77"];
+    let pool = Pool::start_waiting(binary(), &more, "waiting for the server").unwrap();
+    let seen = arguments_of(pool.pid());
+    // What stands around it stays as it was, and where it was.
+    let expected = format!(" --backend mysql://app:**********@127.0.0.1:{port} --clients-max 77 ");
+    assert!(seen.ends_with(&expected), "{seen}");
+    let said = pool.said();
+    assert!(
+        said.contains("warning: a password in the command line"),
+        "{said}"
+    );
+    assert!(said.contains("?password_file=FILE"), "{said}");
+    assert!(!said.contains("unheard-of"), "{said}");
+    drop(pool);
+    let ran = run(
+        binary(),
+        &[
+            "load",
+            "select",
+            "run",
+            "--target",
+            "mysql://app:unheard-of@h:0/t",
+        ],
+        LIMIT,
+    );
+    assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+    assert!(!format!("{ran:?}").contains("unheard-of"), "{ran:?}");
+}
+
+#[test]
+fn a_password_file_is_all_that_a_command_line_names() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let test = "a_password_file_is_all_that_a_command_line_names";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let file = real.folder().join("other.password");
+    std::fs::write(&file, "other's\n").unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
+    let place = format!(
+        "localhost?socket={}&password_file={}",
+        real.socket(),
+        file.display()
+    );
+    let backend = format!("mysql://other@{place}");
+    let pool = Pool::start(binary(), &["--backend", &backend]).unwrap();
+    let account = Account::new("other", "other's");
+    let mut client = login(&pool.address, &account);
+    client.must("SELECT GET_LOCK('file', 1)");
+    assert_eq!(client.value("SELECT 1"), "1");
+    pool.wait_for_census("logins: 1").unwrap();
+    pool.ask_for_report();
+    pool.wait_for("client ").unwrap();
+    assert!(arguments_of(pool.pid()).contains(&backend));
+    pool.terminate();
+    let (status, said) = pool.wait();
+    assert_eq!(status.code(), Some(0), "{said}");
+    assert!(!said.contains("other's"), "{said}");
+    let warnings: Vec<&str> = said
+        .lines()
+        .filter(|line| line.contains("warning"))
+        .collect();
+    assert_eq!(warnings.len(), 1, "{said}");
+    assert!(warnings[0].contains("(mode 0640): chmod 600"), "{said}");
 }
 
 /// Waits until the server runs a SLEEP.

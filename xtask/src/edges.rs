@@ -17,8 +17,11 @@ const EDGES: &[(&str, &[&str])] = &[
     ("pool", &["wire", "reactor", "measure"]),
     ("load", &["wire", "reactor", "measure", "chart"]),
     ("doctor", &["wire"]),
-    ("climb", &["measure", "doctor", "chart"]),
-    ("onramp", &["pool", "load", "doctor", "climb"]),
+    ("climb", &["wire", "measure", "doctor", "chart"]),
+    (
+        "onramp",
+        &["pool", "load", "doctor", "climb", "wire", "reactor"],
+    ),
     (
         "testkit",
         &[

@@ -142,6 +142,9 @@ fn open<'a>(
         None => Some(Programs::find(plan.raw.mariadb_dir.as_deref())?),
         Some(_) => None,
     };
+    if let Some(warning) = plan.target.as_ref().and_then(target::Dsn::warning) {
+        progress.line(&format!("climb: warning: {warning}"));
+    }
     let version = match &plan.target {
         Some(target) => target.greeted_version()?,
         None => String::new(),

@@ -72,8 +72,9 @@ pub struct ClimbArgs {
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub connect_rate: Option<u32>,
 
-    /// Use this server and not a private MariaDB: mysql://USER[:PASSWORD]@HOST[:PORT]/SCHEMA, or
-    /// the same with ?socket=/PATH. The tables are created in SCHEMA, and dropped at the end
+    /// Use this server and not a private MariaDB: mysql://USER@HOST[:PORT]/SCHEMA, or the same with
+    /// ?socket=/PATH, and with the password in a file (password_file=FILE behind the ?), or in the
+    /// environment (password_env=NAME). The tables are created in SCHEMA, and dropped at the end
     #[arg(long, value_name = "DSN")]
     pub target: Option<String>,
 

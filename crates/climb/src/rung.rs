@@ -228,9 +228,10 @@ impl Bench<'_> {
             None => direct.clone(),
         };
         let mut command = Command::new(&self.program);
+        let backend = backend.for_pool(&mut command);
         command
             .args(["pool", "--listen", &format!("127.0.0.1:{port}")])
-            .args(["--backend", &backend.secret_backend()])
+            .args(["--backend", &backend])
             .args(["--clients-max", &cell.connections.to_string()])
             .args([
                 "--wait-ms-max",
@@ -325,8 +326,9 @@ impl Bench<'_> {
     fn load(&self, target: &Dsn) -> Command {
         let raw = &self.plan.raw;
         let mut command = Command::new(&self.program);
+        let target = target.for_load(&mut command);
         command
-            .args(["load", &raw.workload, "--target", &target.secret()])
+            .args(["load", &raw.workload, "--target", &target])
             .args(["--tables", &raw.tables.to_string()])
             .args(["--table-size", &raw.table_size.to_string()]);
         command

@@ -3,7 +3,8 @@
 //! `climb` passes the address on to `load` and `pool`, which read it in full; so the parts are kept
 //! as they were written (percent signs and all) and only taken apart as far as needed to name
 //! another host, to leave out the schema, and to hide the password in everything that is shown.
-//! The password itself reaches only the command lines of the children.
+//! The password itself reaches the children in their environment, not in their command lines, which
+//! every account of the host can read.
 //!
 //! The one thing said to a server from here is nothing: on a fresh connection the server speaks
 //! first, and its greeting carries its version. That also proves early that the address is right.
@@ -12,11 +13,15 @@ use std::fmt;
 use std::io::{self, Read};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
+use std::process::Command;
 use std::time::Duration;
+use wire::dsn::password;
 
 use anyhow::Context;
 
 const PORT_DEFAULT: u16 = 3306;
+/// The variable in which children find the password.
+const PASSWORD_ENV: &str = "ONRAMP_CLIMB_PASSWORD";
 const GREETING_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The address of a server with the account and the schema to use.
@@ -28,6 +33,8 @@ pub(crate) struct Dsn {
     port: Option<u16>,
     schema: String,
     socket: Option<String>,
+    /// `password_file=FILE` or `password_env=NAME`, where the password is not in the address.
+    elsewhere: Option<String>,
 }
 
 impl Dsn {
@@ -40,6 +47,7 @@ impl Dsn {
             port: Some(port),
             schema: schema.to_owned(),
             socket: None,
+            elsewhere: None,
         }
     }
 
@@ -75,14 +83,24 @@ impl Dsn {
         if let Some((_, fault)) = parts.into_iter().find(|(part, _)| part.is_empty()) {
             return Err(expected(fault));
         }
+        let (socket, elsewhere) = parameters_of(query).map_err(|fault| expected(&fault))?;
+        // What the children would say of the password, and of how the parts are written.
+        wire::dsn::Dsn::read(text)?;
         Ok(Self {
             user: user.to_owned(),
             password: password.map(ToOwned::to_owned),
             host: host.to_owned(),
             port,
             schema: schema.to_owned(),
-            socket: socket_of(query).map_err(|fault| expected(&fault))?,
+            socket,
+            elsewhere,
         })
+    }
+
+    /// A sentence about the file with the password, where others can read it.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let read = wire::dsn::Dsn::parse(&self.write(None, Form::Whole)).ok()?;
+        read.warning()
     }
 
     /// The schema that holds the tables.
@@ -112,14 +130,33 @@ impl Dsn {
         }
     }
 
-    /// In full, with the password: for a child's command line only.
-    pub(crate) fn secret(&self) -> String {
-        self.write(self.password.as_deref(), true)
+    /// As `load --target` takes it; the command gets the password in its environment.
+    pub(crate) fn for_load(&self, command: &mut Command) -> String {
+        self.with_password_in(command, Form::Whole)
     }
 
-    /// As `pool --backend` takes it: in full, without a schema.
-    pub(crate) fn secret_backend(&self) -> String {
-        self.write(self.password.as_deref(), false)
+    /// As `pool --backend` takes it, without a schema; the command gets the password in its
+    /// environment.
+    pub(crate) fn for_pool(&self, command: &mut Command) -> String {
+        self.with_password_in(command, Form::WithoutSchema)
+    }
+
+    fn with_password_in(&self, command: &mut Command, form: Form) -> String {
+        let written = self.password.as_deref().unwrap_or_default();
+        let whole = self.write(Some(written), Form::Whole);
+        let password = wire::dsn::Dsn::parse(&whole).map(|read| read.password);
+        let elsewhere = match password {
+            Ok(password) if !password.is_empty() => {
+                command.env(PASSWORD_ENV, password);
+                Some(format!("password_env={PASSWORD_ENV}"))
+            }
+            _ => self.elsewhere.clone(),
+        };
+        let child = Self {
+            elsewhere,
+            ..self.clone()
+        };
+        child.write(None, form)
     }
 
     /// Reads the version out of the server's greeting.
@@ -150,27 +187,37 @@ impl Dsn {
         Err(last)
     }
 
-    fn write(&self, password: Option<&str>, with_schema: bool) -> String {
+    fn write(&self, password: Option<&str>, form: Form) -> String {
         let password = password.map(|pass| format!(":{pass}")).unwrap_or_default();
         let port = self.port.map(|port| format!(":{port}")).unwrap_or_default();
-        let schema = if with_schema {
-            format!("/{}", self.schema)
-        } else {
-            String::new()
+        let schema = match form {
+            Form::Whole => format!("/{}", self.schema),
+            Form::WithoutSchema => String::new(),
         };
-        let socket = self.socket.as_ref().map(|path| format!("?socket={path}"));
-        let socket = socket.unwrap_or_default();
+        let socket = self.socket.as_ref().map(|path| format!("socket={path}"));
+        let parameters: Vec<String> = socket.into_iter().chain(self.elsewhere.clone()).collect();
+        let query = match parameters.as_slice() {
+            [] => String::new(),
+            parameters => format!("?{}", parameters.join("&")),
+        };
         format!(
-            "mysql://{}{password}@{}{port}{schema}{socket}",
+            "mysql://{}{password}@{}{port}{schema}{query}",
             self.user, self.host
         )
     }
 }
 
+/// What an address says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Whole,
+    WithoutSchema,
+}
+
 /// Shown text hides the password.
 impl fmt::Display for Dsn {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.write(self.password.as_ref().map(|_| "***"), true))
+        out.write_str(&self.write(self.password.as_ref().map(|_| "***"), Form::Whole))
     }
 }
 
@@ -183,28 +230,9 @@ impl fmt::Debug for Dsn {
 /// A command line fit to be published: passwords hidden, words quoted for a shell.
 pub(crate) fn shown_command(arguments: impl Iterator<Item = String>) -> String {
     let words: Vec<_> = arguments
-        .map(|word| quoted(&without_password(&word)))
+        .map(|word| quoted(&password::without(&word)))
         .collect();
     words.join(" ")
-}
-
-fn without_password(word: &str) -> String {
-    let Some(start) = word.find("mysql://").map(|at| at + "mysql://".len()) else {
-        return word.to_owned();
-    };
-    let address = &word[start..];
-    let Some(at) = address.split('?').next().and_then(|place| place.rfind('@')) else {
-        return word.to_owned();
-    };
-    match address[..at].find(':') {
-        Some(colon) => format!(
-            "{}{}:***{}",
-            &word[..start],
-            &address[..colon],
-            &address[at..]
-        ),
-        None => word.to_owned(),
-    }
 }
 
 fn quoted(word: &str) -> String {
@@ -227,16 +255,21 @@ fn host_and_port(place: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
-fn socket_of(query: Option<&str>) -> Result<Option<String>, String> {
-    let Some(query) = query else { return Ok(None) };
-    let mut socket = None;
-    for pair in query.split('&') {
+/// The socket, and where the password is.
+fn parameters_of(query: Option<&str>) -> Result<(Option<String>, Option<String>), String> {
+    let (mut socket, mut elsewhere) = (None, None);
+    for pair in query.into_iter().flat_map(|query| query.split('&')) {
         match pair.split_once('=') {
             Some(("socket", path)) if path.starts_with('/') => socket = Some(path.to_owned()),
-            _ => return Err(format!("'{pair}' after ? is not socket=/path")),
+            Some(("password_file" | "password_env", _)) => elsewhere = Some(pair.to_owned()),
+            _ => {
+                return Err(format!(
+                    "'{pair}' after ? is not socket=/path, password_file=FILE or password_env=NAME"
+                ));
+            }
         }
     }
-    Ok(socket)
+    Ok((socket, elsewhere))
 }
 
 fn read_packet(mut stream: impl Read, packet: &mut Vec<u8>) -> io::Result<()> {
@@ -271,15 +304,47 @@ fn version_in(packet: &[u8]) -> anyhow::Result<String> {
 mod tests {
     use super::*;
 
+    /// What a child is given: its argument, and the password in its environment.
+    fn given(dsn: &Dsn, give: fn(&Dsn, &mut Command) -> String) -> (String, Option<String>) {
+        let mut command = Command::new("onramp");
+        let argument = give(dsn, &mut command);
+        let mut variables = command.get_envs();
+        let password = variables.next().map(|(name, value)| {
+            assert_eq!(name, PASSWORD_ENV);
+            value.unwrap().to_str().unwrap().to_owned()
+        });
+        (argument, password)
+    }
+
     #[test]
-    fn an_address_comes_back_as_written() {
-        let texts = [
-            "mysql://app:p%40ss@db.example:3307/shop",
-            "mysql://app@[::1]:3306/shop",
-            "mysql://app@localhost/shop?socket=/run/mysqld/mysqld.sock",
-        ];
-        for text in texts {
-            assert_eq!(Dsn::parse(text).unwrap().secret(), text);
+    fn a_password_goes_into_the_childs_environment() {
+        for (text, argument, password) in [
+            (
+                "mysql://app:p%40ss@db.example:3307/shop",
+                "mysql://app@db.example:3307/shop?password_env=ONRAMP_CLIMB_PASSWORD",
+                Some("p@ss"),
+            ),
+            (
+                "mysql://app@[::1]:3306/shop",
+                "mysql://app@[::1]:3306/shop",
+                None,
+            ),
+            ("mysql://app:@h/shop", "mysql://app@h/shop", None),
+            (
+                "mysql://app:x@localhost/shop?socket=/run/mysqld/mysqld.sock",
+                "mysql://app@localhost/shop?socket=/run/mysqld/mysqld.sock\
+                 &password_env=ONRAMP_CLIMB_PASSWORD",
+                Some("x"),
+            ),
+            (
+                "mysql://app@h/shop?password_env=PATH",
+                "mysql://app@h/shop?password_env=PATH",
+                None,
+            ),
+        ] {
+            let dsn = Dsn::parse(text).unwrap();
+            let (told, variable) = given(&dsn, Dsn::for_load);
+            assert_eq!((told.as_str(), variable.as_deref()), (argument, password));
         }
     }
 
@@ -308,12 +373,15 @@ mod tests {
     fn the_same_account_goes_behind_the_pool() {
         let dsn = Dsn::loopback("u", "p", 3306, "sbtest");
         assert_eq!(
-            dsn.behind_pool(7000).secret(),
-            "mysql://u:p@127.0.0.1:7000/sbtest"
+            given(&dsn.behind_pool(7000), Dsn::for_load),
+            (
+                "mysql://u@127.0.0.1:7000/sbtest?password_env=ONRAMP_CLIMB_PASSWORD".to_owned(),
+                Some("p".to_owned())
+            )
         );
         assert_eq!(
-            dsn.by_socket("/s").secret_backend(),
-            "mysql://u:p@localhost?socket=/s"
+            given(&dsn.by_socket("/s"), Dsn::for_pool).0,
+            "mysql://u@localhost?socket=/s&password_env=ONRAMP_CLIMB_PASSWORD"
         );
     }
 
@@ -327,6 +395,14 @@ mod tests {
             ("mysql://u:hush@db:port/shop", "PORT"),
             ("mysql://:hush@db/shop", "USER is empty"),
             ("mysql://u:hush@db/shop?tls=1", "'tls=1' after ?"),
+            (
+                "mysql://u:hush@db/shop?password_env=PATH",
+                "more than one password",
+            ),
+            (
+                "mysql://u@db/shop?password_file=/nowhere/hu",
+                "/nowhere/hu: No such file",
+            ),
         ];
         for (text, fault) in bad {
             let error = Dsn::parse(text).unwrap_err();

@@ -32,8 +32,10 @@ pub struct DoctorArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=16_000_000))]
     pub connections: Option<u64>,
 
-    /// Ask this server too: mysql://USER[:PASSWORD]@HOST[:PORT] or ...?socket=/PATH
-    #[arg(long, value_name = "DSN", value_parser = Dsn::parse)]
+    /// Ask this server too: mysql://USER@HOST[:PORT] or mysql://USER@localhost?socket=/PATH, with
+    /// the password in a file (password_file=FILE behind the ?), or in the environment
+    /// (password_env=NAME)
+    #[arg(long, value_name = "DSN", value_parser = Dsn::read)]
     pub target: Option<Dsn>,
 
     /// What runs on this host [default: all of it; with a target on another host, the clients]

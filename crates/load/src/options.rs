@@ -24,8 +24,10 @@ const IN_FLIGHT_MAX: u32 = 65_536;
 
 const EXAMPLE: &str = "\
 Example, with the tables made on the server itself and the load through a pool:
-  onramp load oltp_point_select prepare --target mysql://app:secret@127.0.0.1:3306/sbtest
-  onramp load oltp_point_select run --target mysql://app:secret@127.0.0.1:6033/sbtest \\
+  onramp load oltp_point_select prepare \\
+      --target 'mysql://app@127.0.0.1:3306/sbtest?password_file=app.password'
+  onramp load oltp_point_select run \\
+      --target 'mysql://app@127.0.0.1:6033/sbtest?password_file=app.password' \\
       --connections 10000 --time 30 --report-interval 1
 
 Instead of a workload, with options of their own:
@@ -47,8 +49,10 @@ pub struct LoadArgs {
     #[arg(value_enum)]
     pub command: Action,
 
-    /// The server: mysql://USER[:PASSWORD]@HOST[:PORT]/SCHEMA[?socket=/PATH]
-    #[arg(long, value_name = "DSN", value_parser = Dsn::parse)]
+    /// The server: mysql://USER@HOST[:PORT]/SCHEMA[?socket=/PATH]. The password stands in a file
+    /// (?password_file=FILE), in the environment (?password_env=NAME), or behind USER (:PASSWORD),
+    /// where it is seen in the shell's history
+    #[arg(long, value_name = "DSN", value_parser = Dsn::read)]
     pub target: Dsn,
 
     /// Connections to hold, 1 to 16,000,000

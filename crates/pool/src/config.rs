@@ -8,6 +8,7 @@
 use crate::hidden::Looking;
 use crate::login::Verifier;
 use crate::priority::{Mode, Priority};
+use crate::secret::{Secret, Typed};
 use reactor::socket::FileAccess;
 use reactor::{Address, accounts};
 use serde::Deserialize;
@@ -98,6 +99,9 @@ pub struct Raw {
     /// Who may log in.
     #[serde(default, rename = "user")]
     pub users: Vec<RawUser>,
+    /// See [`Settings::warnings`]; no key of the file.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
 }
 
 /// What becomes of a client whose statement calls a stored procedure, or a function that is not the
@@ -124,7 +128,11 @@ pub struct RawBackend {
     /// See [`Looking::account`].
     pub monitor_user: Option<String>,
     /// Its password.
-    pub monitor_password: Option<String>,
+    pub monitor_password: Option<Secret>,
+    /// Instead of it: the file that holds it.
+    pub monitor_password_file: Option<String>,
+    /// Instead of it: the variable of the environment that holds it.
+    pub monitor_password_env: Option<String>,
 }
 
 /// A user as typed.
@@ -134,7 +142,11 @@ pub struct RawUser {
     /// The name with which clients log in.
     pub name: String,
     /// The password in clear.
-    pub password: Option<String>,
+    pub password: Option<Secret>,
+    /// Instead of it: the file that holds it.
+    pub password_file: Option<String>,
+    /// Instead of it: the variable of the environment that holds it.
+    pub password_env: Option<String>,
     /// Instead of it: `*` and 40 hexadecimal digits, as in `mysql.user`.
     pub password_hash: Option<String>,
     /// Plugin that clients must use; either when not given.
@@ -142,7 +154,11 @@ pub struct RawUser {
     /// The account on the server, when it has another name.
     pub backend_user: Option<String>,
     /// Its password, when it is another one.
-    pub backend_password: Option<String>,
+    pub backend_password: Option<Secret>,
+    /// Instead of it: the file that holds it.
+    pub backend_password_file: Option<String>,
+    /// Instead of it: the variable of the environment that holds it.
+    pub backend_password_env: Option<String>,
     /// See [`Limits::clients_max`].
     pub clients_max: Option<u64>,
     /// See [`Limits::waiting_max`].
@@ -173,7 +189,7 @@ pub struct User {
     /// The account on the server.
     pub backend_user: String,
     /// Its password.
-    pub backend_password: String,
+    pub backend_password: Secret,
     /// What it may use.
     pub limits: Limits,
 }
@@ -286,11 +302,13 @@ pub struct Settings {
     pub backend: Address,
     /// Who may log in, at least one.
     pub users: Vec<User>,
+    /// What works and should not be so, to be said once at start.
+    pub warnings: Vec<String>,
 }
 
 impl Settings {
     /// Name and password of the account that asks for the pool itself.
-    pub(crate) fn looking_account(&self) -> (String, String) {
+    pub(crate) fn looking_account(&self) -> (String, Secret) {
         let first = &self.users[0];
         let own = || (first.backend_user.clone(), first.backend_password.clone());
         self.looking.account.clone().unwrap_or_else(own)
@@ -301,16 +319,64 @@ impl Raw {
     /// Reads the text of a configuration file.
     ///
     /// # Errors
-    /// The parser's words, with line and column.
+    /// The parser's words, with the line and its key.
     pub fn parse(text: &str) -> Result<Raw, String> {
-        toml::from_str(text).map_err(|error| error.to_string().trim_end().replace('\n', " "))
+        toml::from_str(text).map_err(|error| parse_error(text, &error))
+    }
+
+    /// True where the file holds passwords, or hashes of them.
+    pub(crate) fn holds_secrets(&self) -> bool {
+        let monitor = self
+            .backend
+            .as_ref()
+            .and_then(|b| b.monitor_password.as_ref());
+        let of_users = self.users.iter().any(|user| {
+            let typed = [&user.password, &user.backend_password];
+            typed.into_iter().flatten().any(|text| !text.is_empty()) || user.password_hash.is_some()
+        });
+        of_users || monitor.is_some_and(|text| !text.is_empty())
+    }
+
+    /// Fetches the passwords that stand elsewhere.
+    fn fetch_passwords(&mut self) -> Result<(), String> {
+        let warnings = &mut self.warnings;
+        if let Some(backend) = &mut self.backend {
+            let monitor = Typed {
+                prefix: "monitor_",
+                text: &mut backend.monitor_password,
+                file: &mut backend.monitor_password_file,
+                env: &mut backend.monitor_password_env,
+            };
+            monitor
+                .take(warnings)
+                .map_err(|error| format!("backend: {error}"))?;
+        }
+        for user in &mut self.users {
+            let own = Typed {
+                prefix: "",
+                text: &mut user.password,
+                file: &mut user.password_file,
+                env: &mut user.password_env,
+            };
+            let backend = Typed {
+                prefix: "backend_",
+                text: &mut user.backend_password,
+                file: &mut user.backend_password_file,
+                env: &mut user.backend_password_env,
+            };
+            own.take(warnings)
+                .and_then(|()| backend.take(warnings))
+                .map_err(|error| format!("user '{}': {error}", user.name))?;
+        }
+        Ok(())
     }
 
     /// Checks every value and works out the defaults.
     ///
     /// # Errors
     /// One sentence that names the key, what was expected and what came.
-    pub fn check(self) -> Result<Settings, String> {
+    pub fn check(mut self) -> Result<Settings, String> {
+        self.fetch_passwords()?;
         let (listen, backend) = check_addresses(&self.listen, self.backend.as_ref())?;
         if self.users.is_empty() {
             return Err("user: expected at least one [[user]] with name and password".into());
@@ -381,7 +447,33 @@ impl Raw {
             backlog: i32::try_from(backlog).unwrap_or(i32::MAX),
             backend,
             users: check_users(self.users, &defaults)?,
+            warnings: self.warnings,
         })
+    }
+}
+
+/// What the parser says, on one line: without the line of the file that it would show, which may
+/// hold a password, and without the value of a key for one.
+fn parse_error(text: &str, error: &toml::de::Error) -> String {
+    let Some(span) = error.span() else {
+        return error.message().replace('\n', " ");
+    };
+    let before = text.get(..span.start).unwrap_or(text);
+    let number = before.matches('\n').count() + 1;
+    let line = text.lines().nth(number - 1).unwrap_or_default();
+    let key = line.split_once('=').map(|(key, _)| key.trim());
+    match key {
+        Some(key) if key.contains("password") => format!(
+            "line {number}: {key}: expected a text in quotes, each key once (what stands there is \
+             not shown)"
+        ),
+        Some(key) if !key.is_empty() => {
+            format!(
+                "line {number}: {key}: {}",
+                error.message().replace('\n', " ")
+            )
+        }
+        _ => format!("line {number}: {}", error.message().replace('\n', " ")),
     }
 }
 
@@ -399,7 +491,7 @@ fn check_addresses(
     }
     let backend = backend.ok_or(
         "backend: expected the server's address ([backend] address = \"HOST:PORT\", \
-         or --backend mysql://USER:PASSWORD@HOST:PORT)",
+         or --backend 'mysql://USER@HOST:PORT?password_file=FILE')",
     )?;
     let backend = Address::parse(&backend.address).map_err(|e| format!("backend.address: {e}"))?;
     if listen.contains(&backend) {
@@ -524,8 +616,9 @@ fn check_user(raw: RawUser, defaults: &RawUser) -> Result<User, String> {
         }
         _ => {
             return Err(format!(
-                "user '{name}': expected either password or password_hash (an account without \
-                 a password has password = \"\")"
+                "user '{name}': expected either a password (password, password_file or \
+                 password_env) or password_hash (an account without a password has password = \
+                 \"\")"
             ));
         }
     };
@@ -604,6 +697,7 @@ fn check_limits(raw: &RawUser, defaults: &RawUser) -> Result<Limits, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     const GOOD: &str = r#"
         listen = ["127.0.0.1:6033", "/run/onramp.sock"]
@@ -649,6 +743,93 @@ mod tests {
         assert_eq!(settings.backend_silence_max, seconds(15));
         assert_eq!(settings.client_silence_max, seconds(300));
         assert_eq!(settings.users[1].plugin, Some(Plugin::CachingSha2));
+    }
+
+    #[test]
+    fn passwords_may_stand_in_files_and_in_the_environment() {
+        let folder = std::env::temp_dir().join(format!("onramp-passwords-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("password");
+        std::fs::write(&file, "from a file\n").unwrap();
+        let mode = |mode| std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+        mode(0o600);
+        let elsewhere = |keys: &str| {
+            let text = GOOD.replacen("password = \"secret\"", keys, 1);
+            check(&text.replace("FILE", file.to_str().unwrap()))
+        };
+        let settings = elsewhere("password_file = \"FILE\"").unwrap();
+        assert_eq!(settings.users[0].backend_password, "from a file");
+        assert_eq!(settings.warnings, [""; 0]);
+        mode(0o644);
+        let settings = elsewhere("password_file = \"FILE\"").unwrap();
+        assert!(settings.warnings[0].contains("mode 0644"), "{settings:?}");
+        let path = std::env::var("PATH").unwrap();
+        let settings = elsewhere("password_env = \"PATH\"").unwrap();
+        assert_eq!(settings.users[0].backend_password, path.as_str());
+        let settings = elsewhere(
+            "password_hash = \"*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19\"\n\
+             backend_password_file = \"FILE\"",
+        );
+        assert_eq!(settings.unwrap().users[0].backend_password, "from a file");
+        let monitor =
+            "monitor_user = \"m\"\nmonitor_password_env = \"PATH\"\n[[user]]\nname = \"app\"";
+        let text = GOOD.replacen("[[user]]\n        name = \"app\"", monitor, 1);
+        let (user, password) = check(&text).unwrap().looking.account.unwrap();
+        assert_eq!((user.as_str(), &*password), ("m", path.as_str()));
+        for (keys, expected) in [
+            (
+                "password_env = \"ONRAMP_NOT_THERE\"",
+                "user 'app': password_env ONRAMP_NOT_THERE",
+            ),
+            (
+                "password_file = \"/nowhere/p\"",
+                "user 'app': password_file /nowhere/p: No such file",
+            ),
+            (
+                "password = \"x\"\npassword_env = \"PATH\"",
+                "expected one of password, password_file",
+            ),
+            (
+                "password_env = \"PATH\"\npassword_file = \"FILE\"",
+                "expected one of password",
+            ),
+            (
+                "password_hash = \"*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19\"\n\
+                 password_env = \"PATH\"",
+                "expected either a password",
+            ),
+        ] {
+            let error = elsewhere(keys).unwrap_err();
+            assert!(error.contains(expected), "{keys}: {error}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn neither_settings_nor_mistakes_show_a_password() {
+        let shown = format!("{:?} {:?}", Raw::parse(GOOD).unwrap(), check(GOOD).unwrap());
+        assert!(!shown.contains("secret"), "{shown}");
+        for line in [
+            "password = secret",
+            "password = 'secret",
+            "password = \"\"\"secret",
+            "password = [\"secret\"]",
+            "password = \"secret\" x",
+            "password = \"secret\"\n        password = \"secret\"",
+            "backend_password = { secret = 1 }",
+        ] {
+            let error = check(&GOOD.replacen("password = \"secret\"", line, 1)).unwrap_err();
+            assert!(!error.contains("secret"), "{line}: {error}");
+        }
+        let number = check(&GOOD.replacen("\"secret\"", "4711", 1)).unwrap_err();
+        assert!(
+            number.starts_with("line 8: password: expected a text"),
+            "{number}"
+        );
+        assert!(Raw::parse(GOOD).unwrap().holds_secrets());
+        let without = "[[user]]\nname = \"a\"\npassword = \"\"\n\
+                       [[user]]\npassword_file = \"f\"\nname = \"b\"";
+        assert!(!Raw::parse(without).unwrap().holds_secrets());
     }
 
     #[test]

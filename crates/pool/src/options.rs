@@ -5,13 +5,15 @@
 //! change; docs/pool.md has them all. Checking is left to [`crate::config`], which sees one [`Raw`]
 //! whatever its source.
 
-use crate::config::{Raw, RawUser};
+use crate::config::{Raw, RawUser, Settings};
 use std::path::PathBuf;
 use wire::dsn::Dsn;
+use wire::dsn::password::{Source, seen_by_others};
 
 const EXAMPLE: &str = "\
 Example, for one account:
-  onramp pool --listen 127.0.0.1:6033 --backend mysql://app:secret@127.0.0.1:3306";
+  onramp pool --listen 127.0.0.1:6033 \\
+      --backend 'mysql://app@127.0.0.1:3306?password_file=app.password'";
 
 /// Put a thread pool in front of a MySQL-protocol server
 ///
@@ -32,8 +34,10 @@ pub struct PoolArgs {
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Vec<String>,
 
-    /// The server and the account on it: mysql://USER[:PASSWORD]@HOST[:PORT] or
-    /// mysql://USER[:PASSWORD]@localhost?socket=/PATH. Clients log in with the same account
+    /// The server and the account on it: mysql://USER@HOST[:PORT] or
+    /// mysql://USER@localhost?socket=/PATH. Clients log in with the same account. Its password
+    /// stands in a file (password_file=FILE behind the ?), in the environment (password_env=NAME),
+    /// in the file of --config, or behind USER (:PASSWORD), where it is seen in the shell's history
     #[arg(long, value_name = "DSN")]
     pub backend: Option<String>,
 
@@ -78,6 +82,14 @@ pub struct PoolArgs {
 }
 
 impl PoolArgs {
+    /// What the pool runs on. Reads files: call it once.
+    ///
+    /// # Errors
+    /// One sentence about what cannot be used.
+    pub fn settings(self) -> Result<Settings, String> {
+        self.raw().and_then(Raw::check)
+    }
+
     /// The settings as typed: the file, with the options over it.
     ///
     /// # Errors
@@ -89,14 +101,18 @@ impl PoolArgs {
                 let name = path.display();
                 let text = std::fs::read_to_string(path)
                     .map_err(|error| format!("--config {name}: {error}"))?;
-                Raw::parse(&text).map_err(|error| format!("{name}: {error}"))?
+                let mut raw = Raw::parse(&text).map_err(|error| format!("{name}: {error}"))?;
+                if raw.holds_secrets() {
+                    raw.warnings.extend(seen_by_others(path, "passwords"));
+                }
+                raw
             }
         };
         if !self.listen.is_empty() {
             raw.listen = self.listen;
         }
         if let Some(text) = &self.backend {
-            let dsn = Dsn::parse(text).map_err(|error| format!("--backend: {error}"))?;
+            let dsn = Dsn::read(text).map_err(|error| format!("--backend: {error}"))?;
             take_dsn(&mut raw, dsn)?;
         }
         raw.clients_max = self.clients_max.or(raw.clients_max);
@@ -118,10 +134,16 @@ fn take_dsn(raw: &mut Raw, dsn: Dsn) -> Result<(), String> {
     }
     let backend = raw.backend.get_or_insert_default();
     backend.address = address;
+    raw.warnings.extend(dsn.warning());
+    // Without a password it means the file's account.
+    let is_known = raw.users.iter().any(|user| user.name == dsn.user);
+    if dsn.password_source == Source::Nowhere && is_known {
+        return Ok(());
+    }
     raw.users.retain(|user| user.name != dsn.user);
     raw.users.push(RawUser {
         name: dsn.user,
-        password: Some(dsn.password),
+        password: Some(dsn.password.into()),
         ..RawUser::default()
     });
     Ok(())
@@ -130,6 +152,7 @@ fn take_dsn(raw: &mut Raw, dsn: Dsn) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     fn args(backend: &str) -> PoolArgs {
         PoolArgs {
@@ -149,6 +172,51 @@ mod tests {
             .raw()
             .unwrap();
         assert_eq!(raw.check().unwrap().backend.to_string(), "/run/m.sock");
+    }
+
+    #[test]
+    fn a_password_need_not_stand_in_the_command_line() {
+        let path = std::env::var("PATH").unwrap();
+        let raw = args("mysql://app@127.0.0.1:3306?password_env=PATH")
+            .raw()
+            .unwrap();
+        assert_eq!(
+            raw.check().unwrap().users[0].backend_password,
+            path.as_str()
+        );
+        let bare = args("mysql://app@127.0.0.1:3306").raw().unwrap();
+        assert_eq!(bare.check().unwrap().users[0].backend_password, "");
+
+        let folder = std::env::temp_dir().join(format!("onramp-options-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("pool.toml");
+        let with = |text: &str, mode, backend: &str| {
+            std::fs::write(&file, text).unwrap();
+            std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+            let args = PoolArgs {
+                config: Some(file.clone()),
+                ..args(backend)
+            };
+            args.raw().unwrap().check().unwrap()
+        };
+        let text = "[[user]]\nname = \"app\"\npassword = \"the file's\"\nclients_max = 7\n";
+        // A DSN without a password means the account of the file; one with its own replaces it.
+        let settings = with(text, 0o600, "mysql://app@127.0.0.1:3306");
+        assert_eq!(settings.users[0].backend_password, "the file's");
+        assert_eq!(settings.users[0].limits.clients_max, Some(7));
+        assert_eq!(settings.warnings, [""; 0]);
+        let settings = with(text, 0o640, "mysql://app:own@127.0.0.1:3306");
+        assert_eq!(settings.users[0].backend_password, "own");
+        assert!(
+            settings.warnings[0].contains("pool.toml has passwords"),
+            "{settings:?}"
+        );
+        let settings = with("clients_max = 5\n", 0o644, "mysql://app@127.0.0.1:3306");
+        assert_eq!(
+            settings.warnings, [""; 0],
+            "a file without passwords may be read"
+        );
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -387,7 +387,7 @@ mod tests {
             capabilities: 0,
             extended: 0,
             user: "a".into(),
-            password: String::new(),
+            password: "".into(),
         };
         let error = probe(&address, &kind, Duration::from_secs(1)).unwrap_err();
         assert!(

@@ -12,6 +12,7 @@
 
 use crate::init_connect::Begins;
 use crate::lane::Lanes;
+use crate::secret::Secret;
 use crate::session::Text;
 use reactor::{Key, Time};
 use std::time::Duration;
@@ -32,7 +33,7 @@ pub(crate) struct Kind {
     /// The account.
     pub user: String,
     /// Its password.
-    pub password: String,
+    pub password: Secret,
 }
 
 impl Kind {
@@ -122,7 +123,7 @@ impl Roster {
                 && ranks.kind.password == password
         });
         found.unwrap_or_else(|| {
-            let (user, password) = (user.to_string(), password.to_string());
+            let (user, password) = (user.to_string(), Secret::from(password));
             self.ranks.push(Ranks::new(Kind {
                 capabilities,
                 extended,

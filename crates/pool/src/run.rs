@@ -5,6 +5,7 @@
 //! handled here: the first SIGTERM or SIGINT drains, a second one ends at once; SIGUSR1 prints the
 //! census, SIGUSR2 every client and why it is pinned; SIGHUP is logged and changes nothing.
 
+use crate::Settings;
 use crate::budget::Budget;
 use crate::counts::Census;
 use crate::group::{Group, LISTENER, MAILBOX, Order, ServerFacts, Shared, listener_token};
@@ -14,7 +15,6 @@ use crate::probe::probe;
 use crate::roster::Kind;
 use crate::silence;
 use crate::watch::Watcher;
-use crate::{Raw, Settings};
 use reactor::{
     Address, Key, Mailbox, RealNet, Sender, Time, Token, descriptors, mailbox, scheduling, socket,
 };
@@ -41,17 +41,23 @@ const CENSUS_EVERY: Duration = Duration::from_millis(500);
 /// Exit status for settings that cannot be used.
 const EXIT_USAGE: u8 = 2;
 
-/// Runs the pool until it is told to end; 0 after a drain, 1 when it could not serve, 2 for
-/// settings that cannot be used.
+/// The settings, or the status of a pool that cannot use them, with the reason on standard error.
+///
+/// # Errors
+/// 2: the command line or the file cannot be used.
+pub fn settings(args: PoolArgs) -> Result<Settings, ExitCode> {
+    args.settings().map_err(|error| {
+        note(format_args!("{error}"));
+        ExitCode::from(EXIT_USAGE)
+    })
+}
+
+/// Runs the pool until it is told to end; 0 after a drain, 1 when it could not serve.
 #[must_use]
-pub fn run(args: PoolArgs) -> ExitCode {
-    let settings = match args.raw().and_then(Raw::check) {
-        Ok(settings) => settings,
-        Err(error) => {
-            note(format_args!("{error}"));
-            return ExitCode::from(EXIT_USAGE);
-        }
-    };
+pub fn run(settings: Settings) -> ExitCode {
+    for warning in &settings.warnings {
+        note(format_args!("warning: {warning}"));
+    }
     match serve(settings) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -492,6 +498,7 @@ fn set_up(post: Post) -> Result<(Group<RealNet>, Mailbox<Order>, Presence), Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Raw;
 
     fn settings(extra: &str) -> Settings {
         let text = format!(

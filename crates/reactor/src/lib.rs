@@ -15,6 +15,7 @@
 
 pub mod accounts;
 pub mod address;
+pub mod arguments;
 pub mod clock;
 pub mod descriptors;
 mod mailbox;

@@ -1,12 +1,16 @@
 //! A server's address with its login, as users write it in one word.
 //!
-//! `mysql://USER[:PASSWORD]@HOST[:PORT][/SCHEMA][?socket=/PATH]`. What would end a part (`:`, `@`,
-//! `/`, `?`, `%`) is written `%XX` inside it. IPv6 addresses stand in brackets. With a socket the
-//! host may be empty: it is not used.
+//! `mysql://USER[:PASSWORD]@HOST[:PORT][/SCHEMA][?NAME=VALUE&...]`, with the names `socket`,
+//! `password_file` and `password_env`. What would end a part (`:`, `@`, `/`, `?`, `%`, `&`) is
+//! written `%XX` inside it. IPv6 addresses stand in brackets. With a socket the host may be empty:
+//! it is not used.
 //!
-//! Invariants: no name is looked up here and nothing is opened; neither an error nor the `Debug`
-//! text ever shows the password.
+//! Invariants: no name is looked up here, and nothing but a file with a password is opened; neither
+//! an error nor the `Debug` text ever shows the password.
 
+pub mod password;
+
+use password::Source;
 use std::fmt;
 
 /// The port of a MySQL server that names none.
@@ -20,8 +24,10 @@ const FORM: &str = "mysql://USER[:PASSWORD]@HOST[:PORT][/SCHEMA][?socket=/PATH]"
 pub struct Dsn {
     /// Who logs in.
     pub user: String,
-    /// With which password; empty for none.
+    /// With which password; empty for none, and until [`Dsn::read`] has fetched it.
     pub password: String,
+    /// Where the password stands.
+    pub password_source: Source,
     /// Name or address of the host, IPv6 without brackets; may be empty with a socket.
     pub host: String,
     /// TCP port, 1 to 65535.
@@ -47,8 +53,16 @@ impl Dsn {
         let (login, place) = authority
             .rsplit_once('@')
             .ok_or_else(|| wrong("a target has a user and an @ in front of its host"))?;
-        let (user, password) = login.split_once(':').unwrap_or((login, ""));
-        let socket = read_socket(query)?;
+        let (user, password) = match login.split_once(':') {
+            Some((user, password)) => (user, Some(password)),
+            None => (login, None),
+        };
+        let (socket, source) = read_query(query)?;
+        let password_source = match (password, source) {
+            (None, source) => source,
+            (Some(_), Source::Nowhere) => Source::Text,
+            (Some(_), _) => return Err(TWO_PASSWORDS.to_owned()),
+        };
         let (host, port) = read_place(place)?;
         if user.is_empty() {
             return Err(wrong("the target's user is empty"));
@@ -61,12 +75,36 @@ impl Dsn {
         }
         Ok(Dsn {
             user: decode(user, "user")?,
-            password: decode(password, "password")?,
+            password: decode(password.unwrap_or_default(), "password")?,
+            password_source,
             host: decode(host, "host")?,
             port,
             schema: decode(schema, "schema")?,
             socket,
         })
+    }
+
+    /// Takes a DSN apart, and fetches its password from the file or the environment.
+    ///
+    /// # Errors
+    /// A sentence that says what was expected and what came, without the password.
+    pub fn read(text: &str) -> Result<Dsn, String> {
+        let mut dsn = Dsn::parse(text)?;
+        match &dsn.password_source {
+            Source::Nowhere | Source::Text => {}
+            Source::File(path) => dsn.password = password::of_file(path)?,
+            Source::Env(name) => dsn.password = password::of_env(name)?,
+        }
+        Ok(dsn)
+    }
+
+    /// A sentence about the file with its password, where others can read it.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        match &self.password_source {
+            Source::File(path) => password::seen_by_others(path.as_ref(), "a password"),
+            _ => None,
+        }
     }
 
     /// The target without user, password and schema: `HOST:PORT` or the socket's path.
@@ -92,9 +130,19 @@ impl fmt::Display for Dsn {
         if !self.schema.is_empty() {
             write!(f, "/{}", self.schema)?;
         }
-        match &self.socket {
-            Some(path) => write!(f, "?socket={path}"),
-            None => Ok(()),
+        let mut mark = '?';
+        let mut parameter = |name: &str, value: &str| {
+            let written = write!(f, "{mark}{name}={value}");
+            mark = '&';
+            written
+        };
+        if let Some(path) = &self.socket {
+            parameter("socket", path)?;
+        }
+        match &self.password_source {
+            Source::Nowhere | Source::Text => Ok(()),
+            Source::File(path) => parameter("password_file", path),
+            Source::Env(name) => parameter("password_env", name),
         }
     }
 }
@@ -139,20 +187,35 @@ fn read_place(place: &str) -> Result<(&str, u16), String> {
     Ok((host, port))
 }
 
-fn read_socket(query: &str) -> Result<Option<String>, String> {
+const TWO_PASSWORDS: &str = "the target names more than one password; expected one of :PASSWORD, \
+     password_file=FILE and password_env=NAME";
+
+/// What stands behind the `?`: the socket, and where the password is.
+fn read_query(query: &str) -> Result<(Option<String>, Source), String> {
     let mut socket = None;
+    let mut source = Source::Nowhere;
     for part in query.split('&').filter(|part| !part.is_empty()) {
-        match part.split_once('=') {
-            Some(("socket", path)) if !path.is_empty() => socket = Some(decode(path, "socket")?),
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        let found = match (name, value.is_empty()) {
+            ("socket", false) => {
+                socket = Some(decode(value, "socket")?);
+                continue;
+            }
+            ("password_file", false) => Source::File(decode(value, "password_file")?),
+            ("password_env", false) => Source::Env(decode(value, "password_env")?),
             _ => {
-                let name = part.split('=').next().unwrap_or_default();
                 return Err(format!(
-                    "the target's parameter '{name}' is unknown or empty; known is socket=/PATH"
+                    "the target's parameter '{name}' is unknown or empty; known are socket=/PATH, \
+                     password_file=FILE and password_env=NAME"
                 ));
             }
+        };
+        if source != Source::Nowhere {
+            return Err(TWO_PASSWORDS.to_owned());
         }
+        source = found;
     }
-    Ok(socket)
+    Ok((socket, source))
 }
 
 /// Replaces each `%XX` by its byte.
@@ -207,6 +270,39 @@ mod tests {
         assert_eq!((&*dsn.host, &*dsn.schema), ("", "test"));
         assert_eq!(dsn.place(), "/run/my sql.sock");
         assert!(Dsn::parse("mysql://root@h?socket=/a").is_ok());
+    }
+
+    #[test]
+    fn a_password_may_stand_elsewhere() {
+        let source = |text: &str| Dsn::parse(text).unwrap().password_source;
+        assert_eq!(source("mysql://a@h"), Source::Nowhere);
+        assert_eq!(source("mysql://a:@h"), Source::Text);
+        assert_eq!(source("mysql://a:b@h"), Source::Text);
+        let text = "mysql://a@h:3306?socket=/s&password_file=/run/a b";
+        assert_eq!(source(text), Source::File("/run/a b".into()));
+        assert_eq!(Dsn::parse(text).unwrap().to_string(), text);
+        let text = "mysql://a@h:3306/db?password_env=APP_PASSWORD";
+        assert_eq!(source(text), Source::Env("APP_PASSWORD".into()));
+        assert_eq!(Dsn::parse(text).unwrap().to_string(), text);
+        for text in [
+            "mysql://a:b@h?password_file=/f",
+            "mysql://a:@h?password_env=E",
+            "mysql://a@h?password_env=E&password_file=/f",
+        ] {
+            let error = Dsn::parse(text).unwrap_err();
+            assert!(error.contains("more than one password"), "{error}");
+        }
+        assert_eq!(Dsn::read("mysql://a:b@h").unwrap().password, "b");
+        let path = std::env::var("PATH").unwrap();
+        assert_eq!(
+            Dsn::read("mysql://a@h?password_env=PATH").unwrap().password,
+            path
+        );
+        let error = Dsn::read("mysql://a@h?password_file=/nowhere/p").unwrap_err();
+        assert!(
+            error.contains("password_file /nowhere/p: No such file"),
+            "{error}"
+        );
     }
 
     #[test]

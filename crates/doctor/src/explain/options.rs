@@ -17,8 +17,10 @@ pub struct ExplainArgs {
     #[arg(value_name = "ERROR")]
     pub error: Vec<String>,
 
-    /// Ask this server for its values: mysql://USER[:PASSWORD]@HOST[:PORT] or ...?socket=/PATH
-    #[arg(long, value_name = "DSN", value_parser = Dsn::parse)]
+    /// Ask this server for its values: mysql://USER@HOST[:PORT] or
+    /// mysql://USER@localhost?socket=/PATH, with the password in a file (password_file=FILE behind
+    /// the ?), or in the environment (password_env=NAME)
+    #[arg(long, value_name = "DSN", value_parser = Dsn::read)]
     pub target: Option<Dsn>,
 
     /// The server's process on this host [default: as the target says, or the only one]

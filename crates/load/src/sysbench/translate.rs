@@ -11,6 +11,7 @@ use crate::options::LoadArgs;
 use clap::Parser;
 use std::path::Path;
 use wire::dsn::Dsn;
+use wire::dsn::password::Source;
 
 use super::known::{self, Fate};
 
@@ -181,6 +182,7 @@ fn targets(line: &Line) -> Result<Vec<Dsn>, String> {
     let dsn = |host: &str, port: u16, socket: Option<String>| Dsn {
         user: line.value("mysql-user").to_owned(),
         password: line.value("mysql-password").to_owned(),
+        password_source: Source::Text,
         host: host.to_owned(),
         port,
         schema: line.value("mysql-db").to_owned(),

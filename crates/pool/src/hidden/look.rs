@@ -15,6 +15,7 @@ use super::{Besides, Object};
 use crate::config::{RawBackend, Settings};
 use crate::group::{ServerFacts, Shared};
 use crate::probe::{Connection, ProbeError};
+use crate::secret::Secret;
 use crate::session::Text;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -53,7 +54,7 @@ pub struct Looking {
     /// Time between two looks; `None`: never. Default 60 s; 1 s to a day.
     pub every: Option<Duration>,
     /// Name and password of the account that looks; the first user's when not given.
-    pub account: Option<(String, String)>,
+    pub account: Option<(String, Secret)>,
 }
 
 impl Looking {

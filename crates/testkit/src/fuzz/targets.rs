@@ -4,6 +4,7 @@
 //! again, with everything escaped, and means the same.
 
 use wire::dsn::Dsn;
+use wire::dsn::password::Source;
 
 fn escaped(text: &str) -> String {
     let byte = |byte: u8| match byte {
@@ -25,13 +26,20 @@ pub(super) fn dsn(data: &[u8]) {
         true => format!("[{}]", escaped(&dsn.host).replace("%3A", ":")),
         false => escaped(&dsn.host),
     };
-    let socket = match &dsn.socket {
+    let mut query = match &dsn.socket {
         Some(path) => format!("?socket={}", escaped(path)),
-        None => String::new(),
+        None => "?".to_owned(),
     };
-    let (user, password) = (escaped(&dsn.user), escaped(&dsn.password));
+    let user = escaped(&dsn.user);
+    let mut password = String::new();
+    match &dsn.password_source {
+        Source::Nowhere => {}
+        Source::Text => password = format!(":{}", escaped(&dsn.password)),
+        Source::File(path) => query += &format!("&password_file={}", escaped(path)),
+        Source::Env(name) => query += &format!("&password_env={}", escaped(name)),
+    }
     let (port, schema) = (dsn.port, escaped(&dsn.schema));
-    let again = format!("mysql://{user}:{password}@{host}:{port}/{schema}{socket}");
+    let again = format!("mysql://{user}{password}@{host}:{port}/{schema}{query}");
     assert!(Dsn::parse(&again).as_ref() == Ok(&dsn), "{again}: {dsn}");
     // With a password that stands nowhere else, it must not be seen anywhere.
     const SECRET: &str = "unheard-of";
@@ -40,7 +48,10 @@ pub(super) fn dsn(data: &[u8]) {
         ..dsn.clone()
     };
     let shown = format!("{secret} {secret:?} {}", secret.place());
-    let elsewhere = format!("{} {} {} {:?}", dsn.user, dsn.host, dsn.schema, dsn.socket);
+    let elsewhere = format!(
+        "{} {} {} {:?} {:?}",
+        dsn.user, dsn.host, dsn.schema, dsn.socket, dsn.password_source
+    );
     assert!(elsewhere.contains(SECRET) || !shown.contains(SECRET));
     assert_eq!(format!("{dsn}"), format!("{secret}"));
 }
