@@ -69,6 +69,7 @@ mod sysbench;
 mod timeouts;
 mod transactions;
 mod truth;
+mod unfinished;
 mod unset;
 mod untaken;
 mod variables;

@@ -23,6 +23,7 @@ use crate::prepared::Statements;
 use crate::priority::Priority;
 use crate::reasons::PinReason;
 use crate::relay::Unreported;
+use crate::room::make_room;
 use crate::session::Session;
 use crate::unreported::Touched;
 use reactor::{Key, Time};
@@ -400,7 +401,9 @@ impl<S> Client<S> {
     /// Appends received bytes to what waits to be handled.
     pub(crate) fn keep_input(&mut self, bytes: &[u8]) {
         if !bytes.is_empty() {
-            self.input.get_or_insert_default().extend_from_slice(bytes);
+            let input = self.input.get_or_insert_default();
+            make_room(input, bytes.len());
+            input.extend_from_slice(bytes);
         }
     }
 

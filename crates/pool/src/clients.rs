@@ -23,9 +23,10 @@ use wire::status;
 
 /// The longest packet of a login.
 const LOGIN_LEN_MAX: usize = 64 * 1024;
-/// Bytes read at once behind a message's first part: as many as it lacks, within these bounds.
+/// Bytes read at once behind a message's first part: as many as it lacks, but no fewer than this.
 const INPUT_STEP_MIN: usize = 4 * 1024;
-const INPUT_STEP_MAX: usize = 256 * 1024;
+/// Times that a client's bytes are read in a turn; then others have theirs.
+const FILLS_PER_TURN: usize = 16;
 
 /// What became of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,23 +126,30 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Serves a client for as long as it has bytes and may be served.
+    /// Serves a client for as long as it has bytes and may be served, and its turn lasts.
     pub(crate) fn pump(&mut self, key: Key) {
-        loop {
+        self.pump_uncounted(key);
+        self.count_input(key);
+    }
+
+    fn pump_uncounted(&mut self, key: Key) {
+        for _ in 0..FILLS_PER_TURN {
             let Some(client) = self.clients.get_mut(key) else {
                 return;
             };
             if !client.takes_input() || client.doomed {
                 return;
             }
-            if let Some(mut input) = client.input.take() {
+            if !client.withholds_input()
+                && let Some(mut input) = client.input.take()
+            {
                 let used = self.consume(key, &input);
                 let Some(client) = self.clients.get_mut(key) else {
                     return;
                 };
                 let takes_input = client.takes_input();
                 if used < input.len() {
-                    input.drain(..used);
+                    drop_front(&mut input, used);
                     client.input = Some(input);
                 } else {
                     self.spare_inputs.put(input);
@@ -154,6 +162,7 @@ impl<N: Net> Group<N> {
                 return;
             }
         }
+        self.stand_in_line(key);
     }
 
     /// Reads more bytes; `false` when there are none now.
@@ -196,31 +205,40 @@ impl<N: Net> Group<N> {
         more
     }
 
-    /// Reads behind what is kept already: the rest of a long message, straight into its place.
+    /// Reads behind what is kept already: the rest of a command that has not come whole.
     fn fill_input(&mut self, key: Key) -> bool {
+        let Some(input) = self
+            .clients
+            .get(key)
+            .and_then(|client| client.input.as_ref())
+        else {
+            return false;
+        };
+        let missing = match frame(input) {
+            Frame::Partial { total } => total.saturating_sub(input.len()),
+            _ => 0,
+        };
+        let step = missing.clamp(INPUT_STEP_MIN, SCRATCH_LEN);
+        if !self.takes_more(key, step) {
+            return false;
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.resize(SCRATCH_LEN, 0);
         let Some(client) = self.clients.get_mut(key) else {
             return false;
         };
-        let Some(input) = &mut client.input else {
-            return false;
+        let read = self.net.read(&client.sock, &mut scratch[..step]);
+        let more = match read {
+            Read::Bytes(n) => {
+                client.readable = n == step || client.ended;
+                client.keep_input(&scratch[..n]);
+                client.heard_from(self.net.now());
+                true
+            }
+            other => self.no_bytes(key, &other),
         };
-        let start = input.len();
-        let missing = match frame(input) {
-            Frame::Partial { total } => total.saturating_sub(start),
-            _ => 0,
-        };
-        // Room is filled with zeros first, so a short message must not ask for much of it.
-        let step = missing.clamp(INPUT_STEP_MIN, INPUT_STEP_MAX);
-        input.resize(start + step, 0);
-        let read = self.net.read(&client.sock, &mut input[start..]);
-        let got = if let Read::Bytes(n) = read { n } else { 0 };
-        input.truncate(start + got);
-        if got > 0 {
-            client.readable = got == step || client.ended;
-            client.heard_from(self.net.now());
-            return true;
-        }
-        self.no_bytes(key, &read)
+        self.scratch = scratch;
+        more
     }
 
     pub(crate) fn no_bytes(&mut self, key: Key, read: &Read) -> bool {
@@ -524,6 +542,7 @@ impl<N: Net> Group<N> {
     /// Removes a client; its backend is freed, or closed when it may hold something of its.
     pub(crate) fn close(&mut self, key: Key) {
         self.forget_waiting(key);
+        self.uncount_input(key);
         let Some(client) = self.clients.remove(key) else {
             return;
         };
@@ -537,6 +556,15 @@ impl<N: Net> Group<N> {
             let keeps = client.is_held() || client.touched.is_some() || client.role_is_unread();
             self.orphan(lease, key, keeps);
         }
+    }
+}
+
+/// Drops bytes that are used up, and the memory of a long command with them.
+fn drop_front(input: &mut Vec<u8>, used: usize) {
+    if used >= input.len() - used && input.capacity() > SCRATCH_LEN {
+        *input = input[used..].to_vec();
+    } else {
+        input.drain(..used);
     }
 }
 

@@ -7,10 +7,15 @@
 //! frames and the front of one that has not come whole. A client without compression costs one
 //! look at a pointer per read and per write.
 //!
-//! What is read is unpacked frame by frame, and only while the client's input is wanted: what a
-//! client may make the pool hold is the command that it sends and one frame. What is written is
+//! What is read is unpacked in pieces ([`PIECE`]), as it comes, and only while the client's input
+//! is wanted: what a client may make the pool hold is the command that it sends, as any other's is
+//! bounded ([`crate::input`]), a piece of a packed frame, and what unpacks it. What is written is
 //! packed before it is kept, so a client that takes its reply slowly holds the server back as any
 //! other does.
+//!
+//! A command is handled once its frame was found whole and its checksum right, but for frames
+//! longer than [`CHECKED_MAX`]: of several commands in one of those, the first ones are run before
+//! the end has come.
 //!
 //! Invariants: frames are numbered from 0 with each command and go on through its reply, as a
 //! server numbers them; the last uncompressed packet is the OK of the login.
@@ -19,15 +24,29 @@ use crate::client::{Client, ClientState};
 use crate::config::Settings;
 use crate::group::{Group, ServerFacts};
 use crate::reasons::Refusal;
+use crate::room::make_room;
 use reactor::{Key, Net, Read};
 use wire::capabilities as cap;
-use wire::compressed::{Algorithm, Broken, FrameHeader, HEADER_LEN, Packer, ZSTD_LEVELS};
+use wire::compressed::{
+    Algorithm, Body, Broken, FrameHeader, HEADER_LEN, Inflater, Packer, ZSTD_LEVELS,
+};
 use wire::handshake::Login;
 use wire::lex::Server;
 
-/// Bytes read at once behind a frame's first part: as many as it lacks, within these bounds.
+/// Bytes of frames read at once: as many as are lacking, within these bounds.
 const STEP_MIN: usize = 4 * 1024;
-const STEP_MAX: usize = 256 * 1024;
+const STEP_MAX: usize = 16 * 1024;
+/// A frame that is sent in fewer bytes is not begun before it has come whole: so few bytes are
+/// kept for less than what unpacks them takes.
+const WHOLE_MAX: usize = STEP_MAX;
+/// Bytes unpacked at once.
+const PIECE: usize = 16 * 1024;
+/// Of a frame that unpacks to no more than this, nothing is handled before all of it was right.
+const CHECKED_MAX: usize = 64 * 1024;
+/// Pieces of one client that are read or unpacked without a command being looked for.
+const PIECES_MAX: usize = 8;
+/// What unpacks is kept for the next frames, so many of each group.
+const INFLATERS_MAX: usize = 4;
 /// What a frame may unpack to where the server takes no statement as long as that.
 const FRAME_MIN: usize = 64 * 1024;
 /// The first MySQL that knows zstd (8.0.18).
@@ -40,11 +59,30 @@ pub(crate) struct Packing {
     packer: Option<Box<Packer>>,
     /// Lent to whoever writes.
     frames: Vec<u8>,
+    /// Lent to whoever unpacks.
+    piece: Vec<u8>,
+    /// What unpacks and is of no frame.
+    inflaters: Vec<Inflater>,
 }
 
 impl Packing {
     fn packer(&mut self) -> &mut Packer {
         self.packer.get_or_insert_default()
+    }
+
+    /// What unpacks a frame; `None` when there is no memory for it.
+    fn inflater(&mut self, algorithm: Algorithm) -> Option<Inflater> {
+        let spare = (self.inflaters.iter()).position(|inflater| inflater.is_of(algorithm));
+        match spare {
+            Some(at) => Some(self.inflaters.swap_remove(at)),
+            None => Inflater::new(algorithm),
+        }
+    }
+
+    fn give_back(&mut self, inflater: Option<Inflater>) {
+        if self.inflaters.len() < INFLATERS_MAX {
+            self.inflaters.extend(inflater);
+        }
     }
 }
 
@@ -56,8 +94,10 @@ pub(crate) struct Compression {
     on: bool,
     /// Number of the next frame, in either direction.
     seq: u8,
-    /// A frame that has not come whole, and what came behind those that are used up.
+    /// What has been read and not unpacked: a part of a frame, and what came behind it.
     raw: Vec<u8>,
+    /// The frame that is being unpacked.
+    body: Option<Box<Body>>,
 }
 
 impl Compression {
@@ -89,12 +129,32 @@ impl Compression {
             on: false,
             seq: 0,
             raw: Vec::new(),
+            body: None,
         })))
     }
 
     /// Whether a part of a frame has come.
     pub(crate) fn is_amid_frame(&self) -> bool {
-        !self.raw.is_empty()
+        !self.raw.is_empty() || self.body.is_some()
+    }
+
+    /// Bytes of memory that frames which are not used up take.
+    pub(crate) fn held(&self) -> usize {
+        self.raw.capacity() + self.body.as_ref().map_or(0, |body| body.bytes())
+    }
+
+    /// Drops what has been read and not used.
+    pub(crate) fn forget_input(&mut self) {
+        self.raw = Vec::new();
+        self.body = None;
+    }
+
+    /// Drops the first bytes of what has been read.
+    fn drop_raw(&mut self, used: usize) {
+        self.raw.drain(..used);
+        if self.raw.is_empty() {
+            self.raw = Vec::new();
+        }
     }
 
     /// Checks the frame at the front, as far as it has come: its number, and what it would unpack
@@ -113,7 +173,12 @@ impl Compression {
         if len > max {
             return Err(Refusal::TooLong { len, max });
         }
-        Ok((HEADER_LEN + header.sent).saturating_sub(self.raw.len()))
+        let first = if header.sent > WHOLE_MAX {
+            0
+        } else {
+            header.sent
+        };
+        Ok((HEADER_LEN + first).saturating_sub(self.raw.len()))
     }
 }
 
@@ -130,6 +195,15 @@ impl<S> Client<S> {
     /// Whether its bytes come and go in frames.
     pub(crate) fn compresses(&self) -> bool {
         self.compression.as_ref().is_some_and(|c| c.on)
+    }
+
+    /// Whether what has been unpacked is not to be handled yet: its frame is not known to be right.
+    pub(crate) fn withholds_input(&self) -> bool {
+        let body = self.compression.as_ref().and_then(|c| c.body.as_ref());
+        body.is_some_and(|body| {
+            let header = body.header();
+            header.is_packed() && header.unpacked.max(header.sent) <= CHECKED_MAX
+        })
     }
 
     /// The login is over; from here on what was agreed holds, also for what the client has said
@@ -152,61 +226,106 @@ impl<S> Client<S> {
 }
 
 impl<N: Net> Group<N> {
-    /// Unpacks the next frame of a client into its input, or reads more of it; `false` when there
-    /// is nothing to do until more bytes come.
+    /// Unpacks a piece of a client's frames into its input, or reads more of them; `false` when
+    /// there is nothing to do until more bytes come, or its turn does.
     pub(crate) fn fill_frames(&mut self, key: Key) -> bool {
-        let max = (self.shared.server.max_allowed_packet + HEADER_LEN).max(FRAME_MIN);
-        let Some(client) = self.clients.get(key) else {
-            return false;
-        };
-        let Some(compression) = &client.compression else {
-            return false;
-        };
-        let begins = client.input.is_none() && client.state() == ClientState::Idle;
-        match compression.check(begins, max) {
-            Ok(0) => self.unpack(key),
-            Ok(missing) => self.read_frames(key, missing),
-            Err(refusal) => {
-                self.refuse_frame(key, &refusal);
-                false
+        for _ in 0..PIECES_MAX {
+            let Some(client) = self.clients.get(key) else {
+                return false;
+            };
+            let Some(compression) = &client.compression else {
+                return false;
+            };
+            let lacking = match &compression.body {
+                Some(body) if compression.raw.is_empty() && !body.has_more() => body.left(),
+                Some(_) => 0,
+                None => match self.begin_frame(key) {
+                    Ok(lacking) => lacking,
+                    Err(refusal) => {
+                        self.refuse_frame(key, &refusal);
+                        return false;
+                    }
+                },
+            };
+            if lacking > 0 {
+                if !self.read_frames(key, lacking) {
+                    return false;
+                }
+                continue;
+            }
+            if !self.takes_more(key, PIECE) {
+                return false;
+            }
+            match self.unpack(key) {
+                Ok(true) => return true,
+                Ok(false) => {}
+                Err(refusal) => {
+                    self.refuse_frame(key, &refusal);
+                    return false;
+                }
             }
         }
+        true
     }
 
-    /// The frame at the front has come whole.
-    fn unpack(&mut self, key: Key) -> bool {
+    /// Begins the frame at the front; returns the bytes that it lacks for that, at least.
+    fn begin_frame(&mut self, key: Key) -> Result<usize, Refusal> {
+        let max = (self.shared.server.max_allowed_packet + HEADER_LEN).max(FRAME_MIN);
         let Some(client) = self.clients.get_mut(key) else {
-            return false;
+            return Ok(0);
+        };
+        let begins = client.input.is_none() && client.state() == ClientState::Idle;
+        let Some(compression) = &mut client.compression else {
+            return Ok(0);
+        };
+        let lacking = compression.check(begins, max)?;
+        let header = FrameHeader::read(&compression.raw).filter(|_| lacking == 0);
+        let Some(header) = header else {
+            return Ok(lacking);
+        };
+        let inflater = match header.is_packed() {
+            true => Some(
+                self.packing
+                    .inflater(compression.algorithm)
+                    .ok_or_else(|| self.shared.memory_refusal())?,
+            ),
+            false => None,
+        };
+        compression.drop_raw(HEADER_LEN);
+        compression.seq = header.seq.wrapping_add(1);
+        let body = Body::new(header, inflater);
+        // A frame without a body, which nobody sends.
+        compression.body = (!body.is_over()).then(|| Box::new(body));
+        Ok(0)
+    }
+
+    /// Unpacks a piece of the frame at the front; `true` when there is something to be handled.
+    fn unpack(&mut self, key: Key) -> Result<bool, Refusal> {
+        let Some(client) = self.clients.get_mut(key) else {
+            return Ok(true);
         };
         let Some(compression) = &mut client.compression else {
-            return false;
+            return Ok(true);
         };
-        let input = client.input.get_or_insert_default();
-        let header = FrameHeader::read(&compression.raw);
-        let packer = self.packing.packer();
-        match packer.unpack_as(compression.algorithm, &compression.raw, input) {
-            Ok(Some(used)) => {
-                compression.seq = header.map_or(0, |header| header.seq.wrapping_add(1));
-                compression.raw.drain(..used);
-                if compression.raw.is_empty() {
-                    compression.raw = Vec::new();
-                }
-                // A frame without a body, which nobody sends, must not look like input.
-                if input.is_empty() {
-                    client.input = None;
-                }
-                true
-            }
-            Ok(None) => false,
-            Err(Broken) => {
-                self.refuse_frame(key, &Refusal::Malformed(Broken.to_string()));
-                false
-            }
+        let Some(body) = &mut compression.body else {
+            return Ok(true);
+        };
+        let mut piece = std::mem::take(&mut self.packing.piece);
+        piece.resize(PIECE, 0);
+        let broken = |Broken| Refusal::Malformed(Broken.to_string());
+        let (used, written) = body.unpack(&compression.raw, &mut piece).map_err(broken)?;
+        let over = body.is_over();
+        compression.drop_raw(used);
+        if over && let Some(body) = compression.body.take() {
+            self.packing.give_back(body.into_inflater());
         }
+        client.keep_input(&piece[..written]);
+        self.packing.piece = piece;
+        Ok(over || written > 0 && !client.withholds_input())
     }
 
     /// Reads what a frame lacks.
-    fn read_frames(&mut self, key: Key, missing: usize) -> bool {
+    fn read_frames(&mut self, key: Key, lacking: usize) -> bool {
         let Some(client) = self.clients.get_mut(key) else {
             return false;
         };
@@ -218,7 +337,8 @@ impl<N: Net> Group<N> {
         };
         let raw = &mut compression.raw;
         let start = raw.len();
-        let step = missing.clamp(STEP_MIN, STEP_MAX);
+        let step = lacking.clamp(STEP_MIN, STEP_MAX);
+        make_room(raw, step);
         raw.resize(start + step, 0);
         let read = self.net.read(&client.sock, &mut raw[start..]);
         let got = if let Read::Bytes(n) = read { n } else { 0 };
@@ -240,9 +360,11 @@ impl<N: Net> Group<N> {
             return;
         };
         if let Some(compression) = &mut client.compression {
-            let got = FrameHeader::read(&compression.raw).map_or(0, |header| header.seq);
-            compression.seq = got.wrapping_add(1);
-            compression.raw = Vec::new();
+            if compression.body.is_none() {
+                let got = FrameHeader::read(&compression.raw).map_or(0, |header| header.seq);
+                compression.seq = got.wrapping_add(1);
+            }
+            compression.forget_input();
         }
         client.input = None;
         client.seq = 1;

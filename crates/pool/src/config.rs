@@ -58,6 +58,8 @@ pub struct Raw {
     pub waiting_bytes_max: Option<u64>,
     /// See [`Settings::memory_bytes_max`].
     pub memory_bytes_max: Option<u64>,
+    /// See [`Settings::input_bytes_max`].
+    pub input_bytes_max: Option<u64>,
     /// See [`Settings::prio_kickup`].
     pub prio_kickup_ms: Option<u64>,
     /// See [`Limits::high_prio_mode`]; for users that do not set it.
@@ -163,6 +165,8 @@ pub struct RawUser {
     pub clients_max: Option<u64>,
     /// See [`Limits::waiting_max`].
     pub waiting_max: Option<u64>,
+    /// See [`Limits::input_bytes_max`].
+    pub input_bytes_max: Option<u64>,
     /// See [`Limits::priority`].
     pub priority: Option<String>,
     /// See [`Limits::high_prio_mode`].
@@ -201,6 +205,9 @@ pub struct Limits {
     pub clients_max: Option<usize>,
     /// Statements of this user that may wait at once, over all groups. Default: no limit.
     pub waiting_max: Option<usize>,
+    /// Bytes of unfinished and waiting commands of this user's clients, over all groups; a client
+    /// that is over it is closed. Default: no limit but that of all clients.
+    pub input_bytes_max: Option<usize>,
     /// Where its statements wait. Default `auto`.
     pub priority: Priority,
     /// Which of its statements have high priority by themselves. Default `transactions`.
@@ -266,6 +273,9 @@ pub struct Settings {
     /// Resident memory above which no client is let in. Default: nine tenths of what the machine or
     /// the control group has; at least 1 MiB.
     pub memory_bytes_max: Option<usize>,
+    /// Bytes of commands that have not come whole, or wait, over all groups; one command may have
+    /// half of it. At least 1 MiB. Default: see docs/pool.md.
+    pub input_bytes_max: Option<usize>,
     /// A statement of the low lane that has waited for so long is in line with those of the high
     /// lane. Default 1000 ms, as in the servers' pools; 0 to a day.
     pub prio_kickup: Duration,
@@ -437,6 +447,7 @@ impl Raw {
                 1 << 40,
             )?,
             memory_bytes_max: optional("memory_bytes_max", self.memory_bytes_max, 1 << 20)?,
+            input_bytes_max: optional("input_bytes_max", self.input_bytes_max, 1 << 20)?,
             prio_kickup: bounded("prio_kickup_ms", self.prio_kickup_ms, 1000, 0, DAY_MS)
                 .map(|ms| Duration::from_millis(ms as u64))?,
             backends_min: bounded("backends_min", self.backends_min, 2, 0, 100_000)?,
@@ -675,6 +686,7 @@ fn check_limits(raw: &RawUser, defaults: &RawUser) -> Result<Limits, String> {
     Ok(Limits {
         clients_max: optional("clients_max", raw.clients_max, 1)?,
         waiting_max: optional("waiting_max", raw.waiting_max, 1)?,
+        input_bytes_max: optional("input_bytes_max", raw.input_bytes_max, 1 << 16)?,
         priority,
         high_prio_mode,
         high_prio_tickets: u32::try_from(tickets).unwrap_or(u32::MAX),

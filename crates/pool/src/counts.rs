@@ -36,6 +36,10 @@ pub struct Counts {
     pub abandoned: u64,
     /// Clients closed by a time limit.
     pub too_slow: u64,
+    /// Times a command waited for room before the rest of it was read.
+    pub input_waited: u64,
+    /// Clients closed for a command that took room which others waited for, and did not go on.
+    pub input_stalled: u64,
     /// Connections to the server that were opened.
     pub dialled: u64,
     /// Attempts that failed.
@@ -81,6 +85,8 @@ impl AddAssign<&Counts> for Counts {
         self.gave_up += other.gave_up;
         self.abandoned += other.abandoned;
         self.too_slow += other.too_slow;
+        self.input_waited += other.input_waited;
+        self.input_stalled += other.input_stalled;
         self.dialled += other.dialled;
         self.dial_failures += other.dial_failures;
         self.backends_lost += other.backends_lost;
@@ -110,6 +116,8 @@ pub struct Census {
     pub waiting: usize,
     /// Bytes of the user variables that follow clients.
     pub variables_bytes: usize,
+    /// Bytes of commands that have not come whole, or wait.
+    pub input_bytes: usize,
     /// Backends being dialled or prepared.
     pub backends_dialling: usize,
     /// Backends that are free.
@@ -147,6 +155,7 @@ impl AddAssign<&Census> for Census {
         self.pinned += other.pinned;
         self.waiting += other.waiting;
         self.variables_bytes += other.variables_bytes;
+        self.input_bytes += other.input_bytes;
         self.backends_dialling += other.backends_dialling;
         self.backends_idle += other.backends_idle;
         self.backends_leased += other.backends_leased;

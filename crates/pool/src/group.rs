@@ -30,7 +30,9 @@ use crate::globals::{Begun, Watch};
 use crate::hidden::{Hidden, Seen};
 use crate::kills::{KillAsk, KillEnd, Threads};
 use crate::last_gtid::LastGtid;
+use crate::memory;
 use crate::prepared::Definitions;
+use crate::room::{InputBudget, Inputs};
 use crate::roster::Roster;
 use crate::session::{Interner, Meter, Text};
 use crate::shapes::Shapes;
@@ -45,6 +47,7 @@ use std::time::Duration;
 use wire::auth::caching_sha2::{Cached, KeyPair};
 use wire::capabilities::{EXTENDED_OFFERED, LONG_PASSWORD, OFFERED, QUERY_ATTRIBUTES};
 use wire::lex::Server;
+use wire::packet::HEADER_LEN;
 use wire::tracking::Tracked;
 
 /// Tokens' kinds.
@@ -172,6 +175,8 @@ pub struct Shared {
     pub budget: Budget,
     /// What each user uses at this moment, by its index in the settings.
     pub(crate) users: Box<[UserUse]>,
+    /// What clients' unfinished commands hold.
+    pub(crate) input: InputBudget,
     /// No memory is left for more clients; the words say how much is used of what.
     pub(crate) memory_full: Mutex<Option<String>>,
     /// Whether it is so; read at each login.
@@ -191,6 +196,8 @@ pub(crate) struct UserUse {
     pub clients: AtomicUsize,
     /// Statements that wait; counted for users with a limit only.
     pub waiting: AtomicUsize,
+    /// Bytes of unfinished and waiting commands; counted for users with a limit only.
+    pub input_bytes: AtomicUsize,
 }
 
 impl Shared {
@@ -215,7 +222,14 @@ impl Shared {
         if extended != 0 {
             offered &= !LONG_PASSWORD;
         }
+        let command_max = server.max_allowed_packet.saturating_add(HEADER_LEN);
+        let input_bytes = memory::input_bytes(
+            settings.input_bytes_max,
+            settings.memory_bytes_max,
+            command_max,
+        );
         Shared {
+            input: InputBudget::new(input_bytes, command_max),
             offered,
             extended,
             hidden: Hidden::new(&settings),
@@ -339,6 +353,8 @@ pub struct Group<N: Net> {
     pub(crate) jobs: VecDeque<Job>,
     /// Clients that hear later that they failed to change their user, the first to hear in front.
     pub(crate) brakes: VecDeque<Brake>,
+    /// Commands of clients that have not come whole.
+    pub(crate) inputs: Inputs,
     /// Clients to be closed at the end of the turn.
     pub(crate) doomed: Vec<Key>,
     pub(crate) counts: Counts,
@@ -399,6 +415,7 @@ impl<N: Net> Group<N> {
             errands_count: 0,
             jobs: VecDeque::new(),
             brakes: VecDeque::new(),
+            inputs: Inputs::default(),
             doomed: Vec::new(),
             counts: Counts::default(),
             scratch: vec![0; SCRATCH_LEN],
@@ -430,6 +447,7 @@ impl<N: Net> Group<N> {
         for key in std::mem::take(&mut self.again) {
             self.read_backend(key);
         }
+        self.serve_inputs();
         self.accept_arrivals();
         self.bury();
         self.expire();
@@ -447,11 +465,13 @@ impl<N: Net> Group<N> {
         self.flush_dirty();
         self.publish_front();
         self.publish_idle();
+        self.publish_input();
     }
 
     /// When [`Group::turn`] must be called at the latest, events or not.
     pub fn deadline(&mut self) -> Time {
-        if !self.again.is_empty() || !self.doomed.is_empty() || self.is_behind() {
+        let goes_on = !self.again.is_empty() || self.inputs.has_line();
+        if goes_on || !self.doomed.is_empty() || self.is_behind() {
             return Time(0);
         }
         let mut next = self
@@ -462,7 +482,8 @@ impl<N: Net> Group<N> {
             .min(self.next_stall())
             .min(self.next_look())
             .min(self.next_lend())
-            .min(self.next_arrival());
+            .min(self.next_arrival())
+            .min(self.inputs.next_look(self.net.now()));
         if let Some(since) = self.draining {
             next = next.min(since + self.shared.settings.drain_max);
         }
@@ -517,6 +538,7 @@ impl<N: Net> Group<N> {
         census.clients = self.clients.len();
         census.waiting = self.waiting;
         census.variables_bytes = self.variables.bytes();
+        census.input_bytes = self.inputs.bytes();
         for (_, client) in self.clients.iter() {
             census.pinned += usize::from(client.is_held() && client.lease.is_some());
         }
@@ -545,6 +567,7 @@ impl<N: Net> Group<N> {
     /// Limits that need no exactness.
     fn sweep(&mut self) {
         self.sweeps = self.sweeps.wrapping_add(1);
+        self.sweep_inputs();
         self.end_late_clients();
         self.end_departed_clients();
         self.retire_dying_backends();

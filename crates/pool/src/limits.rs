@@ -14,33 +14,22 @@
 
 use crate::backend::{BackendState, Purpose};
 use crate::group::{Group, Shared};
+use crate::memory::{meminfo, memory_of};
 use crate::reasons::Refusal;
 use reactor::{Key, Net, Time};
-use std::path::Path;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Of the machine's or the control group's memory, the pool takes at most this share (in tenths)
-/// unless `memory_bytes_max` says otherwise.
-const MEMORY_TENTHS: u64 = 9;
 /// With less available memory than this on the machine nobody is let in.
 const AVAILABLE_MIN: u64 = 64 << 20;
-/// Where control groups of version 2 and of version 1 keep their limit.
-const CGROUP_LIMITS: [&str; 2] = [
-    "/sys/fs/cgroup/memory.max",
-    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-];
 
 impl Shared {
     /// Looks whether there is memory for more clients. Reads three files, so it is called now and
     /// then by one group. What cannot be read limits nothing.
     pub(crate) fn look_at_memory(&self) {
         let used = measure::process::own().map_or(0, |sample| sample.rss_bytes);
-        let limit = match self.settings.memory_bytes_max {
-            Some(max) => max as u64,
-            None => machine_memory() / 10 * MEMORY_TENTHS,
-        };
+        let limit = memory_of(self.settings.memory_bytes_max);
         let available = meminfo("MemAvailable").unwrap_or(u64::MAX);
         let why = if used > limit {
             Some(format!("{used} bytes are resident, the limit is {limit}"))
@@ -70,28 +59,12 @@ impl Shared {
     }
 }
 
-fn machine_memory() -> u64 {
-    let total = meminfo("MemTotal").unwrap_or(u64::MAX);
-    let groups = CGROUP_LIMITS.iter().filter_map(number_in);
-    groups.fold(total, u64::min)
-}
-
-fn number_in(path: impl AsRef<Path>) -> Option<u64> {
-    std::fs::read_to_string(path).ok()?.trim().parse().ok()
-}
-
-fn meminfo(name: &str) -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-    let kib: u64 = line.split_ascii_whitespace().nth(1)?.parse().ok()?;
-    Some(kib * 1024)
-}
-
 impl<N: Net> Group<N> {
     /// Counts a client that has proven its name among its user's; `false` when there are too many
     /// of them, and the client has been told so.
     pub(crate) fn count_user(&mut self, key: Key, index: usize) -> bool {
-        let user = &self.shared.settings.users[index];
+        let shared = self.shared.clone();
+        let user = &shared.settings.users[index];
         let Some(client) = self.clients.get_mut(key) else {
             return false;
         };
@@ -99,10 +72,15 @@ impl<N: Net> Group<N> {
             let before = &self.shared.users[client.user as usize].clients;
             before.fetch_sub(1, Relaxed);
         }
+        self.uncount_input(key);
+        let Some(client) = self.clients.get_mut(key) else {
+            return false;
+        };
         client.user = u16::try_from(index).unwrap_or(u16::MAX);
         client.known = true;
         client.tickets = user.limits.high_prio_tickets;
         let others = self.shared.users[index].clients.fetch_add(1, Relaxed);
+        self.count_input(key);
         let Some(max) = user.limits.clients_max.filter(|max| others >= *max) else {
             return true;
         };
@@ -213,13 +191,5 @@ mod tests {
         assert!(lives.iter().all(|l| *l <= life && *l > life * 9 / 10));
         let spread = *lives.iter().max().unwrap() - *lives.iter().min().unwrap();
         assert!(spread > life / 20, "{spread:?}");
-    }
-
-    #[test]
-    fn the_machine_says_how_much_memory_it_has() {
-        assert!(meminfo("MemTotal").unwrap() > 1 << 20);
-        assert!(machine_memory() <= meminfo("MemTotal").unwrap());
-        assert_eq!(meminfo("NoSuchThing"), None);
-        assert_eq!(number_in("/nonexistent"), None);
     }
 }

@@ -142,6 +142,13 @@ pub(crate) enum Refusal {
         /// The server's `max_allowed_packet`.
         max: usize,
     },
+    /// What the client has sent of a command is more than the pool may hold of it.
+    Input {
+        /// Bytes of it, held or announced.
+        len: usize,
+        /// What it is over.
+        limit: InputLimit,
+    },
     /// Packets came out of order.
     OutOfOrder {
         /// The number that had to come.
@@ -168,6 +175,27 @@ pub(crate) enum Refusal {
     BackendLogin(String),
 }
 
+/// Which limit on the bytes of unfinished commands a client is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum InputLimit {
+    /// One command may be so long.
+    Command(usize),
+    /// All commands of a user's clients may be so long.
+    User {
+        /// The user.
+        user: String,
+        /// Its limit.
+        max: usize,
+    },
+    /// There was no room for the rest of it.
+    NoRoom {
+        /// How long it has waited for that.
+        waited: Duration,
+    },
+    /// It took room that others waited for, and did not go on.
+    Stalled,
+}
+
 /// Why a prepared statement cannot be prepared, or executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unprepared {
@@ -180,6 +208,32 @@ pub(crate) enum Unprepared {
     },
     /// No backend can be brought into the session in which it was prepared.
     NoSession,
+}
+
+impl fmt::Display for InputLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InputLimit::Command(max) => write!(
+                f,
+                "a command may have {max}, at most half of 'input_bytes_max'; raise that"
+            ),
+            InputLimit::User { user, max } => write!(
+                f,
+                "the clients of user '{user}' may have {max} together ('input_bytes_max' of the \
+                 user); send fewer long commands at once"
+            ),
+            InputLimit::NoRoom { waited } => write!(
+                f,
+                "others hold all of 'input_bytes_max', and none became free in {} ms; send it \
+                 again later",
+                waited.as_millis()
+            ),
+            InputLimit::Stalled => f.write_str(
+                "it did not come on while others waited for room ('input_bytes_max'); send it \
+                 again, without a pause",
+            ),
+        }
+    }
 }
 
 impl fmt::Display for Unprepared {
@@ -224,6 +278,11 @@ impl Refusal {
             Refusal::PreviousGone => "previous-gone",
             Refusal::OwnCommands => "own-commands",
             Refusal::TooLong { .. } => "too-long",
+            Refusal::Input {
+                limit: InputLimit::Stalled,
+                ..
+            } => "input-stalled",
+            Refusal::Input { .. } => "input-full",
             Refusal::OutOfOrder { .. } => "out-of-order",
             Refusal::Malformed(_) => "malformed",
             Refusal::TooSlow(_) => "too-slow",
@@ -259,7 +318,7 @@ impl Refusal {
             Refusal::Command { .. } => errors::UNKNOWN_COM,
             Refusal::Interrupted => errors::QUERY_INTERRUPTED,
             Refusal::Kill | Refusal::KillBackend | Refusal::PreviousGone => errors::NOT_SUPPORTED,
-            Refusal::TooLong { .. } => errors::NET_PACKET_TOO_LARGE,
+            Refusal::TooLong { .. } | Refusal::Input { .. } => errors::NET_PACKET_TOO_LARGE,
             Refusal::OutOfOrder { .. } => errors::NET_PACKETS_OUT_OF_ORDER,
             Refusal::Malformed(_) => errors::MALFORMED_PACKET,
             Refusal::TooSlow(_) => errors::HANDSHAKE,
@@ -293,6 +352,7 @@ impl fmt::Display for Refusal {
             | Refusal::StatementTime { .. }
             | Refusal::TransactionTime { .. }
             | Refusal::TooLong { .. }
+            | Refusal::Input { .. }
             | Refusal::TooSlow(_)
             | Refusal::Priority { .. } => self.fmt_limit(f),
             Refusal::Draining => f.write_str("Server shutdown in progress (onramp is draining)"),
@@ -440,6 +500,11 @@ impl Refusal {
                 f,
                 "Got a packet bigger than 'max_allowed_packet' bytes ({len} > {max}, the server's \
                  limit)"
+            ),
+            Refusal::Input { len, limit } => write!(
+                f,
+                "Got a packet bigger than 'max_allowed_packet' bytes (onramp: the pool has no room \
+                 for a command of {len} bytes or more: {limit}; nothing was executed)"
             ),
             Refusal::TooSlow(what) => write!(f, "onramp: {what}"),
             _ => Ok(()),

@@ -115,6 +115,7 @@ impl<N: Net> Group<N> {
         let late: Vec<(Key, Late)> = self
             .clients
             .iter()
+            .filter(|(key, _)| !self.inputs.holds_up(*key))
             .filter_map(|(key, client)| Some((key, self.lateness(client, now)?)))
             .collect();
         for (key, why) in late {

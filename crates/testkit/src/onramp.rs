@@ -143,6 +143,12 @@ impl Pool {
         Ok(Pool { running, address })
     }
 
+    /// The number of its process.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.running.child.id()
+    }
+
     /// What it has said so far.
     #[must_use]
     pub fn said(&self) -> String {

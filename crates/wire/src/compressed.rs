@@ -9,8 +9,15 @@
 //! Each body is packed by itself, so what packs and unpacks ([`Packer`]) holds nothing of a
 //! connection and serves all of a thread; a connection has its frames' numbers.
 //!
+//! [`Packer::unpack_as`] unpacks a frame that has come whole, at once, for who trusts its peer;
+//! [`Body`] does so piece by piece, for who does not.
+//!
 //! Invariants: what a frame unpacks to is bounded by what a header can say, 16 MiB; nothing a peer
 //! sends makes this panic or grow beyond that.
+
+mod body;
+
+pub use body::{Body, Inflater};
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use std::fmt;
@@ -70,6 +77,12 @@ impl FrameHeader {
             seq,
             unpacked: number(d, e, f),
         })
+    }
+
+    /// Whether the body is packed; otherwise it is sent as it is.
+    #[must_use]
+    pub fn is_packed(self) -> bool {
+        self.unpacked > 0
     }
 }
 

@@ -4,7 +4,7 @@
 //! and a packer that has met a broken frame of one connection must serve the next one's rightly.
 
 use super::pieces;
-use wire::compressed::{Broken, HEADER_LEN, Packer};
+use wire::compressed::{Algorithm, Body, Broken, FrameHeader, HEADER_LEN, Inflater, Packer};
 
 /// The longest that a header can announce.
 const BODY_MAX: usize = (1 << 24) - 1;
@@ -19,10 +19,44 @@ fn unpack(packer: &mut Packer, bytes: &[u8], out: &mut Vec<u8>) -> Result<usize,
     Ok(used)
 }
 
+/// Unpacks the frame at the front piece by piece, if it has come whole.
+fn unpack_pieces(bytes: &[u8]) -> Option<Result<Vec<u8>, Broken>> {
+    let header = FrameHeader::read(bytes)?;
+    let sent = bytes.get(HEADER_LEN..HEADER_LEN + header.sent)?;
+    let inflater = header
+        .is_packed()
+        .then(|| Inflater::new(Algorithm::Zlib).expect("there is memory"));
+    let mut body = Body::new(header, inflater);
+    let (mut at, mut plain, mut piece) = (0, Vec::new(), [0; 100]);
+    while !body.is_over() {
+        // What has come is given in pieces as well, but for the last.
+        let end = (at + 1 + at % 13).min(sent.len());
+        let (used, written) = match body.unpack(&sent[at..end], &mut piece) {
+            Ok(done) => done,
+            Err(broken) => return Some(Err(broken)),
+        };
+        assert!(
+            used + written > 0,
+            "a body that has come whole does not end"
+        );
+        at += used;
+        plain.extend_from_slice(&piece[..written]);
+        assert!(plain.len() <= header.unpacked.max(header.sent));
+    }
+    Some(Ok(plain))
+}
+
 /// The bytes as packets to be packed, and as frames from a peer.
 pub(super) fn compressed(data: &[u8]) {
     let mut packer = Packer::default();
     let mut peer = Packer::default();
+    let mut first = Vec::new();
+    let at_once = packer.unpack(data, &mut first);
+    match unpack_pieces(data) {
+        None => assert_eq!(at_once, Ok(None)),
+        Some(Err(Broken)) => assert_eq!(at_once, Err(Broken)),
+        Some(Ok(plain)) => assert!(at_once.is_ok() && plain == first, "pieces differ"),
+    }
     let mut at_once = Vec::new();
     let whole = unpack(&mut packer, data, &mut at_once);
     if data.len() >= HEADER_LEN {
