@@ -1,6 +1,10 @@
 //! Clients that speak in character sets of several bytes: their texts are read like any others.
 
-use crate::compare::{Story, same};
+use crate::compare::{Story, same, same_on};
+use crate::world::{app, fresh_schema, login, mysql, server};
+use testkit::client::Client;
+use testkit::real::Real;
+use testkit::reply::Outcome;
 use wire::command::Command;
 
 /// A character set, a letter, and a letter whose last byte is a backslash by itself.
@@ -84,4 +88,131 @@ fn parameters_have_the_collation_of_their_client() {
             story.sql(other, "COMMIT");
         }
     });
+}
+
+/// Asks for what a session has of its schema beside the name: the character set of files that are
+/// loaded, and of expressions.
+const OF_SCHEMA: &str = "SELECT DATABASE(), @@character_set_database, @@collation_database, \
+                         @@character_set_connection, @@collation_connection";
+
+/// A schema in another character set than the server's, a client in it, and another client.
+fn in_a_schema_of_its_own(test: &str, story: impl Fn(&mut Story, usize, usize)) {
+    let servers: [Option<&Real>; 2] = [server(test), mysql(test)];
+    for real in servers.into_iter().flatten() {
+        same_on(real, test, 1, |told| {
+            let first = told.join();
+            told.sql(first, &format!("ALTER DATABASE {test} CHARACTER SET koi8r"));
+            told.sql(first, "CREATE TABLE t (v VARCHAR(9) CHARACTER SET utf8mb4)");
+            let (a, b) = (told.join(), told.join());
+            story(told, a, b);
+        });
+    }
+}
+
+#[test]
+fn a_backend_that_begins_anew_has_the_character_set_of_its_schema() {
+    in_a_schema_of_its_own("renews_schemas_charset", |story, a, b| {
+        for round in 0..2 {
+            story.all(a, &["SELECT 1", OF_SCHEMA]);
+            story.sql(b, &format!("SET @n{round} = 1"));
+            story.all(a, &[&format!("SELECT @n{round}"), OF_SCHEMA]);
+            story.all(
+                a,
+                &[
+                    "SET CHARACTER SET utf8mb4",
+                    OF_SCHEMA,
+                    "INSERT INTO t VALUES ('\u{44f}\u{65e5}')",
+                    "SELECT HEX(v) FROM t",
+                    "SET NAMES utf8mb4",
+                ],
+            );
+            story.all(b, &[OF_SCHEMA, "USE mysql", OF_SCHEMA]);
+            story.all(a, &[&format!("SELECT @n{round}"), OF_SCHEMA]);
+        }
+    });
+}
+
+#[test]
+fn the_character_set_of_a_schema_is_set_for_one_client_alone() {
+    in_a_schema_of_its_own("sets_schemas_charset", |story, a, b| {
+        story.all(a, &["SET character_set_database = greek", OF_SCHEMA]);
+        story.all(b, &[OF_SCHEMA, "SET CHARACTER SET utf8mb4", OF_SCHEMA]);
+        story.all(a, &["SET CHARACTER SET utf8mb4", OF_SCHEMA]);
+        story.all(
+            b,
+            &["SET @@collation_database = hebrew_general_ci", OF_SCHEMA],
+        );
+        story.sql(a, OF_SCHEMA);
+        story.sql(b, OF_SCHEMA);
+        let here = format!("USE {}", story.schema);
+        story.all(b, &[&here, OF_SCHEMA]);
+        story.all(a, &["SET character_set_database = DEFAULT", OF_SCHEMA]);
+        story.sql(b, OF_SCHEMA);
+        story.all(a, &["USE no_such_schema", OF_SCHEMA, &here, OF_SCHEMA]);
+    });
+}
+
+#[test]
+fn a_session_that_begins_anew_forgets_the_character_set_of_its_schema() {
+    in_a_schema_of_its_own("resets_schemas_charset", |story, a, b| {
+        story.command(a, Command::ResetConnection, b"");
+        story.sql(b, OF_SCHEMA);
+        story.all(a, &[OF_SCHEMA, "SET CHARACTER SET utf8mb4", OF_SCHEMA]);
+        story.sql(b, OF_SCHEMA);
+        story.sql(a, "SELECT 1, DATABASE()");
+        let account = app().schema(&story.schema);
+        story.change_user(b, &account);
+        story.sql(a, OF_SCHEMA);
+        story.sql(b, OF_SCHEMA);
+        let here = format!("USE {}", story.schema);
+        story.all(a, &[&here, OF_SCHEMA]);
+        story.sql(a, "SET character_set_database = greek");
+        story.command(a, Command::ResetConnection, b"");
+        story.sql(b, OF_SCHEMA);
+        story.sql(a, OF_SCHEMA);
+    });
+}
+
+fn variables(client: &mut Client) -> Vec<Vec<String>> {
+    match &client.query("SHOW SESSION VARIABLES").unwrap()[0] {
+        Outcome::Rows(rows) => rows.texts(),
+        other => panic!("no variables: {other:?}"),
+    }
+}
+
+/// What a reset changes of a session that has set nothing since its login: whatever else is in this
+/// list on a new server has to be restored on a backend that begins anew.
+#[test]
+fn a_reset_forgets_nothing_of_a_login_but_what_is_known() {
+    let test = "forgets_at_resets";
+    let servers: [Option<&Real>; 2] = [server(test), mysql(test)];
+    for real in servers.into_iter().flatten() {
+        fresh_schema(real, test);
+        real.execute(&[&format!("ALTER DATABASE {test} CHARACTER SET koi8r")]);
+        let mut client = login(&real.address(), &app().schema(test));
+        let before = variables(&mut client);
+        client.run(Command::ResetConnection, b"").unwrap();
+        let after = variables(&mut client);
+        let pairs = before.iter().zip(&after).filter(|(one, two)| one != two);
+        let changed: Vec<String> = pairs.map(|(row, _)| row[0].clone()).collect();
+        // Those of the second list are other ones at each look.
+        let known = ["character_set_database", "collation_database"];
+        let passing = ["rand_seed1", "rand_seed2", "statement_id", "timestamp"];
+        // MySQL gives back the server's character sets, not those of the login; both are asked.
+        let read_back = [
+            "character_set_client",
+            "character_set_connection",
+            "character_set_results",
+            "collation_connection",
+        ];
+        for name in known {
+            assert!(changed.iter().any(|other| other == name), "{changed:?}");
+        }
+        let all = [&known[..], &passing, &read_back].concat();
+        let rest: Vec<&String> = changed
+            .iter()
+            .filter(|name| !all.contains(&&***name))
+            .collect();
+        assert!(rest.is_empty(), "{:?}: {rest:?}", real.flavour());
+    }
 }

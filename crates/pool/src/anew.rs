@@ -85,6 +85,7 @@ impl<N: Net> Group<N> {
                 &self.begun,
             );
             session.results_collation = results;
+            session.forget_schema_charset();
             // MySQL (seen on 9.7) begins an interactive session anew as one, MariaDB (10.11) not.
             if self.shared.server.flavour.is_mysql() {
                 session.begin_interactive(client.capabilities);

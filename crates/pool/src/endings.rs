@@ -316,7 +316,7 @@ impl<N: Net> Group<N> {
             Change::Schema(schema) => {
                 explained = true;
                 let session = changed.get_or_insert_with(|| (*known).clone());
-                session.schema = (!schema.is_empty()).then(|| schema.into());
+                session.use_schema((!schema.is_empty()).then(|| schema.into()));
             }
             Change::State => bare = true,
             Change::TransactionState(state) => {

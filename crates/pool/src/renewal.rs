@@ -294,6 +294,7 @@ impl<N: Net> Group<N> {
         let kept = backend.session.clone();
         let mut session = Session::at_login(b"", kept.multi_statements, &charsets, &self.begun);
         session.schema.clone_from(&kept.schema);
+        session.forget_schema_charset();
         session.role.clone_from(&kept.role);
         // MySQL (seen on 9.7) begins an interactive session anew as one, MariaDB (10.11) not.
         if self.shared.server.flavour.is_mysql() {

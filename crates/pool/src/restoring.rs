@@ -170,7 +170,7 @@ impl<N: Net> Group<N> {
             return Some(Front::Sure);
         }
         let sure = same || is_sure_here(&backend.session, session, self.epoch, backend);
-        let moves = session.schema.is_some() && backend.session.schema != session.schema;
+        let moves = backend.session.schema_to_set(session).is_some();
         let front = match standing {
             Standing::Anywhere => Front::Tried,
             Standing::OwnSchema if sure => Front::Sure,
@@ -232,7 +232,7 @@ impl<N: Net> Group<N> {
             return None;
         }
         let sure = is_sure_here(&backend.session, session, self.epoch, backend);
-        if sure && backend.session.schema == session.schema {
+        if sure && backend.session.schema_to_set(session).is_none() {
             return None;
         }
         let insert_id = (backend.insert_id != Some(client.insert_id)).then_some(client.insert_id);

@@ -73,6 +73,11 @@ const NOT_STATE: [&str; 15] = [
     "sql_slave_skip_counter",
 ];
 
+/// What a session has of its default schema beside the name. USE sets both, whatever they were; a
+/// reset puts them to the server's own and keeps the schema (MariaDB 10.11, MySQL 9.7). Listed are
+/// those that are not their schema's.
+pub(crate) const SCHEMA_VARIABLES: [&str; 2] = ["character_set_database", "collation_database"];
+
 /// What COMMIT and ROLLBACK do besides.
 const COMPLETION: &[u8] = b"completion_type";
 /// The clock, while it stands still.
@@ -351,6 +356,45 @@ impl Session {
         schema || user
     }
 
+    /// Its character set is not that of its schema, as behind a reset.
+    pub(crate) fn forget_schema_charset(&mut self) {
+        for name in SCHEMA_VARIABLES {
+            let known = self.begun.value(name.as_bytes()).map(Text::from);
+            if self.schema.is_some()
+                && let Some(value) = known
+            {
+                self.put(name.as_bytes(), &value);
+            }
+        }
+    }
+
+    /// The default schema has been set: its character set is the session's.
+    pub(crate) fn use_schema(&mut self, schema: Option<Text>) {
+        self.schema = schema;
+        self.variables.retain(|(name, _)| {
+            !SCHEMA_VARIABLES
+                .iter()
+                .any(|other| other.as_bytes() == &**name)
+        });
+    }
+
+    /// Whether it has another character set than its schema.
+    fn has_odd_schema_charset(&self) -> bool {
+        SCHEMA_VARIABLES
+            .iter()
+            .any(|name| self.variable(name.as_bytes()).is_some())
+    }
+
+    /// The schema that is to be set to get to `to` from here, if one is.
+    pub(crate) fn schema_to_set<'a>(&self, to: &'a Session) -> Option<&'a Text> {
+        let same = |name: &&str| {
+            let listed = self.variable(name.as_bytes());
+            listed.is_none() || listed == to.variable(name.as_bytes())
+        };
+        let stands = self.schema == to.schema && SCHEMA_VARIABLES.iter().all(same);
+        to.schema.as_ref().filter(|_| !stands)
+    }
+
     /// Whether any system variable differs.
     pub(crate) fn variables_differ(&self, other: &Session) -> bool {
         self.variables != other.variables
@@ -460,10 +504,12 @@ pub(crate) fn restore(
             .put(CHARSET_VARIABLES[0].as_bytes(), b"utf8mb4");
         commands += 1;
     }
-    let schema = to.schema.as_ref().filter(|_| from.schema != to.schema);
-    // A schema's name is read in the character set of the moment.
-    if let Some(schema) = schema.filter(|_| foreign) {
+    let schema = from.schema_to_set(to);
+    // A schema's name is read in the character set of the moment; and it sets its own.
+    let first = foreign || to.has_odd_schema_charset();
+    if let Some(schema) = schema.filter(|_| first) {
         put_command(out, Command::InitDb, schema);
+        from.to_mut().use_schema(Some(schema.clone()));
         commands += 1;
     }
     let set = set_of((&from, to), insert_id, on);
@@ -475,7 +521,7 @@ pub(crate) fn restore(
         put_multi(out, to.multi_statements);
         commands += 1;
     }
-    if let Some(schema) = schema.filter(|_| !foreign) {
+    if let Some(schema) = schema.filter(|_| !first) {
         put_command(out, Command::InitDb, schema);
         commands += 1;
     }
@@ -490,7 +536,7 @@ pub(crate) fn restore_as_text(
     insert_id: Option<u64>,
     on: On,
 ) -> Option<(Vec<u8>, usize)> {
-    if to.is_foreign(from) {
+    if to.is_foreign(from) || to.has_odd_schema_charset() {
         return None;
     }
     let mut text = set_of((from, to), insert_id, on);
@@ -499,9 +545,7 @@ pub(crate) fn restore_as_text(
         text.push(b';');
         statements += 1;
     }
-    if from.schema != to.schema
-        && let Some(schema) = &to.schema
-    {
+    if let Some(schema) = from.schema_to_set(to) {
         let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'-');
         if !schema.iter().all(plain) {
             return None;

@@ -6,7 +6,7 @@
 //! Invariant: what such a SET sets means the same whatever character set and `sql_mode` the backend
 //! stands in.
 
-use super::{CHARSET_VARIABLES, On, RESULTS, Session, UserVariables, is_seed};
+use super::{CHARSET_VARIABLES, On, RESULTS, SCHEMA_VARIABLES, Session, UserVariables, is_seed};
 use wire::lex::Server;
 
 /// Texts that may be NULL, which is reported as an empty value; none of them can be empty.
@@ -83,13 +83,19 @@ fn put_differences(set: &mut Vec<u8>, from: &Session, to: &Session, thread: u32)
             None => {}
         }
     }
-    for (name, _) in &from.variables {
-        if to.variable(name).is_none() {
+    let dropped = from.variables.iter().map(|(name, _)| &**name);
+    let dropped = dropped.filter(|name| to.variable(name).is_none());
+    // A schema brings its own character set.
+    let brought = |name: &[u8]| {
+        to.schema.is_some()
+            && SCHEMA_VARIABLES
+                .iter()
+                .any(|other| other.as_bytes() == name)
+    };
+    for name in dropped.chain(from.begun_otherwise(to)) {
+        if !brought(name) {
             put_begun(set, name, to, thread);
         }
-    }
-    for name in from.begun_otherwise(to) {
-        put_begun(set, name, to, thread);
     }
 }
 

@@ -111,7 +111,7 @@ pub fn statements() -> Vec<String> {
     let mut all = Vec::new();
     for schema in SCHEMAS {
         all.push(format!("DROP DATABASE IF EXISTS {schema}"));
-        all.push(format!("CREATE DATABASE {schema}"));
+        all.push(format!("CREATE DATABASE {schema} CHARACTER SET latin2"));
         all.push(format!("USE {schema}"));
         all.extend((0..CLIENTS_MAX).map(table));
         all.extend((0..CLIENTS_MAX).map(adds));
@@ -194,7 +194,7 @@ pub(crate) fn wanted(texts: &[Cow<'_, str>]) -> Vec<String> {
     let [first, second] = SCHEMAS;
     let mut all = vec![
         format!("DROP DATABASE IF EXISTS {second}"),
-        format!("CREATE DATABASE {second}"),
+        format!("CREATE DATABASE {second} CHARACTER SET cp1250"),
         format!("USE {second}"),
     ];
     all.extend(made.iter().cloned());

@@ -57,6 +57,8 @@ pub(super) const HABITS: &[Habit] = &[
             "SET collation_connection = latin1_german1_ci",
             "SET collation_connection = utf8mb4_bin",
             "SET NAMES no_such_set",
+            "SET character_set_database = latin1",
+            "SET character_set_database = DEFAULT",
         ],
     ),
     habit(
@@ -75,6 +77,9 @@ pub(super) const HABITS: &[Habit] = &[
             "SELECT CHARSET('x'), COLLATION('x'), HEX('\u{e4}'), LENGTH('\u{e4}')",
             "SELECT '\u{e4}' = 'A', 'a' = 'A', '\u{e4}'",
             "SHOW VARIABLES LIKE 'character_set_c%'",
+            // Of the schema, whose backend may have begun anew.
+            "SELECT DATABASE(), @@character_set_database, @@collation_database",
+            "SET CHARACTER SET latin1 ;; SELECT @@collation_connection, CHARSET('x')",
         ],
     ),
     habit(
