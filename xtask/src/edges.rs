@@ -37,6 +37,10 @@ const EDGES: &[(&str, &[&str])] = &[
 /// Tests only: anybody's, and nobody's program.
 const TEST_CRATE: &str = "testkit";
 
+/// What the tests of one crate may use besides: the pool's errors are looked up in the catalogue of
+/// `onramp explain`.
+const TEST_EDGES: &[(&str, &str)] = &[("pool", "doctor")];
+
 /// The crate with the end-to-end tests: those may use any crate.
 const END_TO_END_CRATE: &str = "onramp";
 
@@ -146,7 +150,10 @@ fn is_allowed(manifest: &Manifest, dependency: &Dependency, allowed: &[&str]) ->
     match dependency.table {
         Table::Program => allowed.contains(&name),
         Table::Tests => {
-            allowed.contains(&name) || name == TEST_CRATE || manifest.name == END_TO_END_CRATE
+            allowed.contains(&name)
+                || name == TEST_CRATE
+                || TEST_EDGES.contains(&(manifest.name.as_str(), name))
+                || manifest.name == END_TO_END_CRATE
         }
         // Naming a crate for the members to use is not using it.
         Table::Workspace => true,

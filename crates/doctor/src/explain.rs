@@ -87,9 +87,19 @@ pub fn in_short(line: &str) -> Option<&'static str> {
     explained.and_then(|explained: Explained| explained.entry.map(|entry| entry.title.as_str()))
 }
 
+/// The name of the catalogue's entry for an error line; None for a line that it does not know.
+#[must_use]
+pub fn entry_of(line: &str) -> Option<&'static str> {
+    let explained = Query::of(line).answer().into_iter().next();
+    explained.and_then(|explained: Explained| explained.entry.map(|entry| entry.name.as_str()))
+}
+
 fn facts(args: &ExplainArgs) -> Facts {
     let facts = crate::gather(args.target.as_ref(), args.server_pid, &Files::of_kernel());
-    for why in &facts.missing {
+    // Which server is looked at matters where the answer shows values of none.
+    let choice = facts.choice();
+    let choice = choice.filter(|_| facts.server_process.is_none());
+    for why in facts.missing.iter().cloned().chain(choice) {
         say(&mut std::io::stderr(), &format!("onramp explain: {why}\n"));
     }
     facts

@@ -511,3 +511,6 @@ impl Refusal {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

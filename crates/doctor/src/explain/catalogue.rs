@@ -47,12 +47,22 @@ pub(crate) struct Entry {
     /// Words that identify it; `*` stands for anything between two parts.
     #[serde(default)]
     pub(crate) says: Vec<String>,
+    /// Words that other programs write too: they count where the line is of MySQL's world, or
+    /// begins with them, as when somebody types only them.
+    #[serde(default)]
+    pub(crate) says_also: Vec<String>,
+    /// Termination states of HAProxy, two characters each; `*` stands for any.
+    #[serde(default)]
+    pub(crate) termination: Vec<String>,
     /// One of these must stand in the line, whatever else does.
     #[serde(default)]
     pub(crate) only_if: Vec<String>,
     /// `says` and `symbol` in lower case, cut at `*`.
     #[serde(skip)]
     pub(crate) patterns: Vec<Pattern>,
+    /// `says_also` in the same form.
+    #[serde(skip)]
+    pub(crate) shared_patterns: Vec<Pattern>,
     /// `only_if` in the same form.
     #[serde(skip)]
     pub(crate) only_patterns: Vec<Pattern>,
@@ -131,6 +141,11 @@ pub(crate) fn entries() -> &'static [Entry] {
         for entry in &mut entries {
             let words = entry.says.iter().chain(&entry.symbol);
             entry.patterns = words.map(|words| Pattern::of(words)).collect();
+            entry.shared_patterns = entry
+                .says_also
+                .iter()
+                .map(|words| Pattern::of(words))
+                .collect();
             entry.only_patterns = entry
                 .only_if
                 .iter()

@@ -51,6 +51,42 @@ const ERRNO_TEXTS: &[(&str, i32)] = &[
     ("no route to host", 113),
 ];
 
+/// Words of lines that are about MySQL and what speaks its protocol.
+const MYSQL_WORDS: &[&str] = &[
+    "mysql", "maria", "innodb", "sqlstate", "hy000", "08s01", "3306", "java.sql", "proxysql",
+    "maxscale", "sysbench", "onramp",
+];
+/// Words of lines that are other databases' and services', whose numbers and words mean other
+/// things.
+const FOREIGN_WORDS: &[&str] = &[
+    "ora-0",
+    "ora-1",
+    "oracle",
+    "sql server",
+    "sqlserver",
+    "sqlcmd",
+    "postgres",
+    "psycopg",
+    "psql",
+    "pq: ",
+    "libpq",
+    "npgsql",
+    "redis",
+    "mongo",
+    "cassandra",
+    "kafka",
+    "rabbitmq",
+    "amqp",
+    "elasticsearch",
+    "memcache",
+    "etcd",
+    "sqlite",
+    "clickhouse",
+    "smtp",
+    "imap",
+    "ftp",
+];
+
 /// What a line gives away.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Clues {
@@ -60,6 +96,12 @@ pub(crate) struct Clues {
     pub(crate) errno: Option<i32>,
     /// The line says that it is one.
     pub(crate) errno_is_sure: bool,
+    /// It is of MySQL's world: a server, a client, a driver, or something that names them.
+    pub(crate) is_mysql: bool,
+    /// It is another database's, or another service's.
+    pub(crate) is_foreign: bool,
+    /// How HAProxy says that a connection ended: by whom, and in which phase.
+    pub(crate) termination: Option<[char; 2]>,
     /// The line in lower case.
     pub(crate) text: String,
 }
@@ -100,6 +142,13 @@ impl Clues {
         {
             (clues.errno, clues.errno_is_sure) = (Some(errno), true);
         }
+        let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+        clues.is_mysql = has(MYSQL_WORDS) || clues.number.is_some();
+        clues.is_foreign = has(FOREIGN_WORDS) && !has(MYSQL_WORDS);
+        if clues.is_foreign {
+            clues.number = None;
+        }
+        clues.termination = termination(line);
         clues.text = text;
         clues
     }
@@ -136,6 +185,44 @@ impl Digits<'_> {
                 || self.after.starts_with(" - "));
         (in_brackets || ends_with_word(front, &["error", "err"])).then_some(false)
     }
+}
+
+/// The termination state in a line of HAProxy's log: two characters (four with cookies), in front
+/// of the five counts of connections. Also alone, as somebody types it. None for a connection that
+/// has ended in order.
+fn termination(line: &str) -> Option<[char; 2]> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let counts = |word: &str| {
+        let parts: Vec<&str> = word.split('/').collect();
+        let is_count = |part: &&str| {
+            let digits = part.trim_start_matches('+');
+            !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        parts.len() == 5 && parts.iter().all(is_count)
+    };
+    let word = match words.as_slice() {
+        [word] => Some(*word),
+        words => words
+            .windows(2)
+            .find(|pair| state(pair[0]).is_some() && counts(pair[1]))
+            .map(|pair| pair[0]),
+    };
+    state(word?)
+        .filter(|state| state.iter().all(|part| *part != '-') || words.len() > 1 && state[0] != '-')
+}
+
+/// A word that is a termination state.
+fn state(word: &str) -> Option<[char; 2]> {
+    let parts: Vec<char> = word.chars().collect();
+    let (by, phase) = match parts.as_slice() {
+        [by, phase] => (*by, *phase),
+        // What became of the cookies stands behind it.
+        [by, phase, asked, given] if "-NIDVEOU".contains(*asked) && "-NUPRDIO".contains(*given) => {
+            (*by, *phase)
+        }
+        _ => return None,
+    };
+    ("CSPLRIDUKcs-".contains(by) && "RQCHDLT-".contains(phase)).then_some([by, phase])
 }
 
 /// Without the marks between a word and its number: `errno = 12`, `"code":1040`, `error #1040`.

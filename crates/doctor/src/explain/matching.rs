@@ -3,7 +3,9 @@
 //! The mechanism: an entry is identified by a number, by words or by an errno, and the more exact
 //! evidence wins: words that must be there (onramp's own), then number and errno together, then a
 //! number, then words (the first in the line), then an errno alone. A number that is not written is
-//! taken from the words of the error that it belongs to.
+//! taken from the words of the error that it belongs to. A line of another database has only its
+//! errno, and one of HAProxy's log only its termination state: their numbers and words mean other
+//! things there.
 
 use super::catalogue::{Entry, entries};
 use super::clues::Clues;
@@ -131,12 +133,16 @@ pub(crate) fn in_log(line: &str) -> Option<Explained> {
     let clues = Clues::of(line);
     let entry = find(&clues)?;
     let by_words = says(entry, &clues).is_some();
-    let is_sure = clues.number.is_some() || by_words || clues.errno_is_sure;
+    let by_state = clues.termination.is_some();
+    let is_sure = clues.number.is_some() || by_words || by_state || clues.errno_is_sure;
     is_sure.then(|| Explained::new(Some(entry), line, clues))
 }
 
 /// The entry that fits best.
 pub(crate) fn find(clues: &Clues) -> Option<&'static Entry> {
+    if let Some(state) = clues.termination {
+        return entries().iter().find(|entry| is_of_state(entry, state));
+    }
     let said: Vec<_> = entries()
         .iter()
         .map(|entry| (entry, says(entry, clues)))
@@ -144,6 +150,7 @@ pub(crate) fn find(clues: &Clues) -> Option<&'static Entry> {
     let number = clues.number.or_else(|| number_of_words(&said));
     let fits = said
         .iter()
+        .filter(|(entry, _)| !(clues.is_foreign && is_of_mysql(entry)))
         .filter_map(|(entry, words)| Some((rank(entry, clues, number, *words)?, *entry)));
     fits.min_by_key(|(rank, _)| *rank).map(|(_, entry)| entry)
 }
@@ -153,11 +160,25 @@ type Place = (usize, Reverse<usize>);
 
 /// The best place of the entry's words or symbols in the line.
 fn says(entry: &Entry, clues: &Clues) -> Option<Place> {
-    let places = entry
-        .patterns
-        .iter()
-        .filter_map(|words| Some((words.place(&clues.text)?, Reverse(words.len))));
-    places.min()
+    let own = entry.patterns.iter();
+    let own = own.filter_map(|words| Some((words.place(&clues.text)?, Reverse(words.len))));
+    let shared = entry.shared_patterns.iter();
+    let shared = shared.filter_map(|words| Some((words.place(&clues.text)?, Reverse(words.len))));
+    own.chain(shared.filter(|(place, _)| clues.is_mysql || *place == 0))
+        .min()
+}
+
+/// True where the entry is about MySQL's servers and clients alone.
+fn is_of_mysql(entry: &Entry) -> bool {
+    entry.errno.is_empty() && !entry.number.is_empty()
+}
+
+/// The entry is that of the termination state.
+fn is_of_state(entry: &Entry, state: [char; 2]) -> bool {
+    entry.termination.iter().any(|wanted| {
+        let mut wanted = wanted.chars().zip(state);
+        wanted.all(|(wanted, is)| wanted == '*' || wanted == is)
+    })
 }
 
 /// The number of the error whose words come first in the line, if it has one.
