@@ -71,6 +71,14 @@ mkdir -p "$work"/{lists/partial,cache/archives/partial}
 : >"$work/status"
 printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s sid main\n' \
     "${mirror%/}" >"$work/list"
+# The machine's own settings of apt (proxies and the like), without its hooks: those of Debian's
+# images for containers empty /var/cache/apt/archives after every update, whatever Dir::Cache says,
+# and an apt-get install beside this one then misses what it has just fetched. apt reads the file
+# that APT_CONFIG names before all others, and here nothing but that.
+apt-config dump | grep -vE '^(APT::Update|DPkg)::(Pre|Post)-|^Dir::Etc::(main|parts)' \
+    >"$work/apt.conf"
+printf 'Dir::Etc::%s "/dev/null";\n' main parts >>"$work/apt.conf"
+export APT_CONFIG=$work/apt.conf
 apt=(apt-get -q -o "Dir::Etc::sourcelist=$work/list" -o Dir::Etc::sourceparts=/dev/null
     -o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work/cache"
     -o "Dir::State::status=$work/status" -o APT::Install-Recommends=0 -o Debug::NoLocking=1)

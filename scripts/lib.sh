@@ -9,6 +9,8 @@
 #   install_missing stops and disables it again. The packages stay.
 
 missing_packages=()
+# The longest that this waits for another program that installs packages, in seconds.
+apt_wait=600
 
 say() {
     printf '%s\n' "onramp: $*"
@@ -56,7 +58,8 @@ want_mariadb() {
 # Installs what `want` noted, in one go; does nothing if nothing is missing.
 install_missing() {
     ((${#missing_packages[@]})) || return 0
-    local -a install=(apt-get install -y --no-install-recommends "${missing_packages[@]}")
+    local -a install=(apt-get -o "DPkg::Lock::Timeout=$apt_wait" install -y
+        --no-install-recommends "${missing_packages[@]}")
     local commands="apt-get update && ${install[*]}"
     local -a as_root=(env DEBIAN_FRONTEND=noninteractive)
 
@@ -69,13 +72,26 @@ install_missing() {
 
     local server_is_new=no status=0
     [[ " ${missing_packages[*]} " == *" mariadb-server "* ]] && server_is_new=yes
-    "${as_root[@]}" apt-get update || fail "apt-get update failed"
+    update_lists "${as_root[@]}"
     "${as_root[@]}" "${install[@]}" || status=$?
     if [[ $server_is_new == yes ]]; then
         stop_new_service "${as_root[@]}"
     fi
     ((status == 0)) || fail "the installation failed with status $status: ${install[*]}"
     missing_packages=()
+}
+
+# update_lists AS_ROOT...: fetches the lists of packages. apt waits for dpkg's lock by itself
+# (DPkg::Lock::Timeout), but not for the one on the lists, so that is tried again.
+update_lists() {
+    local said until=$((SECONDS + apt_wait))
+    while ! said=$("$@" apt-get -o "DPkg::Lock::Timeout=$apt_wait" update 2>&1); do
+        [[ $said == *"Could not get lock"* ]] || fail "apt-get update failed: $said"
+        ((SECONDS < until)) || fail "apt-get update: another program has had the lock on the lists \
+for $apt_wait s: $said"
+        say "another program has the lock on apt's lists; waiting"
+        sleep 2
+    done
 }
 
 # stop_new_service AS_ROOT...: undoes the start, and the start at boot, of a MariaDB service that

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 #
-# What: everything a change must pass, cheapest first: format, tidy, lints, then unit tests,
-#   simulation and end-to-end tests. Stops at the first step that fails.
+# What: everything a change must pass, cheapest first: format, tidy, dependencies (cargo-deny, where
+#   it is installed), lints, then unit tests, simulation and end-to-end tests. Stops at the first
+#   step that fails. What was skipped is listed at the end, with its reason and how often.
 # Why: a developer and the continuous integration run the same thing.
 # Changes on the machine: installs a C compiler, MariaDB with its client, and Python with PyMySQL
 #   from Debian's packages if they are missing (says so first; needs root or sudo); writes target/,
@@ -43,6 +44,48 @@ step() {
     printf '==> %s: passed in %d s\n' "$title" "$((SECONDS - started))"
 }
 
+# What is skipped in this run, a line each. Tests append to it (testkit::real::skipped).
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+mkdir -p "$target"
+export ONRAMP_SKIPPED_FILE=$target/skipped.txt
+tests_log=$target/tests.log
+: >"$ONRAMP_SKIPPED_FILE"
+
+# skip NAME REASON
+skip() {
+    printf '%s: %s\n' "$1" "$2" >>"$ONRAMP_SKIPPED_FILE"
+    say "skipped: $1: $2"
+}
+
+# cargo-deny judges licences, sources and bans by deny.toml, and advisories by a list that it
+# fetches.
+check_dependencies() {
+    if ! cargo deny --version >/dev/null 2>&1; then
+        skip "cargo-deny" "it is not installed (cargo install --locked cargo-deny)"
+        return 0
+    fi
+    step "dependencies" cargo deny --locked check bans licenses sources
+    if cargo deny fetch db >/dev/null 2>&1; then
+        step "advisories" cargo deny --locked check advisories
+    else
+        skip "cargo-deny advisories" "the list of advisories could not be fetched"
+    fi
+}
+
+run_tests() {
+    cargo test --workspace --locked 2>&1 | tee "$tests_log"
+}
+
+# The tests that were skipped: those that said so, and those that are marked in the sources.
+list_skipped() {
+    {
+        cat "$ONRAMP_SKIPPED_FILE"
+        sed -nE 's/^test (.*) \.\.\. ignored(, )?(.*)$/\1: ignored by default: \3/p' "$tests_log"
+    } | sort | uniq -c >"$ONRAMP_SKIPPED_FILE.counted"
+    say "skipped: $(wc -l <"$ONRAMP_SKIPPED_FILE.counted"); each with how often, name and reason:"
+    cat "$ONRAMP_SKIPPED_FILE.counted"
+}
+
 need_cargo
 want_compiler
 want_mariadb
@@ -53,8 +96,10 @@ choose_python
 
 step "format" cargo fmt --all --check
 step "tidy" cargo run --quiet --locked -p xtask -- tidy
+check_dependencies
 step "lints" cargo clippy --workspace --all-targets --locked -- -D warnings
 step "drivers" bash scripts/drivers.sh
-step "tests" cargo test --workspace --locked
+step "tests" run_tests
 
+list_skipped
 say "all passed in $SECONDS s"

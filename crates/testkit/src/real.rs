@@ -16,6 +16,7 @@ use crate::talk::Account;
 use reactor::Address;
 use rustix::process::{Signal, geteuid};
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -27,9 +28,22 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Somebody else may take the free port between our look and the server's start.
 const PORTS_TRIED: u32 = 3;
 
-/// Says on stderr that a test was skipped, and why.
+/// The file that collects the tests that were skipped, a line each; scripts/test.sh names it, and
+/// lists them at the end of a run.
+const SKIPPED_FILE: &str = "ONRAMP_SKIPPED_FILE";
+
+/// Says that a test was skipped, and why: on stderr, which is only seen of tests that fail or with
+/// `--nocapture`, and in the file that the environment names.
 pub fn skipped(test: &str, why: &str) {
     eprintln!("SKIPPED {test}: {why}");
+    if let Some(path) = std::env::var_os(SKIPPED_FILE) {
+        let file = fs::OpenOptions::new().append(true).create(true).open(&path);
+        // One write: tests of several processes append to it at once.
+        let line = format!("{test}: {}\n", why.replace('\n', " "));
+        if let Err(error) = file.and_then(|mut file| file.write_all(line.as_bytes())) {
+            panic!("{SKIPPED_FILE} {}: {error}", path.display());
+        }
+    }
 }
 
 /// Whose server it is.
