@@ -104,6 +104,49 @@ fn nothing_is_set_when_nobody_can_be_asked() {
     assert_eq!(max_connections(&server), "77");
 }
 
+#[test]
+fn it_says_which_servers_limits_it_reads() {
+    let test = "it_says_which_servers_limits_it_reads";
+    let Some((one, other)) = own_server(test).zip(own_server(test)) else {
+        return;
+    };
+    let whose = |pid: u32, server: &Real| {
+        let socket = server.socket();
+        let place = format!("process {pid} (port {}, socket {socket})", server.port());
+        place
+    };
+    let (first, second) = (whose(one.pid(), &one), whose(other.pid(), &other));
+    let unwrapped = |ran: &Ran| ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let ran = doctor(&[]);
+    let text = unwrapped(&ran);
+    assert!(
+        text.contains("none of their limits are looked at"),
+        "{text}"
+    );
+    assert!(text.contains(&first) && text.contains(&second), "{text}");
+    assert!(text.contains("--server-pid PID"), "{text}");
+    for ran in [
+        doctor(&["--server-pid", &one.pid().to_string()]),
+        doctor(&["--target", &target(&one)]),
+    ] {
+        let text = unwrapped(&ran);
+        assert!(text.contains("limits of the server are those of"), "{text}");
+        let (chosen, others) = text.split_once("also on this host").unwrap();
+        assert!(
+            chosen.contains(&first) && !chosen.contains(&second),
+            "{text}"
+        );
+        assert!(others.contains(&second), "{text}");
+    }
+    let ran = doctor(&["--json"]);
+    assert!(ran.stderr.contains("choose with --server-pid"), "{ran:?}");
+    let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert!(answer["server_pid"].is_null(), "{answer}");
+    assert!(answer["servers"].as_array().unwrap().len() >= 2, "{answer}");
+    let ran = doctor(&["--server-pid", "4194304"]);
+    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+}
+
 /// The check of this name.
 fn check<'a>(answer: &'a Value, name: &str) -> &'a Value {
     let checks = answer["checks"].as_array().unwrap();
@@ -238,7 +281,7 @@ fn pool_and_load_refuse_in_the_doctors_words() {
         words.contains(why) && answer.stdout.contains(why),
         "{words}\n{answer:?}"
     );
-    let backend = "mysql://a:b@127.0.0.1:1";
+    let backend = "mysql://a@127.0.0.1:1";
     let pool = ["pool", "--listen", "127.0.0.1:0", "--backend", backend];
     let many = [
         "--clients-max",

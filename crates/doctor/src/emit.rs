@@ -1,8 +1,9 @@
 //! Fragments of files for N connections: complete, commented, to be put where their head says.
 //!
-//! A fragment holds every setting of its kind, also those that are enough today, so that it can be
-//! put on the next host as it is. Values are those of the checks, for the ways that were asked for;
-//! what is larger on this host already stays as large.
+//! A fragment holds what this host, or the server that answered, does not have yet. What is right
+//! already, and what this kernel does not have, is left out, and named in a comment. A unit's
+//! limits are whole: nobody can see here which unit it will be for. Values are those of the checks,
+//! for the ways that were asked for; what is larger already stays as large.
 //!
 //! Invariants: a fragment is valid as a file of its kind without editing, but for names and
 //! passwords, which are written in capitals; nothing in it is a secret.

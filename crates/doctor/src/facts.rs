@@ -14,8 +14,9 @@ mod read;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
-pub use process::find_server;
+pub use process::servers;
 pub use read::Files;
 pub(crate) use read::sysctl_path;
 
@@ -35,10 +36,40 @@ pub struct Facts {
     pub this: Process,
     /// The server's process, where it runs on this host and was found.
     pub server_process: Option<Process>,
+    /// All servers that run on this host, where the server is on this host or none was named.
+    pub servers: Vec<Running>,
     /// What the server said of itself.
     pub server: Option<Server>,
     /// Why there is nothing, or not everything, of the server; sentences.
     pub missing: Vec<String>,
+}
+
+/// A server's process, and where it listens.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Running {
+    /// Its number.
+    pub pid: u64,
+    /// Its name, as the kernel has it.
+    pub name: String,
+    /// TCP ports.
+    pub ports: Vec<u64>,
+    /// Paths of Unix sockets.
+    pub sockets: Vec<String>,
+}
+
+/// As a person tells it from others.
+impl fmt::Display for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, process {}", self.name, self.pid)?;
+        let ports = self.ports.iter().map(|port| format!("port {port}"));
+        let sockets = self.sockets.iter().map(|path| format!("socket {path}"));
+        let places: Vec<String> = ports.chain(sockets).collect();
+        match places.as_slice() {
+            [] => Ok(()),
+            places => write!(f, " ({})", places.join(", ")),
+        }
+    }
 }
 
 /// The kernel's settings and counts.
@@ -185,8 +216,30 @@ impl Facts {
             host: read::host(files),
             this: process::read(files, u64::from(std::process::id())),
             server_process: server_pid.map(|pid| process::read(files, pid)),
+            servers: Vec::new(),
             server: None,
             missing: Vec::new(),
+        }
+    }
+
+    /// Which servers' limits are not looked at, and how to choose another; None where there is
+    /// nothing to choose.
+    #[must_use]
+    pub fn choice(&self) -> Option<String> {
+        let chosen = self.server_process.as_ref().map(|process| process.pid);
+        let others = self.servers.iter().filter(|one| Some(one.pid) != chosen);
+        let others: Vec<String> = others.map(Running::to_string).collect();
+        match (others.is_empty(), chosen) {
+            (true, _) => None,
+            (false, Some(_)) => Some(format!(
+                "also on this host, and not looked at: {}; --server-pid PID chooses",
+                others.join("; ")
+            )),
+            (false, None) => Some(format!(
+                "several servers run on this host, and none of their limits are looked at: {}; \
+                 choose with --server-pid PID, or name one with --target",
+                others.join("; ")
+            )),
         }
     }
 }

@@ -33,7 +33,7 @@ pub mod verdict;
 pub use options::DoctorArgs;
 
 use apply::Hands;
-use facts::{Facts, Files, find_server};
+use facts::{Facts, Files, Running, servers};
 use finding::Finding;
 use question::Question;
 use std::io::{IsTerminal as _, Write};
@@ -79,6 +79,10 @@ fn examine(args: &DoctorArgs, out: &mut dyn Write) -> Result<u8, String> {
         std::fs::write(path, text + "\n")
             .map_err(|error| format!("{}: {error}", path.display()))?;
     }
+    let is_text = args.emit.is_none() && !args.json && !args.apply;
+    if let Some(choice) = facts.choice().filter(|_| !is_text) {
+        let _ = writeln!(std::io::stderr(), "onramp doctor: {choice}");
+    }
     let question = args.question(&facts);
     let findings = catalog::check(&facts, &question);
     if args.apply {
@@ -86,7 +90,7 @@ fn examine(args: &DoctorArgs, out: &mut dyn Write) -> Result<u8, String> {
     }
     let text = match args.emit {
         Some(form) => emit::fragment(form, &findings, &facts, &question),
-        None if args.json => render::json(&findings),
+        None if args.json => render::json(&findings, &facts),
         None => text::text(&findings, &facts, &question, style(args)),
     };
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -128,16 +132,42 @@ fn gather(target: Option<&Dsn>, server_pid: Option<u64>, files: &Files) -> Facts
         }
     }
     let is_here = server.as_ref().is_none_or(|server| server.is_local);
+    let servers = match is_here {
+        true => servers(files),
+        false => Vec::new(),
+    };
+    if let Some(pid) = server_pid
+        && files.text(&format!("/proc/{pid}/comm")).is_none()
+    {
+        missing.push(format!("--server-pid {pid}: no such process"));
+    }
     let named = server
         .as_ref()
         .and_then(|server| server::local_process(files, server));
     let pid = server_pid.or(named);
-    let pid = pid.or_else(|| is_here.then(|| find_server(files)).flatten());
+    let pid = pid.or_else(|| the_one(&servers, target.filter(|_| server.is_some())));
     Facts {
+        servers,
         server,
         missing,
         ..Facts::read(files, pid)
     }
+}
+
+/// The only server that listens where the target is, or the only one; None if there is none or
+/// several. Where it is not known where a server listens, it may be the target's.
+fn the_one(servers: &[Running], target: Option<&Dsn>) -> Option<u64> {
+    let is_it = |one: &&Running| match target {
+        None => true,
+        Some(_) if one.ports.is_empty() && one.sockets.is_empty() => true,
+        Some(target) => match &target.socket {
+            Some(path) => one.sockets.contains(path),
+            None => one.ports.contains(&u64::from(target.port)),
+        },
+    };
+    let mut found = servers.iter().filter(is_it);
+    let first = found.next()?;
+    found.next().is_none().then_some(first.pid)
 }
 
 fn read_facts(path: &Path) -> Result<Facts, String> {
@@ -195,4 +225,33 @@ fn agreed(
     }
     apply::agree(changes, later, args.yes, &mut stdin.lock(), out)
         .map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_servers_the_target_tells_which() {
+        let one = |pid, port, socket: &str| Running {
+            pid,
+            name: "mysqld".to_owned(),
+            ports: vec![port],
+            sockets: vec![socket.to_owned()],
+        };
+        let two = [one(7, 3306, "/a.sock"), one(9, 3307, "/b.sock")];
+        let target = |text: &str| Dsn::parse(text).unwrap();
+        assert_eq!(the_one(&two[..1], None), Some(7));
+        assert_eq!(the_one(&two, None), None);
+        let by = |text: &str| the_one(&two, Some(&target(text)));
+        assert_eq!(by("mysql://a@127.0.0.1:3307"), Some(9));
+        assert_eq!(by("mysql://a@localhost?socket=/a.sock"), Some(7));
+        assert_eq!(by("mysql://a@127.0.0.1:3308"), None, "a container's, say");
+        let unknown = Running {
+            pid: 11,
+            ..Running::default()
+        };
+        let other = target("mysql://a@127.0.0.1:3308");
+        assert_eq!(the_one(&[unknown], Some(&other)), Some(11));
+    }
 }

@@ -3,6 +3,7 @@
 //! Its form does not change between versions: names of checks stay, and numbers are numbers. What
 //! is not known is null, and what has no limit the word "unlimited".
 
+use crate::facts::{Facts, Running};
 use crate::finding::{Amount, Finding, Status};
 use crate::question::Way;
 use crate::verdict::limit;
@@ -23,6 +24,10 @@ struct CheckJson<'a> {
 /// The answer, as programs read it.
 #[derive(Debug, Serialize)]
 struct AnswerJson<'a> {
+    /// Whose limits are the server's; null where none was found, or none chosen of several.
+    server_pid: Option<u64>,
+    /// All servers on this host.
+    servers: &'a [Running],
     connections_possible: BTreeMap<Way, Option<u64>>,
     limited_by: BTreeMap<Way, Option<&'a str>>,
     checks: Vec<CheckJson<'a>>,
@@ -30,9 +35,11 @@ struct AnswerJson<'a> {
 
 /// The answer as JSON, on several lines.
 #[must_use]
-pub fn json(findings: &[Finding]) -> String {
+pub fn json(findings: &[Finding], facts: &Facts) -> String {
     let of = |way: Way| limit(findings, way);
     let answer = AnswerJson {
+        server_pid: facts.server_process.as_ref().map(|process| process.pid),
+        servers: &facts.servers,
         connections_possible: Way::ALL
             .into_iter()
             .map(|way| (way, of(way).map(|rung| rung.connections)))

@@ -175,7 +175,9 @@ pub fn local_process(files: &Files, server: &Server) -> Fact {
         format!("{}/{named}", server.text("datadir").trim_end_matches('/'))
     };
     let pid = files.number(&path)?;
-    files.text(&format!("/proc/{pid}/comm")).map(|_| pid)
+    // In a container the number is of the container, and may be anybody's here.
+    let name = files.text(&format!("/proc/{pid}/comm"))?;
+    ["mysqld", "mariadbd"].contains(&name.trim()).then_some(pid)
 }
 
 #[cfg(test)]

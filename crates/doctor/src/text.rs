@@ -99,11 +99,15 @@ fn head(out: &mut String, facts: &Facts, question: &Question) {
         let _ = writeln!(out, "server {} at {}", server.version, server.place);
     }
     if let Some(process) = &facts.server_process {
-        let _ = writeln!(
-            out,
-            "limits of the server are those of {}, process {}",
-            process.name, process.pid
+        let known = facts.servers.iter().find(|one| one.pid == process.pid);
+        let words = known.map_or_else(
+            || format!("{}, process {}", process.name, process.pid),
+            ToString::to_string,
         );
+        let _ = writeln!(out, "limits of the server are those of {words}");
+    }
+    if let Some(choice) = facts.choice() {
+        wrapped(out, 0, &choice);
     }
     out.push('\n');
 }

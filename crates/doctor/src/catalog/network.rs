@@ -229,7 +229,9 @@ pub(super) fn netdev_backlog(facts: &Facts, question: &Question) -> Option<Findi
     let host = &facts.host;
     let most = host.sysctl("net.core.netdev_max_backlog")?;
     let drops = host.count("backlog_drops")?;
-    let value = round_up(question.wanted().max(most * 10)).clamp(most, BACKLOG_MAX.max(most));
+    let more = round_up(question.wanted().max(most * 10)).clamp(most, BACKLOG_MAX.max(most));
+    // Where nothing was dropped, it is long enough.
+    let value = if drops == 0 { most } else { more };
     Some(
         seen("netdev_backlog", drops)
             .why(format!(
@@ -267,7 +269,8 @@ pub(super) fn time_wait(facts: &Facts, question: &Question) -> Option<Finding> {
     let host = &facts.host;
     let most = host.sysctl("net.ipv4.tcp_max_tw_buckets")?;
     let overflows = host.count("time_wait_overflows")?;
-    let value = round_up(question.wanted().max(most * 2));
+    let more = round_up(question.wanted().max(most * 2));
+    let value = if overflows == 0 { most } else { more };
     Some(
         seen("time_wait_overflows", overflows)
             .why(format!(

@@ -4,24 +4,69 @@
 //! finding that wants it.
 
 use super::{comment, head, most, settings};
-use crate::facts::Facts;
+use crate::facts::{Fact, Facts};
 use crate::finding::Finding;
 use crate::question::Question;
 use crate::setting::Setting;
 use std::fmt::Write as _;
 
-/// Name, values and finding of each kernel setting, each once.
-fn sysctls(findings: &[Finding]) -> Vec<(&'static str, String, &Finding)> {
-    let mut all: Vec<(&'static str, String, &Finding)> = Vec::new();
-    for (finding, setting) in settings(findings) {
-        if let Setting::Sysctl(name, values) = setting {
-            let values: Vec<String> = values.iter().map(u64::to_string).collect();
-            if all.iter().all(|(known, ..)| known != name) {
-                all.push((name, values.join(" "), finding));
+/// Kernel settings, each once.
+#[derive(Default)]
+struct Sysctls<'a> {
+    /// To be set: name, values, and the finding that wants them.
+    wanted: Vec<(&'static str, String, &'a Finding)>,
+    /// They stand so already.
+    right: Vec<&'static str>,
+    /// This kernel does not have them.
+    absent: Vec<&'static str>,
+}
+
+impl Sysctls<'_> {
+    fn of<'a>(findings: &'a [Finding], facts: &Facts) -> Sysctls<'a> {
+        let mut all = Sysctls::default();
+        let have = &facts.host.sysctls;
+        for (finding, setting) in settings(findings) {
+            let Setting::Sysctl(name, values) = setting else {
+                continue;
+            };
+            let is_known = |known: &&'static str| known == name;
+            if all.wanted.iter().any(|(known, ..)| known == name)
+                || all.right.iter().chain(&all.absent).any(is_known)
+            {
+                continue;
+            }
+            match have.get(*name) {
+                // Without any, the host's settings are not known at all.
+                None if !have.is_empty() => all.absent.push(name),
+                Some(now) if now == values => all.right.push(name),
+                _ => {
+                    let values: Vec<String> = values.iter().map(u64::to_string).collect();
+                    all.wanted.push((name, values.join(" "), finding));
+                }
             }
         }
+        all
     }
-    all
+
+    /// What is left out, as comments.
+    fn left_out(&self) -> String {
+        let mut out = String::new();
+        if !self.right.is_empty() {
+            out.push_str(&comment(&format!(
+                "Left out, because they stand so already: {}. One that was set by hand and is in \
+                 no file is lost at the next boot.",
+                self.right.join(", ")
+            )));
+        }
+        if !self.absent.is_empty() {
+            out.push_str(&comment(&format!(
+                "Left out, because this kernel does not have them (now; a module may bring them): \
+                 {}.",
+                self.absent.join(", ")
+            )));
+        }
+        out
+    }
 }
 
 fn descriptors(findings: &[Finding]) -> u64 {
@@ -49,7 +94,9 @@ pub(super) fn sysctl(findings: &[Finding], facts: &Facts, question: &Question) -
         facts,
         question,
     );
-    for (name, values, finding) in sysctls(findings) {
+    let sysctls = Sysctls::of(findings, facts);
+    out.push_str(&sysctls.left_out());
+    for (name, values, finding) in &sysctls.wanted {
         let _ = write!(out, "\n{}{name} = {values}\n", comment(&reason(finding)));
     }
     out
@@ -75,16 +122,36 @@ pub(super) fn limits(findings: &[Finding], facts: &Facts, question: &Question) -
         facts,
         question,
     );
+    let items = logins(findings, facts);
+    for (name, _) in items.iter().filter(|(_, value)| value.is_none()) {
+        out.push_str(&comment(&format!(
+            "Left out, because this login has as much already: {name}."
+        )));
+    }
     let _ = writeln!(out, "\n# domain  type  item    value");
     for domain in ["*", "root"] {
         for kind in ["soft", "hard"] {
-            let _ = writeln!(out, "{domain:<9} {kind}  nofile  {}", descriptors(findings));
-            if let Some(threads) = threads(findings) {
-                let _ = writeln!(out, "{domain:<9} {kind}  nproc   {threads}");
+            for (name, value) in &items {
+                if let Some(value) = value {
+                    let _ = writeln!(out, "{domain:<9} {kind}  {name:<6}  {value}");
+                }
             }
         }
     }
     out
+}
+
+/// Limits of a login, by their name in limits.conf; None where this one has as much already, in
+/// force and not only as far as it may raise it.
+fn logins(findings: &[Finding], facts: &Facts) -> Vec<(&'static str, Option<u64>)> {
+    let this = &facts.this;
+    let wanted = |value: u64, soft: Fact| (soft.is_none_or(|soft| soft < value)).then_some(value);
+    let files = descriptors(findings);
+    let mut items = vec![("nofile", wanted(files, this.nofile_soft))];
+    if let Some(threads) = threads(findings) {
+        items.push(("nproc", wanted(threads, this.nproc_soft)));
+    }
+    items
 }
 
 pub(super) fn systemd(findings: &[Finding], facts: &Facts, question: &Question) -> String {
@@ -123,10 +190,15 @@ pub(super) fn ansible(findings: &[Finding], facts: &Facts, question: &Question) 
         facts,
         question,
     );
+    out.push_str(&Sysctls::of(findings, facts).left_out());
     out.push_str("---\n- name: Kernel settings for many connections\n  ansible.posix.sysctl:\n");
     out.push_str("    name: \"{{ item.name }}\"\n    value: \"{{ item.value }}\"\n");
     out.push_str("    sysctl_file: /etc/sysctl.d/90-onramp.conf\n    reload: true\n  loop:\n");
-    for (name, values, finding) in sysctls(findings) {
+    let sysctls = Sysctls::of(findings, facts);
+    if sysctls.wanted.is_empty() {
+        out.push_str("    []\n");
+    }
+    for (name, values, finding) in &sysctls.wanted {
         let about = format!(
             "{} (have {}, need {})",
             finding.name, finding.have, finding.need
@@ -140,13 +212,14 @@ pub(super) fn ansible(findings: &[Finding], facts: &Facts, question: &Question) 
     out.push_str("    domain: \"*\"\n    limit_type: \"-\"\n    limit_item: \"{{ item.item }}\"\n");
     out.push_str("    value: \"{{ item.value }}\"\n");
     out.push_str("    dest: /etc/security/limits.d/90-onramp.conf\n  loop:\n");
-    let _ = writeln!(
-        out,
-        "    - {{item: nofile, value: {}}}",
-        descriptors(findings)
-    );
-    if let Some(threads) = threads(findings) {
-        let _ = writeln!(out, "    - {{item: nproc, value: {threads}}}");
+    let items = logins(findings, facts);
+    if items.iter().all(|(_, value)| value.is_none()) {
+        out.push_str("    []\n");
+    }
+    for (name, value) in items {
+        if let Some(value) = value {
+            let _ = writeln!(out, "    - {{item: {name}, value: {value}}}");
+        }
     }
     out.push_str("\n- name: Folder for the limits of the service\n  ansible.builtin.file:\n");
     out.push_str("    path: \"/etc/systemd/system/{{ unit }}.service.d\"\n    state: directory\n");

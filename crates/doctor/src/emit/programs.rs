@@ -27,17 +27,41 @@ pub(super) fn my_cnf(facts: &Facts, question: &Question) -> String {
         facts,
         question,
     );
+    let has = |name: &str, value: &str| {
+        let server = facts.server.as_ref();
+        server.is_some_and(|server| server.text(name).eq_ignore_ascii_case(value))
+    };
+    let values = server_values(facts.server.as_ref(), question, seen);
+    let redo = redo_log_names(facts.server.as_ref()).iter();
+    let redo = redo.map(|name| (*name, REDO_BYTES.to_string()));
+    let (redo_right, redo): (Vec<_>, Vec<_>) = redo.partition(|(name, value)| has(name, value));
+    let (right, values): (Vec<_>, Vec<_>) = values
+        .into_iter()
+        .partition(|(name, value, _)| has(name, value));
+    let right = right.iter().map(|(name, ..)| *name);
+    let right: Vec<_> = right
+        .chain(redo_right.iter().map(|(name, _)| *name))
+        .collect();
+    if !right.is_empty() {
+        out.push_str(&comment(&format!(
+            "Left out, because the server has them so already: {}. One that was set with SET \
+             GLOBAL and is in no file is lost at its next start.",
+            right.join(", ")
+        )));
+    }
     out.push_str("\n[mysqld]\n");
-    for (name, value, why) in server_values(facts.server.as_ref(), question, seen) {
+    for (name, value, why) in values {
         let _ = write!(out, "{}{name} = {value}\n\n", comment(&why));
     }
-    let why = "Redo log: where much is written, throughput is flat past what it holds, with any \
-               number of connections.";
-    out.push_str(&comment(why));
-    for name in redo_log_names(facts.server.as_ref()) {
-        let _ = writeln!(out, "{name} = {REDO_BYTES}");
+    if !redo.is_empty() {
+        let why = "Redo log: where much is written, throughput is flat past what it holds, with \
+                   any number of connections.";
+        out.push_str(&comment(why));
     }
-    if question.ways.contains(&Way::ServerPool) {
+    for (name, value) in redo {
+        let _ = writeln!(out, "{name} = {value}");
+    }
+    if question.ways.contains(&Way::ServerPool) && !has("thread_handling", "pool-of-threads") {
         out.push_str(&pool_of_threads(facts.server.as_ref()));
     }
     out

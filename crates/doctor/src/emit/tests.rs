@@ -13,8 +13,20 @@ fn fragment_for(form: Form, ways: &[Way], connections: u64, facts: &Facts) -> St
     fragment(form, &check(facts, &question), facts, &question)
 }
 
+/// This host, with the kernel's settings as they are by default, whatever it has been set to.
 fn here() -> Facts {
-    Facts::read(&Files::of_kernel(), None)
+    let mut facts = Facts::read(&Files::of_kernel(), None);
+    facts.this.nofile_soft = Some(1_024);
+    facts.this.nproc_soft = Some(600);
+    let defaults = [
+        ("vm.max_map_count", 65_530),
+        ("kernel.pid_max", 32_768),
+        ("fs.file-max", 100_000),
+    ];
+    for (name, value) in defaults {
+        facts.host.sysctls.insert(name.to_owned(), vec![value]);
+    }
+    facts
 }
 
 /// `name = value` of the lines that are no comment.
@@ -48,9 +60,51 @@ fn kernel_settings_suffice_for_the_number_and_never_shrink() {
         !onramp.contains("vm.max_map_count"),
         "no thread for each: {onramp}"
     );
-    let small = fragment_for(Form::Sysctl, &[Way::Onramp], 1, &here());
-    let now = here().host.sysctl("fs.file-max").unwrap();
-    assert_eq!(value(&small, "fs.file-max"), now, "what is larger stays");
+}
+
+#[test]
+fn what_is_right_or_not_there_is_left_out_and_named() {
+    let mut facts = here();
+    let sysctls = &mut facts.host.sysctls;
+    sysctls.insert("fs.file-max".to_owned(), vec![1 << 60]);
+    facts.this.nofile_soft = Some(1 << 30);
+    let has = |text: &str, name: &str| values(text).iter().any(|(known, _)| known == name);
+    for form in [Form::Sysctl, Form::Ansible] {
+        let text = fragment_for(form, &Way::ALL, 100_000, &facts);
+        assert!(
+            !text.contains("{name: fs.file-max") && !has(&text, "fs.file-max"),
+            "{text}"
+        );
+        assert!(text.contains("stand so already: "), "{text}");
+        assert!(text.replace("\n#", "").contains("fs.file-max"), "{text}");
+        assert!(text.contains("vm.max_map_count"), "{text}");
+    }
+    let first = fragment_for(Form::Sysctl, &[Way::Direct], 100_000, &here());
+    for (name, _) in values(&first) {
+        let mut without = here();
+        without.host.sysctls.remove(&name);
+        let text = fragment_for(Form::Sysctl, &[Way::Direct], 100_000, &without);
+        assert!(!has(&text, &name), "this kernel has no {name}: {text}");
+        let is_named = text.replace("\n#", "").contains(&name);
+        assert!(
+            !is_named || text.contains("this kernel does not have"),
+            "{text}"
+        );
+    }
+    // What the fragment sets is right afterwards, and the next one is empty.
+    let mut set = here();
+    for (name, value) in values(&first) {
+        let numbers = value.split(' ').map(|number| number.parse().unwrap());
+        set.host.sysctls.insert(name, numbers.collect());
+    }
+    let second = fragment_for(Form::Sysctl, &[Way::Direct], 100_000, &set);
+    assert_eq!(values(&second), [], "{second}");
+    let limits = fragment_for(Form::Limits, &[Way::Direct], 100_000, &facts);
+    assert!(
+        !limits.contains("  nofile  ") && limits.contains("already: nofile"),
+        "{limits}"
+    );
+    assert!(limits.contains("hard  nproc "), "{limits}");
 }
 
 #[test]
@@ -105,10 +159,14 @@ fn the_servers_settings_follow_the_way() {
         .insert("max_connections".into(), "5000".into());
     facts.server = Some(server);
     let onramp = fragment_for(Form::MyCnf, &[Way::Onramp], 1_000, &facts);
-    assert_eq!(
-        value(&onramp, "max_connections"),
-        5_000,
-        "what is larger stays"
+    let names: Vec<String> = values(&onramp).into_iter().map(|(name, _)| name).collect();
+    assert!(
+        !names.contains(&"max_connections".to_owned()),
+        "what is larger stays as it is: {onramp}"
+    );
+    assert!(
+        onramp.contains("has them so already: max_connections."),
+        "{onramp}"
     );
 }
 

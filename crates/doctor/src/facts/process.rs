@@ -4,7 +4,8 @@
 //! are read from `/proc/PID/limits`. Descriptors and maps of others are shown to root only.
 
 use super::read::{Files, number};
-use super::{Fact, Process, cgroup};
+use super::{Fact, Process, Running, cgroup};
+use std::collections::HashSet;
 
 /// Lifts fs.file-max.
 const CAP_SYS_ADMIN: u64 = 1 << 21;
@@ -46,15 +47,95 @@ pub(super) fn read(files: &Files, pid: u64) -> Process {
     }
 }
 
-/// The process of the only server that runs on this host; None if there is none or several.
+/// The servers that run on this host, and where they listen, by their number.
 #[must_use]
-pub fn find_server(files: &Files) -> Option<u64> {
-    let mut found = pids(files).into_iter().filter(|pid| {
-        let name = files.text(&format!("/proc/{pid}/comm")).unwrap_or_default();
-        SERVER_NAMES.contains(&name.trim())
+pub fn servers(files: &Files) -> Vec<Running> {
+    let mut pids = pids(files);
+    pids.sort_unstable();
+    let servers = pids.into_iter().filter_map(|pid| {
+        let name = files.text(&format!("/proc/{pid}/comm"))?;
+        let name = name.trim().to_owned();
+        let (ports, sockets) = SERVER_NAMES
+            .contains(&name.as_str())
+            .then(|| listens(files, pid))?;
+        Some(Running {
+            pid,
+            name,
+            ports,
+            sockets,
+        })
     });
-    let first = found.next()?;
-    found.next().is_none().then_some(first)
+    servers.collect()
+}
+
+/// The TCP ports and the Unix sockets that a process listens on. Root, and the process's own user,
+/// see its descriptors; others have what its command line says.
+fn listens(files: &Files, pid: u64) -> (Vec<u64>, Vec<String>) {
+    let table = |name: &str| {
+        let text = files.text(&format!("/proc/{pid}/net/{name}"));
+        text.unwrap_or_default()
+    };
+    let inodes = socket_inodes(files, pid);
+    let mut ports: Vec<u64> = [table("tcp"), table("tcp6")]
+        .iter()
+        .flat_map(|text| text.lines().skip(1))
+        .filter_map(|line| tcp_listener(line).filter(|(inode, _)| inodes.contains(inode)))
+        .map(|(_, port)| port)
+        .collect();
+    let unix = table("unix");
+    let mut sockets: Vec<String> = unix
+        .lines()
+        .skip(1)
+        .filter_map(|line| unix_listener(line).filter(|(inode, _)| inodes.contains(inode)))
+        .map(|(_, path)| path.to_owned())
+        .collect();
+    if inodes.is_empty() {
+        let line = files.text(&format!("/proc/{pid}/cmdline"));
+        let line = line.unwrap_or_default();
+        let said = |option: &str| {
+            line.split('\0')
+                .rev()
+                .find_map(|word| word.strip_prefix(option))
+        };
+        ports.extend(said("--port=").and_then(number));
+        sockets.extend(said("--socket=").map(str::to_owned));
+    }
+    ports.sort_unstable();
+    ports.dedup();
+    sockets.sort_unstable();
+    (ports, sockets)
+}
+
+/// Numbers of the sockets that a process has open; empty where its descriptors are not shown.
+fn socket_inodes(files: &Files, pid: u64) -> HashSet<u64> {
+    let Ok(entries) = std::fs::read_dir(files.path(&format!("/proc/{pid}/fd"))) else {
+        return HashSet::new();
+    };
+    let links = entries
+        .flatten()
+        .filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    let inode = |link: std::path::PathBuf| {
+        let text = link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?;
+        number(text)
+    };
+    links.filter_map(inode).collect()
+}
+
+/// Inode and port of a line of `/proc/net/tcp`, if it is a listener's (state 0A).
+fn tcp_listener(line: &str) -> Option<(u64, u64)> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (_, port) = words.get(1)?.rsplit_once(':')?;
+    let port = u64::from_str_radix(port, 16).ok()?;
+    (*words.get(3)? == "0A").then_some(())?;
+    Some((number(words.get(9)?)?, port))
+}
+
+/// Inode and path of a line of `/proc/net/unix`, if it is a listener's (flag 0x10000).
+fn unix_listener(line: &str) -> Option<(u64, &str)> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let flags = u64::from_str_radix(words.get(3)?, 16).ok()?;
+    (flags & 0x10000 != 0).then_some(())?;
+    Some((number(words.get(6)?)?, words.get(7)?))
 }
 
 /// Threads of all processes that can be seen: those that have a number in this namespace.

@@ -114,13 +114,75 @@ fn groups_of_version_1_have_a_hierarchy_for_each_controller() {
 }
 
 #[test]
-fn the_only_server_is_found_and_of_two_none() {
+fn servers_are_found_with_where_they_listen() {
     let tree = Tree::new("servers");
+    let tcp = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  \
+               timeout inode\n\
+        0: 0100007F:0CEA 00000000:0000 0A 00000000:00000000 00:00000000 00000000  27 0 501 1 0\n\
+        1: 0100007F:0CEB 00000000:0000 0A 00000000:00000000 00:00000000 00000000  27 0 601 1 0\n\
+        2: 0100007F:0CEA 0100007F:9999 01 00000000:00000000 00:00000000 00000000  27 0 503 1 0\n";
+    let unix = "Num       RefCount Protocol Flags    Type St Inode Path\n\
+        0000000000000000: 00000002 00000000 00010000 0001 01   502 /run/mysqld/mysqld.sock\n\
+        0000000000000000: 00000002 00000000 00010000 0001 01   602 /tmp/other.sock\n\
+        0000000000000000: 00000003 00000000 00000000 0001 03   504\n";
     tree.put("/proc/7/comm", "mariadbd\n")
+        .put("/proc/7/net/tcp", tcp)
+        .put("/proc/7/net/unix", unix)
         .put("/proc/8/comm", "bash\n");
-    assert_eq!(find_server(&Files::below(&tree.0)), Some(7));
-    tree.put("/proc/9/comm", "mysqld\n");
-    assert_eq!(find_server(&Files::below(&tree.0)), None);
+    let fds = tree.0.join("proc/7/fd");
+    fs::create_dir_all(&fds).unwrap();
+    for (fd, to) in ["/dev/null", "socket:[501]", "socket:[502]", "socket:[503]"]
+        .iter()
+        .enumerate()
+    {
+        std::os::unix::fs::symlink(to, fds.join(fd.to_string())).unwrap();
+    }
+    let found = servers(&Files::below(&tree.0));
+    let said = "mariadbd, process 7 (port 3306, socket /run/mysqld/mysqld.sock)";
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].to_string(), said);
+    // Of another account, only what it was started with is seen.
+    tree.put("/proc/9/comm", "mysqld\n").put(
+        "/proc/9/cmdline",
+        "mysqld\0--port=3307\0--socket=/run/b.sock\0--port=3308\0",
+    );
+    let found = servers(&Files::below(&tree.0));
+    let said = "mysqld, process 9 (port 3308, socket /run/b.sock)";
+    assert_eq!((found.len(), found[1].to_string().as_str()), (2, said));
+}
+
+#[test]
+fn it_is_said_whose_limits_are_not_looked_at() {
+    let one = |pid, port| Running {
+        pid,
+        name: "mysqld".to_owned(),
+        ports: vec![port],
+        sockets: Vec::new(),
+    };
+    let mut facts = Facts::default();
+    assert_eq!(facts.choice(), None);
+    facts.servers = vec![one(7, 3306), one(9, 3307)];
+    let said = facts.choice().unwrap();
+    assert!(
+        said.contains("none of their limits are looked at"),
+        "{said}"
+    );
+    assert!(
+        said.contains("mysqld, process 7 (port 3306); mysqld, process 9"),
+        "{said}"
+    );
+    assert!(said.contains("--server-pid PID"), "{said}");
+    facts.server_process = Some(Process {
+        pid: 9,
+        ..Process::default()
+    });
+    let said = facts.choice().unwrap();
+    assert!(
+        said.starts_with("also on this host, and not looked at: mysqld, process 7"),
+        "{said}"
+    );
+    facts.servers.remove(0);
+    assert_eq!(facts.choice(), None);
 }
 
 #[test]
