@@ -35,12 +35,13 @@ choose_python() {
     speaks_mysql python3 || fail "python3 finds no PyMySQL in $environment; remove it, try again"
 }
 
-# step TITLE COMMAND...
+# step TITLE COMMAND...: with `log` set, what the command says goes to that file too.
 step() {
     local title=$1 started=$SECONDS
     shift
     printf '\n==> %s: %s\n' "$title" "$*"
-    "$@" || fail "FAILED after $((SECONDS - started)) s: $title; to repeat it: $*"
+    "$@" 2>&1 | tee "${log:-/dev/null}" ||
+        fail "FAILED after $((SECONDS - started)) s: $title; to repeat it: $*"
     printf '==> %s: passed in %d s\n' "$title" "$((SECONDS - started))"
 }
 
@@ -72,10 +73,6 @@ check_dependencies() {
     fi
 }
 
-run_tests() {
-    cargo test --workspace --locked 2>&1 | tee "$tests_log"
-}
-
 # The tests that were skipped: those that said so, and those that are marked in the sources.
 list_skipped() {
     {
@@ -99,7 +96,7 @@ step "tidy" cargo run --quiet --locked -p xtask -- tidy
 check_dependencies
 step "lints" cargo clippy --workspace --all-targets --locked -- -D warnings
 step "drivers" bash scripts/drivers.sh
-step "tests" run_tests
+log=$tests_log step "tests" cargo test --workspace --locked
 
 list_skipped
 say "all passed in $SECONDS s"
