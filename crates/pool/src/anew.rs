@@ -10,12 +10,13 @@
 //!
 //! A change of user that fails ends the connection on MySQL (seen on 9.7). MariaDB (seen on 10.11)
 //! goes back to the user and the schema before, in a session that is as new, three times; from then
-//! on it knows no such command. It says so after a second, which is a brake on guessing; so does
-//! the pool ([`Brake`]), with no thread that waits. Neither server does at a login.
+//! on it knows no such command. It says so after a second, which slows down guessing; so does the
+//! pool (`auth_delay.rs`), with no thread that waits.
 //!
 //! Invariant: when a client hears the first word after one of these commands, the server holds
 //! nothing of its old session any more.
 
+use crate::auth_delay::After;
 use crate::backend::{InFlight, Purpose};
 use crate::client::{ClientState, Owed};
 use crate::clients::Handled;
@@ -26,7 +27,7 @@ use crate::reasons::Refusal;
 use crate::relay::Unreported;
 use crate::roles::{ROLE, has_roles};
 use crate::session::{Session, Text};
-use reactor::{Key, Net, Time};
+use reactor::{Key, Net};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -42,16 +43,7 @@ use wire::reply::OK;
 const CHANGES_FAILED_MAX: u8 = 3;
 
 /// How long a client waits for the word that its change of user failed.
-const BRAKE: Duration = Duration::from_secs(1);
-
-/// A client that waits for that word.
-#[derive(Debug)]
-pub(crate) struct Brake {
-    key: Key,
-    until: Time,
-    error: ErrorCode,
-    text: Box<str>,
-}
+const CHANGE_DELAY: Duration = Duration::from_secs(1);
 
 /// Whose a connection was, and what its session is again when a change of user fails.
 #[derive(Debug)]
@@ -127,7 +119,12 @@ impl<N: Net> Group<N> {
         let before = self.sessions.intern(session);
         if client.changes_failed >= CHANGES_FAILED_MAX {
             client.session = before;
-            self.brake(key, UNKNOWN_COM, "Unknown command");
+            self.hold_back(
+                key,
+                CHANGE_DELAY,
+                After::NextCommand,
+                (UNKNOWN_COM, "Unknown command"),
+            );
             return Handled::Used;
         }
         client.collation = change.collation.unwrap_or(0);
@@ -237,15 +234,15 @@ impl<N: Net> Group<N> {
 
     /// A name that was not proven, or whose schema was refused: says so. What follows is the end,
     /// but for a change of user on MariaDB, after which the client's next command is wanted.
-    pub(crate) fn not_let_in(&mut self, key: Key, error: ErrorCode, text: &str) {
+    /// `delay`: how long the word is held back where it is the end.
+    pub(crate) fn not_let_in(&mut self, key: Key, error: ErrorCode, text: &str, delay: Duration) {
         let mariadb = matches!(self.shared.server.flavour, Server::MariaDb(_));
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
         let before = client.login.take().and_then(|login| login.before);
         let Some(before) = before.filter(|_| mariadb) else {
-            self.send_error(key, error, text);
-            return self.leave(key);
+            return self.hold_back(key, delay, After::End, (error, text));
         };
         let users = &self.shared.users;
         users[client.user as usize].clients.fetch_sub(1, Relaxed);
@@ -257,50 +254,7 @@ impl<N: Net> Group<N> {
         client.session = before.session;
         (client.changing, client.opening) = (false, false);
         client.changes_failed = client.changes_failed.saturating_add(1);
-        self.brake(key, error, text);
-    }
-
-    /// Says in a while that a change of user has failed: MariaDB (seen on 10.11) waits a second
-    /// before it says so, which makes it slow to guess passwords, whatever the reason was. Nothing
-    /// else of the client is looked at until then.
-    fn brake(&mut self, key: Key, error: ErrorCode, text: &str) {
-        let now = self.net.now();
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        // Its words are never on a backend.
-        client.warnings_lost = true;
-        if !client.change_state(ClientState::Braked, now) {
-            return self.doom(key);
-        }
-        self.brakes.push_back(Brake {
-            key,
-            until: now + BRAKE,
-            error,
-            text: text.into(),
-        });
-    }
-
-    /// Tells those whose time has come.
-    pub(crate) fn release_brakes(&mut self) {
-        let now = self.net.now();
-        while let Some(brake) = self.brakes.pop_front_if(|brake| brake.until <= now) {
-            let client = self.clients.get_mut(brake.key);
-            let Some(client) = client.filter(|client| client.state() == ClientState::Braked) else {
-                continue;
-            };
-            if !client.change_state(ClientState::Idle, now) {
-                self.doom(brake.key);
-                continue;
-            }
-            self.send_error(brake.key, brake.error, &brake.text);
-            self.pump(brake.key);
-        }
-    }
-
-    /// When the next one is to be told.
-    pub(crate) fn next_brake(&self) -> Time {
-        self.brakes.front().map_or(Time::NEVER, |brake| brake.until)
+        self.hold_back(key, CHANGE_DELAY, After::NextCommand, (error, text));
     }
 }
 

@@ -43,6 +43,8 @@ pub(crate) enum ClientState {
     Greeted,
     /// Its proof is to come (login, or change of user).
     Proving,
+    /// A worker decrypts and compares its password.
+    Verifying,
     /// Proven; a backend must accept its default schema.
     Opening,
     /// Between statements.
@@ -57,8 +59,8 @@ pub(crate) enum ClientState {
     Feeding,
     /// Its KILL is under way.
     Asking,
-    /// It failed to change its user, and hears so a moment later.
-    Braked,
+    /// Its authentication failed, and it hears so a moment later.
+    Delayed,
     /// Its last bytes are being written; then it is closed.
     Leaving,
 }
@@ -305,13 +307,15 @@ impl<S> Client<S> {
             (Leaving, _) => false,
             (_, Leaving) => true,
             (Greeted, Proving | Opening | Idle) | (Proving, Proving | Opening | Idle) => true,
+            (Proving, Verifying) | (Verifying, Opening | Idle) => true,
             (Opening, Restoring | Idle) => true,
             (Idle, Waiting | Restoring | Running | Proving | Asking) => true,
             // Its turn came with a backend, or it could not be used and waits on.
             (Waiting, Restoring | Running | Idle) => true,
             (Restoring, Running | Idle | Opening) => true,
             (Running, Idle | Feeding | Waiting | Opening) => true,
-            (Idle | Proving | Restoring, Braked) | (Braked, Idle) => true,
+            (Greeted | Proving | Verifying | Idle | Restoring, Delayed) => true,
+            (Delayed, Idle) => true,
             (Feeding, Running) | (Asking, Idle) => true,
             _ => false,
         };
@@ -396,6 +400,15 @@ impl<S> Client<S> {
         let untold = self.statement.untold;
         self.owed.collation |= untold.contains(Untold::CHARSET);
         self.owed.role |= untold.contains(Untold::ROLE);
+    }
+
+    /// Whether its login waits for a worker, or for the time at which it hears that it failed.
+    pub(crate) fn waits_to_log_in(&self) -> bool {
+        match self.state {
+            ClientState::Verifying => true,
+            ClientState::Delayed => !self.known,
+            _ => false,
+        }
     }
 
     /// Appends received bytes to what waits to be handled.

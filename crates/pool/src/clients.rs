@@ -5,17 +5,23 @@
 //! there is. Commands that were read together are handled one after the other, so pipelining works
 //! and is answered in order.
 
+use crate::accounts::Door;
+use crate::auth_delay::{After, Delayed};
+use crate::auth_failures::{FREE, delay_at};
 use crate::client::{Client, ClientState};
 use crate::compression::Compression;
 use crate::group::{CLIENT, Group, SCRATCH_LEN};
-use crate::login::{Door, Login, Outcome};
+use crate::login::{Login, Outcome};
 use crate::own_commands::OwnCommands;
+use crate::password_checks::{Full, Line};
 use crate::reasons::Refusal;
 use crate::session::Session;
 use reactor::{Address, Event, Key, Net, Read, Token};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use wire::auth::{NONCE_LEN, Nonce, Plugin};
 use wire::capabilities::{self as cap, BACKEND_KEY};
+use wire::errors::ErrorCode;
 use wire::handshake::{self, Greeting, nonce_from_random};
 use wire::packet::{Frame, HEADER_LEN, Header, frame};
 use wire::reply::{OK, put_err};
@@ -119,6 +125,8 @@ impl<N: Net> Group<N> {
         client.ended |= event.closed;
         if client.takes_input() {
             self.pump(key);
+        } else if event.closed && client.waits_to_log_in() {
+            self.doom(key);
         } else if event.closed && self.is_waiting(key) {
             // Nothing of its statement has been executed, and nobody is there for the reply.
             self.counts.gave_up += 1;
@@ -411,11 +419,7 @@ impl<N: Net> Group<N> {
         let Some(mut login) = client.login.take() else {
             return self.doom(key);
         };
-        let door = Door {
-            users: &self.shared.settings.users,
-            keys: &self.shared.keys,
-            learnt: &self.learnt,
-        };
+        let door = self.shared.door();
         match step(&mut login, &door) {
             Outcome::Send(out) => {
                 // The last packet's number: answers go on from there.
@@ -457,7 +461,64 @@ impl<N: Net> Group<N> {
                 client.login = Some(login);
                 self.deny(key, &name, with_password);
             }
+            Outcome::Check(answer) => {
+                client.login = Some(login);
+                self.check_password(key, &answer);
+            }
         }
+    }
+
+    /// Has a worker decrypt what the client sent for its password.
+    fn check_password(&mut self, key: Key, answer: &[u8]) {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let address = self.net.peer(&client.sock);
+        let Some(login) = &mut client.login else {
+            return self.doom(key);
+        };
+        // Counted as failed until it is right, so that many at once are noticed as well.
+        let level = self.shared.failures.note(address, now);
+        let line = match level > FREE {
+            true => Line::Suspect,
+            false => Line::Prompt,
+        };
+        let submitted = self
+            .shared
+            .checks
+            .submit(line, answer, (self.index, key), login.proof());
+        match submitted {
+            Ok(waits) => {
+                login.waits = Some(waits);
+                if !client.change_state(ClientState::Verifying, now) {
+                    self.doom(key);
+                }
+            }
+            Err(Full { waiting }) => {
+                let refusal = Refusal::PasswordChecks { waiting };
+                self.counts.refused += 1;
+                *self.counts.refusals.entry(refusal.name()).or_default() += 1;
+                let text = refusal.to_string();
+                self.not_let_in(key, refusal.code(), &text, delay_at(level));
+            }
+        }
+    }
+
+    /// A worker's verdict has come. Its client may have left, or been turned away for its time.
+    pub(crate) fn on_password_checked(&mut self, key: Key, right: bool) {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        if client.state() != ClientState::Verifying {
+            return;
+        }
+        let address = self.net.peer(&client.sock);
+        self.shared.failures.forgive(address, now);
+        let seq = client.seq;
+        self.exchange(key, |login, _| login.checked(right, seq));
+        self.pump(key);
     }
 
     /// The name is proven: lets the client in, once a backend has accepted its schema.
@@ -500,11 +561,13 @@ impl<N: Net> Group<N> {
     /// The error of a server for a wrong name or password, in its own words.
     fn deny(&mut self, key: Key, name: &[u8], with_password: bool) {
         self.counts.denied += 1;
-        let host = match self.clients.get(key) {
+        let now = self.net.now();
+        let address = match self.clients.get(key) {
             Some(client) => self.net.peer(&client.sock),
             None => return,
         };
-        let host = match host {
+        let level = self.shared.failures.note(address, now);
+        let host = match address {
             Some(host) if !host.is_loopback() || !self.shared.server.names_hosts => {
                 host.to_string()
             }
@@ -513,7 +576,62 @@ impl<N: Net> Group<N> {
         let name = String::from_utf8_lossy(name);
         let using = if with_password { "YES" } else { "NO" };
         let text = format!("Access denied for user '{name}'@'{host}' (using password: {using})");
-        self.not_let_in(key, wire::errors::ACCESS_DENIED, &text);
+        self.not_let_in(key, wire::errors::ACCESS_DENIED, &text, delay_at(level));
+    }
+
+    /// Sends this error after this time; nothing else of the client is looked at until then.
+    pub(crate) fn hold_back(
+        &mut self,
+        key: Key,
+        delay: Duration,
+        after: After,
+        (error, text): (ErrorCode, &str),
+    ) {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        // Its words are never on a backend.
+        client.warnings_lost |= after == After::NextCommand;
+        let at_once = delay == Duration::ZERO || self.auth_delays.is_full();
+        if after == After::End && at_once {
+            self.send_error(key, error, text);
+            return self.leave(key);
+        }
+        if !client.change_state(ClientState::Delayed, now) {
+            return self.doom(key);
+        }
+        let delayed = Delayed {
+            key,
+            after,
+            error,
+            text: text.into(),
+        };
+        self.auth_delays.push(now + delay, delayed);
+    }
+
+    /// Answers those whose time has come.
+    pub(crate) fn answer_delayed(&mut self) {
+        let now = self.net.now();
+        while let Some(delayed) = self.auth_delays.pop(now) {
+            let key = delayed.key;
+            let client = self.clients.get_mut(key);
+            let Some(client) = client.filter(|client| client.state() == ClientState::Delayed)
+            else {
+                continue;
+            };
+            if delayed.after == After::End {
+                self.send_error(key, delayed.error, &delayed.text);
+                self.leave(key);
+                continue;
+            }
+            if !client.change_state(ClientState::Idle, now) {
+                self.doom(key);
+                continue;
+            }
+            self.send_error(key, delayed.error, &delayed.text);
+            self.pump(key);
+        }
     }
 
     /// Sends an error and closes once it is sent.

@@ -5,10 +5,11 @@
 //! to the other is [`Raw::check`], whose errors name the key, the value, what was expected and
 //! what to do. Invariant: nothing reads `Raw` after that.
 
+use crate::accounts::Account;
 use crate::hidden::Looking;
-use crate::login::Verifier;
 use crate::priority::{Mode, Priority};
 use crate::secret::{Secret, Typed};
+use crate::verifier::Verifier;
 use reactor::socket::FileAccess;
 use reactor::{Address, accounts};
 use serde::Deserialize;
@@ -224,6 +225,16 @@ pub struct Limits {
     /// A statement that runs for longer is given up: its client gets an error, its backend is
     /// closed. Default: no limit.
     pub statement_max: Option<Duration>,
+}
+
+/// What these users must prove, in their order.
+pub(crate) fn accounts_of(users: &[User]) -> Vec<Account> {
+    let account = |user: &User| Account {
+        name: user.name.clone(),
+        verifier: user.verifier.clone(),
+        plugin: user.plugin,
+    };
+    users.iter().map(account).collect()
 }
 
 /// What the pool runs on.

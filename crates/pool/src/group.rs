@@ -16,13 +16,15 @@
 //! - an object is never removed in the middle of its own handling: clients that must go are noted
 //!   in `doomed` and closed at the end of the turn.
 
-use crate::anew::Brake;
+use crate::accounts::{Accounts, Door};
 use crate::arrivals::Arrivals;
+use crate::auth_delay::AuthDelays;
+use crate::auth_failures::AuthFailures;
 use crate::backend::Backend;
 use crate::budget::Budget;
 use crate::client::{Client, ClientState, SpareInputs};
 use crate::compression::{self, Packing};
-use crate::config::Settings;
+use crate::config::{Settings, accounts_of};
 use crate::counts::{Census, Counts};
 use crate::errands::{Errand, Job};
 use crate::fairness::{Fronts, Look};
@@ -31,6 +33,7 @@ use crate::hidden::{Hidden, Seen};
 use crate::kills::{KillAsk, KillEnd, Threads};
 use crate::last_gtid::LastGtid;
 use crate::memory;
+use crate::password_checks::PasswordChecks;
 use crate::prepared::Definitions;
 use crate::room::{InputBudget, Inputs};
 use crate::roster::Roster;
@@ -39,12 +42,11 @@ use crate::shapes::Shapes;
 use crate::timeouts::ServerTimeouts;
 use crate::watch::Bell;
 use reactor::{Event, Key, Net, Slots, Time, Token};
-use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use wire::auth::caching_sha2::{Cached, KeyPair};
+use wire::auth::caching_sha2::KeyPair;
 use wire::capabilities::{EXTENDED_OFFERED, LONG_PASSWORD, OFFERED, QUERY_ATTRIBUTES};
 use wire::lex::Server;
 use wire::packet::HEADER_LEN;
@@ -159,6 +161,12 @@ pub struct Shared {
     pub(crate) extended: u32,
     /// For full authentication.
     pub keys: KeyPair,
+    /// Users by name.
+    pub(crate) accounts: Accounts,
+    /// Full authentications that wait for a worker.
+    pub(crate) checks: PasswordChecks,
+    /// Failed logins by address.
+    pub(crate) failures: AuthFailures,
     /// How many groups there are.
     pub groups: usize,
     /// Cores of the machine.
@@ -233,6 +241,9 @@ impl Shared {
             offered,
             extended,
             hidden: Hidden::new(&settings),
+            accounts: Accounts::new(accounts_of(&settings.users)),
+            checks: PasswordChecks::default(),
+            failures: AuthFailures::default(),
             settings,
             server,
             keys,
@@ -248,6 +259,14 @@ impl Shared {
             threads: Threads::default(),
             globals: Watch::default(),
             bell: Bell::default(),
+        }
+    }
+
+    /// What logins go by.
+    pub(crate) fn door(&self) -> Door<'_> {
+        Door {
+            accounts: &self.accounts,
+            keys: &self.keys,
         }
     }
 
@@ -285,6 +304,8 @@ pub enum Order {
     Kill(Box<KillAsk>),
     /// What became of the KILL of a client of this group.
     Killed(Key, KillEnd),
+    /// A worker has checked what this client sent for its password.
+    PasswordChecked(Key, bool),
     /// Another group lacks backends, or gave some back: the turn that follows looks at that.
     Look,
 }
@@ -302,8 +323,6 @@ pub struct Group<N: Net> {
     pub(crate) variables: Meter,
     /// Schemas that a kind of backend is known to have been let into.
     pub(crate) schemas: HashSet<(usize, Text)>,
-    /// Hashes learnt in full authentications.
-    pub(crate) learnt: RefCell<HashMap<usize, Cached>>,
     /// Statements and logins in lanes.
     pub(crate) waiting: usize,
     /// The moment that the last command to come has as its place.
@@ -351,10 +370,10 @@ pub struct Group<N: Net> {
     pub(crate) errands_count: u32,
     /// KILLs that wait for it.
     pub(crate) jobs: VecDeque<Job>,
-    /// Clients that hear later that they failed to change their user, the first to hear in front.
-    pub(crate) brakes: VecDeque<Brake>,
     /// Commands of clients that have not come whole.
     pub(crate) inputs: Inputs,
+    /// Clients whose failed authentication is answered later.
+    pub(crate) auth_delays: AuthDelays,
     /// Clients to be closed at the end of the turn.
     pub(crate) doomed: Vec<Key>,
     pub(crate) counts: Counts,
@@ -387,7 +406,6 @@ impl<N: Net> Group<N> {
             sessions: Interner::default(),
             variables: Meter::default(),
             schemas: HashSet::new(),
-            learnt: RefCell::default(),
             waiting: 0,
             last_place: Time(0),
             waiting_bytes: 0,
@@ -414,8 +432,8 @@ impl<N: Net> Group<N> {
             errand: None,
             errands_count: 0,
             jobs: VecDeque::new(),
-            brakes: VecDeque::new(),
             inputs: Inputs::default(),
+            auth_delays: AuthDelays::default(),
             doomed: Vec::new(),
             counts: Counts::default(),
             scratch: vec![0; SCRATCH_LEN],
@@ -451,7 +469,7 @@ impl<N: Net> Group<N> {
         self.accept_arrivals();
         self.bury();
         self.expire();
-        self.release_brakes();
+        self.answer_delayed();
         if self.net.now() >= self.sweep_at {
             self.sweep_at = self.net.now() + SWEEP_EVERY;
             self.sweep();
@@ -477,7 +495,7 @@ impl<N: Net> Group<N> {
         let mut next = self
             .sweep_at
             .min(self.next_expiry())
-            .min(self.next_brake())
+            .min(self.auth_delays.next())
             .min(self.next_dial())
             .min(self.next_stall())
             .min(self.next_look())
@@ -507,6 +525,7 @@ impl<N: Net> Group<N> {
             Order::Report => self.lines = self.report(),
             Order::Kill(ask) => self.on_kill_ask(&ask),
             Order::Killed(killer, end) => self.kill_ends(killer, &end),
+            Order::PasswordChecked(key, right) => self.on_password_checked(key, right),
             Order::Look => {}
         }
         self.bury();
@@ -553,9 +572,9 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return;
         };
-        use ClientState::{Greeted, Idle, Opening, Proving};
+        use ClientState::{Greeted, Idle, Opening, Proving, Verifying};
         let idle = match client.state() {
-            Greeted | Proving | Opening => true,
+            Greeted | Proving | Verifying | Opening => true,
             Idle => client.lease.is_none() && client.output.is_none(),
             _ => false,
         };

@@ -326,7 +326,8 @@ impl<N: Net> Group<N> {
         let state = client.state();
         let user = &self.roster.ranks.get(client.kind as usize)?.kind.user;
         // Nobody can tell whose it will be while its name is not proven.
-        let proven = !matches!(state, ClientState::Greeted | ClientState::Proving);
+        use ClientState::{Greeted, Proving, Verifying};
+        let proven = !matches!(state, Greeted | Proving | Verifying) && client.known;
         if !proven || *user != ask.user {
             return Some(KillEnd::NotOwner(ask.id));
         }

@@ -11,9 +11,12 @@
 #![forbid(unsafe_code)]
 
 mod abandoned;
+mod accounts;
 mod anew;
 mod arrivals;
 mod attributes;
+mod auth_delay;
+mod auth_failures;
 mod backend;
 mod backends;
 mod before;
@@ -50,6 +53,8 @@ mod losses;
 mod memory;
 mod options;
 mod own_commands;
+mod password_checks;
+mod password_workers;
 mod pins;
 mod prepared;
 mod priority;
@@ -77,6 +82,7 @@ mod timeouts;
 mod trackers;
 mod unreported;
 mod user_variables;
+mod verifier;
 mod waiting;
 mod watch;
 

@@ -5,64 +5,24 @@
 //! goes out, answers come in, and each gives an [`Outcome`]. It lives in a box that exists only
 //! while a client logs in (or changes user).
 //!
-//! Invariants: a nonce is used once; an unknown user takes the same steps as a known one and is
-//! turned away at the end, so names cannot be probed by watching the exchange.
+//! Invariants: a nonce is used once; an unknown user takes the same steps as a known one, which
+//! stands in for it (`accounts.rs`), and is turned away at the end, so names cannot be probed
+//! by watching the exchange or its time.
 //!
 //! `caching_sha2_password` is quick when the password, or its hash of an earlier full
-//! authentication, is known; else the client sends the password itself, encrypted with our RSA key,
-//! or in clear over a Unix socket or the loopback interface, where nobody listens in between.
+//! authentication, is known; else the client sends the password itself, encrypted with our RSA key
+//! (which a worker decrypts: [`crate::password_checks`]), or in clear over a Unix socket or the
+//! loopback interface, where nobody listens in between.
 
+use crate::accounts::{Door, Identity, Proof};
 use crate::anew::Before;
-use crate::config::User;
-use std::cell::RefCell;
-use std::collections::HashMap;
-use wire::auth::caching_sha2::{
-    self, Cached, FAST_AUTH_OK, FULL_AUTH, KeyPair, REQUEST_PUBLIC_KEY,
-};
-use wire::auth::native::{self, Stored};
+use crate::password_checks::Waits;
+use crate::verifier::Verifier;
+use wire::auth::caching_sha2::{self, Cached, FAST_AUTH_OK, FULL_AUTH, REQUEST_PUBLIC_KEY};
+use wire::auth::native;
 use wire::auth::{Nonce, Plugin};
 use wire::handshake::{self, AUTH_MORE};
 use wire::packet::put_short;
-
-/// What proves a user's password.
-#[derive(Clone, Debug)]
-pub struct Verifier {
-    native: Stored,
-    sha2: Option<Cached>,
-    empty: bool,
-}
-
-impl Verifier {
-    /// From the password itself: both plugins are quick.
-    #[must_use]
-    pub fn from_password(password: &[u8]) -> Verifier {
-        Verifier {
-            native: native::stored(password),
-            sha2: Some(caching_sha2::cached(password)),
-            empty: password.is_empty(),
-        }
-    }
-
-    /// From the hash in `mysql.user`: `caching_sha2_password` needs a full authentication first.
-    #[must_use]
-    pub fn from_native_hash(native: Stored) -> Verifier {
-        Verifier {
-            native,
-            sha2: None,
-            empty: false,
-        }
-    }
-}
-
-/// What all logins of a group share.
-pub(crate) struct Door<'a> {
-    /// Who may log in.
-    pub users: &'a [User],
-    /// For full authentication.
-    pub keys: &'a KeyPair,
-    /// Hashes learnt in full authentications, by user.
-    pub learnt: &'a RefCell<HashMap<usize, Cached>>,
-}
 
 /// What an answer led to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +34,8 @@ pub(crate) enum Outcome {
     Welcome(usize, Vec<u8>, u8),
     /// It is not; the error's sequence number, and whether a password was given.
     Denied(u8, bool),
+    /// These bytes must be decrypted by a worker; [`Login::checked`] takes its verdict.
+    Check(Vec<u8>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +51,11 @@ enum Stage {
 pub(crate) struct Login {
     nonce: Nonce,
     stage: Stage,
-    user: Option<usize>,
+    identity: Identity,
+    /// The quick answer in front of a full authentication.
+    quick: Vec<u8>,
+    /// Held while a worker checks its password.
+    pub(crate) waits: Option<Waits>,
     /// The name as given, for the error.
     pub name: Vec<u8>,
     /// Nobody can listen in: a Unix socket, or the loopback interface.
@@ -106,7 +72,9 @@ impl Login {
         Login {
             nonce,
             stage,
-            user: None,
+            identity: Identity::default(),
+            quick: Vec::new(),
+            waits: None,
             name: Vec::new(),
             secure,
             before: None,
@@ -124,16 +92,13 @@ impl Login {
         seq: u8,
     ) -> Outcome {
         self.name = login.user.to_vec();
-        self.user = door
-            .users
-            .iter()
-            .position(|user| user.name.as_bytes() == login.user);
+        self.identity = door.accounts.find(login.user);
         let given = if login.plugin.is_empty() {
             Some(Plugin::Native)
         } else {
             Plugin::from_name(login.plugin)
         };
-        let wanted = self.user.and_then(|user| door.users[user].plugin);
+        let wanted = door.accounts.of(self.identity.like).plugin;
         match (given, wanted) {
             (Some(given), None) => {
                 self.stage = Stage::Answer(given);
@@ -157,11 +122,8 @@ impl Login {
         seq: u8,
     ) -> Outcome {
         self.name = name.to_vec();
-        self.user = door
-            .users
-            .iter()
-            .position(|user| user.name.as_bytes() == name);
-        let wanted = self.user.and_then(|user| door.users[user].plugin);
+        self.identity = door.accounts.find(name);
+        let wanted = door.accounts.of(self.identity.like).plugin;
         self.switch(wanted.unwrap_or(Plugin::Native), fresh, seq)
     }
 
@@ -178,13 +140,12 @@ impl Login {
     pub(crate) fn answer(&mut self, door: &Door<'_>, answer: &[u8], seq: u8) -> Outcome {
         match self.stage {
             Stage::Answer(Plugin::Native) => {
-                let right = self.verifier(door).is_some_and(|verifier| {
-                    if verifier.empty {
-                        answer.is_empty()
-                    } else {
-                        native::verify(answer, &self.nonce, &verifier.native)
-                    }
-                });
+                let verifier = self.verifier(door);
+                let proven = native::verify(answer, &self.nonce, &verifier.native);
+                let right = match verifier.empty {
+                    true => answer.is_empty(),
+                    false => proven,
+                };
                 self.verdict(right, Vec::new(), seq, !answer.is_empty())
             }
             Stage::Answer(Plugin::CachingSha2) => self.answer_sha2(door, answer, seq),
@@ -192,12 +153,12 @@ impl Login {
         }
     }
 
-    fn verifier<'d>(&self, door: &Door<'d>) -> Option<&'d Verifier> {
-        self.user.map(|user| &door.users[user].verifier)
+    fn verifier<'d>(&self, door: &Door<'d>) -> &'d Verifier {
+        &door.accounts.of(self.identity.like).verifier
     }
 
     fn verdict(&self, right: bool, out: Vec<u8>, seq: u8, with_password: bool) -> Outcome {
-        match self.user {
+        match self.identity.user {
             Some(user) if right => Outcome::Welcome(user, out, seq),
             _ => Outcome::Denied(seq, with_password),
         }
@@ -206,13 +167,13 @@ impl Login {
     fn answer_sha2(&mut self, door: &Door<'_>, answer: &[u8], seq: u8) -> Outcome {
         let verifier = self.verifier(door);
         if answer.is_empty() {
-            return self.verdict(verifier.is_some_and(|v| v.empty), Vec::new(), seq, false);
+            return self.verdict(verifier.empty, Vec::new(), seq, false);
         }
-        let learnt = self
-            .user
-            .and_then(|user| door.learnt.borrow().get(&user).copied());
-        let known = verifier.and_then(|v| v.sha2).or(learnt);
-        if known.is_some_and(|known| caching_sha2::verify(answer, &self.nonce, &known)) {
+        let learnt = door.accounts.learnt(self.identity.like);
+        let known = verifier.sha2.as_ref().or(learnt);
+        // Nothing is known of some: what is compared then cannot be met, and takes as long.
+        let proven = caching_sha2::verify(answer, &self.nonce, known.unwrap_or(&Cached::default()));
+        if proven && known.is_some() && self.identity.user.is_some() {
             let mut out = Vec::new();
             put_short(&mut out, seq, |out| {
                 out.extend_from_slice(&[AUTH_MORE, FAST_AUTH_OK])
@@ -222,11 +183,22 @@ impl Login {
         // As a server does, also when the answer is wrong: clients exist whose quick answer is
         // never right, and who count on this.
         self.stage = Stage::Password;
+        self.quick = answer.to_vec();
         let mut out = Vec::new();
         put_short(&mut out, seq, |out| {
             out.extend_from_slice(&[AUTH_MORE, FULL_AUTH])
         });
         Outcome::Send(out)
+    }
+
+    /// What a full authentication has to go by.
+    pub(crate) fn proof(&self) -> Proof {
+        Proof {
+            user: self.identity.user,
+            like: self.identity.like,
+            nonce: self.nonce,
+            quick: self.quick.clone(),
+        }
     }
 
     fn answer_password(&mut self, door: &Door<'_>, answer: &[u8], seq: u8) -> Outcome {
@@ -238,22 +210,22 @@ impl Login {
             });
             return Outcome::Send(out);
         }
-        let password = match answer.split_last() {
-            Some((0, password)) if self.secure => Some(password.to_vec()),
-            _ => door.keys.decrypt(answer, &self.nonce),
-        };
-        let verifier = self.verifier(door);
-        let right = password
-            .as_ref()
-            .zip(verifier)
-            .is_some_and(|(password, verifier)| {
-                !verifier.empty && native::stored(password) == verifier.native
-            });
-        if let (true, Some(user), Some(password)) = (right, self.user, password) {
-            door.learnt
-                .borrow_mut()
-                .insert(user, caching_sha2::cached(&password));
+        if let (true, Some((0, password))) = (self.secure, answer.split_last()) {
+            let right = self.proof().is_proven_by(password, door);
+            // One encrypted answer in 256 ends like a password in clear.
+            if right || !door.keys.may_decrypt(answer) {
+                return self.verdict(right, Vec::new(), seq, true);
+            }
         }
+        if !door.keys.may_decrypt(answer) {
+            return self.verdict(false, Vec::new(), seq, true);
+        }
+        Outcome::Check(answer.to_vec())
+    }
+
+    /// A worker has decided whether the encrypted password is right.
+    pub(crate) fn checked(&mut self, right: bool, seq: u8) -> Outcome {
+        self.waits = None;
         self.verdict(right, Vec::new(), seq, true)
     }
 }

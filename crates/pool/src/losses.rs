@@ -15,6 +15,7 @@ use crate::reasons::Refusal;
 use crate::restoring::Behind;
 use crate::roles;
 use reactor::{Key, Net};
+use std::time::Duration;
 use wire::errors::ErrorCode;
 
 /// The server's error number for what KILL QUERY has ended.
@@ -103,7 +104,7 @@ impl<N: Net> Group<N> {
         }
         if client.opening {
             let state = "42000";
-            self.not_let_in(owner, ErrorCode { code, state }, text);
+            self.not_let_in(owner, ErrorCode { code, state }, text, Duration::ZERO);
             return self.pump(owner);
         }
         // No right to the schema, or no such schema: the session has none any more.

@@ -65,6 +65,11 @@ pub(crate) enum Refusal {
         /// What is used, and what the limit is.
         detail: String,
     },
+    /// Too many passwords wait to be checked already.
+    PasswordChecks {
+        /// How many wait in that line.
+        waiting: usize,
+    },
     /// Too many statements wait already.
     LaneFull {
         /// Where it would have waited.
@@ -265,6 +270,7 @@ impl Refusal {
             Refusal::GroupFull { .. } => "group-full",
             Refusal::UserClients { .. } => "user-clients",
             Refusal::Memory { .. } => "memory",
+            Refusal::PasswordChecks { .. } => "password-checks",
             Refusal::LaneFull { .. } => "lane-full",
             Refusal::LaneBytes { .. } => "lane-bytes",
             Refusal::UserLaneFull { .. } => "user-lane-full",
@@ -302,7 +308,9 @@ impl Refusal {
     #[must_use]
     pub(crate) fn code(&self) -> ErrorCode {
         match self {
-            Refusal::Clients { .. } | Refusal::GroupFull { .. } => errors::CON_COUNT,
+            Refusal::Clients { .. }
+            | Refusal::GroupFull { .. }
+            | Refusal::PasswordChecks { .. } => errors::CON_COUNT,
             Refusal::UserClients { .. } => errors::TOO_MANY_USER_CONNECTIONS,
             Refusal::Memory { .. } => errors::OUT_OF_RESOURCES,
             Refusal::LaneFull { .. } => errors::LANE_FULL,
@@ -349,6 +357,7 @@ impl fmt::Display for Refusal {
             | Refusal::GroupFull { .. }
             | Refusal::UserClients { .. }
             | Refusal::Memory { .. }
+            | Refusal::PasswordChecks { .. }
             | Refusal::StatementTime { .. }
             | Refusal::TransactionTime { .. }
             | Refusal::TooLong { .. }
@@ -474,6 +483,11 @@ impl Refusal {
                 f,
                 "User {user} already has more than 'max_user_connections' active connections \
                  (onramp: clients_max of this user is {max})"
+            ),
+            Refusal::PasswordChecks { waiting } => write!(
+                f,
+                "Too many connections (onramp: {waiting} passwords wait to be decrypted already; \
+                 this one was not looked at; try again)"
             ),
             Refusal::Memory { detail } => write!(
                 f,

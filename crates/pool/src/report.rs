@@ -36,12 +36,15 @@ impl<N: Net> Group<N> {
         let account = self.roster.ranks.get(client.kind as usize);
         let account = account.map_or("", |ranks| ranks.kind.user.as_str());
         let state = match client.state() {
-            ClientState::Greeted | ClientState::Proving | ClientState::Opening => "logging in",
+            ClientState::Greeted
+            | ClientState::Proving
+            | ClientState::Verifying
+            | ClientState::Opening => "logging in",
             ClientState::Idle => "idle",
             ClientState::Waiting => "waiting",
             ClientState::Restoring | ClientState::Running | ClientState::Feeding => "running",
             ClientState::Asking => "killing",
-            ClientState::Braked => "changing its user",
+            ClientState::Delayed => "held back after a failed login",
             ClientState::Leaving => "leaving",
         };
         let backend = client.lease.and_then(|lease| self.backends.get(lease));

@@ -11,6 +11,7 @@ use crate::counts::Census;
 use crate::group::{Group, LISTENER, MAILBOX, Order, ServerFacts, Shared, listener_token};
 use crate::log::note;
 use crate::options::PoolArgs;
+use crate::password_workers::start_workers;
 use crate::probe::probe;
 use crate::roster::Kind;
 use crate::silence;
@@ -147,6 +148,7 @@ fn serve(settings: Settings) -> Result<(), String> {
     let watcher = Watcher::first(&shared);
     let doors = open_doors(&shared.settings)?;
     let crew = Crew::start(&shared, &doors, signals.handle())?;
+    start_workers(&shared, &crew.orders.clone().into())?;
     watcher.keep_watching(shared.clone());
     let addresses: Vec<String> = doors.iter().map(Door::to_string).collect();
     note(format_args!("listening on {}", addresses.join(", ")));

@@ -156,7 +156,7 @@ impl<N: Net> Group<N> {
     }
 
     fn lateness(&self, client: &Client<N::Sock>, now: Time) -> Option<Late> {
-        use ClientState::{Feeding, Greeted, Idle, Leaving, Opening, Proving};
+        use ClientState::{Feeding, Greeted, Idle, Leaving, Opening, Proving, Verifying};
         let stands = now.since(client.since);
         let settings = &self.shared.settings;
         if client.output.is_some() || client.state() == Leaving {
@@ -168,7 +168,7 @@ impl<N: Net> Group<N> {
                 .unwrap_or(self.shared.server.timeouts.read)
         };
         match client.state() {
-            Greeted | Proving => (stands > settings.login_max).then_some(Late::Login),
+            Greeted | Proving | Verifying => (stands > settings.login_max).then_some(Late::Login),
             Opening => (stands > settings.login_max + settings.wait_max).then_some(Late::Login),
             Feeding => (stands > read_max()).then_some(Late::Stalled),
             Idle if client.is_amid_command() => (stands > read_max()).then_some(Late::Stalled),

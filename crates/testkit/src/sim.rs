@@ -32,6 +32,8 @@ pub struct Seen {
     pub abandoned: u64,
     /// Connections to the server that were killed.
     pub killed: u64,
+    /// Passwords that a worker has checked.
+    pub passwords: u64,
     /// Statements behind a restoring command that failed, and statements that waited for one.
     pub unrestored: [u64; 2],
 }

@@ -47,6 +47,7 @@ fn no_client_notices_the_pool() {
         sum.killed += seen.killed;
         sum.lent += seen.lent;
         sum.abandoned += seen.abandoned;
+        sum.passwords += seen.passwords;
         sum.unrestored[0] += seen.unrestored[0];
         sum.unrestored[1] += seen.unrestored[1];
     }

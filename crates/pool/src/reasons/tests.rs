@@ -46,10 +46,11 @@ fn number(refusal: &Refusal) -> usize {
             InputLimit::NoRoom { .. } => 33,
             InputLimit::Stalled => 34,
         },
+        Refusal::PasswordChecks { .. } => 35,
     }
 }
 
-const NUMBERS: usize = 35;
+const NUMBERS: usize = 36;
 
 /// A command that had no room.
 fn input(limit: InputLimit) -> Refusal {
@@ -145,6 +146,10 @@ fn examples() -> Vec<(Refusal, &'static str)> {
         ),
         (input(InputLimit::NoRoom { waited: max }), "onramp-input"),
         (input(InputLimit::Stalled), "onramp-input"),
+        (
+            Refusal::PasswordChecks { waiting: 256 },
+            "onramp-password-checks",
+        ),
     ]
 }
 

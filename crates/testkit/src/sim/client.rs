@@ -15,12 +15,14 @@ mod checks;
 use super::fake_mysql::{Db, PASSWORD, TAGS_PER_CLIENT};
 use super::random::Random;
 use super::script::{Belief, Held, Kind, PREPARED, USER, choose};
+use super::settings::HASHED;
 use super::standing::Standing;
 use crate::reply::{Failure, Outcome, Prepared};
 use crate::talk::{Account, Happened, Talk};
 use reactor::Time;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
+use wire::auth::Plugin;
 use wire::capabilities as cap;
 use wire::command::Command;
 
@@ -33,6 +35,9 @@ pub(crate) struct Manners {
     pub(crate) pipelined: bool,
     /// All clients have one session, and mostly read: they ride with each other.
     pub(crate) uniform: bool,
+    /// Clients log in as users with full authentication, some with a wrong password, and some
+    /// leave while they do.
+    pub(crate) guesses: bool,
     /// How many kinds of backends the clients need.
     pub(crate) kinds: u64,
     /// Statements of one client.
@@ -74,6 +79,8 @@ pub(crate) struct SimClient {
     /// Variables that its login has set; a reset goes back to them.
     login_variables: BTreeMap<String, String>,
     talk: Talk,
+    /// Its password is wrong.
+    guesses: bool,
     asked: VecDeque<Asked>,
     made: u64,
     /// The highest id of a prepared statement.
@@ -108,6 +115,12 @@ impl SimClient {
         manners: &Manners,
     ) -> SimClient {
         let mut account = Account::new("app", PASSWORD);
+        let guesses = manners.guesses && random.chance(300);
+        if manners.guesses && (guesses || random.chance(800)) {
+            let password = if guesses { "a guess" } else { PASSWORD };
+            let user = *random.pick(&HASHED);
+            account = Account::new(user, password).plugin(Plugin::CachingSha2);
+        }
         let mut standing = Standing::default();
         if manners.uniform {
             account = account.schema("a");
@@ -147,6 +160,7 @@ impl SimClient {
                 ..Belief::default()
             },
             talk: Talk::new(account, false),
+            guesses,
             asked: VecDeque::new(),
             made: 0,
             highest: 0,
@@ -258,6 +272,11 @@ impl SimClient {
                 None => return,
                 Some(Happened::In) => {
                     assert!(
+                        !self.guesses,
+                        "client {} was let in with a wrong password",
+                        self.id
+                    );
+                    assert!(
                         self.belief.standing.schema.as_deref() != Some("nowhere"),
                         "client {} was let in to a schema that is not there",
                         self.id
@@ -311,6 +330,7 @@ impl SimClient {
     fn on_refused(&mut self, failure: &Failure) {
         let text = &failure.message;
         let fair = match failure.code {
+            1045 => self.guesses,
             1049 => self.belief.standing.schema.as_deref() == Some("nowhere"),
             1043 | 1053 | 9501..=9505 => true,
             // The server did not take the session's state.

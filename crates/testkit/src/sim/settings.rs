@@ -38,8 +38,20 @@ pub(super) fn settings_text(
          backends_reserved = {reserved}\nlogins_per_s_max = {logins}\n\
          dial_ms_max = 1500\nwrite_ms_max = {write_ms}\ndrain_ms_max = {}\n\
          [backend]\naddress = \"127.0.0.1:3306\"\n\
-         [[user]]\nname = \"app\"\npassword = \"secret\"\n",
-        DRAIN_MAX.as_millis()
+         [[user]]\nname = \"app\"\npassword = \"secret\"\n{}",
+        DRAIN_MAX.as_millis(),
+        HASHED.map(hashed_user).concat()
+    )
+}
+
+/// Users whose password the pool knows by its hash only: each needs a full authentication first.
+pub(super) const HASHED: [&str; 4] = ["one", "two", "three", "four"];
+
+fn hashed_user(name: &str) -> String {
+    format!(
+        "[[user]]\nname = \"{name}\"\nbackend_user = \"app\"\nbackend_password = \"secret\"\n\
+         auth = \"caching_sha2_password\"\n\
+         password_hash = \"*14E65567ABDB5135D0CFD9A70B3032C179A49EE7\"\n"
     )
 }
 

@@ -58,6 +58,8 @@ enum Step {
     Greet(usize),
     Serve(usize),
     Act(usize),
+    /// A worker checks a password.
+    Check,
 }
 
 /// The world of one seed.
@@ -100,6 +102,7 @@ impl World {
             tame: ordered || random.chance(250),
             pipelined: random.chance(400),
             uniform: random.chance(300),
+            guesses: random.chance(200),
             kinds: if ordered { 1 } else { random.between(1, 2) },
             statements: random.between(4, 30),
             wait_max: settings.wait_max,
@@ -206,6 +209,12 @@ impl World {
             }
             Step::Serve(id) => self.serve(id),
             Step::Act(id) => self.act(id),
+            Step::Check => {
+                self.seen.passwords += 1;
+                for (group, verdict) in self.shared.check_one_password() {
+                    self.crew.send(group, verdict);
+                }
+            }
         }
     }
 
@@ -254,6 +263,7 @@ impl World {
                 steps.push(Step::Act(client.id));
             }
         }
+        steps.extend((self.shared.password_checks_waiting() > 0).then_some(Step::Check));
         steps
     }
 
@@ -514,7 +524,11 @@ impl World {
             _ => self.random.index(self.clients.len()),
         };
         let client = &mut self.clients[number];
-        let Some(id) = client.wire.filter(|_| client.phase == Phase::In) else {
+        let there = match client.phase {
+            Phase::LoggingIn => self.manners.guesses,
+            phase => phase == Phase::In,
+        };
+        let Some(id) = client.wire.filter(|_| there) else {
             return;
         };
         client.phase = Phase::Gone;

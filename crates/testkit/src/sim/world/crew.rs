@@ -96,6 +96,11 @@ impl Crew {
         }
     }
 
+    /// Puts a letter of a thread that is no group's in a group's mailbox.
+    pub(super) fn send(&mut self, group: usize, letter: Order) {
+        self.members[group].letters.push_back(letter);
+    }
+
     /// What happened around the groups may give them something to do.
     pub(super) fn something_happens(&mut self) {
         for member in &mut self.members {

@@ -1,0 +1,44 @@
+//! What the pool knows of a user's password: enough to check an answer, and no more.
+//!
+//! From the password itself both plugins can be checked at once. From the hash of `mysql.user` only
+//! `mysql_native_password` can; the other plugin's hash is learnt from a full authentication and
+//! kept elsewhere (`accounts.rs`). The settings make one for each user.
+
+use wire::auth::caching_sha2::{self, Cached};
+use wire::auth::native::{self, Stored};
+
+/// What proves a user's password.
+#[derive(Clone, Debug)]
+pub struct Verifier {
+    pub(crate) native: Stored,
+    pub(crate) sha2: Option<Cached>,
+    pub(crate) empty: bool,
+}
+
+impl Verifier {
+    /// From the password itself: both plugins are quick.
+    #[must_use]
+    pub fn from_password(password: &[u8]) -> Verifier {
+        Verifier {
+            native: native::stored(password),
+            sha2: Some(caching_sha2::cached(password)),
+            empty: password.is_empty(),
+        }
+    }
+
+    /// From the hash in `mysql.user`: `caching_sha2_password` needs a full authentication first.
+    #[must_use]
+    pub fn from_native_hash(native: Stored) -> Verifier {
+        Verifier {
+            native,
+            sha2: None,
+            empty: false,
+        }
+    }
+
+    /// Whether a client that sends this password in full authentication has the right one.
+    pub(crate) fn is_password(&self, password: &[u8]) -> bool {
+        let same = native::stored(password) == self.native;
+        same && !self.empty
+    }
+}
