@@ -45,6 +45,18 @@ fn shown(explained: &Value, sql: &str) -> Value {
 }
 
 #[test]
+fn servers_are_only_spoken_of_where_their_limits_are_asked_for() {
+    let test = "servers_are_only_spoken_of_where_their_limits_are_asked_for";
+    let Some(_two) = own_server(test).zip(own_server(test)) else {
+        return;
+    };
+    let ran = explain(&["cD"]);
+    assert!(ran.status.success() && ran.stderr.is_empty(), "{ran:?}");
+    let ran = explain(&["EMFILE"]);
+    assert!(ran.stderr.contains("choose with --server-pid"), "{ran:?}");
+}
+
+#[test]
 fn explain_shows_the_values_of_the_server_that_is_named() {
     let Some(server) = own_server("explain_shows_the_values_of_the_server_that_is_named") else {
         return;

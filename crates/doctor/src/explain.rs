@@ -24,6 +24,7 @@ mod render;
 pub use options::ExplainArgs;
 
 use crate::facts::{Facts, Files};
+use live::Live;
 use matching::{Explained, Query};
 use std::io::{IsTerminal as _, Read as _};
 use std::process::ExitCode;
@@ -58,6 +59,17 @@ pub fn run(args: &ExplainArgs) -> ExitCode {
         }
     };
     let known = !explained.is_empty();
+    // Which server is looked at matters where its limits would be shown, and none are.
+    let looks = explained.iter().filter_map(|one| one.entry);
+    let mut looks = looks.flat_map(|entry| &entry.verify);
+    let wants_server = looks.any(|look| look.live.as_ref().is_some_and(Live::is_of_server));
+    let choice = facts.choice().filter(|_| facts.server_process.is_none());
+    if let Some(choice) = choice.filter(|_| wants_server) {
+        say(
+            &mut std::io::stderr(),
+            &format!("onramp explain: {choice}\n"),
+        );
+    }
     let out = match (args.json, known) {
         (true, _) => render::json(&explained, &facts),
         (false, true) => heading + &render::text(&explained, &facts),
@@ -96,10 +108,7 @@ pub fn entry_of(line: &str) -> Option<&'static str> {
 
 fn facts(args: &ExplainArgs) -> Facts {
     let facts = crate::gather(args.target.as_ref(), args.server_pid, &Files::of_kernel());
-    // Which server is looked at matters where the answer shows values of none.
-    let choice = facts.choice();
-    let choice = choice.filter(|_| facts.server_process.is_none());
-    for why in facts.missing.iter().cloned().chain(choice) {
+    for why in &facts.missing {
         say(&mut std::io::stderr(), &format!("onramp explain: {why}\n"));
     }
     facts
