@@ -44,6 +44,7 @@ mod load_mysql;
 mod load_ports;
 mod login;
 mod long;
+mod lua;
 mod mysql;
 mod named;
 mod oracle;

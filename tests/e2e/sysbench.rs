@@ -10,14 +10,14 @@ use std::process::{Command, Output};
 use testkit::real::{Real, skipped};
 
 /// What is said in front of the options of the workload.
-struct Stage {
-    real: Real,
+pub(crate) struct Stage {
+    pub(crate) real: Real,
     options: Vec<String>,
 }
 
 impl Stage {
     /// A server with three tables of a thousand rows, made by the real sysbench.
-    fn new(test: &str) -> Option<Stage> {
+    pub(crate) fn new(test: &str) -> Option<Stage> {
         if Command::new("sysbench").arg("--version").output().is_err() {
             skipped(test, "sysbench is not installed");
             return None;
@@ -53,17 +53,17 @@ impl Stage {
         program.output().unwrap()
     }
 
-    fn sysbench(&self, script: &str, more: &[&str], command: &str) -> Output {
+    pub(crate) fn sysbench(&self, script: &str, more: &[&str], command: &str) -> Output {
         self.run(&mut Command::new("sysbench"), script, more, command)
     }
 
-    fn onramp(&self, script: &str, more: &[&str], command: &str) -> Output {
+    pub(crate) fn onramp(&self, script: &str, more: &[&str], command: &str) -> Output {
         let mut program = Command::new(binary());
         self.run(program.arg("sysbench"), script, more, command)
     }
 
     /// What `work` has the server do, statement by statement, with how each was sent.
-    fn logged(&self, work: impl FnOnce()) -> Vec<(String, String)> {
+    pub(crate) fn logged(&self, work: impl FnOnce()) -> Vec<(String, String)> {
         let log = self.real.folder().join("data");
         let log = log.join(format!("{}-general.log", std::process::id()));
         self.real.execute(&["SET GLOBAL general_log = 1"]);
@@ -119,7 +119,7 @@ fn skeleton(text: &str) -> String {
 }
 
 /// The number behind a label of the report.
-fn count(report: &str, label: &str) -> u64 {
+pub(crate) fn count(report: &str, label: &str) -> u64 {
     let line = report
         .lines()
         .find(|line| line.trim_start().starts_with(label));
@@ -128,7 +128,7 @@ fn count(report: &str, label: &str) -> u64 {
     rest.split_whitespace().next().unwrap().parse().unwrap()
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 

@@ -6,6 +6,7 @@
 use crate::allowance::Allowance;
 use crate::group::{self, Counted, Letter, Order, Part, Plan, Share};
 use crate::layout::Layout;
+use crate::lua;
 use crate::options::LoadArgs;
 use crate::stats::{Stats, Tally};
 use crate::threads::{Heard, PANICKED, Threads};
@@ -71,8 +72,11 @@ impl Crew {
                     / f64::from(args.connections),
                 events: events.clone(),
             };
-            let plan = plan.clone();
-            move |mailbox, letters| group::run(plan, share, mailbox, letters)
+            let (plan, lua) = (plan.clone(), args.lua.clone());
+            move |mailbox, letters| match lua {
+                Some(program) => lua::run_group(plan, &program, share, mailbox, letters),
+                None => group::run(plan, share, mailbox, letters),
+            }
         })?;
         Ok(Crew {
             threads,

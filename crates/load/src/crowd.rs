@@ -142,7 +142,7 @@ fn say(text: &str) {
         .and_then(|()| stdout.flush());
 }
 
-fn make_plan(args: &LoadArgs) -> Result<Plan, String> {
+pub(crate) fn make_plan(args: &LoadArgs) -> Result<Plan, String> {
     let address = resolve(&args.target)?;
     let given = &args.source_addresses;
     let more_addresses = resolve_all(&args.more_targets())?;

@@ -80,7 +80,7 @@ impl Plan {
     /// Where connection `index` comes from, if not from where the kernel likes, and where it goes.
     /// All places are gone to from one source before it is the next one's turn, so that each source
     /// is used with each place, whatever their numbers.
-    fn way_of(&self, index: u32) -> (Option<IpAddr>, &Address) {
+    pub(crate) fn way_of(&self, index: u32) -> (Option<IpAddr>, &Address) {
         let places = 1 + self.more_addresses.len();
         let (round, place) = (index as usize / places, index as usize % places);
         let address = match place {

@@ -23,6 +23,8 @@ mod latency;
 mod layout;
 mod login;
 pub mod long;
+mod lua;
+mod manner;
 mod model;
 mod opener;
 mod options;
@@ -31,8 +33,10 @@ mod pace;
 mod ports;
 mod prepare;
 mod preparing;
+mod program;
 mod random;
 mod report;
+mod script_run;
 mod seat;
 mod series;
 mod spans;
@@ -96,6 +100,11 @@ pub fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> ExitCode {
         Action::Prewarm => prepare::prewarm(args).map(|()| Outcome::Ran),
         Action::Cleanup => prepare::cleanup(args).map(|()| Outcome::Ran),
     };
+    status(args, result)
+}
+
+/// The status of a job that ended so; says why one failed.
+fn status(args: &LoadArgs, result: Result<Outcome, String>) -> ExitCode {
     match result {
         Ok(Outcome::Ran) => RAN.into(),
         Ok(Outcome::Forced) => FORCED.into(),

@@ -4,14 +4,16 @@
 //! `--connections`). [`LoadArgs`] is what the command line says; [`LoadArgs::check`] refuses what
 //! contradicts itself before anything is opened.
 
+use crate::manner::{Dialect, Manner};
 use crate::model::ModelArgs;
 use crate::output::OutputArgs;
+use crate::program::Program;
 use crate::random::{RandArgs, Rows};
-use crate::sysbench::{Dialect, Manner};
 use crate::tolerance::ToleranceArgs;
 use crate::workload::{Script, ScriptArgs, Workload};
 use clap::{Args, ValueEnum};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 use wire::dsn::Dsn;
 use wire::lex::{Kind, LexMode, Lexer};
@@ -175,6 +177,10 @@ pub struct LoadArgs {
 
     #[arg(skip)]
     pub(crate) manner: Manner,
+
+    /// A script that runs instead of the workload.
+    #[arg(skip)]
+    pub(crate) lua: Option<Arc<Program>>,
 }
 
 /// What `onramp load` is to do.
@@ -233,6 +239,12 @@ impl LoadArgs {
             return Err("with these options an event has no statement; ask for one".into());
         }
         Ok(())
+    }
+
+    /// The name of what runs.
+    pub(crate) fn workload_name(&self) -> &str {
+        let script = self.lua.as_deref().map(Program::name);
+        script.unwrap_or(self.workload.name())
     }
 
     /// The workload with its options put in.

@@ -6,7 +6,7 @@
 
 mod rows;
 
-pub(crate) use rows::{RandArgs, Rows};
+pub(crate) use rows::{RandArgs, Rows, Zipfian};
 
 /// One connection's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,10 +5,10 @@
 //! are those of events, as in sysbench; statements are in the summary and the JSON.
 
 use crate::crew::Gauges;
+use crate::manner::Dialect;
 use crate::options::LoadArgs;
 use crate::stats::{Stats, Tally};
 use crate::summary::{Measured, Rest};
-use crate::sysbench::Dialect;
 use measure::Histogram;
 use std::borrow::Cow;
 use std::fmt::Write;

@@ -178,7 +178,7 @@ pub struct Summary {
     /// The run, interval by interval.
     pub series: Vec<Point>,
     /// The workload's name.
-    pub workload: &'static str,
+    pub workload: String,
     /// The server, without its password.
     pub target: String,
     /// How this process was called, without the password.
@@ -303,7 +303,7 @@ impl Summary {
             load_cpu_s: measured.cpu_s,
             errors: measured.errors().sorted(),
             series: measured.series.clone(),
-            workload: args.workload.name(),
+            workload: args.workload_name().to_owned(),
             target: args.target.to_string(),
             command: command_line(std::env::args()),
             ignored_errors: ignored,

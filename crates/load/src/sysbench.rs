@@ -12,6 +12,7 @@
 mod help;
 mod known;
 mod line;
+mod script;
 mod translate;
 
 use crate::options::{Action, LoadArgs};
@@ -21,7 +22,6 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use wire::dsn::Dsn;
 
 /// Take sysbench's own command lines, of 1.0 and 0.5
 ///
@@ -37,52 +37,6 @@ pub struct SysbenchArgs {
         value_name = "WORD"
     )]
     words: Vec<String>,
-}
-
-/// Whose report is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Dialect {
-    /// That of `onramp load`, which is 1.0's.
-    #[default]
-    Load,
-    /// sysbench 1.0, for a line of its own form.
-    New,
-    /// sysbench 0.5.
-    Old,
-}
-
-/// What a line of sysbench asks for beyond what `onramp load` can be told.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Manner {
-    pub(crate) dialect: Dialect,
-    /// Servers besides the target; connections go to each in turn.
-    pub(crate) more_targets: Vec<Dsn>,
-    /// What has not ended in time is left where it is, and said.
-    pub(crate) forced: bool,
-    /// The report begins with a histogram of latencies.
-    pub(crate) histogram: bool,
-    /// The seed is said to come from a timer.
-    pub(crate) from_timer: bool,
-}
-
-impl Manner {
-    /// An event that has begun runs to its end when the time is over.
-    pub(crate) fn finishes_events(&self) -> bool {
-        self.dialect != Dialect::Load
-    }
-
-    /// Statements are counted by their first word, as 0.5 did, not by their reply.
-    pub(crate) fn counts_by_text(&self) -> bool {
-        self.dialect == Dialect::Old
-    }
-
-    /// What stands in front of a reason on standard error.
-    pub(crate) fn prefix(&self) -> &'static str {
-        match self.dialect {
-            Dialect::Load => "onramp load",
-            _ => "FATAL",
-        }
-    }
 }
 
 const FAILED: u8 = 1;
@@ -101,9 +55,16 @@ pub fn run(args: &SysbenchArgs, stop: &Arc<AtomicBool>) -> ExitCode {
     for note in &line.notes {
         eprintln!("sysbench: {note}");
     }
-    match translate::load_args(&line) {
-        Ok(job) => start(&job, stop),
-        Err(reason) => fail(&reason),
+    let job = match translate::load_args(&line) {
+        Ok(job) => job,
+        Err(reason) => return fail(&reason),
+    };
+    match &line.file {
+        Some(file) => {
+            let program = script::program(&line, file, &args.words);
+            crate::status(&job, crate::script_run::main(&job, program, stop))
+        }
+        None => start(&job, stop),
     }
 }
 

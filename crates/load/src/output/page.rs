@@ -298,7 +298,7 @@ fn facts(summary: &Summary) -> Vec<(&'static str, String)> {
     let of = |part: u64, name: &str| format!("{} {name}", thousands(part));
     let mut facts = vec![
         ("Target", summary.target.clone()),
-        ("Workload", summary.workload.to_owned()),
+        ("Workload", summary.workload.clone()),
         (
             "Connections",
             format!(

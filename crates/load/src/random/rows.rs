@@ -129,7 +129,9 @@ impl Rows {
             Distribution::Pareto => Kind::Pareto {
                 power: args.rand_pareto_h.ln() / (1.0 - args.rand_pareto_h).ln(),
             },
-            Distribution::Zipfian => Kind::Zipfian(Zipfian::new(count, args.rand_zipfian_exp)),
+            Distribution::Zipfian => {
+                Kind::Zipfian(Zipfian::new(count.into(), args.rand_zipfian_exp))
+            }
         };
         Rows { count, kind }
     }
@@ -190,8 +192,8 @@ fn mean(numbers: u16, random: &mut Random) -> f64 {
 /// Rejection-inversion: the area under `x^-exp` from 1/2 to `count` + 1/2 is cut evenly, and a cut
 /// is taken back where the curve's piece above row `i` is larger than the row's own share.
 #[derive(Clone, Copy, Debug)]
-struct Zipfian {
-    count: u32,
+pub(crate) struct Zipfian {
+    count: f64,
     exponent: f64,
     /// The area's two ends.
     low: f64,
@@ -201,7 +203,8 @@ struct Zipfian {
 }
 
 impl Zipfian {
-    fn new(count: u32, exponent: f64) -> Zipfian {
+    /// Of numbers 1 to `count`, at least 1 and at most 2^32 - 1.
+    pub(crate) fn new(count: f64, exponent: f64) -> Zipfian {
         let mut zipfian = Zipfian {
             count,
             exponent,
@@ -210,7 +213,7 @@ impl Zipfian {
             accepted: 0.0,
         };
         zipfian.low = zipfian.area(1.5) - 1.0;
-        zipfian.high = zipfian.area(f64::from(count) + 0.5);
+        zipfian.high = zipfian.area(count + 0.5);
         zipfian.accepted = 2.0 - zipfian.inverse(zipfian.area(2.5) - zipfian.weight(2.0));
         zipfian
     }
@@ -241,10 +244,15 @@ impl Zipfian {
     }
 
     fn draw(&self, random: &mut Random) -> u32 {
+        self.draw_from(|| random.unit())
+    }
+
+    /// One number, from numbers that are drawn from 0 to just below 1.
+    pub(crate) fn draw_from(&self, mut unit: impl FnMut() -> f64) -> u32 {
         loop {
-            let cut = self.high + random.unit() * (self.low - self.high);
+            let cut = self.high + unit() * (self.low - self.high);
             let x = self.inverse(cut);
-            let row = whole(x + 0.5).clamp(1, self.count);
+            let row = whole((x + 0.5).clamp(1.0, self.count));
             let near = f64::from(row);
             if near - x <= self.accepted || cut >= self.area(near + 0.5) - self.weight(near) {
                 return row;

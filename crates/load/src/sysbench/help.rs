@@ -3,9 +3,9 @@
 //! All of it comes from the table of options, so what is listed is what is taken. The words are
 //! ours; only the version's line is sysbench's, because scripts read it.
 
-use super::Dialect;
 use super::known::{GENERAL, Kind, Known, OLD_SCRIPTS, SCRIPTS};
 use super::line::{FORM, Line};
+use crate::manner::Dialect;
 use crate::workload::Workload;
 use clap::ValueEnum;
 use std::fmt::Write;
@@ -21,7 +21,7 @@ pub(super) fn answer(line: &Line) -> Option<String> {
     if line.value("help") == "on" {
         return Some(general());
     }
-    if line.command.as_deref() == Some("help") {
+    if line.command.as_deref() == Some("help") && line.file.is_none() {
         return line.workload().map(|workload| of_script(line, workload));
     }
     None

@@ -3,7 +3,7 @@
 //! Names, kinds and defaults are those of 1.0.20 (and of its successor, where it has more) and of
 //! 0.5 with its scripts. Names are written with `-` here; `_` is the same.
 
-use super::Dialect;
+use crate::manner::Dialect;
 
 /// How a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -489,16 +489,31 @@ pub(super) const OLD_SCRIPTS: &[Known] = &[
     ),
 ];
 
+fn in_table(table: &[Known], name: &str) -> Option<Known> {
+    table.iter().find(|known| known.name == name).copied()
+}
+
+/// All options that do not belong to a script.
+pub(super) fn all_general(dialect: Dialect) -> impl Iterator<Item = &'static Known> {
+    let old: &[Known] = match dialect {
+        Dialect::Old => OLD_GENERAL,
+        _ => &[],
+    };
+    GENERAL.iter().flat_map(|(_, table)| *table).chain(old)
+}
+
+/// The option of this name, written with `-`, if it does not belong to a script.
+pub(super) fn find_general(dialect: Dialect, name: &str) -> Option<Known> {
+    all_general(dialect)
+        .find(|known| known.name == name)
+        .copied()
+}
+
 /// The option of this name, written with `-`.
 pub(super) fn find(dialect: Dialect, name: &str) -> Option<Known> {
-    let in_table = |table: &[Known], name: &str| table.iter().find(|k| k.name == name).copied();
-    let general = || {
-        let mut tables = GENERAL.iter().map(|(_, table)| *table);
-        tables.find_map(|table| in_table(table, name))
-    };
+    let general = || find_general(dialect, name);
     match dialect {
         Dialect::Old => general()
-            .or_else(|| in_table(OLD_GENERAL, name))
             .or_else(|| in_table(OLD_SCRIPTS, name))
             .or_else(|| in_table(SCRIPTS, name.strip_prefix("oltp-")?)),
         _ => general().or_else(|| in_table(SCRIPTS, name)),

@@ -8,11 +8,13 @@
 //! that 1.0 does not know is an error, and one that 0.5 does not know is said and left out, because
 //! 0.5 handed such options to its script.
 
-use super::Dialect;
 use super::known::{self, ALIASES, Fate, Kind};
+use crate::manner::Dialect;
+use crate::program::size;
 use crate::workload::Workload;
 use clap::ValueEnum;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// A line, taken apart.
 #[derive(Debug, Default)]
@@ -21,6 +23,10 @@ pub(super) struct Line {
     /// The script's name as it was written.
     pub(super) script: Option<String>,
     pub(super) command: Option<String>,
+    /// The script is this file, to be run as it is.
+    pub(super) file: Option<String>,
+    /// Options that only the script in the file can know, with `-` in their names.
+    pub(super) given: Vec<(String, Option<String>)>,
     /// Options that were given, by name with `-`, checked.
     pub(super) values: BTreeMap<String, String>,
     /// What is to be said about the line.
@@ -61,6 +67,7 @@ impl Line {
         if let Some(word) = rest.next() {
             return Err(format!("'{word}' is one word too many; expected {FORM}"));
         }
+        line.file = line.script.as_deref().and_then(file_of);
         for (name, value) in given {
             line.set(name, value)?;
         }
@@ -76,7 +83,15 @@ impl Line {
             }
             name = (*new).to_owned();
         }
-        let Some(known) = known::find(self.dialect, &name) else {
+        let known = match self.file {
+            Some(_) => known::find_general(self.dialect, &name),
+            None => known::find(self.dialect, &name),
+        };
+        let Some(known) = known else {
+            if self.file.is_some() {
+                self.given.push((name, value));
+                return Ok(());
+            }
             if self.dialect == Dialect::Old {
                 let what = format!("--{name} is for a script of its own; nothing here reads it");
                 self.notes.push(what);
@@ -92,7 +107,7 @@ impl Line {
         };
         let value = check(known.kind, &value)
             .ok_or_else(|| format!("--{name}: '{value}' is not {}", words_for(known.kind)))?;
-        if known.fate == Fate::None {
+        if known.fate == Fate::None && self.file.is_none() {
             return Ok(());
         }
         self.values.insert(name, value);
@@ -113,6 +128,24 @@ impl Line {
 }
 
 pub(super) const FORM: &str = "[--option=value]... SCRIPT COMMAND";
+
+/// Where sysbench's own scripts are installed.
+const FOLDERS: [&str; 3] = [".", "/usr/local/share/sysbench", "/usr/share/sysbench"];
+
+/// The file that a script's name means; `None` where a workload of ours has that name, and no
+/// file is named.
+fn file_of(script: &str) -> Option<String> {
+    if script.contains('/') || script.ends_with(".lua") {
+        return Path::new(script).is_file().then(|| script.to_owned());
+    }
+    if Workload::from_str(script, false).is_ok() {
+        return None;
+    }
+    let found = FOLDERS
+        .iter()
+        .map(|folder| format!("{folder}/{script}.lua"));
+    found.into_iter().find(|path| Path::new(path).is_file())
+}
 
 /// The last part of a path, without `.lua`.
 fn stem(script: &str) -> &str {
@@ -177,21 +210,6 @@ fn check(kind: Kind, value: &str) -> Option<String> {
         }
         Kind::Text | Kind::List => Some(value.to_owned()),
     }
-}
-
-/// A size with K, M, G or T, each 1024 of the one before.
-fn size(text: &str) -> Option<u64> {
-    let units = ["K", "M", "G", "T"];
-    let upper = text.to_ascii_uppercase();
-    let found = (1u32..).zip(units).find(|(_, unit)| upper.ends_with(unit));
-    let (power, digits) = match found {
-        Some((power, _)) => (power, &text[..text.len() - 1]),
-        None => (0, text),
-    };
-    digits
-        .parse::<u64>()
-        .ok()?
-        .checked_mul(1024u64.checked_pow(power)?)
 }
 
 fn words_for(kind: Kind) -> &'static str {

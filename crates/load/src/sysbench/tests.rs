@@ -1,6 +1,8 @@
 //! Lines as people type them, and what becomes of them.
 use super::*;
+use crate::manner::Dialect;
 use crate::workload::Workload;
+use wire::dsn::Dsn;
 
 fn read(line: &str) -> Result<Line, String> {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();

@@ -6,8 +6,9 @@
 //! ends the run.
 
 use super::line::{FORM, Line};
-use super::{Dialect, Manner};
+use crate::manner::{Dialect, Manner};
 use crate::options::LoadArgs;
+use crate::workload::Workload;
 use clap::Parser;
 use std::path::Path;
 use wire::dsn::Dsn;
@@ -39,10 +40,15 @@ pub(super) fn load_args(line: &Line) -> Result<LoadArgs, String> {
     let Some(script) = &line.script else {
         return Err(format!("no script is named; expected {FORM}"));
     };
-    let workload = line.workload().ok_or_else(|| unknown_script(script))?;
-    let command = line
-        .command
-        .as_deref()
+    let (workload, command) = match line.file {
+        // What runs is the script; nothing of a workload is looked at.
+        Some(_) => (Workload::PointSelect, Some("run")),
+        None => (
+            line.workload().ok_or_else(|| unknown_script(script))?,
+            line.command.as_deref(),
+        ),
+    };
+    let command = command
         .ok_or("a command is required: prepare, prewarm, run, cleanup or help".to_owned())?;
     if !["prepare", "prewarm", "run", "cleanup"].contains(&command) {
         return Err(format!(
@@ -108,12 +114,10 @@ fn said(error: &clap::Error) -> String {
 }
 
 fn unknown_script(script: &str) -> String {
-    let what = if Path::new(script).exists() {
-        "is a file, but no script of users runs here"
-    } else {
-        "is no script that is known here"
-    };
-    format!("'{script}' {what}; --help lists those that are built in")
+    format!(
+        "'{script}' is no script that is known here, and no file; --help lists those that are \
+         built in, others are named with their file"
+    )
 }
 
 fn refuse_what_is_missing(line: &Line) -> Result<(), String> {
@@ -123,6 +127,11 @@ fn refuse_what_is_missing(line: &Line) -> Result<(), String> {
     }
     if line.value("mysql-dry-run") == "on" {
         return Err("--mysql-dry-run is not to be had here; leave it out".to_owned());
+    }
+    if line.file.is_some() && line.value("mysql-compression") == "on" {
+        return Err(
+            "--mysql-compression: scripts speak the plain protocol here; leave it out".to_owned(),
+        );
     }
     if line.value("histogram") == "on" && line.value("percentile") == "0" {
         return Err("--histogram does not go with --percentile=0".to_owned());

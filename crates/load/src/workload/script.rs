@@ -135,6 +135,11 @@ impl Script {
         script
     }
 
+    /// Statements that can be are prepared.
+    pub(crate) fn prepares(&self) -> bool {
+        self.prepares
+    }
+
     /// True when an event has no statement, so that nothing would ever be asked.
     pub(crate) fn is_empty(&self) -> bool {
         self.steps.is_empty()
@@ -409,11 +414,19 @@ impl Template {
 
 impl Verb {
     fn of(text: &str) -> Verb {
-        let word = text.split_whitespace().next().unwrap_or_default();
-        match &*word.to_ascii_uppercase() {
-            "SELECT" => Verb::Select,
-            "INSERT" | "UPDATE" | "DELETE" => Verb::Change,
-            "COMMIT" => Verb::Commit,
+        Verb::of_bytes(text.as_bytes())
+    }
+
+    /// The verb of a statement's text.
+    pub(crate) fn of_bytes(text: &[u8]) -> Verb {
+        let word = text.trim_ascii_start();
+        let end = word.iter().position(u8::is_ascii_whitespace);
+        let word = &word[..end.unwrap_or(word.len())];
+        let is = |verb: &str| word.eq_ignore_ascii_case(verb.as_bytes());
+        match word {
+            _ if is("SELECT") => Verb::Select,
+            _ if is("INSERT") || is("UPDATE") || is("DELETE") => Verb::Change,
+            _ if is("COMMIT") => Verb::Commit,
             _ => Verb::Other,
         }
     }

@@ -1,0 +1,52 @@
+//! Whose habits a run has: those of `onramp load`, or of the sysbench whose line it was given.
+//!
+//! The line is taken apart elsewhere; here is what it asks for beyond what options of `onramp load`
+//! can say, in a form that options and reports share.
+
+use wire::dsn::Dsn;
+
+/// Whose report is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// That of `onramp load`, which is 1.0's.
+    #[default]
+    Load,
+    /// sysbench 1.0, for a line of its own form.
+    New,
+    /// sysbench 0.5.
+    Old,
+}
+
+/// What a line of sysbench asks for beyond what `onramp load` can be told.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Manner {
+    pub(crate) dialect: Dialect,
+    /// Servers besides the target; connections go to each in turn.
+    pub(crate) more_targets: Vec<Dsn>,
+    /// What has not ended in time is left where it is, and said.
+    pub(crate) forced: bool,
+    /// The report begins with a histogram of latencies.
+    pub(crate) histogram: bool,
+    /// The seed is said to come from a timer.
+    pub(crate) from_timer: bool,
+}
+
+impl Manner {
+    /// An event that has begun runs to its end when the time is over.
+    pub(crate) fn finishes_events(&self) -> bool {
+        self.dialect != Dialect::Load
+    }
+
+    /// Statements are counted by their first word, as 0.5 did, not by their reply.
+    pub(crate) fn counts_by_text(&self) -> bool {
+        self.dialect == Dialect::Old
+    }
+
+    /// What stands in front of a reason on standard error.
+    pub(crate) fn prefix(&self) -> &'static str {
+        match self.dialect {
+            Dialect::Load => "onramp load",
+            _ => "FATAL",
+        }
+    }
+}

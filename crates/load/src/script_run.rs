@@ -1,0 +1,145 @@
+//! What a command line about a script in a file comes to: its help, a command, a run.
+//!
+//! The script is loaded once by itself, for the options and commands that it declares; then its
+//! command runs, or the groups of a run begin, which load it for each connection again.
+
+use crate::Outcome;
+use crate::allowance::Allowance;
+use crate::crowd;
+use crate::lua::{self, Body, Stage};
+use crate::options::LoadArgs;
+use crate::program::Program;
+use crate::report;
+use std::io::Write;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// What a script is asked to do.
+enum Job {
+    Run,
+    Command { parallel: bool },
+    Help,
+}
+
+/// Runs the command of a script.
+///
+/// # Errors
+/// What stands behind `FATAL:`; empty where it has been said already.
+pub(crate) fn main(
+    args: &LoadArgs,
+    program: Program,
+    stop: &Arc<AtomicBool>,
+) -> Result<Outcome, String> {
+    let plan = Arc::new(crowd::make_plan(args)?);
+    let events = || Arc::new(Allowance::new(0));
+    let name: Rc<str> = "".into();
+    let mut program = program;
+    let mut stage = Stage::new(plan.clone(), &program, (0, 1), (0, 1), events())?;
+    stage.begin(0, Body::Main, &name);
+    stage.run_out(stop).map_err(plain)?;
+    let declared = stage.lua.declared(0)?;
+    let job = job_of(&program, &stage)?;
+    if let Job::Help = job {
+        say(&report::version_line(args));
+        match stage.lua.has(0, "help")? {
+            true => call(&mut stage, "help", stop)?,
+            false => {
+                let name = Path::new(&program.path).file_name().unwrap_or_default();
+                let name = name.to_string_lossy();
+                let list = lua::help(declared.as_deref().unwrap_or_default());
+                say(&format!("{name} options:\n{list}\n"));
+            }
+        }
+        return Ok(Outcome::Ran);
+    }
+    let settings = lua::settle(declared.as_deref(), &program.given)?;
+    stage.lua.set_options(&settings)?;
+    program.settings.extend(settings);
+    let command: Rc<str> = program.command.clone().unwrap_or_default().into();
+    match job {
+        Job::Run => run(args, program, &mut stage, stop),
+        Job::Command { parallel } => {
+            say(&report::version_line(args));
+            if parallel && args.connections > 1 {
+                let all = (0, args.connections);
+                let mut stage = Stage::new(plan, &program, all, (0, 1), events())?;
+                (0..args.connections).for_each(|user| stage.begin(user, Body::Parallel, &command));
+                stage.run_out(stop).map_err(plain)?;
+            } else {
+                stage.begin(0, Body::Single, &command);
+                stage.run_out(stop).map_err(plain)?;
+            }
+            Ok(Outcome::Ran)
+        }
+        Job::Help => Ok(Outcome::Ran),
+    }
+}
+
+/// The run, with the script's `init()` in front and `done()` behind.
+fn run(
+    args: &LoadArgs,
+    program: Program,
+    stage: &mut Stage,
+    stop: &Arc<AtomicBool>,
+) -> Result<Outcome, String> {
+    call(stage, "init", stop)?;
+    let mut args = args.clone();
+    args.lua = Some(Arc::new(program));
+    let outcome = crowd::run(&args, stop)?;
+    // A run that was stopped early is wound up like any other.
+    call(stage, "done", &AtomicBool::new(false))?;
+    Ok(outcome)
+}
+
+fn job_of(program: &Program, stage: &Stage) -> Result<Job, String> {
+    let Some(command) = program.command.as_deref() else {
+        return Ok(Job::Run);
+    };
+    match stage.lua.command(0, command)? {
+        _ if command == "run" => Ok(Job::Run),
+        Some(parallel) if command != "help" => Ok(Job::Command { parallel }),
+        _ if command == "help" => Ok(Job::Help),
+        _ if ["prepare", "cleanup"].contains(&command) => {
+            let script = Path::new(&program.path).file_name().unwrap_or_default();
+            Err(format!(
+                "'{}' test does not implement the '{command}' command.",
+                script.to_string_lossy()
+            ))
+        }
+        _ => Err(format!(
+            "Unknown command: {command}; {} has no such function or command",
+            program.path
+        )),
+    }
+}
+
+/// Calls a function of the script, if it has it.
+fn call(stage: &mut Stage, name: &str, stop: &AtomicBool) -> Result<(), String> {
+    if !stage.lua.has(0, name)? {
+        return Ok(());
+    }
+    stage.begin(0, Body::Call, &name.into());
+    let ended = stage.run_out(stop);
+    ended.map_err(|reason| match reason.split_once(" function failed: ") {
+        Some((_, reason)) => format!("`{name}' function failed: {reason}"),
+        None => reason,
+    })
+}
+
+/// What failed was no function of a thread.
+fn plain(reason: String) -> String {
+    match reason.split_once(" function failed: ") {
+        Some((_, reason)) => reason.to_owned(),
+        None => reason,
+    }
+}
+
+fn say(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    // Whoever reads it may have gone.
+    let _ = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
+}

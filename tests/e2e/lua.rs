@@ -1,0 +1,420 @@
+//! Scripts of sysbench in their files, unmodified: those of Debian's package beside the real
+//! sysbench, and small ones of our own that show one behaviour each.
+//!
+//! Where sysbench is not installed these tests skip.
+
+use crate::sysbench::{Stage, count, text};
+use std::fs;
+use std::path::PathBuf;
+use std::process::Output;
+
+/// Where Debian's package has its scripts.
+const FOLDER: &str = "/usr/share/sysbench";
+
+/// All of them but the module that the others share.
+const SCRIPTS: [&str; 11] = [
+    "bulk_insert",
+    "oltp_delete",
+    "oltp_insert",
+    "oltp_point_select",
+    "oltp_read_only",
+    "oltp_read_write",
+    "oltp_update_index",
+    "oltp_update_non_index",
+    "oltp_write_only",
+    "select_random_points",
+    "select_random_ranges",
+];
+
+fn file_of(script: &str) -> String {
+    format!("{FOLDER}/{script}.lua")
+}
+
+fn stage(test: &str) -> Option<Stage> {
+    let stage = Stage::new(test)?;
+    let missing = SCRIPTS
+        .iter()
+        .find(|script| !PathBuf::from(file_of(script)).exists());
+    if let Some(script) = missing {
+        testkit::real::skipped(test, &format!("sysbench's package lacks {script}.lua"));
+        return None;
+    }
+    Some(stage)
+}
+
+/// A script of our own in a file.
+fn own(stage: &Stage, name: &str, script: &str) -> String {
+    let path = stage.real.folder().join(name);
+    fs::write(&path, script).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn done(output: &Output, what: &str) -> String {
+    assert!(output.status.success(), "{what}: {output:?}");
+    text(&output.stdout)
+}
+
+/// Why a run failed.
+fn reason(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let errors = text(&output.stderr);
+    let fatal = errors.lines().rfind(|line| line.starts_with("FATAL: "));
+    fatal.unwrap_or_else(|| panic!("{errors}")).to_owned()
+}
+
+#[test]
+fn every_script_of_the_package_prepares_runs_and_cleans_up() {
+    let Some(stage) = stage("every_script_of_the_package_prepares_runs_and_cleans_up") else {
+        return;
+    };
+    done(
+        &stage.sysbench("oltp_read_write", &["--tables=3"], "cleanup"),
+        "cleanup",
+    );
+    for script in SCRIPTS {
+        let file = file_of(script);
+        let mut options = vec!["--threads=3"];
+        match script {
+            "bulk_insert" => {}
+            "select_random_points" | "select_random_ranges" => options.push("--table-size=200"),
+            _ => options.extend(["--tables=2", "--table-size=200"]),
+        }
+        done(&stage.onramp(&file, &options, "prepare"), script);
+        let report = done(
+            &stage.onramp(
+                &file,
+                &[&options[..], &["--events=60", "--time=0"]].concat(),
+                "run",
+            ),
+            script,
+        );
+        assert_eq!(
+            count(&report, "total number of events:"),
+            60,
+            "{script}: {report}"
+        );
+        done(&stage.onramp(&file, &options, "cleanup"), script);
+        let mut admin = stage.real.admin();
+        let count = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'sbtest'";
+        assert_eq!(admin.value(count), "0", "{script}");
+    }
+}
+
+/// One connection, so that the order is one; `unique` of sysbench begins at a place of the clock's,
+/// so what inserts keys of its own is told to leave them to the server.
+#[test]
+fn statements_are_sysbenchs_to_the_letter_for_a_seed() {
+    let Some(stage) = stage("statements_are_sysbenchs_to_the_letter_for_a_seed") else {
+        return;
+    };
+    for script in SCRIPTS {
+        for variant in [
+            &[][..],
+            &["--db-ps-mode=disable"],
+            &["--rand-type=pareto", "--skip_trx=on"],
+        ] {
+            let file = file_of(script);
+            let is_bulk = script == "bulk_insert";
+            if is_bulk && variant.len() > 1 {
+                continue;
+            }
+            let fixed = ["--events=4", "--time=0", "--rand-seed=11"];
+            let tables = ["--table-size=200", "--tables=3"];
+            let more = match script {
+                "bulk_insert" => &tables[..0],
+                "select_random_points" | "select_random_ranges" => &tables[..1],
+                _ => &tables[..],
+            };
+            let options = [&fixed[..], variant, more].concat();
+            let mut reports = Vec::new();
+            let streams = ["sysbench", "onramp"].map(|program| {
+                stage.logged(|| {
+                    for command in ["cleanup", "prepare", "run"] {
+                        let output = match program {
+                            "sysbench" => stage.sysbench(&file, &options, command),
+                            _ => stage.onramp(&file, &options, command),
+                        };
+                        let report = done(&output, &format!("{program} {script} {command}"));
+                        if command == "run" {
+                            reports.push(report);
+                        }
+                    }
+                })
+            });
+            let [theirs, ours] = streams;
+            for (at, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
+                assert_eq!(ours, theirs, "{script} {variant:?}, statement {at}");
+            }
+            assert_eq!(ours.len(), theirs.len(), "{script} {variant:?}");
+            assert!(ours.len() >= 3, "{script}: {ours:?}");
+            for label in [
+                "read:",
+                "write:",
+                "other:",
+                "total:",
+                "transactions:",
+                "queries:",
+            ] {
+                let [theirs, ours] = [0, 1].map(|report| count(&reports[report], label));
+                assert_eq!(ours, theirs, "{script} {variant:?} {label}");
+            }
+        }
+    }
+}
+
+#[test]
+fn help_lists_the_options_of_the_script_as_sysbench_does() {
+    let Some(stage) = stage("help_lists_the_options_of_the_script_as_sysbench_does") else {
+        return;
+    };
+    for script in ["oltp_read_write", "select_random_points"] {
+        let behind_version = |output: &Output| {
+            let help = done(output, script);
+            help.split_once("\n\n").unwrap().1.to_owned()
+        };
+        let theirs = behind_version(&stage.sysbench(&file_of(script), &[], "help"));
+        let ours = behind_version(&stage.onramp(&file_of(script), &[], "help"));
+        assert_eq!(ours, theirs);
+    }
+}
+
+#[test]
+fn an_error_names_the_file_and_the_line() {
+    let Some(stage) = stage("an_error_names_the_file_and_the_line") else {
+        return;
+    };
+    let run = |name: &str, script: &str| {
+        let file = own(&stage, name, script);
+        (reason(&stage.onramp(&file, &["--events=5"], "run")), file)
+    };
+    let (said, file) = run("index.lua", "function event()\n  local x\n  x.y = 1\nend\n");
+    let expected =
+        format!("FATAL: `thread_run' function failed: {file}:3: attempt to index local 'x'");
+    assert!(said.starts_with(&expected), "{said}");
+    let (said, file) = run("syntax.lua", "function event()\n  x = = 1\nend\n");
+    assert!(said.starts_with(&format!("FATAL: {file}:2: ")), "{said}");
+    let (said, file) = run(
+        "sql.lua",
+        "function thread_init()\n  con = sysbench.sql.driver():connect()\nend\n\
+         function event()\n  con:query('SELECT * FROM nowhere')\nend\n",
+    );
+    let expected = format!(
+        "FATAL: `thread_run' function failed: {file}:5: SQL error, errno = 1146, state = '42S02': "
+    );
+    assert!(said.starts_with(&expected), "{said}");
+    let (said, _) = run("none.lua", "x = 1\n");
+    assert!(
+        said.ends_with("none.lua: the script has no function event()"),
+        "{said}"
+    );
+}
+
+#[test]
+fn results_are_what_the_server_returned() {
+    let Some(stage) = stage("results_are_what_the_server_returned") else {
+        return;
+    };
+    let file = own(
+        &stage,
+        "results.lua",
+        r##"
+        function show(...)
+          local parts = {}
+          for i = 1, select("#", ...) do parts[i] = tostring((select(i, ...))) end
+          print("> " .. table.concat(parts, " "))
+        end
+        function prepare()
+          local con = sysbench.sql.driver():connect()
+          show(con:query_row("SELECT 1, NULL, 'x'"))
+          local rs = con:query("SELECT id FROM sbtest1 WHERE id <= 3 ORDER BY id")
+          show(rs.nrows, rs.nfields)
+          local row = rs:fetch_row()
+          while row do show(row[1]); row = rs:fetch_row() end
+          show(con:query("DO 1"))
+          local stmt = con:prepare("SELECT ? + 1, ?, ?, CAST(? AS DOUBLE)")
+          local t = sysbench.sql.type
+          local a, b = stmt:bind_create(t.BIGINT), stmt:bind_create(t.VARCHAR, 10)
+          local c, d = stmt:bind_create(t.INT), stmt:bind_create(t.DOUBLE)
+          stmt:bind_param(a, b, c, d)
+          a:set(41); b:set("it's"); c:set(nil); d:set(2.5)
+          local r = stmt:execute():fetch_row()
+          show(r[1], r[2], r[3], r[4])
+          stmt:close()
+          local big = string.rep("x", 3000000)
+          show(string.len(con:query_row("SELECT '" .. big .. "'")))
+          local inner = coroutine.wrap(function()
+            for i = 1, 2 do coroutine.yield((con:query_row("SELECT " .. i))) end
+          end)
+          show(inner(), inner())
+          show(pcall(con.query, con, "SELECT * FROM nowhere"))
+          con:disconnect()
+          show(pcall(con.query, con, "DO 1"))
+        end
+        function event() end
+        "##,
+    );
+    let shown = done(&stage.onramp(&file, &[], "prepare"), "results");
+    let shown: Vec<&str> = shown
+        .lines()
+        .filter_map(|line| line.strip_prefix("> "))
+        .collect();
+    let expected = [
+        "1 nil x",
+        "3 1",
+        "1",
+        "2",
+        "3",
+        "nil",
+        "42 it's nil 2.5",
+        "3000000",
+        "1 2",
+    ];
+    assert_eq!(shown[..expected.len()], expected);
+    let failed = "false SQL error, errno = 1146, state = '42S02': ";
+    assert!(
+        shown[9].contains(failed.trim_start_matches("false ")),
+        "{shown:?}"
+    );
+    assert!(
+        shown[10].ends_with("the connection was closed by disconnect()"),
+        "{shown:?}"
+    );
+}
+
+/// The event is run again after an error that is ignored, and the hook may ignore others.
+#[test]
+fn ignored_errors_run_the_event_again() {
+    let Some(stage) = stage("ignored_errors_run_the_event_again") else {
+        return;
+    };
+    let file = own(
+        &stage,
+        "again.lua",
+        r##"
+        local runs = 0
+        function thread_init() con = sysbench.sql.driver():connect() end
+        function sysbench.hooks.sql_error_ignorable(e) return e.sql_errno == 1146 end
+        function sysbench.hooks.before_restart_event(e) print("again", e.sql_errno, e.query) end
+        function event()
+          runs = runs + 1
+          if runs == 2 then con:query("SELECT * FROM nowhere") end
+          if runs == 4 then con:query("KILL CONNECTION_ID()") end
+          con:query("DO 1")
+        end
+        function thread_done() print("runs", runs, con:query_row("SELECT 7")) end
+        "##,
+    );
+    let options = [
+        "--events=3",
+        "--time=0",
+        "--mysql-ignore-errors=1927,2006,2013",
+    ];
+    let report = done(&stage.onramp(&file, &options, "run"), "again");
+    assert!(
+        report.contains("again\t1146\tSELECT * FROM nowhere\n"),
+        "{report}"
+    );
+    assert!(report.contains("runs\t6\t7\n"), "{report}");
+    assert_eq!(count(&report, "total number of events:"), 3, "{report}");
+    assert_eq!(count(&report, "ignored errors:"), 3, "{report}");
+    assert_eq!(count(&report, "reconnects:"), 1, "{report}");
+    let refused = own(
+        &stage,
+        "refused.lua",
+        "function thread_init() con = sysbench.sql.driver():connect() end\n\
+         function event() con:query('SELECT * FROM nowhere') end\n",
+    );
+    let said = reason(&stage.onramp(&refused, &["--events=3"], "run"));
+    assert!(
+        said.contains("refused.lua:2: SQL error, errno = 1146"),
+        "{said}"
+    );
+}
+
+/// What 0.5 had: plain globals, options as globals, dofile beside the script.
+#[test]
+fn scripts_of_0_5_find_their_globals() {
+    let Some(stage) = stage("scripts_of_0_5_find_their_globals") else {
+        return;
+    };
+    own(
+        &stage,
+        "common05.lua",
+        "function set_vars() rows = tonumber(oltp_table_size) or 10 end\n",
+    );
+    let file = own(
+        &stage,
+        "old05.lua",
+        r##"
+        pathtest = string.match(test, "(.*/)") or ""
+        dofile(pathtest .. "common05.lua")
+        function prepare()
+          set_vars()
+          db_connect()
+          db_query("CREATE TABLE old05 (id INT, t VARCHAR(20))")
+          db_bulk_insert_init("INSERT INTO old05 VALUES")
+          for i = 1, rows do db_bulk_insert_next("(" .. i .. ",'" .. sb_rand_str("@#@") .. "')") end
+          db_bulk_insert_done()
+          db_disconnect()
+        end
+        function thread_init(thread_id) set_vars() end
+        function event(thread_id)
+          db_query("SELECT t FROM old05 WHERE id = " .. sb_rand_uniform(1, rows))
+          db_query("COMMIT")
+        end
+        function cleanup() db_query("DROP TABLE old05") end
+        "##,
+    );
+    let test = format!("--test={file}");
+    let options = [
+        "--oltp-table-size=25",
+        "--num-threads=2",
+        "--max-requests=10",
+    ];
+    let run = |command: &str| done(&stage.onramp(&test, &options, command), command);
+    run("prepare");
+    let report = run("run");
+    assert!(report.contains("sysbench 0.5:"), "{report}");
+    assert_eq!(count(&report, "read:"), 10, "{report}");
+    assert_eq!(count(&report, "transactions:"), 10, "{report}");
+    let mut admin = stage.real.admin();
+    assert_eq!(admin.value("SELECT COUNT(*) FROM sbtest.old05"), "25");
+    run("cleanup");
+}
+
+#[test]
+fn sleeping_and_custom_commands_hold_nobody_up() {
+    let Some(stage) = stage("sleeping_and_custom_commands_hold_nobody_up") else {
+        return;
+    };
+    let file = own(
+        &stage,
+        "sleep.lua",
+        r##"
+        ffi.cdef("int usleep(unsigned int useconds);")
+        sysbench.cmdline.options = { naps = {"how many", 3} }
+        function nap() for i = 1, sysbench.opt.naps do ffi.C.usleep(200000) end end
+        sysbench.cmdline.commands = { doze = {nap, sysbench.cmdline.PARALLEL_COMMAND} }
+        function event() nap() end
+        "##,
+    );
+    // One after the other it would be 20 s.
+    let options = ["--threads=50", "--events=50", "--time=0", "--naps=2"];
+    let report = done(&stage.onramp(&file, &options, "run"), "run");
+    assert_eq!(count(&report, "total number of events:"), 50, "{report}");
+    let seconds = report
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("total time:"));
+    let seconds: f64 = seconds
+        .unwrap()
+        .trim()
+        .trim_end_matches('s')
+        .parse()
+        .unwrap();
+    assert!(seconds < 10.0, "{seconds}");
+    done(&stage.onramp(&file, &options, "doze"), "doze");
+    let said = reason(&stage.onramp(&file, &["--nops=1"], "run"));
+    assert_eq!(said, "FATAL: invalid option: --nops");
+    let said = reason(&stage.onramp(&file, &[], "frob"));
+    assert!(said.starts_with("FATAL: Unknown command: frob"), "{said}");
+}
