@@ -39,6 +39,7 @@ enum Job {
     Doctor(doctor::DoctorArgs),
     Explain(doctor::explain::ExplainArgs),
     Sysbench(load::SysbenchArgs),
+    Merge(load::MergeArgs),
     Climb(climb::ClimbArgs),
     Target(load::target::TargetArgs),
 }
@@ -70,6 +71,7 @@ fn main() -> ExitCode {
         Job::Doctor(args) => doctor::run(&args),
         Job::Explain(args) => doctor::explain::run(&args),
         Job::Sysbench(args) => load::run_sysbench(&args, &stop_flag()),
+        Job::Merge(args) => load::run_merge(&args),
         Job::Climb(args) => climb::run(args).unwrap_or_else(|error| {
             let _ = writeln!(std::io::stderr(), "onramp climb: {error:#}");
             ExitCode::FAILURE

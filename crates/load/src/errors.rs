@@ -8,7 +8,7 @@
 //! Invariants: server and client numbers start at 1000, errnos end far below, so one number means
 //! one thing; a table has as many rows as there are numbers, however long the run.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::time::Duration;
 use wire::packet::Malformed;
@@ -22,7 +22,7 @@ const MALFORMED: u32 = 2027;
 const MESSAGE_MAX: usize = 512;
 
 /// What a connection was doing when it failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// Opening and logging in.
@@ -182,7 +182,7 @@ fn errno_name(errno: i32) -> Option<&'static str> {
 }
 
 /// One kind of error and how often it came.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorCount {
     /// A server's or client library's number from 1000 on, else an errno.
     pub code: u32,
@@ -194,6 +194,24 @@ pub struct ErrorCount {
     pub count: u64,
     /// What the connection was doing.
     pub phase: Phase,
+}
+
+impl ErrorCount {
+    /// The line for people.
+    pub(crate) fn text(&self) -> String {
+        let phase = self.phase.doing();
+        let state = match self.sqlstate.as_str() {
+            "" => String::new(),
+            state => format!(" ({state})"),
+        };
+        let ErrorCount {
+            code,
+            message,
+            count,
+            ..
+        } = self;
+        format!("error {code}{state} x {count} while {phase}: {message}")
+    }
 }
 
 /// Errors by phase and number.
@@ -216,7 +234,12 @@ impl ErrorTable {
 
     /// Adds what another table counted.
     pub(crate) fn merge(&mut self, other: ErrorTable) {
-        other.rows.into_iter().for_each(|row| self.add(row));
+        self.add_all(other.rows);
+    }
+
+    /// Adds rows of another table.
+    pub(crate) fn add_all(&mut self, rows: Vec<ErrorCount>) {
+        rows.into_iter().for_each(|row| self.add(row));
     }
 
     fn add(&mut self, row: ErrorCount) {

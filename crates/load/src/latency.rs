@@ -3,10 +3,10 @@
 //! Histograms are for merging; what leaves this program is a [`Latency`], made once at the end.
 
 use measure::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Latencies of one kind, in milliseconds; all 0 where nothing was counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     /// How many.
     pub count: u64,

@@ -52,6 +52,20 @@ pub struct OutputArgs {
     pub fail_if: Vec<Threshold>,
 }
 
+impl OutputArgs {
+    /// No file and no screen.
+    pub(crate) fn nowhere() -> OutputArgs {
+        OutputArgs {
+            json: None,
+            csv: None,
+            html: None,
+            prometheus: None,
+            live: When::Never,
+            fail_if: Vec::new(),
+        }
+    }
+}
+
 /// When to show the run on the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum When {

@@ -4,11 +4,11 @@
 
 use crate::crew::Gauges;
 use crate::stats::Stats;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// One second of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Its end, in seconds since measuring began.
     pub t_s: f64,
@@ -51,6 +51,44 @@ pub struct Point {
 }
 
 impl Point {
+    /// Adds the same second of another machine. Percentiles of both are not to be had without their
+    /// histograms: the larger one stands.
+    pub(crate) fn merge(&mut self, other: &Point) {
+        let (own, others) = (self.statements_per_s, other.statements_per_s);
+        if own + others > 0.0 {
+            self.mean_ms = (self.mean_ms * own + other.mean_ms * others) / (own + others);
+        }
+        for (sum, part) in [
+            (&mut self.statements_per_s, other.statements_per_s),
+            (&mut self.goodput_per_s, other.goodput_per_s),
+            (&mut self.events_per_s, other.events_per_s),
+            (&mut self.arrived_per_s, other.arrived_per_s),
+        ] {
+            *sum += part;
+        }
+        for (sum, part) in [
+            (&mut self.failed, other.failed),
+            (&mut self.gave_up, other.gave_up),
+            (&mut self.shed, other.shed),
+            (&mut self.reconnects, other.reconnects),
+            (&mut self.failed_connects, other.failed_connects),
+            (&mut self.connected, other.connected),
+            (&mut self.executing, other.executing),
+            (&mut self.waiting, other.waiting),
+        ] {
+            *sum += part;
+        }
+        for (largest, one) in [
+            (&mut self.p50_ms, other.p50_ms),
+            (&mut self.p95_ms, other.p95_ms),
+            (&mut self.p99_ms, other.p99_ms),
+            (&mut self.max_ms, other.max_ms),
+            (&mut self.cpu_share, other.cpu_share),
+        ] {
+            *largest = largest.max(one);
+        }
+    }
+
     /// What was counted in `length` up to `at` after the start; `cores` are those that this program
     /// can use.
     pub(crate) fn new(

@@ -15,12 +15,13 @@ use crate::group::Plan;
 use crate::latency::Latency;
 use crate::layout::Layout;
 use crate::options::LoadArgs;
+use crate::recorded::{Histograms, Recorded};
 use crate::series::Point;
 use crate::stats::{Class, Stats, Tally};
 use crate::thresholds::Checked;
 use crate::workload::Script;
 use measure::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use wire::dsn::Dsn;
 
 /// What the main thread gathered.
@@ -78,46 +79,69 @@ impl Measured {
         all
     }
 
-    fn latency_of(&self, class: Class) -> Latency {
+    fn latency_of(&self, class: Class) -> Histogram {
         let mut all = self.window.latency_of(class).clone();
         all.merge(self.drain.latency_of(class));
-        Latency::of(&all)
+        all
+    }
+
+    fn histograms(&self, script: &Script) -> Histograms {
+        let statements = self.statements(script);
+        Histograms {
+            statement: Recorded::of(&self.statement_latency()),
+            read: Recorded::of(&self.latency_of(Class::Read)),
+            write: Recorded::of(&self.latency_of(Class::Write)),
+            other: Recorded::of(&self.latency_of(Class::Other)),
+            event: Recorded::of(&self.event_latency()),
+            connect: Recorded::of(&self.whole(|stats| &stats.connect_latency)),
+            reconnect: Recorded::of(&self.whole(|stats| &stats.reconnect_latency)),
+            lag: Recorded::of(&self.whole(|stats| &stats.lag)),
+            by_statement: statements.map(|(_, counts)| Recorded::of(&counts)).collect(),
+        }
     }
 
     fn latencies(&self) -> Latencies {
         Latencies {
             statement: Latency::of(&self.statement_latency()),
-            read: self.latency_of(Class::Read),
-            write: self.latency_of(Class::Write),
-            other: self.latency_of(Class::Other),
+            read: Latency::of(&self.latency_of(Class::Read)),
+            write: Latency::of(&self.latency_of(Class::Write)),
+            other: Latency::of(&self.latency_of(Class::Other)),
             event: Latency::of(&self.event_latency()),
-            connect: self.whole(|stats| &stats.connect_latency),
-            reconnect: self.whole(|stats| &stats.reconnect_latency),
-            lag: self.whole(|stats| &stats.lag),
+            connect: Latency::of(&self.whole(|stats| &stats.connect_latency)),
+            reconnect: Latency::of(&self.whole(|stats| &stats.reconnect_latency)),
+            lag: Latency::of(&self.whole(|stats| &stats.lag)),
         }
     }
 
     /// By the statements of a script that has several.
     fn by_statement(&self, script: &Script) -> Vec<OfStatement> {
-        let of = |(at, text): (usize, &str)| {
+        let of = |(text, all): (&str, Histogram)| OfStatement {
+            statement: text.to_owned(),
+            latency: Latency::of(&all),
+        };
+        self.statements(script).map(of).collect()
+    }
+
+    /// The statements of a script that has several, with the counts of each.
+    fn statements<'a>(
+        &'a self,
+        script: &'a Script,
+    ) -> impl Iterator<Item = (&'a str, Histogram)> + 'a {
+        let titles = script.titles().enumerate().filter(|_| script.is_mixed());
+        titles.map(|(at, text)| {
             let mut all = self.window.latency_with(at);
             all.merge(&self.drain.latency_with(at));
-            OfStatement {
-                statement: text.to_owned(),
-                latency: Latency::of(&all),
-            }
-        };
-        let titles = script.titles().enumerate().filter(|_| script.is_mixed());
-        titles.map(of).collect()
+            (text, all)
+        })
     }
 
     /// Of the whole run, from the first connection on.
-    fn whole(&self, of: impl Fn(&Stats) -> &Histogram) -> Latency {
+    fn whole(&self, of: impl Fn(&Stats) -> &Histogram) -> Histogram {
         let mut all = Histogram::new();
         for stats in [&self.outside, &self.window, &self.drain] {
             all.merge(of(stats));
         }
-        Latency::of(&all)
+        all
     }
 
     fn errors(&self) -> ErrorTable {
@@ -134,7 +158,7 @@ impl Measured {
 }
 
 /// A run's result, as `--json` writes it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Connections wanted.
     pub connections: u32,
@@ -231,10 +255,13 @@ pub struct Summary {
     pub thresholds: Vec<Checked>,
     /// Events that arrived in the open loop, in the whole run.
     pub arrived: u64,
+    /// The counts behind `latencies` and `by_statement`, by which results of several machines are
+    /// merged.
+    pub histograms: Histograms,
 }
 
 /// Latencies of one of the workload's statements.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OfStatement {
     /// Its text, `?` for each value and `#` for the table's number; long ones are cut.
     pub statement: String,
@@ -244,7 +271,7 @@ pub struct OfStatement {
 }
 
 /// Latencies by kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latencies {
     /// All statements.
     pub statement: Latency,
@@ -329,6 +356,7 @@ impl Summary {
             warnings: Vec::new(),
             thresholds: Vec::new(),
             arrived: measured.sum(|stats| stats.arrived),
+            histograms: measured.histograms(&plan.script),
         };
         summary.warnings = warnings::of(&summary, args);
         let rules = args.output.fail_if.iter();

@@ -7,7 +7,7 @@
 use crate::latency::Latency;
 use crate::spans::parse_length;
 use crate::summary::Summary;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
 const LATENCIES: &str = "\
@@ -70,7 +70,7 @@ enum Rate {
 }
 
 /// What became of a threshold.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Checked {
     /// As it was written.
     pub rule: String,

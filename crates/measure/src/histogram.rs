@@ -23,6 +23,12 @@ pub struct Histogram {
     max_ns: u64,
 }
 
+/// Counts of nothing.
+fn empty() -> hdrhistogram::Histogram<u64> {
+    hdrhistogram::Histogram::new_with_bounds(1, HIGHEST_US, DIGITS)
+        .expect("1 us to 1 h with three digits is a range hdrhistogram takes")
+}
+
 impl Default for Histogram {
     fn default() -> Self {
         Histogram::new()
@@ -48,10 +54,7 @@ impl Histogram {
     pub fn record(&mut self, latency: Duration) {
         let ns = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
         self.counts
-            .get_or_insert_with(|| {
-                hdrhistogram::Histogram::new_with_bounds(1, HIGHEST_US, DIGITS)
-                    .expect("1 us to 1 h with three digits is a range hdrhistogram takes")
-            })
+            .get_or_insert_with(empty)
             .saturating_record((ns / 1_000).max(1));
         self.sum_ns += u128::from(ns);
         self.min_ns = self.min_ns.min(ns);
@@ -71,6 +74,42 @@ impl Histogram {
         self.sum_ns += other.sum_ns;
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    /// Each bucket that is not empty: its largest length in microseconds, and how many fell into it.
+    pub fn buckets_us(&self) -> impl Iterator<Item = (u64, u64)> {
+        let counts = self.counts.iter().flat_map(|counts| counts.iter_recorded());
+        counts.map(|step| (step.value_iterated_to(), step.count_at_value()))
+    }
+
+    /// The sum, the shortest and the longest latency in nanoseconds; 0 where nothing was counted.
+    #[must_use]
+    pub fn exact_ns(&self) -> (u128, u64, u64) {
+        match self.count() {
+            0 => (0, 0, 0),
+            _ => (self.sum_ns, self.min_ns, self.max_ns),
+        }
+    }
+
+    /// The histogram that [`Histogram::buckets_us`] and [`Histogram::exact_ns`] were read from.
+    ///
+    /// # Panics
+    /// Never: the bounds are constants that hdrhistogram takes.
+    pub fn restored(
+        buckets: impl Iterator<Item = (u64, u64)>,
+        (sum_ns, min_ns, max_ns): (u128, u64, u64),
+    ) -> Histogram {
+        let mut histogram = Histogram::new();
+        for (length, count) in buckets {
+            histogram
+                .counts
+                .get_or_insert_with(empty)
+                .saturating_record_n(length.max(1), count);
+        }
+        if histogram.counts.is_some() {
+            (histogram.sum_ns, histogram.min_ns, histogram.max_ns) = (sum_ns, min_ns, max_ns);
+        }
+        histogram
     }
 
     /// Forgets everything.

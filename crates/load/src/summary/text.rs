@@ -19,22 +19,7 @@ impl Summary {
         if self.duration_s > 0.0 {
             self.put_run(&mut lines, measured, layout);
         }
-        for row in &self.errors {
-            let phase = row.phase.doing();
-            let state = match row.sqlstate.as_str() {
-                "" => String::new(),
-                state => format!(" ({state})"),
-            };
-            let ErrorCount {
-                code,
-                message,
-                count,
-                ..
-            } = row;
-            lines.push(format!(
-                "error {code}{state} x {count} while {phase}: {message}"
-            ));
-        }
+        lines.extend(self.errors.iter().map(ErrorCount::text));
         lines.extend(self.thresholds.iter().map(Checked::text));
         if let Some(limit) = &self.limit {
             lines.push(format!("limit: {limit}"));
@@ -43,6 +28,42 @@ impl Summary {
             .into_iter()
             .map(|line| format!("load: {line}\n"))
             .collect()
+    }
+
+    /// The result of so many runs together, for people.
+    pub(crate) fn merged_text(&self, runs: usize) -> String {
+        let latency = &self.latencies.statement;
+        let mut lines = vec![
+            format!(
+                "{runs} runs of {}: {} connections, {:.1} s",
+                self.workload, self.connected, self.duration_s
+            ),
+            format!(
+                "statements: {:.0} per second, {} in all; ms: {}",
+                self.statements_per_s,
+                self.statements,
+                latency.text()
+            ),
+            format!(
+                "statements: {} failed, {} ignored; {} connections lost, {} reopened",
+                self.failed_statements,
+                self.ignored_errors,
+                self.lost_connections,
+                self.reconnects
+            ),
+        ];
+        lines.push(format!(
+            "events: {:.0} per second; ms: {}",
+            self.events_per_s,
+            self.latencies.event.text()
+        ));
+        self.put_kinds(&mut lines);
+        lines.extend(self.errors.iter().map(ErrorCount::text));
+        lines.extend(self.thresholds.iter().map(Checked::text));
+        if let Some(limit) = &self.limit {
+            lines.push(format!("limit: {limit}"));
+        }
+        lines.iter().map(|line| format!("{line}\n")).collect()
     }
 
     fn put_run(&self, lines: &mut Vec<String>, measured: &Measured, layout: &Layout) {
