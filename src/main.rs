@@ -52,6 +52,12 @@ fn main() -> ExitCode {
             |args| load::long::run(&args, &stop_flag()),
         );
     }
+    if let Some(line) = script(&words) {
+        return line.map_or_else(
+            |error| without_passwords(error).exit(),
+            |line| load::run_script(&line, &stop_flag()),
+        );
+    }
     let cli = Cli::try_parse_from(words).unwrap_or_else(|error| without_passwords(error).exit());
     warn_of_files(&cli.job);
     match cli.job {
@@ -88,6 +94,13 @@ fn long_connections(words: &[OsString]) -> Option<Result<load::long::LongArgs, c
     is_load.then(|| load::long::LongArgs::read(words[1..].iter().cloned()))?
 }
 
+/// `onramp load SCRIPT.lua ...`: a script takes options of its own.
+fn script(words: &[OsString]) -> Option<Result<load::ScriptLine, clap::Error>> {
+    let words = words.get(1..)?;
+    let is_load = words.first().is_some_and(|word| word == "load");
+    is_load.then(|| load::ScriptLine::read(words[1..].iter().cloned()))?
+}
+
 /// Says which files with passwords others can read. The pool says it with its settings, and climb
 /// with its plan.
 fn warn_of_files(job: &Job) {
@@ -95,7 +108,9 @@ fn warn_of_files(job: &Job) {
         Job::Load(job) => ("load", Some(&job.args.target)),
         Job::Doctor(args) => ("doctor", args.target.as_ref()),
         Job::Explain(args) => ("explain", args.target.as_ref()),
-        Job::Pool(_) | Job::Sysbench(_) | Job::Climb(_) | Job::Target(_) => return,
+        Job::Pool(_) | Job::Sysbench(_) | Job::Merge(_) | Job::Climb(_) | Job::Target(_) => {
+            return;
+        }
     };
     if let Some(warning) = target.and_then(wire::dsn::Dsn::warning) {
         command_line::warn(name, &warning);

@@ -490,17 +490,32 @@ fn results_of_two_runs_are_merged_into_one() {
     let words = ["merge", &a, &b, "--json", &all, "--html", &page];
     let ran = run(binary(), &words, LIMIT);
     assert_eq!(ran.status.code(), Some(0), "{ran:?}");
-    assert!(ran.stdout.starts_with("2 runs of select: 6 connections"), "{ran:?}");
+    assert!(
+        ran.stdout.starts_with("2 runs of select: 6 connections"),
+        "{ran:?}"
+    );
     let merged: Value = serde_json::from_str(&place.read("all.json")).unwrap();
-    let sum = |field: &str| parts.iter().map(|part| part[field].as_u64().unwrap()).sum::<u64>();
+    let sum = |field: &str| {
+        parts
+            .iter()
+            .map(|part| part[field].as_u64().unwrap())
+            .sum::<u64>()
+    };
     assert_eq!(merged["statements"], sum("statements"));
     assert_eq!(merged["latencies"]["statement"]["count"], 600);
-    let largest = parts.iter().map(|part| part["max_ms"].as_f64().unwrap()).fold(0.0, f64::max);
+    let largest = parts
+        .iter()
+        .map(|part| part["max_ms"].as_f64().unwrap())
+        .fold(0.0, f64::max);
     assert_eq!(merged["max_ms"].as_f64().unwrap(), largest);
     assert!(place.read("all.html").contains("6 connections ran select"));
 
     std::fs::write(place.file("b.json"), "{}").unwrap();
     let ran = run(binary(), &words, LIMIT);
     assert_eq!(ran.status.code(), Some(1), "{ran:?}");
-    assert!(ran.stderr.contains("b.json: expected what `onramp load --json`"), "{ran:?}");
+    assert!(
+        ran.stderr
+            .contains("b.json: expected what `onramp load --json`"),
+        "{ran:?}"
+    );
 }

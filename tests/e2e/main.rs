@@ -42,6 +42,7 @@ mod lexer;
 mod load;
 mod load_mysql;
 mod load_ports;
+mod locust;
 mod login;
 mod long;
 mod lua;

@@ -167,6 +167,7 @@ pub(crate) fn make_plan(args: &LoadArgs) -> Result<Plan, String> {
         address,
         connect_timeout: Duration::from_secs(args.connect_timeout),
         connects_in_flight: args.connects_in_flight(),
+        ordered_users: args.locust.master.as_ref().map(|_| 0),
         seed,
     })
 }

@@ -250,6 +250,11 @@ impl ErrorTable {
         }
     }
 
+    /// All kinds of error, in no order.
+    pub(crate) fn rows(&self) -> &[ErrorCount] {
+        &self.rows
+    }
+
     /// The kinds of error of a phase, the most frequent first.
     pub(crate) fn of(&self, phase: Phase) -> Vec<&ErrorCount> {
         let mut rows: Vec<_> = self.rows.iter().filter(|row| row.phase == phase).collect();

@@ -73,6 +73,8 @@ pub(crate) struct Plan {
     pub(crate) sources: Sources,
     pub(crate) connect_timeout: Duration,
     pub(crate) connects_in_flight: u32,
+    /// Connections with which a run begins whose number is an order; `None` where options say it.
+    pub(crate) ordered_users: Option<u32>,
     pub(crate) seed: u64,
 }
 
@@ -116,6 +118,8 @@ pub(crate) enum Order {
     Checkpoint,
     /// Forget what was counted.
     Reset,
+    /// So many connections of all groups are to be open.
+    Users(u32),
     /// Somebody has run the last event; see whether this group has anything left to do.
     Look,
     /// Hand over what was counted, send no more statements, end by then.
@@ -374,6 +378,7 @@ impl Group {
                 }
                 Order::Checkpoint => self.checkpoint(),
                 Order::Reset => self.reset(),
+                Order::Users(users) => self.bench.work.users = Some(users),
                 // What there is to see is looked at in every turn.
                 Order::Look => {}
                 Order::Stop(end) => {

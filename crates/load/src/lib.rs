@@ -21,6 +21,7 @@ mod errors;
 mod group;
 mod latency;
 mod layout;
+mod locust;
 mod login;
 pub mod long;
 mod lua;
@@ -67,7 +68,7 @@ pub use recorded::{Histograms, Recorded};
 pub use series::Point;
 pub use spans::Spread;
 pub use summary::{Latencies, Summary};
-pub use sysbench::{SysbenchArgs, run as run_sysbench};
+pub use sysbench::{ScriptLine, SysbenchArgs, run as run_sysbench, run_script};
 pub use thresholds::{Checked, Threshold};
 pub use tolerance::ToleranceArgs;
 pub use workload::Workload;
@@ -99,6 +100,8 @@ pub fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> ExitCode {
         return BAD_OPTIONS.into();
     }
     let result = match args.command {
+        Action::Run if args.locust.print_locustfile => locust::print_locustfile(args),
+        Action::Run if args.locust.master.is_some() => locust::run(args, stop),
         Action::Run => crowd::run(&args.settled(), stop),
         Action::Prepare => prepare::prepare(args, stop).map(|()| Outcome::Ran),
         Action::Prewarm => prepare::prewarm(args).map(|()| Outcome::Ran),

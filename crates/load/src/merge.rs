@@ -1,8 +1,9 @@
 //! `onramp merge`: results of several machines as one.
 //!
-//! A test that needs more than one generator runs `onramp load ... --json FILE` on each, at the same
-//! time, and merges the files. Counts and histograms are added, so percentiles are those of all
-//! statements, as if one machine had sent them; rates are added as each machine measured its own.
+//! A test that needs more than one generator runs `onramp load ... --json FILE` on each, at the
+//! same time, and merges the files. Counts and histograms are added, so percentiles are those of
+//! all statements, as if one machine had sent them; rates are added as each machine measured its
+//! own.
 //!
 //! Invariant: nothing is averaged. What cannot be merged exactly (percentiles of single seconds, of
 //! which the files have no histograms) is the largest of the machines', and is said to be so.
@@ -156,7 +157,9 @@ fn add(all: &mut Summary, run: Summary) -> Result<(), String> {
     }
     all.connections = all.connections.saturating_add(run.connections);
     all.groups = all.groups.saturating_add(run.groups);
-    all.rss_bytes_per_connection = all.rss_bytes_per_connection.max(run.rss_bytes_per_connection);
+    all.rss_bytes_per_connection = all
+        .rss_bytes_per_connection
+        .max(run.rss_bytes_per_connection);
     if run.target != all.target {
         all.target = format!("{}, {}", all.target, run.target);
     }
@@ -274,7 +277,9 @@ mod tests {
             let window = &mut measured.window;
             window.succeeded(Class::Read, Duration::from_millis(ms), None);
         }
-        measured.window.failed(Fault::ended("during a statement"), false);
+        measured
+            .window
+            .failed(Fault::ended("during a statement"), false);
         measured.series.push(Point {
             t_s: 1.0,
             statements_per_s: 10.0,
@@ -314,10 +319,7 @@ mod tests {
 
     #[test]
     fn different_workloads_are_refused() {
-        let (a, mut b) = (
-            summary(&measured(1..2, 1.0)),
-            summary(&measured(1..2, 1.0)),
-        );
+        let (a, mut b) = (summary(&measured(1..2, 1.0)), summary(&measured(1..2, 1.0)));
         b.workload = "another".to_owned();
         let refused = merge(vec![(Path::new("a"), a), (Path::new("b"), b)]).unwrap_err();
         assert!(refused.starts_with("b: it ran another"), "{refused}");

@@ -5,7 +5,7 @@
 //! contradicts itself before anything is opened.
 
 use crate::manner::{Dialect, Manner};
-use crate::model::ModelArgs;
+use crate::model::{Loop, ModelArgs};
 use crate::output::OutputArgs;
 use crate::program::Program;
 use crate::random::{RandArgs, Rows};
@@ -178,9 +178,32 @@ pub struct LoadArgs {
     #[arg(skip)]
     pub(crate) manner: Manner,
 
+    /// Which Locust master the run belongs to.
+    #[command(flatten)]
+    pub(crate) locust: LocustArgs,
+
     /// A script that runs instead of the workload.
     #[arg(skip)]
     pub(crate) lua: Option<Arc<Program>>,
+}
+
+/// Which Locust master a run belongs to.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Locust")]
+pub(crate) struct LocustArgs {
+    /// Be a worker of this Locust master; its users are connections of the workload, at most
+    /// --connections
+    #[arg(long = "locust-master", value_name = "HOST[:PORT]")]
+    pub(crate) master: Option<String>,
+
+    /// Be so many workers of the master, for it gives each the same share of the users
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "master",
+          value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) workers: u32,
+
+    /// Print the locustfile that a master for this workload is started with, and end
+    #[arg(long)]
+    pub(crate) print_locustfile: bool,
 }
 
 /// What `onramp load` is to do.
@@ -231,6 +254,9 @@ impl LoadArgs {
         if self.target.socket.is_some() && !self.target_hosts.is_empty() {
             return Err("--target-hosts is for TCP; the target is a Unix socket".into());
         }
+        if self.lua.is_some() {
+            return self.check_script();
+        }
         // sysbench lets a range reach past the table's end, however far.
         let is_run = self.command == Action::Run && self.manner.dialect == Dialect::Load;
         self.script
@@ -239,6 +265,26 @@ impl LoadArgs {
             return Err("with these options an event has no statement; ask for one".into());
         }
         Ok(())
+    }
+
+    /// What a script in a file does not go with: it decides itself when its connections wait and
+    /// live.
+    fn check_script(&self) -> Result<(), String> {
+        let model = self.model.model(self.connections);
+        let is_open_or_closed = matches!(model.drive, Loop::Closed | Loop::Open { .. });
+        let wrong = [
+            (!is_open_or_closed, "--active and --think-time do"),
+            (model.stages.is_some(), "--stages does"),
+            (model.lifetime.is_some(), "--lifetime does"),
+            (model.give_up.is_some(), "--give-up does"),
+            (!self.init_sql.is_empty(), "--init-sql does"),
+            (self.compression, "--compression does"),
+            (self.locust.master.is_some(), "--locust-master does"),
+        ];
+        match wrong.iter().find(|(is_given, _)| *is_given) {
+            Some((_, option)) => Err(format!("{option} not go with scripts in files")),
+            None => Ok(()),
+        }
     }
 
     /// The name of what runs.

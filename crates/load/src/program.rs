@@ -16,6 +16,8 @@ pub(crate) struct Program {
     pub(crate) settings: Vec<(String, Setting)>,
     /// Options of the command line that only a script can know.
     pub(crate) given: Vec<(String, Option<String>)>,
+    /// Options that are known elsewhere, for a script that declares them, too.
+    pub(crate) offered: Vec<(String, Option<String>)>,
     pub(crate) shape: Shape,
     /// Where `sysbench.rand.unique()` begins.
     pub(crate) unique_from: u32,

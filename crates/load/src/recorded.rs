@@ -44,9 +44,9 @@ impl Recorded {
     pub(crate) fn histogram(&self) -> Result<Histogram, String> {
         let mut buckets = Vec::new();
         for part in self.buckets_us.split_ascii_whitespace() {
-            let pair = part.split_once(':').and_then(|(length, count)| {
-                Some((length.parse().ok()?, count.parse().ok()?))
-            });
+            let pair = part
+                .split_once(':')
+                .and_then(|(length, count)| Some((length.parse().ok()?, count.parse().ok()?)));
             let pair: (u64, u64) = pair.ok_or_else(|| {
                 format!("'{part}' is no bucket of a histogram; expected LENGTH:COUNT")
             })?;

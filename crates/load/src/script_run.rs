@@ -54,7 +54,7 @@ pub(crate) fn main(
         }
         return Ok(Outcome::Ran);
     }
-    let settings = lua::settle(declared.as_deref(), &program.given)?;
+    let settings = lua::settle(declared.as_deref(), &program.given, &program.offered)?;
     stage.lua.set_options(&settings)?;
     program.settings.extend(settings);
     let command: Rc<str> = program.command.clone().unwrap_or_default().into();

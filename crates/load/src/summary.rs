@@ -96,7 +96,9 @@ impl Measured {
             connect: Recorded::of(&self.whole(|stats| &stats.connect_latency)),
             reconnect: Recorded::of(&self.whole(|stats| &stats.reconnect_latency)),
             lag: Recorded::of(&self.whole(|stats| &stats.lag)),
-            by_statement: statements.map(|(_, counts)| Recorded::of(&counts)).collect(),
+            by_statement: statements
+                .map(|(_, counts)| Recorded::of(&counts))
+                .collect(),
         }
     }
 

@@ -12,12 +12,14 @@
 mod help;
 mod known;
 mod line;
+mod load_line;
 mod script;
 mod translate;
 
 use crate::options::{Action, LoadArgs};
 use clap::Args;
 use line::Line;
+pub use load_line::{ScriptLine, run as run_script};
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -240,6 +240,7 @@ impl Trial {
             address: Address::Tcp(address),
             connect_timeout: Duration::from_secs(args.connect_timeout),
             connects_in_flight: args.connects_in_flight(),
+            ordered_users: None,
             seed: 1,
         };
         let layout = Layout {

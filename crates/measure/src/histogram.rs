@@ -76,7 +76,7 @@ impl Histogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// Each bucket that is not empty: its largest length in microseconds, and how many fell into it.
+    /// Each bucket that is not empty: its largest length in microseconds, and how many are in it.
     pub fn buckets_us(&self) -> impl Iterator<Item = (u64, u64)> {
         let counts = self.counts.iter().flat_map(|counts| counts.iter_recorded());
         counts.map(|step| (step.value_iterated_to(), step.count_at_value()))

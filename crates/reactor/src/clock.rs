@@ -44,6 +44,13 @@ impl Sub<Duration> for Time {
     }
 }
 
+/// Seconds since 1970 by the clock on the wall, for what other machines compare with theirs.
+#[must_use]
+pub fn wall_clock() -> f64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

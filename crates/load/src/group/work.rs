@@ -64,6 +64,8 @@ pub(crate) struct Work {
     /// Connections that rest and may begin at once, the one that has rested longest first.
     idle: VecDeque<Key>,
     timers: Timers<(Key, Why)>,
+    /// Connections of all groups that are to be open, where that is an order.
+    pub(super) users: Option<u32>,
     /// So many connections leave as soon as they are at rest.
     surplus: u32,
     began: Option<Time>,
@@ -101,6 +103,7 @@ impl Work {
             arrivals,
             idle: VecDeque::new(),
             timers: Timers::default(),
+            users: None,
             surplus: 0,
             began: None,
             staged_s: 0.0,
@@ -403,13 +406,16 @@ impl Group {
     fn follow_stages(&mut self) {
         let now = self.bench.net.now();
         let Bench { work, plan, .. } = &mut self.bench;
-        let (Some(began), true) = (work.began, plan.model.stages.is_some()) else {
-            return;
+        let wanted = match (work.users, work.began, plan.model.stages.is_some()) {
+            (Some(users), ..) => users,
+            (None, Some(began), true) => {
+                // Also behind the last stage: who is logging in now may be one too many.
+                let seconds = now.since(began).as_secs_f64();
+                work.staged_s = seconds;
+                plan.model.wanted(seconds, work.part.connections)
+            }
+            _ => return,
         };
-        // Also behind the last stage: who is logging in now may be one too many.
-        let seconds = now.since(began).as_secs_f64();
-        work.staged_s = seconds;
-        let wanted = plan.model.wanted(seconds, work.part.connections);
         let wanted = work.part.of(wanted);
         self.opener.allow(wanted);
         work.surplus = self.connected.saturating_sub(wanted);
@@ -425,7 +431,9 @@ impl Group {
     /// Before execution: as many as the first stage wants.
     pub(super) fn allow_first_stage(&mut self) {
         let Bench { work, plan, .. } = &mut self.bench;
-        let wanted = plan.model.wanted(0.0, work.part.connections);
+        work.users = plan.ordered_users;
+        let staged = plan.model.wanted(0.0, work.part.connections);
+        let wanted = plan.ordered_users.unwrap_or(staged);
         self.opener.allow(work.part.of(wanted));
     }
 

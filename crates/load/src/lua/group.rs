@@ -977,8 +977,9 @@ impl Group {
                     self.stage.stats = Stats::default();
                     self.stage.tally();
                 }
-                // What there is to see is looked at in every turn.
-                Order::Look => {}
+                // What there is to see is looked at in every turn; scripts have as many users as
+                // they began with.
+                Order::Look | Order::Users(_) => {}
                 Order::Stop(end) => {
                     let counted = self.counted();
                     self.tell(Letter::Counted(counted));

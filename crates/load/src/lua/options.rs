@@ -88,6 +88,7 @@ fn one(name: String, entry: &Table) -> mlua::Result<Declared> {
 pub(crate) fn settle(
     declared: Option<&[Declared]>,
     given: &[(String, Option<String>)],
+    offered: &[(String, Option<String>)],
 ) -> Result<Vec<(String, Setting)>, String> {
     let Some(declared) = declared else {
         return Ok(given
@@ -102,7 +103,9 @@ pub(crate) fn settle(
         .iter()
         .map(|one| (one.name.clone(), one.default.clone()));
     let mut settled: Vec<(String, Setting)> = defaults.collect();
-    for (name, value) in given {
+    let given = given.iter().map(|one| (one, true));
+    let offered = offered.iter().map(|one| (one, false));
+    for ((name, value), is_own) in offered.chain(given) {
         let wanted = name.replace('-', "_");
         // A script may declare a name with either sign.
         let found = declared.iter().zip(&mut settled);
@@ -110,7 +113,10 @@ pub(crate) fn settle(
             .into_iter()
             .find(|(one, _)| one.name.replace('-', "_") == wanted);
         let Some((one, (_, setting))) = found else {
-            return Err(format!("invalid option: --{name}"));
+            if is_own {
+                return Err(format!("invalid option: --{name}"));
+            }
+            continue;
         };
         *setting = read(one.kind, name, value.as_deref())?;
     }
@@ -219,6 +225,7 @@ mod tests {
         let settled = settle(
             Some(&all),
             &given(&["a=2.5", "b=off", "d=p, q", "e=z", "f=7"]),
+            &[],
         )
         .unwrap();
         let values: Vec<Setting> = settled.into_iter().map(|(_, value)| value).collect();
@@ -243,13 +250,16 @@ mod tests {
     #[test]
     fn what_is_not_declared_is_refused_and_without_declarations_is_a_text() {
         let all = declare("{table_size={'rows', 10}}");
-        let refused = settle(Some(&all), &given(&["zz=1"])).unwrap_err();
+        let refused = settle(Some(&all), &given(&["zz=1"]), &[]).unwrap_err();
         assert_eq!(refused, "invalid option: --zz");
         assert_eq!(
-            settle(Some(&all), &given(&["table-size=x"])).unwrap_err(),
+            settle(Some(&all), &given(&["table-size=x"]), &[]).unwrap_err(),
             "--table-size: 'x' is not a number"
         );
-        let any = settle(None, &given(&["oltp-table-size=5"])).unwrap();
+        let offered = given(&["table-size=20", "zz=1"]);
+        let settled = settle(Some(&all), &[], &offered).unwrap();
+        assert_eq!(settled[0].1, Setting::Number(20.0));
+        let any = settle(None, &given(&["oltp-table-size=5"]), &[]).unwrap();
         assert_eq!(
             any,
             [("oltp_table_size".to_owned(), Setting::Text("5".into()))]

@@ -38,6 +38,7 @@ fn plan(args: &LoadArgs) -> Plan {
         },
         connect_timeout: Duration::from_secs(30),
         connects_in_flight: 256,
+        ordered_users: None,
         seed: 1,
     }
 }

@@ -46,10 +46,7 @@ impl Summary {
             ),
             format!(
                 "statements: {} failed, {} ignored; {} connections lost, {} reopened",
-                self.failed_statements,
-                self.ignored_errors,
-                self.lost_connections,
-                self.reconnects
+                self.failed_statements, self.ignored_errors, self.lost_connections, self.reconnects
             ),
         ];
         lines.push(format!(

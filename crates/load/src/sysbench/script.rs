@@ -16,6 +16,7 @@ pub(super) fn program(line: &Line, file: &str, words: &[String]) -> Program {
         argv: words.to_vec(),
         settings: settings(line),
         given: line.given.clone(),
+        offered: Vec::new(),
         shape: shape(line),
         unique_from: u32::try_from(Time::now().0 & u64::from(u32::MAX)).unwrap_or(0),
     }

@@ -1,0 +1,223 @@
+//! `onramp load --locust-master` with a real Locust master, unmodified: the users that it asks for
+//! run, are reported, and stop; a worker that is killed leaves its users to the other.
+//!
+//! Where Locust is not installed (`locust` in the path, or `ONRAMP_LOCUST` as its path) these tests
+//! skip.
+
+use crate::world::{binary, direct, fresh_schema, server};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use testkit::onramp::{free_port, run};
+use testkit::real::{Real, skipped};
+
+/// How long the master may take for anything.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Ends a child when the test is over.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+struct Master {
+    _master: Ended,
+    real: &'static Real,
+    target: String,
+    port: u16,
+    web: u16,
+}
+
+impl Master {
+    fn new(test: &str) -> Option<Master> {
+        if direct() {
+            skipped(test, "it is about the load generator");
+            return None;
+        }
+        let locust = std::env::var("ONRAMP_LOCUST").unwrap_or_else(|_| "locust".to_owned());
+        if Command::new(&locust).arg("--version").output().is_err() {
+            skipped(test, "Locust is not installed");
+            return None;
+        }
+        let real = server(test)?;
+        let schema = format!("locust_{test}");
+        fresh_schema(real, &schema);
+        let target = format!("mysql://app:app@127.0.0.1:{}/{schema}", real.port());
+        let words = [
+            "load",
+            "select",
+            "prepare",
+            "--target",
+            &target,
+            "--table-size",
+            "100",
+        ];
+        let made = run(binary(), &words, LIMIT);
+        assert_eq!(made.status.code(), Some(0), "{made:?}");
+        let words = [
+            "load",
+            "select",
+            "run",
+            "--target",
+            &target,
+            "--print-locustfile",
+        ];
+        let printed = run(binary(), &words, LIMIT);
+        assert!(
+            printed.stdout.contains("class Select(User):"),
+            "{printed:?}"
+        );
+        let file = real.folder().join(format!("{schema}.py"));
+        std::fs::write(&file, printed.stdout).unwrap();
+        let (port, web) = (free_port(), free_port());
+        let master = Command::new(&locust)
+            .arg("-f")
+            .arg(&file)
+            .args([
+                "--master",
+                "--master-bind-host",
+                "127.0.0.1",
+                "--web-host",
+                "127.0.0.1",
+            ])
+            .args([
+                "--master-bind-port",
+                &port.to_string(),
+                "--web-port",
+                &web.to_string(),
+            ])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        Some(Master {
+            _master: Ended(master),
+            real,
+            target,
+            port,
+            web,
+        })
+    }
+
+    fn worker(&self) -> Ended {
+        let place = format!("127.0.0.1:{}", self.port);
+        let worker = Command::new(binary())
+            .args([
+                "load",
+                "select",
+                "run",
+                "--target",
+                &self.target,
+                "--table-size",
+                "100",
+            ])
+            .args([
+                "--connections",
+                "50",
+                "--groups",
+                "1",
+                "--locust-master",
+                &place,
+            ])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        Ended(worker.unwrap())
+    }
+
+    /// Asks the master's page; `None` where it is not there yet.
+    fn ask(&self, request: &str, body: &str) -> Option<String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.web)).ok()?;
+        let head = format!(
+            "{request} HTTP/1.0\r\nHost: localhost\r\nContent-Type: \
+             application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        let (_, body) = answer.split_once("\r\n\r\n")?;
+        Some(body.to_owned())
+    }
+
+    /// The master's view of the run, once it is as wanted.
+    fn until(&self, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+        let end = Instant::now() + LIMIT;
+        let mut last = None;
+        while Instant::now() < end {
+            let answer = self.ask("GET /stats/requests", "");
+            last = answer.and_then(|body| serde_json::from_str(&body).ok());
+            if let Some(stats) = last.as_ref().filter(|stats| is_so(stats)) {
+                return stats.clone();
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!("{what} did not come within {LIMIT:?}: {last:?}");
+    }
+
+    fn connections(&self) -> String {
+        let count = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'app' AND \
+                     db = DATABASE()";
+        let schema = self.target.rsplit('/').next().unwrap();
+        let mut admin = self.real.admin();
+        admin.value(&count.replace("DATABASE()", &format!("'{schema}'")))
+    }
+}
+
+fn workers(stats: &Value, state: &str) -> usize {
+    let all = stats["workers"].as_array();
+    let all = all.into_iter().flatten();
+    all.filter(|worker| worker["state"] == state).count()
+}
+
+#[test]
+fn users_of_a_real_master_run_are_reported_and_stop() {
+    let Some(master) = Master::new("stop") else {
+        return;
+    };
+    let (first, _second) = (master.worker(), master.worker());
+    master.until("two workers", |stats| workers(stats, "ready") == 2);
+    master
+        .ask("POST /swarm", "user_count=20&spawn_rate=20")
+        .unwrap();
+    let stats = master.until("20 users and their requests", |stats| {
+        stats["user_count"] == 20 && stats["stats"][0]["num_requests"].as_u64() > Some(100)
+    });
+    assert_eq!(stats["state"], "running");
+    let row = &stats["stats"][0];
+    assert_eq!(
+        (&row["method"], &row["name"]),
+        (&"SQL".into(), &"select".into())
+    );
+    assert_eq!(row["num_failures"], 0);
+    assert_eq!(master.connections(), "20");
+
+    // Its users go to the other worker.
+    drop(first);
+    let moved = master.until("users of the killed worker elsewhere", |stats| {
+        workers(stats, "running") == 1 && stats["user_count"] == 20
+    });
+    assert_eq!(moved["state"], "running");
+    master.until("all of them at the server", |_| {
+        master.connections() == "20"
+    });
+
+    master
+        .ask("POST /swarm", "user_count=5&spawn_rate=20")
+        .unwrap();
+    master.until("five users", |stats| {
+        stats["user_count"] == 5 && master.connections() == "5"
+    });
+    master.ask("GET /stop", "").unwrap();
+    master.until("the end", |stats| stats["state"] == "stopped");
+    master.until("no connection", |_| master.connections() == "0");
+    master.until("a worker that is ready again", |stats| {
+        workers(stats, "ready") == 1
+    });
+}
