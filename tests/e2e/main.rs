@@ -48,6 +48,7 @@ mod long;
 mod lua;
 mod mysql;
 mod named;
+mod names;
 mod oracle;
 mod pins;
 mod pipelined;

@@ -99,6 +99,43 @@ fn failure_of(
     }
 }
 
+/// Asks until the answer is an error of this number.
+fn ask_until_refused(client: &mut Client, code: u16) -> String {
+    loop {
+        if let [Outcome::Failed(failure)] = &client.query("SELECT 1").unwrap()[..]
+            && failure.code == code
+        {
+            return failure.message.clone();
+        }
+    }
+}
+
+#[test]
+fn a_server_that_is_known_to_be_gone_is_not_waited_for() {
+    let test = "a_server_that_is_known_to_be_gone_is_not_waited_for";
+    let limits = "server_down_fail_ms = 300\ndial_ms_max = 2000\nwait_ms_max = 600000\n";
+    let Some(apart) = apart(test, &format!("{SOON}{limits}")) else {
+        return;
+    };
+    let mut client = login(&apart.address, &app());
+    assert_eq!(client.value("SELECT 1"), "1");
+    apart.link.cut(Lost::Both);
+    let words = ask_until_refused(&mut client, 9507);
+    assert!(
+        words.contains("the server cannot be reached, for "),
+        "{words}"
+    );
+    apart.pool.wait_for("the server cannot be reached").unwrap();
+    // A login that needs the server hears it as well.
+    let refused = Client::connect(&apart.address, &app().schema("far")).unwrap_err();
+    assert!(refused.to_string().contains("9507"), "{refused}");
+    apart.link.mend();
+    apart.pool.wait_for("can be reached again").unwrap();
+    assert_eq!(client.value("SELECT 1"), "1", "{}", apart.pool.said());
+    let mut new = login(&apart.address, &app().schema("far"));
+    assert_eq!(new.value("SELECT COUNT(*) FROM t"), "0");
+}
+
 #[test]
 fn a_server_that_computes_for_long_is_left_alone() {
     let test = "a_server_that_computes_for_long_is_left_alone";

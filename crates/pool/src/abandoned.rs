@@ -50,13 +50,14 @@ impl<N: Net> Group<N> {
         if !backend.is_read_in_vain(now) {
             return;
         }
-        let (kind, thread) = (backend.kind, backend.thread);
+        let (kind, thread, at) = (backend.kind, backend.thread, backend.at.clone());
         self.counts.abandoned += 1;
         self.part_riders(key, None);
         self.retire(key);
         if self.jobs.len() < JOBS_MAX {
             self.jobs.push_back(Job {
                 asker: None,
+                at,
                 kind,
                 thread,
                 aim: None,
@@ -81,7 +82,8 @@ mod tests {
 
     /// A backend that has sent so many bytes of rows when its client left, and so many since.
     fn backend(before: usize, since: usize) -> Backend<()> {
-        let mut backend = Backend::dialling((), 0, Time(0), Rc::default(), false);
+        let at = std::sync::Arc::new(reactor::Address::Unix("/s".into()));
+        let mut backend = Backend::dialling((), 0, Time(0), Rc::default(), at);
         let command = InFlight::own(None, Purpose::Statement, ReplyShape::Results);
         backend.flight.push_back(command);
         backend.heard.columns = Some(1);

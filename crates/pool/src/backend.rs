@@ -16,9 +16,10 @@ use crate::prepared::OnBackend;
 use crate::relay::Middle;
 use crate::renewal::Had;
 use crate::session::{On, Session, Text};
-use reactor::{Key, Time};
+use reactor::{Address, Key, Time};
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::Arc;
 use wire::attributes::Form;
 use wire::command::ReplyShape;
 use wire::lex::Server;
@@ -132,6 +133,8 @@ pub(crate) struct Backend<S> {
     /// Its socket.
     pub sock: S,
     state: BackendState,
+    /// The server's address at which it was dialled.
+    pub(crate) at: Arc<Address>,
     /// Which kind, an index into the roster.
     pub kind: usize,
     /// How commands are written on it.
@@ -223,11 +226,13 @@ impl<S> Backend<S> {
         kind: usize,
         now: Time,
         session: Rc<Session>,
-        secure: bool,
+        at: Arc<Address>,
     ) -> Self {
+        let secure = matches!(*at, Address::Unix(_));
         Backend {
             sock,
             state: BackendState::Dialling,
+            at,
             kind,
             form: Form::Plain,
             since: now,
@@ -346,7 +351,8 @@ mod tests {
     use super::*;
 
     fn backend() -> Backend<()> {
-        Backend::dialling((), 0, Time(1), Rc::default(), false)
+        let at = Arc::new(Address::Unix("/s".into()));
+        Backend::dialling((), 0, Time(1), Rc::default(), at)
     }
 
     #[test]

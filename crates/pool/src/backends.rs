@@ -17,6 +17,7 @@ use crate::probe::read_row;
 use crate::relay::{Relay, Shape, Stop, Unreported};
 use crate::restoring::Behind;
 use crate::roles::switch;
+use crate::roster::DialEnd;
 use crate::session::Text;
 use crate::shapes::REPLY_MAX;
 use crate::trackers::told_to;
@@ -45,9 +46,9 @@ impl<N: Net> Group<N> {
         if backend.state() == BackendState::Dialling
             && let Err(error) = self.net.connected(&backend.sock)
         {
-            let address = &self.shared.settings.backend;
+            let address = self.shared.upstream.words(&backend.at);
             let why = format!("cannot connect to {address}: {error}");
-            return self.dial_failed(key, &why, false);
+            return self.dial_failed(key, &why, DialEnd::Unreached);
         }
         backend.readable |= event.readable;
         backend.ended |= event.closed;
@@ -174,7 +175,14 @@ impl<N: Net> Group<N> {
             DialStep::Send(out) => self.send_backend(key, &out),
             DialStep::Wait => {}
             DialStep::In => self.prepare(key),
-            DialStep::Failed(why, account) => self.dial_failed(key, &why, account),
+            DialStep::Failed(why, account) => {
+                let end = if account {
+                    DialEnd::Account
+                } else {
+                    DialEnd::Answered
+                };
+                self.dial_failed(key, &why, end);
+            }
         }
         total
     }

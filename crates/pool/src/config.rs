@@ -9,8 +9,10 @@ use crate::accounts::Account;
 use crate::hidden::Looking;
 use crate::priority::{Mode, Priority};
 use crate::secret::{Secret, Typed};
+use crate::upstream::Place;
 use crate::verifier::Verifier;
 use reactor::socket::FileAccess;
+use reactor::socket::Keepalive;
 use reactor::{Address, accounts};
 use serde::Deserialize;
 use std::time::Duration;
@@ -85,6 +87,8 @@ pub struct Raw {
     pub login_ms_max: Option<u64>,
     /// See [`Settings::dial_max`].
     pub dial_ms_max: Option<u64>,
+    /// See [`Settings::server_down_fail`].
+    pub server_down_fail_ms: Option<u64>,
     /// See [`Settings::backend_silence_max`]; 0: no limit.
     pub backend_silence_s_max: Option<u64>,
     /// See [`Settings::client_silence_max`]; 0: no limit.
@@ -306,6 +310,9 @@ pub struct Settings {
     pub login_max: Duration,
     /// Longest opening of a connection to the server. Default 10 s.
     pub dial_max: Duration,
+    /// When the server cannot be reached for so long, what waits for a backend is refused at once.
+    /// Default 5 s.
+    pub server_down_fail: Duration,
     /// A connection to the server is given up when nothing has come from the server's host for so
     /// long, not even an acknowledgement. Default 15 s; 3 s to 32,767 s, the kernel's limit.
     pub backend_silence_max: Option<Duration>,
@@ -319,8 +326,8 @@ pub struct Settings {
     /// Connections that may wait to be accepted, per listener; the kernel cuts it to
     /// `net.core.somaxconn`. Default 4096.
     pub backlog: i32,
-    /// The server.
-    pub backend: Address,
+    /// The server. A name is looked up when the pool dials.
+    pub backend: Place,
     /// Who may log in, at least one.
     pub users: Vec<User>,
     /// What works and should not be so, to be said once at start.
@@ -328,6 +335,18 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// How backends' hosts are asked for a sign of life: they are few, so early and often.
+    pub(crate) fn backend_keepalive(&self) -> Option<Keepalive> {
+        let silence = self.backend_silence_max?;
+        Some(Keepalive::within(silence, silence / 3))
+    }
+
+    /// How clients' are: late, so that a hundred thousand cost few packets.
+    pub(crate) fn client_keepalive(&self) -> Option<Keepalive> {
+        let silence = self.client_silence_max?;
+        Some(Keepalive::within(silence, silence * 2 / 3))
+    }
+
     /// Name and password of the account that asks for the pool itself.
     pub(crate) fn looking_account(&self) -> (String, Secret) {
         let first = &self.users[0];
@@ -445,6 +464,7 @@ impl Raw {
             wait_max: ms("wait_ms_max", self.wait_ms_max, 30_000)?,
             login_max: ms("login_ms_max", self.login_ms_max, 30_000)?,
             dial_max: ms("dial_ms_max", self.dial_ms_max, 10_000)?,
+            server_down_fail: ms("server_down_fail_ms", self.server_down_fail_ms, 5000)?,
             backend_silence_max: silence("backend_silence_s_max", self.backend_silence_s_max, 15)?,
             client_silence_max: silence("client_silence_s_max", self.client_silence_s_max, 300)?,
             write_max: (self.write_ms_max)
@@ -503,7 +523,7 @@ fn parse_error(text: &str, error: &toml::de::Error) -> String {
 fn check_addresses(
     listen: &[String],
     backend: Option<&RawBackend>,
-) -> Result<(Vec<Address>, Address), String> {
+) -> Result<(Vec<Address>, Place), String> {
     let listen = listen
         .iter()
         .map(|text| Address::parse(text).map_err(|error| format!("listen: {error}")));
@@ -515,8 +535,8 @@ fn check_addresses(
         "backend: expected the server's address ([backend] address = \"HOST:PORT\", \
          or --backend 'mysql://USER@HOST:PORT?password_file=FILE')",
     )?;
-    let backend = Address::parse(&backend.address).map_err(|e| format!("backend.address: {e}"))?;
-    if listen.contains(&backend) {
+    let backend = Place::parse(&backend.address).map_err(|e| format!("backend.address: {e}"))?;
+    if listen.iter().any(|address| backend.is(address)) {
         return Err(format!(
             "backend.address: {backend} is also in listen; the pool would \
                             be its own server"

@@ -19,6 +19,7 @@ use crate::dial::{Dial, DialStep};
 use crate::group::{ERRAND, Group};
 use crate::kills::KillEnd;
 use reactor::{Address, Event, Key, Net, Read, Time, Token, Write};
+use std::sync::Arc;
 use std::time::Duration;
 use wire::attributes::put_query;
 use wire::packet::{Frame, HEADER_LEN, frame};
@@ -48,10 +49,12 @@ pub(crate) struct Aim {
 }
 
 /// One KILL to be carried to the server.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Job {
     /// Who is told what became of it; `None`: the pool itself has no use for that.
     pub(crate) asker: Option<Asker>,
+    /// Where the connection is: its number means another one elsewhere.
+    pub(crate) at: Arc<Address>,
     /// The account, as an index into the roster.
     pub(crate) kind: usize,
     /// The server's number of the connection.
@@ -84,19 +87,20 @@ impl<N: Net> Group<N> {
         while self.errand.is_none()
             && let Some(job) = self.jobs.pop_front()
         {
+            let asker = job.asker;
             if !self.is_due(&job) {
-                self.answer_asker(job.asker, KillEnd::Done);
+                self.answer_asker(asker, KillEnd::Done);
             } else if let Err(why) = self.set_out(job) {
-                self.answer_asker(job.asker, KillEnd::Failed(why));
+                self.answer_asker(asker, KillEnd::Failed(why));
             }
         }
     }
 
     fn set_out(&mut self, job: Job) -> Result<(), String> {
         let shared = self.shared.clone();
-        let address = &shared.settings.backend;
-        let cannot = |error| format!("cannot connect to {address}: {error}");
-        let sock = self.net.connect(address).map_err(cannot)?;
+        let place = shared.upstream.words(&job.at);
+        let cannot = |error| format!("cannot connect to {place}: {error}");
+        let sock = self.net.connect(&job.at).map_err(cannot)?;
         self.errands_count = self.errands_count.wrapping_add(1) & 0xFFFF;
         let key = Key::from_parts(0, self.errands_count);
         self.net
@@ -106,7 +110,7 @@ impl<N: Net> Group<N> {
             sock,
             key,
             kind: job.kind,
-            dial: Dial::new(matches!(address, Address::Unix(_))),
+            dial: Dial::new(matches!(*job.at, Address::Unix(_))),
             job,
             since: self.net.now(),
             stands: false,
@@ -140,7 +144,7 @@ impl<N: Net> Group<N> {
         };
         if !errand.stands {
             if let Err(error) = self.net.connected(&errand.sock) {
-                let address = &self.shared.settings.backend;
+                let address = self.shared.upstream.words(&errand.job.at);
                 let why = format!("cannot connect to {address}: {error}");
                 return self.errand_failed(why);
             }
@@ -192,7 +196,7 @@ impl<N: Net> Group<N> {
     /// Sends the KILL, if it is still due.
     fn say_kill(&mut self) {
         let Some(errand) = &self.errand else { return };
-        let job = errand.job;
+        let job = errand.job.clone();
         if !self.is_due(&job) {
             return self.job_done(KillEnd::Done);
         }
@@ -231,10 +235,11 @@ impl<N: Net> Group<N> {
         let Some(errand) = &mut self.errand else {
             return;
         };
-        let job = errand.job;
+        let job = errand.job.clone();
         errand.sent = false;
-        let next = self.jobs.front().filter(|next| next.kind == errand.kind);
-        let again = next.copied();
+        let same = |next: &&Job| next.kind == errand.kind && next.at == job.at;
+        let again = self.jobs.front().filter(same).cloned();
+        let goes_on = again.is_some();
         match again {
             Some(next) => {
                 self.jobs.pop_front();
@@ -250,7 +255,7 @@ impl<N: Net> Group<N> {
         }
         self.thaw(&job, false);
         self.answer_asker(job.asker, end);
-        if again.is_some() {
+        if goes_on {
             self.say_kill();
         } else {
             self.next_errand();

@@ -11,6 +11,7 @@ use crate::dial::{ROLE, put_preparation};
 use crate::group::Group;
 use crate::heard::Heard;
 use crate::roles::{argument_of, has_roles};
+use crate::roster::DialEnd;
 use crate::session::{CHARSET_VARIABLES, Session, Text};
 use crate::user_variables::results_collation;
 use reactor::{Key, Net};
@@ -53,7 +54,7 @@ impl<N: Net> Group<N> {
     pub(crate) fn prepared(&mut self, key: Key, fresh: bool, heard: &Heard, collected: &[u8]) {
         if let Some((code, text)) = &heard.error {
             let why = format!("the server refused to switch on its trackers: {code} {text}");
-            return self.dial_failed(key, &why, true);
+            return self.dial_failed(key, &why, DialEnd::Account);
         }
         if !fresh {
             return;
@@ -73,7 +74,7 @@ impl<N: Net> Group<N> {
             return self.dial_failed(
                 key,
                 "the server did not say what its session is like",
-                false,
+                DialEnd::Answered,
             );
         };
         if backend.session.begun != self.begun {
@@ -98,7 +99,8 @@ impl<N: Net> Group<N> {
             return self.lose(key, "the pool lost track of this connection");
         }
         self.roster.dial_ends(kind);
-        self.roster.ranks[kind].dial_succeeded();
+        self.server_reached(key);
+        self.roster.ranks[kind].dial_succeeded(now);
         self.offer(key);
     }
 }

@@ -40,6 +40,7 @@ use crate::roster::Roster;
 use crate::session::{Interner, Meter, Text};
 use crate::shapes::Shapes;
 use crate::timeouts::ServerTimeouts;
+use crate::upstream::Upstream;
 use crate::watch::Bell;
 use reactor::{Event, Key, Net, Slots, Time, Token};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -195,6 +196,8 @@ pub struct Shared {
     pub(crate) globals: Watch,
     /// Something that is watched may have changed.
     pub(crate) bell: Bell,
+    /// Where the server is, and whether it can be reached.
+    pub(crate) upstream: Arc<Upstream>,
 }
 
 /// What one user uses, in all groups.
@@ -244,6 +247,7 @@ impl Shared {
             accounts: Accounts::new(accounts_of(&settings.users)),
             checks: PasswordChecks::default(),
             failures: AuthFailures::default(),
+            upstream: Arc::new(Upstream::new(settings.backend.clone())),
             settings,
             server,
             keys,
@@ -306,7 +310,8 @@ pub enum Order {
     Killed(Key, KillEnd),
     /// A worker has checked what this client sent for its password.
     PasswordChecked(Key, bool),
-    /// Another group lacks backends, or gave some back: the turn that follows looks at that.
+    /// Another group lacks backends, or gave some back, or the server is back, or elsewhere: the
+    /// turn that follows looks at that.
     Look,
 }
 
@@ -390,6 +395,13 @@ pub struct Group<N: Net> {
     sweep_at: Time,
     /// How many sweeps there have been.
     pub(crate) sweeps: u32,
+    /// The server's name is being looked up: a dial is tried at this moment at the latest.
+    pub(crate) address_at: Time,
+    /// Outages of the server whose end it has seen, and changes of what its name means.
+    pub(crate) returns_seen: u64,
+    pub(crate) moves_seen: u64,
+    /// The kind of who was refused because the server is away: a dial looks whether it still is.
+    pub(crate) refused_kind: Option<usize>,
 }
 
 impl<N: Net> Group<N> {
@@ -441,12 +453,17 @@ impl<N: Net> Group<N> {
             packing: Packing::default(),
             sweep_at,
             sweeps: 0,
+            address_at: Time::NEVER,
+            returns_seen: 0,
+            moves_seen: 0,
+            refused_kind: None,
         }
     }
 
     /// Handles everything that is ready: the events, what an earlier turn left, what is due.
     pub fn turn(&mut self, events: &[Event]) {
         self.take_globals();
+        self.notice_upstream();
         for (at, event) in events.iter().enumerate() {
             if let Some(coming) = events.get(at + EVENTS_AHEAD)
                 && coming.token.kind() == CLIENT
@@ -496,6 +513,7 @@ impl<N: Net> Group<N> {
             .sweep_at
             .min(self.next_expiry())
             .min(self.auth_delays.next())
+            .min(self.next_outage())
             .min(self.next_dial())
             .min(self.next_stall())
             .min(self.next_look())

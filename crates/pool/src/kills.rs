@@ -379,6 +379,7 @@ impl<N: Net> Group<N> {
         let sent = backend.flight.back().map(|command| command.sent)?;
         let job = Job {
             asker: Some(ask.asker),
+            at: backend.at.clone(),
             kind: backend.kind,
             thread: backend.thread,
             aim: Some(Aim {
@@ -399,6 +400,7 @@ impl<N: Net> Group<N> {
         let alone = backend.filter(|backend| backend.flight.iter().all(alone));
         let job = alone.map(|backend| Job {
             asker: Some(ask.asker),
+            at: backend.at.clone(),
             kind: backend.kind,
             thread: backend.thread,
             aim: None,

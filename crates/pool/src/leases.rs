@@ -17,8 +17,9 @@ use crate::clients::Handled;
 use crate::group::{BACKEND, Group};
 use crate::lane::LaneName;
 use crate::priority::Priority;
+use crate::roster::DialEnd;
 use crate::session::Session;
-use reactor::{Address, Key, Net, Time, Token};
+use reactor::{Key, Net, Time, Token};
 use std::rc::Rc;
 use wire::packet::{Frame, frame};
 
@@ -360,6 +361,7 @@ impl<N: Net> Group<N> {
         }
         // What is given back before the want is seen, `is_behind` sees.
         self.note_lack(lacks);
+        self.dial_for_refused();
     }
 
     /// Opens connections of one kind; `true` when there is no slot for one that is wanted.
@@ -368,6 +370,9 @@ impl<N: Net> Group<N> {
         loop {
             let serves = self.wants_dial(kind);
             if !(serves || self.wants_more(kind)) || !self.may_dial(kind, now) {
+                return false;
+            }
+            if self.address_to_dial().is_none() {
                 return false;
             }
             if !(self.has_room() || serves && self.make_room()) {
@@ -415,25 +420,29 @@ impl<N: Net> Group<N> {
     /// Begins to open a connection of this kind.
     pub(crate) fn dial(&mut self, kind: usize) {
         let now = self.net.now();
-        let budget = &self.shared.budget;
-        if now < self.roster.ranks[kind].dial_at || !budget.take(self.index) {
+        if now < self.roster.ranks[kind].dial_at {
             return;
         }
-        let shared = self.shared.clone();
-        let address = &shared.settings.backend;
+        let Some(address) = self.address_to_dial() else {
+            return;
+        };
+        if !self.shared.budget.take(self.index) {
+            return;
+        }
         self.counts.dialled += 1;
-        let sock = match self.net.connect(address) {
+        let sock = match self.net.connect(&address) {
             Ok(sock) => sock,
             Err(error) => {
                 self.counts.dial_failures += 1;
+                self.shared.upstream.failed(&address, now);
+                let address = self.shared.upstream.words(&address);
                 let why = format!("cannot connect to {address}: {error}");
                 self.roster.ranks[kind].dial_failed(now, why);
                 return self.give_back();
             }
         };
-        let secure = matches!(address, Address::Unix(_));
         let session = self.sessions.intern(Session::not_known(&self.begun));
-        let mut backend = Backend::dialling(sock, kind, now, session, secure);
+        let mut backend = Backend::dialling(sock, kind, now, session, address);
         backend.epoch = self.epoch;
         backend.form = self.roster.ranks[kind].kind.form();
         self.roster.dial_begins(kind);
@@ -443,7 +452,8 @@ impl<N: Net> Group<N> {
             None => return,
         };
         if let Err(error) = watched {
-            self.dial_failed(key, &format!("cannot watch a connection: {error}"), false);
+            let why = format!("cannot watch a connection: {error}");
+            self.dial_failed(key, &why, DialEnd::Answered);
         }
     }
 
@@ -520,7 +530,7 @@ impl<N: Net> Group<N> {
             let wanted = dial_at > now && (self.wants_dial(kind) || self.wants_more(kind));
             wanted.then_some(dial_at)
         });
-        late.min().unwrap_or(Time::NEVER)
+        late.min().unwrap_or(Time::NEVER).min(self.address_at)
     }
 }
 

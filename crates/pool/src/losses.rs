@@ -14,6 +14,7 @@ use crate::own_commands::OWN_COMMANDS_MAX;
 use crate::reasons::Refusal;
 use crate::restoring::Behind;
 use crate::roles;
+use crate::roster::DialEnd;
 use reactor::{Key, Net};
 use std::time::Duration;
 use wire::errors::ErrorCode;
@@ -31,11 +32,14 @@ impl<S> Client<S> {
 
 impl<N: Net> Group<N> {
     /// A connection could not be opened; those who wait for it wait on, unless it is of no use.
-    pub(crate) fn dial_failed(&mut self, key: Key, why: &str, account: bool) {
+    pub(crate) fn dial_failed(&mut self, key: Key, why: &str, end: DialEnd) {
         let Some(backend) = self.backends.get(key) else {
             return;
         };
         let (kind, now) = (backend.kind, self.net.now());
+        if end == DialEnd::Unreached {
+            self.shared.upstream.failed(&backend.at, now);
+        }
         self.counts.dial_failures += 1;
         self.epoch += 1;
         self.retire(key);
@@ -46,7 +50,7 @@ impl<N: Net> Group<N> {
             let user = ranks.kind.user.clone();
             note(format_args!("no backend for '{user}': {why}"));
         }
-        if account && self.roster.ranks[kind].count == 0 {
+        if end == DialEnd::Account && self.roster.ranks[kind].count == 0 {
             self.give_up_all(kind, why);
         }
     }
@@ -66,7 +70,7 @@ impl<N: Net> Group<N> {
                     "the server did not answer within {} ms",
                     longest.as_millis()
                 );
-                self.dial_failed(key, &why, false);
+                self.dial_failed(key, &why, DialEnd::Unreached);
             }
         }
     }
@@ -150,7 +154,7 @@ impl<N: Net> Group<N> {
             BackendState::Dialling | BackendState::Preparing
         ) {
             let why = format!("{why} before our login was complete");
-            return self.dial_failed(key, &why, false);
+            return self.dial_failed(key, &why, DialEnd::Unreached);
         }
         self.counts.backends_lost += 1;
         self.epoch += 1;

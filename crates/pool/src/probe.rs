@@ -6,15 +6,18 @@
 
 use crate::config::Settings;
 use crate::dial::{Dial, DialStep, put_quit};
-use crate::group::ServerFacts;
+use crate::group::{ServerFacts, Shared};
 use crate::roster::Kind;
 use crate::session::Text;
 use crate::timeouts::ServerTimeouts;
-use reactor::Address;
+use crate::upstream::Upstream;
+use reactor::{Address, Time};
 use std::collections::HashMap;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Duration;
 use wire::command::{Command, ReplyShape, put_command};
 use wire::handshake::Greeting;
@@ -45,15 +48,33 @@ const COLLATIONS: &str = "SELECT ID,CHARACTER_SET_NAME,COLLATION_NAME \
 pub(crate) struct ProbeError {
     /// A sentence.
     pub why: String,
+    /// What it means.
+    pub fault: Fault,
+}
+
+/// What it means that the server could not be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Nobody answered, or not to the end.
+    Unreached,
+    /// The server's answer is of no use now; it may be later.
+    Passing,
     /// Asking again will not help until somebody changes the account or the server.
-    pub lasting: bool,
+    Lasting,
 }
 
 impl ProbeError {
     pub(crate) fn passing(why: impl Into<String>) -> ProbeError {
         ProbeError {
             why: why.into(),
-            lasting: false,
+            fault: Fault::Passing,
+        }
+    }
+
+    pub(crate) fn unreached(why: impl Into<String>) -> ProbeError {
+        ProbeError {
+            why: why.into(),
+            fault: Fault::Unreached,
         }
     }
 }
@@ -66,22 +87,24 @@ pub(crate) type Rows = Vec<Vec<Text>>;
 
 /// A plain blocking connection.
 pub(crate) struct Connection {
+    /// The server's address.
+    pub(crate) at: Arc<Address>,
     stream: Box<dyn Stream>,
     input: Vec<u8>,
 }
 
-/// Asks the server at `address`, with the account of `kind`, within `longest` per answer.
+/// Asks the server at `upstream`, with the account of `kind`, within the settings' time for a dial
+/// per answer.
 ///
 /// # Errors
 /// [`ProbeError`] with the server's or the system's words.
 pub(crate) fn probe(
-    address: &Address,
+    upstream: &Upstream,
     kind: &Kind,
-    longest: Duration,
+    settings: &Settings,
 ) -> Result<ServerFacts, ProbeError> {
-    let mut connection = connect(address, longest)
-        .map_err(|error| ProbeError::passing(format!("cannot connect to {address}: {error}")))?;
-    let greeting = connection.log_in(kind, matches!(address, Address::Unix(_)))?;
+    let mut connection = connect(upstream, settings)?;
+    let greeting = connection.log_in(kind)?;
     let version = String::from_utf8_lossy(&greeting.version).into_owned();
     let settings = connection.query(SETTINGS)?;
     let settings = settings.first().filter(|row| row.len() == 16);
@@ -176,23 +199,38 @@ fn flavour_of(version: &str) -> Server {
     }
 }
 
-pub(crate) fn connect(address: &Address, longest: Duration) -> std::io::Result<Connection> {
-    let stream: Box<dyn Stream> = match address {
-        Address::Tcp(address) => {
-            let stream = TcpStream::connect_timeout(address, longest)?;
-            stream.set_read_timeout(Some(longest))?;
-            stream.set_nodelay(true)?;
-            Box::new(stream)
-        }
-        Address::Unix(path) => {
-            let stream = UnixStream::connect(path)?;
-            stream.set_read_timeout(Some(longest))?;
-            Box::new(stream)
-        }
-    };
+/// Opens a connection on which nothing is waited for longer than for a dial.
+fn connect(upstream: &Upstream, settings: &Settings) -> Result<Connection, ProbeError> {
+    let longest = settings.dial_max;
+    let (at, socket) = upstream
+        .connect(settings.backend_keepalive(), longest)
+        .map_err(ProbeError::unreached)?;
+    let stream = into_stream(&at, socket, longest)
+        .map_err(|error| ProbeError::passing(format!("cannot use a connection: {error}")))?;
     Ok(Connection {
+        at,
         stream,
         input: Vec::new(),
+    })
+}
+
+fn into_stream(at: &Address, socket: OwnedFd, longest: Duration) -> io::Result<Box<dyn Stream>> {
+    let longest = Some(longest);
+    Ok(match at {
+        Address::Tcp(_) => {
+            let stream = TcpStream::from(socket);
+            stream.set_nonblocking(false)?;
+            stream.set_read_timeout(longest)?;
+            stream.set_write_timeout(longest)?;
+            Box::new(stream)
+        }
+        Address::Unix(_) => {
+            let stream = UnixStream::from(socket);
+            stream.set_nonblocking(false)?;
+            stream.set_read_timeout(longest)?;
+            stream.set_write_timeout(longest)?;
+            Box::new(stream)
+        }
     })
 }
 
@@ -200,18 +238,23 @@ pub(crate) fn connect(address: &Address, longest: Duration) -> std::io::Result<C
 ///
 /// # Errors
 /// [`ProbeError`]: that there is no server, or that it refuses the account.
-pub(crate) fn log_in_to_look(settings: &Settings) -> Result<Connection, ProbeError> {
-    let (user, password) = settings.looking_account();
+pub(crate) fn log_in_to_look(shared: &Shared) -> Result<Connection, ProbeError> {
+    let (user, password) = shared.settings.looking_account();
     let kind = Kind {
         capabilities: 0,
         extended: 0,
         user,
         password,
     };
-    let passing = |error| ProbeError::passing(format!("{}: {error}", settings.backend));
-    let mut connection = connect(&settings.backend, settings.dial_max).map_err(passing)?;
-    connection.log_in(&kind, matches!(settings.backend, Address::Unix(_)))?;
-    Ok(connection)
+    let mut connection = connect(&shared.upstream, &shared.settings)?;
+    let logged_in = connection.log_in(&kind);
+    if logged_in
+        .as_ref()
+        .is_err_and(|error| error.fault == Fault::Unreached)
+    {
+        shared.upstream.failed(&connection.at, Time::now());
+    }
+    logged_in.map(|_| connection)
 }
 
 impl Connection {
@@ -225,10 +268,10 @@ impl Connection {
             }
             let mut buffer = [0; 16 * 1024];
             match self.stream.read(&mut buffer) {
-                Ok(0) => return Err(ProbeError::passing("the server closed the connection")),
+                Ok(0) => return Err(ProbeError::unreached("the server closed the connection")),
                 Ok(n) => self.input.extend_from_slice(&buffer[..n]),
                 Err(error) => {
-                    return Err(ProbeError::passing(format!(
+                    return Err(ProbeError::unreached(format!(
                         "the server did not answer: {error}"
                     )));
                 }
@@ -239,12 +282,12 @@ impl Connection {
     fn send(&mut self, bytes: &[u8]) -> Result<(), ProbeError> {
         self.stream
             .write_all(bytes)
-            .map_err(|error| ProbeError::passing(format!("the server does not read: {error}")))
+            .map_err(|error| ProbeError::unreached(format!("the server does not read: {error}")))
     }
 
     /// Logs in; returns the server's greeting.
-    pub(crate) fn log_in(&mut self, kind: &Kind, secure: bool) -> Result<Greeting, ProbeError> {
-        let mut dial = Dial::new(secure);
+    pub(crate) fn log_in(&mut self, kind: &Kind) -> Result<Greeting, ProbeError> {
+        let mut dial = Dial::new(matches!(*self.at, Address::Unix(_)));
         let mut greeting = None;
         loop {
             let (payload, seq) = self.receive()?;
@@ -257,7 +300,14 @@ impl Connection {
                 DialStep::In => {
                     return greeting.ok_or(ProbeError::passing("the server did not greet"));
                 }
-                DialStep::Failed(why, lasting) => return Err(ProbeError { why, lasting }),
+                DialStep::Failed(why, lasting) => {
+                    let fault = if lasting {
+                        Fault::Lasting
+                    } else {
+                        Fault::Passing
+                    };
+                    return Err(ProbeError { why, fault });
+                }
             }
         }
     }
@@ -310,7 +360,7 @@ impl Connection {
                 };
                 return Ok(Err(ProbeError {
                     why: format!("'{}' failed: {why}", beginning(sql)),
-                    lasting: true,
+                    fault: Fault::Lasting,
                 }));
             }
         }
@@ -378,23 +428,5 @@ mod tests {
         let row = read_row(b"\x02ab\xfb\x00\x01c");
         let row: Vec<&[u8]> = row.iter().map(|v| &**v).collect();
         assert_eq!(row, [&b"ab"[..], b"", b"", b"c"]);
-    }
-
-    #[test]
-    fn nobody_there_is_said_with_address_and_reason() {
-        let address = Address::Unix("/nowhere/s.sock".into());
-        let kind = Kind {
-            capabilities: 0,
-            extended: 0,
-            user: "a".into(),
-            password: "".into(),
-        };
-        let error = probe(&address, &kind, Duration::from_secs(1)).unwrap_err();
-        assert!(
-            error
-                .why
-                .starts_with("cannot connect to /nowhere/s.sock: No such file")
-        );
-        assert!(!error.lasting);
     }
 }

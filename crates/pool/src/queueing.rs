@@ -30,7 +30,7 @@ use wire::lex::LexMode;
 use wire::reply::OK;
 
 /// Lanes of those who wait for a backend, and may be refused one.
-const REFUSABLE: [LaneName; 3] = [LaneName::Login, LaneName::High, LaneName::Low];
+pub(crate) const REFUSABLE: [LaneName; 3] = [LaneName::Login, LaneName::High, LaneName::Low];
 
 impl<N: Net> Group<N> {
     /// Puts a client whose command of `len` bytes is at the front of its input in its lane: at the
@@ -298,7 +298,11 @@ impl<N: Net> Group<N> {
     pub(crate) fn expire(&mut self) {
         let now = self.net.now();
         let longest = self.shared.settings.wait_max;
+        let down = self.is_down_for();
         for kind in 0..self.roster.ranks.len() {
+            if let Some(lasted) = down {
+                self.refuse_while_down(kind, lasted);
+            }
             for lane in REFUSABLE {
                 while let Some(front) = self.front_in(kind, lane) {
                     let waited = now.since(front.since);

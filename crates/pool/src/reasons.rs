@@ -121,6 +121,13 @@ pub(crate) enum Refusal {
         /// What the backends were doing, and the last failure to get another one.
         detail: String,
     },
+    /// The server has been away for long enough not to be waited for.
+    ServerDown {
+        /// For how long.
+        lasted: Duration,
+        /// Why the last dial failed.
+        why: String,
+    },
     /// The pool is shutting down.
     Draining,
     /// The command is none that a pooler can serve.
@@ -278,6 +285,7 @@ impl Refusal {
             Refusal::Priority { .. } => "priority",
             Refusal::StatementTime { .. } => "statement-time",
             Refusal::TransactionTime { .. } => "transaction-time",
+            Refusal::ServerDown { .. } => "server-down",
             Refusal::Draining => "draining",
             Refusal::Command { .. } => "command",
             Refusal::Kill => "kill",
@@ -317,6 +325,7 @@ impl Refusal {
             Refusal::LaneBytes { .. } => errors::LANE_BYTES,
             Refusal::UserLaneFull { .. } => errors::USER_LANE_FULL,
             Refusal::WaitedTooLong { .. } => errors::WAITED_TOO_LONG,
+            Refusal::ServerDown { .. } => errors::SERVER_DOWN,
             Refusal::Unrestored(_) => errors::UNRESTORED,
             Refusal::Overtaken => errors::OVERTAKEN,
             Refusal::Priority { .. } => errors::WRONG_VALUE_FOR_VAR,
@@ -352,6 +361,7 @@ impl fmt::Display for Refusal {
             Refusal::LaneFull { .. }
             | Refusal::LaneBytes { .. }
             | Refusal::UserLaneFull { .. }
+            | Refusal::ServerDown { .. }
             | Refusal::WaitedTooLong { .. } => self.fmt_wait(f),
             Refusal::Clients { .. }
             | Refusal::GroupFull { .. }
@@ -460,6 +470,12 @@ impl Refusal {
                  {ahead} in front of that lane, and was not executed; try again later ({detail})",
                 waited.as_millis(),
                 lane.name()
+            ),
+            Refusal::ServerDown { lasted, why } => write!(
+                f,
+                "onramp: the server cannot be reached, for {} ms now (server_down_fail_ms: it is \
+                 not waited for): {why}; nothing was executed, try again later",
+                lasted.as_millis()
             ),
             _ => Ok(()),
         }

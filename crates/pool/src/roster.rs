@@ -43,6 +43,17 @@ impl Kind {
     }
 }
 
+/// How a dial has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DialEnd {
+    /// Nobody answered, or not to the end.
+    Unreached,
+    /// The server had something against it that may pass.
+    Answered,
+    /// The server refuses the account, or lacks what the pool needs.
+    Account,
+}
+
 /// The backends of one kind and those who wait for them.
 #[derive(Debug)]
 pub(crate) struct Ranks {
@@ -91,8 +102,9 @@ impl Ranks {
     }
 
     /// Notes that a dial succeeded.
-    pub(crate) fn dial_succeeded(&mut self) {
+    pub(crate) fn dial_succeeded(&mut self, now: Time) {
         self.last_failure = None;
+        self.dial_at = self.dial_at.min(now);
         self.back_off = BACK_OFF_MIN;
     }
 }
@@ -181,7 +193,7 @@ mod tests {
             waits.push(ranks.dial_at.since(Time(0)).as_millis());
         }
         assert_eq!(waits, [50, 100, 200, 400, 800, 1600, 2000, 2000]);
-        ranks.dial_succeeded();
+        ranks.dial_succeeded(Time(0));
         ranks.dial_failed(Time(0), "refused".into());
         assert_eq!(ranks.dial_at.since(Time(0)), BACK_OFF_MIN);
     }

@@ -12,9 +12,9 @@ use crate::group::{Group, LISTENER, MAILBOX, Order, ServerFacts, Shared, listene
 use crate::log::note;
 use crate::options::PoolArgs;
 use crate::password_workers::start_workers;
-use crate::probe::probe;
+use crate::probe::{Fault, probe};
 use crate::roster::Kind;
-use crate::silence;
+use crate::upstream::Upstream;
 use crate::watch::Watcher;
 use reactor::{
     Address, Key, Mailbox, RealNet, Sender, Time, Token, descriptors, mailbox, scheduling, socket,
@@ -132,7 +132,9 @@ fn serve(settings: Settings) -> Result<(), String> {
     let limit = descriptors::raise_limit();
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
     let plan = plan(&settings, limit.soft, cores)?;
-    let Some(server) = ask_server(&settings, &mut signals)? else {
+    let upstream = Arc::new(Upstream::new(settings.backend.clone()));
+    upstream.keep_looking_up()?;
+    let Some(server) = ask_server(&upstream, &settings, &mut signals)? else {
         note(format_args!("ended before the server could be reached"));
         return Ok(());
     };
@@ -143,12 +145,16 @@ fn serve(settings: Settings) -> Result<(), String> {
     let keys = KeyPair::generate()?;
     let cores = usize::try_from(cores).unwrap_or(1);
     let room = plan.clients_per_group;
-    let shared = Shared::new(settings, server, keys, plan.groups, cores, room);
+    let mut shared = Shared::new(settings, server, keys, plan.groups, cores, room);
+    shared.upstream = upstream;
     let shared = Arc::new(shared);
     let watcher = Watcher::first(&shared);
     let doors = open_doors(&shared.settings)?;
     let crew = Crew::start(&shared, &doors, signals.handle())?;
     start_workers(&shared, &crew.orders.clone().into())?;
+    let orders = crew.orders.clone();
+    let tell = move || orders.iter().for_each(|order| order.send(Order::Look));
+    shared.upstream.tell(Box::new(tell));
     watcher.keep_watching(shared.clone());
     let addresses: Vec<String> = doors.iter().map(Door::to_string).collect();
     note(format_args!("listening on {}", addresses.join(", ")));
@@ -161,7 +167,11 @@ fn serve(settings: Settings) -> Result<(), String> {
 
 /// Asks until the server answers; an account that it refuses ends the pool, and so does a signal
 /// (`None`).
-fn ask_server(settings: &Settings, signals: &mut Signals) -> Result<Option<ServerFacts>, String> {
+fn ask_server(
+    upstream: &Upstream,
+    settings: &Settings,
+    signals: &mut Signals,
+) -> Result<Option<ServerFacts>, String> {
     let user = &settings.users[0];
     let kind = Kind {
         capabilities: 0,
@@ -171,9 +181,9 @@ fn ask_server(settings: &Settings, signals: &mut Signals) -> Result<Option<Serve
     };
     let mut said = None;
     loop {
-        match probe(&settings.backend, &kind, settings.dial_max) {
+        match probe(upstream, &kind, settings) {
             Ok(facts) => return Ok(Some(facts)),
-            Err(error) if error.lasting => {
+            Err(error) if error.fault == Fault::Lasting => {
                 return Err(format!(
                     "the server at {} refuses the pool's account '{}': {}",
                     settings.backend, kind.user, error.why
@@ -478,8 +488,8 @@ fn set_up(post: Post) -> Result<(Group<RealNet>, Mailbox<Order>, Presence), Stri
     let _ = scheduling::wake_gently();
     let mut net = RealNet::new().map_err(|error| format!("cannot make an epoll: {error}"))?;
     net.keep_alive(
-        silence::of_clients(&post.shared.settings),
-        silence::of_backends(&post.shared.settings),
+        post.shared.settings.client_keepalive(),
+        post.shared.settings.backend_keepalive(),
     );
     for (index, door) in (0..).zip(&post.doors) {
         let token = listener_token(index);

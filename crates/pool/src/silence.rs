@@ -15,9 +15,7 @@
 //! bounds that, where it is set.
 
 use crate::backend::BackendState;
-use crate::config::Settings;
 use crate::group::Group;
-use reactor::socket::Keepalive;
 use reactor::{Key, Net};
 use std::io::{Error, ErrorKind};
 use std::time::Duration;
@@ -25,18 +23,6 @@ use std::time::Duration;
 /// Clients without a backend are looked at once in so many sweeps: there may be very many, and they
 /// keep nothing from others.
 const SWEEPS_BETWEEN: u32 = 16;
-
-/// Connections to the server are few, so they are asked early and often.
-pub(crate) fn of_backends(settings: &Settings) -> Option<Keepalive> {
-    let silence = settings.backend_silence_max?;
-    Some(Keepalive::within(silence, silence / 3))
-}
-
-/// Clients are many: they are asked late, so that a hundred thousand cost few packets.
-pub(crate) fn of_clients(settings: &Settings) -> Option<Keepalive> {
-    let silence = settings.client_silence_max?;
-    Some(Keepalive::within(silence, silence * 2 / 3))
-}
 
 fn words(longest: Option<Duration>) -> String {
     match longest {

@@ -23,7 +23,7 @@ use crate::globals::find_names;
 use crate::group::Shared;
 use crate::hidden::look_once;
 use crate::log::note;
-use crate::probe::{Connection, ProbeError, Rows, log_in_to_look};
+use crate::probe::{Connection, Fault, ProbeError, Rows, log_in_to_look};
 use reactor::Time;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -31,6 +31,8 @@ use std::time::Duration;
 
 /// Between two questions, and behind one that failed.
 const EVERY: Duration = Duration::from_secs(1);
+/// Behind a question that nobody answered: so the server's return is noticed soon.
+const AGAIN_AFTER: Duration = Duration::from_millis(250);
 /// Between two looks that nobody asked for: so many times the length of the last.
 const PAUSE: u32 = 20;
 
@@ -94,6 +96,8 @@ pub(crate) struct Watcher {
     is_blind: bool,
     /// Nor could its code be read.
     look_failed: bool,
+    /// It was said that the server is away.
+    said_down: bool,
 }
 
 impl Watcher {
@@ -108,6 +112,7 @@ impl Watcher {
             look_at: Time(0),
             is_blind: false,
             look_failed: false,
+            said_down: false,
         };
         let asked = watcher.ask(shared);
         let told = asked.and_then(|(told, counters)| {
@@ -131,9 +136,15 @@ impl Watcher {
             loop {
                 shared.bell.wait(EVERY);
                 let turned = self.turn(&shared);
+                self.note_reach(&shared, &turned);
                 self.say(&turned);
-                if turned.is_err() {
-                    shared.bell.pause(EVERY);
+                match turned {
+                    Ok(()) => {}
+                    Err(error) if error.fault == Fault::Unreached => {
+                        shared.bell.pause(AGAIN_AFTER);
+                        shared.bell.ring();
+                    }
+                    Err(_) => shared.bell.pause(EVERY),
                 }
             }
         };
@@ -163,13 +174,19 @@ impl Watcher {
 
     /// Asks for the global values, and for the counters where code is looked for.
     fn ask(&mut self, shared: &Shared) -> Result<Asked, ProbeError> {
-        if let Some(kept) = self.connection.take()
-            && let Ok(asked) = self.ask_on(kept, shared)
-        {
-            return Ok(asked);
+        let kept = self.connection.take();
+        if let Some(kept) = kept.filter(|kept| shared.upstream.means(&kept.at)) {
+            let at = kept.at.clone();
+            match self.ask_on(kept, shared) {
+                Ok(asked) => return Ok(asked),
+                Err(error) if error.fault == Fault::Unreached => {
+                    shared.upstream.failed(&at, Time::now());
+                }
+                Err(_) => {}
+            }
         }
         // There was none, or the server has closed it.
-        let fresh = log_in_to_look(&shared.settings)?;
+        let fresh = log_in_to_look(shared)?;
         self.ask_on(fresh, shared)
     }
 
@@ -208,7 +225,7 @@ impl Watcher {
         let (ended, look) = sync_channel(1);
         let apart = shared.clone();
         let taken = move || {
-            let looked = log_in_to_look(&apart.settings).and_then(|mut connection| {
+            let looked = log_in_to_look(&apart).and_then(|mut connection| {
                 let length = look_at_code(&apart, &mut connection)?;
                 connection.leave();
                 Ok(length)
@@ -245,6 +262,36 @@ impl Watcher {
                 shared.hidden.ask();
                 self.look_at = now + EVERY;
             }
+        }
+    }
+
+    /// Tells the groups whether the server can be reached, and says so when clients notice.
+    fn note_reach(&mut self, shared: &Shared, turned: &Result<(), ProbeError>) {
+        let upstream = &shared.upstream;
+        let since = upstream.failing_since();
+        match (turned, &self.connection) {
+            (Ok(()), Some(connection)) => {
+                upstream.reached(&connection.at);
+                if std::mem::take(&mut self.said_down) {
+                    note(format_args!(
+                        "the server at {} can be reached again",
+                        upstream.words(&connection.at)
+                    ));
+                }
+            }
+            (Err(error), _) if error.fault == Fault::Unreached => {
+                let lasted = since.map_or(Duration::ZERO, |since| Time::now().since(since));
+                if lasted >= shared.settings.server_down_fail && !self.said_down {
+                    self.said_down = true;
+                    note(format_args!(
+                        "the server cannot be reached, for {} ms now: statements that need it are \
+                         refused at once (server_down_fail_ms); {}",
+                        lasted.as_millis(),
+                        error.why
+                    ));
+                }
+            }
+            _ => {}
         }
     }
 

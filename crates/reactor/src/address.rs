@@ -46,6 +46,24 @@ impl Address {
     }
 }
 
+/// All addresses of `HOST:PORT`, at least one, each once, in the resolver's order. It may take as
+/// long as the resolver does.
+///
+/// # Errors
+/// The resolver's words.
+pub fn look_up(text: &str) -> Result<Vec<Address>, String> {
+    let found = text.to_socket_addrs().map_err(|error| error.to_string())?;
+    let mut all: Vec<Address> = Vec::new();
+    for address in found.map(Address::Tcp) {
+        if !all.contains(&address) {
+            all.push(address);
+        }
+    }
+    (!all.is_empty())
+        .then_some(all)
+        .ok_or_else(|| "the name has no address".into())
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -78,5 +96,8 @@ mod tests {
                 .contains("expected HOST:PORT")
         );
         assert!(Address::parse("127.0.0.1:99999").is_err());
+        let found = look_up("localhost:3306").unwrap();
+        assert!(!found.is_empty(), "{found:?}");
+        assert!(look_up("no.such.host.invalid:3306").is_err());
     }
 }

@@ -120,11 +120,24 @@ impl Pool {
         binary: &Path,
         arguments: &[&str],
     ) -> Result<Pool, String> {
+        Pool::start_until("listening on", prefix, binary, arguments)
+    }
+
+    /// The same, but waits for another line of what it says.
+    ///
+    /// # Errors
+    /// As [`Pool::start`].
+    pub fn start_until(
+        line: &str,
+        prefix: &[&str],
+        binary: &Path,
+        arguments: &[&str],
+    ) -> Result<Pool, String> {
         let port = free_port();
         let listen = format!("127.0.0.1:{port}");
         let first = ["pool", "--listen", &listen];
         let running = Running::start(prefix, binary, &[&first, arguments].concat())?;
-        running.listening()?;
+        running.stderr.wait_for(line, 0, LIMIT)?;
         let address = loopback(port);
         Ok(Pool { running, address })
     }

@@ -68,6 +68,9 @@ pub const LANE_BYTES: ErrorCode = error(9504, "HY000");
 pub const OVERTAKEN: ErrorCode = error(9505, "HY000");
 /// Onramp's own: a transaction was open for longer than its user may keep one; rolled back.
 pub const TRANSACTION_TIMEOUT: ErrorCode = error(9506, "HY000");
+/// Onramp's own: the server cannot be reached, and is not waited for; nothing was executed;
+/// retryable.
+pub const SERVER_DOWN: ErrorCode = error(9507, "HY000");
 /// Onramp's own: a statement may have run in another session state than its own, because a SET in
 /// front of it failed; its result was dropped.
 pub const UNRESTORED: ErrorCode = error(9510, "HY000");

@@ -332,7 +332,7 @@ impl SimClient {
         let fair = match failure.code {
             1045 => self.guesses,
             1049 => self.belief.standing.schema.as_deref() == Some("nowhere"),
-            1043 | 1053 | 9501..=9505 => true,
+            1043 | 1053 | 9501..=9505 | 9507 => true,
             // The server did not take the session's state.
             1231 => text == "on purpose",
             _ => false,
@@ -424,6 +424,10 @@ impl SimClient {
             }
             (9505, _) if says("unexpectedly changed") => {
                 self.belief.ran(kind).may_ride() && manners.ride_max > 1 && !bound
+            }
+            (9507, _) => {
+                self.not_executed.push(asked.tag);
+                self.belief.transaction.is_none() && says("nothing was executed")
             }
             (9501..=9504, _) => {
                 self.check_wait(manners, text);

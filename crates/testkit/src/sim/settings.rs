@@ -28,6 +28,7 @@ pub(super) fn settings_text(
     let idle = *random.pick(&[1, 500, 60_000]);
     let reserved = random.below(3);
     let logins = *random.pick(&[20, 1000, 1_000_000]);
+    let down = *random.pick(&[50, 1000, 60_000]);
     format!(
         "listen = [\"127.0.0.1:6033\"]\nbackends_max = {backends}\nprepared_max = {prepared}\n\
          dials_max = {dials}\n\
@@ -36,6 +37,7 @@ pub(super) fn settings_text(
          high_prio_mode = \"{mode}\"\nhigh_prio_tickets = {tickets}\n\
          prio_kickup_ms = {kickup}\nbackend_idle_ms_max = {idle}\nbackends_min = 0\n\
          backends_reserved = {reserved}\nlogins_per_s_max = {logins}\n\
+         server_down_fail_ms = {down}\n\
          dial_ms_max = 1500\nwrite_ms_max = {write_ms}\ndrain_ms_max = {}\n\
          [backend]\naddress = \"127.0.0.1:3306\"\n\
          [[user]]\nname = \"app\"\npassword = \"secret\"\n{}",
