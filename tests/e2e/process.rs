@@ -82,7 +82,12 @@ fn a_mistake_in_an_option_is_status_2() {
             "mysql://",
         ),
         (
-            &["--listen", listen, "--backend", "mysql://app:app@nowhere:99999"],
+            &[
+                "--listen",
+                listen,
+                "--backend",
+                "mysql://app:app@nowhere:99999",
+            ],
             "99999",
         ),
         (&["--listen", listen], "backend"),

@@ -5,6 +5,8 @@ use crate::world::{app, config, config_file, direct, found, login};
 use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::Real;
+use testkit::reply::Outcome;
+use wire::command::Command;
 
 const BLIND: &str = "the server cannot be watched";
 const AGAIN: &str = "the server is watched again";
@@ -13,7 +15,12 @@ const WATCHERS: &str = "FROM information_schema.PROCESSLIST WHERE USER = 'watche
 
 /// A pool whose watch has an account of its own.
 fn start_pool(real: &Real) -> Pool {
-    let text = config(&real.address(), "groups = 1\nbackends_max = 1");
+    start_pool_with(real, 1)
+}
+
+fn start_pool_with(real: &Real, backends: usize) -> Pool {
+    let extra = format!("groups = 1\nbackends_reserved = 0\nbackends_max = {backends}");
+    let text = config(&real.address(), &extra);
     let monitor = "monitor_user = \"watcher\"\nmonitor_password = \"w\"\n[[user]]";
     let file = config_file(real, "watch.toml", &text.replacen("[[user]]", monitor, 1));
     Pool::start(
@@ -96,4 +103,52 @@ fn a_server_that_was_away_is_watched_again() {
         real.admin().must("SET GLOBAL lock_wait_timeout = 109");
         pool.wait_for(CHANGED).unwrap();
     }
+}
+
+#[test]
+fn a_server_with_few_connections_gets_no_more_backends_than_it_takes() {
+    for real in servers("a_server_with_few_connections_gets_no_more_backends_than_it_takes") {
+        let mut admin = real.admin();
+        admin.must("SET GLOBAL max_connections = 15");
+        let pool = start_pool_with(&real, 20);
+        // Two beside the backends, one for a KILL, two for administrators.
+        let low = "backends_max is 20, but the server takes 15 connections (max_connections): \
+                   the pool opens at most 10 backends";
+        pool.wait_for(low).unwrap();
+        let mut inside = transactions(&pool, 10);
+        let mut eleventh = login(&pool.address, &app());
+        eleventh.send(&[(Command::Query, b"SELECT 11")]).unwrap();
+        pool.wait_for_census("waiting: 1,").unwrap();
+        assert_eq!(
+            real.admin().value("SELECT 'an administrator'"),
+            "an administrator"
+        );
+        // As soon as the server takes more, the pool opens more.
+        admin.must("SET GLOBAL max_connections = 500");
+        pool.wait_for("backends_max, 20, holds again").unwrap();
+        assert!(matches!(
+            eleventh.receive().unwrap()[..],
+            [Outcome::Rows(_)]
+        ));
+        inside.extend(transactions(&pool, 10));
+        // Lowered while all are in use: they are closed as their leases end.
+        admin.must("SET GLOBAL max_connections = 15");
+        for client in &mut inside {
+            client.must("COMMIT");
+        }
+        pool.wait_for_census("backends_idle: 10,").unwrap();
+        assert_eq!(said(&pool, "os error"), 0);
+        let refused = pool.wait_for_census("refusals: {}");
+        assert!(refused.is_ok(), "{refused:?}");
+    }
+}
+
+/// So many clients, each in a transaction.
+fn transactions(pool: &Pool, count: usize) -> Vec<Client> {
+    let open = || {
+        let mut client = login(&pool.address, &app());
+        client.must("BEGIN");
+        client
+    };
+    (0..count).map(|_| open()).collect()
 }

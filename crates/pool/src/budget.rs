@@ -13,6 +13,10 @@
 //! it now ([`Budget::served`]). Letters carry that; there are no locks, and while nobody wants
 //! anything a statement's path costs one read of a line that is hardly ever written.
 //!
+//! The whole may be lowered, when the server takes fewer connections, and raised again
+//! ([`Budget::set_total`]). Then there may be less than nothing free, and who is above its own
+//! share owes at once, until there is not.
+//!
 //! Invariants:
 //! - the free and the held slots are the whole, but for those that are under way: a slot is counted
 //!   as held, or as neither, when it is not free;
@@ -24,7 +28,7 @@
 //! noted as given back before it is free, and as held after it was free. So a stale look refuses
 //! what it could have granted, and the giver's letter mends that.
 
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::SeqCst};
 
 /// A group may hold so many by borrowing, where its descriptor table is made for all of them.
 const BORROWED_MAX: usize = 1024;
@@ -38,9 +42,9 @@ const NOTHING: usize = 0;
 #[repr(align(128))]
 struct Share {
     /// Slots that are the group's by right.
-    share: usize,
+    share: AtomicUsize,
     /// Slots of its share that others leave to it, besides those that it uses.
-    reserved: usize,
+    reserved: AtomicUsize,
     /// Slots that it has taken.
     held: AtomicUsize,
     /// How many of them it does not use, as it said at the end of its last turn.
@@ -54,14 +58,29 @@ impl Share {
         self.held.load(SeqCst)
     }
 
+    fn share(&self) -> usize {
+        self.share.load(SeqCst)
+    }
+
+    fn reserved(&self) -> usize {
+        self.reserved.load(SeqCst)
+    }
+
+    /// Its part of `total`, of which it may reserve so many.
+    fn divide(&self, share: usize, reserved: usize) {
+        self.share.store(share, SeqCst);
+        let reserved = reserved.min(share / BACKENDS_PER_RESERVED);
+        self.reserved.store(reserved, SeqCst);
+    }
+
     fn is_short(&self) -> bool {
-        self.held() < self.share
+        self.held() < self.share()
     }
 
     /// Free slots that nobody else may take, so that the reserve stays.
     fn reserve_missing(&self) -> usize {
-        let missing = self.reserved.saturating_sub(self.idle.load(SeqCst));
-        missing.min(self.share.saturating_sub(self.held()))
+        let missing = self.reserved().saturating_sub(self.idle.load(SeqCst));
+        missing.min(self.share().saturating_sub(self.held()))
     }
 }
 
@@ -79,7 +98,12 @@ pub(crate) enum Owed {
 /// The slots of all groups.
 #[derive(Debug)]
 pub struct Budget {
-    free: AtomicUsize,
+    /// Below zero after the whole was lowered, until as many backends are closed.
+    free: AtomicIsize,
+    /// The whole.
+    total: AtomicUsize,
+    /// What each group would reserve at most.
+    reserved: usize,
     /// Groups that want something.
     wanting: AtomicUsize,
     /// The number of the youngest want.
@@ -93,23 +117,59 @@ impl Budget {
     /// `total` slots for so many groups, each of which reserves up to `reserved` of its share.
     #[must_use]
     pub fn new(total: usize, groups: usize, reserved: usize) -> Budget {
-        let shares = (0..groups).map(|index| {
-            let share = total / groups + usize::from(index < total % groups);
-            Share {
-                share,
-                reserved: reserved.min(share / BACKENDS_PER_RESERVED),
-                held: AtomicUsize::new(0),
-                idle: AtomicUsize::new(0),
-                wants: AtomicUsize::new(NOTHING),
-            }
+        let shares = (0..groups).map(|_| Share {
+            share: AtomicUsize::new(0),
+            reserved: AtomicUsize::new(0),
+            held: AtomicUsize::new(0),
+            idle: AtomicUsize::new(0),
+            wants: AtomicUsize::new(NOTHING),
         });
-        Budget {
-            free: AtomicUsize::new(total),
+        let budget = Budget {
+            free: AtomicIsize::new(signed(total)),
+            total: AtomicUsize::new(total),
+            reserved,
             wanting: AtomicUsize::new(0),
             wants: AtomicUsize::new(NOTHING),
             most: Budget::most_of_group(total, groups),
             shares: shares.collect(),
+        };
+        budget.divide(total);
+        budget
+    }
+
+    fn divide(&self, total: usize) {
+        let groups = self.shares.len();
+        for (index, share) in self.shares.iter().enumerate() {
+            let even = total / groups + usize::from(index < total % groups);
+            share.divide(even, self.reserved);
         }
+    }
+
+    /// The whole.
+    pub(crate) fn total(&self) -> usize {
+        self.total.load(SeqCst)
+    }
+
+    /// Makes the whole another one, at least a slot for each group and at most what it was made
+    /// with; `true` when that is new. What groups hold above it they owe, by the end of their next
+    /// leases. By one thread only.
+    pub(crate) fn set_total(&self, total: usize) -> bool {
+        let total = total.max(self.shares.len());
+        let old = self.total.swap(total, SeqCst);
+        if total < old {
+            // Nobody takes more before the shares say so.
+            self.free.fetch_sub(signed(old - total), SeqCst);
+            self.divide(total);
+        } else if total > old {
+            self.divide(total);
+            self.free.fetch_add(signed(total - old), SeqCst);
+        }
+        total != old
+    }
+
+    /// Free slots.
+    fn free(&self) -> usize {
+        usize::try_from(self.free.load(SeqCst)).unwrap_or(0)
     }
 
     /// The most backends that one of so many groups may have, for its descriptor table.
@@ -125,12 +185,12 @@ impl Budget {
 
     /// Slots that are group `index`'s by right.
     pub(crate) fn share(&self, index: usize) -> usize {
-        self.shares[index].share
+        self.shares[index].share()
     }
 
     /// Slots that group `index` leaves to statements of high priority and to logins.
     pub(crate) fn reserved(&self, index: usize) -> usize {
-        self.shares[index].reserved
+        self.shares[index].reserved()
     }
 
     fn others(&self, index: usize) -> impl Iterator<Item = (usize, &Share)> {
@@ -156,17 +216,14 @@ impl Budget {
 
     /// Whether group `index` could take a slot now.
     pub(crate) fn has_room(&self, index: usize) -> bool {
-        let free = self.free.load(SeqCst);
+        let free = self.free();
         free > 0 && self.shares[index].held() < self.most && free > self.left_to_others(index)
     }
 
     /// Slots that group `index` can still take by right.
     pub(crate) fn by_right(&self, index: usize) -> usize {
         let mine = &self.shares[index];
-        let (free, missing) = (
-            self.free.load(SeqCst),
-            mine.share.saturating_sub(mine.held()),
-        );
+        let (free, missing) = (self.free(), mine.share().saturating_sub(mine.held()));
         if free == 0 || missing == 0 {
             return 0;
         }
@@ -180,7 +237,7 @@ impl Budget {
         loop {
             let free = self.free.load(SeqCst);
             // Looked at after the count was read, and the count must be the same still.
-            if !self.has_room(index) || free == 0 {
+            if !self.has_room(index) || free <= 0 {
                 return false;
             }
             let taken = self.free.compare_exchange(free, free - 1, SeqCst, SeqCst);
@@ -194,7 +251,7 @@ impl Budget {
     /// Group `index` has closed `count` backends.
     pub(crate) fn give(&self, index: usize, count: usize) {
         self.shares[index].held.fetch_sub(count, SeqCst);
-        self.free.fetch_add(count, SeqCst);
+        self.free.fetch_add(signed(count), SeqCst);
     }
 
     /// Notes that group `index` lacks a slot. `true` when that is new: those in
@@ -243,11 +300,14 @@ impl Budget {
 
     /// What group `index` should give up.
     pub(crate) fn owed(&self, index: usize) -> Owed {
+        let mine = &self.shares[index];
+        let borrows = mine.held() > mine.share();
+        if borrows && self.free.load(SeqCst) < 0 {
+            return Owed::AtOnce;
+        }
         if self.wanting.load(SeqCst) == 0 {
             return Owed::Nothing;
         }
-        let mine = &self.shares[index];
-        let borrows = mine.held() > mine.share;
         let owed_to = |(other, share): (usize, &Share)| {
             if share.wants.load(SeqCst) == NOTHING || self.has_room(other) {
                 Owed::Nothing
@@ -260,6 +320,11 @@ impl Budget {
         let owed = self.others(index).map(owed_to).max();
         owed.unwrap_or(Owed::Nothing)
     }
+}
+
+/// Slots are few.
+fn signed(slots: usize) -> isize {
+    isize::try_from(slots).unwrap_or(isize::MAX)
 }
 
 #[cfg(test)]

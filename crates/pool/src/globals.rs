@@ -212,21 +212,25 @@ impl Watch {
     pub(crate) fn question(&self) -> String {
         let names = self.lock().now.names.clone();
         let values = question(&names, "global");
-        format!("SELECT {values},@@global.init_connect")
+        format!("SELECT {values},@@global.init_connect,@@global.max_connections")
     }
 
-    /// What it was answered that was asked at `begun`.
+    /// What it was answered that was asked at `begun`; gives how many connections the server takes.
     ///
     /// # Errors
     /// [`ProbeError`]: these are not the values.
-    pub(crate) fn answered(&self, begun: Time, rows: Rows) -> Result<(), ProbeError> {
+    pub(crate) fn answered(&self, begun: Time, rows: Rows) -> Result<usize, ProbeError> {
         let names = self.lock().now.names.len();
         let row = rows.into_iter().next();
-        let told = row.and_then(|row| <[Text; 2]>::try_from(row).ok());
-        let read = told.and_then(|[told, init]| Some((read_told(&told, names)?, init)));
+        let told = row.and_then(|row| <[Text; 3]>::try_from(row).ok());
+        let read = told.and_then(|[told, init, most]| {
+            let most = std::str::from_utf8(&most).ok()?.parse().ok()?;
+            Some(((read_told(&told, names)?, init), most))
+        });
         let error = ProbeError::passing("the server did not tell its global values");
-        self.note(begun, read.ok_or(error)?);
-        Ok(())
+        let (values, most) = read.ok_or(error)?;
+        self.note(begun, values);
+        Ok(most)
     }
 }
 

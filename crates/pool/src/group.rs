@@ -32,6 +32,7 @@ use crate::globals::{Begun, Watch};
 use crate::hidden::{Hidden, Seen};
 use crate::kills::{KillAsk, KillEnd, Threads};
 use crate::last_gtid::LastGtid;
+use crate::log::note;
 use crate::memory;
 use crate::password_checks::PasswordChecks;
 use crate::prepared::Definitions;
@@ -66,6 +67,13 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 const EVENTS_AHEAD: usize = 2;
 /// Bytes read from a client at once.
 pub(crate) const SCRATCH_LEN: usize = 64 * 1024;
+
+/// Connections to the server besides backends: the watch, and a look at stored code; besides, each
+/// group has one while it carries a KILL.
+const BESIDE_BACKENDS: usize = 2;
+/// Connections that the pool leaves to others where the server takes few: administrators must get
+/// in, though the servers have one more for them.
+const FOR_ADMINISTRATORS: usize = 2;
 
 /// The token for events of listener number `index`.
 #[must_use]
@@ -272,6 +280,31 @@ impl Shared {
             accounts: &self.accounts,
             keys: &self.keys,
         }
+    }
+
+    /// Bounds the backends by what the server takes: `connections` in all, of which it has to have
+    /// some for others. What the settings say holds again when there is room for it.
+    pub(crate) fn fit_backends(&self, connections: usize) {
+        let wished = self.settings.backends_max;
+        let beside = self.groups + BESIDE_BACKENDS + FOR_ADMINISTRATORS;
+        let least = self.groups;
+        let fitting = wished.min(connections.saturating_sub(beside).max(least));
+        if !self.budget.set_total(fitting) {
+            return;
+        }
+        let others = "the rest is for its own other connections and for administrators";
+        if fitting == wished {
+            note(format_args!(
+                "the server takes {connections} connections (max_connections): backends_max, \
+                 {wished}, holds again"
+            ));
+        } else {
+            note(format_args!(
+                "backends_max is {wished}, but the server takes {connections} connections \
+                 (max_connections): the pool opens at most {fitting} backends for now, {others}"
+            ));
+        }
+        self.upstream.tell_groups();
     }
 
     /// Backends of one group that may run statements at once, where `running` groups have any to

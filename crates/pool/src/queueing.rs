@@ -369,7 +369,7 @@ impl<N: Net> Group<N> {
             self.roster.count,
             census.pinned,
             census.waiting,
-            self.shared.settings.backends_max
+            self.shared.budget.total()
         );
         if let Some(why) = &ranks.last_failure {
             text.push_str("; last failure: ");

@@ -160,7 +160,8 @@ impl Upstream {
         let _ = self.tells.set(Tell(tell));
     }
 
-    fn tell_groups(&self) {
+    /// Has all groups look at what has changed.
+    pub(crate) fn tell_groups(&self) {
         if let Some(tell) = self.tells.get() {
             tell.0();
         }

@@ -15,6 +15,9 @@
 //! on a connection and a thread that end with it, so that a changed global value is noticed at once
 //! while it lasts.
 //!
+//! It also learns how many connections the server takes, and has the pool open no more
+//! ([`Shared::fit_backends`]).
+//!
 //! Invariants: nothing here is on a statement's path; the first answers are there before the first
 //! client; a server that cannot be asked is said to be so once, is asked again every second, and
 //! what was known of it stands meanwhile.
@@ -205,6 +208,7 @@ impl Watcher {
         self.connection = Some(connection);
         let values = answers.next().unwrap_or(Ok(Vec::new()));
         let told = named.and_then(|()| shared.globals.answered(begun, values?));
+        let told = told.map(|connections| shared.fit_backends(connections));
         Ok((told, answers.next()))
     }
 

@@ -14,7 +14,7 @@ fn told(groups: impl Iterator<Item = usize>) -> Vec<usize> {
 #[test]
 fn shares_are_even_and_sum_to_the_whole() {
     let budget = Budget::new(7, 3, 1);
-    let shares: Vec<usize> = budget.shares.iter().map(|share| share.share).collect();
+    let shares: Vec<usize> = budget.shares.iter().map(Share::share).collect();
     assert_eq!(shares, [3, 2, 2]);
     assert_eq!(budget.by_right(0), 3);
     assert_eq!(budget.by_right(1), 2);
@@ -134,7 +134,7 @@ fn whoever_is_short_is_served_or_owed_whatever_came_before() {
             }
             budget.note_idle(index, draw(budget.shares[index].held() + 1));
             let all: usize = budget.shares.iter().map(Share::held).sum();
-            assert_eq!(all + budget.free.load(SeqCst), total);
+            assert_eq!(all + budget.free(), total);
             let short = |(_, share): &(usize, &Share)| {
                 share.is_short() && share.wants.load(SeqCst) != NOTHING
             };
@@ -173,6 +173,31 @@ fn the_whole_is_not_exceeded_at_any_instant() {
         }
     });
     assert!(!exceeded.load(SeqCst));
-    assert_eq!(budget.free.load(SeqCst), total);
+    assert_eq!(budget.free(), total);
     assert_eq!(budget.wanting.load(SeqCst), 0);
+}
+
+#[test]
+fn a_lowered_whole_is_owed_by_those_above_their_shares() {
+    let budget = Budget::new(16, 2, 0);
+    assert_eq!(take_all(&budget, 0), 16);
+    budget.give(0, 2);
+    assert!(budget.take(1));
+    assert!(budget.set_total(6) && !budget.set_total(6));
+    assert_eq!((budget.share(0), budget.share(1)), (3, 3));
+    assert!(!budget.has_room(1) && !budget.take(1), "there are 15 of 6");
+    assert_eq!(budget.owed(0), Owed::AtOnce, "though nobody wants one");
+    assert_eq!(budget.owed(1), Owed::Nothing);
+    for held in (5..14).rev() {
+        budget.give(0, 1);
+        let owes = budget.owed(0) == Owed::AtOnce;
+        assert_eq!(owes, held > 5, "{held} and 1 of 6");
+    }
+    assert!(!budget.take(0) && !budget.take(1));
+    budget.give(0, 1);
+    assert!(budget.take(1));
+    assert!(budget.set_total(16));
+    assert_eq!(take_all(&budget, 0) + take_all(&budget, 1), 10);
+    assert!(budget.set_total(0));
+    assert_eq!(budget.total(), 2, "one for each group");
 }
