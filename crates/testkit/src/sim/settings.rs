@@ -28,7 +28,8 @@ pub(super) fn settings_text(
     let idle = *random.pick(&[1, 500, 60_000]);
     let reserved = random.below(3);
     let logins = *random.pick(&[20, 1000, 1_000_000]);
-    let down = *random.pick(&[50, 1000, 60_000]);
+    // It follows another draw, so that the worlds of the seeds stay what they were.
+    let down = [50, 1000, 60_000][usize::try_from(reserved).unwrap_or(0) % 3];
     format!(
         "listen = [\"127.0.0.1:6033\"]\nbackends_max = {backends}\nprepared_max = {prepared}\n\
          dials_max = {dials}\n\
