@@ -47,10 +47,11 @@ fn number(refusal: &Refusal) -> usize {
             InputLimit::Stalled => 34,
         },
         Refusal::PasswordChecks { .. } => 35,
+        Refusal::ServerDown { .. } => 36,
     }
 }
 
-const NUMBERS: usize = 36;
+const NUMBERS: usize = 37;
 
 /// A command that had no room.
 fn input(limit: InputLimit) -> Refusal {
@@ -103,6 +104,13 @@ fn examples() -> Vec<(Refusal, &'static str)> {
                 detail: words(),
             },
             "onramp-waited",
+        ),
+        (
+            Refusal::ServerDown {
+                lasted: max,
+                why: words(),
+            },
+            "onramp-server-down",
         ),
         (Refusal::Draining, "onramp-draining"),
         (Refusal::Command { byte: 0x12 }, "onramp-command"),
