@@ -99,7 +99,7 @@ fn the_first_address_that_answers_is_used() {
     let bad = Arc::new(Address::Tcp(free));
     let (found, _) = connect_first(&[bad.clone(), good.clone()], None, 10 * SECOND).unwrap();
     assert_eq!(found, good);
-    let (who, error) = connect_first(&[bad.clone()], None, 10 * SECOND).unwrap_err();
+    let (who, error) = connect_first(std::slice::from_ref(&bad), None, 10 * SECOND).unwrap_err();
     assert_eq!((who, error.kind()), (bad, ErrorKind::ConnectionRefused));
 }
 
