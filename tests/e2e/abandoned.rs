@@ -11,8 +11,8 @@ use testkit::real::{Real, skipped};
 use wire::command::Command;
 
 /// A reply that has no end within any test, as a table that was joined without a condition.
-const ENDLESS: &str = "SELECT c1.* FROM information_schema.columns c1, \
-    information_schema.columns c2, information_schema.columns c3 /* endless */";
+const ENDLESS: &str = "SELECT REPEAT('x', 1000) FROM information_schema.collations c1, \
+    information_schema.collations c2, information_schema.collations c3 /* endless */";
 /// Resident memory that a pool may grow by, however long a reply is.
 const GROWTH_MAX: u64 = 32 << 20;
 

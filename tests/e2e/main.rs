@@ -66,6 +66,7 @@ mod scheduling;
 mod session;
 mod sharing;
 mod silence;
+mod slow;
 mod statements;
 mod status;
 mod sysbench;

@@ -203,6 +203,9 @@ pub(crate) struct Backend<S> {
     pub(crate) served: bool,
     /// It counts among the backends that run statements at once.
     pub(crate) counted: bool,
+    /// Since when it has first not been read because its client had not taken the last bytes of
+    /// the reply in front.
+    pub(crate) held_up_since: Option<Time>,
     /// It has answered nothing for so long that it counts no more until it has.
     pub(crate) stalled: bool,
     /// Since when something has been in flight.
@@ -266,6 +269,7 @@ impl<S> Backend<S> {
             rideable: false,
             served: false,
             counted: false,
+            held_up_since: None,
             stalled: false,
             busy_since: now,
             readable: false,

@@ -9,7 +9,7 @@
 //! ones, so the memory that waits for slow clients is bounded.
 
 use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN};
-use crate::client::{Client, ClientState};
+use crate::client::{Client, ClientState, Output, Rest};
 use crate::dial::DialStep;
 use crate::group::Group;
 use crate::heard::Heard;
@@ -71,14 +71,17 @@ impl<N: Net> Group<N> {
             .backends
             .get(key)
             .is_some_and(|backend| backend.readable)
-            && self.may_read(key)
         {
-            self.again.push(key);
+            if self.may_read(key) {
+                self.again.push(key);
+            } else {
+                self.note_held_up(key);
+            }
         }
     }
 
     /// Whether there may be bytes, and the client that they are for has taken the last ones.
-    fn may_read(&self, key: Key) -> bool {
+    pub(crate) fn may_read(&self, key: Key) -> bool {
         let Some(backend) = self.backends.get(key) else {
             return false;
         };
@@ -95,7 +98,11 @@ impl<N: Net> Group<N> {
         } else {
             0
         };
-        backend.readable && waiting.is_none_or(|output| output.bytes.len() < room)
+        let takes = |output: &Output| match output.rest {
+            Rest::OnBackend => output.bytes.len() < room,
+            Rest::Spooled(_) => self.spool_has_room(),
+        };
+        backend.readable && waiting.is_none_or(|output| takes(output))
     }
 
     /// One read and what follows from it; `false` when there is no more to read.
@@ -365,6 +372,7 @@ impl<N: Net> Group<N> {
         let heard = std::mem::take(&mut backend.heard);
         let collected = std::mem::take(&mut backend.collected);
         backend.busy_since = self.net.now();
+        backend.held_up_since = None;
         if backend.flight.is_empty() {
             backend.rideable = false;
             backend.stalled = false;

@@ -25,6 +25,7 @@ use crate::reasons::PinReason;
 use crate::relay::Unreported;
 use crate::room::make_room;
 use crate::session::Session;
+use crate::spool::Tail;
 use crate::unreported::Touched;
 use reactor::{Key, Time};
 use std::rc::Rc;
@@ -72,6 +73,25 @@ pub(crate) struct Output {
     pub bytes: Vec<u8>,
     /// How many have been sent.
     pub sent: usize,
+    /// What follows them.
+    pub(crate) rest: Rest,
+}
+
+/// Where the rest of a reply is of which a client has not taken the front.
+#[derive(Debug, Default)]
+pub(crate) enum Rest {
+    /// On its backend, which is read when the client has taken what was read before.
+    #[default]
+    OnBackend,
+    /// It is taken off its backend; what memory has no room for is in the spool.
+    Spooled(Tail),
+}
+
+impl Rest {
+    /// Whether it is still on its backend.
+    pub(crate) fn is_on_backend(&self) -> bool {
+        matches!(self, Rest::OnBackend)
+    }
 }
 
 /// One accepted connection.
@@ -327,6 +347,14 @@ impl<S> Client<S> {
         self.state = to;
         self.since = now;
         allowed
+    }
+
+    /// Bytes that the spool has for it, if its reply is taken off its backend.
+    pub(crate) fn spooled(&self) -> Option<usize> {
+        match &self.output.as_ref()?.rest {
+            Rest::OnBackend => None,
+            Rest::Spooled(tail) => Some(tail.len()),
+        }
     }
 
     /// Whether it keeps its backend though no transaction is open.

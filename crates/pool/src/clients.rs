@@ -661,9 +661,12 @@ impl<N: Net> Group<N> {
     pub(crate) fn close(&mut self, key: Key) {
         self.forget_waiting(key);
         self.uncount_input(key);
-        let Some(client) = self.clients.remove(key) else {
+        let Some(mut client) = self.clients.remove(key) else {
             return;
         };
+        if let Some(output) = client.output.take() {
+            self.drop_spooled(output.rest);
+        }
         self.shared.clients.fetch_sub(1, Ordering::Relaxed);
         self.long_data -= client.prepared.as_ref().map_or(0, |p| p.long_len());
         if client.known {

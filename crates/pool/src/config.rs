@@ -15,6 +15,7 @@ use reactor::socket::FileAccess;
 use reactor::socket::Keepalive;
 use reactor::{Address, accounts};
 use serde::Deserialize;
+use std::path::PathBuf;
 use std::time::Duration;
 use wire::auth::{Plugin, native};
 
@@ -63,6 +64,14 @@ pub struct Raw {
     pub memory_bytes_max: Option<u64>,
     /// See [`Settings::input_bytes_max`].
     pub input_bytes_max: Option<u64>,
+    /// See [`Settings::slow_backends_percent_max`].
+    pub slow_backends_percent_max: Option<u64>,
+    /// See [`Settings::slow_reader_max`].
+    pub slow_reader_ms_max: Option<u64>,
+    /// See [`Settings::spool_bytes_max`].
+    pub spool_bytes_max: Option<u64>,
+    /// See [`Settings::spool_folder`].
+    pub spool_folder: Option<PathBuf>,
     /// See [`Settings::prio_kickup`].
     pub prio_kickup_ms: Option<u64>,
     /// See [`Limits::high_prio_mode`]; for users that do not set it.
@@ -172,6 +181,8 @@ pub struct RawUser {
     pub waiting_max: Option<u64>,
     /// See [`Limits::input_bytes_max`].
     pub input_bytes_max: Option<u64>,
+    /// See [`Limits::backends_max`].
+    pub backends_max: Option<u64>,
     /// See [`Limits::priority`].
     pub priority: Option<String>,
     /// See [`Limits::high_prio_mode`].
@@ -213,6 +224,9 @@ pub struct Limits {
     /// Bytes of unfinished and waiting commands of this user's clients, over all groups; a client
     /// that is over it is closed. Default: no limit but that of all clients.
     pub input_bytes_max: Option<usize>,
+    /// Backends that clients of this user may hold up by not reading, over all groups, while others
+    /// wait. Default: no limit but `slow_backends_percent_max`.
+    pub backends_max: Option<usize>,
     /// Where its statements wait. Default `auto`.
     pub priority: Priority,
     /// Which of its statements have high priority by themselves. Default `transactions`.
@@ -291,6 +305,19 @@ pub struct Settings {
     /// Bytes of commands that have not come whole, or wait, over all groups; one command may have
     /// half of it. At least 1 MiB. Default: see docs/pool.md.
     pub input_bytes_max: Option<usize>,
+    /// Of its backends, the share that a group leaves to clients that do not read their replies,
+    /// while others wait. Default 50; 0 to 100.
+    pub slow_backends_percent_max: usize,
+    /// A client that has taken nothing of its reply for so long may be closed when others wait and
+    /// its reply cannot be taken off its backend. Default 10 s.
+    pub slow_reader_max: Duration,
+    /// Bytes on disk of replies that were taken off their backends, over all groups. Default 4 GiB;
+    /// 0 is off.
+    pub spool_bytes_max: usize,
+    /// Where they are.
+    pub spool_folder: PathBuf,
+    /// `spool_folder` was given: it must be usable.
+    pub(crate) spool_folder_given: bool,
     /// A statement of the low lane that has waited for so long is in line with those of the high
     /// lane. Default 1000 ms, as in the servers' pools; 0 to a day.
     pub prio_kickup: Duration,
@@ -460,6 +487,17 @@ impl Raw {
             stall_max: ms("stall_ms_max", self.stall_ms_max, 100)?,
             ride_max: bounded("ride_max", self.ride_max, 8, 1, 64)?,
             compression: self.compression.unwrap_or(true),
+            slow_backends_percent_max: bounded(
+                "slow_backends_percent_max",
+                self.slow_backends_percent_max,
+                50,
+                0,
+                100,
+            )?,
+            slow_reader_max: ms("slow_reader_ms_max", self.slow_reader_ms_max, 10_000)?,
+            spool_bytes_max: bounded("spool_bytes_max", self.spool_bytes_max, 4 << 30, 0, 1 << 50)?,
+            spool_folder_given: self.spool_folder.is_some(),
+            spool_folder: self.spool_folder.unwrap_or_else(|| SPOOL_FOLDER.into()),
             waiting_max: bounded("waiting_max", self.waiting_max, 10_000_000, 1, 10_000_000)?,
             wait_max: ms("wait_ms_max", self.wait_ms_max, 30_000)?,
             login_max: ms("login_ms_max", self.login_ms_max, 30_000)?,
@@ -579,6 +617,8 @@ fn check_socket_access(
     })
 }
 
+/// Where replies wait that were taken off their backends, unless `spool_folder` says otherwise.
+const SPOOL_FOLDER: &str = "/var/tmp";
 /// Milliseconds of a day, the most that a time in milliseconds may be.
 const DAY_MS: u64 = 86_400_000;
 
@@ -718,6 +758,7 @@ fn check_limits(raw: &RawUser, defaults: &RawUser) -> Result<Limits, String> {
         clients_max: optional("clients_max", raw.clients_max, 1)?,
         waiting_max: optional("waiting_max", raw.waiting_max, 1)?,
         input_bytes_max: optional("input_bytes_max", raw.input_bytes_max, 1 << 16)?,
+        backends_max: optional("backends_max", raw.backends_max, 0)?,
         priority,
         high_prio_mode,
         high_prio_tickets: u32::try_from(tickets).unwrap_or(u32::MAX),

@@ -34,6 +34,10 @@ pub struct Counts {
     pub gave_up: u64,
     /// Replies that were ended because their clients had left.
     pub abandoned: u64,
+    /// Replies that were taken off their backends because their clients did not read.
+    pub spooled: u64,
+    /// Clients closed because they did not read while others waited.
+    pub slow_closed: u64,
     /// Clients closed by a time limit.
     pub too_slow: u64,
     /// Times a command waited for room before the rest of it was read.
@@ -84,6 +88,8 @@ impl AddAssign<&Counts> for Counts {
         }
         self.gave_up += other.gave_up;
         self.abandoned += other.abandoned;
+        self.spooled += other.spooled;
+        self.slow_closed += other.slow_closed;
         self.too_slow += other.too_slow;
         self.input_waited += other.input_waited;
         self.input_stalled += other.input_stalled;
@@ -118,6 +124,12 @@ pub struct Census {
     pub variables_bytes: usize,
     /// Bytes of commands that have not come whole, or wait.
     pub input_bytes: usize,
+    /// Backends that are held up by clients that do not read.
+    pub slow_readers: usize,
+    /// Clients whose reply was taken off its backend.
+    pub spooled_clients: usize,
+    /// Bytes of the spool that their replies have.
+    pub spooled_bytes: usize,
     /// Backends being dialled or prepared.
     pub backends_dialling: usize,
     /// Backends that are free.
@@ -156,6 +168,9 @@ impl AddAssign<&Census> for Census {
         self.waiting += other.waiting;
         self.variables_bytes += other.variables_bytes;
         self.input_bytes += other.input_bytes;
+        self.slow_readers += other.slow_readers;
+        self.spooled_clients += other.spooled_clients;
+        self.spooled_bytes += other.spooled_bytes;
         self.backends_dialling += other.backends_dialling;
         self.backends_idle += other.backends_idle;
         self.backends_leased += other.backends_leased;

@@ -40,6 +40,7 @@ use crate::room::{InputBudget, Inputs};
 use crate::roster::Roster;
 use crate::session::{Interner, Meter, Text};
 use crate::shapes::Shapes;
+use crate::spool::{Spool, SpoolUse};
 use crate::timeouts::ServerTimeouts;
 use crate::upstream::Upstream;
 use crate::watch::Bell;
@@ -190,6 +191,8 @@ pub struct Shared {
     pub fronts: Fronts,
     /// Connections to the server, and which group may open the next.
     pub budget: Budget,
+    /// What replies that were taken off their backends have of the spool.
+    pub(crate) spool: SpoolUse,
     /// What each user uses at this moment, by its index in the settings.
     pub(crate) users: Box<[UserUse]>,
     /// What clients' unfinished commands hold.
@@ -217,6 +220,8 @@ pub(crate) struct UserUse {
     pub waiting: AtomicUsize,
     /// Bytes of unfinished and waiting commands; counted for users with a limit only.
     pub input_bytes: AtomicUsize,
+    /// Backends that slow readers hold; counted for users with a limit only.
+    pub slow: AtomicUsize,
 }
 
 impl Shared {
@@ -256,6 +261,7 @@ impl Shared {
             checks: PasswordChecks::default(),
             failures: AuthFailures::default(),
             upstream: Arc::new(Upstream::new(settings.backend.clone())),
+            spool: SpoolUse::new(settings.spool_bytes_max, groups),
             settings,
             server,
             keys,
@@ -396,6 +402,18 @@ pub struct Group<N: Net> {
     pub(crate) draining: Option<Time>,
     /// Backends whose reading stopped for no reason of theirs.
     pub(crate) again: Vec<Key>,
+    /// Backends that are, or have been, held up by the clients of the replies in front.
+    pub(crate) held_up: Vec<Key>,
+    /// Clients whose replies were taken off their backends.
+    pub(crate) spooled: Vec<Key>,
+    /// Clients that take more of the spool than one turn sends.
+    pub(crate) unsent: Vec<Key>,
+    /// Backends that slow readers of limited users hold here, as all groups were told.
+    pub(crate) slow_of_users: BTreeMap<u16, usize>,
+    /// Replies that were taken off their backends.
+    pub(crate) spool: Spool<N::File>,
+    /// Lent to whoever reads from the spool.
+    pub(crate) spool_buffer: Vec<u8>,
     /// `@@last_gtid` of each client to which one was reported.
     pub(crate) gtids: BTreeMap<Key, LastGtid>,
     /// Lines of a report, to be printed.
@@ -471,6 +489,12 @@ impl<N: Net> Group<N> {
             greeted_before: false,
             draining: None,
             again: Vec::new(),
+            held_up: Vec::new(),
+            spooled: Vec::new(),
+            unsent: Vec::new(),
+            slow_of_users: BTreeMap::new(),
+            spool: Spool::default(),
+            spool_buffer: Vec::new(),
             gtids: BTreeMap::new(),
             lines: Vec::new(),
             letters: Vec::new(),
@@ -516,6 +540,7 @@ impl<N: Net> Group<N> {
             self.read_backend(key);
         }
         self.serve_inputs();
+        self.send_unsent();
         self.accept_arrivals();
         self.bury();
         self.expire();
@@ -525,6 +550,7 @@ impl<N: Net> Group<N> {
             self.sweep();
         }
         self.next_errand();
+        self.relieve_backends();
         self.serve_all();
         self.dial_where_wanted();
         self.lend();
@@ -552,7 +578,8 @@ impl<N: Net> Group<N> {
             .min(self.next_look())
             .min(self.next_lend())
             .min(self.next_arrival())
-            .min(self.inputs.next_look(self.net.now()));
+            .min(self.inputs.next_look(self.net.now()))
+            .min(self.next_relief());
         if let Some(since) = self.draining {
             next = next.min(since + self.shared.settings.drain_max);
         }
@@ -612,6 +639,11 @@ impl<N: Net> Group<N> {
         for (_, client) in self.clients.iter() {
             census.pinned += usize::from(client.is_held() && client.lease.is_some());
         }
+        (
+            census.slow_readers,
+            census.spooled_clients,
+            census.spooled_bytes,
+        ) = self.count_slow();
         for (_, backend) in self.backends.iter() {
             census.count_backend(backend.state(), backend.lease.is_some());
         }
@@ -648,6 +680,7 @@ impl<N: Net> Group<N> {
         self.trim_backends();
         self.drop_late_kills();
         self.end_abandoned();
+        self.end_longest_reader();
         if self.draining.is_some() {
             for key in self.clients.keys() {
                 self.leave_if_idle(key);

@@ -77,6 +77,8 @@ mod session;
 mod shapes;
 mod sharing;
 mod silence;
+mod slow_readers;
+mod spool;
 mod statements;
 mod sure;
 mod timeouts;

@@ -63,8 +63,9 @@ impl<N: Net> Group<N> {
             true => "not pinned".to_string(),
         };
         format!(
-            "client {} account '{account}' {state} {lease}, {pin}",
-            client.id
+            "client {} account '{account}' {state} {lease}, {pin}{}",
+            client.id,
+            self.reading_of(client)
         )
     }
 

@@ -126,7 +126,8 @@ fn plan(settings: &Settings, limit: u64, cores: u64) -> Result<Plan, String> {
     })
 }
 
-fn serve(settings: Settings) -> Result<(), String> {
+fn serve(mut settings: Settings) -> Result<(), String> {
+    check_spool(&mut settings)?;
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2])
         .map_err(|error| format!("cannot handle signals: {error}"))?;
     let limit = descriptors::raise_limit();
@@ -163,6 +164,31 @@ fn serve(settings: Settings) -> Result<(), String> {
         door.remove_file();
     }
     result
+}
+
+/// Whether replies can be stored where the settings say. A folder that nobody has asked for may be
+/// missing: then clients that do not read are closed earlier.
+fn check_spool(settings: &mut Settings) -> Result<(), String> {
+    if settings.spool_bytes_max == 0 {
+        return Ok(());
+    }
+    let folder = &settings.spool_folder;
+    let tried = reactor::scratch::open(folder)
+        .and_then(|file| reactor::Scratch::write_at(&file, &[0; 4096], 0));
+    let Err(error) = tried else { return Ok(()) };
+    let why = format!(
+        "spool_folder: no file can be written in {}: {error}",
+        folder.display()
+    );
+    if settings.spool_folder_given {
+        return Err(why);
+    }
+    note(format_args!(
+        "{why}; replies that clients do not read stay on their backends (set spool_folder, or \
+         spool_bytes_max = 0)"
+    ));
+    settings.spool_bytes_max = 0;
+    Ok(())
 }
 
 /// Asks until the server answers; an account that it refuses ends the pool, and so does a signal

@@ -2,7 +2,8 @@
 //!
 //! A client's unsent bytes live in a box; as long as there is one, its backend is not read, so a
 //! slow client holds back the server and not the pool's memory: at most one read of a backend
-//! ([`crate::backend::READ_LEN`] and what it grows by in translation) waits for each.
+//! ([`crate::backend::READ_LEN`] and what it grows by in translation) waits for each. While others
+//! wait for the backend, the rest may go to a file instead (`slow_readers.rs`).
 
 use crate::backend::Backend;
 use crate::client::{ClientState, Output};
@@ -42,13 +43,7 @@ impl<N: Net> Group<N> {
             }
         }
         if !rest.is_empty() {
-            // The write limit counts from here.
-            client.since = self.net.now();
-            client
-                .output
-                .get_or_insert_default()
-                .bytes
-                .extend_from_slice(rest);
+            self.keep_output(key, rest);
         }
     }
 
@@ -60,7 +55,7 @@ impl<N: Net> Group<N> {
         let Some(output) = &mut client.output else {
             return;
         };
-        let Output { bytes, sent } = &mut **output;
+        let Output { bytes, sent, .. } = &mut **output;
         while *sent < bytes.len() {
             match self.net.write(&client.sock, &bytes[*sent..]) {
                 Write::Bytes(n) => {
@@ -71,6 +66,12 @@ impl<N: Net> Group<N> {
                 Write::Failed(_) => return self.doom(key),
             }
         }
+        if !self.flush_spooled(key) {
+            return;
+        }
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
         client.output = None;
         if client.state() == ClientState::Leaving {
             return self.doom(key);

@@ -22,6 +22,7 @@ mod mailbox;
 mod net;
 mod real;
 pub mod scheduling;
+pub mod scratch;
 mod slots;
 pub mod socket;
 
@@ -30,4 +31,5 @@ pub use clock::{Time, wall_clock};
 pub use mailbox::{Mailbox, Sender, mailbox};
 pub use net::{Event, Net, Read, Token, Write};
 pub use real::RealNet;
+pub use scratch::Scratch;
 pub use slots::{Key, Slots};

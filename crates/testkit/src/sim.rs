@@ -30,6 +30,8 @@ pub struct Seen {
     pub lent: u64,
     /// Replies that were ended because their clients had left.
     pub abandoned: u64,
+    /// Replies that were taken off their backends because their clients did not read.
+    pub spooled: u64,
     /// Connections to the server that were killed.
     pub killed: u64,
     /// Passwords that a worker has checked.

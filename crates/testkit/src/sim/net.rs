@@ -15,7 +15,7 @@
 
 use super::fake_mysql::tag_of;
 use super::random::Random;
-use reactor::{Address, Event, Net, Read, Time, Token, Write};
+use reactor::{Address, Event, Net, Read, Scratch, Time, Token, Write};
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::io::{Error, ErrorKind};
@@ -345,6 +345,35 @@ impl Drop for Sock {
     }
 }
 
+/// A scratch file of a group, in memory.
+#[derive(Debug, Default)]
+pub(crate) struct SimFile(RefCell<Vec<u8>>);
+
+impl Scratch for SimFile {
+    fn write_at(&self, bytes: &[u8], at: u64) -> std::io::Result<()> {
+        let at = usize::try_from(at).map_err(Error::other)?;
+        let mut file = self.0.borrow_mut();
+        let len = file.len().max(at + bytes.len());
+        file.resize(len, 0);
+        file[at..at + bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn read_at(&self, bytes: &mut [u8], at: u64) -> std::io::Result<()> {
+        let at = usize::try_from(at).map_err(Error::other)?;
+        let file = self.0.borrow();
+        let found = file.get(at..at + bytes.len());
+        bytes.copy_from_slice(found.ok_or(ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> std::io::Result<()> {
+        let len = usize::try_from(len).map_err(Error::other)?;
+        self.0.borrow_mut().truncate(len);
+        Ok(())
+    }
+}
+
 /// The world as one group has it: its number is the second part.
 #[derive(Clone, Debug)]
 pub(crate) struct SimNet(pub(crate) Rc<RefCell<Wires>>, usize);
@@ -384,6 +413,7 @@ impl SimNet {
 
 impl Net for SimNet {
     type Sock = Sock;
+    type File = SimFile;
 
     fn now(&self) -> Time {
         self.0.borrow().now
@@ -473,6 +503,10 @@ impl Net for SimNet {
             wires.tap(sock.id, &bytes[..n]);
         }
         Write::Bytes(n)
+    }
+
+    fn scratch(&mut self, _folder: &std::path::Path) -> std::io::Result<SimFile> {
+        Ok(SimFile::default())
     }
 
     fn random(&mut self, bytes: &mut [u8]) {

@@ -20,6 +20,9 @@ pub(super) fn settings_text(
     let waiting = *random.pick(&[4, 100, 100, 100]);
     let stall = *random.pick(&[2, 20, 100]);
     let write_ms = *random.pick(&[2000, 20_000]);
+    let slow_percent = *random.pick(&[0, 25, 50, 100]);
+    let slow_ms = *random.pick(&[2000, 20_000]);
+    let spool = *random.pick(&[0u64, 65_536, 1 << 30, 1 << 30]);
     let dials = random.between(1, 3);
     let prepared = backends * random.between(1, 4);
     let mode = *random.pick(&["transactions", "transactions", "statements", "none"]);
@@ -37,6 +40,8 @@ pub(super) fn settings_text(
          ride_max = {ride_max}\nwaiting_max = {waiting}\nwait_ms_max = {wait_ms}\n\
          high_prio_mode = \"{mode}\"\nhigh_prio_tickets = {tickets}\n\
          prio_kickup_ms = {kickup}\nbackend_idle_ms_max = {idle}\nbackends_min = 0\n\
+         slow_backends_percent_max = {slow_percent}\nslow_reader_ms_max = {slow_ms}\n\
+         spool_bytes_max = {spool}\n\
          backends_reserved = {reserved}\nlogins_per_s_max = {logins}\n\
          server_down_fail_ms = {down}\n\
          dial_ms_max = 1500\nwrite_ms_max = {write_ms}\ndrain_ms_max = {}\n\

@@ -459,6 +459,7 @@ impl World {
             let time = Duration::from_millis(time);
             let client = &mut self.clients[number];
             client.frozen_until = now + time;
+            client.ends |= time >= self.shared.settings.slow_reader_max;
             client.ends |= self
                 .shared
                 .settings
@@ -544,6 +545,8 @@ impl World {
         let census = self.crew.census();
         self.seen.lent = census.counts.lent;
         self.seen.abandoned = census.counts.abandoned;
+        self.seen.spooled = census.counts.spooled;
+        assert_eq!(census.spooled_bytes, 0, "nobody is there to read it");
         let clean = census.clients == 0 && census.waiting == 0;
         assert!(clean, "everybody has gone, but: {census:?}");
         let endless = census.counts.refusals.contains_key("own-commands");

@@ -1,0 +1,190 @@
+//! Clients that do not read: what they may keep from the others, and that they miss nothing.
+
+use crate::world::{app, binary, config, config_file, direct, login, mysql, server, start_pool};
+use reactor::Address;
+use testkit::client::Client;
+use testkit::onramp::{Pool, run};
+use testkit::real::{Flavour, Real, skipped};
+use wire::capabilities::{COMPRESS, DEPRECATE_EOF};
+use wire::command::Command;
+
+/// A reply of about 20 MB, more than all buffers between a server and a client, no two rows of
+/// which are alike. On MariaDB and MySQL.
+const LONG: &str = "WITH RECURSIVE n(i) AS \
+    (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 160) \
+    SELECT i, REPEAT(CONCAT(CHAR(97 + i % 26), i), 40000) FROM n";
+
+/// A number in a census.
+fn number(census: &str, name: &str) -> usize {
+    let behind = census.split(&format!(" {name}: ")).nth(1).unwrap();
+    let digits = behind.split(|c: char| !c.is_ascii_digit()).next();
+    digits.unwrap().parse().unwrap()
+}
+
+fn begin(client: &mut Client, sql: &str) {
+    client.send(&[(Command::Query, sql.as_bytes())]).unwrap();
+    while !client.has_answer().unwrap() {
+        std::thread::yield_now();
+    }
+}
+
+/// Clients with a long reply each, of which none reads.
+fn slow_clients(way: &Address, count: usize) -> Vec<Client> {
+    let with = [0, COMPRESS, 0];
+    let clients = (0..count).map(|number| {
+        let account = app().with(with[number % 3]);
+        let account = match number % 2 {
+            0 => account,
+            _ => account.without(DEPRECATE_EOF),
+        };
+        let mut client = login(way, &account);
+        client.send(&[(Command::Query, LONG.as_bytes())]).unwrap();
+        client
+    });
+    clients.collect()
+}
+
+fn pool_of(real: &Real, name: &str, extra: &str) -> Pool {
+    let kind = match real.flavour() {
+        Flavour::MariaDb => "maria",
+        Flavour::MySql => "mysql",
+    };
+    start_pool(
+        real,
+        &format!("{name}_{kind}.toml"),
+        &format!("groups = 1\n{extra}"),
+    )
+}
+
+#[test]
+fn who_does_not_read_leaves_half_of_the_backends_and_misses_nothing() {
+    let test = "who_does_not_read_leaves_half_of_the_backends_and_misses_nothing";
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        if direct() {
+            return skipped(test, "it is about the pool");
+        }
+        let expected = login(&real.address(), &app()).rows(LONG);
+        let pool = pool_of(real, "slow", "backends_max = 4\nwait_ms_max = 20000");
+        let mut slow = slow_clients(&pool.address, 9);
+        let mut quick = login(&pool.address, &app());
+        for _ in 0..20 {
+            assert_eq!(quick.value("SELECT 'a place'"), "a place");
+        }
+        // While somebody waited, no more than two stayed where they were.
+        let census = pool.wait_for_census("clients: 10,").unwrap();
+        assert!(number(&census, "spooled") > 0, "{census}");
+        assert!(number(&census, "slow_readers") < 4, "{census}");
+        let report = pool.report_of(slow[0].talk().greeting.as_ref().unwrap().connection_id);
+        assert!(report.unwrap().contains("has taken nothing for"));
+        for (number, client) in slow.iter_mut().enumerate() {
+            let outcome = client.receive().unwrap().pop().unwrap();
+            let got = outcome.rows();
+            assert!(
+                got.rows == expected.rows,
+                "client {number} got something else"
+            );
+            // What it says next is answered.
+            assert_eq!(client.value("SELECT 'next'"), "next");
+        }
+        pool.wait_for_census("spooled_clients: 0, spooled_bytes: 0,")
+            .unwrap();
+    }
+}
+
+#[test]
+fn where_the_spool_is_full_the_slowest_reader_goes() {
+    let test = "where_the_spool_is_full_the_slowest_reader_goes";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let bounds = "backends_max = 4\nspool_bytes_max = 1048576\nslow_reader_ms_max = 100";
+    let pool = pool_of(real, "slow_full", bounds);
+    let slow = slow_clients(&pool.address, 9);
+    let mut quick = login(&pool.address, &app());
+    for _ in 0..20 {
+        assert_eq!(quick.value("SELECT 'a place'"), "a place");
+    }
+    let said = pool
+        .wait_for("closed: it has taken nothing of its reply for")
+        .unwrap();
+    assert!(
+        said.contains("the spool (spool_bytes_max) has no room"),
+        "{said}"
+    );
+    let census = pool.wait_for_census("slow_closed: ").unwrap();
+    let used = number(&census, "spooled_bytes");
+    assert!(used <= (1 << 20) + (1 << 18), "{census}");
+    drop(slow);
+    pool.wait_for_census("spooled_clients: 0, spooled_bytes: 0,")
+        .unwrap();
+}
+
+#[test]
+fn a_reader_within_a_transaction_keeps_its_backend_and_goes_when_it_keeps_too_many() {
+    let test = "a_reader_within_a_transaction_keeps_its_backend_and_goes_when_it_keeps_too_many";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let pool = pool_of(
+        real,
+        "slow_held",
+        "backends_max = 2\nslow_reader_ms_max = 200",
+    );
+    let mut held: Vec<Client> = (0..2).map(|_| login(&pool.address, &app())).collect();
+    for client in &mut held {
+        client.must("BEGIN");
+        client.must("SELECT 1 FROM mysql.help_topic LIMIT 1");
+        begin(client, LONG);
+    }
+    let mut quick = login(&pool.address, &app());
+    assert_eq!(quick.value("SELECT 'a place'"), "a place");
+    pool.wait_for("it keeps a backend for its transaction or a pin")
+        .unwrap();
+    pool.wait_for_census("spooled: 0, slow_closed: 1,").unwrap();
+}
+
+#[test]
+fn a_users_readers_hold_no_more_than_its_backends() {
+    let test = "a_users_readers_hold_no_more_than_its_backends";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let extra = "groups = 1\nbackends_max = 4\nslow_backends_percent_max = 100";
+    let text = config(&real.address(), extra);
+    let app_name = "[[user]]\nname = \"app\"\n";
+    let text = text.replace(app_name, &format!("{app_name}backends_max = 1\n"));
+    let file = config_file(real, "slow_user.toml", &text);
+    let arguments = ["--config", file.to_str().unwrap()];
+    let pool = Pool::start(binary(), &arguments).unwrap_or_else(|why| panic!("{why}"));
+    let slow = slow_clients(&pool.address, 4);
+    let mut quick = login(
+        &pool.address,
+        &testkit::talk::Account::new("other", "other's"),
+    );
+    assert_eq!(quick.value("SELECT 'a place'"), "a place");
+    let census = pool.wait_for_census("clients: 5,").unwrap();
+    assert!(number(&census, "spooled") > 0, "{census}");
+    drop(slow);
+    pool.wait_for_census("spooled_clients: 0, spooled_bytes: 0,")
+        .unwrap();
+}
+
+#[test]
+fn a_folder_that_cannot_be_used_is_said_at_start() {
+    let listen = "--listen=127.0.0.1:0";
+    let file = std::env::temp_dir().join(format!("slow_folder_{}.toml", std::process::id()));
+    let backend: Address = testkit::onramp::loopback(1);
+    let text = config(&backend, "spool_folder = \"/nowhere/at/all\"");
+    std::fs::write(&file, text).unwrap();
+    let arguments = ["pool", listen, "--config", file.to_str().unwrap()];
+    let ran = run(binary(), &arguments, std::time::Duration::from_secs(30));
+    std::fs::remove_file(&file).unwrap();
+    let expected = "spool_folder: no file can be written in /nowhere/at/all: No such file";
+    assert!(
+        !ran.status.success() && ran.stderr.contains(expected),
+        "{ran:?}"
+    );
+}
