@@ -8,6 +8,8 @@ use std::net::{TcpListener, TcpStream};
 use testkit::client::Client;
 use testkit::onramp::{Pool, loopback};
 use testkit::real::{Real, skipped};
+use testkit::reply::Outcome;
+use wire::capabilities::LOCAL_FILES;
 use wire::command::Command;
 
 /// A reply that has no end within any test, as a table that was joined without a condition.
@@ -69,6 +71,39 @@ fn a_client_that_leaves_amid_its_reply_costs_nothing() {
         let grown = peak(&pool) - before;
         assert!(grown < GROWTH_MAX, "{grown} bytes of replies were kept");
     }
+}
+
+/// A server that waits for a lock takes no more of a local file; the pool does not keep the rest.
+#[test]
+fn a_file_that_the_server_does_not_take_stays_with_its_client() {
+    let test = "a_file_that_the_server_does_not_take_stays_with_its_client";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let pool = start_pool(real, "fed.toml", "groups = 1\nbackends_max = 2");
+    let account = app().schema("shop").with(LOCAL_FILES);
+    let mut client = login(&pool.address, &account);
+    let mut other = login(&real.address(), &app().schema("shop"));
+    other.must("CREATE OR REPLACE TABLE fed (v INT PRIMARY KEY, pad MEDIUMTEXT) ENGINE=InnoDB");
+    other.must("BEGIN");
+    other.must("INSERT INTO fed VALUES (1, NULL)");
+    let lines = (1..=160).map(|v| format!("{v}\t{}\n", "x".repeat(1 << 20)));
+    client.local_file = Some(lines.collect::<String>().into_bytes());
+    let before = peak(&pool);
+    let loaded = std::thread::scope(|scope| {
+        let load = "LOAD DATA LOCAL INFILE 'any' IGNORE INTO TABLE fed";
+        let load = scope.spawn(|| client.query(load));
+        other.must("DO SLEEP(4)");
+        other.must("ROLLBACK");
+        load.join().unwrap().unwrap()
+    });
+    assert!(matches!(loaded[..], [Outcome::Done(_)]), "{loaded:?}");
+    assert_eq!(client.value("SELECT COUNT(*) FROM fed"), "160");
+    let grown = peak(&pool) - before;
+    // A packet of 16 MiB is kept until it is whole.
+    assert!(grown < 3 * GROWTH_MAX, "{grown} bytes of a file were kept");
+    other.must("DROP TABLE fed");
 }
 
 fn packet(payload: &[u8]) -> Vec<u8> {

@@ -145,9 +145,12 @@ impl<N: Net> Group<N> {
             let Some(client) = self.clients.get_mut(key) else {
                 return;
             };
-            if !client.takes_input() || client.doomed {
+            if !client.takes_input() || client.doomed || self.is_fed_enough(key) {
                 return;
             }
+            let Some(client) = self.clients.get_mut(key) else {
+                return;
+            };
             if !client.withholds_input()
                 && let Some(mut input) = client.input.take()
             {
@@ -166,7 +169,7 @@ impl<N: Net> Group<N> {
                     return;
                 }
             }
-            if !self.fill(key) {
+            if self.is_fed_enough(key) || !self.fill(key) {
                 return;
             }
         }
@@ -272,7 +275,7 @@ impl<N: Net> Group<N> {
                 return bytes.len();
             }
             let state = client.state();
-            if !client.takes_input() || at == bytes.len() {
+            if !client.takes_input() || at == bytes.len() || self.is_fed_enough(key) {
                 return at;
             }
             let rest = &bytes[at..];

@@ -6,7 +6,7 @@
 //! wait for the backend, the rest may go to a file instead (`slow_readers.rs`).
 
 use crate::backend::Backend;
-use crate::client::{ClientState, Output};
+use crate::client::{Client, ClientState, Output};
 use crate::group::Group;
 use crate::reasons::Refusal;
 use crate::trackers::told_to;
@@ -15,6 +15,9 @@ use wire::packet::put_short;
 use wire::reply::{OK, OkPacket, put_err};
 use wire::{capabilities, status};
 
+/// Bytes of a local file that wait for the server to take them, besides one packet; then no more is
+/// read from the client.
+const FED_MAX: usize = 256 * 1024;
 /// A backend's buffer above this size is given back once it is empty.
 const OUTPUT_KEPT: usize = 64 * 1024;
 
@@ -94,6 +97,33 @@ impl<N: Net> Group<N> {
         }
     }
 
+    /// Whether the server is to take what a client has sent of its local file before more is read.
+    pub(crate) fn is_fed_enough(&self, key: Key) -> bool {
+        let client = self.clients.get(key);
+        client.is_some_and(|client| self.has_fed_enough(client))
+    }
+
+    /// The same of a client at hand.
+    pub(crate) fn has_fed_enough(&self, client: &Client<N::Sock>) -> bool {
+        let lease = client
+            .lease
+            .filter(|_| client.state() == ClientState::Feeding);
+        let backend = lease.and_then(|lease| self.backends.get(lease));
+        backend.is_some_and(|backend| backend.output.len() > FED_MAX)
+    }
+
+    /// The server has taken what its client had sent of a file: the client is read again.
+    fn feed_on(&mut self, lease: Option<Key>) {
+        let now = self.net.now();
+        if let Some(key) = lease
+            && let Some(client) = self.clients.get_mut(key)
+        {
+            // It could not be heard meanwhile.
+            client.heard_from(now);
+            self.unsent.push(key);
+        }
+    }
+
     /// Writes to every backend that has something in line.
     pub(crate) fn flush_dirty(&mut self) {
         while let Some(key) = self.dirty.pop() {
@@ -121,7 +151,11 @@ impl<N: Net> Group<N> {
                 }
             }
         }
+        let was_full = backend.output.len() > FED_MAX;
         backend.output.drain(..sent);
+        let fed = backend
+            .lease
+            .filter(|_| was_full && backend.output.len() <= FED_MAX);
         if backend.output.is_empty() && backend.output.capacity() > OUTPUT_KEPT {
             backend.output = Vec::new();
         }
@@ -129,6 +163,7 @@ impl<N: Net> Group<N> {
             let why = self.why_broken(&error);
             self.lose(key, &why);
         }
+        self.feed_on(fed);
     }
 
     /// Sends an error of the pool's own as the answer to the client's command.

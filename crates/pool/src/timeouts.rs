@@ -170,6 +170,8 @@ impl<N: Net> Group<N> {
         match client.state() {
             Greeted | Proving | Verifying => (stands > settings.login_max).then_some(Late::Login),
             Opening => (stands > settings.login_max + settings.wait_max).then_some(Late::Login),
+            // The server keeps it from being heard.
+            Feeding if self.has_fed_enough(client) => None,
             Feeding => (stands > read_max()).then_some(Late::Stalled),
             Idle if client.is_amid_command() => (stands > read_max()).then_some(Late::Stalled),
             Idle => (stands > self.idle_max(client)).then_some(Late::Idle),
