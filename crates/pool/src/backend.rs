@@ -29,6 +29,8 @@ use wire::track::Bound;
 
 /// Bytes read from a backend at once.
 pub(crate) const READ_LEN: usize = 16 * 1024;
+/// The same while it sends more than that: a long reply costs a call for each read and write.
+pub(crate) const READ_LEN_LONG: usize = 64 * 1024;
 
 /// Where a backend stands, in the order of its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,6 +197,8 @@ pub(crate) struct Backend<S> {
     pub input: Vec<u8>,
     /// Bytes to be sent at the end of the turn, or when there is room.
     pub output: Vec<u8>,
+    /// How many of them have been sent.
+    pub(crate) output_sent: usize,
     /// It is on the list of those to be written to at the end of the turn.
     pub(crate) dirty: bool,
     /// What is in flight is a statement that others may ride behind.
@@ -265,6 +269,7 @@ impl<S> Backend<S> {
             bound: Bound::default(),
             input: Vec::new(),
             output: Vec::new(),
+            output_sent: 0,
             dirty: false,
             rideable: false,
             served: false,
@@ -333,6 +338,11 @@ impl<S> Backend<S> {
             || self.transaction_state
             || self.transaction_announced
             || self.savepoint
+    }
+
+    /// Bytes that the server has not taken yet.
+    pub(crate) fn unsent(&self) -> usize {
+        self.output.len() - self.output_sent
     }
 
     /// The status flags of an OK, in the order of their arrival.

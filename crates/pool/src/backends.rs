@@ -8,7 +8,7 @@
 //! Invariant: a backend is not read while the client that its bytes are for has not taken the last
 //! ones, so the memory that waits for slow clients is bounded.
 
-use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN};
+use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN, READ_LEN_LONG};
 use crate::client::{Client, ClientState, Output, Rest};
 use crate::dial::DialStep;
 use crate::group::Group;
@@ -29,8 +29,8 @@ use wire::packet::{Frame, HEADER_LEN, Header, Malformed, frame};
 use wire::reply::{OK, Reply, Role};
 use wire::track::{Wanted, keep};
 
-/// Reads of one backend per turn; then others have their turn.
-const READS_PER_TURN: usize = 8;
+/// Bytes read from one backend in a turn, but for a part of the last read; then others have theirs.
+const READ_TURN_BYTES: usize = 128 * 1024;
 /// Longest answer to a question of the pool's own. SHOW WARNINGS is the longest: 65,535 conditions
 /// of 256 bytes.
 pub(crate) const COLLECTED_MAX: usize = 16 << 20;
@@ -61,10 +61,13 @@ impl<N: Net> Group<N> {
     /// Reads what a backend has sent, as long as its client takes it.
     pub(crate) fn read_backend(&mut self, key: Key) {
         let mut buffer = std::mem::take(&mut self.received);
-        for _ in 0..READS_PER_TURN {
-            if !self.may_read(key) || !self.read_once(key, &mut buffer) {
+        let (mut taken, mut len) = (0, READ_LEN);
+        while taken < READ_TURN_BYTES && self.may_read(key) {
+            if !self.read_once(key, &mut buffer, len) {
                 break;
             }
+            taken += len;
+            len = READ_LEN_LONG;
         }
         self.received = buffer;
         if self
@@ -106,22 +109,20 @@ impl<N: Net> Group<N> {
     }
 
     /// One read and what follows from it; `false` when there is no more to read.
-    fn read_once(&mut self, key: Key, buffer: &mut Vec<u8>) -> bool {
+    fn read_once(&mut self, key: Key, buffer: &mut Vec<u8>, len: usize) -> bool {
         let Some(backend) = self.backends.get_mut(key) else {
             return false;
         };
         let kept = backend.input.len();
-        if buffer.len() < kept + READ_LEN {
-            buffer.resize(kept + READ_LEN, 0);
+        if buffer.len() < kept + len {
+            buffer.resize(kept + len, 0);
         }
         buffer[..kept].copy_from_slice(&backend.input);
-        let read = self
-            .net
-            .read(&backend.sock, &mut buffer[kept..kept + READ_LEN]);
+        let read = self.net.read(&backend.sock, &mut buffer[kept..kept + len]);
         match read {
             Read::Bytes(n) => {
                 // A short read has emptied the socket, but for an end that came with the bytes.
-                backend.readable = n == READ_LEN || backend.ended;
+                backend.readable = n == len || backend.ended;
                 backend.input.clear();
                 let used = self.digest(key, &buffer[..kept + n]);
                 if let Some(backend) = self.backends.get_mut(key) {

@@ -391,6 +391,8 @@ pub struct Group<N: Net> {
     pub(crate) begun: Begun,
     /// Backends that something is to be written to at the end of the turn.
     pub(crate) dirty: Vec<Key>,
+    /// Those of them that go on in the next turn, having had their share of this one.
+    pub(crate) unwritten: Vec<Key>,
     /// Who waits to be accepted.
     pub(crate) arrivals: Arrivals,
     /// Counts up when another server may answer from here on (see [`crate::sure`]).
@@ -482,6 +484,7 @@ impl<N: Net> Group<N> {
             hidden: Seen::default(),
             begun: Begun::default(),
             dirty: Vec::new(),
+            unwritten: Vec::new(),
             epoch: 1,
             spare_inputs: SpareInputs::default(),
             received: Vec::new(),
@@ -537,6 +540,7 @@ impl<N: Net> Group<N> {
                 _ => {}
             }
         }
+        self.dirty.append(&mut self.unwritten);
         for key in std::mem::take(&mut self.again) {
             self.read_backend(key);
         }
@@ -565,7 +569,8 @@ impl<N: Net> Group<N> {
 
     /// When [`Group::turn`] must be called at the latest, events or not.
     pub fn deadline(&mut self) -> Time {
-        let goes_on = !self.again.is_empty() || self.inputs.has_line();
+        let goes_on =
+            !self.again.is_empty() || !self.unwritten.is_empty() || self.inputs.has_line();
         if goes_on || !self.doomed.is_empty() || self.is_behind() {
             return Time(0);
         }

@@ -4,7 +4,7 @@
 //! so that comments, case and the forms of a SET (`SET SESSION x`, `SET @@x`, `:=`) do not matter.
 //! Names and meanings of the modes are those of Percona's thread pool.
 
-use wire::lex::{Kind, LexMode, Lexer};
+use wire::lex::{Kind, LexMode, Lexer, Token};
 
 /// Where a session's statements wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,6 +71,12 @@ pub(crate) enum Asked {
 /// Reads a text that may set `onramp_priority`.
 pub(crate) fn asked(sql: &[u8], mode: LexMode) -> Asked {
     const NAME: &[u8] = b"onramp_priority";
+    // Long texts begin with another word, and need not be searched.
+    let mut tokens = Lexer::new(sql, mode).filter(|token| token.kind != Kind::Semicolon);
+    let sets = |token: Token| sql[token.start..token.end].eq_ignore_ascii_case(b"set");
+    if !tokens.next().is_some_and(sets) {
+        return Asked::Nothing;
+    }
     let mentions = sql
         .windows(NAME.len())
         .any(|word| word.eq_ignore_ascii_case(NAME));

@@ -2,8 +2,8 @@
 //!
 //! A client's unsent bytes live in a box; as long as there is one, its backend is not read, so a
 //! slow client holds back the server and not the pool's memory: at most one read of a backend
-//! ([`crate::backend::READ_LEN`] and what it grows by in translation) waits for each. While others
-//! wait for the backend, the rest may go to a file instead (`slow_readers.rs`).
+//! ([`crate::backend::READ_LEN_LONG`] and what it grows by in translation) waits for each. While
+//! others wait for the backend, the rest may go to a file instead (`slow_readers.rs`).
 
 use crate::backend::Backend;
 use crate::client::{Client, ClientState, Output};
@@ -20,6 +20,8 @@ use wire::{capabilities, status};
 const FED_MAX: usize = 256 * 1024;
 /// A backend's buffer above this size is given back once it is empty.
 const OUTPUT_KEPT: usize = 64 * 1024;
+/// Bytes that are written to one backend in a turn; then others have theirs.
+pub(crate) const WRITE_TURN_BYTES: usize = 1024 * 1024;
 
 impl<N: Net> Group<N> {
     /// Sends `bytes` to a client, or keeps what does not fit.
@@ -109,7 +111,7 @@ impl<N: Net> Group<N> {
             .lease
             .filter(|_| client.state() == ClientState::Feeding);
         let backend = lease.and_then(|lease| self.backends.get(lease));
-        backend.is_some_and(|backend| backend.output.len() > FED_MAX)
+        backend.is_some_and(|backend| backend.unsent() > FED_MAX)
     }
 
     /// The server has taken what its client had sent of a file: the client is read again.
@@ -134,30 +136,41 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Writes what is in line for a backend, as far as there is room.
+    /// Writes what is in line for a backend, as far as there is room, and a turn's share at most.
     pub(crate) fn flush_backend(&mut self, key: Key) {
         let Some(backend) = self.backends.get_mut(key) else {
             return;
         };
-        let mut sent = 0;
+        let before = backend.unsent();
+        let share = backend.output_sent + before.min(WRITE_TURN_BYTES);
         let mut broken = None;
-        while sent < backend.output.len() {
-            match self.net.write(&backend.sock, &backend.output[sent..]) {
-                Write::Bytes(n) => sent += n,
-                Write::Blocked => break,
-                Write::Failed(error) => {
-                    broken = Some(error);
-                    break;
-                }
+        let mut blocked = false;
+        while backend.output_sent < share && broken.is_none() && !blocked {
+            let rest = &backend.output[backend.output_sent..share];
+            match self.net.write(&backend.sock, rest) {
+                Write::Bytes(n) => backend.output_sent += n,
+                Write::Blocked => blocked = true,
+                Write::Failed(error) => broken = Some(error),
             }
         }
-        let was_full = backend.output.len() > FED_MAX;
-        backend.output.drain(..sent);
+        let left = backend.unsent();
         let fed = backend
             .lease
-            .filter(|_| was_full && backend.output.len() <= FED_MAX);
-        if backend.output.is_empty() && backend.output.capacity() > OUTPUT_KEPT {
-            backend.output = Vec::new();
+            .filter(|_| before > FED_MAX && left <= FED_MAX);
+        if left == 0 {
+            backend.output.clear();
+            backend.output_sent = 0;
+            if backend.output.capacity() > OUTPUT_KEPT {
+                backend.output = Vec::new();
+            }
+        } else if left <= backend.output_sent {
+            // Moving the rest for each write would cost its length as often as there are writes.
+            backend.output.drain(..backend.output_sent);
+            backend.output_sent = 0;
+        }
+        if left > 0 && !blocked && broken.is_none() && !backend.dirty {
+            backend.dirty = true;
+            self.unwritten.push(key);
         }
         if let Some(error) = broken {
             let why = self.why_broken(&error);

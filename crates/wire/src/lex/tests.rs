@@ -446,3 +446,36 @@ fn a_known_server_decides_what_runs() {
         }
     }
 }
+
+#[test]
+fn a_long_literal_ends_where_a_short_one_does() {
+    let mode = LexMode::default();
+    // Around the lengths of one and of two blocks, with what ends or escapes at every place.
+    for len in (0..140).chain([1000, 1023, 1024, 1025]) {
+        for inner in ["", "''", "\\'", "\\\\", "`", "\"", "\0"] {
+            let text = format!("'{}{inner}{}' x", "a".repeat(len), "b".repeat(len % 70));
+            let mut lexer = Lexer::new(text.as_bytes(), mode);
+            let first = lexer.next().unwrap();
+            assert_eq!(
+                (first.kind, first.end),
+                (Kind::String, text.len() - 2),
+                "{text}"
+            );
+            assert_eq!(lexer.next().map(|token| token.kind), Some(Kind::Word));
+            let name = format!("`{}``{}` x", "a".repeat(len), "b".repeat(len % 70));
+            let first = Lexer::new(name.as_bytes(), mode).next().unwrap();
+            assert_eq!((first.kind, first.end), (Kind::Name, name.len() - 2));
+        }
+        let open = format!("'{}", "a".repeat(len));
+        let mut lexer = Lexer::new(open.as_bytes(), mode);
+        assert_eq!(lexer.by_ref().count(), 1);
+        assert!(lexer.unread());
+        let zero = format!("`{}\0{}` x", "a".repeat(len), "b".repeat(len % 70));
+        let mut lexer = Lexer::new(zero.as_bytes(), mode);
+        assert_eq!(lexer.by_ref().count(), 1);
+        assert!(
+            lexer.unread(),
+            "a name with a zero byte is read by no server"
+        );
+    }
+}
