@@ -202,4 +202,7 @@ fn a_server_that_is_away_is_waited_for_within_a_limit() {
         }
     }
     assert!(back.load(Ordering::SeqCst), "{}", pool.said());
+    let lost = pool.wait_for("level=error event=server-lost ").unwrap();
+    assert!(lost.contains("message=no backend for 'app': "), "{lost}");
+    pool.wait_for("level=info event=server-back ").unwrap();
 }

@@ -1,6 +1,6 @@
 //! Logins: who gets in, and what those are told who do not.
 
-use crate::world::{SHA_PASSWORD, app, direct, login, server, through};
+use crate::world::{SHA_PASSWORD, app, direct, login, server, start_pool, through};
 use reactor::Address;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -214,5 +214,88 @@ fn nonsense_instead_of_a_login_ends_that_connection_only() {
         let is_error = answer.get(4).is_none_or(|&first| first == 0xFF);
         assert!(is_error, "{bytes:02x?} was answered with {answer:02x?}");
         assert_eq!(witness.value("SELECT 1"), "1");
+    }
+}
+
+#[test]
+fn failed_logins_are_logged_with_address_account_and_reason() {
+    let test = "failed_logins_are_logged_with_address_account_and_reason";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool's log");
+    }
+    let pool = start_pool(real, "failed_logins.toml", "groups = 1\nbackends_max = 1");
+    for (user, reason) in [("app", "wrong-password"), ("no\nbody", "unknown-user")] {
+        let refused = refusal(&pool.address, &Account::new(user, "guess"));
+        assert_eq!(refused.code, 1045);
+        let account = user.escape_debug();
+        let line = pool.wait_for(&format!("account=\"{account}\" ")).unwrap();
+        let facts = "onramp pool: level=warning event=login-failed client=127.0.0.1:";
+        assert!(line.contains(facts), "{line}");
+        let message = format!(" reason={reason} message=Access denied for user '{account}'@");
+        assert!(line.contains(&message), "{line}");
+    }
+    // More than are logged in a second: their number is.
+    let others: Vec<_> = (0..12)
+        .map(|_| {
+            let way = pool.address.clone();
+            std::thread::spawn(move || refusal(&way, &Account::new("app", "guess")).code)
+        })
+        .collect();
+    assert!(
+        others
+            .into_iter()
+            .all(|other| other.join().unwrap() == 1045)
+    );
+    pool.wait_for("event=login-failed omitted=")
+        .or_else(|_| pool.wait_for(" omitted="))
+        .unwrap();
+}
+
+#[test]
+fn peers_that_speak_something_else_are_told_what() {
+    let test = "peers_that_speak_something_else_are_told_what";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool's words");
+    }
+    let pool = start_pool(real, "strangers.toml", "groups = 1\nbackends_max = 1");
+    let mut request = vec![32, 0, 0, 1, 0, 0x0a, 0, 0];
+    request.resize(36, 0);
+    // An SSLRequest, and TLS right behind it.
+    request.extend_from_slice(b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03");
+    let cases: [(&[u8], &str, &str); 4] = [
+        (
+            b"PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n",
+            "proxy-header",
+            "PROXY protocol, version 1",
+        ),
+        (
+            b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\x7f\0\0\x01\x7f\0\0\x01\0\x01\0\x02",
+            "proxy-header",
+            "PROXY protocol, version 2",
+        ),
+        (
+            b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03",
+            "tls",
+            "a ClientHello of TLS",
+        ),
+        (&request, "tls", "a request for TLS"),
+    ];
+    for (bytes, reason, words) in cases {
+        let answer = answer_to(&pool.address, bytes);
+        assert_eq!(
+            answer.get(4..7),
+            Some(&[0xff, 19, 4][..]),
+            "error 1043: {answer:02x?}"
+        );
+        let text = String::from_utf8_lossy(&answer).into_owned();
+        assert!(text.contains(words), "{text}");
+        let line = pool.wait_for(words).unwrap();
+        let facts = "level=warning event=login-refused client=127.0.0.1:";
+        assert!(
+            line.contains(facts) && line.contains(&format!(" reason={reason} ")),
+            "{line}"
+        );
     }
 }

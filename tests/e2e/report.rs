@@ -8,7 +8,9 @@ use testkit::onramp::Pool;
 fn line_about(pool: &Pool, client: &Client, with: &str) -> String {
     let id = client.talk().greeting.as_ref().unwrap().connection_id;
     pool.ask_for_report();
-    let part = format!("client {id} account 'app' idle {with}");
+    let words = format!("client {id} account 'app' idle {with}");
+    let from = client.local_address().unwrap();
+    let part = format!("level=info event=client client={from} account=\"app\" message={words}");
     pool.wait_for(&part).unwrap()
 }
 

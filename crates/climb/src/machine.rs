@@ -83,31 +83,8 @@ pub(crate) fn raise_limits(descriptors_wanted: u64) {
 
 /// The time in UTC, as ISO 8601 to the second.
 pub(crate) fn now_utc() -> String {
-    iso_utc(
-        SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or(Duration::ZERO)
-            .as_secs(),
-    )
-}
-
-/// Days to a date by Howard Hinnant's `civil_from_days`, in years that start in March.
-fn iso_utc(seconds: u64) -> String {
-    let (days, second) = (seconds / 86_400 + 719_468, seconds % 86_400);
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    measure::utc::text_of_second(since.unwrap_or(Duration::ZERO))
 }
 
 fn cpu_model(cpuinfo: &str) -> String {
@@ -143,13 +120,6 @@ pub(crate) fn kib_of(text: &str, name: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn dates_are_civil() {
-        assert_eq!(iso_utc(0), "1970-01-01T00:00:00Z");
-        assert_eq!(iso_utc(951_782_400), "2000-02-29T00:00:00Z");
-        assert_eq!(iso_utc(1_767_225_599), "2025-12-31T23:59:59Z");
-    }
 
     #[test]
     fn proc_texts_are_read() {

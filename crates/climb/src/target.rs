@@ -163,7 +163,9 @@ impl Dsn {
     pub(crate) fn greeted_version(&self) -> anyhow::Result<String> {
         let context = || format!("{self} gives no MySQL greeting: is the server there?");
         let mut packet = Vec::new();
-        self.read_greeting(&mut packet).with_context(context)?;
+        self.read_greeting(&mut packet)
+            .map_err(said_in_time)
+            .with_context(context)?;
         version_in(&packet).with_context(context)
     }
 
@@ -270,6 +272,17 @@ fn parameters_of(query: Option<&str>) -> Result<(Option<String>, Option<String>)
         }
     }
     Ok((socket, elsewhere))
+}
+
+/// A time limit on a blocking socket shows itself as EAGAIN, whose words say nothing of it.
+fn said_in_time(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => io::Error::new(
+            io::ErrorKind::TimedOut,
+            format!("no answer within {} s", GREETING_TIMEOUT.as_secs()),
+        ),
+        _ => error,
+    }
 }
 
 fn read_packet(mut stream: impl Read, packet: &mut Vec<u8>) -> io::Result<()> {

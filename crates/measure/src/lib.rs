@@ -10,5 +10,6 @@
 
 mod histogram;
 pub mod process;
+pub mod utc;
 
 pub use histogram::Histogram;

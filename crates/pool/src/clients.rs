@@ -11,6 +11,7 @@ use crate::auth_failures::{FREE, delay_at};
 use crate::client::{Client, ClientState};
 use crate::compression::Compression;
 use crate::group::{CLIENT, Group, SCRATCH_LEN};
+use crate::log::{self, Facts};
 use crate::login::{Login, Outcome};
 use crate::own_commands::OwnCommands;
 use crate::password_checks::{Full, Line};
@@ -26,6 +27,7 @@ use wire::handshake::{self, Greeting, nonce_from_random};
 use wire::packet::{Frame, HEADER_LEN, Header, frame};
 use wire::reply::{OK, put_err};
 use wire::status;
+use wire::stranger::Stranger;
 
 /// The longest packet of a login.
 const LOGIN_LEN_MAX: usize = 64 * 1024;
@@ -66,6 +68,7 @@ impl<N: Net> Group<N> {
         };
         if let Some(refusal) = refusal {
             self.counts.refused += 1;
+            self.log_refused(Some(&sock), None, &refusal);
             let mut out = Vec::new();
             put_err(&mut out, 0, refusal.code(), &refusal.to_string());
             let _ = self.net.write(&sock, &out);
@@ -279,6 +282,12 @@ impl<N: Net> Group<N> {
                 return at;
             }
             let rest = &bytes[at..];
+            if state == ClientState::Greeted
+                && let Some(stranger) = Stranger::of_bytes(rest)
+            {
+                self.refuse_and_leave(key, &Refusal::Stranger(stranger));
+                return at;
+            }
             let (total, last_seq) = match next_message(state, rest) {
                 Frame::Whole { total, last_seq } => (total, last_seq),
                 Frame::Partial { total } => {
@@ -365,6 +374,9 @@ impl<N: Net> Group<N> {
     }
 
     fn on_login(&mut self, key: Key, payload: &[u8]) {
+        if let Some(stranger) = Stranger::of_login(payload) {
+            return self.refuse_and_leave(key, &Refusal::Stranger(stranger));
+        }
         let parsed = match handshake::Login::read(payload) {
             Ok(parsed) => parsed,
             Err(error) => {
@@ -404,7 +416,7 @@ impl<N: Net> Group<N> {
             login.secure |= self
                 .net
                 .peer(&client.sock)
-                .is_some_and(|peer| peer.is_loopback());
+                .is_some_and(|peer| peer.ip().is_loopback());
         }
         self.exchange(key, |login, door| login.answer(door, payload, seq));
     }
@@ -477,7 +489,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let address = self.net.peer(&client.sock);
+        let address = self.net.peer(&client.sock).map(|peer| peer.ip());
         let Some(login) = &mut client.login else {
             return self.doom(key);
         };
@@ -502,6 +514,7 @@ impl<N: Net> Group<N> {
                 let refusal = Refusal::PasswordChecks { waiting };
                 self.counts.refused += 1;
                 *self.counts.refusals.entry(refusal.name()).or_default() += 1;
+                self.log_refused(None, Some(key), &refusal);
                 let text = refusal.to_string();
                 self.not_let_in(key, refusal.code(), &text, delay_at(level));
             }
@@ -517,7 +530,7 @@ impl<N: Net> Group<N> {
         if client.state() != ClientState::Verifying {
             return;
         }
-        let address = self.net.peer(&client.sock);
+        let address = self.net.peer(&client.sock).map(|peer| peer.ip());
         self.shared.failures.forgive(address, now);
         let seq = client.seq;
         self.exchange(key, |login, _| login.checked(right, seq));
@@ -565,10 +578,11 @@ impl<N: Net> Group<N> {
     fn deny(&mut self, key: Key, name: &[u8], with_password: bool) {
         self.counts.denied += 1;
         let now = self.net.now();
-        let address = match self.clients.get(key) {
-            Some(client) => self.net.peer(&client.sock),
-            None => return,
+        let Some(client) = self.clients.get(key) else {
+            return;
         };
+        let peer = self.net.peer(&client.sock);
+        let address = peer.map(|peer| peer.ip());
         let level = self.shared.failures.note(address, now);
         let host = match address {
             Some(host) if !host.is_loopback() || !self.shared.server.names_hosts => {
@@ -576,9 +590,24 @@ impl<N: Net> Group<N> {
             }
             _ => "localhost".to_string(),
         };
-        let name = String::from_utf8_lossy(name);
+        let reason = match client.login.as_ref().is_some_and(|login| login.is_listed()) {
+            true => "wrong-password",
+            false => "unknown-user",
+        };
         let using = if with_password { "YES" } else { "NO" };
-        let text = format!("Access denied for user '{name}'@'{host}' (using password: {using})");
+        let text = format!(
+            "Access denied for user '{}'@'{host}' (using password: {using})",
+            String::from_utf8_lossy(name)
+        );
+        if let Some(omitted) = self.lines_of_logins.admit(now) {
+            let facts = Facts {
+                client: Some(peer.into()),
+                account: Some(name),
+                reason: Some(reason),
+                omitted,
+            };
+            log::note_of(log::Event::LoginFailed, &facts, format_args!("{text}"));
+        }
         self.not_let_in(key, wire::errors::ACCESS_DENIED, &text, delay_at(level));
     }
 
@@ -637,9 +666,34 @@ impl<N: Net> Group<N> {
         }
     }
 
+    /// Logs that a client was turned away before it had logged in.
+    fn log_refused(&mut self, sock: Option<&N::Sock>, key: Option<Key>, refusal: &Refusal) {
+        let now = self.net.now();
+        let Some(omitted) = self.lines_of_logins.admit(now) else {
+            return;
+        };
+        let client = key.and_then(|key| self.clients.get(key));
+        let Some(sock) = sock.or(client.map(|client| &client.sock)) else {
+            return;
+        };
+        let account = client.and_then(|client| client.login.as_ref());
+        let facts = Facts {
+            client: Some(self.net.peer(sock).into()),
+            account: account
+                .map(|login| &*login.name)
+                .filter(|name| !name.is_empty()),
+            reason: Some(refusal.name()),
+            omitted,
+        };
+        log::note_of(log::Event::LoginRefused, &facts, format_args!("{refusal}"));
+    }
+
     /// Sends an error and closes once it is sent.
     pub(crate) fn refuse_and_leave(&mut self, key: Key, refusal: &Refusal) {
         self.counts.refused += 1;
+        if self.clients.get(key).is_some_and(|client| !client.known) {
+            self.log_refused(None, Some(key), refusal);
+        }
         self.refuse(key, refusal);
         self.leave(key);
     }

@@ -10,11 +10,13 @@ use crate::backends::row_of;
 use crate::dial::{ROLE, put_preparation};
 use crate::group::Group;
 use crate::heard::Heard;
+use crate::log::{Event, note};
 use crate::roles::{argument_of, has_roles};
 use crate::roster::DialEnd;
 use crate::session::{CHARSET_VARIABLES, Session, Text};
 use crate::user_variables::results_collation;
 use reactor::{Key, Net};
+use std::sync::atomic::Ordering::Relaxed;
 use wire::command::ReplyShape;
 
 impl<N: Net> Group<N> {
@@ -101,6 +103,13 @@ impl<N: Net> Group<N> {
         self.roster.dial_ends(kind);
         self.server_reached(key);
         self.roster.ranks[kind].dial_succeeded(now);
+        if self.shared.server_lost.swap(false, Relaxed) {
+            let server = &self.shared.settings.backend;
+            note(
+                Event::ServerBack,
+                format_args!("a connection to {server} stands again"),
+            );
+        }
         self.offer(key);
     }
 }

@@ -17,7 +17,7 @@
 
 use crate::backend::BackendState;
 use crate::group::{Group, Shared};
-use crate::log::note;
+use crate::log::{Event, note};
 use crate::probe::{Connection, ProbeError, Rows};
 use crate::session::Text;
 use reactor::{Key, Net, Time};
@@ -68,10 +68,14 @@ impl Globals {
         if self.init_connect != old.init_connect {
             names.push("init_connect".into());
         }
-        note(format_args!(
-            "the server's global values have changed ({}): they hold for who logs in from now on",
-            names.join(", ")
-        ));
+        note(
+            Event::Globals,
+            format_args!(
+                "the server's global values have changed ({}): they hold for who logs in from now \
+                 on",
+                names.join(", ")
+            ),
+        );
     }
 }
 

@@ -32,7 +32,8 @@ use crate::globals::{Begun, Watch};
 use crate::hidden::{Hidden, Seen};
 use crate::kills::{KillAsk, KillEnd, Threads};
 use crate::last_gtid::LastGtid;
-use crate::log::note;
+use crate::line_limit::LineLimit;
+use crate::log::{self, ReportLine, note};
 use crate::memory;
 use crate::password_checks::PasswordChecks;
 use crate::prepared::Definitions;
@@ -177,6 +178,8 @@ pub struct Shared {
     pub(crate) checks: PasswordChecks,
     /// Failed logins by address.
     pub(crate) failures: AuthFailures,
+    /// The last connection to the server that was to be opened could not be.
+    pub(crate) server_lost: AtomicBool,
     /// How many groups there are.
     pub groups: usize,
     /// Cores of the machine.
@@ -262,6 +265,7 @@ impl Shared {
             failures: AuthFailures::default(),
             upstream: Arc::new(Upstream::new(settings.backend.clone())),
             spool: SpoolUse::new(settings.spool_bytes_max, groups),
+            server_lost: AtomicBool::new(false),
             settings,
             server,
             keys,
@@ -300,15 +304,21 @@ impl Shared {
         }
         let others = "the rest is for its own other connections and for administrators";
         if fitting == wished {
-            note(format_args!(
-                "the server takes {connections} connections (max_connections): backends_max, \
+            note(
+                log::Event::BackendsMax,
+                format_args!(
+                    "the server takes {connections} connections (max_connections): backends_max, \
                  {wished}, holds again"
-            ));
+                ),
+            );
         } else {
-            note(format_args!(
-                "backends_max is {wished}, but the server takes {connections} connections \
+            note(
+                log::Event::BackendsMax,
+                format_args!(
+                    "backends_max is {wished}, but the server takes {connections} connections \
                  (max_connections): the pool opens at most {fitting} backends for now, {others}"
-            ));
+                ),
+            );
         }
         self.upstream.tell_groups();
     }
@@ -420,7 +430,10 @@ pub struct Group<N: Net> {
     /// `@@last_gtid` of each client to which one was reported.
     pub(crate) gtids: BTreeMap<Key, LastGtid>,
     /// Lines of a report, to be printed.
-    lines: Vec<String>,
+    lines: Vec<ReportLine>,
+    /// Lines about logins that failed, and about lost connections to the server.
+    pub(crate) lines_of_logins: LineLimit,
+    pub(crate) lines_of_losses: LineLimit,
     /// Letters to other groups, by their number, to be sent after the turn.
     pub(crate) letters: Vec<(usize, Order)>,
     /// The connection that carries a KILL to the server, while there is one.
@@ -501,6 +514,8 @@ impl<N: Net> Group<N> {
             spool_buffer: Vec::new(),
             gtids: BTreeMap::new(),
             lines: Vec::new(),
+            lines_of_logins: LineLimit::default(),
+            lines_of_losses: LineLimit::default(),
             letters: Vec::new(),
             errand: None,
             errands_count: 0,
@@ -616,7 +631,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Takes what [`Order::Report`] has written down.
-    pub fn take_report(&mut self) -> Vec<String> {
+    pub fn take_report(&mut self) -> Vec<ReportLine> {
         std::mem::take(&mut self.lines)
     }
 
@@ -685,6 +700,7 @@ impl<N: Net> Group<N> {
         self.keep_time_limits();
         self.trim_backends();
         self.drop_late_kills();
+        self.log_omitted();
         self.end_abandoned();
         self.end_longest_reader();
         if self.draining.is_some() {

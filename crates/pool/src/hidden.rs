@@ -25,7 +25,7 @@ use crate::backend::Purpose;
 use crate::client::Code;
 use crate::config::{Settings, StoredCode};
 use crate::group::{Group, Shared};
-use crate::log::note;
+use crate::log::{Event, note};
 use crate::reasons::PinReason;
 use crate::statements::payload_of;
 pub(crate) use calls::Known;
@@ -210,7 +210,7 @@ impl Hidden {
         let later = |one: &Defining| one.ended.is_none_or(|ended| ended >= number);
         state.coming.retain(later);
         if unseen != state.unseen && !unseen.is_empty() {
-            note(format_args!("{unseen}"));
+            note(Event::HiddenUnseen, format_args!("{unseen}"));
         }
         state.unseen = unseen;
         (state.found, state.besides) = (found, besides);
@@ -232,10 +232,13 @@ fn say_new(old: &[String], lines: &[String]) {
         more => format!("; and {more} more (SIGUSR2 lists all)"),
     };
     let said = new[..new.len().min(SAID_MAX)].join("; ");
-    note(format_args!(
-        "hidden code may change its session in ways that the server does not report; statements \
-         that reach it count as stored_code: {said}{more}"
-    ));
+    note(
+        Event::HiddenCode,
+        format_args!(
+            "hidden code may change its session in ways that the server does not report; \
+             statements that reach it count as stored_code: {said}{more}"
+        ),
+    );
 }
 
 /// Statements that write to no table: no trigger fires.

@@ -47,6 +47,7 @@ mod lane;
 mod last_gtid;
 mod leases;
 mod limits;
+mod line_limit;
 mod log;
 mod login;
 mod losses;

@@ -1,13 +1,310 @@
-//! Lines for people, on standard error.
+//! Lines for people and for programs that read logs, on standard error.
 //!
-//! Off the statement path, and rare: start and end, what keeps the pool from its server. A closed
+//! A line has the time in UTC, then keys with values: its level, its event, and where there is one
+//! a client's address, its account and further facts; `message=` is the last, and its value is the
+//! rest of the line:
+//!
+//! ```text
+//! 2026-01-31T12:00:00.123Z onramp pool: level=warning event=login-failed
+//!     client=192.0.2.7:41710 account="app" reason=wrong-password message=Access denied for ...
+//! ```
+//!
+//! (in one line). What peers say cannot begin a line of its own or end a value: control characters
+//! and quotes are escaped. [`Event`] names every event; docs/pool.md has them as a table, which a
+//! test compares with it.
+//!
+//! Once [`start`] has been called, lines are written by a thread of their own: a standard error
+//! that takes nothing, a terminal that was stopped, must not stop a group. At most [`LINES_MAX`]
+//! lines wait for it; how many were left out on top of that is said as soon as it goes on. A closed
 //! standard error is no reason to stop serving.
 
-use std::fmt;
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
 use std::io::Write as _;
+use std::net::SocketAddr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
 
-/// Writes one line.
-pub(crate) fn note(text: fmt::Arguments<'_>) {
-    let line = format!("onramp pool: {text}\n");
+/// Lines that wait to be written.
+const LINES_MAX: usize = 4096;
+/// At the end of the program, lines that wait get this time to be written.
+const FLUSH_MAX: Duration = Duration::from_secs(2);
+/// Bytes of a message; the rest is left out.
+const MESSAGE_MAX: usize = 8 * 1024;
+
+/// How much a line matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// The pool cannot do what it is for, or ends.
+    Error,
+    /// Something is wrong somewhere; the pool goes on.
+    Warning,
+    /// For the record.
+    Info,
+}
+
+impl Level {
+    fn name(self) -> &'static str {
+        match self {
+            Level::Error => "error",
+            Level::Warning => "warning",
+            Level::Info => "info",
+        }
+    }
+}
+
+macro_rules! events {
+    ($($event:ident $name:literal $level:ident $meaning:literal,)*) => {
+        /// What a line is about.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Event {
+            $(#[doc = $meaning] $event,)*
+        }
+
+        impl Event {
+            /// All of them, in the order of the documentation.
+            #[cfg(test)]
+            const ALL: &[Event] = &[$(Event::$event,)*];
+
+            /// Its name in the log.
+            fn name(self) -> &'static str {
+                match self { $(Event::$event => $name,)* }
+            }
+
+            fn level(self) -> Level {
+                match self { $(Event::$event => Level::$level,)* }
+            }
+
+            /// When it is logged, for the documentation.
+            #[cfg(test)]
+            fn meaning(self) -> &'static str {
+                match self { $(Event::$event => $meaning,)* }
+            }
+        }
+    };
+}
+
+events! {
+    Settings "settings" Error "the settings cannot be used; the pool ends with status 2",
+    Warning "warning" Warning "something in the settings is allowed and not wise",
+    Bug "bug" Error "a client was closed for a fault of the pool's own: please report the line",
+    Start "start" Info "what the server is, and what the pool makes of its settings",
+    Waiting "waiting" Warning "the server cannot be reached at start; the pool waits for it",
+    Listening "listening" Info "clients may come",
+    Failed "failed" Error "the pool, or a part of it, cannot go on; the message says why",
+    Signal "signal" Info "a signal that changes nothing has come",
+    Draining "draining" Info "SIGTERM or SIGINT: no new clients, running work ends",
+    Ended "ended" Info "the pool has ended, with what it has done",
+    LoginFailed "login-failed" Warning "a wrong name or password; `reason` says which",
+    LoginRefused "login-refused" Warning "a client was turned away before it had logged in",
+    ServerLost "server-lost" Error "no connection to the server can be opened any more",
+    ServerBack "server-back" Info "a connection to the server has been opened again",
+    ServerDown "server-down" Error "statements that need the server are refused at once",
+    ServerUp "server-up" Info "the server can be reached again; statements are taken",
+    ServerMoved "server-moved" Info "the server's name means another address now",
+    NameLost "name-lost" Warning "the server's name cannot be looked up any more",
+    NameBack "name-back" Info "it can be looked up again",
+    BackendsMax "backends-max" Warning "the server takes fewer connections than the settings want, or enough again",
+    ReaderClosed "reader-closed" Warning "a client was closed that did not read its reply",
+    BackendLost "backend-lost" Warning "a connection to the server ended unasked",
+    BackendRefused "backend-refused" Error "the server refuses an account of the pool's",
+    WatchLost "watch-lost" Warning "what changes on the server past the pool is not noticed",
+    WatchBack "watch-back" Info "it is noticed again",
+    Globals "globals" Info "global values of the server have changed",
+    HiddenCode "hidden-code" Info "triggers, views and columns that may change sessions unseen",
+    HiddenUnseen "hidden-unseen" Warning "the account that looks for hidden code is not shown all",
+    HiddenUnread "hidden-unread" Warning "hidden code cannot be looked for; it is tried again",
+    Census "census" Info "SIGUSR1: the census",
+    Client "client" Info "SIGUSR2: one client",
+    Group "group" Info "SIGUSR2: the clients of one group, and hidden code",
+    LinesLost "lines-lost" Warning "lines that could not be written in time; `omitted` counts them",
+}
+
+/// The facts of a line that have keys of their own.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Facts<'a> {
+    /// Whom it is about; a client of a Unix socket has no address.
+    pub(crate) client: Option<Peer>,
+    /// The account, as the client gave it.
+    pub(crate) account: Option<&'a [u8]>,
+    /// Why, as a word.
+    pub(crate) reason: Option<&'a str>,
+    /// Lines of this event that were left out since the last one.
+    pub(crate) omitted: u64,
+}
+
+/// Where a client comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Peer {
+    Tcp(SocketAddr),
+    Unix,
+}
+
+impl From<Option<SocketAddr>> for Peer {
+    fn from(address: Option<SocketAddr>) -> Peer {
+        address.map_or(Peer::Unix, Peer::Tcp)
+    }
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Peer::Tcp(address) => {
+                SocketAddr::new(address.ip().to_canonical(), address.port()).fmt(f)
+            }
+            Peer::Unix => f.write_str("unix"),
+        }
+    }
+}
+
+enum Message {
+    Line(String),
+    /// Everything before it has been written once this is dropped.
+    Flush(SyncSender<()>),
+}
+
+static WRITER: OnceLock<SyncSender<Message>> = OnceLock::new();
+static OMITTED: AtomicU64 = AtomicU64::new(0);
+
+/// Begins to write lines on a thread of its own.
+///
+/// # Errors
+/// The system's, when there can be no thread.
+pub(crate) fn start() -> std::io::Result<()> {
+    let (sender, receiver) = sync_channel(LINES_MAX);
+    let thread = std::thread::Builder::new().name("log".into());
+    thread.spawn(move || write_all(&receiver))?;
+    let _ = WRITER.set(sender);
+    Ok(())
+}
+
+/// Waits until what was logged has been written, for two seconds at most.
+pub(crate) fn flush() {
+    let Some(writer) = WRITER.get() else { return };
+    let (done, wait) = sync_channel(0);
+    if writer.try_send(Message::Flush(done)).is_ok() {
+        let _ = wait.recv_timeout(FLUSH_MAX);
+    }
+}
+
+fn write_all(lines: &Receiver<Message>) {
+    for message in lines {
+        match message {
+            Message::Line(line) => write(&line),
+            Message::Flush(done) => drop(done),
+        }
+        let omitted = OMITTED.swap(0, Ordering::Relaxed);
+        if omitted > 0 {
+            let facts = Facts {
+                omitted,
+                ..Facts::default()
+            };
+            write(&line(
+                Event::LinesLost,
+                &facts,
+                format_args!("standard error did not take what the pool had to say"),
+            ));
+        }
+    }
+}
+
+fn write(line: &str) {
     let _ = std::io::stderr().lock().write_all(line.as_bytes());
 }
+
+/// Logs an event that is about no client.
+pub(crate) fn note(event: Event, text: fmt::Arguments<'_>) {
+    note_of(event, &Facts::default(), text);
+}
+
+/// Logs an event with facts.
+pub(crate) fn note_of(event: Event, facts: &Facts<'_>, text: fmt::Arguments<'_>) {
+    let line = line(event, facts, text);
+    let Some(writer) = WRITER.get() else {
+        return write(&line);
+    };
+    match writer.try_send(Message::Line(line)) {
+        Ok(()) => {}
+        Err(TrySendError::Full(_)) => drop(OMITTED.fetch_add(1, Ordering::Relaxed)),
+        Err(TrySendError::Disconnected(Message::Line(line))) => write(&line),
+        Err(TrySendError::Disconnected(Message::Flush(_))) => {}
+    }
+}
+
+/// Logs many lines, and waits while there is no room for them: not for a group's thread.
+pub(crate) fn note_all(lines: Vec<ReportLine>) {
+    for ReportLine {
+        event,
+        client,
+        account,
+        text,
+    } in lines
+    {
+        let facts = Facts {
+            client,
+            account: account.as_deref(),
+            ..Facts::default()
+        };
+        let line = line(event, &facts, format_args!("{text}"));
+        match WRITER.get() {
+            Some(writer) => drop(writer.send(Message::Line(line))),
+            None => write(&line),
+        }
+    }
+}
+
+/// A line of a report, to be logged by a thread that may wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportLine {
+    pub(crate) event: Event,
+    pub(crate) client: Option<Peer>,
+    pub(crate) account: Option<Vec<u8>>,
+    pub(crate) text: String,
+}
+
+fn line(event: Event, facts: &Facts<'_>, text: fmt::Arguments<'_>) -> String {
+    let time = measure::utc::text(reactor::utc_now());
+    let (level, name) = (event.level().name(), event.name());
+    let mut line = format!("{time} onramp pool: level={level} event={name}");
+    // Writing to a string does not fail.
+    if let Some(client) = facts.client {
+        let _ = write!(line, " client={client}");
+    }
+    if let Some(account) = facts.account {
+        let account = String::from_utf8_lossy(account);
+        let _ = write!(line, " account=\"{}\"", account.escape_debug());
+    }
+    if let Some(reason) = facts.reason {
+        let _ = write!(line, " reason={reason}");
+    }
+    if facts.omitted > 0 {
+        let _ = write!(line, " omitted={}", facts.omitted);
+    }
+    let mut text = text.to_string();
+    if text.len() > MESSAGE_MAX {
+        text.truncate(text.floor_char_boundary(MESSAGE_MAX));
+        text.push_str(" ...");
+    }
+    let _ = writeln!(line, " message={}", printable(&text));
+    line
+}
+
+/// The text in one line.
+fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_control() {
+            true => out.extend(c.escape_default()),
+            false => out.push(c),
+        }
+    }
+    out.into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -191,6 +191,11 @@ impl Login {
         Outcome::Send(out)
     }
 
+    /// Whether its name is that of a user.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.identity.user.is_some()
+    }
+
     /// What a full authentication has to go by.
     pub(crate) fn proof(&self) -> Proof {
         Proof {

@@ -9,13 +9,14 @@
 use crate::backend::{BackendState, InFlight, Purpose};
 use crate::client::{Client, ClientState, Owed};
 use crate::group::Group;
-use crate::log::note;
+use crate::log::{Event, Facts, note, note_of};
 use crate::own_commands::OWN_COMMANDS_MAX;
 use crate::reasons::Refusal;
 use crate::restoring::Behind;
 use crate::roles;
 use crate::roster::DialEnd;
 use reactor::{Key, Net};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use wire::errors::ErrorCode;
 
@@ -46,9 +47,17 @@ impl<N: Net> Group<N> {
         let ranks = &mut self.roster.ranks[kind];
         let first = ranks.last_failure.is_none();
         ranks.dial_failed(now, why.to_string());
-        if first {
-            let user = ranks.kind.user.clone();
-            note(format_args!("no backend for '{user}': {why}"));
+        let user = &ranks.kind.user;
+        if end == DialEnd::Account && first {
+            note(
+                Event::BackendRefused,
+                format_args!("no backend for '{user}': {why}"),
+            );
+        } else if end != DialEnd::Account && !self.shared.server_lost.swap(true, Relaxed) {
+            note(
+                Event::ServerLost,
+                format_args!("no backend for '{user}': {why}"),
+            );
         }
         if end == DialEnd::Account && self.roster.ranks[kind].count == 0 {
             self.give_up_all(kind, why);
@@ -158,6 +167,15 @@ impl<N: Net> Group<N> {
         }
         self.counts.backends_lost += 1;
         self.epoch += 1;
+        let (thread, now) = (backend.thread, self.net.now());
+        if let Some(omitted) = self.lines_of_losses.admit(now) {
+            let facts = Facts {
+                omitted,
+                ..Facts::default()
+            };
+            let text = format_args!("thread {thread} of the server: {why}");
+            note_of(Event::BackendLost, &facts, text);
+        }
         let (keeps, served) = (backend.in_transaction(), backend.served);
         let whole = backend.middle.at_packet_start();
         let tried = |command: &&InFlight| matches!(command.purpose, Purpose::Joined(_));
@@ -240,12 +258,15 @@ impl<N: Net> Group<N> {
         if client.own_commands.note() {
             return true;
         }
-        note(format_args!(
-            "client {} ('{}') and its backend are closed: {OWN_COMMANDS_MAX} commands of the \
+        note(
+            Event::Bug,
+            format_args!(
+                "client {} ('{}') and its backend are closed: {OWN_COMMANDS_MAX} commands of the \
              pooler's own did not suffice for one statement, the last was {:?}; this is a bug in \
              onramp, please report it with this line",
-            client.id, self.shared.settings.users[client.user as usize].name, command.purpose,
-        ));
+                client.id, self.shared.settings.users[client.user as usize].name, command.purpose,
+            ),
+        );
         let waits = matches!(
             client.state(),
             ClientState::Restoring | ClientState::Waiting

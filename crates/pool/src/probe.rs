@@ -91,6 +91,8 @@ pub(crate) struct Connection {
     pub(crate) at: Arc<Address>,
     stream: Box<dyn Stream>,
     input: Vec<u8>,
+    /// How long an answer is waited for.
+    longest: Duration,
 }
 
 /// Asks the server at `upstream`, with the account of `kind`, within the settings' time for a dial
@@ -211,7 +213,21 @@ fn connect(upstream: &Upstream, settings: &Settings) -> Result<Connection, Probe
         at,
         stream,
         input: Vec::new(),
+        longest,
     })
+}
+
+/// What a failure on a blocking socket means. A time limit on one shows itself as EAGAIN, whose
+/// words ("Resource temporarily unavailable") say nothing of it.
+fn words(error: &std::io::Error, longest: Duration) -> String {
+    use std::io::ErrorKind::{TimedOut, WouldBlock};
+    match error.kind() {
+        WouldBlock | TimedOut if longest.subsec_millis() == 0 => {
+            format!("no answer within {} s", longest.as_secs())
+        }
+        WouldBlock | TimedOut => format!("no answer within {} ms", longest.as_millis()),
+        _ => error.to_string(),
+    }
 }
 
 fn into_stream(at: &Address, socket: OwnedFd, longest: Duration) -> io::Result<Box<dyn Stream>> {
@@ -271,9 +287,8 @@ impl Connection {
                 Ok(0) => return Err(ProbeError::unreached("the server closed the connection")),
                 Ok(n) => self.input.extend_from_slice(&buffer[..n]),
                 Err(error) => {
-                    return Err(ProbeError::unreached(format!(
-                        "the server did not answer: {error}"
-                    )));
+                    let why = words(&error, self.longest);
+                    return Err(ProbeError::unreached(format!("from the server: {why}")));
                 }
             }
         }
@@ -428,5 +443,30 @@ mod tests {
         let row = read_row(b"\x02ab\xfb\x00\x01c");
         let row: Vec<&[u8]> = row.iter().map(|v| &**v).collect();
         assert_eq!(row, [&b"ab"[..], b"", b"", b"c"]);
+    }
+
+    #[test]
+    fn a_server_that_says_nothing_gave_no_answer_in_time() {
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let longest = Duration::from_millis(20);
+        let at = Address::Unix("/s.sock".into());
+        let mut connection = Connection {
+            stream: into_stream(&at, ours.into(), longest).unwrap(),
+            at: Arc::new(at),
+            input: Vec::new(),
+            longest,
+        };
+        let error = connection.query("SELECT 1").unwrap_err();
+        assert_eq!(
+            error,
+            ProbeError::unreached("from the server: no answer within 20 ms")
+        );
+        assert_eq!(
+            words(
+                &std::io::ErrorKind::TimedOut.into(),
+                Duration::from_secs(10)
+            ),
+            "no answer within 10 s"
+        );
     }
 }

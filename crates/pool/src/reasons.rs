@@ -10,6 +10,7 @@ use std::fmt;
 use std::time::Duration;
 use wire::classify::PinCause;
 use wire::errors::{self, ErrorCode};
+use wire::stranger::Stranger;
 
 /// Why a client keeps its backend for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,6 +171,8 @@ pub(crate) enum Refusal {
     },
     /// A packet is not what the protocol calls for.
     Malformed(String),
+    /// The client speaks another protocol where its login must come.
+    Stranger(Stranger),
     /// The client took too long to log in or to take its reply.
     TooSlow(&'static str),
     /// The backend was lost while it ran the client's statement or kept its session.
@@ -299,6 +302,10 @@ impl Refusal {
             Refusal::Input { .. } => "input-full",
             Refusal::OutOfOrder { .. } => "out-of-order",
             Refusal::Malformed(_) => "malformed",
+            Refusal::Stranger(stranger) => match stranger {
+                Stranger::ProxyV1 | Stranger::ProxyV2 => "proxy-header",
+                Stranger::ClientHello | Stranger::SslRequest => "tls",
+            },
             Refusal::TooSlow(_) => "too-slow",
             Refusal::BackendLost(_) => "backend-lost",
             Refusal::Restore(_) => "restore",
@@ -338,7 +345,7 @@ impl Refusal {
             Refusal::TooLong { .. } | Refusal::Input { .. } => errors::NET_PACKET_TOO_LARGE,
             Refusal::OutOfOrder { .. } => errors::NET_PACKETS_OUT_OF_ORDER,
             Refusal::Malformed(_) => errors::MALFORMED_PACKET,
-            Refusal::TooSlow(_) => errors::HANDSHAKE,
+            Refusal::TooSlow(_) | Refusal::Stranger(_) => errors::HANDSHAKE,
             Refusal::BackendLost(_) => errors::NET_READ,
             Refusal::Restore(_) | Refusal::KillFailed(_) | Refusal::OwnCommands => {
                 errors::UNKNOWN_ERROR
@@ -400,6 +407,11 @@ impl fmt::Display for Refusal {
                  client, got {got})"
             ),
             Refusal::Malformed(what) => write!(f, "onramp: the client sent a {what}"),
+            Refusal::Stranger(stranger) => write!(
+                f,
+                "Bad handshake (onramp: expected a login packet, got {})",
+                words_of(*stranger)
+            ),
             Refusal::BackendLost(why) => write!(
                 f,
                 "Lost connection to MySQL server during query (onramp: {why}; whether the \
@@ -424,6 +436,28 @@ impl fmt::Display for Refusal {
             Refusal::BackendLogin(why) => {
                 write!(f, "onramp: the server refused the pooler's login: {why}")
             }
+        }
+    }
+}
+
+/// What came in place of a login, and what to do about it.
+fn words_of(stranger: Stranger) -> &'static str {
+    match stranger {
+        Stranger::ProxyV1 => {
+            "a header of the PROXY protocol, version 1, which the pool does not take: switch it \
+             off in the proxy in front (HAProxy: take send-proxy from the server's line)"
+        }
+        Stranger::ProxyV2 => {
+            "a header of the PROXY protocol, version 2, which the pool does not take: switch it \
+             off in the proxy in front (HAProxy: take send-proxy-v2 from the server's line)"
+        }
+        Stranger::ClientHello => {
+            "a ClientHello of TLS, which the pool does not speak: let the client, or the proxy in \
+             front, connect without TLS (HAProxy: take ssl from the server's line)"
+        }
+        Stranger::SslRequest => {
+            "a request for TLS, which the pool does not offer: let the client connect without \
+             (--ssl-mode=DISABLED, MariaDB --skip-ssl, JDBC sslMode=disable)"
         }
     }
 }

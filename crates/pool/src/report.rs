@@ -6,17 +6,55 @@
 
 use crate::client::{Client, ClientState};
 use crate::group::Group;
+use crate::log::{Event, Facts, Peer, ReportLine, note_of};
 use crate::pins::Pin;
 use reactor::Net;
 use std::collections::BTreeMap;
 
+fn of_group(text: String) -> ReportLine {
+    ReportLine {
+        event: Event::Group,
+        client: None,
+        account: None,
+        text,
+    }
+}
+
 impl<N: Net> Group<N> {
+    /// Tells how many lines were left out, where no line has told it.
+    pub(crate) fn log_omitted(&mut self) {
+        let now = self.net.now();
+        let limits = [
+            (Event::LoginFailed, &mut self.lines_of_logins),
+            (Event::BackendLost, &mut self.lines_of_losses),
+        ];
+        for (event, limit) in limits {
+            if let Some(omitted) = limit.rest(now) {
+                let facts = Facts {
+                    omitted,
+                    ..Facts::default()
+                };
+                note_of(
+                    event,
+                    &facts,
+                    format_args!("{omitted} lines of this event were left out"),
+                );
+            }
+        }
+    }
+
     /// One line for each client, and the sum.
-    pub(crate) fn report(&self) -> Vec<String> {
+    pub(crate) fn report(&self) -> Vec<ReportLine> {
         let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
         let mut lines = Vec::with_capacity(self.clients.len() + 1);
         if self.index == 0 {
-            lines = self.shared.hidden.lines();
+            lines = self
+                .shared
+                .hidden
+                .lines()
+                .into_iter()
+                .map(of_group)
+                .collect();
         }
         for (_, client) in self.clients.iter() {
             lines.push(self.line_of(client));
@@ -24,15 +62,15 @@ impl<N: Net> Group<N> {
                 *reasons.entry(pin.reason.name()).or_default() += 1;
             }
         }
-        lines.push(format!(
+        lines.push(of_group(format!(
             "group {}: {} clients, pinned now: {reasons:?}",
             self.index,
             self.clients.len()
-        ));
+        )));
         lines
     }
 
-    fn line_of(&self, client: &Client<N::Sock>) -> String {
+    fn line_of(&self, client: &Client<N::Sock>) -> ReportLine {
         let account = self.roster.ranks.get(client.kind as usize);
         let account = account.map_or("", |ranks| ranks.kind.user.as_str());
         let state = match client.state() {
@@ -62,11 +100,20 @@ impl<N: Net> Group<N> {
             true if client.is_held() => "held by a cursor".to_string(),
             true => "not pinned".to_string(),
         };
-        format!(
+        let text = format!(
             "client {} account '{account}' {state} {lease}, {pin}{}",
             client.id,
             self.reading_of(client)
-        )
+        );
+        // It has an account from its first login on.
+        let user = self.shared.settings.users.get(client.user as usize);
+        let user = user.filter(|_| client.known);
+        ReportLine {
+            event: Event::Client,
+            client: Some(Peer::from(self.net.peer(&client.sock))),
+            account: user.map(|user| user.name.clone().into_bytes()),
+            text,
+        }
     }
 
     fn words_of(&self, pin: &Pin) -> String {

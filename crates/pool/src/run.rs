@@ -9,7 +9,7 @@ use crate::Settings;
 use crate::budget::Budget;
 use crate::counts::Census;
 use crate::group::{Group, LISTENER, MAILBOX, Order, ServerFacts, Shared, listener_token};
-use crate::log::note;
+use crate::log::{self, Event, ReportLine, note, note_all};
 use crate::options::PoolArgs;
 use crate::password_workers::start_workers;
 use crate::probe::{Fault, probe};
@@ -48,7 +48,7 @@ const EXIT_USAGE: u8 = 2;
 /// 2: the command line or the file cannot be used.
 pub fn settings(args: PoolArgs) -> Result<Settings, ExitCode> {
     args.settings().map_err(|error| {
-        note(format_args!("{error}"));
+        note(Event::Settings, format_args!("{error}"));
         ExitCode::from(EXIT_USAGE)
     })
 }
@@ -57,15 +57,24 @@ pub fn settings(args: PoolArgs) -> Result<Settings, ExitCode> {
 #[must_use]
 pub fn run(settings: Settings) -> ExitCode {
     for warning in &settings.warnings {
-        note(format_args!("warning: {warning}"));
+        note(Event::Warning, format_args!("{warning}"));
     }
-    match serve(settings) {
+    if let Err(error) = log::start() {
+        note(
+            Event::Failed,
+            format_args!("cannot start a thread: {error}"),
+        );
+        return ExitCode::FAILURE;
+    }
+    let status = match serve(settings) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            note(format_args!("{error}"));
+            note(Event::Failed, format_args!("{error}"));
             ExitCode::FAILURE
         }
-    }
+    };
+    log::flush();
+    status
 }
 
 /// How many groups, how many clients each may hold, and the sentence that says why.
@@ -136,13 +145,19 @@ fn serve(mut settings: Settings) -> Result<(), String> {
     let upstream = Arc::new(Upstream::new(settings.backend.clone()));
     upstream.keep_looking_up()?;
     let Some(server) = ask_server(&upstream, &settings, &mut signals)? else {
-        note(format_args!("ended before the server could be reached"));
+        note(
+            Event::Ended,
+            format_args!("ended before the server could be reached"),
+        );
         return Ok(());
     };
-    note(format_args!(
-        "server {} at {}; {}; at most {} backends",
-        server.version, settings.backend, plan.reason, settings.backends_max
-    ));
+    note(
+        Event::Start,
+        format_args!(
+            "server {} at {}; {}; at most {} backends",
+            server.version, settings.backend, plan.reason, settings.backends_max
+        ),
+    );
     let keys = KeyPair::generate()?;
     let cores = usize::try_from(cores).unwrap_or(1);
     let room = plan.clients_per_group;
@@ -158,7 +173,10 @@ fn serve(mut settings: Settings) -> Result<(), String> {
     shared.upstream.tell(Box::new(tell));
     watcher.keep_watching(shared.clone());
     let addresses: Vec<String> = doors.iter().map(Door::to_string).collect();
-    note(format_args!("listening on {}", addresses.join(", ")));
+    note(
+        Event::Listening,
+        format_args!("listening on {}", addresses.join(", ")),
+    );
     let result = crew.attend(signals, shared.settings.drain_max);
     for door in &doors {
         door.remove_file();
@@ -183,10 +201,13 @@ fn check_spool(settings: &mut Settings) -> Result<(), String> {
     if settings.spool_folder_given {
         return Err(why);
     }
-    note(format_args!(
-        "{why}; replies that clients do not read stay on their backends (set spool_folder, or \
+    note(
+        Event::Warning,
+        format_args!(
+            "{why}; replies that clients do not read stay on their backends (set spool_folder, or \
          spool_bytes_max = 0)"
-    ));
+        ),
+    );
     settings.spool_bytes_max = 0;
     Ok(())
 }
@@ -217,7 +238,10 @@ fn ask_server(
             }
             Err(error) => {
                 if said.as_ref() != Some(&error.why) {
-                    note(format_args!("waiting for the server: {}", error.why));
+                    note(
+                        Event::Waiting,
+                        format_args!("waiting for the server: {}", error.why),
+                    );
                 }
                 said = Some(error.why);
             }
@@ -235,10 +259,13 @@ fn ask_server(
 
 /// Says that SIGHUP changes nothing.
 fn note_hangup() {
-    note(format_args!(
-        "SIGHUP: nothing changes; the configuration is read at start only, restart the pool to \
+    note(
+        Event::Signal,
+        format_args!(
+            "SIGHUP: nothing changes; the configuration is read at start only, restart the pool to \
          change it"
-    ));
+        ),
+    );
 }
 
 /// Waits; a wait for a server that is not there has no event to wait for.
@@ -396,7 +423,7 @@ impl Crew {
         let mut draining = false;
         for signal in &mut signals {
             if signal == SIGUSR1 {
-                note(format_args!("{:?}", self.sum()));
+                note(Event::Census, format_args!("{:?}", self.sum()));
                 continue;
             }
             if signal == SIGUSR2 {
@@ -409,28 +436,34 @@ impl Crew {
                 continue;
             }
             if draining {
-                note(format_args!("second signal: ending at once"));
+                note(
+                    Event::Draining,
+                    format_args!("second signal: ending at once"),
+                );
                 return Ok(());
             }
             draining = true;
-            note(format_args!(
-                "draining, for at most {} ms",
-                drain_max.as_millis()
-            ));
+            note(
+                Event::Draining,
+                format_args!("draining, for at most {} ms", drain_max.as_millis()),
+            );
             self.orders
                 .iter()
                 .for_each(|order| order.send(Order::Drain));
         }
         // The last group to end has closed the signals.
         let total = self.sum();
-        note(format_args!(
-            "ended: {} statements, {} logins, {} refused, {} backends lost, {} clients cut off",
-            total.counts.statements,
-            total.counts.logins,
-            total.counts.refused,
-            total.counts.backends_lost,
-            total.clients
-        ));
+        note(
+            Event::Ended,
+            format_args!(
+                "ended: {} statements, {} logins, {} refused, {} backends lost, {} clients cut off",
+                total.counts.statements,
+                total.counts.logins,
+                total.counts.refused,
+                total.counts.backends_lost,
+                total.clients
+            ),
+        );
         Ok(())
     }
 
@@ -465,9 +498,10 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
     while !group.is_drained() {
         let deadline = group.deadline().min(census_at + CENSUS_EVERY);
         if let Err(error) = group.net_mut().wait(deadline, &mut events) {
-            note(format_args!(
-                "a group must end: waiting for events failed: {error}"
-            ));
+            note(
+                Event::Failed,
+                format_args!("a group must end: waiting for events failed: {error}"),
+            );
             break;
         }
         if events.iter().any(|event| event.token.kind() == MAILBOX) {
@@ -495,14 +529,16 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
 }
 
 /// Prints a group's report, if there is one, without keeping the group waiting.
-fn print_report(lines: Vec<String>) {
+fn print_report(lines: Vec<ReportLine>) {
     if lines.is_empty() {
         return;
     }
-    let print = move || lines.iter().for_each(|line| note(format_args!("{line}")));
     let printer = std::thread::Builder::new().name("report".into());
-    if let Err(error) = printer.spawn(print) {
-        note(format_args!("cannot print the report: {error}"));
+    if let Err(error) = printer.spawn(move || note_all(lines)) {
+        note(
+            Event::Failed,
+            format_args!("cannot print the report: {error}"),
+        );
     }
 }
 

@@ -23,6 +23,7 @@
 use crate::backend::Purpose;
 use crate::client::{ClientState, Rest};
 use crate::group::Group;
+use crate::log::{Event, Facts, Peer, note_of};
 use crate::spool::{SENT_PER_TURN, Tail};
 use reactor::{Key, Net, Time, Write};
 use std::collections::BTreeMap;
@@ -351,13 +352,23 @@ impl<N: Net> Group<N> {
         };
         let account = self.roster.ranks.get(client.kind as usize);
         let account = account.map_or("", |ranks| ranks.kind.user.as_str());
+        let user = self.shared.settings.users.get(client.user as usize);
+        let facts = Facts {
+            client: Some(Peer::from(self.net.peer(&client.sock))),
+            account: user.map(|user| user.name.as_bytes()),
+            ..Facts::default()
+        };
         let ms = self.net.now().since(client.since).as_millis();
         let id = client.id;
         self.counts.slow_closed += 1;
-        crate::log::note(format_args!(
-            "client {id} account '{account}' closed: it has taken nothing of its reply for {ms} \
+        note_of(
+            Event::ReaderClosed,
+            &facts,
+            format_args!(
+                "client {id} account '{account}' closed: it has taken nothing of its reply for {ms} \
              ms, and {why}"
-        ));
+            ),
+        );
         self.doom(key);
     }
 

@@ -18,7 +18,7 @@
 //! Invariants: no group looks up a name; an address that is dialled is one that the last look-up
 //! told, or the last that succeeded; an answer of the server, be it an error, is no outage.
 
-use crate::log::note;
+use crate::log::{self, note};
 use reactor::socket::Keepalive;
 use reactor::{Address, Event, Key, Net, RealNet, Time, Token};
 use std::collections::VecDeque;
@@ -248,16 +248,22 @@ impl Upstream {
         match found {
             Ok(found) => {
                 if known.failure.take().is_some() && !known.addresses.is_empty() {
-                    note(format_args!("{} can be looked up again", self.place));
+                    note(
+                        log::Event::NameBack,
+                        format_args!("{} can be looked up again", self.place),
+                    );
                 }
                 self.replace(&mut known, found);
             }
             Err(why) => {
                 if known.failure.is_none() && !known.addresses.is_empty() {
-                    note(format_args!(
-                        "{} cannot be looked up, its last addresses are used: {why}",
-                        self.place
-                    ));
+                    note(
+                        log::Event::NameLost,
+                        format_args!(
+                            "{} cannot be looked up, its last addresses are used: {why}",
+                            self.place
+                        ),
+                    );
                 }
                 known.failure = Some(why);
             }
@@ -275,7 +281,10 @@ impl Upstream {
         known.addresses = found.into_iter().map(Arc::new).collect();
         known.current = current.unwrap_or(0);
         if let (Some(old), None, Some(new)) = (old, current, known.addresses.first()) {
-            note(format_args!("{} is now at {new}, was at {old}", self.place));
+            note(
+                log::Event::ServerMoved,
+                format_args!("{} is now at {new}, was at {old}", self.place),
+            );
         }
         if gone {
             self.moves.fetch_add(1, SeqCst);

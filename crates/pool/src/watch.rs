@@ -25,7 +25,7 @@
 use crate::globals::find_names;
 use crate::group::Shared;
 use crate::hidden::look_once;
-use crate::log::note;
+use crate::log::{Event, note};
 use crate::probe::{Connection, Fault, ProbeError, Rows, log_in_to_look};
 use reactor::Time;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
@@ -153,9 +153,10 @@ impl Watcher {
         };
         let thread = std::thread::Builder::new().name("watch".into());
         if let Err(error) = thread.spawn(watch) {
-            note(format_args!(
-                "cannot start the thread that watches the server: {error}"
-            ));
+            note(
+                Event::Failed,
+                format_args!("cannot start the thread that watches the server: {error}"),
+            );
         }
     }
 
@@ -257,11 +258,14 @@ impl Watcher {
             }
             Err(error) => {
                 if !std::mem::replace(&mut self.look_failed, true) {
-                    note(format_args!(
-                        "the catalogue of hidden code cannot be read, so that new triggers and \
+                    note(
+                        Event::HiddenUnread,
+                        format_args!(
+                            "the catalogue of hidden code cannot be read, so that new triggers and \
                          views are not known: {}; it is tried again",
-                        error.why
-                    ));
+                            error.why
+                        ),
+                    );
                 }
                 shared.hidden.ask();
                 self.look_at = now + EVERY;
@@ -277,22 +281,28 @@ impl Watcher {
             (Ok(()), Some(connection)) => {
                 upstream.reached(&connection.at);
                 if std::mem::take(&mut self.said_down) {
-                    note(format_args!(
-                        "the server at {} can be reached again",
-                        upstream.words(&connection.at)
-                    ));
+                    note(
+                        Event::ServerUp,
+                        format_args!(
+                            "the server at {} can be reached again",
+                            upstream.words(&connection.at)
+                        ),
+                    );
                 }
             }
             (Err(error), _) if error.fault == Fault::Unreached => {
                 let lasted = since.map_or(Duration::ZERO, |since| Time::now().since(since));
                 if lasted >= shared.settings.server_down_fail && !self.said_down {
                     self.said_down = true;
-                    note(format_args!(
-                        "the server cannot be reached, for {} ms now: statements that need it are \
+                    note(
+                        Event::ServerDown,
+                        format_args!(
+                            "the server cannot be reached, for {} ms now: statements that need it are \
                          refused at once (server_down_fail_ms); {}",
-                        lasted.as_millis(),
-                        error.why
-                    ));
+                            lasted.as_millis(),
+                            error.why
+                        ),
+                    );
                 }
             }
             _ => {}
@@ -303,12 +313,18 @@ impl Watcher {
     fn say(&mut self, asked: &Result<(), ProbeError>) {
         let was_blind = std::mem::replace(&mut self.is_blind, asked.is_err());
         match asked {
-            Err(error) if !was_blind => note(format_args!(
-                "the server cannot be watched: {}; until it can, it is not noticed when its global \
-                 values change, or code is defined, past the pool; it is tried again",
-                error.why
-            )),
-            Ok(()) if was_blind => note(format_args!("the server is watched again")),
+            Err(error) if !was_blind => note(
+                Event::WatchLost,
+                format_args!(
+                    "the server cannot be watched: {}; until it can, it is not noticed when its \
+                     global values change, or code is defined, past the pool; it is tried again",
+                    error.why
+                ),
+            ),
+            Ok(()) if was_blind => note(
+                Event::WatchBack,
+                format_args!("the server is watched again"),
+            ),
             _ => {}
         }
     }

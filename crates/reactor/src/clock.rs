@@ -28,6 +28,14 @@ impl Time {
     }
 }
 
+/// The time of day: how long ago 1970 began in UTC.
+#[must_use]
+pub fn utc_now() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    let nanos = u32::try_from(now.tv_nsec).unwrap_or(0);
+    Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), nanos)
+}
+
 impl Add<Duration> for Time {
     type Output = Time;
     fn add(self, duration: Duration) -> Time {

@@ -27,7 +27,7 @@ mod slots;
 pub mod socket;
 
 pub use address::Address;
-pub use clock::{Time, wall_clock};
+pub use clock::{Time, utc_now, wall_clock};
 pub use mailbox::{Mailbox, Sender, mailbox};
 pub use net::{Event, Net, Read, Token, Write};
 pub use real::RealNet;

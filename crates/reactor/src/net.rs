@@ -143,8 +143,8 @@ pub trait Net {
         None
     }
 
-    /// The peer's IP address, for messages; `None` for a Unix socket and where there is none.
-    fn peer(&self, _sock: &Self::Sock) -> Option<std::net::IpAddr> {
+    /// The peer's address; `None` for a Unix socket and where there is none.
+    fn peer(&self, _sock: &Self::Sock) -> Option<std::net::SocketAddr> {
         None
     }
 }

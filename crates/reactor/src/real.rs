@@ -229,9 +229,8 @@ impl Net for RealNet {
         socket::unanswered(sock)
     }
 
-    fn peer(&self, sock: &OwnedFd) -> Option<std::net::IpAddr> {
-        let peer: SocketAddr = rustix::net::getpeername(sock).ok()??.try_into().ok()?;
-        Some(peer.ip())
+    fn peer(&self, sock: &OwnedFd) -> Option<SocketAddr> {
+        rustix::net::getpeername(sock).ok()??.try_into().ok()
     }
 
     fn random(&mut self, bytes: &mut [u8]) {

@@ -15,7 +15,7 @@ use reactor::Address;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fmt;
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 use wire::attributes::Form;
@@ -226,6 +226,15 @@ impl Client {
     /// The system's.
     pub fn wait_at_most(&self, limit: Duration) -> Result<(), ClientError> {
         Ok(self.stream.wait_at_most(limit)?)
+    }
+
+    /// Its end of the connection; `None` over a Unix socket.
+    #[must_use]
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        match &self.stream {
+            Stream::Tcp(stream) => stream.local_addr().ok(),
+            Stream::Unix(_) => None,
+        }
     }
 
     /// The conversation: capabilities, greeting.

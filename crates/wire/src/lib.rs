@@ -36,6 +36,7 @@ pub mod packet;
 pub mod reply;
 pub mod sqlstate;
 pub mod status;
+pub mod stranger;
 pub mod text_prepared;
 pub mod track;
 pub mod tracking;

@@ -47,11 +47,17 @@ fn number(refusal: &Refusal) -> usize {
             InputLimit::Stalled => 34,
         },
         Refusal::PasswordChecks { .. } => 35,
-        Refusal::ServerDown { .. } => 36,
+        Refusal::Stranger(stranger) => match stranger {
+            Stranger::ProxyV1 => 36,
+            Stranger::ProxyV2 => 37,
+            Stranger::ClientHello => 38,
+            Stranger::SslRequest => 39,
+        },
+        Refusal::ServerDown { .. } => 40,
     }
 }
 
-const NUMBERS: usize = 37;
+const NUMBERS: usize = 41;
 
 /// A command that had no room.
 fn input(limit: InputLimit) -> Refusal {
@@ -158,6 +164,10 @@ fn examples() -> Vec<(Refusal, &'static str)> {
             Refusal::PasswordChecks { waiting: 256 },
             "onramp-password-checks",
         ),
+        (Refusal::Stranger(Stranger::ProxyV1), "onramp-stranger"),
+        (Refusal::Stranger(Stranger::ProxyV2), "onramp-stranger"),
+        (Refusal::Stranger(Stranger::ClientHello), "onramp-stranger"),
+        (Refusal::Stranger(Stranger::SslRequest), "onramp-stranger"),
     ]
 }
 

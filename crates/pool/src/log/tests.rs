@@ -1,0 +1,71 @@
+//! The form of a line, and the table of events in the documentation.
+use super::*;
+
+fn of(event: Event, facts: &Facts<'_>, text: &str) -> String {
+    let line = line(event, facts, format_args!("{text}"));
+    let (time, rest) = line.split_once(' ').unwrap();
+    assert_eq!(time.len(), "2026-01-31T12:00:00.123Z".len(), "{time}");
+    assert!(time.ends_with('Z'), "{time}");
+    rest.to_owned()
+}
+
+#[test]
+fn a_line_has_its_facts_by_key_and_its_message_last() {
+    let facts = Facts {
+        client: Some(Peer::Tcp("192.0.2.7:41710".parse().unwrap())),
+        account: Some(b"app"),
+        reason: Some("wrong-password"),
+        omitted: 3,
+    };
+    assert_eq!(
+        of(Event::LoginFailed, &facts, "Access denied"),
+        "onramp pool: level=warning event=login-failed client=192.0.2.7:41710 account=\"app\" \
+         reason=wrong-password omitted=3 message=Access denied\n"
+    );
+    let facts = Facts {
+        client: Some(Peer::Unix),
+        ..Facts::default()
+    };
+    assert_eq!(
+        of(Event::Client, &facts, "idle"),
+        "onramp pool: level=info event=client client=unix message=idle\n"
+    );
+}
+
+#[test]
+fn what_a_peer_says_begins_no_line_and_ends_no_value() {
+    let facts = Facts {
+        account: Some(b"a\" level=info\n2026 \xff\x1b["),
+        ..Facts::default()
+    };
+    let line = of(Event::LoginFailed, &facts, "for 'a\r\nb\u{85}'\t");
+    assert_eq!(
+        line,
+        "onramp pool: level=warning event=login-failed \
+         account=\"a\\\" level=info\\n2026 \u{fffd}\\u{1b}[\" \
+         message=for 'a\\r\\nb\\u{85}'\\t\n"
+    );
+}
+
+#[test]
+fn a_message_has_an_upper_bound() {
+    let facts = Facts::default();
+    let max = of(Event::Census, &facts, &"e".repeat(MESSAGE_MAX));
+    assert!(max.ends_with("e\n"));
+    let over = of(Event::Census, &facts, &"\u{20ac}".repeat(MESSAGE_MAX));
+    assert!(over.ends_with("\u{20ac} ...\n") && over.len() < max.len() + 8);
+}
+
+#[test]
+fn the_documentation_lists_every_event() {
+    let row = |event: &Event| {
+        let (name, level) = (event.name(), event.level().name());
+        format!("| `{name}` | {level} | {} |\n", event.meaning())
+    };
+    let table: String = Event::ALL.iter().map(row).collect();
+    let page = include_str!("../../../../docs/pool.md");
+    assert!(
+        page.contains(&format!("|---|---|---|\n{table}\n")),
+        "docs/pool.md must have exactly these rows:\n{table}"
+    );
+}
