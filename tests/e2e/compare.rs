@@ -125,10 +125,11 @@ impl Story {
             params,
             columns,
             warnings,
+            eofs,
             ..
         } = &prepared;
         self.record.push(format!(
-            "client {who} prepares {sql}: {params:?} {columns:?} {warnings}"
+            "client {who} prepares {sql}: {params:?} {columns:?} {warnings} {eofs:?}"
         ));
         prepared
     }

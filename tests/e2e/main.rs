@@ -26,6 +26,7 @@ mod diagnostics;
 mod doctor;
 mod driver;
 mod drivers;
+mod eofs;
 mod explain;
 mod extended;
 mod faults;

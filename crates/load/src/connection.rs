@@ -347,7 +347,7 @@ impl Connection {
                 }
                 return Ok(false);
             }
-            Step::Middle | Step::DefinitionsDone => return Ok(false),
+            Step::Middle | Step::DefinitionsDone | Step::DefinitionsEnd(_) => return Ok(false),
         };
         let has_ended = self.reply.is_done();
         match self.state {

@@ -176,11 +176,11 @@ impl<N: Net> Group<N> {
         if (client.owed.role || client.is_pinned()) && has_roles(self.shared.server.flavour) {
             let shape = ReplyShape::Results;
             let asked = InFlight::own(Some(key), Purpose::Role, shape);
-            backend.flight.push_back(asked);
+            backend.expect(asked);
             put_query(&mut out, backend.form, ROLE.as_bytes());
         }
         let command_in_flight = InFlight::own(Some(key), Purpose::GiveBack, command.reply());
-        backend.flight.push_back(command_in_flight);
+        backend.expect(command_in_flight);
         put_command(&mut out, command, b"");
         self.send_backend(lease, &out);
         self.count_busy(lease);

@@ -15,6 +15,7 @@ use crate::heard::Heard;
 use crate::prepared::OnBackend;
 use crate::relay::Middle;
 use crate::renewal::Had;
+use crate::reports::Reports;
 use crate::session::{On, Session, Text};
 use reactor::{Address, Key, Time};
 use std::collections::VecDeque;
@@ -77,6 +78,8 @@ pub(crate) enum Purpose {
     Retold,
     /// Reads whether the clock of the session goes on.
     Clock,
+    /// Has the server report what an EOF packet had no room for; `true` for the last command.
+    Reports(bool),
     /// Asks what the client before has left, see [`crate::deferred`]; `true` for the last question.
     Debt(bool),
     /// COM_RESET_CONNECTION: the client's session begins anew, and what it holds is given back.
@@ -141,6 +144,11 @@ pub(crate) struct Backend<S> {
     pub kind: usize,
     /// How commands are written on it.
     pub(crate) form: Form,
+    /// It was dialled without CLIENT_DEPRECATE_EOF: result sets end in EOF packets, which have no
+    /// room for what the trackers report ([`crate::reports`]).
+    pub(crate) eofs: bool,
+    /// Whether the server has reported all that its session's statements have changed.
+    pub(crate) reports: Reports,
     /// Since when it is in its state.
     pub since: Time,
     /// When it was dialled.
@@ -242,6 +250,8 @@ impl<S> Backend<S> {
             at,
             kind,
             form: Form::Plain,
+            eofs: false,
+            reports: Reports::Complete,
             since: now,
             born: now,
             transaction_since: None,
@@ -283,6 +293,14 @@ impl<S> Backend<S> {
             heard: Heard::default(),
             collected: Vec::new(),
         }
+    }
+
+    /// Adds a command to those in flight.
+    pub(crate) fn expect(&mut self, command: InFlight) {
+        self.flight.push_back(InFlight {
+            reply: command.reply.with_eofs(self.eofs),
+            ..command
+        });
     }
 
     /// Where it stands.

@@ -15,6 +15,7 @@ use crate::group::Group;
 use crate::heard::Heard;
 use crate::probe::read_row;
 use crate::relay::{Relay, Shape, Stop, Unreported};
+use crate::reports::Reports;
 use crate::restoring::Behind;
 use crate::roles::switch;
 use crate::roster::DialEnd;
@@ -370,7 +371,8 @@ impl<N: Net> Group<N> {
         if let Some(status) = backend.heard.status {
             backend.note_status(status);
         }
-        let heard = std::mem::take(&mut backend.heard);
+        let mut heard = std::mem::take(&mut backend.heard);
+        heard.explained = backend.reports == Reports::Due(true);
         let collected = std::mem::take(&mut backend.collected);
         backend.busy_since = self.net.now();
         backend.held_up_since = None;
@@ -384,6 +386,7 @@ impl<N: Net> Group<N> {
         if !self.may_go_on(key, &command) {
             return;
         }
+        self.note_reports(key, &command, &heard);
         match command.purpose {
             Purpose::Prepare(fresh) => self.prepared(key, fresh, &heard, &collected),
             Purpose::Restore(last) => self.restored(key, command.owner, last, &heard),
@@ -399,6 +402,7 @@ impl<N: Net> Group<N> {
             Purpose::Role => self.role_told(key, command.owner, &heard, &collected),
             Purpose::Holdings => self.holdings_told(key, command.owner, &heard, &collected),
             Purpose::Retold => self.retold(key, command.owner, &heard),
+            Purpose::Reports(last) => self.reported(key, command.owner, last, &heard),
             Purpose::Clock => self.clock_told(key, command.owner, &heard, &collected),
             Purpose::ReadBack(counts) => {
                 self.read_back(key, (command.owner, counts), &heard, &collected);
@@ -502,7 +506,7 @@ impl<N: Net> Group<N> {
         for i in 1..=commands {
             let purpose = Purpose::Restore(i == commands);
             let command = InFlight::own(Some(key), purpose, ReplyShape::Status);
-            backend.flight.push_back(command);
+            backend.expect(command);
         }
         client.opening = true;
         let moved = client.change_state(ClientState::Restoring, now);

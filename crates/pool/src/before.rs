@@ -134,7 +134,7 @@ impl<N: Net> Group<N> {
             Some(Counting::Ping) => {
                 if let Some(backend) = self.backends.get_mut(lease) {
                     let command = InFlight::own(Some(key), Purpose::Primer, ReplyShape::Status);
-                    backend.flight.push_back(command);
+                    backend.expect(command);
                     put_command(out, Command::Ping, b"");
                 }
             }
@@ -156,7 +156,7 @@ impl<N: Net> Group<N> {
     fn put_in_front(&mut self, key: Key, lease: Key, out: &mut Vec<u8>, sql: &str) {
         if let Some(backend) = self.backends.get_mut(lease) {
             let command = InFlight::own(Some(key), Purpose::Primer, ReplyShape::Results);
-            backend.flight.push_back(command);
+            backend.expect(command);
             put_query(out, backend.form, sql.as_bytes());
         }
     }

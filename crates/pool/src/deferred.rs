@@ -149,7 +149,7 @@ impl<N: Net> Group<N> {
         let mut columns = String::from("SELECT FOUND_ROWS()");
         let mut put = |last: bool, sql: &str| {
             let command = InFlight::own(None, Purpose::Debt(last), ReplyShape::Results);
-            backend.flight.push_back(command);
+            backend.expect(command);
             put_query(&mut out, backend.form, sql.as_bytes());
         };
         for number in 1..=debts.conditions {

@@ -14,6 +14,7 @@ use crate::client::{Client, ClientState, Code, Owed, Trace, Untold};
 use crate::group::Group;
 use crate::heard::Heard;
 use crate::reasons::{PinReason, Refusal};
+use crate::reports::Reports;
 use crate::seeds::HELD;
 use crate::session::{CHARSET_VARIABLES, CLOCK, SEEDS, Session, Text};
 use crate::shapes::Ending;
@@ -197,7 +198,8 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get(key) else {
             return false;
         };
-        let contaminated = !heard.changes.is_empty() || backend.in_transaction();
+        let due = backend.reports != Reports::Complete;
+        let contaminated = !heard.changes.is_empty() || due || backend.in_transaction();
         let left_something = contaminated || heard.error.is_some() || heard.warnings > 0;
         let service = command.first.then(|| self.net.now().since(command.sent));
         let ending = Ending {
@@ -270,7 +272,8 @@ impl<N: Net> Group<N> {
             return self.settle(key);
         }
         let unknown = heard.error.is_some() || !heard.changes.is_empty();
-        if unknown || backend.in_transaction() {
+        let due = backend.reports != Reports::Complete;
+        if unknown || due || backend.in_transaction() {
             return self.retire(key);
         }
         backend.insert_id = None;
@@ -292,7 +295,7 @@ impl<N: Net> Group<N> {
         let known = client.session.clone();
         let passing = client.statement.passing;
         // What a statement changed before it failed is told behind it.
-        let explains = client.statement.explains_change || client.owed.explained;
+        let explains = client.statement.explains_change || client.owed.explained || heard.explained;
         let tracks = client.is_pinned_for(PINNED);
         let (mut pin, mut bare, mut explained) = (None, false, explains || passing);
         let mut seeds = 0;
@@ -403,14 +406,16 @@ impl<N: Net> Group<N> {
 
     /// Nothing is in flight: decides what becomes of the lease.
     pub(crate) fn settle(&mut self, key: Key) {
-        let Some(backend) = self.backends.get_mut(key) else {
+        let Some(backend) = self.backends.get(key) else {
             return;
         };
         if backend.state() != BackendState::Leased || !backend.flight.is_empty() {
             return;
         }
         let Some(owner) = backend.lease else { return };
-        let Some(client) = self.clients.get_mut(owner) else {
+        let reports = self.owes_report(key);
+        let (Some(backend), Some(client)) = (self.backends.get(key), self.clients.get_mut(owner))
+        else {
             return;
         };
         use ClientState::{Asking, Idle, Waiting};
@@ -437,14 +442,17 @@ impl<N: Net> Group<N> {
         if untold {
             return self.retell(key, owner);
         }
-        if in_transaction {
+        if in_transaction && !reports {
             return self.resume(key);
         }
         // Any other question has rows of its own, and clears conditions on MySQL.
         let reads = owed.insert_id || owed.collation || owed.trace.is_asked();
-        let others = asks || owed.role || client.touched.is_some();
+        let others = asks || owed.role || client.touched.is_some() || reports;
         if self.ask_first(key, owner, (others, reads)) {
             return;
+        }
+        if reports {
+            return self.ask_for_report(key, owner);
         }
         let Some(client) = self.clients.get(owner) else {
             return;
@@ -515,7 +523,7 @@ impl<N: Net> Group<N> {
             _ => backend.found = None,
         }
         let command = InFlight::own(Some(owner), purpose, ReplyShape::Results);
-        backend.flight.push_back(command);
+        backend.expect(command);
         let mut out = Vec::with_capacity(sql.len() + 8);
         put_query(&mut out, backend.form, sql.as_bytes());
         self.send_backend(key, &out);

@@ -239,7 +239,7 @@ impl<N: Net> Group<N> {
             (self.clients.get_mut(key), self.backends.get_mut(lease))
         {
             let command = InFlight::own(Some(key), Purpose::Primer, ReplyShape::Results);
-            backend.flight.push_back(command);
+            backend.expect(command);
             put_query(out, backend.form, sql.as_bytes());
             backend.found = client.found_rows.get();
             client.found_native = true;

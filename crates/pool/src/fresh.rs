@@ -37,7 +37,7 @@ impl<N: Net> Group<N> {
         }
         for (fresh, shape) in [(false, ReplyShape::Results), (true, ReplyShape::Results)] {
             let command = InFlight::own(None, Purpose::Prepare(fresh), shape);
-            backend.flight.push_back(command);
+            backend.expect(command);
         }
         let mut out = Vec::new();
         let mut more = String::new();

@@ -21,6 +21,11 @@ pub(crate) struct Heard {
     pub affected: Option<u64>,
     /// The last insert id that was not 0.
     pub insert_id: u64,
+    /// Status flags of an EOF packet, if the last packet was one.
+    pub(crate) eof: Option<u16>,
+    /// What it reports of earlier statements of its client, their texts explain
+    /// ([`crate::reports`]).
+    pub(crate) explained: bool,
     /// SQL state of that error.
     pub(crate) state: [u8; 5],
     /// Warnings of the last result.
@@ -61,7 +66,8 @@ impl Heard {
     /// Notes one thing.
     pub(crate) fn notice(&mut self, notice: Notice<'_>) {
         match notice {
-            Notice::Ok(ok, ends_rows) => {
+            Notice::Ok { ok, ends_rows, eof } => {
+                self.eof = eof.then_some(ok.status);
                 self.status = Some(ok.status);
                 self.affected = (!ends_rows).then_some(ok.affected_rows);
                 self.counted = number_in(ok.info);
@@ -79,6 +85,7 @@ impl Heard {
                     .get_or_insert(u16::try_from(count).unwrap_or(u16::MAX));
             }
             Notice::Err(err) => {
+                self.eof = None;
                 let text = String::from_utf8_lossy(err.message).into_owned();
                 self.error = Some((err.code, text));
                 self.state = err.state.try_into().unwrap_or(*b"HY000");
@@ -123,19 +130,25 @@ mod tests {
             changes: b"\x02\x011",
         };
         let mut heard = Heard::default();
-        heard.notice(Notice::Ok(ok, false));
+        heard.notice(Notice::Ok {
+            ok,
+            ends_rows: false,
+            eof: false,
+        });
         assert_eq!(
             (heard.affected, heard.insert_id, heard.warnings),
             (Some(3), 7, 1)
         );
-        heard.notice(Notice::Ok(
-            OkPacket {
-                insert_id: 0,
-                warnings: 0,
-                ..ok
-            },
-            true,
-        ));
+        let ok = OkPacket {
+            insert_id: 0,
+            warnings: 0,
+            ..ok
+        };
+        heard.notice(Notice::Ok {
+            ok,
+            ends_rows: true,
+            eof: false,
+        });
         assert_eq!(
             (heard.affected, heard.insert_id, heard.warnings),
             (None, 7, 0)

@@ -18,6 +18,7 @@ use crate::group::{BACKEND, Group};
 use crate::lane::LaneName;
 use crate::priority::Priority;
 use crate::roster::DialEnd;
+use crate::reports::Reports;
 use crate::session::Session;
 use reactor::{Key, Net, Time, Token};
 use std::rc::Rc;
@@ -445,6 +446,7 @@ impl<N: Net> Group<N> {
         let mut backend = Backend::dialling(sock, kind, now, session, address);
         backend.epoch = self.epoch;
         backend.form = self.roster.ranks[kind].kind.form();
+        backend.eofs = self.roster.ranks[kind].kind.sends_eofs();
         self.roster.dial_begins(kind);
         let key = self.backends.insert(backend);
         let watched = match self.backends.get(key) {
@@ -491,7 +493,7 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
-        let clean = !pinned && !backend.in_transaction();
+        let clean = !pinned && !backend.in_transaction() && backend.reports == Reports::Complete;
         let only_statements = backend
             .flight
             .iter()

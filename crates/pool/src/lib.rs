@@ -66,6 +66,7 @@ mod reasons;
 mod relay;
 mod renewal;
 mod report;
+mod reports;
 mod restoring;
 mod roles;
 mod room;

@@ -19,6 +19,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
+use wire::capabilities::DEPRECATE_EOF;
 use wire::command::{Command, ReplyShape, put_command};
 use wire::handshake::Greeting;
 use wire::lex::Server;
@@ -257,7 +258,7 @@ fn into_stream(at: &Address, socket: OwnedFd, longest: Duration) -> io::Result<B
 pub(crate) fn log_in_to_look(shared: &Shared) -> Result<Connection, ProbeError> {
     let (user, password) = shared.settings.looking_account();
     let kind = Kind {
-        capabilities: 0,
+        capabilities: DEPRECATE_EOF,
         extended: 0,
         user,
         password,

@@ -3,8 +3,9 @@
 //! A reply is followed packet by packet ([`wire::reply::Reply`]) and copied to the output as it
 //! arrives. What differs between the two ends is put right on the way:
 //! - sequence numbers, which shift once a packet is put in between;
-//! - a client without CLIENT_DEPRECATE_EOF gets an EOF packet after the definitions and in place
-//!   of the final OK;
+//! - EOF packets: a client without CLIENT_DEPRECATE_EOF has a backend that sends them
+//!   (`wire/capabilities.rs: BACKEND_KEY`). Only between such a backend and the pool itself, and
+//!   between a reply that the pool has kept and such a client, they are left out or put in;
 //! - session tracker blocks are reduced to those the client asked for; what an EOF packet has no
 //!   room for comes with a later OK ([`Unreported`]).
 //!
@@ -14,7 +15,7 @@
 
 use wire::execution::set_statement_id;
 use wire::packet::{HEADER_LEN, Header, Malformed, Reader, put_short};
-use wire::reply::{END, ErrPacket, OK, OkPacket, Prepared, Reply, Role, Step};
+use wire::reply::{END, EOF_LEN, ErrPacket, OK, OkPacket, Prepared, Reply, Role, Step};
 use wire::status;
 use wire::track::{self, Bound, Wanted};
 
@@ -108,8 +109,15 @@ impl Middle {
 /// What the owner of a reply wants to know of it, in order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Notice<'a> {
-    /// A command succeeded, or a result set ended (then `true`).
-    Ok(OkPacket<'a>, bool),
+    /// A command succeeded, or a result set ended.
+    Ok {
+        /// What it says.
+        ok: OkPacket<'a>,
+        /// It ends a result set.
+        ends_rows: bool,
+        /// It was an EOF packet, which has no room for changes.
+        eof: bool,
+    },
     /// The command failed.
     Err(ErrPacket<'a>),
     /// A statement is prepared.
@@ -157,9 +165,6 @@ pub(crate) struct Told {
     /// Columns of its result; others than these are announced by a status flag, as a server does
     /// that had to prepare it anew.
     pub(crate) columns: Option<u16>,
-    /// A cursor may be opened: then nothing follows the EOF packet behind the definitions, and its
-    /// flags say so; it is sent once the next packet is known.
-    pub(crate) delays_eof: bool,
     /// Warnings of the statement before, which its OK counts; the backend's were another's.
     pub(crate) warnings: Option<u16>,
     /// Its OK is to say that something has changed, even if it does not say what.
@@ -229,7 +234,7 @@ impl Relay<'_> {
         let now = self.middle.remaining.min(input.len());
         out.extend_from_slice(&input[..now]);
         self.middle.remaining -= now;
-        if self.middle.remaining == 0 && !self.told.delays_eof {
+        if self.middle.remaining == 0 {
             self.put_eof_due(out);
         }
         now
@@ -280,12 +285,11 @@ impl Relay<'_> {
         notice: &mut impl FnMut(Notice<'_>),
     ) -> Result<Stop, Malformed> {
         let step = self.reply.advance(role, payload, payload.len())?;
-        if let Step::End(ok) = &step
-            && ok.status & status::CURSOR_EXISTS != 0
-        {
-            self.middle.eof_due = false;
-        }
         self.put_eof_due(out);
+        if let Step::DefinitionsEnd(eof) = &step {
+            self.end_definitions(eof, out, notice)?;
+            return Ok(Stop::Hungry);
+        }
         if role == Role::ColumnCount {
             let count = Reader::new(payload).lenenc("a column count")?;
             let known = self.told.columns;
@@ -293,6 +297,7 @@ impl Relay<'_> {
             notice(Notice::Columns(count));
         }
         let seq = self.take_seq();
+        let eof = payload.first() == Some(&END) && payload.len() == EOF_LEN;
         match step {
             Step::Ok(ok) => {
                 let counted = |warnings| OkPacket { warnings, ..ok };
@@ -302,12 +307,20 @@ impl Relay<'_> {
                 self.status = ok.status;
                 // Warnings that it only counts are none of its own.
                 let own = counted(warnings.map_or(ok.warnings, |_| 0));
-                notice(Notice::Ok(own, false));
+                notice(Notice::Ok {
+                    ok: own,
+                    ends_rows: false,
+                    eof,
+                });
             }
             Step::End(ok) => {
                 self.put_ok(&ok, END, seq, out)?;
                 self.status = ok.status;
-                notice(Notice::Ok(ok, true));
+                notice(Notice::Ok {
+                    ok,
+                    ends_rows: true,
+                    eof,
+                });
             }
             other => {
                 let start = out.len();
@@ -324,6 +337,29 @@ impl Relay<'_> {
             }
         }
         Ok(Stop::Hungry)
+    }
+
+    /// The EOF packet behind a list of definitions. Where it opens a cursor, it ends the reply.
+    fn end_definitions(
+        &mut self,
+        eof: &OkPacket<'_>,
+        out: &mut Vec<u8>,
+        notice: &mut impl FnMut(Notice<'_>),
+    ) -> Result<(), Malformed> {
+        let opens = eof.status & status::CURSOR_EXISTS != 0;
+        if opens {
+            self.status = eof.status;
+            notice(Notice::Ok {
+                ok: *eof,
+                ends_rows: true,
+                eof: true,
+            });
+        }
+        if opens || !self.shape.deprecate_eof {
+            let seq = self.take_seq();
+            self.put_ok(eof, END, seq, out)?;
+        }
+        Ok(())
     }
 
     fn put_ok(

@@ -255,7 +255,7 @@ impl<N: Net> Group<N> {
         for (i, shape) in shapes.into_iter().enumerate() {
             let purpose = Purpose::Renew(i + 1 == shapes.len());
             let command = InFlight::own(Some(key), purpose, shape);
-            backend.flight.push_back(command);
+            backend.expect(command);
         }
         let mut out = Vec::new();
         put_command(&mut out, Command::ResetConnection, b"");

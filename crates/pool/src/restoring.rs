@@ -252,7 +252,7 @@ impl<N: Net> Group<N> {
         if !backend.session.multi_statements {
             put_multi(out, true);
             let command = InFlight::own(Some(key), Purpose::Restore(false), ReplyShape::Status);
-            backend.flight.push_back(command);
+            backend.expect(command);
         }
         self.counts.restored += 1;
         self.counts.restored_in_front += 1;
@@ -307,7 +307,7 @@ impl<N: Net> Group<N> {
         for i in 1..=joined.statements {
             let purpose = Purpose::Joined(i == joined.statements);
             let command = InFlight::own(Some(key), purpose, ReplyShape::Status);
-            backend.flight.push_back(command);
+            backend.expect(command);
         }
     }
 

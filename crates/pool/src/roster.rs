@@ -17,6 +17,7 @@ use crate::session::Text;
 use reactor::{Key, Time};
 use std::time::Duration;
 use wire::attributes::Form;
+use wire::capabilities::DEPRECATE_EOF;
 
 /// First wait after a failed dial.
 pub(crate) const BACK_OFF_MIN: Duration = Duration::from_millis(50);
@@ -40,6 +41,11 @@ impl Kind {
     /// How commands are written on its backends.
     pub(crate) fn form(&self) -> Form {
         Form::of(self.capabilities)
+    }
+
+    /// Whether its backends send EOF packets behind definitions and rows.
+    pub(crate) fn sends_eofs(&self) -> bool {
+        self.capabilities & DEPRECATE_EOF == 0
     }
 }
 

@@ -29,6 +29,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use wire::auth::caching_sha2::KeyPair;
+use wire::capabilities::DEPRECATE_EOF;
 
 /// Descriptors that a group needs besides its clients and backends: epoll, listeners, mailboxes of
 /// all groups, the standard streams, and some for what libraries open.
@@ -221,7 +222,7 @@ fn ask_server(
 ) -> Result<Option<ServerFacts>, String> {
     let user = &settings.users[0];
     let kind = Kind {
-        capabilities: 0,
+        capabilities: DEPRECATE_EOF,
         extended: 0,
         user: user.backend_user.clone(),
         password: user.backend_password.clone(),

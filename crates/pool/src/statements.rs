@@ -103,12 +103,15 @@ impl<N: Net> Group<N> {
 
     /// Whether the pool cannot carry out a command before it knows what it asks just now.
     fn needs_read_back(&mut self, key: Key, command: Command) -> bool {
+        let reports = self.is_being_asked(key, Purpose::Reports(true));
         match command {
             Command::ResetConnection | Command::ChangeUser => {
-                self.is_reading_role(key) || self.asks_before_leaving(key)
+                reports || self.is_reading_role(key) || self.asks_before_leaving(key)
             }
             // Behind an error the server's answer tells the status, which these tell.
-            _ if is_answered_here(command) => self.is_being_asked(key, Purpose::Warnings),
+            _ if is_answered_here(command) => {
+                reports || self.is_being_asked(key, Purpose::Warnings)
+            }
             _ => false,
         }
     }
@@ -471,7 +474,7 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
-        backend.flight.push_back(InFlight {
+        backend.expect(InFlight {
             owner: Some(key),
             purpose: Purpose::Statement,
             reply: Reply::new(statement.shape),

@@ -104,6 +104,8 @@ pub struct Prepared {
     pub columns: Vec<Column>,
     /// Warnings.
     pub warnings: u16,
+    /// Without CLIENT_DEPRECATE_EOF: status flags and warnings behind each list of definitions.
+    pub eofs: Vec<(u16, u16)>,
 }
 
 /// One result; a command may have several.

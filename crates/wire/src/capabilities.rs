@@ -110,12 +110,15 @@ pub const OFFERED: u32 = LONG_PASSWORD
 /// statements run only on backends with the same ones. IGNORE_SPACE is not among them: all that it
 /// does is to put a word into the session's `sql_mode`, which is restored like any variable.
 /// QUERY_ATTRIBUTES is: commands have another form with it, and so go out as they came.
+/// DEPRECATE_EOF is: without it flags and warnings stand in front of the rows too, and only the
+/// server knows them there.
 pub const BACKEND_KEY: u32 = FOUND_ROWS
     | NO_SCHEMA
     | LOCAL_FILES
     | INTERACTIVE
     | MULTI_RESULTS
     | PS_MULTI_RESULTS
+    | DEPRECATE_EOF
     | QUERY_ATTRIBUTES;
 
 /// Flags every backend connection of ours sets besides its key.
@@ -127,8 +130,7 @@ pub const BACKEND_ALWAYS: u32 = LONG_PASSWORD
     | MULTI_STATEMENTS
     | PLUGIN_AUTH
     | PLUGIN_AUTH_LENENC_DATA
-    | SESSION_TRACK
-    | DEPRECATE_EOF;
+    | SESSION_TRACK;
 
 #[cfg(test)]
 mod tests {

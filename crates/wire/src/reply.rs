@@ -7,8 +7,9 @@
 //! may pass by in pieces.
 //!
 //! Invariants:
-//! - the other end negotiated CLIENT_PROTOCOL_41 and CLIENT_DEPRECATE_EOF, so no EOF packet stands
-//!   between columns and rows, and a result set ends in an OK packet that begins with 0xFE;
+//! - the other end negotiated CLIENT_PROTOCOL_41. With CLIENT_DEPRECATE_EOF no EOF packet stands
+//!   between columns and rows, and a result set ends in an OK packet that begins with 0xFE; without
+//!   it ([`Reply::with_eofs`]) an EOF packet stands behind each list of definitions and ends rows;
 //! - a packet that continues a payload of 2^24-1 bytes has no role of its own;
 //! - after [`Step::Err`] the reply is over whatever was announced before.
 
@@ -21,6 +22,8 @@ use crate::status;
 pub const OK: u8 = 0x00;
 /// First byte of the packet that ends a result set.
 pub const END: u8 = 0xFE;
+/// Bytes of an EOF packet's payload.
+pub const EOF_LEN: usize = 5;
 /// First byte of an ERR packet.
 pub const ERR: u8 = 0xFF;
 /// First byte of a request for a local file.
@@ -60,7 +63,7 @@ impl<'a> OkPacket<'a> {
             info: b"",
             changes: b"",
         };
-        if first == END && payload.len() == 5 {
+        if first == END && payload.len() == EOF_LEN {
             ok.warnings = reader.u16("a warning count")?;
             ok.status = reader.u16("status flags")?;
             return Ok(ok);
@@ -223,6 +226,8 @@ pub enum Role {
     File,
     /// A column's or parameter's definition.
     Definition,
+    /// The EOF packet behind a list of definitions. Needed whole.
+    DefinitionsEnd,
     /// A row.
     Row,
     /// A line of text.
@@ -237,7 +242,12 @@ impl Role {
     pub fn whole(self) -> bool {
         matches!(
             self,
-            Role::Ok | Role::Err | Role::ColumnCount | Role::Prepared | Role::File
+            Role::Ok
+                | Role::Err
+                | Role::ColumnCount
+                | Role::Prepared
+                | Role::File
+                | Role::DefinitionsEnd
         )
     }
 }
@@ -247,8 +257,11 @@ impl Role {
 pub enum Step<'a> {
     /// It is in the middle of something.
     Middle,
-    /// It was the last definition of a list: here an older peer expects an EOF packet.
+    /// It was the last definition of a list: here a peer without CLIENT_DEPRECATE_EOF expects an
+    /// EOF packet.
     DefinitionsDone,
+    /// It was that EOF packet; where it opens a cursor, the reply is over.
+    DefinitionsEnd(OkPacket<'a>),
     /// A command succeeded.
     Ok(OkPacket<'a>),
     /// A result set ended.
@@ -272,6 +285,12 @@ enum State {
     /// Definitions of a prepared statement: parameters, then columns.
     Params(u16, u16),
     PreparedColumns(u16),
+    /// The EOF packet behind columns, then rows.
+    ColumnsEof,
+    /// The EOF packet behind parameters, then so many columns.
+    ParamsEof(u16),
+    /// The EOF packet behind the columns of a prepared statement.
+    PreparedEof,
     Done,
 }
 
@@ -280,6 +299,9 @@ enum State {
 pub struct Reply {
     shape: ReplyShape,
     state: State,
+    eofs: bool,
+    /// The rows are the OUT parameters of a CALL.
+    out_params: bool,
     continued: bool,
     rows: u64,
 }
@@ -296,9 +318,17 @@ impl Reply {
         Reply {
             shape,
             state,
+            eofs: false,
+            out_params: false,
             continued: false,
             rows: 0,
         }
+    }
+
+    /// The same; `eofs` tells that the other end has not agreed on CLIENT_DEPRECATE_EOF.
+    #[must_use]
+    pub fn with_eofs(self, eofs: bool) -> Reply {
+        Reply { eofs, ..self }
     }
 
     /// True when no packet of this reply is outstanding.
@@ -341,6 +371,10 @@ impl Reply {
             }
             (State::Columns(_) | State::Params(..) | State::PreparedColumns(_), _) => {
                 Role::Definition
+            }
+            (State::ColumnsEof | State::ParamsEof(_) | State::PreparedEof, Some(ERR)) => Role::Err,
+            (State::ColumnsEof | State::ParamsEof(_) | State::PreparedEof, _) => {
+                Role::DefinitionsEnd
             }
             (State::Done, _) => Role::Text,
         }
@@ -393,13 +427,18 @@ impl Reply {
             }
             Role::Prepared => self.on_prepared(payload),
             Role::Definition => Ok(self.on_definition()),
+            Role::DefinitionsEnd => self.on_definitions_end(payload),
         }
     }
 
     fn on_ok<'a>(&mut self, payload: &'a [u8]) -> Result<Step<'a>, Malformed> {
         let ok = OkPacket::read(payload, true)?;
         let ends_rows = self.state == State::Rows;
-        let more = ok.status & status::MORE_RESULTS != 0 && self.shape == ReplyShape::Results;
+        // MySQL leaves the flag out of the EOF packet behind OUT parameters, and the OK of the CALL
+        // follows all the same (seen on 9.7).
+        let follows = std::mem::take(&mut self.out_params);
+        let more = ok.status & status::MORE_RESULTS != 0 || follows;
+        let more = more && self.shape == ReplyShape::Results;
         self.state = if more { State::Start } else { State::Done };
         Ok(if ends_rows {
             Step::End(ok)
@@ -418,8 +457,30 @@ impl Reply {
         Ok(Step::Prepared(prepared))
     }
 
+    fn on_definitions_end<'a>(&mut self, payload: &'a [u8]) -> Result<Step<'a>, Malformed> {
+        if payload.len() != EOF_LEN || payload[0] != END {
+            return Err(Malformed {
+                what: "an EOF packet behind the definitions",
+                at: 0,
+                len: payload.len(),
+            });
+        }
+        let eof = OkPacket::read(payload, true)?;
+        self.out_params = eof.status & status::PS_OUT_PARAMS != 0;
+        self.state = match self.state {
+            State::ParamsEof(0) | State::PreparedEof => State::Done,
+            State::ParamsEof(columns) => State::PreparedColumns(columns),
+            _ if eof.status & status::CURSOR_EXISTS != 0 => State::Done,
+            _ => State::Rows,
+        };
+        Ok(Step::DefinitionsEnd(eof))
+    }
+
     fn on_definition<'a>(&mut self) -> Step<'a> {
         let (state, last) = match self.state {
+            State::Columns(1) if self.eofs => (State::ColumnsEof, false),
+            State::Params(1, columns) if self.eofs => (State::ParamsEof(columns), false),
+            State::PreparedColumns(1) if self.eofs => (State::PreparedEof, false),
             State::Columns(1) => (State::Rows, true),
             State::Columns(left) => (State::Columns(left - 1), false),
             State::Params(1, 0) => (State::Done, true),

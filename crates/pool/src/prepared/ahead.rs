@@ -74,7 +74,7 @@ impl<N: Net> Group<N> {
         self.note_deallocations(key, lease, closed, 0);
         let shape = self.put_ahead(key, lease, &under_way, &mut out);
         let command = InFlight::own(Some(key), Purpose::Ahead, shape);
-        self.backends.get_mut(lease)?.flight.push_back(command);
+        self.backends.get_mut(lease)?.expect(command);
         let prepared = self.clients.get_mut(key)?.prepared.as_mut()?;
         prepared.under_way = Some(under_way);
         Some(self.send_restore(key, lease, &out))

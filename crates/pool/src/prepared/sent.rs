@@ -296,7 +296,6 @@ impl<N: Net> Group<N> {
             },
             Command::StmtExecute => Told {
                 columns: columns(),
-                delays_eof: under_way.cursor,
                 schema: anew,
                 ..Told::default()
             },

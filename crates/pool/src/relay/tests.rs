@@ -36,9 +36,19 @@ fn relay_told(
     input: &[u8],
     piece: usize,
     shape: Shape<'_>,
-    (reply, told): (ReplyShape, Told),
+    told: (ReplyShape, Told),
 ) -> (Vec<u8>, Vec<String>, Stop) {
-    let mut reply = Reply::new(reply);
+    relay_form(input, piece, shape, told, false)
+}
+
+fn relay_form(
+    input: &[u8],
+    piece: usize,
+    shape: Shape<'_>,
+    (reply, told): (ReplyShape, Told),
+    eofs: bool,
+) -> (Vec<u8>, Vec<String>, Stop) {
+    let mut reply = Reply::new(reply).with_eofs(eofs);
     let (mut middle, mut seq) = (Middle::default(), 1);
     let (mut out, mut said, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     let mut stop = Stop::Hungry;
@@ -58,7 +68,10 @@ fn relay_told(
         let (used, why) = relay
             .feed(&kept, &mut out, |notice| {
                 said.extend(match notice {
-                    Notice::Ok(ok, end) => Some(format!("ok {:x} {end}", ok.status)),
+                    Notice::Ok { ok, eof: true, .. } => Some(format!("eof {:x}", ok.status)),
+                    Notice::Ok { ok, ends_rows, .. } => {
+                        Some(format!("ok {:x} {ends_rows}", ok.status))
+                    }
                     Notice::Err(err) => Some(format!("err {}", err.code)),
                     Notice::Prepared(prepared) => Some(format!("prepared {}", prepared.id)),
                     Notice::Columns(_) => None,
@@ -205,26 +218,58 @@ fn a_prepared_statement_gets_its_clients_id() {
     }
 }
 
+/// The same from a backend that sends EOF packets.
+fn relay_eofs(input: &[u8], piece: usize, shape: Shape<'_>) -> (Vec<u8>, Vec<String>) {
+    let reply = ReplyShape::Results;
+    let (out, said, _) = relay_form(input, piece, shape, (reply, Told::default()), true);
+    (out, said)
+}
+
 #[test]
-fn an_old_client_gets_one_eof_packet_for_an_open_cursor() {
-    let told = Told {
-        delays_eof: true,
-        ..Told::default()
-    };
-    let results = (ReplyShape::Results, told);
-    let open = packets(&[b"\x01", COLUMN, b"\xfe\0\0\x42\0\0\0"]);
-    let none = packets(&[b"\x01", COLUMN, b"\0\0\x01", b"\xfe\0\0\x02\0\0\0"]);
-    let fails = packets(&[b"\x01", COLUMN, b"\xff\x28\x04#42000bad"]);
+fn eof_packets_of_the_backend_reach_its_client_as_they_are() {
+    let input = packets(&[
+        b"\x01",
+        COLUMN,
+        b"\xfe\x02\0\x2a\0",
+        b"\x03abc",
+        b"\xfe\x03\0\x0a\0",
+        b"\x01",
+        COLUMN,
+        b"\xfe\0\0\x02\x10",
+        b"\xfe\0\0\x02\x10",
+    ]);
+    let own = [
+        &b"\x01"[..],
+        COLUMN,
+        b"\x03abc",
+        b"\xfe\0\0\x0a\0\x03\0",
+        b"\x01",
+        COLUMN,
+        b"\xfe\0\0\x02\x10\0\0",
+    ];
+    for piece in 1..=input.len() {
+        let (out, said) = relay_eofs(&input, piece, OLD);
+        assert_eq!(out, input, "pieces of {piece}");
+        assert_eq!(said, ["eof a", "eof 1002"]);
+        // What the pool asks for itself is kept without them.
+        assert_eq!(relay_eofs(&input, piece, Shape::own()).0, packets(&own));
+    }
+}
+
+#[test]
+fn an_eof_packet_does_not_say_that_the_session_changed() {
+    let input = packets(&[b"\x01", COLUMN, b"\xfe\0\0\x03\x40", b"\xfe\0\0\x03\x40"]);
+    let plain = packets(&[b"\x01", COLUMN, b"\xfe\0\0\x03\0", b"\xfe\0\0\x03\0"]);
+    let (out, said) = relay_eofs(&input, 99, OLD);
+    assert_eq!((out, said), (plain, vec!["eof 4003".to_string()]));
+}
+
+#[test]
+fn an_eof_packet_that_opens_a_cursor_ends_the_reply() {
+    let open = packets(&[b"\x01", COLUMN, b"\xfe\0\0\x42\0"]);
     for piece in 1..=open.len() {
-        let (out, ..) = relay_told(&open, piece, OLD, results);
-        assert_eq!(out, packets(&[b"\x01", COLUMN, b"\xfe\0\0\x42\0"]));
-        assert_eq!(relay_told(&open, piece, MODERN, results).0, open);
-        let eof = b"\xfe\0\0\x02\0";
-        let (out, ..) = relay_told(&none, piece, OLD, results);
-        assert_eq!(out, packets(&[b"\x01", COLUMN, eof, b"\0\0\x01", eof]));
-        let (out, ..) = relay_told(&fails, piece, OLD, results);
-        let err = b"\xff\x28\x04#42000bad";
-        assert_eq!(out, packets(&[b"\x01", COLUMN, eof, err]));
+        let (out, said) = relay_eofs(&open, piece, OLD);
+        assert_eq!((out, said), (open.clone(), vec!["eof 42".to_string()]));
     }
 }
 

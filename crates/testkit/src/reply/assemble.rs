@@ -45,6 +45,7 @@ pub struct Assembler {
     extended: u32,
     state: State,
     columns: Vec<Column>,
+    begin: Option<(u16, u16)>,
     rows: Vec<Vec<super::Value>>,
     prepared: Option<Prepared>,
     left: (usize, usize),
@@ -67,6 +68,7 @@ impl Assembler {
             extended: 0,
             state,
             columns: Vec::new(),
+            begin: None,
             rows: Vec::new(),
             prepared: None,
             left: (0, 0),
@@ -127,7 +129,8 @@ impl Assembler {
             (State::ColumnsEof | State::ParamsEof | State::PreparedColumnsEof, Some(END))
                 if payload.len() == 5 =>
             {
-                let end = Done::of(&OkPacket::read(payload, false)?)?;
+                let end = read_eof(payload)?;
+                self.note_eof(&end);
                 // Rows of a cursor come by COM_STMT_FETCH.
                 if end.status & status::CURSOR_EXISTS != 0 && self.shape == ReplyShape::Results {
                     self.end_rows(end);
@@ -170,7 +173,7 @@ impl Assembler {
         if self.has(cap::DEPRECATE_EOF) {
             Done::of(&OkPacket::read(payload, self.has(cap::SESSION_TRACK))?)
         } else if payload.len() == 5 {
-            Done::of(&OkPacket::read(payload, false)?)
+            read_eof(payload)
         } else {
             Err(misfit("an EOF packet of 5 bytes", payload))
         }
@@ -216,12 +219,30 @@ impl Assembler {
     }
 
     fn end_rows(&mut self, end: Done) {
-        self.after(end.status);
+        // MySQL says nothing of it behind OUT parameters, but the OK of the CALL follows.
+        let out_params = |(flags, _)| flags & status::PS_OUT_PARAMS;
+        let follows = self.begin.map_or(0, out_params) != 0;
+        let more = if follows { status::MORE_RESULTS } else { 0 };
+        self.after(end.status | more);
         // COM_FIELD_LIST has columns and no rows.
         let columns = std::mem::take(&mut self.columns);
         let rows = std::mem::take(&mut self.rows);
-        self.outcomes
-            .push(Outcome::Rows(Rows { columns, rows, end }));
+        let begin = self.begin.take();
+        self.outcomes.push(Outcome::Rows(Rows {
+            columns,
+            begin,
+            rows,
+            end,
+        }));
+    }
+
+    /// An EOF packet behind a list of definitions.
+    fn note_eof(&mut self, eof: &Done) {
+        let said = (eof.status, eof.warnings);
+        match &mut self.prepared {
+            Some(prepared) => prepared.eofs.push(said),
+            None => self.begin = Some(said),
+        }
     }
 
     fn row(&mut self, payload: &[u8]) -> Result<(), Malformed> {
@@ -244,6 +265,7 @@ impl Assembler {
             params: Vec::new(),
             columns: Vec::new(),
             warnings: header.warnings,
+            eofs: Vec::new(),
         });
         self.left = (usize::from(header.params), usize::from(header.columns));
         self.next_list();
@@ -297,6 +319,14 @@ impl Assembler {
         }
         Ok(())
     }
+}
+
+/// An EOF packet, without the flag that the session has changed: it has no room to say what, and
+/// MariaDB sets it for trackers that its client has not switched on too.
+fn read_eof(payload: &[u8]) -> Result<Done, Malformed> {
+    let mut eof = Done::of(&OkPacket::read(payload, false)?)?;
+    eof.status &= !status::SESSION_STATE_CHANGED;
+    Ok(eof)
 }
 
 fn misfit(what: &'static str, payload: &[u8]) -> Malformed {

@@ -71,6 +71,8 @@ pub type Value = Option<Vec<u8>>;
 pub struct Rows {
     /// Its columns.
     pub columns: Vec<Column>,
+    /// Without CLIENT_DEPRECATE_EOF: status flags and warnings in front of its rows.
+    pub begin: Option<(u16, u16)>,
     /// Its rows.
     pub rows: Vec<Vec<Value>>,
     /// What the end packet said.
@@ -122,6 +124,9 @@ impl fmt::Debug for Rows {
         for row in self.texts().into_iter().take(20) {
             let short: Vec<String> = row.into_iter().map(shortened).collect();
             write!(f, " {short:?}")?;
+        }
+        if let Some((flags, warnings)) = self.begin {
+            write!(f, " behind flags {flags:x}, {warnings} warnings")?;
         }
         write!(f, " ({} rows, {:?})", self.rows.len(), self.end)
     }

@@ -2,13 +2,24 @@
 //!
 //! The problem: the pool must see what a server sends, byte for byte in form, without a server. The
 //! mechanism: an [`Answer`] says what happened, [`Answer::put`] writes it as a server would, to a
-//! connection with CLIENT_DEPRECATE_EOF and CLIENT_SESSION_TRACK. Invariant: packet numbers
-//! leave none out.
+//! connection with CLIENT_SESSION_TRACK, with or without CLIENT_DEPRECATE_EOF. Invariant: packet
+//! numbers leave none out.
 
 use wire::errors::ErrorCode;
 use wire::packet::{put_lenenc, put_lenenc_bytes, put_packet, put_short};
 use wire::reply::{END, OK, OkPacket, put_err};
 use wire::status;
+
+/// How an answer is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Form {
+    /// Rows are binary, in answer to an execution.
+    pub(crate) binary: bool,
+    /// The collation that columns are described in.
+    pub(crate) collation: u8,
+    /// EOF packets stand behind definitions, and end rows.
+    pub(crate) eofs: bool,
+}
 
 /// What a command led to.
 #[derive(Clone, Debug)]
@@ -55,16 +66,8 @@ impl Answer {
         }
     }
 
-    /// Appends the packets of this answer, numbered from `first`, with these status flags; rows are
-    /// `binary` in answer to an execution; columns are described in this collation.
-    pub(crate) fn put(
-        &self,
-        out: &mut Vec<u8>,
-        first: u8,
-        flags: u16,
-        binary: bool,
-        collation: u8,
-    ) {
+    /// Appends the packets of this answer, numbered from `first`, with these status flags.
+    pub(crate) fn put(&self, out: &mut Vec<u8>, first: u8, flags: u16, form: Form) {
         match self {
             Answer::Ok {
                 affected,
@@ -77,8 +80,10 @@ impl Answer {
                     insert_id: *insert_id,
                     ..plain_ok(flags, 0, changes)
                 };
-                put_short(out, first, |out| {
-                    ok.put(out, if *as_end { END } else { OK }, true);
+                put_short(out, first, |out| match *as_end {
+                    true if form.eofs => ok.put_eof(out),
+                    true => ok.put(out, END, true),
+                    false => ok.put(out, OK, true),
                 });
             }
             Answer::Err(code, text) => put_err(out, first, *code, text),
@@ -88,9 +93,9 @@ impl Answer {
                 changes,
             } => {
                 let end = plain_ok(flags, *warnings, changes);
-                put_rows(out, first, rows, &end, (binary, collation));
+                put_rows(out, first, rows, &end, form);
             }
-            Answer::Prepared { id, columns } => put_prepared(out, *id, *columns),
+            Answer::Prepared { id, columns } => put_prepared(out, *id, *columns, form.eofs),
         }
     }
 }
@@ -114,15 +119,20 @@ fn plain_ok(flags: u16, warnings: u16, changes: &[u8]) -> OkPacket<'_> {
 /// A column, or a parameter, of a text.
 const COLUMN: &[u8] = b"\x03def\0\0\0\x01c\0\x0c\x2d\0\0\x01\0\0\xfd\0\0\0\0\0";
 
-fn put_prepared(out: &mut Vec<u8>, id: u32, columns: u16) {
+fn put_prepared(out: &mut Vec<u8>, id: u32, columns: u16, eofs: bool) {
     let mut header = vec![OK];
     header.extend_from_slice(&id.to_le_bytes());
     header.extend_from_slice(&columns.to_le_bytes());
     // One parameter, a filler, no warnings.
     header.extend_from_slice(&[1, 0, 0, 0, 0]);
     let mut seq = put_packet(out, 1, &header);
-    for _ in 0..=columns {
-        seq = put_packet(out, seq, COLUMN);
+    for list in [1, columns] {
+        for _ in 0..list {
+            seq = put_packet(out, seq, COLUMN);
+        }
+        if eofs && list > 0 {
+            seq = put_packet(out, seq, &[END, 0, 0, 2, 0]);
+        }
     }
 }
 
@@ -131,7 +141,7 @@ fn put_rows(
     first: u8,
     rows: &[Vec<Option<String>>],
     end: &OkPacket<'_>,
-    (binary, collation): (bool, u8),
+    form: Form,
 ) {
     let columns = rows.first().map_or(1, Vec::len);
     let mut payload = Vec::new();
@@ -142,17 +152,26 @@ fn put_rows(
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let mut definition = COLUMN.to_vec();
         let place = definition.len() - 12;
-        definition[place] = collation;
+        definition[place] = form.collation;
         // A binary row would have to hold the number itself; it holds texts.
-        if value.is_some_and(digits) && !binary {
+        if value.is_some_and(digits) && !form.binary {
             let kind = definition.len() - 6;
             definition[kind] = 8;
         }
         seq = put_packet(out, seq, &definition);
     }
+    if form.eofs {
+        payload.clear();
+        OkPacket {
+            warnings: 0,
+            ..*end
+        }
+        .put_eof(&mut payload);
+        seq = put_packet(out, seq, &payload);
+    }
     for row in rows {
         payload.clear();
-        if binary {
+        if form.binary {
             // The header, and a bitmap of NULLs, of which executions have none.
             payload.extend_from_slice(&[0, 0]);
         }
@@ -164,7 +183,10 @@ fn put_rows(
         }
         seq = put_packet(out, seq, &payload);
     }
-    put_short(out, seq, |out| end.put(out, END, true));
+    put_short(out, seq, |out| match form.eofs {
+        true => end.put_eof(out),
+        false => end.put(out, END, true),
+    });
 }
 
 /// Appends the report of a variable's new value.

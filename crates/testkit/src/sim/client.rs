@@ -40,6 +40,8 @@ pub(crate) struct Manners {
     pub(crate) guesses: bool,
     /// How many kinds of backends the clients need.
     pub(crate) kinds: u64,
+    /// With one kind: all clients are without CLIENT_DEPRECATE_EOF.
+    pub(crate) eofs: bool,
     /// Statements of one client.
     pub(crate) statements: u64,
     pub(crate) wait_max: Duration,
@@ -134,10 +136,10 @@ impl SimClient {
             account = account.with(cap::MULTI_STATEMENTS);
             standing.multi = true;
         }
-        if random.chance(300) {
+        if (manners.kinds == 1 && manners.eofs) || (manners.kinds > 1 && random.chance(300)) {
             account = account.without(cap::DEPRECATE_EOF);
         }
-        if manners.kinds > 1 && random.chance(400) {
+        if manners.kinds > 2 && random.chance(400) {
             account = account.with(cap::FOUND_ROWS);
         }
         if !manners.uniform && random.chance(150) {

@@ -14,14 +14,16 @@
 mod prepared;
 mod several;
 
-use super::answers::{Answer, put_state, put_text, put_variable};
+use super::answers::{Answer, Form, put_state, put_text, put_variable};
 use super::random::Random;
 use super::script::{SCHEMAS, uses_tables};
 use super::standing::{DEFAULTS, Standing};
 use prepared::PreparedText;
 use std::collections::{BTreeMap, HashMap};
 use wire::auth::{Nonce, native};
-use wire::capabilities::{BACKEND_ALWAYS, BACKEND_KEY, CONNECT_ATTRS, SESSION_TRACK};
+use wire::capabilities::{
+    BACKEND_ALWAYS, BACKEND_KEY, CONNECT_ATTRS, DEPRECATE_EOF, SESSION_TRACK,
+};
 use wire::command::Command;
 use wire::errors::{
     ACCESS_DENIED, BAD_DB, ErrorCode, QUERY_INTERRUPTED, UNKNOWN_COM, WRONG_VALUE_FOR_VAR,
@@ -132,6 +134,10 @@ pub(crate) struct Seat {
     pub(crate) killed: bool,
     /// Changes that an error has left for the next OK to report.
     untold: Vec<u8>,
+    /// CLIENT_DEPRECATE_EOF was not agreed.
+    eofs: bool,
+    /// Changes for which an EOF packet had no room, until an OK has some of its own to report.
+    delayed: Vec<u8>,
 }
 
 impl Seat {
@@ -162,6 +168,8 @@ impl Seat {
             preparations: 0,
             killed: false,
             untold: Vec::new(),
+            eofs: false,
+            delayed: Vec::new(),
         }
     }
 
@@ -248,8 +256,29 @@ impl Seat {
         if let Answer::Ok { changes, .. } | Answer::Rows { changes, .. } = &mut answer {
             changes.splice(..0, self.untold.drain(..));
         }
-        answer.put(out, first, self.flags(), binary, collation);
+        let form = Form {
+            binary,
+            collation,
+            eofs: self.eofs,
+        };
+        self.delay_report(&mut answer);
+        answer.put(out, first, self.flags(), form);
         true
+    }
+
+    /// Reports of result sets without CLIENT_DEPRECATE_EOF come later.
+    fn delay_report(&mut self, answer: &mut Answer) {
+        match answer {
+            Answer::Rows { changes, .. } if self.eofs => self.delayed.extend_from_slice(changes),
+            Answer::Ok {
+                changes,
+                as_end: false,
+                ..
+            } if !changes.is_empty() => {
+                changes.splice(..0, self.delayed.drain(..));
+            }
+            _ => {}
+        }
     }
 
     fn flags(&self) -> u16 {
@@ -295,6 +324,7 @@ impl Seat {
             return wire::reply::put_err(out, 2, ACCESS_DENIED, "Access denied");
         }
         assert!(login.capabilities & SESSION_TRACK != 0);
+        self.eofs = login.capabilities & DEPRECATE_EOF == 0;
         self.logged_in = true;
         self.standing.multi = true;
         let ok = OkPacket {
@@ -351,6 +381,22 @@ impl Seat {
         }
         if let Some(answer) = self.about_named(db, sql) {
             return answer;
+        }
+        // Without a tag: the pool makes the server report.
+        let within = match sql {
+            "START TRANSACTION" => Some(true),
+            "COMMIT AND NO CHAIN NO RELEASE" => Some(false),
+            _ => None,
+        };
+        if let Some(within) = within {
+            assert!(self.transaction.is_none(), "a client's transaction is open");
+            let mut changes = Vec::new();
+            put_text(
+                &mut changes,
+                5,
+                if within { "T_______" } else { "________" },
+            );
+            return Answer::changed(changes);
         }
         let tag = tag_of(sql.as_bytes());
         if sql.starts_with("SHOW WARNINGS") {

@@ -178,3 +178,65 @@ fn a_file_request_is_followed_by_its_status() {
     ));
     assert!(reply.is_done());
 }
+
+#[test]
+fn without_deprecate_eof_an_eof_packet_stands_behind_each_list_of_definitions() {
+    let eof = |status: u8| [END, 2, 0, status, 0];
+    let mut reply = Reply::new(ReplyShape::Results).with_eofs(true);
+    feed(&mut reply, b"\x01");
+    assert_eq!(feed(&mut reply, COLUMN), Step::Middle);
+    let said = eof(0x2A);
+    let Step::DefinitionsEnd(ok) = feed(&mut reply, &said) else {
+        panic!("an EOF packet behind the definitions");
+    };
+    assert_eq!((ok.status, ok.warnings), (0x2A, 2));
+    assert_eq!(feed(&mut reply, b"\x01a"), Step::Middle);
+    let said = eof(0x0A);
+    assert!(matches!(feed(&mut reply, &said), Step::End(_)));
+    assert!(reply.is_at_start(), "another result follows");
+    feed(&mut reply, b"\x01");
+    feed(&mut reply, COLUMN);
+    let open = eof(0x42);
+    feed(&mut reply, &open);
+    assert!(reply.is_done(), "a cursor's rows are fetched");
+    for (header, lists) in [
+        (&b"\0\x01\0\0\0\x02\0\x01\0\0\0\0"[..], &[1, 2][..]),
+        (&b"\0\x01\0\0\0\0\0\x01\0\0\0\0"[..], &[1]),
+        (&b"\0\x01\0\0\0\x02\0\0\0\0\0\0"[..], &[2]),
+    ] {
+        let mut reply = Reply::new(ReplyShape::Prepared).with_eofs(true);
+        feed(&mut reply, header);
+        for definitions in lists {
+            (0..*definitions).for_each(|_| assert_eq!(feed(&mut reply, COLUMN), Step::Middle));
+            assert!(!reply.is_done());
+            let said = eof(2);
+            assert!(matches!(feed(&mut reply, &said), Step::DefinitionsEnd(_)));
+        }
+        assert!(reply.is_done());
+    }
+}
+
+#[test]
+fn rows_in_place_of_the_eof_packet_behind_definitions_are_malformed() {
+    for payload in [&b"\x01a"[..], b"\xfe\0\0\x02", b"\xfe\0\0\x02\0\0\0", b""] {
+        let mut reply = Reply::new(ReplyShape::Results).with_eofs(true);
+        feed(&mut reply, b"\x01");
+        feed(&mut reply, COLUMN);
+        let role = reply.role(payload.first().copied(), payload.len());
+        assert!(reply.advance(role, payload, payload.len()).is_err());
+    }
+}
+
+/// As MySQL 9.7 answers the execution of a CALL; MariaDB sets the flag in the last EOF packet too.
+#[test]
+fn behind_out_parameters_the_ok_of_the_call_follows() {
+    let mut reply = Reply::new(ReplyShape::Results).with_eofs(true);
+    feed(&mut reply, b"\x01");
+    feed(&mut reply, COLUMN);
+    feed(&mut reply, b"\xfe\0\0\x0a\x10");
+    feed(&mut reply, b"\0\0\x06\0\0\0");
+    feed(&mut reply, b"\xfe\0\0\x02\0");
+    assert!(!reply.is_done());
+    feed(&mut reply, b"\0\0\0\x02\0\0\0");
+    assert!(reply.is_done());
+}

@@ -3,7 +3,7 @@
 //! What holds, or the simulation ends with a panic: several statements come only where they are
 //! allowed; and, as on the servers, what stands behind one that failed does not run.
 
-use super::{Answer, Db, Seat};
+use super::{Answer, Db, Form, Seat};
 use wire::errors::ErrorCode;
 use wire::status;
 
@@ -30,13 +30,19 @@ impl Seat {
         let mut number = 1;
         while let Some((front, rest)) = split(text) {
             assert!(self.standing.multi, "one statement at a time: {text}");
-            let answer = match front.strip_prefix("USE `") {
+            let mut answer = match front.strip_prefix("USE `") {
                 Some(_) if db.fails_now() => Answer::Err(NO_RIGHT, "on purpose".into()),
                 Some(schema) => self.change_schema(schema.trim_end_matches('`')),
                 None => self.query(db, front),
             };
             let flags = self.flags() | status::MORE_RESULTS;
-            answer.put(out, number, flags, false, 45);
+            let form = Form {
+                binary: false,
+                collation: 45,
+                eofs: self.eofs,
+            };
+            self.delay_report(&mut answer);
+            answer.put(out, number, flags, form);
             if matches!(answer, Answer::Err(..)) {
                 return None;
             }

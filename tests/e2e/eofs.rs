@@ -1,0 +1,165 @@
+//! Clients without CLIENT_DEPRECATE_EOF: what stands in front of the rows, and what comes later
+//! because an EOF packet has no room for it. Stories compare the EOF packet behind the columns too
+//! (`testkit::reply::Rows::begin`).
+
+use crate::compare::{Story, same, same_on};
+use crate::world::{app, mysql, server};
+use wire::capabilities as cap;
+
+/// Clients that agreed on neither, one or both of what says where a result set ends.
+fn old_and_new(story: &mut Story) -> [usize; 3] {
+    let account = app()
+        .schema(&story.schema.clone())
+        .with(cap::MULTI_STATEMENTS | cap::LOCAL_FILES);
+    [
+        account.clone(),
+        account.clone().without(cap::DEPRECATE_EOF),
+        account.without(cap::DEPRECATE_EOF | cap::SESSION_TRACK),
+    ]
+    .map(|account| story.join_as(&account))
+}
+
+fn on_both(name: &str, backends: usize, tell: impl Fn(&mut Story)) {
+    same(name, backends, &tell);
+    if let Some(real) = mysql(name) {
+        same_on(real, name, backends, &tell);
+    }
+}
+
+#[test]
+fn flags_and_warnings_stand_in_front_of_the_rows() {
+    on_both("eof_flags", 2, |story| {
+        let clients = old_and_new(story);
+        story.all(
+            clients[0],
+            &[
+                "CREATE TABLE t (a INT PRIMARY KEY, b INT)",
+                "INSERT INTO t VALUES (1, 1), (2, 2)",
+                "CREATE PROCEDURE twice(OUT x INT) BEGIN SELECT 1; SELECT 2; SET x = 5; END",
+            ],
+        );
+        for who in clients {
+            story.all(
+                who,
+                &[
+                    "SELECT 1; SELECT 2; SELECT 3",
+                    "SELECT b FROM t WHERE b = 1; SELECT b FROM t WHERE a = 1",
+                    "SELECT CAST('x' AS SIGNED); SHOW WARNINGS",
+                    "SELECT b FROM t WHERE b = 'x'",
+                    "SHOW WARNINGS",
+                    "CALL twice(@x)",
+                    "CALL twice(@x); SELECT @x",
+                    "SET autocommit = 0",
+                    "SELECT b FROM t WHERE b = 1",
+                    "SELECT b FROM t WHERE a = 1",
+                    "COMMIT",
+                    "SET autocommit = 1",
+                    "BEGIN; SELECT b FROM t WHERE a = 1; COMMIT; SELECT 1",
+                    "SELECT 1; SELECT * FROM missing; SELECT 2",
+                ],
+            );
+        }
+    });
+}
+
+#[test]
+fn out_parameters_of_a_prepared_call_are_marked() {
+    on_both("eof_out", 2, |story| {
+        let clients = old_and_new(story);
+        story.sql(
+            clients[0],
+            "CREATE PROCEDURE gives(OUT x INT, IN y INT) BEGIN SELECT y; SET x = y + 1; END",
+        );
+        for who in clients {
+            let gives = story.prepare(who, "CALL gives(?, ?)");
+            story.execute(who, gives.id, &[None, Some(b"5")]);
+            story.execute(who, gives.id, &[None, Some(b"6")]);
+            let none = story.prepare(
+                who,
+                "SELECT b FROM (SELECT 1 b UNION SELECT 2) t WHERE b = ?",
+            );
+            story.execute(who, none.id, &[Some(b"1")]);
+        }
+    });
+}
+
+#[test]
+fn a_local_file_is_taken_inside_of_several_statements() {
+    on_both("eof_file", 1, |story| {
+        let clients = old_and_new(story);
+        story.sql(clients[0], "CREATE TABLE t (v VARCHAR(20))");
+        for who in clients {
+            story.client(who).local_file = Some(b"one\ntwo\n".to_vec());
+            story.all(
+                who,
+                &[
+                    "SELECT 1; LOAD DATA LOCAL INFILE '/x' INTO TABLE t; SET @n = 5; SELECT @n",
+                    "SELECT COUNT(*) FROM t",
+                    "SET @m = 1",
+                    "LOAD DATA LOCAL INFILE '/x' INTO TABLE t; SELECT @m",
+                ],
+            );
+        }
+    });
+}
+
+/// What a function changes behind an EOF packet is the client's own, and no other's.
+#[test]
+fn a_change_behind_an_eof_packet_stays_with_its_client() {
+    on_both("eof_changes", 1, |story| {
+        let [_, a, b] = old_and_new(story);
+        let c = story.join_as(
+            &app()
+                .schema(&story.schema.clone())
+                .without(cap::DEPRECATE_EOF),
+        );
+        story.all(
+            a,
+            &[
+                "CREATE TABLE t (a INT PRIMARY KEY)",
+                "INSERT INTO t VALUES (1)",
+                "CREATE FUNCTION alters() RETURNS INT NO SQL BEGIN \
+                 SET time_zone = '+02:00'; SET sql_select_limit = 7; RETURN 1; END",
+            ],
+        );
+        let asks = "SELECT @@time_zone, @@sql_select_limit, @@autocommit";
+        story.all(a, &["SELECT alters()"]);
+        story.all(b, &[asks, "SET time_zone = '+05:00'", asks]);
+        story.all(c, &[asks, "SET sql_mode = ''", asks]);
+        story.all(a, &[asks]);
+        story.all(b, &["SET TRANSACTION READ ONLY", "SELECT a FROM t"]);
+        story.all(
+            c,
+            &[
+                "INSERT INTO t VALUES (2)",
+                "BEGIN",
+                "SELECT alters()",
+                "SET NAMES utf8mb4",
+                "ROLLBACK",
+                asks,
+            ],
+        );
+        story.all(b, &["INSERT INTO t VALUES (3)", asks]);
+        story.all(c, &[asks, "SELECT 1"]);
+        let prepared = story.prepare(b, "SELECT alters(), ?");
+        story.execute(b, prepared.id, &[Some(b"1")]);
+        story.all(c, &[asks]);
+        story.all(b, &[asks]);
+    });
+}
+
+/// Clients of both forms on few backends: neither waits for ever for the other's.
+#[test]
+fn both_forms_share_few_backends() {
+    let Some(_) = server("eof_shared") else {
+        return;
+    };
+    on_both("eof_shared", 1, |story| {
+        let clients = old_and_new(story);
+        for turn in 0..3 {
+            for who in clients {
+                story.all(who, &[&format!("SELECT {turn}"), "SET @a = 1", "SELECT @a"]);
+            }
+        }
+    });
+}
