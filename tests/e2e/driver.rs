@@ -208,3 +208,27 @@ fn pymysql_works() {
         text(&output.stdout)
     );
 }
+
+/// MariaDB's library answers a change of user with the nonce of the greeting, whatever it is sent.
+#[test]
+fn mariadbs_library_changes_its_user() {
+    let test = "mariadbs_library_changes_its_user";
+    let Some(real) = server(test) else { return };
+    let way = through(real, 1);
+    let tell = |port: u16| {
+        let mut command = Command::new("python3");
+        command.arg("-").arg(port.to_string());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().ok()?;
+        let program = include_bytes!("libmariadb.py");
+        child.stdin.take()?.write_all(program).ok()?;
+        let output = child.wait_with_output().ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code() != Some(77)).then_some(text)
+    };
+    let Some(expected) = tell(real.port()) else {
+        return skipped(test, "MariaDB's client library is not installed");
+    };
+    assert_eq!(tell(port_of(&way)).unwrap(), expected);
+    assert_eq!(expected.matches(" 0 ").count(), 3, "{expected}");
+}

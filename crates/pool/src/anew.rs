@@ -35,7 +35,7 @@ use wire::attributes::put_query;
 use wire::capabilities::IGNORE_SPACE;
 use wire::command::{Command, ReplyShape, put_command};
 use wire::errors::{ErrorCode, UNKNOWN_COM};
-use wire::handshake::ChangeUser;
+use wire::handshake::{ChangeUser, nonce_of_connection};
 use wire::lex::Server;
 use wire::reply::OK;
 
@@ -103,7 +103,7 @@ impl<N: Net> Group<N> {
             return handled;
         }
         self.forsake(key);
-        let nonce = self.nonce();
+        let (fresh, nonce_key) = (self.nonce(), self.nonce_key);
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
         };
@@ -137,7 +137,8 @@ impl<N: Net> Group<N> {
         session.begin_interactive(client.capabilities);
         begin_spaced(&mut session, client.capabilities, server);
         client.session = self.sessions.intern(session);
-        let mut login = Login::new(nonce, client.secure);
+        let greeted = nonce_of_connection(&nonce_key, client.id);
+        let mut login = Login::new(fresh, client.secure);
         login.before = Some(Before {
             session: before,
             kind: client.kind,
@@ -147,7 +148,7 @@ impl<N: Net> Group<N> {
         client.changing = true;
         let seq = client.seq;
         self.exchange(key, |login, door| {
-            login.change(door, change.user, nonce, seq)
+            login.change(door, change.user, (greeted, fresh), seq)
         });
         Handled::Used
     }

@@ -23,7 +23,7 @@ use std::time::Duration;
 use wire::auth::{NONCE_LEN, Nonce, Plugin};
 use wire::capabilities::{self as cap, BACKEND_KEY};
 use wire::errors::ErrorCode;
-use wire::handshake::{self, Greeting, nonce_from_random};
+use wire::handshake::{self, Greeting, nonce_from_random, nonce_of_connection};
 use wire::packet::{Frame, HEADER_LEN, Header, frame};
 use wire::reply::{OK, put_err};
 use wire::status;
@@ -79,7 +79,7 @@ impl<N: Net> Group<N> {
             Some(Address::Unix(_))
         );
         let id = self.next_id();
-        let nonce = self.nonce();
+        let nonce = nonce_of_connection(&self.nonce_key, id);
         let session = self.sessions.intern(Session::default());
         let now = self.net.now();
         let mut client = Client::greeted(sock, now, session, Login::new(nonce, secure));

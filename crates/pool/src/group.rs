@@ -387,6 +387,8 @@ pub struct Group<N: Net> {
     pub(crate) busy: usize,
     /// Texts that clients have prepared.
     pub(crate) definitions: Definitions,
+    /// What the nonces of greetings are made of.
+    pub(crate) nonce_key: [u8; 32],
     /// Bytes of long data that wait for their executions.
     pub(crate) long_data: usize,
     /// How it stands to the other groups.
@@ -473,8 +475,10 @@ pub struct Group<N: Net> {
 
 impl<N: Net> Group<N> {
     /// Group number `index` with nobody in it.
-    pub fn new(net: N, shared: Arc<Shared>, index: usize) -> Group<N> {
+    pub fn new(mut net: N, shared: Arc<Shared>, index: usize) -> Group<N> {
         let sweep_at = net.now() + SWEEP_EVERY;
+        let mut nonce_key = [0; 32];
+        net.random(&mut nonce_key);
         Group {
             net,
             shared,
@@ -491,6 +495,7 @@ impl<N: Net> Group<N> {
             busy: 0,
             definitions: Definitions::default(),
             long_data: 0,
+            nonce_key,
             look: Look::default(),
             lacks: false,
             shapes: Shapes::default(),

@@ -5,8 +5,8 @@
 //! goes out, answers come in, and each gives an [`Outcome`]. It lives in a box that exists only
 //! while a client logs in (or changes user).
 //!
-//! Invariants: a nonce is used once; an unknown user takes the same steps as a known one, which
-//! stands in for it (`accounts.rs`), and is turned away at the end, so names cannot be probed
+//! Invariants: a nonce is one connection's; an unknown user takes the same steps as a known one,
+//! which stands in for it (`accounts.rs`), and is turned away at the end, so names cannot be probed
 //! by watching the exchange or its time.
 //!
 //! `caching_sha2_password` is quick when the password, or its hash of an earlier full
@@ -112,19 +112,24 @@ impl Login {
         }
     }
 
-    /// Begins a change of user on a connection that stands: always with a new nonce.
+    /// Begins a change of user on a connection that stands. As servers do, `mysql_native_password`
+    /// is asked for with the nonce that the connection was greeted with: MariaDB's client library
+    /// answers to that one, whatever it is sent. The other plugin gets a fresh one.
     #[must_use]
     pub(crate) fn change(
         &mut self,
         door: &Door<'_>,
         name: &[u8],
-        fresh: Nonce,
+        (greeted, fresh): (Nonce, Nonce),
         seq: u8,
     ) -> Outcome {
         self.name = name.to_vec();
         self.identity = door.accounts.find(name);
         let wanted = door.accounts.of(self.identity.like).plugin;
-        self.switch(wanted.unwrap_or(Plugin::Native), fresh, seq)
+        match wanted.unwrap_or(Plugin::Native) {
+            Plugin::Native => self.switch(Plugin::Native, greeted, seq),
+            Plugin::CachingSha2 => self.switch(Plugin::CachingSha2, fresh, seq),
+        }
     }
 
     fn switch(&mut self, plugin: Plugin, fresh: Nonce, seq: u8) -> Outcome {

@@ -30,7 +30,7 @@ const BULK_SENDS_TYPES: u8 = 128;
 const ID: std::ops::Range<usize> = 1..5;
 /// Command byte, id, flags, iteration count; then the null bitmap, in an attributed one behind the
 /// number of parameters and attributes.
-const EXECUTE_FIXED: usize = 10;
+pub const EXECUTE_FIXED: usize = 10;
 /// Command byte, id, bulk flags; then the types.
 const BULK_FIXED: usize = 7;
 

@@ -11,6 +11,7 @@
 use crate::auth::{NONCE_LEN, Nonce};
 use crate::capabilities as cap;
 use crate::packet::{Malformed, Reader, put_lenenc, put_lenenc_bytes, put_short};
+use aws_lc_rs::hmac;
 
 /// First byte of a request to use another plugin.
 pub const AUTH_SWITCH: u8 = 0xFE;
@@ -126,6 +127,17 @@ fn if_extended(capabilities: u32, extended: u32) -> u32 {
 pub fn nonce_from_random(random: [u8; NONCE_LEN]) -> Nonce {
     // 6 bits of each byte: 120 bits of challenge.
     random.map(|byte| b'0' + (byte & 0x3F))
+}
+
+/// The nonce of the connection with this id, in no need to be kept: only who knows the key can tell
+/// it beforehand, and it is another for each id.
+#[must_use]
+pub fn nonce_of_connection(key: &[u8; 32], id: u32) -> Nonce {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, key);
+    let tag = hmac::sign(&key, &id.to_le_bytes());
+    let mut random = [0; NONCE_LEN];
+    random.copy_from_slice(&tag.as_ref()[..NONCE_LEN]);
+    nonce_from_random(random)
 }
 
 /// The client's answer to the greeting.

@@ -362,3 +362,24 @@ fn an_account_without_password_takes_no_password() {
         assert!(!matches!(wrong, Outcome::Welcome(..)));
     }
 }
+
+#[test]
+fn a_change_of_user_asks_native_passwords_with_the_nonce_of_the_greeting() {
+    let fixture = Fixture::new();
+    let door = fixture.door();
+    for (user, plugin, nonce) in [
+        (&b"any"[..], "mysql_native_password", NONCE),
+        (b"sha2", "caching_sha2_password", FRESH),
+    ] {
+        let mut login = Login::new(NONCE, false);
+        let mut expected = Vec::new();
+        handshake::put_auth_switch(&mut expected, 1, plugin, &nonce);
+        let outcome = login.change(&door, user, (NONCE, FRESH), 1);
+        assert_eq!(outcome, Outcome::Send(expected));
+        let answer = Plugin::from_name(plugin.as_bytes())
+            .unwrap()
+            .answer(b"secret", &nonce);
+        let outcome = login.answer(&door, &answer, 3);
+        assert!(matches!(outcome, Outcome::Welcome(..)));
+    }
+}
