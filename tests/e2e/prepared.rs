@@ -572,3 +572,46 @@ fn cursors_of_others_do_not_spoil_a_statement() {
         }
     });
 }
+
+/// Executions that are too short for their statement, by the statement's id and by that which
+/// stands for the last one, byte for byte.
+#[test]
+fn malformed_executions_are_refused_as_by_the_server() {
+    let tell = |story: &mut Story| {
+        let account = app().schema(&story.schema);
+        let old = story.join_as(&account.clone().without(cap::DEPRECATE_EOF));
+        for who in [story.join_as(&account), old] {
+            for sql in ["SELECT ?", "SELECT 1"] {
+                let own = prepare(story, who, sql).unwrap();
+                for id in [u32::MAX, own, 77] {
+                    let head = [&id.to_le_bytes()[..], &[0, 1, 0, 0, 0]].concat();
+                    for (front, behind) in [
+                        (4, &b""[..]),
+                        (5, b""),
+                        (9, b""),
+                        (9, b"\x01"),
+                        (9, b"\0"),
+                        (9, b"\0\0"),
+                        (9, b"\x01\0"),
+                        (9, b"\0\x01"),
+                        (9, b"\0\x01\xfd"),
+                        (9, b"\0\x01\xfd\0"),
+                        (9, b"\x01\x01\xfd\0"),
+                        (9, b"\0\x01\xfd\0\x02ab"),
+                    ] {
+                        let arguments = [&head[..front], behind].concat();
+                        let reply = story.client(who).run(Command::StmtExecute, &arguments);
+                        let reply = without_id(reply, id);
+                        story.note(&format!("{sql}: {front} {behind:x?}"), reply);
+                        // The session lives on.
+                        story.sql(who, "SELECT 5");
+                    }
+                }
+            }
+        }
+    };
+    same("ps_malformed", 1, tell);
+    if let Some(real) = mysql("ps_malformed") {
+        same_on(real, "ps_malformed", 1, tell);
+    }
+}

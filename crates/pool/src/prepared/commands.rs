@@ -30,7 +30,8 @@ use wire::classify::{self, Reads, Verb, classify};
 use wire::command::{Command, put_command};
 use wire::errors;
 use wire::execution::{
-    LAST_PREPARED, Types, only_number, set_statement_id, statement_id, types, wants_cursor,
+    EXECUTE_FIXED, LAST_PREPARED, Types, only_number, set_statement_id, statement_id, types,
+    wants_cursor,
 };
 use wire::kill::Kill;
 use wire::lex::Server;
@@ -166,6 +167,12 @@ impl<N: Net> Group<N> {
         message: &[u8],
         payload: &[u8],
     ) -> Handled {
+        let execution = command == Command::StmtExecute;
+        if execution && self.shared.server.flavour.is_mysql() && payload.len() < EXECUTE_FIXED {
+            // MySQL looks at that before it looks for the statement.
+            self.refuse_malformed(key);
+            return Handled::Used;
+        }
         let id = match self.id_of(key, payload, command) {
             Ok(id) => id,
             Err(handled) => return handled,
@@ -181,8 +188,10 @@ impl<N: Net> Group<N> {
         let params = usize::from(held.params);
         let given = types(command, head_of(message), params, form);
         let by_last = statement_id(payload) == Some(LAST_PREPARED);
-        if by_last && given == Types::Earlier {
-            // The server's own refusal: with that id the types have to stand there.
+        let without_types = given == Types::Earlier || execution && given == Types::Unreadable;
+        if by_last && without_types {
+            // The server's own refusal: with that id the types have to stand there. With an id that
+            // it knows, some of these are taken, as executions with types of before.
             self.refuse_malformed(key);
             return Handled::Used;
         }
