@@ -14,8 +14,6 @@ library.mysql_init.restype = ctypes.c_void_p
 library.mysql_error.restype = ctypes.c_char_p
 library.mysql_use_result.restype = ctypes.c_void_p
 library.mysql_fetch_row.restype = ctypes.POINTER(ctypes.c_char_p)
-for function in ("real_connect", "change_user", "query", "error", "use_result"):
-    getattr(library, "mysql_" + function)
 library.mysql_real_connect.restype = ctypes.c_void_p
 
 
@@ -25,9 +23,16 @@ def pointer(value):
 
 handle = library.mysql_init(None)
 opened = library.mysql_real_connect(
-    pointer(handle), b"127.0.0.1", b"app", b"app", None, int(sys.argv[1]), None, 0
+    pointer(handle),
+    b"127.0.0.1",
+    b"app",
+    b"app",
+    None,
+    ctypes.c_uint(int(sys.argv[1])),
+    None,
+    ctypes.c_ulong(0),
 )
-print("connected", bool(opened))
+print("connected", bool(opened), library.mysql_error(pointer(handle)).decode())
 
 
 def ask(sql):

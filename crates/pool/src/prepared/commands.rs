@@ -168,8 +168,8 @@ impl<N: Net> Group<N> {
         payload: &[u8],
     ) -> Handled {
         let execution = command == Command::StmtExecute;
-        if execution && self.shared.server.flavour.is_mysql() && payload.len() < EXECUTE_FIXED {
-            // MySQL looks at that before it looks for the statement.
+        if execution && payload.len() < EXECUTE_FIXED {
+            // Servers look at that before they look for the statement.
             self.refuse_malformed(key);
             return Handled::Used;
         }
