@@ -15,7 +15,6 @@ use crate::heard::Heard;
 use crate::prepared::OnBackend;
 use crate::relay::Middle;
 use crate::renewal::Had;
-use crate::reports::Reports;
 use crate::session::{On, Session, Text};
 use reactor::{Address, Key, Time};
 use std::collections::VecDeque;
@@ -44,6 +43,15 @@ pub(crate) enum BackendState {
     Idle,
     /// Bound to a client.
     Leased,
+}
+
+/// Whether the server has reported what its session's statements have changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reports {
+    /// All of it.
+    Complete,
+    /// There may be more; `true` where the texts of the client's statements explain it.
+    Due(bool),
 }
 
 /// Why a command is in flight.
@@ -145,7 +153,7 @@ pub(crate) struct Backend<S> {
     /// How commands are written on it.
     pub(crate) form: Form,
     /// It was dialled without CLIENT_DEPRECATE_EOF: result sets end in EOF packets, which have no
-    /// room for what the trackers report ([`crate::reports`]).
+    /// room for what the trackers report (`reports.rs`).
     pub(crate) eofs: bool,
     /// Whether the server has reported all that its session's statements have changed.
     pub(crate) reports: Reports,

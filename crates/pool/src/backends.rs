@@ -8,14 +8,13 @@
 //! Invariant: a backend is not read while the client that its bytes are for has not taken the last
 //! ones, so the memory that waits for slow clients is bounded.
 
-use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN, READ_LEN_LONG};
+use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN, READ_LEN_LONG, Reports};
 use crate::client::{Client, ClientState, Output, Rest};
 use crate::dial::DialStep;
 use crate::group::Group;
 use crate::heard::Heard;
 use crate::probe::read_row;
 use crate::relay::{Relay, Shape, Stop, Unreported};
-use crate::reports::Reports;
 use crate::restoring::Behind;
 use crate::roles::switch;
 use crate::roster::DialEnd;

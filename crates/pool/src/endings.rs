@@ -8,13 +8,12 @@
 //! Invariant: a backend is released only with nothing in flight, nothing owed, no transaction open
 //! or announced, and a client that is not pinned.
 
-use crate::backend::{Backend, BackendState, InFlight, Purpose};
+use crate::backend::{Backend, BackendState, InFlight, Purpose, Reports};
 use crate::backends::row_of;
 use crate::client::{Client, ClientState, Code, Owed, Trace, Untold};
 use crate::group::Group;
 use crate::heard::Heard;
 use crate::reasons::{PinReason, Refusal};
-use crate::reports::Reports;
 use crate::seeds::HELD;
 use crate::session::{CHARSET_VARIABLES, CLOCK, SEEDS, Session, Text};
 use crate::shapes::Ending;

@@ -11,14 +11,13 @@
 //! (unless no command can bring that backend into the client's state; then it is replaced); a
 //! client's `lease` and the backend's `lease` name each other, or the client is gone.
 
-use crate::backend::{Backend, BackendState, Purpose};
+use crate::backend::{Backend, BackendState, Purpose, Reports};
 use crate::client::ClientState;
 use crate::clients::Handled;
 use crate::group::{BACKEND, Group};
 use crate::lane::LaneName;
 use crate::priority::Priority;
 use crate::roster::DialEnd;
-use crate::reports::Reports;
 use crate::session::Session;
 use reactor::{Key, Net, Time, Token};
 use std::rc::Rc;

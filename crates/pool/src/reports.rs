@@ -1,7 +1,7 @@
 //! Reports for which an EOF packet has no room.
 //!
 //! The problem: a backend without CLIENT_DEPRECATE_EOF ends a result set with an EOF packet, and an
-//! ERR packet is no longer either, so what the trackers have to report of the statement comes with a
+//! ERR packet is no longer either, so what the trackers have to report comes with a
 //! later OK, which may be the answer to another client. The mechanism: [`Reports`] says whether the
 //! server may owe a report. Before the lease ends the pool sends a command whose OK has it, and
 //! takes it as that of the client's last statement.
@@ -13,7 +13,7 @@
 //!
 //! Invariant: a backend that owes a report serves no other client.
 
-use crate::backend::{Backend, InFlight, Purpose};
+use crate::backend::{Backend, InFlight, Purpose, Reports};
 use crate::client::{Client, Code};
 use crate::group::Group;
 use crate::heard::Heard;
@@ -28,15 +28,6 @@ use wire::track::{Transactions, Wanted, keep};
 /// MariaDB: what makes the server report, outside of a transaction. `completion_type` may say that
 /// a plain COMMIT chains or disconnects.
 const REPORTING: [&str; 2] = ["START TRANSACTION", "COMMIT AND NO CHAIN NO RELEASE"];
-
-/// Whether the server has reported what its session's statements have changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reports {
-    /// All of it.
-    Complete,
-    /// There may be more; `true` where the texts of the client's statements explain it.
-    Due(bool),
-}
 
 impl<S> Backend<S> {
     /// What a reply has made of it. `code`: the client's statement may have changed something that
