@@ -239,7 +239,7 @@ fn heard(
     let mut login = Login::new(NONCE, false);
     let (mut nonce, mut plugin) = (NONCE, first);
     let mut outcome = if change {
-        login.change(&fixture.door(), name.as_bytes(), FRESH, 2)
+        login.change(&fixture.door(), name.as_bytes(), (FRESH, FRESH), 2)
     } else {
         fixture.begin(&mut login, name, first, password)
     };
