@@ -493,7 +493,7 @@ impl Client {
                     values: prepared.params,
                 });
             }
-            Step::Middle | Step::DefinitionsDone => {}
+            Step::Middle | Step::DefinitionsDone | Step::DefinitionsEnd(_) => {}
         }
         if !self.reply.is_done() {
             return Ok(None);
