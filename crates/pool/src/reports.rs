@@ -178,7 +178,8 @@ mod tests {
     use std::rc::Rc;
 
     fn backend(reports: Reports) -> Backend<()> {
-        let mut backend = Backend::dialling((), 0, Time(1), Rc::default(), false);
+        let at = std::sync::Arc::new(reactor::Address::Unix("/s".into()));
+        let mut backend = Backend::dialling((), 0, Time(1), Rc::default(), at);
         backend.reports = reports;
         backend
     }
