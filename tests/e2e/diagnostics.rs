@@ -471,3 +471,66 @@ fn who_leaves_while_asked_leaves_the_backend_to_others() {
         }
     }
 }
+
+/// Questions in one text with a call of code that nobody knows, in such code, and behind commands
+/// that leave what was there.
+#[test]
+fn nobody_reads_the_conditions_of_another_client() {
+    let questions = [
+        "SHOW WARNINGS; CALL plain('q')",
+        "SHOW ERRORS; CALL plain('q')",
+        "SHOW COUNT(*) WARNINGS; CALL plain('q')",
+        "SHOW COUNT(*) ERRORS; CALL plain('q')",
+        "GET DIAGNOSTICS @n = NUMBER; SELECT @n; CALL plain('q')",
+        "SELECT @@warning_count, @@error_count; CALL plain('q')",
+        "CALL plain('q'); SHOW WARNINGS",
+        "CALL resignals()",
+        "CALL asks()",
+    ];
+    let leaves = [
+        "SELECT CAST('bsecret' AS SIGNED)",
+        "SELECT bsecret FROM no_such_table",
+        "SELECT CAST('bsecret' AS SIGNED) FROM t; SELECT 1",
+    ];
+    same_on_both("nobodys_conditions", |story| {
+        story.columns = false;
+        let account = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
+        let a = story.join_as(&account);
+        story.all(
+            a,
+            &[
+                "CREATE TABLE t (id INT PRIMARY KEY)",
+                "INSERT INTO t VALUES (1)",
+                "CREATE PROCEDURE plain(w TEXT) BEGIN DO 0; SET @x = w; DO GET_LOCK('own', 0); END",
+                "CREATE PROCEDURE resignals() BEGIN DO GET_LOCK('own', 0); BEGIN \
+                 DECLARE EXIT HANDLER FOR SQLEXCEPTION RESIGNAL; \
+                 SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'own'; END; END",
+                "CREATE PROCEDURE asks() BEGIN SHOW WARNINGS; DO GET_LOCK('own', 0); END",
+            ],
+        );
+        for before in ["DO 1", "USE no_such_schema"] {
+            for leave in leaves {
+                for question in questions {
+                    let (b, c) = (story.join_as(&account), story.join_as(&account));
+                    story.sql(c, before);
+                    story.sql(b, leave);
+                    // Its answer may be that it is not known any more, but never another's.
+                    let reply = story.client(c).query(question);
+                    let text = format!("{reply:?}");
+                    assert!(
+                        !text.contains("bsecret"),
+                        "{question} behind {leave}: {text}"
+                    );
+                    if before == "DO 1" {
+                        story.note(question, reply);
+                    }
+                    let shown = story.client(c).query("SHOW WARNINGS");
+                    assert!(!format!("{shown:?}").contains("bsecret"), "{shown:?}");
+                    let quit = [(Command::Quit, &b""[..])];
+                    story.client(b).send(&quit).unwrap();
+                    story.client(c).send(&quit).unwrap();
+                }
+            }
+        }
+    });
+}

@@ -189,6 +189,8 @@ pub(crate) struct Backend<S> {
     pub(crate) home: Option<(Key, u32)>,
     /// User variables that it has had.
     pub(crate) had: Had,
+    /// The client whose conditions (warnings, errors) it may still hold.
+    pub(crate) conditions_of: Option<Key>,
     /// What it is being asked for that client.
     pub(crate) asked: Option<Asked>,
     /// Status flags of the last OK.
@@ -276,6 +278,7 @@ impl<S> Backend<S> {
             unsettled: None,
             home: None,
             had: Had::default(),
+            conditions_of: None,
             asked: None,
             status: status::AUTOCOMMIT,
             transaction_state: false,

@@ -386,6 +386,7 @@ impl<N: Net> Group<N> {
             return;
         }
         self.note_reports(key, &command, &heard);
+        self.note_conditions_left(key, &command, &heard);
         match command.purpose {
             Purpose::Prepare(fresh) => self.prepared(key, fresh, &heard, &collected),
             Purpose::Restore(last) => self.restored(key, command.owner, last, &heard),

@@ -7,8 +7,8 @@
 //! connection would be by statements in front, in the same write. FOUND_ROWS() is a query's that
 //! finds as many rows (`found.rs`); ROW_COUNT() is -1 behind SHOW WARNINGS, 0 behind COM_PING, 1
 //! behind SELECT ... INTO, and any other number behind an INSERT into a temporary table, which goes
-//! with the backend, as does the client; MariaDB's warnings are cleared by a SHOW that looks at a
-//! table. All of them were compared with MariaDB 10.11 and MySQL 9.7.
+//! with the backend, as does the client. All of them were compared with MariaDB 10.11 and MySQL
+//! 9.7. Conditions of others are cleared in front of any statement (`diagnostics.rs`).
 //!
 //! Invariant: nothing is put in front of a statement whose text tells all that runs.
 
@@ -27,8 +27,6 @@ use wire::lex::Server;
 const COUNTED_MAX: i64 = 65_536;
 /// Leaves ROW_COUNT() -1 and all else as it is.
 const NO_COUNT: &str = "SHOW WARNINGS LIMIT 0";
-/// Clears MariaDB's warnings, for it looks at a table, and leaves FOUND_ROWS().
-const CLEARS: &str = "SHOW CREATE TABLE information_schema.TABLES";
 /// A temporary table, made and filled without a transaction.
 const MAKE_TABLE: &str = "CREATE TEMPORARY TABLE onramp_counted (a TINYINT) ENGINE=MEMORY";
 /// MySQL 9 warns of the next change of an InnoDB table behind one of a MEMORY table (6414), so that
@@ -113,13 +111,9 @@ impl<N: Net> Group<N> {
         else {
             return;
         };
-        let clears = matches!(server, Server::MariaDb(_)) && !client.warnings_native;
         let (rows, native) = (client.row_count, client.found_native);
         // A query between SET TRANSACTION and its transaction would use that up.
         let announced = backend.transaction_announced;
-        if clears {
-            self.put_in_front(key, lease, out, CLEARS);
-        }
         self.put_primer(key, lease, out);
         let Some(client) = self.clients.get(key) else {
             return;

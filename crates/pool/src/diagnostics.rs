@@ -12,8 +12,13 @@
 //! decides on MariaDB. [`Area`] says what is known of a text; it was compared with MariaDB 10.11
 //! and MySQL 9.7, statement by statement. FOUND_ROWS() has a file of its own, `found.rs`.
 //!
-//! Invariant: what is not known for certain is [`Previous::Gone`], never a guess.
+//! A backend notes whose conditions it may hold. Before another client's command goes out on it, a
+//! statement that clears them does, in the same write ([`Group::put_clearing`]).
+//!
+//! Invariants: what is not known for certain is [`Previous::Gone`], never a guess; no client's
+//! statement runs where another client's conditions stand.
 
+use crate::backend::{InFlight, Purpose};
 use crate::client::{Client, Conditions};
 use crate::conditions::{Items, absent_condition, has_rows, number_in, read_items};
 use crate::group::Group;
@@ -24,6 +29,7 @@ use crate::session::Text;
 use crate::statements::hides_reads;
 use reactor::{Key, Net};
 use wire::asked::{Condition, Get, Question, TEXTS, Which, origins, question};
+use wire::attributes::put_query;
 use wire::classify::{self, Reads, Verb};
 use wire::command::ReplyShape;
 use wire::lex::{Kind, LexMode, Lexer, Server};
@@ -40,6 +46,10 @@ const OF_THE_ONE_BEFORE: Reads = Reads::ROW_COUNT
     .union(Reads::LAST_GTID);
 /// Conditions whose items are asked for at most; each is a question of its own.
 const ASKED_MAX: usize = 64;
+/// Clears MariaDB's conditions, for it looks at a table, and leaves FOUND_ROWS().
+const CLEARS_MARIADB: &str = "SHOW CREATE TABLE information_schema.TABLES";
+/// Clears MySQL's, as any statement does that does not ask for them.
+const CLEARS_MYSQL: &str = "DO 0";
 /// RESIGNAL when handler not active
 const NO_HANDLER: u16 = 1645;
 /// GET STACKED DIAGNOSTICS when handler not active
@@ -401,6 +411,71 @@ pub(crate) enum Previous {
 }
 
 impl<N: Net> Group<N> {
+    /// Whether a text that begins with a question about conditions cannot have it answered from
+    /// what was kept, because of code that it runs behind, and there are some, elsewhere.
+    pub(crate) fn lacks_conditions(&self, key: Key, found: &classify::Statement) -> bool {
+        let asks = matches!(found.verb, Verb::Show | Verb::Diagnostics);
+        let client = self.clients.get(key).filter(|_| asks);
+        client.is_some_and(|client| {
+            let some = client.warnings.is_some() || client.warnings_lost || client.owed.warnings;
+            some && found
+                .reads
+                .of(client.reads_lost())
+                .intersects(Reads::DIAGNOSTICS)
+        })
+    }
+
+    /// A backend has answered a command: notes whose conditions it may hold from now on.
+    pub(crate) fn note_conditions_left(&mut self, lease: Key, command: &InFlight, heard: &Heard) {
+        if !matches!(
+            command.purpose,
+            Purpose::Statement | Purpose::Ahead | Purpose::Joined(_)
+        ) {
+            return;
+        }
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
+        if heard.error.is_some() || heard.warned {
+            backend.conditions_of = command.owner.or(backend.conditions_of);
+            return;
+        }
+        let area = |owner| Some(self.clients.get(owner)?.statement.area);
+        let clears = command.owner.and_then(area) == Some(Area::Clears);
+        if clears && command.purpose == Purpose::Statement {
+            backend.conditions_of = None;
+        }
+    }
+
+    /// Writes what clears the conditions of a backend that are not those of its client's statement
+    /// before: no client is to read another's, whatever its text, or code that it calls, asks for.
+    pub(crate) fn put_clearing(&mut self, key: Key, lease: Key, out: &mut Vec<u8>) {
+        let (Some(client), Some(backend)) =
+            (self.clients.get_mut(key), self.backends.get_mut(lease))
+        else {
+            return;
+        };
+        let own = backend.conditions_of == Some(key) && client.warnings_native;
+        // Within a transaction nobody else has been here.
+        if backend.conditions_of.is_none() || own || backend.in_transaction() {
+            return;
+        }
+        let sql = match self.shared.server.flavour {
+            Server::MariaDb(_) => CLEARS_MARIADB,
+            _ => {
+                backend.found = None;
+                client.found_native = false;
+                CLEARS_MYSQL
+            }
+        };
+        backend.conditions_of = None;
+        client.counts_native = false;
+        client.warnings_native = false;
+        let command = InFlight::own(Some(key), Purpose::Primer, ReplyShape::Results);
+        backend.flight.push_back(command);
+        put_query(out, backend.form, sql.as_bytes());
+    }
+
     /// SHOW WARNINGS on a client's behalf has been answered.
     pub(crate) fn keep_warnings(&mut self, owner: Option<Key>, heard: &Heard, collected: Vec<u8>) {
         let client = owner.and_then(|owner| self.clients.get_mut(owner));

@@ -270,7 +270,7 @@ impl<N: Net> Group<N> {
         {
             return self.settle(key);
         }
-        let unknown = heard.error.is_some() || !heard.changes.is_empty();
+        let unknown = heard.error.is_some() || heard.warned || !heard.changes.is_empty();
         let due = backend.reports != Reports::Complete;
         if unknown || due || backend.in_transaction() {
             return self.retire(key);

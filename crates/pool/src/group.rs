@@ -420,8 +420,8 @@ pub struct Group<N: Net> {
     pub(crate) held_up: Vec<Key>,
     /// Clients whose replies were taken off their backends.
     pub(crate) spooled: Vec<Key>,
-    /// Clients that go on with the next turn: they take more of the spool than one turn sends, or the
-    /// server has taken what they had sent of a file.
+    /// Clients that go on with the next turn: they take more of the spool than one turn sends, or
+    /// the server has taken what they had sent of a file.
     pub(crate) unsent: Vec<Key>,
     /// Backends that slow readers of limited users hold here, as all groups were told.
     pub(crate) slow_of_users: BTreeMap<u16, usize>,

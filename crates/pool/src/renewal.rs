@@ -249,6 +249,7 @@ impl<N: Net> Group<N> {
         client.warnings_native = false;
         backend.rideable = false;
         backend.had = Had::default();
+        backend.conditions_of = None;
         backend.prepared = OnBackend::default();
         (backend.insert_id, backend.found, backend.unsettled) = (Some(0), None, None);
         let shapes = [ReplyShape::Status, ReplyShape::Results, ReplyShape::Results];

@@ -112,6 +112,7 @@ impl<N: Net> Group<N> {
         };
         let mut out = std::mem::take(&mut self.lent);
         out.clear();
+        self.put_clearing(key, lease, &mut out);
         let front = match self.join(key, lease, message, &session, &mut out) {
             Some(joined) => Some(Front::Joined(joined)),
             None => {

@@ -365,8 +365,8 @@ impl<N: Net> Group<N> {
             Event::ReaderClosed,
             &facts,
             format_args!(
-                "client {id} account '{account}' closed: it has taken nothing of its reply for {ms} \
-             ms, and {why}"
+                "client {id} account '{account}' closed: it has taken nothing of its reply for \
+                 {ms} ms, and {why}"
             ),
         );
         self.doom(key);

@@ -210,6 +210,9 @@ impl<N: Net> Group<N> {
         // Stored code may read anything; that it reads what a statement before its call left is
         // not assumed, or no CALL could ever be made.
         let told = !matches!(class.pin, Some(cause) if hides_reads(cause));
+        if !told && self.lacks_conditions(key, found) {
+            return self.previous_gone(key);
+        }
         let mut instead = self.retrack(key, sql, mode, &class);
         if instead.is_some() {
             class.causes.remove(PinCause::SessionTracking);
@@ -266,6 +269,9 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         let told = !matches!(found.pin, Some(cause) if hides_reads(cause));
+        if !told && self.lacks_conditions(key, found) {
+            return self.previous_gone(key);
+        }
         if told && found.reads.intersects(client.reads_elsewhere()) {
             if self.is_counted_now(key, found.reads) {
                 return self.wait_for_read_back(key);

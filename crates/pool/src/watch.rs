@@ -297,8 +297,8 @@ impl Watcher {
                     note(
                         Event::ServerDown,
                         format_args!(
-                            "the server cannot be reached, for {} ms now: statements that need it are \
-                         refused at once (server_down_fail_ms); {}",
+                            "the server cannot be reached, for {} ms now: statements that need it \
+                             are refused at once (server_down_fail_ms); {}",
                             lasted.as_millis(),
                             error.why
                         ),
