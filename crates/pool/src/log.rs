@@ -106,7 +106,7 @@ events! {
     ServerMoved "server-moved" Info "the server's name means another address now",
     NameLost "name-lost" Warning "the server's name cannot be looked up any more",
     NameBack "name-back" Info "it can be looked up again",
-    BackendsMax "backends-max" Warning "the server takes fewer connections than wanted, or enough again",
+    BackendsMax "backends-max" Warning "the server takes fewer connections than wanted, or enough",
     ReaderClosed "reader-closed" Warning "a client was closed that did not read its reply",
     BackendLost "backend-lost" Warning "a connection to the server ended unasked",
     BackendRefused "backend-refused" Error "the server refuses an account of the pool's",

@@ -7,9 +7,9 @@
 //! and without.
 //!
 //! Usage: `heavy HOST:PORT MODE COUNT SECONDS [PID]`. MODE is `none`; `zlib` or `zstd`: COUNT
-//! clients begin a compressed command of 16 MiB and send 15 MiB of it; `replies`: COUNT clients loop
-//! replies of 40 MiB; `statements`: COUNT clients loop statements of 16 to 60 MiB. It logs in as app with
-//! password app, and prints one line of `NAME VALUE` pairs.
+//! clients begin a compressed command of 16 MiB and send 15 MiB of it; `replies`: COUNT clients
+//! loop replies of 40 MiB; `statements`: COUNT clients loop statements of 16 to 60 MiB. It logs in
+//! as app with password app, and prints one line of `NAME VALUE` pairs.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
