@@ -472,7 +472,7 @@ impl<N: Net> Group<N> {
         client.counts_native = false;
         client.warnings_native = false;
         let command = InFlight::own(Some(key), Purpose::Primer, ReplyShape::Results);
-        backend.flight.push_back(command);
+        backend.expect(command);
         put_query(out, backend.form, sql.as_bytes());
     }
 
