@@ -26,7 +26,7 @@ const FAILURES_MAX: u32 = 64;
 /// How long to wait before a lost connection is tried again.
 const REOPEN_PAUSE: Duration = Duration::from_secs(1);
 /// How long to wait when a Unix listener's line is full.
-const BUSY_PAUSE: Duration = Duration::from_millis(10);
+pub(crate) const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
 /// The seats of a group that are not connected.
 #[derive(Debug)]

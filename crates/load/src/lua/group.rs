@@ -22,6 +22,7 @@ use crate::crew::Gauges;
 use crate::errors::{Fault, Phase as Doing};
 use crate::group::{Counted, Letter, Order, Plan, Share};
 use crate::model::Loop;
+use crate::opener::BUSY_PAUSE;
 use crate::pace::Pace;
 use crate::program::Program;
 use crate::random::Random;
@@ -582,6 +583,11 @@ impl Stage {
             return;
         };
         line.key = None;
+        if fault.is_busy_listener() {
+            self.timers
+                .add(Time::now() + BUSY_PAUSE, Wake::Dial(number));
+            return;
+        }
         let (user, index, reopening) = (line.user, line.index, line.reopening);
         if reopening {
             let due = Time::now() + RETRY_AFTER;
