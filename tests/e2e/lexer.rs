@@ -5,12 +5,12 @@
 //! `sql_mode`. What the lexer doubts is counted, so that it cannot be right by saying nothing.
 
 use crate::world::{app, login, mysql, server, through};
+use sql::lex::{Charset, Kind, LexMode, Lexer, Server};
 use testkit::client::Client;
 use testkit::real::{Flavour, Real};
 use testkit::reply::Outcome;
 use testkit::texts::{LETTERS, Letters, Texts};
 use wire::command::Command;
-use wire::lex::{Charset, Kind, LexMode, Lexer, Server};
 
 /// Texts for each character set and mode.
 const TEXTS: u64 = 100;

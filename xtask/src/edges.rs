@@ -11,11 +11,12 @@ use crate::offence::Offence;
 /// Which crates of the workspace each of them may use.
 const EDGES: &[(&str, &[&str])] = &[
     ("wire", &[]),
+    ("sql", &["wire"]),
     ("measure", &[]),
     ("chart", &[]),
     ("reactor", &[]),
-    ("pool", &["wire", "reactor", "measure"]),
-    ("load", &["wire", "reactor", "measure", "chart"]),
+    ("pool", &["sql", "wire", "reactor", "measure"]),
+    ("load", &["sql", "wire", "reactor", "measure", "chart"]),
     ("doctor", &["wire"]),
     ("climb", &["wire", "measure", "doctor", "chart"]),
     (
@@ -25,7 +26,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "testkit",
         &[
-            "wire", "measure", "reactor", "pool", "load", "doctor", "climb",
+            "sql", "wire", "measure", "reactor", "pool", "load", "doctor", "climb",
         ],
     ),
     ("xtask", &[]),

@@ -12,11 +12,11 @@ use crate::random::{RandArgs, Rows};
 use crate::tolerance::ToleranceArgs;
 use crate::workload::{Script, ScriptArgs, Workload};
 use clap::{Args, ValueEnum};
+use sql::lex::{Kind, LexMode, Lexer};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use wire::dsn::Dsn;
-use wire::lex::{Kind, LexMode, Lexer};
 
 /// The most connections that are taken.
 const CONNECTIONS_MAX: u32 = 16_000_000;

@@ -28,6 +28,7 @@ use crate::relay::Unreported;
 use crate::roles::{ROLE, has_roles};
 use crate::session::{Session, Text};
 use reactor::{Key, Net};
+use sql::lex::Server;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -36,7 +37,6 @@ use wire::capabilities::IGNORE_SPACE;
 use wire::command::{Command, ReplyShape, put_command};
 use wire::errors::{ErrorCode, UNKNOWN_COM};
 use wire::handshake::{ChangeUser, nonce_of_connection};
-use wire::lex::Server;
 use wire::reply::OK;
 
 /// Changes of user that MariaDB lets fail on one connection.

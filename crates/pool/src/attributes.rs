@@ -16,8 +16,8 @@ use crate::clients::Handled;
 use crate::group::Group;
 use crate::statements::payload_of;
 use reactor::{Key, Net};
+use sql::lex::Server;
 use wire::attributes::{Form, header_len, put_reworded};
-use wire::lex::Server;
 
 impl<N: Net> Group<N> {
     /// A text, behind its query attributes where the client has agreed on these.

@@ -18,9 +18,9 @@ use crate::config::StoredCode;
 use crate::found::table_of;
 use crate::group::Group;
 use reactor::{Key, Net};
+use sql::lex::Server;
 use wire::attributes::put_query;
 use wire::command::{Command, ReplyShape, put_command};
-use wire::lex::Server;
 
 /// Rows that a backend is made to have counted, at most; more would cost more than the question is
 /// worth.

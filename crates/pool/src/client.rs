@@ -28,11 +28,11 @@ use crate::session::Session;
 use crate::spool::Tail;
 use crate::unreported::Touched;
 use reactor::{Key, Time};
+use sql::classify::{PinCause, Reads};
+use sql::tracking::Retracked;
 use std::rc::Rc;
 use wire::capabilities::EXTENDED_OFFERED;
-use wire::classify::{PinCause, Reads};
 use wire::command::ReplyShape;
-use wire::tracking::Retracked;
 
 /// What the statement before counted.
 const COUNTS: Reads = Reads::ROW_COUNT.union(Reads::LAST_GTID);

@@ -26,12 +26,12 @@ use crate::group::{Group, ServerFacts};
 use crate::reasons::Refusal;
 use crate::room::make_room;
 use reactor::{Key, Net, Read};
+use sql::lex::Server;
 use wire::capabilities as cap;
 use wire::compressed::{
     Algorithm, Body, Broken, FrameHeader, HEADER_LEN, Inflater, Packer, ZSTD_LEVELS,
 };
 use wire::handshake::Login;
-use wire::lex::Server;
 
 /// Bytes of frames read at once: as many as are lacking, within these bounds.
 const STEP_MIN: usize = 4 * 1024;

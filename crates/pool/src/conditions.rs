@@ -13,9 +13,9 @@ use crate::client::Client;
 use crate::diagnostics::Previous;
 use crate::session::Text;
 use crate::user_variables::name_of;
+use sql::asked::TEXTS;
+use sql::lex::{Kind, LexMode, Lexer, Server};
 use std::fmt::Write;
-use wire::asked::TEXTS;
-use wire::lex::{Kind, LexMode, Lexer, Server};
 
 /// The first MariaDB that has ROW_NUMBER.
 const ROW_NUMBERS_SINCE: u32 = 100_700;

@@ -23,10 +23,10 @@ use crate::group::Group;
 use crate::heard::Heard;
 use crate::session::{Text, can_restore};
 use reactor::{Key, Net};
+use sql::classify::Reads;
+use sql::lex::Server;
 use wire::attributes::put_query;
-use wire::classify::Reads;
 use wire::command::ReplyShape;
-use wire::lex::Server;
 
 /// What is to be asked of a client's home.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,8 +5,8 @@
 //! The mechanism: counts are taken from the reply, warnings are read back when the lease ends
 //! ([`Group::settle`]), and both stay with the client. A question that its backend cannot answer
 //! is answered from there: rows that were kept are sent again, numbers are put into the text as
-//! expressions of the same type ([`wire::own_id`]), GET DIAGNOSTICS becomes a SET of the same
-//! values ([`wire::asked`]).
+//! expressions of the same type ([`sql::own_id`]), GET DIAGNOSTICS becomes a SET of the same
+//! values ([`sql::asked`]).
 //!
 //! Most statements clear the warnings before them, some leave them, and whether one has tables
 //! decides on MariaDB. [`Area`] says what is known of a text; it was compared with MariaDB 10.11
@@ -28,15 +28,15 @@ use crate::prepared::is_raised;
 use crate::session::Text;
 use crate::statements::hides_reads;
 use reactor::{Key, Net};
-use wire::asked::{Condition, Get, Question, TEXTS, Which, origins, question};
+use sql::asked::{Condition, Get, Question, TEXTS, Which, origins, question};
+use sql::classify::{self, Reads, Verb};
+use sql::lex::{Kind, LexMode, Lexer, Server};
+use sql::own_id::{Values, with_values};
+use sql::sqlstate::state_of;
 use wire::attributes::put_query;
-use wire::classify::{self, Reads, Verb};
 use wire::command::ReplyShape;
-use wire::lex::{Kind, LexMode, Lexer, Server};
-use wire::own_id::{Values, with_values};
 use wire::packet::{Frame, HEADER_LEN, Reader, frame, put_short};
 use wire::reply::{END, OkPacket, Reply, Role};
-use wire::sqlstate::state_of;
 use wire::status;
 
 /// What only the statement before knows.

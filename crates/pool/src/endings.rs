@@ -20,10 +20,10 @@ use crate::shapes::Ending;
 use crate::trackers::PINNED;
 use crate::user_variables::results_collation;
 use reactor::{Key, Net};
+use sql::classify::PinCause;
+use sql::lex::Server;
 use wire::attributes::put_query;
-use wire::classify::PinCause;
 use wire::command::ReplyShape;
-use wire::lex::Server;
 use wire::track::{Change, changes};
 
 const WARNINGS: &str = "SHOW WARNINGS";

@@ -25,10 +25,10 @@ use crate::group::Group;
 use crate::heard::Heard;
 use crate::statements::hides_reads;
 use reactor::{Key, Net};
+use sql::classify::{self, Marks, PinCause, PinCauses, Reads, Verb};
+use sql::lex::Server;
 use wire::attributes::put_query;
-use wire::classify::{self, Marks, PinCause, PinCauses, Reads, Verb};
 use wire::command::ReplyShape;
-use wire::lex::Server;
 
 /// What becomes of FOUND_ROWS().
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -287,7 +287,7 @@ impl<N: Net> Group<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::lex::LexMode;
+    use sql::lex::LexMode;
 
     fn of(sql: &str, server: Server) -> Found {
         let mode = LexMode {

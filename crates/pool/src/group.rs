@@ -46,15 +46,15 @@ use crate::timeouts::ServerTimeouts;
 use crate::upstream::Upstream;
 use crate::watch::Bell;
 use reactor::{Event, Key, Net, Slots, Time, Token};
+use sql::lex::Server;
+use sql::tracking::Tracked;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use wire::auth::caching_sha2::KeyPair;
 use wire::capabilities::{EXTENDED_OFFERED, LONG_PASSWORD, OFFERED, QUERY_ATTRIBUTES};
-use wire::lex::Server;
 use wire::packet::HEADER_LEN;
-use wire::tracking::Tracked;
 
 /// Tokens' kinds.
 pub(crate) const LISTENER: u8 = 0;

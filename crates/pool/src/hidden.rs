@@ -4,7 +4,7 @@
 //! user variable set by INTO, on MariaDB whatever it did before it failed; docs/trackers.md), and
 //! would stay on a backend that others share. The mechanism: a catalogue of all that has code, read
 //! from the server at start, every `stored_code_refresh_s` and after each statement through the
-//! pool that defines code ([`look`]), judged by `wire` ([`wire::classify::stored`]) and brought
+//! pool that defines code ([`look`]), judged by `wire` ([`sql::classify::stored`]) and brought
 //! down to the names of tables and views ([`catalogue`]). A statement whose text names one of them
 //! counts as one that calls stored code: the policy `stored_code` decides.
 //!
@@ -33,13 +33,13 @@ use catalogue::{Besides, Names, Object, resolve};
 pub use look::Looking;
 pub(crate) use look::look_once;
 use reactor::{Key, Net};
+use sql::classify::stored::{Definition, definitions, fold};
+use sql::classify::{self, PinCause, Verb, classify};
+use sql::lex::LexMode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wire::attributes::{Form, header_len};
-use wire::classify::stored::{Definition, definitions, fold};
-use wire::classify::{self, PinCause, Verb, classify};
 use wire::command::Command;
-use wire::lex::LexMode;
 
 /// Objects that are told of in the log at once; SIGUSR2 tells of all.
 const SAID_MAX: usize = 8;

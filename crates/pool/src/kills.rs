@@ -2,7 +2,7 @@
 //!
 //! The problem: a client's CONNECTION_ID() is the number in our greeting, which means nothing to
 //! the server; the server's number of the backend that runs its statement means another client a
-//! moment later. The mechanism: a KILL is read here ([`wire::kill`]) and looked up. The victim's
+//! moment later. The mechanism: a KILL is read here ([`sql::kill`]) and looked up. The victim's
 //! group is in its id; another group is asked by letter and answers by letter. There, a statement
 //! that was not sent is answered by the pool; one that runs alone on its backend is ended by a KILL
 //! that another connection carries to the server (`errands.rs`); one that others ride with is
@@ -23,17 +23,17 @@ use crate::group::{Group, Order, Shared};
 use crate::prepared::Definition;
 use crate::reasons::Refusal;
 use reactor::{Key, Net};
+use sql::classify::{self, PinCause};
+use sql::kill::{Kill, Victim};
+use sql::lex::{Kind, LexMode, Lexer, Server, Token};
+use sql::text_prepared::{self, TextPrepared};
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use wire::attributes::{Form, put_query};
-use wire::classify::{self, PinCause};
 use wire::command::ReplyShape;
 use wire::errors::{self, ErrorCode};
-use wire::kill::{Kill, Victim};
-use wire::lex::{Kind, LexMode, Lexer, Server, Token};
 use wire::reply::OK;
-use wire::text_prepared::{self, TextPrepared};
 
 /// Clients' ids are at least this and below twice this: ten digits, positive in 32 bits with sign.
 pub(crate) const FIRST_ID: u32 = 1 << 30;

@@ -3,7 +3,7 @@
 //! The problem: what a session has taken (locks, temporary tables, cursors) lives on one server
 //! connection, and a client that has it must stay there; but no longer than it has it. The
 //! mechanism: a client has a list of reasons, each either for good or with the names of what was
-//! taken ([`wire::holdings`]). A statement's takings are planned when it is classified, count from
+//! taken ([`sql::holdings`]). A statement's takings are planned when it is classified, count from
 //! the moment it is sent, and what it gives back counts when the server has answered OK. Which
 //! named locks are still held after a statement that takes or releases some, only the server
 //! knows: it is asked ([`Group::ask_for_holdings`]) once nothing else pins
@@ -25,9 +25,9 @@ use crate::reasons::PinReason;
 use crate::seeds::{HELD, may_use};
 use crate::session::Text;
 use reactor::{Key, Net, Time};
-use wire::classify::{PinCause, Statement, Verb, rests_at};
-use wire::holdings::{Ended, Holdings, Name, holdings};
-use wire::lex::{Kind, LexMode, Lexer, Token};
+use sql::classify::{PinCause, Statement, Verb, rests_at};
+use sql::holdings::{Ended, Holdings, Name, holdings};
+use sql::lex::{Kind, LexMode, Lexer, Token};
 
 mod void;
 

@@ -36,14 +36,14 @@ pub(crate) use named::{PreparedText, Spoken};
 
 use crate::session::Session;
 use named::{Named, NamedEntry};
+use sql::classify;
+use sql::text_prepared::Name;
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
-use wire::classify;
 use wire::command::Command;
 use wire::execution::{TypeList, Types};
 use wire::reply::Prepared;
-use wire::text_prepared::Name;
 
 /// A text and the session in which it was prepared: schema, `sql_mode` and character sets decide
 /// what it means.

@@ -4,7 +4,7 @@
 //! so that comments, case and the forms of a SET (`SET SESSION x`, `SET @@x`, `:=`) do not matter.
 //! Names and meanings of the modes are those of Percona's thread pool.
 
-use wire::lex::{Kind, LexMode, Lexer, Token};
+use sql::lex::{Kind, LexMode, Lexer, Token};
 
 /// Where a session's statements wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

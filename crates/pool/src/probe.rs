@@ -12,6 +12,8 @@ use crate::session::Text;
 use crate::timeouts::ServerTimeouts;
 use crate::upstream::Upstream;
 use reactor::{Address, Time};
+use sql::lex::Server;
+use sql::tracking::Tracked;
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -22,11 +24,9 @@ use std::time::Duration;
 use wire::capabilities::DEPRECATE_EOF;
 use wire::command::{Command, ReplyShape, put_command};
 use wire::handshake::Greeting;
-use wire::lex::Server;
 use wire::packet::{Frame, HEADER_LEN, Reader, frame};
 use wire::reply::{ERR, ErrPacket, Reply, Role};
 use wire::track::{Transactions, Wanted};
-use wire::tracking::Tracked;
 
 /// Character sets that no client may speak; a server puts its default in their place.
 const NOT_FOR_CLIENTS: [&[u8]; 4] = [b"ucs2", b"utf16", b"utf16le", b"utf32"];

@@ -24,9 +24,9 @@ use crate::lane::{LaneName, Waiting};
 use crate::priority::{Asked, Mode, Priority, asked};
 use crate::reasons::Refusal;
 use reactor::{Key, Net, Time};
+use sql::lex::LexMode;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-use wire::lex::LexMode;
 use wire::reply::OK;
 
 /// Lanes of those who wait for a backend, and may be refused one.

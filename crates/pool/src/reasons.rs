@@ -6,9 +6,9 @@
 
 use crate::lane::LaneName;
 use crate::own_commands::OWN_COMMANDS_MAX;
+use sql::classify::PinCause;
 use std::fmt;
 use std::time::Duration;
-use wire::classify::PinCause;
 use wire::errors::{self, ErrorCode};
 use wire::stranger::Stranger;
 

@@ -30,10 +30,10 @@ use crate::session::{CHARSET_VARIABLES, Session, Text, UserVariables, can_restor
 use crate::unreported::Touched;
 use crate::user_variables::{name_of, results_collation};
 use reactor::{Key, Net};
+use sql::classify::{Statement, Verb};
+use sql::lex::{Kind, LexMode, Lexer, Token};
 use std::collections::HashSet;
-use wire::classify::{Statement, Verb};
 use wire::command::{Command, ReplyShape, put_command};
-use wire::lex::{Kind, LexMode, Lexer, Token};
 
 /// Names that a backend remembers; with more it counts as having had any.
 const NAMES_MAX: usize = 512;
@@ -326,8 +326,8 @@ impl<N: Net> Group<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::classify::classify;
-    use wire::lex::Server;
+    use sql::classify::classify;
+    use sql::lex::Server;
 
     fn unset(sql: &str, server: Server) -> Vec<String> {
         let mode = LexMode {

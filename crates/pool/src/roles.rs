@@ -1,7 +1,7 @@
 //! Roles (SET ROLE) follow their client as a part of its session.
 //!
 //! The problem: a session's role decides what its statements may do, and no tracker tells which it
-//! is. The mechanism: a statement that may set it says so ([`wire::classify`]); before its lease
+//! is. The mechanism: a statement that may set it says so ([`sql::classify`]); before its lease
 //! ends CURRENT_ROLE() is asked, and the answer becomes what stands behind `SET ROLE` to be in that
 //! role anew ([`argument_of`]). It is restored in front of everything else, because a schema may be
 //! open to the role alone. Only `SET ROLE NONE` is certain to go well, any other is joined with the
@@ -28,9 +28,9 @@ use crate::heard::Heard;
 use crate::reasons::PinReason;
 use crate::session::{Session, Text};
 use reactor::{Key, Net};
+use sql::classify::PinCause;
+use sql::lex::Server;
 use std::rc::Rc;
-use wire::classify::PinCause;
-use wire::lex::Server;
 
 /// What reads a role back.
 pub(crate) const ROLE: &str = "SELECT CURRENT_ROLE() LIMIT 1";

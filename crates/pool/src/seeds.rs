@@ -10,8 +10,8 @@
 //! Invariant: a session with seeds stands where its client has put them.
 
 use crate::session::{Text, is_seed};
-use wire::classify::{Marks, PinCause, Statement, Verb};
-use wire::lex::{Kind, LexMode, Lexer};
+use sql::classify::{Marks, PinCause, Statement, Verb};
+use sql::lex::{Kind, LexMode, Lexer};
 
 /// The name under which a client holds a RAND() that goes on.
 pub(crate) const HELD: &[u8] = b"random";
@@ -68,7 +68,7 @@ fn names_random(sql: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::classify::classify;
+    use sql::classify::classify;
 
     #[test]
     fn a_text_tells_the_seeds_that_it_sets() {

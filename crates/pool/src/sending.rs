@@ -280,7 +280,7 @@ impl<N: Net> Group<N> {
         if session.sql_mode_has("NO_BACKSLASH_ESCAPES") {
             flags |= status::NO_BACKSLASH_ESCAPES;
         }
-        let tells_quotes = matches!(self.shared.server.flavour, wire::lex::Server::MariaDb(_));
+        let tells_quotes = matches!(self.shared.server.flavour, sql::lex::Server::MariaDb(_));
         if tells_quotes && session.sql_mode_has("ANSI_QUOTES") {
             flags |= status::ANSI_QUOTES;
         }

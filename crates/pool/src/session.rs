@@ -26,6 +26,8 @@ pub(crate) use written::quoted_variable;
 
 use crate::globals::Begun;
 use crate::sure::Accepted;
+use sql::lex::{Charset, LexMode, Server};
+use sql::tracking::Tracked;
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
@@ -33,8 +35,6 @@ use std::rc::Rc;
 use wire::attributes::{Form, put_query};
 use wire::capabilities::INTERACTIVE;
 use wire::command::{Command, put_command};
-use wire::lex::{Charset, LexMode, Server};
-use wire::tracking::Tracked;
 use written::set_of;
 
 /// Bytes, mostly ASCII, as the server sent them.

@@ -11,11 +11,11 @@
 //! Invariant: the table is bounded ([`SHAPES_MAX`]); when it is full it is learnt anew.
 
 use crate::found::Found;
+use sql::classify::{Reads, Statement, Verb};
+use sql::lex::{Kind, LexMode, Lexer};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 use std::time::Duration;
-use wire::classify::{Reads, Statement, Verb};
-use wire::lex::{Kind, LexMode, Lexer};
 
 /// Shapes remembered per group.
 const SHAPES_MAX: usize = 4096;
@@ -124,7 +124,7 @@ impl Shapes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::classify::classify;
+    use sql::classify::classify;
 
     const GOOD: Ending = Ending {
         left_something: false,
@@ -164,7 +164,7 @@ mod tests {
             ("BEGIN", false),
         ];
         let mode = LexMode {
-            server: wire::lex::Server::MariaDb(101_114),
+            server: sql::lex::Server::MariaDb(101_114),
             ..LexMode::default()
         };
         for (sql, expected) in cases {

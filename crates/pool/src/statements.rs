@@ -26,12 +26,12 @@ use crate::restoring::{Front, Standing, standing_of, standing_of_execution};
 use crate::session::Session;
 use crate::shapes;
 use reactor::{Key, Net};
+use sql::classify::{self, PinCause, Reads, Verb, classify};
+use sql::lex::{LexMode, Server};
 use std::borrow::Cow;
 use std::rc::Rc;
 use wire::capabilities as cap;
-use wire::classify::{self, PinCause, Reads, Verb, classify};
 use wire::command::{Command, ReplyShape};
-use wire::lex::{LexMode, Server};
 use wire::packet::{HEADER_LEN, PAYLOAD_MAX, join_payload};
 use wire::reply::{END, OK, Reply};
 use wire::track::Bound;
@@ -333,10 +333,10 @@ impl<N: Net> Group<N> {
     /// The text with the client's own id for CONNECTION_ID(), when that is what it asks for.
     pub(crate) fn with_own_id(&self, key: Key, sql: &[u8], mode: LexMode) -> Option<Vec<u8>> {
         let id = self.own_id_in(key)?;
-        if wire::unscoped::sets(sql, mode, b"pseudo_thread_id") {
+        if sql::unscoped::sets(sql, mode, b"pseudo_thread_id") {
             return None;
         }
-        wire::own_id::with_own_id(sql, mode, id)
+        sql::own_id::with_own_id(sql, mode, id)
     }
 
     /// A client's own id, where that is what CONNECTION_ID() means.

@@ -23,10 +23,10 @@ use crate::group::Group;
 use crate::reasons::Refusal;
 use crate::session::Session;
 use reactor::{Key, Net, Read, Time};
+use sql::lex::Server;
 use std::time::Duration;
 use wire::capabilities::INTERACTIVE;
 use wire::errors;
-use wire::lex::Server;
 
 /// The first MySQL that says why it closes an idle connection (8.0.24).
 const WORDS_SINCE: u32 = 80_024;

@@ -2,7 +2,7 @@
 //!
 //! The problem: the pool needs every tracker of a backend, and a client may switch trackers off, or
 //! name the variables that it wants to hear of. The mechanism: a SET that does so is taken apart
-//! ([`wire::tracking`]); the server gets one that leaves the trackers as they are, the client's own
+//! ([`sql::tracking`]); the server gets one that leaves the trackers as they are, the client's own
 //! settings become a part of its session, and what the backend tells is reduced to them as it
 //! passes by. A SET in another form pins, and then its backend is set as the client wants it.
 //!
@@ -12,13 +12,13 @@ use crate::client::Client;
 use crate::group::{Group, ServerFacts};
 use crate::reasons::PinReason;
 use reactor::{Key, Net};
+use sql::classify::{PinCause, Statement, Verb};
+use sql::lex::LexMode;
+use sql::tracking::{Retracked, Tracked, retracked};
 use std::ops::Deref;
 use std::rc::Rc;
 use wire::capabilities::SESSION_TRACK;
-use wire::classify::{PinCause, Statement, Verb};
-use wire::lex::LexMode;
 use wire::track::{Transactions, Wanted, put_schema};
-use wire::tracking::{Retracked, Tracked, retracked};
 
 /// Why a client keeps its backend whose trackers are as it has set them.
 pub(crate) const PINNED: PinReason = PinReason::Text(PinCause::SessionTracking);

@@ -3,7 +3,7 @@
 //! The problem: the trackers tell most of a session, but MariaDB nothing of `SET @@name = value`,
 //! and no server says whether `SET timestamp` has stopped the clock or let it go on. The mechanism:
 //! behind a statement with such a SET the server gets another that changes nothing and is reported
-//! ([`wire::unscoped`]), in a transaction too, because texts that follow may be cut by another
+//! ([`sql::unscoped`]), in a transaction too, because texts that follow may be cut by another
 //! `sql_mode`. Before the lease ends, the clock is read: if that is not what was reported a moment
 //! ago, it goes on.
 //!
@@ -21,9 +21,9 @@ use crate::reasons::PinReason;
 use crate::seeds::seeds_in;
 use crate::session::{CLOCK, Text};
 use reactor::{Key, Net};
-use wire::classify::Statement;
-use wire::lex::LexMode;
-use wire::unscoped::retold;
+use sql::classify::Statement;
+use sql::lex::LexMode;
+use sql::unscoped::retold;
 
 /// With a limit of its own: `sql_select_limit` may be 0 in the client's session.
 const READ_CLOCK: &str = "SELECT @@timestamp LIMIT 1";

@@ -32,9 +32,9 @@ use crate::reasons::PinReason;
 use crate::session::{Session, Text, UserVariables, is_tricky, quoted_variable};
 use crate::unreported::Touched;
 use reactor::{Key, Net};
+use sql::classify::{PinCause, Statement, Verb};
+use sql::lex::{Charset, Kind, LexMode, Lexer};
 use wire::capabilities::EXTENDED_METADATA;
-use wire::classify::{PinCause, Statement, Verb};
-use wire::lex::{Charset, Kind, LexMode, Lexer};
 use wire::packet::{Frame, HEADER_LEN, Malformed, Reader, frame};
 use wire::reply::{Reply, Role};
 
@@ -492,7 +492,7 @@ impl<N: Net> Group<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::classify::classify;
+    use sql::classify::classify;
 
     fn touched_in(sql: &str) -> Option<Vec<String>> {
         let mode = LexMode::default();
@@ -522,7 +522,7 @@ mod tests {
             assert_eq!(touched_in(sql).unwrap(), names, "{sql}");
         }
         let on_mysql = LexMode {
-            server: wire::lex::Server::MySql(90_704),
+            server: sql::lex::Server::MySql(90_704),
             ..LexMode::default()
         };
         let found = classify(refused.as_bytes(), on_mysql);

@@ -8,19 +8,16 @@
 //!
 //! Invariants:
 //! - no I/O, no clock, no randomness of its own (nonces are arguments), no `unsafe`;
-//! - no allocation on the relay path ([`packet`], [`reply`], [`classify`]); login and
-//!   errors may allocate;
+//! - no allocation on the relay path ([`packet`], [`reply`]); login and errors may allocate;
 //! - numbers are little-endian as on the wire; lengths are bytes.
 //!
 //! Sources of protocol facts: the MySQL Internals manual ("Client/Server Protocol"), MariaDB's
 //! "Clientserver Protocol" pages, and the behaviour of live servers.
 #![forbid(unsafe_code)]
 
-pub mod asked;
 pub mod attributes;
 pub mod auth;
 pub mod capabilities;
-pub mod classify;
 pub mod client_login;
 pub mod command;
 pub mod compressed;
@@ -28,16 +25,8 @@ pub mod dsn;
 pub mod errors;
 pub mod execution;
 pub mod handshake;
-pub mod holdings;
-pub mod kill;
-pub mod lex;
-pub mod own_id;
 pub mod packet;
 pub mod reply;
-pub mod sqlstate;
 pub mod status;
 pub mod stranger;
-pub mod text_prepared;
 pub mod track;
-pub mod tracking;
-pub mod unscoped;

@@ -598,7 +598,7 @@ fn put_execution(out: &mut Vec<u8>, id: u32, values: &[Value<'_>]) {
 
 /// The pieces of a statement between its `?`.
 fn cut(text: &str) -> Box<[Box<str>]> {
-    use wire::lex::{Kind, LexMode, Lexer};
+    use sql::lex::{Kind, LexMode, Lexer};
     let mut pieces = Vec::new();
     let mut from = 0;
     for token in Lexer::new(text.as_bytes(), LexMode::default()) {

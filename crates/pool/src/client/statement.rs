@@ -9,7 +9,7 @@ use crate::diagnostics::Area;
 use crate::found::Found;
 use crate::hidden::NOT_JUDGED;
 use crate::restoring::Standing;
-use wire::classify::{self, Verb};
+use sql::classify::{self, Verb};
 use wire::command::ReplyShape;
 
 /// What a statement has to do with conditions, besides that it may warn or fail.

@@ -20,10 +20,10 @@ use crate::client::{Code, Statement};
 use crate::group::Group;
 use crate::session::{Session, Text};
 use reactor::{Key, Net};
+use sql::classify::stored::{BEYOND_ASCII, Call, Folded, Judged, Leaves, fold, run_by};
+use sql::classify::{self, PinCause, Reads};
+use sql::lex::{LexMode, Server};
 use std::collections::BTreeSet;
-use wire::classify::stored::{BEYOND_ASCII, Call, Folded, Judged, Leaves, fold, run_by};
-use wire::classify::{self, PinCause, Reads};
-use wire::lex::{LexMode, Server};
 
 /// User variables that one text's code may set, and that are still read back.
 const SETS_MAX: usize = 16;
@@ -166,8 +166,8 @@ impl<N: Net> Group<N> {
 mod tests {
     use super::super::catalogue::{Besides, Object, resolve};
     use super::*;
-    use wire::classify::classify;
-    use wire::classify::stored::{Defined, body};
+    use sql::classify::classify;
+    use sql::classify::stored::{Defined, body};
 
     const MARIADB: Server = Server::MariaDb(101_119);
     const MYSQL: Server = Server::MySql(90_704);

@@ -12,9 +12,9 @@
 //! Cascades of foreign keys fire no triggers, and columns' expressions call no stored functions
 //! (tried on MariaDB 10.11 and MySQL 9.7).
 
+use sql::classify::stored::{Call, Defined, Folded, Judged, Leaves, names_in};
+use sql::lex::LexMode;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use wire::classify::stored::{Call, Defined, Folded, Judged, Leaves, names_in};
-use wire::lex::LexMode;
 
 /// Something with code.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl Names {
         let map = if reads { &self.read } else { &self.written };
         let hits = names_in(sql, mode).filter_map(|name| map.get(&name));
         let schemata: BTreeSet<&Folded> = hits.flatten().collect();
-        let Some(schema) = schema.map(wire::classify::stored::fold) else {
+        let Some(schema) = schema.map(sql::classify::stored::fold) else {
             return !schemata.is_empty();
         };
         let here = |one: &&Folded| one.is_empty() || ***one == *schema;
@@ -336,11 +336,11 @@ impl Judging<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::classify::stored::{body, expression, fold};
+    use sql::classify::stored::{body, expression, fold};
 
     fn mode() -> LexMode {
         LexMode {
-            server: wire::lex::Server::MariaDb(101_119),
+            server: sql::lex::Server::MariaDb(101_119),
             ..LexMode::default()
         }
     }

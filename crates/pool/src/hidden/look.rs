@@ -17,10 +17,10 @@ use crate::group::{ServerFacts, Shared};
 use crate::probe::{Connection, ProbeError};
 use crate::secret::Secret;
 use crate::session::Text;
+use sql::classify::stored::{Defined, Folded, Judged, Leaves, body, expression, fold};
+use sql::lex::{Charset, LexMode, Server};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use wire::classify::stored::{Defined, Folded, Judged, Leaves, body, expression, fold};
-use wire::lex::{Charset, LexMode, Server};
 
 /// Schemata that are named when their triggers are not shown.
 const NAMED_MAX: usize = 5;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::login::Login;
-use wire::classify::{PinCauses, classify};
+use sql::classify::{PinCauses, classify};
 
 fn client() -> Client<()> {
     Client::greeted(

@@ -9,9 +9,9 @@
 use super::only_calls;
 use crate::heard::Heard;
 use crate::restoring::mentions;
-use wire::classify::stored::run_by;
-use wire::classify::{PinCause, PinCauses, Statement, Verb};
-use wire::lex::LexMode;
+use sql::classify::stored::run_by;
+use sql::classify::{PinCause, PinCauses, Statement, Verb};
+use sql::lex::LexMode;
 
 /// Statements that take what they name or fail; the manuals of both servers on each.
 const WHOLE: [PinCause; 5] = [

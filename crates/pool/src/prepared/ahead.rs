@@ -20,10 +20,10 @@ use crate::reasons::{Refusal, Unprepared};
 use crate::restoring::Standing;
 use crate::session::Session;
 use reactor::{Key, Net};
+use sql::text_prepared::put_prepare;
 use std::rc::Rc;
 use wire::attributes::put_query;
 use wire::command::{Command, ReplyShape, put_command};
-use wire::text_prepared::put_prepare;
 
 impl<N: Net> Group<N> {
     /// Prepares what a client's execution needs and its backend lacks; `None` when that is nothing.

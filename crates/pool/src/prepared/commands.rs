@@ -23,19 +23,19 @@ use crate::session::Session;
 use crate::shapes;
 use crate::statements::{class_with, hides_reads, payload_of, statement_of};
 use reactor::{Key, Net};
+use sql::classify::{self, Reads, Verb, classify};
+use sql::kill::Kill;
+use sql::lex::Server;
+use sql::own_id::with_values;
 use std::rc::Rc;
 use wire::attributes::Form;
 use wire::capabilities::EXTENDED_BULK;
-use wire::classify::{self, Reads, Verb, classify};
 use wire::command::{Command, put_command};
 use wire::errors;
 use wire::execution::{
     EXECUTE_FIXED, LAST_PREPARED, Types, only_number, set_statement_id, statement_id, types,
     wants_cursor,
 };
-use wire::kill::Kill;
-use wire::lex::Server;
-use wire::own_id::with_values;
 use wire::reply::OK;
 
 /// Long data that the clients of one group may have under way, in bytes.

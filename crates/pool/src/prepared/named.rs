@@ -29,14 +29,14 @@ use crate::restoring::Standing;
 use crate::session::Session;
 use crate::user_variables::name_of;
 use reactor::{Key, Net};
+use sql::classify::{self, PinCause, PinCauses, classify};
+use sql::holdings::{Ended, Holdings};
+use sql::lex::LexMode;
+use sql::text_prepared::{Name, TextPrepared, put_prepare, read};
 use std::rc::Rc;
 use wire::attributes::{Form, put_query};
-use wire::classify::{self, PinCause, PinCauses, classify};
 use wire::command::{Command, ReplyShape};
-use wire::holdings::{Ended, Holdings};
-use wire::lex::LexMode;
 use wire::reply::OK;
-use wire::text_prepared::{Name, TextPrepared, put_prepare, read};
 
 /// Statements that a client may carry by name.
 const NAMED_MAX: usize = 64;

@@ -12,10 +12,10 @@ use crate::group::Group;
 use crate::restoring::standing_of;
 use crate::statements::statement_of;
 use reactor::{Key, Net};
+use sql::classify::classify;
+use sql::lex::Server;
 use wire::attributes::{Form, put_query};
-use wire::classify::classify;
 use wire::errors::{ErrorCode, NO_OPEN_CURSOR, UNKNOWN_STATEMENT, UNSUPPORTED_PREPARED};
-use wire::lex::Server;
 
 /// Whether an error of this number is the pool's SIGNAL, where a statement that asks for earlier
 /// conditions has failed with it.

@@ -1,7 +1,7 @@
 //! Tests of the lists: ids, definitions, what a backend has and what goes first.
 
 use super::*;
-use wire::lex::LexMode;
+use sql::lex::LexMode;
 
 fn definition(sql: &str, session: &Rc<Session>) -> Definition {
     Definition {

@@ -7,7 +7,7 @@
 //! stands in.
 
 use super::{CHARSET_VARIABLES, On, RESULTS, SCHEMA_VARIABLES, Session, UserVariables, is_seed};
-use wire::lex::Server;
+use sql::lex::Server;
 
 /// Texts that may be NULL, which is reported as an empty value; none of them can be empty.
 const NULLABLE: [&[u8]; 3] = [RESULTS, b"innodb_ft_user_stopword_table", b"innodb_tmpdir"];

@@ -5,14 +5,14 @@
 //! another. So something that must pin is put behind any text at all, and must be seen there.
 
 use super::tokens::{mode_of, tokens_of};
+use sql::asked::{Question, question};
+use sql::classify::{PinCause, Reads, Verb, classify as judge, stored};
+use sql::holdings::holdings;
+use sql::kill::{Kill, Victim};
+use sql::lex::{Executable, Kind, LexMode, Lexer, Token};
+use sql::own_id::with_own_id;
+use sql::text_prepared::{self, TextPrepared, put_prepare};
 use std::collections::BTreeSet;
-use wire::asked::{Question, question};
-use wire::classify::{PinCause, Reads, Verb, classify as judge, stored};
-use wire::holdings::holdings;
-use wire::kill::{Kill, Victim};
-use wire::lex::{Executable, Kind, LexMode, Lexer, Token};
-use wire::own_id::with_own_id;
-use wire::text_prepared::{self, TextPrepared, put_prepare};
 
 /// One byte for the mode, then SQL.
 pub(super) fn classify(data: &[u8]) {

@@ -3,7 +3,7 @@
 //! A token that is missed is a call that is not seen, and a session that gets into other hands. So
 //! a second, simpler reader walks the gaps: nothing may stand there but white space and comments.
 
-use wire::lex::{Charset, Executable, Kind, LexMode, Lexer, Pairs, Server, Token};
+use sql::lex::{Charset, Executable, Kind, LexMode, Lexer, Pairs, Server, Token};
 
 /// The bits of one byte as a mode, and whether versioned comments run.
 pub(super) fn mode_of(how: u8) -> (LexMode, Executable) {

@@ -77,13 +77,13 @@ pub fn facts() -> ServerFacts {
         charsets: [(8, latin1)].into(),
         default_charsets: texts(["utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4_general_ci"]),
         default_results: None,
-        trackers: wire::tracking::Tracked {
+        trackers: sql::tracking::Tracked {
             variables: b"time_zone"[..].into(),
             wanted: wire::track::Wanted::from_setting("time_zone", true),
         },
         names_hosts: false,
         timeouts: ServerTimeouts::default(),
         sql_mode: String::new(),
-        flavour: wire::lex::Server::MariaDb(101_114),
+        flavour: sql::lex::Server::MariaDb(101_114),
     }
 }

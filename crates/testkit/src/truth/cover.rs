@@ -9,9 +9,9 @@
 //! [`OUT_OF_SIGHT`].
 
 use super::{Row, Table, Way};
-use wire::classify::{Reads, Statement, Verb, classify};
-use wire::lex::{Charset, LexMode, Server};
-use wire::unscoped::retold;
+use sql::classify::{Reads, Statement, Verb, classify};
+use sql::lex::{Charset, LexMode, Server};
+use sql::unscoped::retold;
 
 /// States that a trigger can leave while nothing is reported: the pool finds such triggers by their
 /// bodies (`hidden.rs`).

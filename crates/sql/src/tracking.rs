@@ -14,7 +14,7 @@
 //! Invariant: a SET that is not understood to its end is not taken apart.
 
 use crate::lex::{Kind, LexMode, Lexer, Token};
-use crate::track::{Transactions, Wanted};
+use wire::track::{Transactions, Wanted};
 
 /// What a client is told, as it set it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
