@@ -55,6 +55,7 @@ mod pins;
 mod pipelined;
 mod prepared;
 mod prepared_last;
+mod privileges;
 mod process;
 mod protocol;
 mod published;

@@ -452,9 +452,8 @@ impl<N: Net> Group<N> {
                     return;
                 }
                 let user = &self.shared.settings.users[user];
-                let kind =
-                    self.roster
-                        .index_of(capabilities, &user.backend_user, &user.backend_password);
+                let (name, password) = (user.backend_user.clone(), user.backend_password.clone());
+                let kind = self.kind_of(capabilities, &name, &password);
                 let before = login.before.as_ref();
                 let role = before
                     .and_then(|b| self.role_after_change(&b.session, (b.kind as usize, kind)));

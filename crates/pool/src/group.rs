@@ -37,6 +37,7 @@ use crate::log::{self, ReportLine, note};
 use crate::memory;
 use crate::password_checks::PasswordChecks;
 use crate::prepared::Definitions;
+use crate::privileges::Privileges;
 use crate::room::{InputBudget, Inputs};
 use crate::roster::Roster;
 use crate::session::{Interner, Meter, Text};
@@ -208,6 +209,8 @@ pub struct Shared {
     pub(crate) hidden: Hidden,
     /// What sessions begin with.
     pub(crate) globals: Watch,
+    /// Which accounts and privileges the server has.
+    pub(crate) privileges: Privileges,
     /// Something that is watched may have changed.
     pub(crate) bell: Bell,
     /// Where the server is, and whether it can be reached.
@@ -280,6 +283,7 @@ impl Shared {
             is_memory_full: AtomicBool::new(false),
             threads: Threads::default(),
             globals: Watch::default(),
+            privileges: Privileges::default(),
             bell: Bell::default(),
         }
     }
@@ -704,6 +708,7 @@ impl<N: Net> Group<N> {
         self.end_silent_clients();
         self.keep_time_limits();
         self.trim_backends();
+        self.retire_outdated();
         self.drop_late_kills();
         self.log_omitted();
         self.end_abandoned();

@@ -17,7 +17,7 @@ use crate::clients::Handled;
 use crate::group::{BACKEND, Group};
 use crate::lane::LaneName;
 use crate::priority::Priority;
-use crate::roster::DialEnd;
+use crate::roster::{DialEnd, Ranks};
 use crate::session::Session;
 use reactor::{Key, Net, Time, Token};
 use std::rc::Rc;
@@ -26,6 +26,7 @@ use wire::packet::{Frame, frame};
 impl<N: Net> Group<N> {
     /// Binds an idle backend to a client that wants to run something now.
     pub(crate) fn acquire(&mut self, key: Key) -> Option<Key> {
+        self.leave_outdated(key);
         let client = self.clients.get(key)?;
         let kind = client.kind as usize;
         let low = client.priority != Some(Priority::High);
@@ -335,10 +336,13 @@ impl<N: Net> Group<N> {
             return None;
         }
         let now = self.net.now();
+        // What is left of an older version of the privileges goes to whoever waits longest.
+        let outdated = self.is_outdated(kind);
         let mut found: Option<(Time, usize)> = None;
         for other in (0..self.roster.ranks.len()).filter(|&other| other != kind) {
             let ranks = &self.roster.ranks[other];
-            if ranks.count > 0 || ranks.dial_at > now {
+            let is_served = ranks.count > 0 && !(outdated && ranks.dialling < ranks.lanes.len());
+            if is_served || ranks.dial_at > now {
                 continue;
             }
             if let Some(front) = self.front_of(other)
@@ -405,11 +409,14 @@ impl<N: Net> Group<N> {
     /// Closes an idle backend when the budget is used up: it is of another kind that nobody waits
     /// for, or cannot be brought into the waiting client's state.
     fn make_room(&mut self) -> bool {
-        let victim = self
-            .roster
-            .ranks
-            .iter()
-            .find_map(|ranks| ranks.idle.first().copied());
+        // The last one of an older version of the privileges cannot be dialled again.
+        let now = self.shared.privileges.version();
+        let is_last = |ranks: &Ranks| ranks.kind.privileges != now && ranks.count == 1;
+        let all = self.roster.ranks.iter();
+        let victim = all
+            .filter_map(|ranks| Some((is_last(ranks), *ranks.idle.first()?)))
+            .min_by_key(|(is_last, _)| *is_last)
+            .map(|(_, victim)| victim);
         if let Some(victim) = victim {
             self.let_go(victim);
         }

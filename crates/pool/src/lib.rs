@@ -60,6 +60,7 @@ mod password_workers;
 mod pins;
 mod prepared;
 mod priority;
+mod privileges;
 mod probe;
 mod queueing;
 mod reasons;

@@ -16,7 +16,10 @@ use crate::backend::{BackendState, Purpose};
 use crate::group::{Group, Shared};
 use crate::memory::{meminfo, memory_of};
 use crate::reasons::Refusal;
+use crate::roster::{Kind, Ranks};
+use crate::secret::Secret;
 use reactor::{Key, Net, Time};
+use std::collections::HashSet;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -167,6 +170,93 @@ impl<N: Net> Group<N> {
                 self.counts.trimmed += 1;
                 self.let_go(key);
             }
+        }
+    }
+}
+
+impl<N: Net> Group<N> {
+    /// The kind of backend of a client that has proven its account now.
+    pub(crate) fn kind_of(
+        &mut self,
+        (capabilities, extended): (u32, u32),
+        user: &str,
+        password: &Secret,
+    ) -> usize {
+        let kind = Kind {
+            capabilities,
+            extended,
+            user: user.to_string(),
+            password: password.clone(),
+            privileges: self.shared.privileges.version(),
+        };
+        if let Some(found) = self.roster.find(&kind) {
+            return found;
+        }
+        let used = self.kinds_in_use();
+        let index = self.roster.add(kind, |index| used.contains(&index));
+        // Its number may have been another's.
+        self.schemas.retain(|(kind, _)| *kind != index);
+        index
+    }
+
+    /// Kinds of all clients, and those to which a change of user that fails would go back.
+    fn kinds_in_use(&self) -> HashSet<usize> {
+        let mut used = HashSet::new();
+        for (_, client) in self.clients.iter() {
+            used.insert(client.kind as usize);
+            let login = client.login.as_ref();
+            used.extend(login.and_then(|login| Some(login.before.as_ref()?.kind as usize)));
+        }
+        used
+    }
+
+    /// Whether a kind is of an older version of the privileges.
+    pub(crate) fn is_outdated(&self, kind: usize) -> bool {
+        let ranks = self.roster.ranks.get(kind);
+        ranks.is_some_and(|ranks| ranks.kind.privileges != self.shared.privileges.version())
+    }
+
+    /// A client that began under an older version of the privileges, of which no backend is left,
+    /// goes on with backends of now: one that is dialled for it has the privileges of now anyway.
+    pub(crate) fn leave_outdated(&mut self, key: Key) {
+        let Some(client) = self.clients.get(key).filter(|c| c.lease.is_none()) else {
+            return;
+        };
+        let old = client.kind as usize;
+        if !self.is_outdated(old) || self.roster.ranks[old].count > 0 {
+            return;
+        }
+        // Those who wait in its lane are served in their order.
+        if self.front_of(old).is_some() {
+            return;
+        }
+        let Kind {
+            capabilities,
+            extended,
+            user,
+            password,
+            ..
+        } = self.roster.ranks[old].kind.clone();
+        let kind = self.kind_of((capabilities, extended), &user, &password);
+        if let Some(client) = self.clients.get_mut(key) {
+            client.kind = u32::try_from(kind).unwrap_or(0);
+        }
+    }
+
+    /// Closes what lies idle of a version of the privileges that no client has any more.
+    pub(crate) fn retire_outdated(&mut self) {
+        let now = self.shared.privileges.version();
+        let outdated = |ranks: &Ranks| ranks.kind.privileges != now;
+        let idle = |ranks: &Ranks| outdated(ranks) && !ranks.idle.is_empty();
+        if !self.roster.ranks.iter().any(idle) {
+            return;
+        }
+        let used = self.kinds_in_use();
+        let all = self.roster.ranks.iter().enumerate();
+        let left = all.filter(|(index, ranks)| outdated(ranks) && !used.contains(index));
+        let left: Vec<Key> = left.flat_map(|(_, ranks)| ranks.idle.clone()).collect();
+        for lease in left {
+            self.retire(lease);
         }
     }
 }

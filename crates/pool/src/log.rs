@@ -113,6 +113,7 @@ events! {
     WatchLost "watch-lost" Warning "what changes on the server past the pool is not noticed",
     WatchBack "watch-back" Info "it is noticed again",
     Globals "globals" Info "global values of the server have changed",
+    Accounts "accounts" Info "accounts or privileges of the server may have changed",
     HiddenCode "hidden-code" Info "triggers, views and columns that may change sessions unseen",
     HiddenUnseen "hidden-unseen" Warning "the account that looks for hidden code is not shown all",
     HiddenUnread "hidden-unread" Warning "hidden code cannot be looked for; it is tried again",

@@ -262,6 +262,7 @@ pub(crate) fn log_in_to_look(shared: &Shared) -> Result<Connection, ProbeError> 
         extended: 0,
         user,
         password,
+        privileges: 0,
     };
     let mut connection = connect(&shared.upstream, &shared.settings)?;
     let logged_in = connection.log_in(&kind);

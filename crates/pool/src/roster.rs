@@ -1,6 +1,7 @@
 //! The roster: a group's backends by kind, and who waits for each kind.
 //!
-//! A kind is an account and the capabilities that change results; a client's statements run only on
+//! A kind is an account, the capabilities that change results, and the version of the server's
+//! privileges at the login of its clients (`privileges.rs`); a client's statements run only on
 //! backends of its kind. Each kind has lanes. What bounds the number of backends is the budget of
 //! all groups (`budget.rs`).
 //!
@@ -35,6 +36,9 @@ pub(crate) struct Kind {
     pub user: String,
     /// Its password.
     pub password: Secret,
+    /// The version of the server's accounts and privileges at the login of its clients: those of
+    /// one version do not get what was logged in under another.
+    pub(crate) privileges: u32,
 }
 
 impl Kind {
@@ -127,29 +131,30 @@ pub(crate) struct Roster {
 }
 
 impl Roster {
-    /// The index of a kind; a new one gets its ranks.
-    pub(crate) fn index_of(
-        &mut self,
-        (capabilities, extended): (u32, u32),
-        user: &str,
-        password: &str,
-    ) -> usize {
-        let found = self.ranks.iter().position(|ranks| {
-            ranks.kind.capabilities == capabilities
-                && ranks.kind.extended == extended
-                && ranks.kind.user == user
-                && ranks.kind.password == password
+    /// The index of a kind, if there is such a kind.
+    pub(crate) fn find(&self, kind: &Kind) -> Option<usize> {
+        self.ranks.iter().position(|ranks| ranks.kind == *kind)
+    }
+
+    /// Gives a new kind its ranks: those of an older version of the privileges that has neither
+    /// clients (`is_used`) nor backends any more, or new ones. There are no more of them than kinds
+    /// and clients together.
+    pub(crate) fn add(&mut self, kind: Kind, is_used: impl Fn(usize) -> bool) -> usize {
+        let now = kind.privileges;
+        let left = self.ranks.iter().enumerate().position(|(index, ranks)| {
+            ranks.kind.privileges != now && ranks.count == 0 && !is_used(index)
         });
-        found.unwrap_or_else(|| {
-            let (user, password) = (user.to_string(), Secret::from(password));
-            self.ranks.push(Ranks::new(Kind {
-                capabilities,
-                extended,
-                user,
-                password,
-            }));
-            self.ranks.len() - 1
-        })
+        let ranks = Ranks::new(kind);
+        match left {
+            Some(index) => {
+                self.ranks[index] = ranks;
+                index
+            }
+            None => {
+                self.ranks.push(ranks);
+                self.ranks.len() - 1
+            }
+        }
     }
 
     /// Counts a backend that begins to dial; its slot is taken.
@@ -178,20 +183,46 @@ impl Roster {
 mod tests {
     use super::*;
 
+    fn kind(capabilities: u32, user: &str, privileges: u32) -> Kind {
+        Kind {
+            capabilities,
+            extended: 0,
+            user: user.into(),
+            password: Secret::from("x"),
+            privileges,
+        }
+    }
+
     #[test]
-    fn a_kind_is_an_account_and_capabilities() {
+    fn a_kind_is_an_account_capabilities_and_a_version_of_privileges() {
         let mut roster = Roster::default();
-        let a = roster.index_of((0, 0), "app", "x");
-        assert_eq!(roster.index_of((0, 0), "app", "x"), a);
-        assert_ne!(roster.index_of((2, 0), "app", "x"), a);
-        assert_ne!(roster.index_of((0, 0), "other", "x"), a);
-        assert_ne!(roster.index_of((0, 4), "app", "x"), a);
+        let a = roster.add(kind(0, "app", 0), |_| true);
+        assert_eq!(roster.find(&kind(0, "app", 0)), Some(a));
+        for other in [kind(2, "app", 0), kind(0, "other", 0), kind(0, "app", 1)] {
+            assert_eq!(roster.find(&other), None);
+        }
+    }
+
+    #[test]
+    fn what_nobody_uses_of_an_older_version_is_used_again() {
+        let mut roster = Roster::default();
+        let a = roster.add(kind(0, "app", 0), |_| true);
+        let b = roster.add(kind(2, "app", 0), |_| false);
+        assert_ne!(a, b, "of the same version");
+        let c = roster.add(kind(0, "app", 1), |_| true);
+        assert!(c != a && c != b, "both have clients");
+        roster.dial_begins(a);
+        assert_eq!(roster.add(kind(0, "app", 2), |index| index == c), b);
+        roster.dial_ends(a);
+        roster.leaves(a, Key::from_parts(1, 1));
+        assert_eq!(roster.add(kind(2, "app", 2), |index| index == c), a);
+        assert_eq!(roster.ranks.len(), 3);
     }
 
     #[test]
     fn dials_back_off_and_recover() {
         let mut roster = Roster::default();
-        let kind = roster.index_of((0, 0), "app", "x");
+        let kind = roster.add(kind(0, "app", 0), |_| true);
         let ranks = &mut roster.ranks[kind];
         let mut waits = Vec::new();
         for _ in 0..8 {

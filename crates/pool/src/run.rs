@@ -226,6 +226,7 @@ fn ask_server(
         extended: 0,
         user: user.backend_user.clone(),
         password: user.backend_password.clone(),
+        privileges: 0,
     };
     let mut said = None;
     loop {

@@ -26,6 +26,7 @@ use crate::globals::find_names;
 use crate::group::Shared;
 use crate::hidden::look_once;
 use crate::log::{Event, note};
+use crate::privileges::{COUNTERS as ACCOUNTS, Counted};
 use crate::probe::{Connection, Fault, ProbeError, Rows, log_in_to_look};
 use reactor::Time;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
@@ -79,14 +80,23 @@ impl Bell {
     }
 }
 
-/// Whether the global values were told; and the counters, where they were asked for.
-type Asked = (Result<(), ProbeError>, Option<Result<Rows, ProbeError>>);
+/// What was asked at once.
+struct Asked {
+    /// Whether the global values were told.
+    told: Result<(), ProbeError>,
+    /// Counters of statements about accounts.
+    accounts: Result<Rows, ProbeError>,
+    /// Those of code, where it is looked for.
+    code: Option<Result<Rows, ProbeError>>,
+}
 
 /// What the watch's thread knows.
 pub(crate) struct Watcher {
     connection: Option<Connection>,
     /// The counters in front of the last look.
     counters: Option<Rows>,
+    /// Those of statements about accounts.
+    accounts: Counted,
     /// A look is due.
     due: bool,
     /// The look that is being taken: gives its length at its end.
@@ -109,6 +119,7 @@ impl Watcher {
         let mut watcher = Watcher {
             connection: None,
             counters: None,
+            accounts: Counted::default(),
             due: true,
             look: None,
             looked: (Time::now(), Duration::ZERO),
@@ -118,9 +129,10 @@ impl Watcher {
             said_down: false,
         };
         let asked = watcher.ask(shared);
-        let told = asked.and_then(|(told, counters)| {
-            watcher.counters = counters.transpose()?;
-            told
+        let told = asked.and_then(|asked| {
+            watcher.counters = asked.code.transpose()?;
+            watcher.accounts.note(asked.accounts?, &shared.privileges);
+            asked.told
         });
         watcher.say(&told);
         if shared.hidden.is_on() {
@@ -169,11 +181,12 @@ impl Watcher {
                 self.look_ended(shared, Err(ProbeError::passing("the look broke off")));
             }
         }
-        let (told, counters) = self.ask(shared)?;
-        if let Some(counters) = counters {
+        let asked = self.ask(shared)?;
+        self.accounts.note(asked.accounts?, &shared.privileges);
+        if let Some(counters) = asked.code {
             self.look_if_due(shared, counters?);
         }
-        told
+        asked.told
     }
 
     /// Asks for the global values, and for the counters where code is looked for.
@@ -199,7 +212,7 @@ impl Watcher {
             true => Ok(()),
             false => find_names(shared, &mut connection),
         };
-        let mut texts = vec![shared.globals.question()];
+        let mut texts = vec![shared.globals.question(), ACCOUNTS.into()];
         if shared.hidden.is_on() {
             texts.push(COUNTERS.into());
         }
@@ -210,7 +223,11 @@ impl Watcher {
         let values = answers.next().unwrap_or(Ok(Vec::new()));
         let told = named.and_then(|()| shared.globals.answered(begun, values?));
         let told = told.map(|connections| shared.fit_backends(connections));
-        Ok((told, answers.next()))
+        Ok(Asked {
+            told,
+            accounts: answers.next().unwrap_or(Ok(Vec::new())),
+            code: answers.next(),
+        })
     }
 
     /// Takes a look if it is time.

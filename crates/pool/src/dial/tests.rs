@@ -14,6 +14,7 @@ fn kind() -> Kind {
         extended: 0,
         user: "app".into(),
         password: "secret".into(),
+        privileges: 0,
     }
 }
 
