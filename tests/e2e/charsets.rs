@@ -5,6 +5,7 @@ use crate::world::{app, fresh_schema, login, mysql, server};
 use testkit::client::Client;
 use testkit::real::Real;
 use testkit::reply::Outcome;
+use testkit::talk::Account;
 use wire::command::Command;
 
 /// A character set, a letter, and a letter whose last byte is a backslash by itself.
@@ -214,5 +215,49 @@ fn a_reset_forgets_nothing_of_a_login_but_what_is_known() {
             .filter(|name| !all.contains(&&***name))
             .collect();
         assert!(rest.is_empty(), "{:?}: {rest:?}", real.flavour());
+    }
+}
+
+/// A reset leaves the server's character set in place of the schema's. On MySQL an account that may
+/// not set that gets it all the same, on a backend that it shares with one that did not reset.
+#[test]
+fn a_reset_without_privileges_leaves_the_servers_character_set() {
+    for (found, test) in [
+        (server("reset_charset"), "reset_charset"),
+        (mysql("reset_charset_mysql"), "reset_charset_mysql"),
+    ] {
+        let Some(real) = found else { continue };
+        same_on(real, test, 1, |story| {
+            let mut admin = real.admin();
+            for sql in [
+                format!("ALTER DATABASE {test} CHARACTER SET greek"),
+                format!("CREATE DATABASE IF NOT EXISTS {test}_2 CHARACTER SET cp1250"),
+                format!("CREATE USER IF NOT EXISTS small@'%' IDENTIFIED BY 'small'"),
+                format!("GRANT ALL ON `{test}%`.* TO small@'%'"),
+            ] {
+                admin.must(&sql);
+            }
+            let account = Account::new("small", "small").schema(test);
+            let clients = [0; 3].map(|_| story.join_as(&account));
+            let look = |story: &mut Story| {
+                for who in clients {
+                    story.sql(who, "SELECT DATABASE(), @@character_set_database, @x");
+                    story.sql(who, "SELECT @@collation_database, @@sql_mode");
+                }
+            };
+            look(story);
+            story.command(clients[0], Command::ResetConnection, b"");
+            look(story);
+            story.sql(clients[1], &format!("USE {test}_2"));
+            story.sql(clients[0], "SET @x = 1, sql_mode = 'ANSI_QUOTES'");
+            look(story);
+            story.command(clients[1], Command::ResetConnection, b"");
+            look(story);
+            story.sql(clients[0], "SET CHARACTER SET latin1");
+            look(story);
+            story.sql(clients[0], "SELECT @@collation_connection");
+            story.sql(clients[0], &format!("USE {test}"));
+            look(story);
+        });
     }
 }

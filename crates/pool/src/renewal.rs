@@ -11,6 +11,10 @@
 //! is restored as on any other backend. Where `init_connect` says what a session begins with, a
 //! reset does not run it: such a backend is replaced.
 //!
+//! The same is done on MySQL for a client that has reset its connection. A reset leaves the server's
+//! character set in place of the schema's, and MySQL (seen on 9.7) lets none but administrators set
+//! that (error 1227). A reset of the backend in the client's schema sets it for everybody.
+//!
 //! A client that holds its backend (a transaction, a pin) cannot leave it, nor can that begin anew:
 //! there an unset variable is the NULL that is most like one (`session/written.rs`).
 //!
@@ -25,14 +29,17 @@ use crate::dial::{ROLE, put_preparation};
 use crate::group::Group;
 use crate::heard::Heard;
 use crate::prepared::OnBackend;
-use crate::roles::has_roles;
-use crate::session::{CHARSET_VARIABLES, Session, Text, UserVariables, can_restore, is_tricky};
+use crate::roles::{has_roles, switch};
+use crate::session::{
+    CHARSET_VARIABLES, Session, Text, UserVariables, can_restore, is_tricky, restore,
+};
 use crate::unreported::Touched;
 use crate::user_variables::{name_of, results_collation};
 use reactor::{Key, Net};
 use sql::classify::{Statement, Verb};
 use sql::lex::{Kind, LexMode, Lexer, Token};
 use std::collections::HashSet;
+use wire::attributes::put_query;
 use wire::command::{Command, ReplyShape, put_command};
 
 /// Names that a backend remembers; with more it counts as having had any.
@@ -211,12 +218,20 @@ impl<N: Net> Group<N> {
         can_restore(&backend.session, &client.session) && (renews || self.is_clean(client, backend))
     }
 
+    /// Whether a client has a session that a backend is brought into by a reset only.
+    fn needs_reset(&self, client: &Client<N::Sock>, backend: &Backend<N::Sock>) -> bool {
+        let server = self.shared.server.flavour;
+        server.is_mysql() && (backend.session).needs_reset_for(&client.session, &self.begun)
+    }
+
     /// Lets the session of a client's backend begin anew, where its command needs that; `None`
     /// where it does not, or where the client holds its backend.
     pub(crate) fn renew(&mut self, key: Key, lease: Key) -> Option<Handled> {
-        let client = self.clients.get(key).filter(|c| !c.unset().is_empty())?;
-        let backend = self.backends.get(lease)?;
-        if self.is_clean(client, backend) || client.is_held() || backend.in_transaction() {
+        let (client, backend) = (self.clients.get(key)?, self.backends.get(lease)?);
+        if self.is_clean(client, backend) && !self.needs_reset(client, backend) {
+            return None;
+        }
+        if client.is_held() || backend.in_transaction() {
             return None;
         }
         if !self.begun.init_connect().is_empty() {
@@ -237,13 +252,31 @@ impl<N: Net> Group<N> {
             self.doom(key);
             return Some(Handled::Used);
         }
+        let on = backend.on(flavour);
         let before = std::mem::replace(&mut backend.session, begun);
         let mut kept = (*backend.session).clone();
-        // These outlive a reset.
-        kept.schema.clone_from(&before.schema);
-        kept.role.clone_from(&before.role);
+        // Schema and role outlive a reset. The client's are set in front of it: a schema that is set
+        // behind it brings its own character set.
+        let mut moved = (*before).clone();
+        moved.role.clone_from(&client.session.role);
+        if client.session.schema.is_some() {
+            moved.use_schema(client.session.schema.clone());
+        }
+        let mut out = Vec::new();
+        let role = switch(&before, &moved, backend.login_role.as_deref());
+        if let Some(sql) = &role {
+            put_query(&mut out, backend.form, sql);
+        }
+        let commands = restore(&mut out, on, (&before, &moved), None) + usize::from(role.is_some());
+        for _ in 0..commands {
+            let purpose = Purpose::Restore(false);
+            backend.expect(InFlight::own(Some(key), purpose, ReplyShape::Status));
+        }
+        kept.schema = moved.schema;
+        kept.role = moved.role;
         kept.multi_statements = before.multi_statements;
         backend.session = self.sessions.intern(kept);
+        backend.note_role();
         client.counts_native = false;
         client.found_native = false;
         client.warnings_native = false;
@@ -258,7 +291,6 @@ impl<N: Net> Group<N> {
             let command = InFlight::own(Some(key), purpose, shape);
             backend.expect(command);
         }
-        let mut out = Vec::new();
         put_command(&mut out, Command::ResetConnection, b"");
         let more = if has_roles(flavour) { ROLE } else { "" };
         put_preparation(&mut out, backend.form, more);

@@ -385,6 +385,19 @@ impl Session {
             .any(|name| self.variable(name.as_bytes()).is_some())
     }
 
+    /// Whether only a reset may bring a session like this one to `to`: MySQL lets none but
+    /// administrators set what a reset has left of the character set of a schema. `begun`: with
+    /// which global values a reset session begins.
+    pub(crate) fn needs_reset_for(&self, to: &Session, begun: &Begun) -> bool {
+        let left_by_reset = |name: &&str| {
+            let begun = begun.value(name.as_bytes());
+            begun.is_some() && to.variable(name.as_bytes()) == begun
+        };
+        let same = |name: &&str| self.variable(name.as_bytes()) == to.variable(name.as_bytes());
+        let stands = self.schema == to.schema && SCHEMA_VARIABLES.iter().all(same);
+        !stands && SCHEMA_VARIABLES.iter().all(left_by_reset)
+    }
+
     /// The schema that is to be set to get to `to` from here, if one is.
     pub(crate) fn schema_to_set<'a>(&self, to: &'a Session) -> Option<&'a Text> {
         let same = |name: &&str| {
