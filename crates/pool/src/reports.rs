@@ -110,6 +110,7 @@ impl<N: Net> Group<N> {
         client.found_native = false;
         client.warnings_native = false;
         backend.found = None;
+        backend.rideable = false;
         let mut out = Vec::new();
         let own = |last| InFlight::own(Some(owner), Purpose::Reports(last), ReplyShape::Status);
         if mysql {
