@@ -11,9 +11,10 @@
 //! is restored as on any other backend. Where `init_connect` says what a session begins with, a
 //! reset does not run it: such a backend is replaced.
 //!
-//! The same is done on MySQL for a client that has reset its connection. A reset leaves the server's
-//! character set in place of the schema's, and MySQL (seen on 9.7) lets none but administrators set
-//! that (error 1227). A reset of the backend in the client's schema sets it for everybody.
+//! The same is done on MySQL for a client that has reset its connection. A reset leaves the
+//! server's character set in place of the schema's, and MySQL (seen on 9.7) lets none but
+//! administrators set that (error 1227). A reset of the backend in the client's schema sets it for
+//! everybody.
 //!
 //! A client that holds its backend (a transaction, a pin) cannot leave it, nor can that begin anew:
 //! there an unset variable is the NULL that is most like one (`session/written.rs`).
@@ -255,8 +256,8 @@ impl<N: Net> Group<N> {
         let on = backend.on(flavour);
         let before = std::mem::replace(&mut backend.session, begun);
         let mut kept = (*backend.session).clone();
-        // Schema and role outlive a reset. The client's are set in front of it: a schema that is set
-        // behind it brings its own character set.
+        // Schema and role outlive a reset. The client's are set in front of it: a schema that is
+        // set behind it brings its own character set.
         let mut moved = (*before).clone();
         moved.role.clone_from(&client.session.role);
         if client.session.schema.is_some() {

@@ -22,8 +22,8 @@ use wire::packet::HEADER_LEN;
 impl<N: Net> Group<N> {
     /// Whether a lease lasts only until something is read back, and others wait for its end: a
     /// statement that came meanwhile must not go before theirs. Nor must one go out while what is
-    /// read back comes from a backend that stands in a schema that is not its client's, or while the
-    /// server reports its session: what is sent behind that may already stand in another one.
+    /// read back comes from a backend that stands in a schema that is not its client's, or while
+    /// the server reports its session: what is sent behind that may already stand in another one.
     pub(crate) fn is_read_back_for_others(&mut self, key: Key, lease: Key) -> bool {
         let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get(lease))
         else {
