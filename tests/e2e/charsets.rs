@@ -232,7 +232,7 @@ fn a_reset_without_privileges_leaves_the_servers_character_set() {
             for sql in [
                 format!("ALTER DATABASE {test} CHARACTER SET greek"),
                 format!("CREATE DATABASE IF NOT EXISTS {test}_2 CHARACTER SET cp1250"),
-                format!("CREATE USER IF NOT EXISTS small@'%' IDENTIFIED BY 'small'"),
+                "CREATE USER IF NOT EXISTS small@'%' IDENTIFIED BY 'small'".into(),
                 format!("GRANT ALL ON `{test}%`.* TO small@'%'"),
             ] {
                 admin.must(&sql);
