@@ -171,7 +171,7 @@ impl Stage {
         );
         let net = RealNet::new().map_err(|e| format!("a group could not make its poll: {e}"))?;
         Ok(Stage {
-            lua: Interpreter::new(program, generators)?,
+            lua: Interpreter::new(program, generators, count)?,
             plan,
             net,
             buffer: vec![0; BUFFER_BYTES],

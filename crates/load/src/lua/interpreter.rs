@@ -17,6 +17,10 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const PRELUDE: &str = include_str!("prelude.lua");
+/// Memory of a group's Lua state: for the scripts and results of any size that is kept, and for
+/// each of its users.
+const STATE_BYTES_MAX: usize = 256 * 1024 * 1024;
+const USER_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// What a coroutine asks for.
 #[derive(Debug)]
@@ -109,13 +113,22 @@ pub(crate) struct Interpreter {
 impl Interpreter {
     /// # Errors
     /// Lua's words, where there is no memory for a state.
-    pub(super) fn new(program: &Program, generators: Generators) -> Result<Interpreter, String> {
+    pub(super) fn new(
+        program: &Program,
+        generators: Generators,
+        users: u32,
+    ) -> Result<Interpreter, String> {
         let generators = Rc::new(generators);
-        Interpreter::make(program, generators).map_err(|error| words(&error))
+        Interpreter::make(program, generators, users).map_err(|error| words(&error))
     }
 
-    fn make(program: &Program, generators: Rc<Generators>) -> mlua::Result<Interpreter> {
+    fn make(
+        program: &Program,
+        generators: Rc<Generators>,
+        users: u32,
+    ) -> mlua::Result<Interpreter> {
         let lua = Lua::new();
+        lua.set_memory_limit(bytes_max(users))?;
         let core = core(&lua, &generators)?;
         let config = lua.create_table()?;
         config.set("path", &*program.path)?;
@@ -284,12 +297,21 @@ fn request(number: u32, a: Value, b: Value, c: Value, d: Value) -> Request {
         (12, counter, _) => Request::Count(counter.as_i64().unwrap_or(-1)),
         (13, ..) => Request::Leaving,
         (100, ..) => Request::Returned,
-        (101, reason, _) => Request::Died(text(&reason)),
+        (101, reason, _) => Request::Died(died(&reason)),
         (4 | 5, _, other) => Request::Died(format!(
             "a statement is a string; the script passed a {}",
             other.type_name()
         )),
         (other, ..) => Request::Died(format!("request {other} is not known")),
+    }
+}
+
+/// The words of an error that ended a coroutine.
+fn died(reason: &Value) -> String {
+    let reason = text(reason);
+    match reason.ends_with(OUT_OF_MEMORY_OF_LUA) {
+        true => OUT_OF_MEMORY.to_owned(),
+        false => reason,
     }
 }
 
@@ -303,9 +325,17 @@ fn text(value: &Value) -> String {
         .map_or_else(String::new, LuaString::to_string_lossy)
 }
 
+/// Memory that a state with so many users may take.
+fn bytes_max(users: u32) -> usize {
+    USER_BYTES_MAX
+        .saturating_mul(users as usize)
+        .saturating_add(STATE_BYTES_MAX)
+}
+
 /// What is wrong, in Lua's words without the stack of Rust's functions.
 fn words(error: &mlua::Error) -> String {
     match error {
+        mlua::Error::MemoryError(_) => OUT_OF_MEMORY.to_owned(),
         mlua::Error::CallbackError { cause, .. } => words(cause),
         mlua::Error::RuntimeError(text) => text.lines().next().unwrap_or_default().to_owned(),
         other => other.to_string(),
@@ -385,6 +415,11 @@ fn core(lua: &Lua, generators: &Rc<Generators>) -> mlua::Result<Table> {
     )?;
     Ok(core)
 }
+
+/// What Lua says at the limit, and what that means here.
+const OUT_OF_MEMORY_OF_LUA: &str = "not enough memory";
+const OUT_OF_MEMORY: &str = "the script's memory is full: the Lua state of a group may take 256 MiB, \
+     and 4 MiB more for each of its threads; keep less in tables, or run fewer threads";
 
 /// Lines about statements that failed, of all connections: the first say what is wrong.
 const NOTES_MAX: u32 = 4;
