@@ -5,6 +5,7 @@
 
 use crate::sysbench::{Stage, count, text};
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::Output;
 
@@ -432,4 +433,53 @@ fn sleeping_and_custom_commands_hold_nobody_up() {
     assert_eq!(said, "FATAL: invalid option: --nops");
     let said = reason(&stage.onramp(&file, &[], "frob"));
     assert!(said.starts_with("FATAL: Unknown command: frob"), "{said}");
+}
+
+/// When the time is over events run to their end, however long that takes; a signal ends the wait.
+#[test]
+fn a_signal_ends_the_wait_for_the_last_events() {
+    let Some(stage) = stage("a_signal_ends_the_wait_for_the_last_events") else {
+        return;
+    };
+    let file = own(
+        &stage,
+        "long.lua",
+        "function thread_init() con = sysbench.sql.driver():connect() end\n\
+         function event() con:query('SELECT SLEEP(100000)') end\n",
+    );
+    let mut run = stage.spawn(&file, &["--threads=2", "--time=1"], "run");
+    let mut errors = BufReader::new(run.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("2 events that have begun run to their end") {
+        line.clear();
+        assert!(errors.read_line(&mut line).unwrap() > 0, "it ended");
+    }
+    testkit::onramp::terminate(&run);
+    let mut rest = String::new();
+    errors.read_to_string(&mut rest).unwrap();
+    let output = run.wait_with_output().unwrap();
+    let report = text(&output.stdout);
+    assert_eq!(
+        count(&report, "total number of events:"),
+        0,
+        "{report}{rest}"
+    );
+    assert_eq!(output.status.code(), Some(0), "{rest}");
+}
+
+#[test]
+fn a_script_that_fills_its_memory_is_told_of_the_bound() {
+    let Some(stage) = stage("a_script_that_fills_its_memory_is_told_of_the_bound") else {
+        return;
+    };
+    let file = own(
+        &stage,
+        "fill.lua",
+        "function event()\n  kept = kept or {}\n\
+         for i = 1, 10 do kept[#kept + 1] = string.rep('x', 1024 * 1024) .. #kept end\nend\n",
+    );
+    let said = reason(&stage.onramp(&file, &["--time=0", "--events=1000"], "run"));
+    let bound = "the script's memory is full: the Lua state of a group may take 256 MiB, and 4 MiB \
+                 more for each of its threads";
+    assert!(said.contains(bound), "{said}");
 }

@@ -6,7 +6,7 @@
 
 use crate::world::{binary, found};
 use std::collections::BTreeMap;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use testkit::real::{Real, skipped};
 
 /// What is said in front of the options of the workload.
@@ -60,6 +60,15 @@ impl Stage {
     pub(crate) fn onramp(&self, script: &str, more: &[&str], command: &str) -> Output {
         let mut program = Command::new(binary());
         self.run(program.arg("sysbench"), script, more, command)
+    }
+
+    /// The same, running, with its output in pipes.
+    pub(crate) fn spawn(&self, script: &str, more: &[&str], command: &str) -> Child {
+        let mut program = Command::new(binary());
+        program.arg("sysbench").arg(script).args(&self.options);
+        program.args(more).arg(command);
+        let piped = program.stdout(Stdio::piped()).stderr(Stdio::piped());
+        piped.spawn().unwrap()
     }
 
     /// What `work` has the server do, statement by statement, with how each was sent.

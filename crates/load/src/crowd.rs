@@ -33,6 +33,8 @@ use wire::dsn::Dsn;
 const SECOND: Duration = Duration::from_secs(1);
 /// How long groups may take to end beyond the time they were given.
 const ENDING_MAX: Duration = Duration::from_secs(10);
+/// How often a run that waits for its last events says how many there are.
+const ENDING_LINE: Duration = Duration::from_secs(5);
 
 /// Runs the workload and reports.
 ///
@@ -460,11 +462,49 @@ impl Crowd<'_> {
         clock.line_from = now;
     }
 
+    /// Waits until all groups have ended, or their time is over. Events may take long to end: at
+    /// many connections to few rows each is run again after every deadlock. How many there are is
+    /// said, and a signal leaves them where they are.
+    fn let_events_end(&mut self) {
+        let mut was_stopped = self.is_stopped();
+        let mut line_due = Time::now() + ENDING_LINE;
+        while self.crew.ended < self.crew.len() {
+            let until = self.end.unwrap_or_else(Time::now) + ENDING_MAX;
+            let now = Time::now();
+            if now >= until || !self.crew.listen(until.min(line_due)) {
+                return;
+            }
+            if !was_stopped && self.is_stopped() {
+                was_stopped = true;
+                let end = (Time::now() + ENDING_MAX).min(until);
+                self.end = Some(end);
+                self.crew.order(Order::Stop(end));
+            }
+            if Time::now() >= line_due {
+                line_due = line_due + ENDING_LINE;
+                self.crew.order(Order::Report);
+                self.say_ending();
+            }
+        }
+    }
+
+    fn say_ending(&mut self) {
+        let executing = self.crew.gauges().executing;
+        if executing > 0 && self.args.manner.finishes_events() {
+            self.watchers.step_aside();
+            eprintln!(
+                "load: the time is over; {executing} events that have begun run to their end \
+                 (--forced-shutdown or a signal ends them)"
+            );
+        }
+    }
+
     /// Ends all groups and takes their last numbers.
     fn end(&mut self) {
         if self.end.is_none() {
             self.measured.drain = self.stop();
         }
+        self.let_events_end();
         let until = self.end.unwrap_or_else(Time::now) + ENDING_MAX;
         self.measured.drain.merge(self.crew.end(until));
         self.measured.whole_seconds = self

@@ -336,6 +336,11 @@ pub fn run(binary: &Path, arguments: &[&str], limit: Duration) -> Ran {
     }
 }
 
+/// Asks a program to end, as `kill` does.
+pub fn terminate(child: &Child) {
+    signal(child, Signal::TERM);
+}
+
 /// Sends a signal to a child that has not been waited for.
 pub(crate) fn signal(child: &Child, signal: Signal) {
     let pid = Pid::from_child(child);
