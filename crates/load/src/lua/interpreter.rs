@@ -418,8 +418,8 @@ fn core(lua: &Lua, generators: &Rc<Generators>) -> mlua::Result<Table> {
 
 /// What Lua says at the limit, and what that means here.
 const OUT_OF_MEMORY_OF_LUA: &str = "not enough memory";
-const OUT_OF_MEMORY: &str = "the script's memory is full: the Lua state of a group may take 256 MiB, \
-     and 4 MiB more for each of its threads; keep less in tables, or run fewer threads";
+const OUT_OF_MEMORY: &str = "the script's memory is full: the Lua state of a group may take \
+     256 MiB, and 4 MiB more for each of its threads; keep less in tables, or run fewer threads";
 
 /// Lines about statements that failed, of all connections: the first say what is wrong.
 const NOTES_MAX: u32 = 4;
