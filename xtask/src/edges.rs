@@ -12,10 +12,11 @@ use crate::offence::Offence;
 const EDGES: &[(&str, &[&str])] = &[
     ("wire", &[]),
     ("sql", &["wire"]),
+    ("session", &["sql", "wire"]),
     ("measure", &[]),
     ("chart", &[]),
     ("reactor", &[]),
-    ("pool", &["sql", "wire", "reactor", "measure"]),
+    ("pool", &["session", "sql", "wire", "reactor", "measure"]),
     ("load", &["sql", "wire", "reactor", "measure", "chart"]),
     ("doctor", &["wire"]),
     ("climb", &["wire", "measure", "doctor", "chart"]),
@@ -26,7 +27,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "testkit",
         &[
-            "sql", "wire", "measure", "reactor", "pool", "load", "doctor", "climb",
+            "session", "sql", "wire", "measure", "reactor", "pool", "load", "doctor", "climb",
         ],
     ),
     ("xtask", &[]),

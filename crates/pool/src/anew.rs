@@ -18,16 +18,18 @@
 
 use crate::auth_delay::After;
 use crate::backend::{InFlight, Purpose};
-use crate::client::{ClientState, Owed};
+use crate::client::ClientState;
 use crate::clients::Handled;
-use crate::globals::Begun;
 use crate::group::{Group, ServerFacts};
 use crate::login::Login;
 use crate::reasons::Refusal;
 use crate::relay::Unreported;
-use crate::roles::{ROLE, has_roles};
-use crate::session::{Session, Text};
 use reactor::{Key, Net};
+use session::begun::Begun;
+use session::roles::{ROLE, has_roles};
+use session::state::Session;
+use session::statement::Owed;
+use session::text::Text;
 use sql::lex::Server;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;

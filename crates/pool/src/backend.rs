@@ -11,12 +11,13 @@
 
 use crate::deferred::Asked;
 use crate::dial::Dial;
-use crate::heard::Heard;
 use crate::prepared::OnBackend;
 use crate::relay::Middle;
 use crate::renewal::Had;
-use crate::session::{On, Session, Text};
 use reactor::{Address, Key, Time};
+use session::heard::Heard;
+use session::state::{On, Session};
+use session::text::Text;
 use sql::lex::Server;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -114,7 +115,7 @@ pub(crate) struct InFlight {
     pub(crate) purpose: Purpose,
     /// Follows its reply.
     pub(crate) reply: Reply,
-    /// Its shape (see [`crate::shapes`]); 0 when it rides with nobody.
+    /// Its shape (see [`session::shapes`]); 0 when it rides with nobody.
     pub(crate) shape: u64,
     /// When it was sent.
     pub(crate) sent: Time,
@@ -171,7 +172,7 @@ pub(crate) struct Backend<S> {
     pub(crate) login_role: Option<Text>,
     /// The server's number of it.
     pub(crate) thread: u32,
-    /// The group's epoch when it was dialled (see [`crate::sure`]).
+    /// The group's epoch when it was dialled (see [`session::known_good`]).
     pub(crate) epoch: u64,
     /// A KILL for what runs on it is under way: nothing else is sent on it until that is answered.
     pub(crate) frozen: bool,

@@ -12,16 +12,16 @@ use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN, READ_LE
 use crate::client::{Client, ClientState, Output, Rest};
 use crate::dial::DialStep;
 use crate::group::Group;
-use crate::heard::Heard;
 use crate::probe::read_row;
 use crate::relay::{Relay, Shape, Stop, Unreported};
-use crate::restoring::Behind;
-use crate::roles::switch;
 use crate::roster::DialEnd;
-use crate::session::Text;
-use crate::shapes::REPLY_MAX;
 use crate::trackers::told_to;
 use reactor::{Event, Key, Net, Read};
+use session::heard::Heard;
+use session::roles::switch;
+use session::shapes::REPLY_MAX;
+use session::standing::Behind;
+use session::text::Text;
 use wire::attributes::put_query;
 use wire::capabilities as cap;
 use wire::command::{Command, ReplyShape, put_command};
@@ -495,7 +495,7 @@ impl<N: Net> Group<N> {
             put_query(&mut out, backend.form, &sql);
             commands += 1;
         }
-        commands += crate::session::restore(&mut out, on, (&from, &to), None);
+        commands += session::state::restore(&mut out, on, (&from, &to), None);
         // Behind what makes the server read it in the client's character set.
         if let Some(schema) = sent {
             put_command(&mut out, Command::InitDb, schema);

@@ -13,11 +13,11 @@
 //! Invariant: nothing is put in front of a statement whose text tells all that runs.
 
 use crate::backend::{InFlight, Purpose};
-use crate::client::Code;
 use crate::config::StoredCode;
 use crate::found::table_of;
 use crate::group::Group;
 use reactor::{Key, Net};
+use session::statement::Code;
 use sql::lex::Server;
 use wire::attributes::put_query;
 use wire::command::{Command, ReplyShape, put_command};

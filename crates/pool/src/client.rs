@@ -6,28 +6,25 @@
 //!
 //! [`ClientState`] is where it stands; [`Client::change_state`] is the one place that moves it.
 
-mod statement;
-
-pub(crate) use statement::{Code, Conditions, Owed, Statement, Trace, Untold};
-
 use crate::compression::Compression;
-use crate::diagnostics::{Diagnostics, Told};
-use crate::found::FoundRows;
-use crate::heard::Heard;
 use crate::lane::LaneName;
 use crate::leases::command_len;
 use crate::login::Login;
-use crate::own_commands::OwnCommands;
 use crate::pins::Pins;
 use crate::prepared::Statements;
 use crate::priority::Priority;
 use crate::reasons::PinReason;
 use crate::relay::Unreported;
 use crate::room::make_room;
-use crate::session::Session;
 use crate::spool::Tail;
 use crate::unreported::Touched;
 use reactor::{Key, Time};
+use session::diagnostics::{Diagnostics, Told};
+use session::found::FoundRows;
+use session::heard::Heard;
+use session::own_commands::OwnCommands;
+use session::state::Session;
+use session::statement::{Conditions, Owed, Statement, Untold};
 use sql::classify::{PinCause, Reads};
 use sql::tracking::Retracked;
 use std::rc::Rc;

@@ -20,9 +20,10 @@ use crate::backend::{BackendState, InFlight, Purpose};
 use crate::backends::row_of;
 use crate::client::{Client, ClientState};
 use crate::group::Group;
-use crate::heard::Heard;
-use crate::session::{Text, can_restore};
 use reactor::{Key, Net};
+use session::heard::Heard;
+use session::state::can_restore;
+use session::text::Text;
 use sql::classify::Reads;
 use sql::lex::Server;
 use wire::attributes::put_query;
@@ -154,7 +155,7 @@ impl<N: Net> Group<N> {
         };
         for number in 1..=debts.conditions {
             let mut sql = format!("GET DIAGNOSTICS CONDITION {number} ");
-            crate::conditions::put_question(&mut sql, &mut columns, number, debts.all, server);
+            session::conditions::put_question(&mut sql, &mut columns, number, debts.all, server);
             put(false, &sql);
         }
         columns.push_str(" LIMIT 1");

@@ -19,33 +19,27 @@
 //! statement runs where another client's conditions stand.
 
 use crate::backend::{InFlight, Purpose};
-use crate::client::{Client, Conditions};
-use crate::conditions::{Items, absent_condition, has_rows, number_in, read_items};
+use crate::client::Client;
 use crate::group::Group;
-use crate::heard::Heard;
-use crate::last_gtid::LastGtid;
 use crate::prepared::is_raised;
-use crate::session::Text;
-use crate::statements::hides_reads;
 use reactor::{Key, Net};
-use sql::asked::{Condition, Get, Question, TEXTS, Which, origins, question};
+use session::conditions::{absent_condition, number_in};
+use session::diagnostics::{Area, Diagnostics, Told, area_of};
+use session::heard::Heard;
+use session::last_gtid::LastGtid;
+use session::statement::Conditions;
+use sql::asked::{Question, Which, question};
 use sql::classify::{self, Reads, Verb};
 use sql::lex::{Kind, LexMode, Lexer, Server};
 use sql::own_id::{Values, with_values};
-use sql::sqlstate::state_of;
 use wire::attributes::put_query;
 use wire::command::ReplyShape;
-use wire::packet::{Frame, HEADER_LEN, Reader, frame, put_short};
-use wire::reply::{END, OkPacket, Reply, Role};
-use wire::status;
 
 /// What only the statement before knows.
 const OF_THE_ONE_BEFORE: Reads = Reads::ROW_COUNT
     .union(Reads::FOUND_ROWS)
     .union(Reads::DIAGNOSTICS)
     .union(Reads::LAST_GTID);
-/// Conditions whose items are asked for at most; each is a question of its own.
-const ASKED_MAX: usize = 64;
 /// Clears MariaDB's conditions, for it looks at a table, and leaves FOUND_ROWS().
 const CLEARS_MARIADB: &str = "SHOW CREATE TABLE information_schema.TABLES";
 /// Clears MySQL's, as any statement does that does not ask for them.
@@ -54,257 +48,6 @@ const CLEARS_MYSQL: &str = "DO 0";
 const NO_HANDLER: u16 = 1645;
 /// GET STACKED DIAGNOSTICS when handler not active
 const NO_HANDLER_STACKED: u16 = 3004;
-
-/// What becomes of the warnings of the statement before when this one goes well without any.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Area {
-    /// They are gone.
-    Clears,
-    /// They stay.
-    Keeps,
-    /// Nobody can tell from the text.
-    Unsure,
-}
-
-/// What a text does to the warnings before it.
-pub(crate) fn area_of(class: &classify::Statement, server: Server) -> Area {
-    if class.pin.is_some_and(hides_reads) {
-        return Area::Unsure;
-    }
-    if class.replaces.contains(Reads::DIAGNOSTICS) {
-        return Area::Clears;
-    }
-    if class.keeps_warnings {
-        return Area::Keeps;
-    }
-    match class.multi {
-        false if server.is_mysql() => Area::Clears,
-        _ => Area::Unsure,
-    }
-}
-
-/// What a statement warned of, or why it failed, kept for its client.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Diagnostics {
-    /// The reply to SHOW WARNINGS.
-    reply: Vec<u8>,
-    /// `character_set_results` of that moment, in which the words are.
-    charset: Option<Box<[u8]>>,
-    /// `@@warning_count`, if it is known.
-    total: Option<u32>,
-    /// The SQL state of the error that ended it.
-    state: Option<[u8; 5]>,
-    /// SIGNAL may have raised any of them, with items of its own.
-    signals: bool,
-    /// Items that were asked for, condition by condition.
-    items: Option<Vec<Items>>,
-}
-
-/// What the end of a statement said of its warnings.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Told {
-    /// How many; unknown after an error.
-    warnings: Option<u16>,
-    state: Option<[u8; 5]>,
-    signals: bool,
-    /// There is one more condition behind those that were kept, on a backend with others.
-    follows: bool,
-}
-
-/// One row of SHOW WARNINGS.
-struct Row<'a> {
-    level: &'a [u8],
-    errno: &'a [u8],
-    message: &'a [u8],
-}
-
-impl Row<'_> {
-    fn is_error(&self) -> bool {
-        self.level == b"Error"
-    }
-}
-
-fn row_of(payload: &[u8]) -> Option<Row<'_>> {
-    let mut reader = Reader::new(payload);
-    Some(Row {
-        level: reader.lenenc_bytes("a level").ok()?,
-        errno: reader.lenenc_bytes("a number").ok()?,
-        message: reader.lenenc_bytes("a message").ok()?,
-    })
-}
-
-impl Diagnostics {
-    /// The packets of the reply, with what each is.
-    fn packets(&self) -> Vec<(Role, &[u8])> {
-        let mut reply = Reply::new(ReplyShape::Results);
-        let mut found = Vec::new();
-        let mut rest = &self.reply[..];
-        while let Frame::Whole { total, .. } = frame(rest) {
-            let payload = &rest[HEADER_LEN..total];
-            let role = reply.role(payload.first().copied(), payload.len());
-            found.push((role, &rest[..total]));
-            if reply.advance(role, payload, payload.len()).is_err() || reply.is_done() {
-                break;
-            }
-            rest = &rest[total..];
-        }
-        found
-    }
-
-    fn rows(&self) -> Vec<Row<'_>> {
-        let packets = self.packets();
-        let rows = packets.iter().filter(|(role, _)| *role == Role::Row);
-        rows.filter_map(|(_, packet)| row_of(&packet[HEADER_LEN..]))
-            .collect()
-    }
-
-    /// How many conditions there are.
-    pub(crate) fn conditions(&self) -> u16 {
-        u16::try_from(self.rows().len()).unwrap_or(u16::MAX)
-    }
-
-    /// The reply to SHOW WARNINGS or SHOW ERRORS with these limits, in a session with this status.
-    fn shown(&self, errors: bool, offset: u64, rows: u64, now: u16) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.reply.len());
-        let mut at = 0;
-        for (role, packet) in self.packets() {
-            let mut shown = true;
-            if role == Role::Row {
-                let error = row_of(&packet[HEADER_LEN..]).is_some_and(|row| row.is_error());
-                shown = (error || !errors) && at >= offset && at - offset < rows;
-                at += u64::from(error || !errors);
-            }
-            if shown {
-                out.extend_from_slice(packet);
-            }
-            if role == Role::Ok
-                && let Ok(ok) = OkPacket::read(&packet[HEADER_LEN..], true)
-            {
-                // It was read while a transaction was open, perhaps.
-                let status = ok.status & status::OF_ONE_REPLY | now;
-                out.truncate(out.len() - packet.len());
-                put_short(&mut out, packet[3], |out| {
-                    OkPacket { status, ..ok }.put(out, END, false)
-                });
-            }
-        }
-        out
-    }
-
-    /// `@@error_count`, if it is known.
-    fn errors(&self) -> Option<u32> {
-        let rows = self.rows();
-        let all = self.total == u32::try_from(rows.len()).ok();
-        let errors = rows.iter().filter(|row| row.is_error()).count();
-        u32::try_from(errors).ok().filter(|_| all)
-    }
-
-    /// The SET that GET DIAGNOSTICS stands for, about the condition of this number.
-    fn assignments(
-        &self,
-        get: &Get,
-        condition: Option<u32>,
-        row_count: i64,
-        server: Server,
-    ) -> Option<Vec<u8>> {
-        let rows = self.rows();
-        let number = u32::try_from(rows.len()).ok()?;
-        let Some(condition) = condition else {
-            return get.assignments(number, row_count, None);
-        };
-        let at = usize::try_from(condition.checked_sub(1)?).ok()?;
-        let row = rows.get(at)?;
-        let errno: u32 = std::str::from_utf8(row.errno).ok()?.parse().ok()?;
-        let items = self.items.as_ref().and_then(|items| items.get(at));
-        let row_number = items.and_then(|items| items.row);
-        if let Some(others) = items.and_then(|items| items.others.as_deref()) {
-            let condition = Condition {
-                errno,
-                state: &others.state,
-                message: &others.message,
-                texts: std::array::from_fn(|at| &others.texts[at][..]),
-                row: row_number,
-            };
-            return get.assignments(number, row_count, Some(condition));
-        }
-        if !self.is_plain() {
-            return None;
-        }
-        // The error that ended the statement is the last of its errors.
-        let last = rows.iter().rposition(|row| row.is_error());
-        let state = match self.state.filter(|_| last == Some(at)) {
-            Some(state) => state,
-            None => state_of(u16::try_from(errno).ok()?, server),
-        };
-        let mut texts: [&[u8]; TEXTS.len()] = [b""; TEXTS.len()];
-        [texts[0], texts[1]] = origins(&state, server);
-        let condition = Condition {
-            errno,
-            state: &state,
-            message: row.message,
-            texts,
-            row: row_number,
-        };
-        get.assignments(number, row_count, Some(condition))
-    }
-
-    /// Whether each condition's items follow from its number and words, but for its row.
-    fn is_plain(&self) -> bool {
-        let utf8 = self.charset.as_deref().is_some_and(|name| {
-            let names: [&[u8]; 4] = [b"utf8mb4", b"utf8mb3", b"utf8", b""];
-            names.contains(&name)
-        });
-        let plain = |byte: &u8| byte.is_ascii() && *byte != 0;
-        // What SIGNAL raises without a number of its own.
-        let signalled = |row: &Row<'_>| matches!(row.errno, b"1642" | b"1643" | b"1644");
-        let odd = |row: &Row<'_>| signalled(row) || !(utf8 || row.message.iter().all(plain));
-        !self.signals && !self.rows().iter().any(odd)
-    }
-
-    /// Conditions of which items are to be asked for, and whether all items are.
-    pub(crate) fn unread_items(&self, server: Server) -> (usize, bool) {
-        if self.items.is_some() {
-            return (0, false);
-        }
-        let (rows, all) = (self.rows().len(), !self.is_plain());
-        let wanted = all || has_rows(server);
-        (if wanted && rows <= ASKED_MAX { rows } else { 0 }, all)
-    }
-
-    /// Items have come back, of one condition after the other.
-    pub(crate) fn take_items(&mut self, row: &[Text], all: bool, server: Server) {
-        let items = read_items(row, all, server);
-        self.items = items.filter(|items| items.len() == self.rows().len());
-    }
-
-    /// What these are with one more condition behind them, which `shown` ends with; that has the
-    /// conditions of somebody else in front of it.
-    fn followed_by(mut self, shown: &Diagnostics) -> Diagnostics {
-        let mut reply = Vec::new();
-        let last = shown
-            .packets()
-            .into_iter()
-            .rfind(|(role, _)| *role == Role::Row);
-        for (role, packet) in shown.packets() {
-            if role == Role::Ok {
-                for (_, row) in self.packets().iter().filter(|(role, _)| *role == Role::Row) {
-                    reply.extend_from_slice(row);
-                }
-                reply.extend_from_slice(last.map_or(b"", |(_, row)| row));
-            }
-            if role != Role::Row {
-                reply.extend_from_slice(packet);
-            }
-        }
-        self.reply = reply;
-        self.total = self.total.map(|total| total + 1);
-        self.charset.clone_from(&shown.charset);
-        if let Some(items) = &mut self.items {
-            items.push(Items::default());
-        }
-        self
-    }
-}
 
 impl<S> Client<S> {
     /// Notes what a finished statement did to warnings and FOUND_ROWS(); `alone`: nothing of others
@@ -579,13 +322,14 @@ impl<N: Net> Group<N> {
                 let condition = match &get.which {
                     Which::Statement => None,
                     Which::Number(number) => Some(*number),
-                    Which::Variable(name) => match number_in(client, name, mode) {
+                    Which::Variable(name) => match number_in(&client.session, name, mode) {
                         Some(number) => Some(number),
                         None => return Previous::Gone,
                     },
                 };
                 if condition.is_some_and(|at| at == 0 || at > u32::from(kept.conditions())) {
-                    return absent_condition(sql, mode);
+                    let text = absent_condition(sql, mode);
+                    return text.map_or(Previous::Gone, Previous::Text);
                 }
                 let text = kept.assignments(&get, condition, client.row_count, server);
                 text.map_or(Previous::Gone, Previous::Text)

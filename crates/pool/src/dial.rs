@@ -20,7 +20,7 @@ use wire::packet::put_short;
 pub(crate) const TRACKERS: &str = "SET session_track_system_variables='*',session_track_schema=ON,\
      session_track_state_change=ON,session_track_transaction_info='CHARACTERISTICS'";
 
-/// What a fresh session looks like, in the order of [`crate::session::CHARSET_VARIABLES`].
+/// What a fresh session looks like, in the order of [`session::state::CHARSET_VARIABLES`].
 pub(crate) const FRESH: &str = "SELECT @@character_set_client,@@character_set_connection,\
      IFNULL(@@character_set_results,''),@@collation_connection";
 

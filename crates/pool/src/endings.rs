@@ -10,16 +10,18 @@
 
 use crate::backend::{Backend, BackendState, InFlight, Purpose, Reports};
 use crate::backends::row_of;
-use crate::client::{Client, ClientState, Code, Owed, Trace, Untold};
+use crate::client::{Client, ClientState};
 use crate::group::Group;
-use crate::heard::Heard;
 use crate::reasons::{PinReason, Refusal};
 use crate::seeds::HELD;
-use crate::session::{CHARSET_VARIABLES, CLOCK, SEEDS, Session, Text};
-use crate::shapes::Ending;
 use crate::trackers::PINNED;
-use crate::user_variables::results_collation;
 use reactor::{Key, Net};
+use session::heard::Heard;
+use session::shapes::Ending;
+use session::state::{CHARSET_VARIABLES, CLOCK, SEEDS, Session};
+use session::statement::{Code, Owed, Trace, Untold};
+use session::text::Text;
+use session::user_variables::results_collation;
 use sql::classify::PinCause;
 use sql::lex::Server;
 use wire::attributes::put_query;
@@ -31,7 +33,7 @@ const WARNINGS: &str = "SHOW WARNINGS";
 const READ_BACK: &str = "SELECT FOUND_ROWS(),LAST_INSERT_ID(),@@sql_notes,@@max_error_count,\
      @@collation_connection LIMIT 1";
 
-/// Reported behind each write, and no setting (see [`crate::last_gtid`]).
+/// Reported behind each write, and no setting (see [`session::last_gtid`]).
 const LAST_GTID: &[u8] = b"last_gtid";
 /// Variables that servers report by themselves: each statement has its own.
 const MADE_ANEW: [&[u8]; 5] = [
@@ -135,7 +137,7 @@ impl<N: Net> Group<N> {
         };
         client.note_result(heard);
         if let Some((code, _)) = &heard.error {
-            crate::last_gtid::doubt(&mut self.gtids, owner, *code);
+            session::last_gtid::doubt(&mut self.gtids, owner, *code);
         }
         let mysql = self.shared.server.flavour.is_mysql();
         let found_before = client.found_rows.get();

@@ -9,13 +9,14 @@ use crate::backend::{BackendState, InFlight, Purpose};
 use crate::backends::row_of;
 use crate::dial::{ROLE, put_preparation};
 use crate::group::Group;
-use crate::heard::Heard;
 use crate::log::{Event, note};
-use crate::roles::{argument_of, has_roles};
 use crate::roster::DialEnd;
-use crate::session::{CHARSET_VARIABLES, Session, Text};
-use crate::user_variables::results_collation;
 use reactor::{Key, Net};
+use session::heard::Heard;
+use session::roles::{argument_of, has_roles};
+use session::state::{CHARSET_VARIABLES, Session};
+use session::text::Text;
+use session::user_variables::results_collation;
 use std::sync::atomic::Ordering::Relaxed;
 use wire::command::ReplyShape;
 

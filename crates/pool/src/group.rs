@@ -28,10 +28,9 @@ use crate::config::{Settings, accounts_of};
 use crate::counts::{Census, Counts};
 use crate::errands::{Errand, Job};
 use crate::fairness::{Fronts, Look};
-use crate::globals::{Begun, Watch};
+use crate::globals::Watch;
 use crate::hidden::{Hidden, Seen};
 use crate::kills::{KillAsk, KillEnd, Threads};
-use crate::last_gtid::LastGtid;
 use crate::line_limit::LineLimit;
 use crate::log::{self, ReportLine, note};
 use crate::memory;
@@ -40,13 +39,16 @@ use crate::prepared::Definitions;
 use crate::privileges::Privileges;
 use crate::room::{InputBudget, Inputs};
 use crate::roster::Roster;
-use crate::session::{Interner, Meter, Text};
-use crate::shapes::Shapes;
 use crate::spool::{Spool, SpoolUse};
 use crate::timeouts::ServerTimeouts;
 use crate::upstream::Upstream;
 use crate::watch::Bell;
 use reactor::{Event, Key, Net, Slots, Time, Token};
+use session::begun::Begun;
+use session::last_gtid::LastGtid;
+use session::shapes::Shapes;
+use session::state::{Interner, Meter};
+use session::text::Text;
 use sql::lex::Server;
 use sql::tracking::Tracked;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -96,7 +98,7 @@ pub struct ServerFacts {
     /// Longest statement it takes, in bytes.
     pub max_allowed_packet: usize,
     /// Character sets of a client that logs in with a collation id, in the order of
-    /// [`crate::session::CHARSET_VARIABLES`].
+    /// [`session::state::CHARSET_VARIABLES`].
     pub charsets: HashMap<u8, [Text; 4]>,
     /// The same for an id that the server does not know, and after a reset.
     pub default_charsets: [Text; 4],
@@ -411,7 +413,7 @@ pub struct Group<N: Net> {
     pub(crate) unwritten: Vec<Key>,
     /// Who waits to be accepted.
     pub(crate) arrivals: Arrivals,
-    /// Counts up when another server may answer from here on (see [`crate::sure`]).
+    /// Counts up when another server may answer from here on (see [`session::known_good`]).
     pub(crate) epoch: u64,
     pub(crate) greeted: u32,
     /// The ids have been counted through once.

@@ -4,9 +4,9 @@
 //! user variable set by INTO, on MariaDB whatever it did before it failed; docs/trackers.md), and
 //! would stay on a backend that others share. The mechanism: a catalogue of all that has code, read
 //! from the server at start, every `stored_code_refresh_s` and after each statement through the
-//! pool that defines code ([`look`]), judged by `wire` ([`sql::classify::stored`]) and brought
-//! down to the names of tables and views ([`catalogue`]). A statement whose text names one of them
-//! counts as one that calls stored code: the policy `stored_code` decides.
+//! pool that defines code ([`look`]), judged by `sql` ([`sql::classify::stored`]) and brought
+//! down to the names of tables and views ([`session::stored_code`]). A statement whose text names
+//! one of them counts as one that calls stored code: the policy `stored_code` decides.
 //!
 //! A definition counts from the moment that its statement is sent, by its own text, and until a
 //! look that began after its reply has told what has become of it. A statement that was judged
@@ -18,21 +18,19 @@
 //! [`calls`].
 
 mod calls;
-mod catalogue;
 mod look;
 
 use crate::backend::Purpose;
-use crate::client::Code;
 use crate::config::{Settings, StoredCode};
 use crate::group::{Group, Shared};
 use crate::log::{Event, note};
 use crate::reasons::PinReason;
 use crate::statements::payload_of;
-pub(crate) use calls::Known;
-use catalogue::{Besides, Names, Object, resolve};
 pub use look::Looking;
 pub(crate) use look::look_once;
 use reactor::{Key, Net};
+use session::statement::{Code, NOT_JUDGED};
+use session::stored_code::{Besides, Names, Object, resolve};
 use sql::classify::stored::{Definition, definitions, fold};
 use sql::classify::{self, PinCause, Verb, classify};
 use sql::lex::LexMode;
@@ -43,8 +41,6 @@ use wire::command::Command;
 
 /// Objects that are told of in the log at once; SIGUSR2 tells of all.
 const SAID_MAX: usize = 8;
-/// A statement that runs no text, so that no names reach it.
-pub(crate) const NOT_JUDGED: u16 = 0;
 
 /// The catalogue, which all groups share.
 #[derive(Debug)]

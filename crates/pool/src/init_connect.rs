@@ -14,8 +14,9 @@
 //! Invariant: no client of a kind is let in before it is known what its login does.
 
 use crate::group::{Group, ServerFacts};
-use crate::session::{CHARSET_VARIABLES, Session, Text};
 use reactor::{Key, Net};
+use session::state::{CHARSET_VARIABLES, Session};
+use session::text::Text;
 use std::rc::Rc;
 use wire::client_login::COLLATION;
 

@@ -16,13 +16,14 @@
 //! by it; whoever says KILL is answered, by a time limit at the latest.
 
 use crate::backend::{InFlight, Purpose};
-use crate::client::{ClientState, Statement};
+use crate::client::ClientState;
 use crate::clients::Handled;
 use crate::errands::{Aim, Asker, Job};
 use crate::group::{Group, Order, Shared};
 use crate::prepared::Definition;
 use crate::reasons::Refusal;
 use reactor::{Key, Net};
+use session::statement::Statement;
 use sql::classify::{self, PinCause};
 use sql::kill::{Kill, Victim};
 use sql::lex::{Kind, LexMode, Lexer, Server, Token};

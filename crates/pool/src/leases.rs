@@ -18,8 +18,8 @@ use crate::group::{BACKEND, Group};
 use crate::lane::LaneName;
 use crate::priority::Priority;
 use crate::roster::{DialEnd, Ranks};
-use crate::session::Session;
 use reactor::{Key, Net, Time, Token};
+use session::state::Session;
 use std::rc::Rc;
 use wire::packet::{Frame, frame};
 

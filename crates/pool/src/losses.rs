@@ -7,15 +7,16 @@
 //! refuses the account itself.
 
 use crate::backend::{BackendState, InFlight, Purpose};
-use crate::client::{Client, ClientState, Owed};
+use crate::client::{Client, ClientState};
 use crate::group::Group;
 use crate::log::{Event, Facts, note, note_of};
-use crate::own_commands::OWN_COMMANDS_MAX;
 use crate::reasons::Refusal;
-use crate::restoring::Behind;
-use crate::roles;
 use crate::roster::DialEnd;
 use reactor::{Key, Net};
+use session::own_commands::OWN_COMMANDS_MAX;
+use session::roles::{NONE, is_refused};
+use session::standing::Behind;
+use session::statement::Owed;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use wire::errors::ErrorCode;
@@ -126,9 +127,9 @@ impl<N: Net> Group<N> {
             session.schema = None;
             client.session = self.sessions.intern(session);
         }
-        if roles::is_refused(code) && client.session.role.is_some() {
+        if is_refused(code) && client.session.role.is_some() {
             let mut session = (*client.session).clone();
-            session.role = Some(roles::NONE.into());
+            session.role = Some(NONE.into());
             client.session = self.sessions.intern(session);
         }
         client.interrupted = false;

@@ -19,12 +19,12 @@ use crate::client::Client;
 use crate::config::StoredCode;
 use crate::globals::Setting;
 use crate::group::Group;
-use crate::heard::Heard;
 use crate::hidden::Coming;
 use crate::reasons::PinReason;
 use crate::seeds::{HELD, may_use};
-use crate::session::Text;
 use reactor::{Key, Net, Time};
+use session::heard::Heard;
+use session::text::Text;
 use sql::classify::{PinCause, Statement, Verb, rests_at};
 use sql::holdings::{Ended, Holdings, Name, holdings};
 use sql::lex::{Kind, LexMode, Lexer, Token};
@@ -416,7 +416,7 @@ impl<N: Net> Group<N> {
         sql: &[u8],
         (mode, found): (LexMode, &Statement),
         schema: Option<&[u8]>,
-        statement: &mut crate::client::Statement,
+        statement: &mut session::statement::Statement,
     ) {
         self.plan_hidden(key, (sql, mode), found, schema, statement);
         let Some(client) = self.clients.get_mut(key) else {
@@ -468,7 +468,7 @@ impl<N: Net> Group<N> {
         text: (&[u8], LexMode),
         found: &Statement,
         schema: Option<&[u8]>,
-        statement: &mut crate::client::Statement,
+        statement: &mut session::statement::Statement,
     ) {
         if let Some(coming) = self.defines_hidden(text, found, schema)
             && let Some(client) = self.clients.get_mut(key)

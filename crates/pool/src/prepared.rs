@@ -34,8 +34,8 @@ pub(crate) use raised::is_raised;
 
 pub(crate) use named::{PreparedText, Spoken};
 
-use crate::session::Session;
 use named::{Named, NamedEntry};
+use session::state::Session;
 use sql::classify;
 use sql::text_prepared::Name;
 use std::collections::{HashMap, HashSet};

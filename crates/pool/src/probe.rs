@@ -8,10 +8,10 @@ use crate::config::Settings;
 use crate::dial::{Dial, DialStep, put_quit};
 use crate::group::{ServerFacts, Shared};
 use crate::roster::Kind;
-use crate::session::Text;
 use crate::timeouts::ServerTimeouts;
 use crate::upstream::Upstream;
 use reactor::{Address, Time};
+use session::text::Text;
 use sql::lex::Server;
 use sql::tracking::Tracked;
 use std::collections::HashMap;
@@ -138,7 +138,7 @@ pub(crate) fn probe(
         max_allowed_packet: text(0).parse().unwrap_or(16 << 20),
         sql_mode: text(1),
         names_hosts: !matches!(text(8).as_str(), "1" | "ON"),
-        conditions_max: crate::conditions::conditions_max(&text(13)),
+        conditions_max: session::conditions::conditions_max(&text(13)),
         trackers: Tracked {
             variables: row[2].clone(),
             wanted: trackers,

@@ -5,7 +5,7 @@
 //! the place of use; what varies (a limit, a time, the server's words) is a parameter here.
 
 use crate::lane::LaneName;
-use crate::own_commands::OWN_COMMANDS_MAX;
+use session::own_commands::OWN_COMMANDS_MAX;
 use sql::classify::PinCause;
 use std::fmt;
 use std::time::Duration;

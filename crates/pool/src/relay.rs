@@ -13,9 +13,10 @@
 //! never half told; every other byte is forwarded at once, so a row may be larger than any buffer;
 //! nothing is allocated here but what the output needs to grow.
 
+use session::heard::Notice;
 use wire::execution::set_statement_id;
 use wire::packet::{HEADER_LEN, Header, Malformed, Reader, put_short};
-use wire::reply::{END, EOF_LEN, ErrPacket, OK, OkPacket, Prepared, Reply, Role, Step};
+use wire::reply::{END, EOF_LEN, OK, OkPacket, Reply, Role, Step};
 use wire::status;
 use wire::track::{self, Bound, Wanted};
 
@@ -104,26 +105,6 @@ impl Middle {
     pub(crate) fn at_packet_start(self) -> bool {
         self.remaining == 0
     }
-}
-
-/// What the owner of a reply wants to know of it, in order.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Notice<'a> {
-    /// A command succeeded, or a result set ended.
-    Ok {
-        /// What it says.
-        ok: OkPacket<'a>,
-        /// It ends a result set.
-        ends_rows: bool,
-        /// It was an EOF packet, which has no room for changes.
-        eof: bool,
-    },
-    /// The command failed.
-    Err(ErrPacket<'a>),
-    /// A statement is prepared.
-    Prepared(Prepared),
-    /// A result has so many columns.
-    Columns(u64),
 }
 
 /// Why [`Relay::feed`] stopped.

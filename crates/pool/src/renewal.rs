@@ -17,7 +17,7 @@
 //! everybody.
 //!
 //! A client that holds its backend (a transaction, a pin) cannot leave it, nor can that begin anew:
-//! there an unset variable is the NULL that is most like one (`session/written.rs`).
+//! there an unset variable is the NULL that is most like one (`session/state/written.rs`).
 //!
 //! Invariants: whatever a backend has had since its session began is in its [`Had`]; what was
 //! prepared on it is forgotten with the rest.
@@ -28,15 +28,14 @@ use crate::client::{Client, ClientState};
 use crate::clients::Handled;
 use crate::dial::{ROLE, put_preparation};
 use crate::group::Group;
-use crate::heard::Heard;
 use crate::prepared::OnBackend;
-use crate::roles::{has_roles, switch};
-use crate::session::{
-    CHARSET_VARIABLES, Session, Text, UserVariables, can_restore, is_tricky, restore,
-};
 use crate::unreported::Touched;
-use crate::user_variables::{name_of, results_collation};
 use reactor::{Key, Net};
+use session::heard::Heard;
+use session::roles::{has_roles, switch};
+use session::state::{CHARSET_VARIABLES, Session, UserVariables, can_restore, is_tricky, restore};
+use session::text::Text;
+use session::user_variables::{name_of, results_collation};
 use sql::classify::{Statement, Verb};
 use sql::lex::{Kind, LexMode, Lexer, Token};
 use std::collections::HashSet;

@@ -14,11 +14,12 @@
 //! Invariant: a backend that owes a report serves no other client.
 
 use crate::backend::{Backend, InFlight, Purpose, Reports};
-use crate::client::{Client, Code};
+use crate::client::Client;
 use crate::group::Group;
-use crate::heard::Heard;
 use crate::trackers::told_to;
 use reactor::{Key, Net};
+use session::heard::Heard;
+use session::statement::Code;
 use wire::attributes::put_query;
 use wire::capabilities::SESSION_TRACK;
 use wire::command::{Command, ReplyShape, put_command};

@@ -3,9 +3,9 @@
 //! The problem: a backend that stands in another session's state needs commands in front of the
 //! statement, and what stands behind a command on the wire runs even when that command fails: in
 //! somebody else's schema, or under other variables. What cannot fail goes in front, in the same
-//! write (`sure.rs`). For what can fail (a schema may have been dropped, a privilege revoked), the
-//! statement decides ([`Standing`]); what is said here of servers was tried on MariaDB 10.11, MySQL
-//! 8.0.15 and 9.7:
+//! write (`known_good.rs`). For what can fail (a schema may have been dropped, a privilege
+//! revoked), the statement decides ([`Standing`]); what is said here of servers was tried on
+//! MariaDB 10.11, MySQL 8.0.15 and 9.7:
 //!
 //! 1. A text is *joined*: `USE x; SELECT ...` is one command of several statements, and servers run
 //!    nothing of it behind a statement that failed. Their answers come as several results of one
@@ -31,14 +31,17 @@ use crate::backend::{InFlight, Purpose};
 use crate::client::ClientState;
 use crate::clients::Handled;
 use crate::group::Group;
-use crate::heard::Heard;
-use crate::roles::{self, switch};
-use crate::session::{Session, Text, put_multi, restore, restore_as_text};
+use crate::reasons::Refusal;
 use crate::statements::payload_of;
-use crate::sure::is_sure_between;
 use reactor::{Key, Net};
-use sql::classify::{self, Verb};
-use sql::lex::{Charset, LexMode, Server};
+use session::heard::Heard;
+use session::known_good::is_sure_between;
+use session::roles::{is_sure, switch};
+use session::standing::{Behind, Front, Joined, Standing, is_one_statement};
+use session::state::{Session, put_multi, restore, restore_as_text};
+use session::statement::Owed;
+use session::text::{Text, mentions};
+use sql::lex::Server;
 use std::rc::Rc;
 use wire::attributes::{Form, NO_ATTRIBUTES, header_len, put_joined, put_query};
 use wire::command::{Command, ReplyShape};
@@ -48,50 +51,6 @@ use wire::track::{Change, changes};
 
 /// From this version on MySQL is known to give the attributes of a text to all its statements.
 const ATTRIBUTES_FOR_ALL: u32 = 90_700;
-
-/// How a statement may stand behind commands that restore its session and may fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// Only once they have succeeded.
-    Apart,
-    /// In one text with them.
-    Joined,
-    /// At once: it leaves nothing, whatever state it runs in. Its reply is dropped if they fail.
-    Anywhere,
-    /// At once behind the one that sets the default schema: it runs in a schema of its own.
-    OwnSchema,
-    /// It sets the default schema itself, so that the client's is not restored.
-    NewSchema,
-}
-
-/// Statements of the pool's own that go in one text with a client's.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Joined {
-    text: Vec<u8>,
-    statements: usize,
-}
-
-/// How what brings a backend into a session goes in front of the command.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Front {
-    /// There is nothing, or whether it fails is no matter: the command may follow, and runs.
-    Sure,
-    /// It can fail, and is waited for.
-    Waited,
-    /// It can fail; the command may follow, and has no effect then.
-    Tried,
-    /// It can fail, and is this text in front of the statement's own.
-    Joined(Joined),
-}
-
-/// What became of a statement behind a restoring command that failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Behind {
-    /// It was not run.
-    NotRun,
-    /// It was not sent; or it was, and has run in another state.
-    Unknown,
-}
 
 impl<N: Net> Group<N> {
     /// Sends a command to the client's backend, once that stands in the client's session state.
@@ -401,32 +360,44 @@ impl<N: Net> Group<N> {
         backend.astray = true;
         backend.spoiled = true;
     }
-}
 
-/// How a text may stand behind others.
-pub(crate) fn standing_of(found: &classify::Statement) -> Standing {
-    match found.verb {
-        // To a server it is no statement: it would not be answered behind another.
-        Verb::Empty => Standing::Apart,
-        Verb::Use if !found.multi => Standing::NewSchema,
-        _ => Standing::Joined,
+    /// A backend stands in a session: its values can be set again.
+    pub(crate) fn note_accepted(&self, lease: Key) {
+        let Some(backend) = self.backends.get(lease) else {
+            return;
+        };
+        backend.session.accepted.note(backend.epoch);
+        let owner = backend.lease.and_then(|owner| self.clients.get(owner));
+        if let Some(client) = owner
+            && client.session.multi_statements != backend.session.multi_statements
+            && client.session.equals_but_for_multi(&backend.session)
+        {
+            client.session.accepted.note(backend.epoch);
+        }
     }
-}
 
-/// How executions of a text may stand, which run in the schema in which it was prepared.
-pub(crate) fn standing_of_execution(sql: &[u8], found: &classify::Statement) -> Standing {
-    let asks = mentions(sql, b"database") || mentions(sql, b"schema");
-    match found.verb {
-        Verb::Use | Verb::Other | Verb::Empty => Standing::Apart,
-        _ if asks || found.multi => Standing::Apart,
-        _ => Standing::OwnSchema,
+    /// A SET that stood in front of a client's statement has failed, and its backend is gone: the
+    /// statement ran in a state that is not the client's.
+    pub(crate) fn front_failed(&mut self, owner: Key, keeps: bool, why: String) {
+        let now = self.net.now();
+        self.epoch += 1;
+        let Some(client) = self.clients.get_mut(owner) else {
+            return;
+        };
+        client.session.accepted.withdraw();
+        let gone = keeps || client.is_held() || client.is_left_there();
+        client.owed = Owed::default();
+        self.counts.refused += 1;
+        self.refuse(owner, &Refusal::Unrestored(why));
+        let Some(client) = self.clients.get_mut(owner) else {
+            return;
+        };
+        client.warnings_lost = true;
+        if gone || !client.change_state(crate::client::ClientState::Idle, now) {
+            return self.leave(owner);
+        }
+        self.pump(owner);
     }
-}
-
-/// Whether a word stands anywhere in a text.
-pub(crate) fn mentions(sql: &[u8], word: &[u8]) -> bool {
-    sql.windows(word.len())
-        .any(|found| found.eq_ignore_ascii_case(word))
 }
 
 /// Whether what brings a backend from one session to the other cannot fail on it. Inside of a
@@ -437,60 +408,8 @@ fn is_sure_here<S>(
     epoch: u64,
     backend: &crate::backend::Backend<S>,
 ) -> bool {
-    let role = || roles::is_sure(from, to, backend.login_role.as_deref());
+    let role = || is_sure(from, to, backend.login_role.as_deref());
     is_sure_between(from, to, epoch)
         && role()
         && !(backend.in_transaction() && from.variables_differ(to))
 }
-
-/// Whether a text is one statement for certain: each semicolon, but one at its end, stands between
-/// quotes. That is judged by a rule so narrow that no server can read the text otherwise: outside
-/// of quotes there is nothing that begins a comment, an escape or a quote of another kind, and
-/// letters of several bytes have no byte that looks like one of those.
-fn is_one_statement(sql: &[u8], mode: LexMode) -> bool {
-    let text = sql.trim_ascii_end();
-    let text = text.strip_suffix(b";").unwrap_or(text);
-    if !text.contains(&b';') {
-        return true;
-    }
-    if !matches!(mode.charset, Charset::Utf8 | Charset::OneByte) {
-        return false;
-    }
-    let mut rest = text;
-    while let [byte, after @ ..] = rest {
-        rest = after;
-        match byte {
-            b'\'' | b'"' | b'`' => {
-                let is_name = *byte == b'`' || (*byte == b'"' && mode.ansi_quotes);
-                let escapes = !is_name && !mode.no_backslash_escapes;
-                match end_of_quoted(rest, *byte, escapes) {
-                    Some(end) => rest = &rest[end..],
-                    None => return false,
-                }
-            }
-            b';' | b'#' | b'\\' | b'$' | 0 => return false,
-            b'-' if after.first() == Some(&b'-') => return false,
-            b'/' if after.first() == Some(&b'*') => return false,
-            _ => {}
-        }
-    }
-    true
-}
-
-/// Where what is quoted ends, behind its closing quote. A doubled quote ends it too, and what is
-/// behind begins anew with the second one.
-fn end_of_quoted(text: &[u8], quote: u8, escapes: bool) -> Option<usize> {
-    let mut at = 0;
-    while let Some(&byte) = text.get(at) {
-        at += match byte {
-            b'\\' if escapes => 2,
-            0 => return None,
-            _ if byte == quote => return Some(at + 1),
-            _ => 1,
-        };
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests;

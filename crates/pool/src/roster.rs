@@ -14,8 +14,8 @@
 use crate::init_connect::Begins;
 use crate::lane::Lanes;
 use crate::secret::Secret;
-use crate::session::Text;
 use reactor::{Key, Time};
+use session::text::Text;
 use std::time::Duration;
 use wire::attributes::Form;
 use wire::capabilities::DEPRECATE_EOF;

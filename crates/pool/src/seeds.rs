@@ -9,7 +9,8 @@
 //!
 //! Invariant: a session with seeds stands where its client has put them.
 
-use crate::session::{Text, is_seed};
+use session::state::is_seed;
+use session::text::Text;
 use sql::classify::{Marks, PinCause, Statement, Verb};
 use sql::lex::{Kind, LexMode, Lexer};
 

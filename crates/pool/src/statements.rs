@@ -12,20 +12,22 @@
 //! behind what puts it there (`restoring.rs`).
 
 use crate::backend::{InFlight, Purpose};
-use crate::client::{ClientState, Code, Conditions, Statement, Untold};
+use crate::client::ClientState;
 use crate::clients::Handled;
-use crate::diagnostics::{Area, Previous, area_of};
-use crate::found::{Found, found_of};
+use crate::diagnostics::Previous;
 use crate::group::Group;
-use crate::hidden::{Known, NOT_JUDGED};
 use crate::kills::hides_kill;
 use crate::prepared::{PreparedText, Spoken};
 use crate::reasons::Refusal;
 use crate::relay::{Middle, Relay, Shape, Told};
-use crate::restoring::{Front, Standing, standing_of, standing_of_execution};
-use crate::session::Session;
-use crate::shapes;
 use reactor::{Key, Net};
+use session::diagnostics::{Area, area_of};
+use session::found::{Found, HIDES, found_of, hides_reads};
+use session::known_code::Known;
+use session::shapes;
+use session::standing::{Front, Standing, standing_of, standing_of_execution};
+use session::state::Session;
+use session::statement::{Code, Conditions, NOT_JUDGED, Statement, Untold};
 use sql::classify::{self, PinCause, Reads, Verb, classify};
 use sql::lex::{LexMode, Server};
 use std::borrow::Cow;
@@ -502,17 +504,6 @@ impl<N: Net> Group<N> {
         }
         self.count_busy(lease);
     }
-}
-
-/// Causes that stand for code whose text is not at hand.
-const HIDES: [PinCause; 3] = [
-    PinCause::StoredCode,
-    PinCause::TextPrepare,
-    PinCause::Unknown,
-];
-
-pub(crate) fn hides_reads(cause: PinCause) -> bool {
-    HIDES.contains(&cause)
 }
 
 /// A text's class where all the stored code that it runs is known.

@@ -16,7 +16,7 @@ use crate::config::{RawBackend, Settings};
 use crate::group::{ServerFacts, Shared};
 use crate::probe::{Connection, ProbeError};
 use crate::secret::Secret;
-use crate::session::Text;
+use session::text::Text;
 use sql::classify::stored::{Defined, Folded, Judged, Leaves, body, expression, fold};
 use sql::lex::{Charset, LexMode, Server};
 use std::collections::{BTreeMap, BTreeSet};

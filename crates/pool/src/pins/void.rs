@@ -7,8 +7,8 @@
 //! the error must name it. Doubts are [`Void::Never`].
 
 use super::only_calls;
-use crate::heard::Heard;
-use crate::restoring::mentions;
+use session::heard::Heard;
+use session::text::mentions;
 use sql::classify::stored::run_by;
 use sql::classify::{PinCause, PinCauses, Statement, Verb};
 use sql::lex::LexMode;

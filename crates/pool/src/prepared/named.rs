@@ -18,17 +18,17 @@
 
 use super::{Definition, OnBackend, Statements, UnderWay};
 use crate::backend::{InFlight, Purpose};
-use crate::client::Statement;
 use crate::clients::Handled;
 use crate::group::Group;
-use crate::heard::Heard;
 use crate::kills::hides_kill;
 use crate::pins::Void;
 use crate::reasons::{PinReason, Refusal};
-use crate::restoring::Standing;
-use crate::session::Session;
-use crate::user_variables::name_of;
 use reactor::{Key, Net};
+use session::heard::Heard;
+use session::standing::Standing;
+use session::state::Session;
+use session::statement::Statement;
+use session::user_variables::name_of;
 use sql::classify::{self, PinCause, PinCauses, classify};
 use sql::holdings::{Ended, Holdings};
 use sql::lex::LexMode;

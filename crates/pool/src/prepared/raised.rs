@@ -6,12 +6,12 @@
 //! command. What it leaves is what the error leaves; but for MySQL, where that stands behind the
 //! warnings of the statement before, as after RESIGNAL.
 
-use crate::client::Conditions;
 use crate::clients::Handled;
 use crate::group::Group;
-use crate::restoring::standing_of;
 use crate::statements::statement_of;
 use reactor::{Key, Net};
+use session::standing::standing_of;
+use session::statement::Conditions;
 use sql::classify::classify;
 use sql::lex::Server;
 use wire::attributes::{Form, put_query};

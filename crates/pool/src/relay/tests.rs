@@ -1,6 +1,7 @@
 //! What a client gets of a reply, byte by byte, in pieces of any length.
 
 use super::*;
+use session::heard::Notice;
 use wire::command::ReplyShape;
 use wire::packet::put_packet;
 

@@ -61,7 +61,7 @@ pub fn gaps(table: &Table) -> Vec<String> {
     gaps
 }
 
-/// `session.rs` of the pool restores the first two by their global value, and the third by the
+/// `state.rs` of `session` restores the first two by their global value, and the third by the
 /// backend's number; the next two are no state of a session; the others cannot be set by one.
 const RESTORED_OTHERWISE: [&str; 9] = [
     "foreign_key_checks",
@@ -148,7 +148,7 @@ fn covered(row: &Row, way: Way, cell: &str, found: &Statement) -> bool {
                 || found.sets_role
                 || (found.sets_charset && name.contains("collation"))
         }
-        // `NOT_STATE` in `session.rs`: it is no part of a session.
+        // `NOT_STATE` in `state.rs`: it is no part of a session.
         "misreported" => true,
         "silent" => {
             found.user_variables

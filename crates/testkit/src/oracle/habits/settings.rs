@@ -123,7 +123,7 @@ pub(super) const HABITS: &[Habit] = &[
             "SET GLOBAL div_precision_increment = 4",
             "SET sql_warnings = ON",
             "SET min_examined_row_limit = {n}",
-            // Not known to succeed again (`sure.rs` of the pool).
+            // Not known to succeed again (`known_good.rs`).
             "SET optimizer_prune_level = 0, optimizer_search_depth = {n}",
             "SET optimizer_prune_level = DEFAULT",
             "SET sort_buffer_size = 10000{n}",

@@ -14,11 +14,11 @@ use std::rc::Rc;
 
 /// Bytes that the user variables of a group's sessions hold.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Meter(Rc<Cell<usize>>);
+pub struct Meter(Rc<Cell<usize>>);
 
 impl Meter {
     /// Bytes of now.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.0.get()
     }
 }
@@ -43,11 +43,11 @@ impl Drop for List {
 
 /// All user variables of a session.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct UserVariables(Option<Rc<List>>);
+pub struct UserVariables(Option<Rc<List>>);
 
 impl UserVariables {
     /// The same with these changes; an empty literal is a variable that is as if never set.
-    pub(crate) fn with(&self, changes: &[(Text, Vec<u8>)], meter: &Meter) -> UserVariables {
+    pub fn with(&self, changes: &[(Text, Vec<u8>)], meter: &Meter) -> UserVariables {
         let mut pairs = self.pairs().to_vec();
         for (name, literal) in changes {
             let place = pairs.binary_search_by(|(other, _)| other.cmp(name));
@@ -77,12 +77,12 @@ impl UserVariables {
     }
 
     /// Each of them.
-    pub(crate) fn pairs(&self) -> &[Pair] {
+    pub fn pairs(&self) -> &[Pair] {
         self.0.as_ref().map_or(&[], |list| &list.pairs)
     }
 
     /// The literal of one.
-    pub(crate) fn get(&self, name: &[u8]) -> Option<&[u8]> {
+    pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
         let pairs = self.pairs();
         let place = pairs
             .binary_search_by(|(other, _)| (**other).cmp(name))
@@ -91,24 +91,24 @@ impl UserVariables {
     }
 
     /// Bytes of names and literals.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.0.as_ref().map_or(0, |list| list.bytes)
     }
 
     /// Whether servers may take two of its names, or one and another's, for the same.
-    pub(crate) fn is_tricky(&self) -> bool {
+    pub fn is_tricky(&self) -> bool {
         self.pairs().iter().any(|(name, _)| is_tricky(name))
     }
 
     /// Whether any name is not ASCII.
-    pub(crate) fn is_foreign(&self) -> bool {
+    pub fn is_foreign(&self) -> bool {
         self.pairs().iter().any(|(name, _)| !name.is_ascii())
     }
 }
 
 /// Whether a server may take a variable of this name for one of another: accents and spaces at the
 /// end make a difference on some (MariaDB 10.11 and MySQL 9.7 differ).
-pub(crate) fn is_tricky(name: &[u8]) -> bool {
+pub fn is_tricky(name: &[u8]) -> bool {
     !name.is_ascii() || name.last().is_some_and(u8::is_ascii_whitespace)
 }
 

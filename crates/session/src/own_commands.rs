@@ -15,16 +15,16 @@
 
 /// Above all that one statement can need: some ten in front of it and behind it, and a question for
 /// each of 64 conditions that the client before it has left.
-pub(crate) const OWN_COMMANDS_MAX: u8 = 200;
+pub const OWN_COMMANDS_MAX: u8 = 200;
 
 /// Answers to commands of the pool's own since a client's last command began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct OwnCommands(u8);
+pub struct OwnCommands(u8);
 
 impl OwnCommands {
     /// One more was answered; `false` when that is more than there may be.
     #[must_use]
-    pub(crate) fn note(&mut self) -> bool {
+    pub fn note(&mut self) -> bool {
         self.0 = self.0.saturating_add(1);
         self.0 <= OWN_COMMANDS_MAX
     }

@@ -3,16 +3,35 @@
 //! A reply may take many reads and several results; what matters of it for the session and for
 //! whoever looks after the backend is noted here, and read when the last byte has passed.
 
-use crate::relay::Notice;
-use wire::reply::Prepared;
+use wire::reply::{ErrPacket, OkPacket, Prepared};
 use wire::track::says_nothing;
 
 /// Bytes of notes for which a backend keeps room: many times what a transaction reports.
 const ROOM_MAX: usize = 1024;
 
+/// What the owner of a reply wants to know of it, in order.
+#[derive(Clone, Copy, Debug)]
+pub enum Notice<'a> {
+    /// A command succeeded, or a result set ended.
+    Ok {
+        /// What it says.
+        ok: OkPacket<'a>,
+        /// It ends a result set.
+        ends_rows: bool,
+        /// It was an EOF packet, which has no room for changes.
+        eof: bool,
+    },
+    /// The command failed.
+    Err(ErrPacket<'a>),
+    /// A statement is prepared.
+    Prepared(Prepared),
+    /// A result has so many columns.
+    Columns(u64),
+}
+
 /// Notes of one reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Heard {
+pub struct Heard {
     /// Status flags of the last OK.
     pub status: Option<u16>,
     /// Number and words of the error that ended it.
@@ -22,41 +41,41 @@ pub(crate) struct Heard {
     /// The last insert id that was not 0.
     pub insert_id: u64,
     /// Status flags of an EOF packet, if the last packet was one.
-    pub(crate) eof: Option<u16>,
+    pub eof: Option<u16>,
     /// What it reports of earlier statements of its client, their texts explain
-    /// ([`crate::reports`]).
-    pub(crate) explained: bool,
+    /// (`reports.rs` of the pool).
+    pub explained: bool,
     /// SQL state of that error.
-    pub(crate) state: [u8; 5],
+    pub state: [u8; 5],
     /// Warnings of the last result.
     pub warnings: u16,
     /// Any of the results had warnings.
-    pub(crate) warned: bool,
+    pub warned: bool,
     /// The header of a statement that was prepared.
-    pub(crate) prepared: Option<Prepared>,
+    pub prepared: Option<Prepared>,
     /// Columns of the first result.
-    pub(crate) columns: Option<u16>,
+    pub columns: Option<u16>,
     /// The first number in the words of the last OK, such as that of the rows that matched.
-    pub(crate) counted: Option<u64>,
+    pub counted: Option<u64>,
     /// Bytes sent to the client.
-    pub(crate) len: usize,
+    pub len: usize,
     /// Session changes of all OKs that say something, one behind the other.
     pub changes: Vec<u8>,
 }
 
 impl Heard {
     /// Whether it ended with this error.
-    pub(crate) fn is_error(&self, number: u16) -> bool {
+    pub fn is_error(&self, number: u16) -> bool {
         self.error.as_ref().is_some_and(|(code, _)| *code == number)
     }
 
     /// Whether its first result was its last: no OK and no rows stand before its error.
-    pub(crate) fn is_first(&self) -> bool {
+    pub fn is_first(&self) -> bool {
         self.status.is_none() && self.columns.is_none()
     }
 
     /// Takes over the room of notes that have been read, so that the next need no new one.
-    pub(crate) fn take_room(&mut self, mut changes: Vec<u8>) {
+    pub fn take_room(&mut self, mut changes: Vec<u8>) {
         if self.changes.capacity() == 0 && changes.capacity() <= ROOM_MAX {
             changes.clear();
             self.changes = changes;
@@ -64,7 +83,7 @@ impl Heard {
     }
 
     /// Notes one thing.
-    pub(crate) fn notice(&mut self, notice: Notice<'_>) {
+    pub fn notice(&mut self, notice: Notice<'_>) {
         match notice {
             Notice::Ok { ok, ends_rows, eof } => {
                 self.eof = eof.then_some(ok.status);
@@ -110,7 +129,6 @@ fn number_in(info: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::reply::{ErrPacket, OkPacket};
 
     #[test]
     fn rows_that_matched_are_counted_in_words() {

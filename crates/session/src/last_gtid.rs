@@ -3,11 +3,10 @@
 //! The problem: with the binary log on, MariaDB reports a new one behind each write. It is no
 //! setting: nobody can give it to another backend, and a backend's own is that of whoever wrote
 //! there last. The mechanism: what was reported to a client is kept for it, and stands in its text
-//! in place of the variable (`wire/own_id.rs`), on its own backend too.
+//! in place of the variable (`sql/own_id.rs`), on its own backend too.
 //!
 //! Invariant: a client has its own, or it is unknown; it is never another's.
 
-use reactor::Key;
 use std::collections::BTreeMap;
 
 /// Bytes of the longest: two numbers of 32 bits, one of 64, and what stands between.
@@ -20,7 +19,7 @@ const BAD_TABLE: u16 = 1051;
 
 /// What was reported to a client last.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LastGtid {
+pub struct LastGtid {
     text: [u8; LEN_MAX],
     /// `None`: it is not known.
     len: Option<u8>,
@@ -35,7 +34,7 @@ impl Default for LastGtid {
 
 impl LastGtid {
     /// Another one was reported.
-    pub(crate) fn set(&mut self, value: &[u8]) {
+    pub fn set(&mut self, value: &[u8]) {
         self.len = None;
         if let Some(room) = self.text.get_mut(..value.len()) {
             room.copy_from_slice(value);
@@ -44,7 +43,7 @@ impl LastGtid {
     }
 
     /// What it is, if that is known.
-    pub(crate) fn get(&self) -> Option<&str> {
+    pub fn get(&self) -> Option<&str> {
         let text = self.text.get(..usize::from(self.len?))?;
         let plain = |byte: &u8| byte.is_ascii_digit() || *byte == b'-';
         std::str::from_utf8(text)
@@ -54,7 +53,7 @@ impl LastGtid {
 }
 
 /// A client's statement has failed with this error; MariaDB reports nothing behind one.
-pub(crate) fn doubt(gtids: &mut BTreeMap<Key, LastGtid>, client: Key, code: u16) {
+pub fn doubt<Key: Ord>(gtids: &mut BTreeMap<Key, LastGtid>, client: Key, code: u16) {
     if code == BAD_TABLE {
         gtids.insert(client, LastGtid::default());
     } else if !WROTE_NOTHING.contains(&code)

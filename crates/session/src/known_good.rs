@@ -4,7 +4,7 @@
 //! statement behind a SET that fails would run in somebody else's state; waiting for it costs a
 //! round trip. The mechanism: a SET to values that this server has accepted before cannot fail when
 //! it comes again, for variables that need no privilege and depend on nothing but their value
-//! ([`SURE`]). A session is *accepted* when a backend of this [`Group::epoch`] has stood in it: its
+//! (`SURE`). A session is *accepted* when a backend of this epoch has stood in it: its
 //! values came from the server's own reports then, or were set there and waited for. The epoch ends
 //! when a backend is lost or cannot be had, because another server may answer at the address next.
 //!
@@ -12,13 +12,9 @@
 //! other things: a difference in those goes otherwise (`restoring.rs`).
 //!
 //! Invariant: a SET that was sure and fails all the same ends its backend, the reply to the
-//! statement behind it is dropped, and its client is told that it may have taken effect
-//! ([`Refusal::Unrestored`]).
+//! statement behind it is dropped, and its client is told that it may have taken effect.
 
-use crate::group::Group;
-use crate::reasons::Refusal;
-use crate::session::{Aside, Session};
-use reactor::{Key, Net};
+use crate::state::Session;
 
 /// Variables whose SET fails only for a value that no session can have: no privilege is asked for
 /// (MariaDB 10.11, MySQL 9.7: their manuals on each), none is read-only inside of what a session
@@ -78,72 +74,12 @@ fn is_sure(name: &[u8]) -> bool {
     found.is_ok()
 }
 
-/// The epoch in which a backend has stood in a session.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Accepted(Aside<u64>);
-
-impl Accepted {
-    /// A backend of this epoch stands in the session.
-    pub(crate) fn note(&self, epoch: u64) {
-        self.0.set(epoch);
-    }
-
-    /// A backend did not take it.
-    pub(crate) fn withdraw(&self) {
-        self.0.set(0);
-    }
-
-    pub(crate) fn is_of(&self, epoch: u64) -> bool {
-        self.0.get() == epoch
-    }
-}
-
 /// Whether the commands that bring a backend of this epoch from one session to the other cannot
 /// fail, as far as anybody can know, but for the one that sets the default schema.
-pub(crate) fn is_sure_between(from: &Session, to: &Session, epoch: u64) -> bool {
+pub fn is_sure_between(from: &Session, to: &Session, epoch: u64) -> bool {
     let accepted = || to.accepted.is_of(epoch) && from.differing_variables(to).all(is_sure);
     // Neither COM_SET_OPTION nor the SET of a user variable can fail.
     !from.variables_differ(to) || accepted()
-}
-
-impl<N: Net> Group<N> {
-    /// A backend stands in a session: its values can be set again.
-    pub(crate) fn note_accepted(&self, lease: Key) {
-        let Some(backend) = self.backends.get(lease) else {
-            return;
-        };
-        backend.session.accepted.note(backend.epoch);
-        let owner = backend.lease.and_then(|owner| self.clients.get(owner));
-        if let Some(client) = owner
-            && client.session.multi_statements != backend.session.multi_statements
-            && client.session.equals_but_for_multi(&backend.session)
-        {
-            client.session.accepted.note(backend.epoch);
-        }
-    }
-
-    /// A SET that stood in front of a client's statement has failed, and its backend is gone: the
-    /// statement ran in a state that is not the client's.
-    pub(crate) fn front_failed(&mut self, owner: Key, keeps: bool, why: String) {
-        let now = self.net.now();
-        self.epoch += 1;
-        let Some(client) = self.clients.get_mut(owner) else {
-            return;
-        };
-        client.session.accepted.withdraw();
-        let gone = keeps || client.is_held() || client.is_left_there();
-        client.owed = crate::client::Owed::default();
-        self.counts.refused += 1;
-        self.refuse(owner, &Refusal::Unrestored(why));
-        let Some(client) = self.clients.get_mut(owner) else {
-            return;
-        };
-        client.warnings_lost = true;
-        if gone || !client.change_state(crate::client::ClientState::Idle, now) {
-            return self.leave(owner);
-        }
-        self.pump(owner);
-    }
 }
 
 #[cfg(test)]
@@ -153,7 +89,7 @@ mod tests {
     fn session(pairs: &[(&str, &str)]) -> Session {
         let charsets = ["utf8mb4"; 4].map(|name| name.as_bytes().into());
         let mut session =
-            Session::at_login(b"a", false, &charsets, &crate::globals::Begun::default());
+            Session::at_login(b"a", false, &charsets, &crate::begun::Begun::default());
         for (name, value) in pairs {
             session.set(name.as_bytes(), value.as_bytes()).unwrap();
         }

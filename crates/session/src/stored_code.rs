@@ -4,7 +4,7 @@
 //! writes to tables with triggers, reads views. The mechanism: everything with code is an
 //! [`Object`], judged by itself; [`resolve`] goes round until nothing gets worse: what code calls
 //! and names, it does. What comes out are the [`Names`] of tables and views, and what each routine
-//! may leave ([`super::calls`]).
+//! may leave ([`crate::known_code`]).
 //!
 //! A name counts with its schema: a text reaches `a.t` when `t` stands in it and either `a` does
 //! too or `a` is its default schema. A routine that nobody knows may do anything.
@@ -18,15 +18,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Something with code.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Object {
-    pub(crate) kind: Defined,
+pub struct Object {
+    /// What it is.
+    pub kind: Defined,
     /// Empty where it is not known: any.
-    pub(crate) schema: Folded,
+    pub schema: Folded,
     /// Its name; the table's for triggers and columns.
-    pub(crate) name: Folded,
+    pub name: Folded,
     /// For people.
-    pub(crate) title: String,
-    pub(crate) judged: Judged,
+    pub title: String,
+    /// What its own text may do.
+    pub judged: Judged,
 }
 
 /// Schemata by the names of tables and views in them.
@@ -34,55 +36,57 @@ type Map = BTreeMap<Folded, BTreeSet<Folded>>;
 
 /// Tables and views that run code which may change its session unseen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Names {
+pub struct Names {
     /// Whose code runs when they are read.
     read: Map,
     /// Whose code runs when they are written to, and those that are read.
     written: Map,
     /// Each of the objects behind them, for people.
-    pub(crate) lines: Vec<String>,
+    pub lines: Vec<String>,
     /// Every routine, procedures apart from functions.
-    pub(super) routines: Routines,
+    pub routines: Routines,
     /// Each routine whose calls pin, for people.
-    pub(crate) unknown: Vec<String>,
+    pub unknown: Vec<String>,
     /// Loaded functions and packages, which go before routines of their names.
-    pub(super) besides: Besides,
+    pub besides: Besides,
 }
 
 /// Routines by whether they are procedures, and by name.
-pub(super) type Routines = BTreeMap<(bool, Folded), Vec<Routine>>;
+pub type Routines = BTreeMap<(bool, Folded), Vec<Routine>>;
 
 /// A routine, with all that it calls and fires.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Routine {
+pub struct Routine {
     /// Empty where it is not known: any.
-    pub(super) schema: Folded,
-    pub(super) leaves: Leaves,
+    pub schema: Folded,
+    /// The most that it may leave.
+    pub leaves: Leaves,
     /// User variables that it may set.
-    pub(super) sets: BTreeSet<Folded>,
+    pub sets: BTreeSet<Folded>,
     /// It may read what the statement before its call left.
-    pub(super) asks: bool,
+    pub asks: bool,
     /// It may count no rows (see [`Judged::uncounted`]).
-    pub(super) uncounted: bool,
+    pub uncounted: bool,
 }
 
 /// What a call may mean besides a routine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Besides {
+pub struct Besides {
     /// Functions that the server has loaded; `None` where that cannot be read.
-    pub(crate) loaded: Option<BTreeSet<Folded>>,
+    pub loaded: Option<BTreeSet<Folded>>,
     /// MariaDB's packages: `a.b` may mean the routine of one.
-    pub(crate) packages: BTreeSet<Folded>,
+    pub packages: BTreeSet<Folded>,
 }
 
 impl Names {
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether no table and no view runs such code.
+    pub fn is_empty(&self) -> bool {
         self.written.is_empty()
     }
 
     /// Whether a text may run any of that code. `schema` is its default schema, empty where
     /// there is none, if that is certain; `reads`: it writes to no table.
-    pub(crate) fn reached_by(
+    pub fn reached_by(
         &self,
         (sql, mode): (&[u8], LexMode),
         schema: Option<&[u8]>,
@@ -147,7 +151,7 @@ struct Judging<'a> {
 }
 
 /// Finds the tables and views behind which code runs that may leave something unseen.
-pub(crate) fn resolve(objects: &[&Object]) -> Names {
+pub fn resolve(objects: &[&Object]) -> Names {
     let mut routines: HashMap<(bool, &[u8]), Vec<usize>> = HashMap::new();
     for (i, object) in objects.iter().enumerate() {
         if matches!(object.kind, Defined::Function | Defined::Procedure) {

@@ -10,14 +10,14 @@ use std::rc::Rc;
 
 /// One object for equal sessions.
 #[derive(Debug, Default)]
-pub(crate) struct Interner {
+pub struct Interner {
     pub(super) sessions: HashSet<Rc<Session>>,
     sweep_at: usize,
 }
 
 impl Interner {
     /// The shared object that equals `session`.
-    pub(crate) fn intern(&mut self, session: Session) -> Rc<Session> {
+    pub fn intern(&mut self, session: Session) -> Rc<Session> {
         if let Some(found) = self.sessions.get(&session) {
             return found.clone();
         }
@@ -30,14 +30,14 @@ impl Interner {
     }
 
     /// Forgets sessions that nobody stands in.
-    pub(crate) fn sweep(&mut self) {
+    pub fn sweep(&mut self) {
         self.sessions
             .retain(|session| Rc::strong_count(session) > 1);
         self.sweep_at = (2 * self.sessions.len()).max(64);
     }
 
     /// The same session, but for whether several statements may stand in one text.
-    pub(crate) fn with_multi(&mut self, session: &Rc<Session>, multi: bool) -> Rc<Session> {
+    pub fn with_multi(&mut self, session: &Rc<Session>, multi: bool) -> Rc<Session> {
         if session.multi_statements == multi {
             return session.clone();
         }

@@ -154,7 +154,7 @@ fn put_user_differences(
 }
 
 /// A user variable's name as it is written in any text.
-pub(crate) fn quoted_variable(name: &[u8]) -> Vec<u8> {
+pub fn quoted_variable(name: &[u8]) -> Vec<u8> {
     let mut quoted = b"@`".to_vec();
     for &byte in name {
         quoted.extend_from_slice(if byte == b'`' {

@@ -7,14 +7,16 @@
 
 use crate::diagnostics::Area;
 use crate::found::Found;
-use crate::hidden::NOT_JUDGED;
-use crate::restoring::Standing;
+use crate::standing::Standing;
 use sql::classify::{self, Verb};
 use wire::command::ReplyShape;
 
+/// A statement that runs no text, so that no names reach it.
+pub const NOT_JUDGED: u16 = 0;
+
 /// What a statement has to do with conditions, besides that it may warn or fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Conditions {
+pub enum Conditions {
     /// Nothing.
     Leaves,
     /// Nothing; and if it succeeds, ROW_COUNT() stays.
@@ -30,50 +32,50 @@ pub(crate) enum Conditions {
 
 impl Conditions {
     /// Whether ROW_COUNT() stays, if the statement succeeds.
-    pub(crate) fn keep_counts(self) -> bool {
+    pub fn keep_counts(self) -> bool {
         matches!(self, Conditions::Counts | Conditions::Asks)
     }
 }
 
 /// What is known of the statement that a client waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Statement {
+pub struct Statement {
     /// How it will be answered.
     pub shape: ReplyShape,
     /// What becomes of FOUND_ROWS().
-    pub(crate) found: Found,
+    pub found: Found,
     /// What becomes of the warnings of the statement before, if it has none of its own.
-    pub(crate) area: Area,
+    pub area: Area,
     /// It is a text of several statements.
-    pub(crate) several: bool,
+    pub several: bool,
     /// What it may change without a report of it.
-    pub(crate) untold: Untold,
+    pub untold: Untold,
     /// What is reported of variables holds for this statement alone.
-    pub(crate) passing: bool,
+    pub passing: bool,
     /// A report of changed state without details is explained by its text.
     pub explains_change: bool,
     /// Its OK counts the warnings of the statement before (MySQL's COM_INIT_DB).
-    pub(crate) counts_before: bool,
+    pub counts_before: bool,
     /// It may change LAST_INSERT_ID() without a report of it.
     pub may_insert_id: bool,
     /// Its shape, when it may share a backend in flight (see [`crate::shapes`]); else 0.
-    pub(crate) ride: u64,
+    pub ride: u64,
     /// What it has to do with conditions.
-    pub(crate) conditions: Conditions,
+    pub conditions: Conditions,
     /// What is known of the stored code that it runs.
-    pub(crate) code: Code,
+    pub code: Code,
     /// It may leave something that nobody is to meet: its backend serves no other client.
-    pub(crate) spoils: bool,
-    /// The catalogue of hidden code that it was judged by (see [`crate::hidden`]).
-    pub(crate) judged: u16,
+    pub spoils: bool,
+    /// The catalogue of hidden code that it was judged by (hidden code: see `pool`).
+    pub judged: u16,
     /// How it may stand behind what restores its session.
-    pub(crate) standing: Standing,
+    pub standing: Standing,
 }
 
 impl Statement {
     /// A command with this reply that changes nothing unseen.
     #[must_use]
-    pub(crate) fn plain(shape: ReplyShape) -> Statement {
+    pub fn plain(shape: ReplyShape) -> Statement {
         Statement {
             shape,
             found: Found::Unsure,
@@ -96,20 +98,22 @@ impl Statement {
 
 /// What a statement may change without a report of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Untold(u8);
+pub struct Untold(u8);
 
 impl Untold {
     const NONE: Untold = Untold(0);
     /// The collation.
-    pub(crate) const CHARSET: Untold = Untold(1);
+    pub const CHARSET: Untold = Untold(1);
     /// The role.
-    pub(crate) const ROLE: Untold = Untold(2);
+    pub const ROLE: Untold = Untold(2);
     /// A savepoint is set, which MariaDB does not tell while no transaction is open.
-    pub(crate) const SAVEPOINT: Untold = Untold(4);
+    pub const SAVEPOINT: Untold = Untold(4);
     /// With its success no savepoint is left.
-    pub(crate) const NO_SAVEPOINT: Untold = Untold(8);
+    pub const NO_SAVEPOINT: Untold = Untold(8);
 
-    pub(crate) fn by(found: &classify::Statement) -> Untold {
+    /// What a text may change so.
+    #[must_use]
+    pub fn by(found: &classify::Statement) -> Untold {
         let savepoint = found.sets_savepoint || found.verb == Verb::Call;
         let ends = matches!(found.verb, Verb::Commit | Verb::Rollback) && !found.multi;
         Untold(
@@ -120,7 +124,9 @@ impl Untold {
         )
     }
 
-    pub(crate) fn contains(self, other: Untold) -> bool {
+    /// Whether any of these is among them.
+    #[must_use]
+    pub fn contains(self, other: Untold) -> bool {
         self.0 & other.0 != 0
     }
 }
@@ -128,7 +134,7 @@ impl Untold {
 impl Statement {
     /// Whether it may count rows or not, so that its backend needs its client's FOUND_ROWS() in
     /// front of it.
-    pub(crate) fn primes(&self) -> bool {
+    pub fn primes(&self) -> bool {
         match self.code {
             Code::None => false,
             Code::Known | Code::Reported => self.found == Found::Unsure,
@@ -139,7 +145,7 @@ impl Statement {
 
 /// What is known of the stored code that a statement runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Code {
+pub enum Code {
     /// It runs none that its text shows.
     None,
     /// What it leaves is followed, even where it fails.
@@ -152,7 +158,7 @@ pub(crate) enum Code {
 
 /// What must be read back from the backend before it may serve somebody else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Owed {
+pub struct Owed {
     /// The statement failed or warned: SHOW WARNINGS.
     pub warnings: bool,
     /// It failed, so the transaction's state is unknown.
@@ -164,7 +170,7 @@ pub(crate) struct Owed {
     /// The collation may have changed.
     pub collation: bool,
     /// The role may have changed.
-    pub(crate) role: bool,
+    pub role: bool,
     /// Which of two FOUND_ROWS() counts, only the backend knows ([`crate::found`]).
     pub found: bool,
     /// It failed on MariaDB, perhaps in stored code, with so many warnings and errors: whether
@@ -174,7 +180,7 @@ pub(crate) struct Owed {
 
 /// What the trace of stored code among the warnings of a statement would mean, on MariaDB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Trace {
+pub enum Trace {
     /// That code has failed which may have changed anything.
     #[default]
     Unasked,
@@ -187,7 +193,7 @@ pub(crate) enum Trace {
 
 impl Trace {
     /// Whether that is to be asked.
-    pub(crate) fn is_asked(self) -> bool {
+    pub fn is_asked(self) -> bool {
         matches!(self, Trace::Asked(_))
     }
 }

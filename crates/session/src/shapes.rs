@@ -8,7 +8,7 @@
 //! its session, has run alone before and left nothing: no reported change, no warning, no error, a
 //! small result, in little time. Whatever breaks the promise once is not trusted again.
 //!
-//! Invariant: the table is bounded ([`SHAPES_MAX`]); when it is full it is learnt anew.
+//! Invariant: the table is bounded (`SHAPES_MAX`); when it is full it is learnt anew.
 
 use crate::found::Found;
 use sql::classify::{Reads, Statement, Verb};
@@ -23,11 +23,11 @@ const SHAPES_MAX: usize = 4096;
 const SERVICE_MAX: Duration = Duration::from_millis(50);
 /// A reply that is longer rides with nobody: a client that is slow to take it would hold back
 /// those behind it.
-pub(crate) const REPLY_MAX: usize = 16 * 1024;
+pub const REPLY_MAX: usize = 16 * 1024;
 
 /// Whether a statement is of the kind that may ride: a plain SELECT that reads nothing and leaves
 /// nothing for which its backend would have to be asked.
-pub(crate) fn rides(found: &Statement, left: Found) -> bool {
+pub fn rides(found: &Statement, left: Found) -> bool {
     matches!(left, Found::Rows | Found::Nested)
         && found.verb == Verb::Select
         && found.pin.is_none()
@@ -40,7 +40,7 @@ pub(crate) fn rides(found: &Statement, left: Found) -> bool {
 }
 
 /// A number that is the same for texts that differ in their literals only, under one session.
-pub(crate) fn shape_of(sql: &[u8], mode: LexMode, session: usize) -> u64 {
+pub fn shape_of(sql: &[u8], mode: LexMode, session: usize) -> u64 {
     let mut hasher = DefaultHasher::new();
     session.hash(&mut hasher);
     for token in Lexer::new(sql, mode) {
@@ -54,7 +54,7 @@ pub(crate) fn shape_of(sql: &[u8], mode: LexMode, session: usize) -> u64 {
 }
 
 /// The same of an execution of a prepared text: its values are no part of it.
-pub(crate) fn shape_of_execution(sql: &[u8], session: usize) -> u64 {
+pub fn shape_of_execution(sql: &[u8], session: usize) -> u64 {
     let mut hasher = DefaultHasher::new();
     (session, "prepared", sql).hash(&mut hasher);
     hasher.finish().max(1)
@@ -62,18 +62,18 @@ pub(crate) fn shape_of_execution(sql: &[u8], session: usize) -> u64 {
 
 /// How a statement ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ending {
+pub struct Ending {
     /// It reported a change, warned, failed, or is in a transaction.
-    pub(crate) left_something: bool,
+    pub left_something: bool,
     /// From its sending to its reply's last byte; `None` when others were in front of it.
-    pub(crate) service: Option<Duration>,
+    pub service: Option<Duration>,
     /// Bytes of its reply.
-    pub(crate) reply_len: usize,
+    pub reply_len: usize,
 }
 
 /// What is known of shapes.
 #[derive(Debug, Default)]
-pub(crate) struct Shapes {
+pub struct Shapes {
     trusted: HashMap<u64, bool, BuildHasherDefault<AsItIs>>,
 }
 
@@ -99,12 +99,12 @@ impl Hasher for AsItIs {
 
 impl Shapes {
     /// Whether statements of this shape may ride.
-    pub(crate) fn trusts(&self, shape: u64) -> bool {
+    pub fn trusts(&self, shape: u64) -> bool {
         shape != 0 && self.trusted.get(&shape) == Some(&true)
     }
 
     /// Learns from a statement's end; true when trust was broken just now.
-    pub(crate) fn learn(&mut self, shape: u64, ending: Ending) -> bool {
+    pub fn learn(&mut self, shape: u64, ending: Ending) -> bool {
         if shape == 0 {
             return false;
         }

@@ -9,9 +9,8 @@
 //!
 //! Invariant: an item that was not read and does not follow is not known.
 
-use crate::client::Client;
-use crate::diagnostics::Previous;
-use crate::session::Text;
+use crate::state::Session;
+use crate::text::Text;
 use crate::user_variables::name_of;
 use sql::asked::TEXTS;
 use sql::lex::{Kind, LexMode, Lexer, Server};
@@ -24,23 +23,26 @@ const CONDITIONS_MAX: u32 = 64;
 
 /// Items of one condition, as they were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Items {
+pub struct Items {
     /// MariaDB's ROW_NUMBER.
-    pub(crate) row: Option<u64>,
+    pub row: Option<u64>,
     /// The others, where they do not follow from what SHOW WARNINGS tells.
-    pub(crate) others: Option<Box<Others>>,
+    pub others: Option<Box<Others>>,
 }
 
 /// What SIGNAL can set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Others {
-    pub(crate) texts: [Vec<u8>; TEXTS.len()],
-    pub(crate) state: Vec<u8>,
-    pub(crate) message: Vec<u8>,
+pub struct Others {
+    /// In the order of [`TEXTS`].
+    pub texts: [Vec<u8>; TEXTS.len()],
+    /// RETURNED_SQLSTATE.
+    pub state: Vec<u8>,
+    /// MESSAGE_TEXT.
+    pub message: Vec<u8>,
 }
 
 /// Whether a server tells the row of a condition.
-pub(crate) fn has_rows(server: Server) -> bool {
+pub fn has_rows(server: Server) -> bool {
     matches!(server, Server::MariaDb(version) if version >= ROW_NUMBERS_SINCE)
 }
 
@@ -55,7 +57,7 @@ fn asked(all: bool, server: Server) -> impl Iterator<Item = (&'static str, bool)
 }
 
 /// Writes the items behind GET DIAGNOSTICS CONDITION, and the columns that give them back.
-pub(crate) fn put_question(
+pub fn put_question(
     sql: &mut String,
     columns: &mut String,
     number: usize,
@@ -73,7 +75,7 @@ pub(crate) fn put_question(
 }
 
 /// The items of one condition after the other, from the row that gives them back.
-pub(crate) fn read_items(row: &[Text], all: bool, server: Server) -> Option<Vec<Items>> {
+pub fn read_items(row: &[Text], all: bool, server: Server) -> Option<Vec<Items>> {
     let each = asked(all, server).count();
     row.chunks(each.max(1))
         .map(|values| read_one(values, all, server))
@@ -111,9 +113,9 @@ fn unhex(text: &[u8]) -> Option<Vec<u8>> {
 
 /// The number that a client's user variable holds, as the number of a condition; `None` when that
 /// is not certain.
-pub(crate) fn number_in<S>(client: &Client<S>, variable: &[u8], mode: LexMode) -> Option<u32> {
+pub fn number_in(session: &Session, variable: &[u8], mode: LexMode) -> Option<u32> {
     let name = name_of(variable, mode)?;
-    let Some(literal) = client.session.user_variable(&name) else {
+    let Some(literal) = session.user_variable(&name) else {
         return Some(0);
     };
     let literal = std::str::from_utf8(literal).ok()?;
@@ -128,23 +130,22 @@ pub(crate) fn number_in<S>(client: &Client<S>, variable: &[u8], mode: LexMode) -
 }
 
 /// The same text about a condition that no backend has: the server says so, in its own words.
-pub(crate) fn absent_condition(sql: &[u8], mode: LexMode) -> Previous {
+/// `None` where the text names none.
+pub fn absent_condition(sql: &[u8], mode: LexMode) -> Option<Vec<u8>> {
     let mut tokens = Lexer::new(sql, mode);
     let condition = tokens.find(|token| {
         let text = &sql[token.start..token.end];
         token.kind == Kind::Word && text.eq_ignore_ascii_case(b"CONDITION")
     });
-    let Some(number) = condition.and_then(|_| tokens.next()) else {
-        return Previous::Gone;
-    };
+    let number = condition.and_then(|_| tokens.next())?;
     let mut text = sql[..number.start].to_vec();
     text.extend_from_slice(u32::MAX.to_string().as_bytes());
     text.extend_from_slice(&sql[number.end..]);
-    Previous::Text(text)
+    Some(text)
 }
 
 /// Conditions that a session keeps, as the server said when it was asked for its default.
-pub(crate) fn conditions_max(said: &str) -> u32 {
+pub fn conditions_max(said: &str) -> u32 {
     said.parse().unwrap_or(CONDITIONS_MAX)
 }
 

@@ -20,29 +20,25 @@ mod interner;
 mod user;
 mod written;
 
-pub(crate) use interner::Interner;
-pub(crate) use user::{Meter, UserVariables, is_tricky};
-pub(crate) use written::quoted_variable;
+pub use interner::Interner;
+pub use user::{Meter, UserVariables, is_tricky};
+pub use written::quoted_variable;
 
-use crate::globals::Begun;
-use crate::sure::Accepted;
+use crate::aside::{Accepted, Aside};
+use crate::begun::Begun;
+use crate::text::Text;
 use sql::lex::{Charset, LexMode, Server};
 use sql::tracking::Tracked;
 use std::borrow::Cow;
-use std::cell::Cell;
-use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use wire::attributes::{Form, put_query};
 use wire::capabilities::INTERACTIVE;
 use wire::command::{Command, put_command};
 use written::set_of;
 
-/// Bytes, mostly ASCII, as the server sent them.
-pub type Text = Box<[u8]>;
-
 /// The four variables that a login sets by its collation, in the order in which they are restored:
 /// setting `character_set_connection` resets the collation, so that comes last.
-pub(crate) const CHARSET_VARIABLES: [&str; 4] = [
+pub const CHARSET_VARIABLES: [&str; 4] = [
     "character_set_client",
     "character_set_connection",
     "character_set_results",
@@ -76,22 +72,22 @@ const NOT_STATE: [&str; 15] = [
 /// What a session has of its default schema beside the name. USE sets both, whatever they were; a
 /// reset puts them to the server's own and keeps the schema (MariaDB 10.11, MySQL 9.7). Listed are
 /// those that are not their schema's.
-pub(crate) const SCHEMA_VARIABLES: [&str; 2] = ["character_set_database", "collation_database"];
+pub const SCHEMA_VARIABLES: [&str; 2] = ["character_set_database", "collation_database"];
 
 /// What COMMIT and ROLLBACK do besides.
 const COMPLETION: &[u8] = b"completion_type";
 /// The clock, while it stands still.
-pub(crate) const CLOCK: &[u8] = b"timestamp";
+pub const CLOCK: &[u8] = b"timestamp";
 
-/// Where RAND() goes on (see [`crate::seeds`]).
-pub(crate) const SEEDS: [&str; 2] = ["rand_seed1", "rand_seed2"];
+/// Where RAND() goes on.
+pub const SEEDS: [&str; 2] = ["rand_seed1", "rand_seed2"];
 
 /// Makes a server read names in the character set in which the pool has them. It cannot fail.
 const SPEAK_UTF8: &[u8] = b"SET character_set_client=utf8mb4";
 
 /// What a client's statements run under.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Session {
+pub struct Session {
     /// The default schema.
     pub schema: Option<Text>,
     /// Whether several statements may stand in one text.
@@ -100,69 +96,36 @@ pub(crate) struct Session {
     /// shows it. `character_set_results` has a collation besides its name, which is that of the
     /// login, of SET NAMES, or the name's default. A number where the variable takes that, else the
     /// collation's name.
-    pub(crate) results_collation: Option<Text>,
+    pub results_collation: Option<Text>,
     /// The global values under which it began.
-    pub(crate) begun: Begun,
+    pub begun: Begun,
     /// Variables that have changed since, sorted by name, and the character set family.
     variables: Vec<(Text, Text)>,
     /// What stands behind `SET ROLE` to be in its role; `None` for that of its backend's login.
-    pub(crate) role: Option<Text>,
+    pub role: Option<Text>,
     /// User variables and the literals that make their values.
     user: UserVariables,
     /// COMMIT and ROLLBACK end its connection (`completion_type` is RELEASE).
-    pub(crate) releases: bool,
+    pub releases: bool,
     /// It has set where RAND() goes on.
-    pub(crate) seeded: bool,
+    pub seeded: bool,
     /// What its client is told of it, if it has set that; backends tell everything.
-    pub(crate) tracked: Option<Rc<Tracked>>,
+    pub tracked: Option<Rc<Tracked>>,
     /// Whether its values can be set again for certain.
-    pub(crate) accepted: Accepted,
+    pub accepted: Accepted,
     /// How its texts are cut, once that was asked: it is asked for each statement.
     lex_mode: Aside<Option<LexMode>>,
 }
 
-/// What is noted of a session beside its state: equal sessions stay equal, and a copy, which is
-/// made to be changed, begins without it.
-#[derive(Debug, Default)]
-pub(crate) struct Aside<T: Copy>(Cell<T>);
-
-impl<T: Copy> Aside<T> {
-    pub(crate) fn get(&self) -> T {
-        self.0.get()
-    }
-
-    pub(crate) fn set(&self, value: T) {
-        self.0.set(value);
-    }
-}
-
-impl<T: Copy + Default> Clone for Aside<T> {
-    fn clone(&self) -> Self {
-        Aside::default()
-    }
-}
-
-impl<T: Copy> PartialEq for Aside<T> {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl<T: Copy> Eq for Aside<T> {}
-
-impl<T: Copy> Hash for Aside<T> {
-    fn hash<H: Hasher>(&self, _: &mut H) {}
-}
-
 /// A variable cannot be named in a SET.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NotRestorable;
+pub struct NotRestorable;
 
 impl Session {
     /// The session of a client that has just logged in with these character sets (client,
     /// connection, results, collation).
     #[must_use]
-    pub(crate) fn at_login(
+    pub fn at_login(
         schema: &[u8],
         multi_statements: bool,
         charsets: &[Text; 4],
@@ -190,7 +153,7 @@ impl Session {
     }
 
     /// A login as an interactive client begins with another `wait_timeout`.
-    pub(crate) fn begin_interactive(&mut self, capabilities: u32) {
+    pub fn begin_interactive(&mut self, capabilities: u32) {
         let wait = self.begun.value(b"interactive_timeout");
         if capabilities & INTERACTIVE != 0
             && wait != self.begun.value(b"wait_timeout")
@@ -201,7 +164,7 @@ impl Session {
     }
 
     /// The session of a backend that has not said yet what it is like.
-    pub(crate) fn not_known(begun: &Begun) -> Session {
+    pub fn not_known(begun: &Begun) -> Session {
         Session {
             begun: begun.clone(),
             ..Session::default()
@@ -211,7 +174,7 @@ impl Session {
     /// CLIENT_IGNORE_SPACE of a login puts a word into `sql_mode`, at the place where servers list
     /// it: behind the three modes that come first. `default` is what it would be, where that is not
     /// known of the session.
-    pub(crate) fn ignore_space(&mut self, default: &str) {
+    pub fn ignore_space(&mut self, default: &str) {
         const WORD: &str = "IGNORE_SPACE";
         const BEFORE: [&str; 3] = ["REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES"];
         let begun = self.value(b"sql_mode").map(String::from_utf8_lossy);
@@ -226,7 +189,7 @@ impl Session {
 
     /// The value of a listed variable.
     #[must_use]
-    pub(crate) fn variable(&self, name: &[u8]) -> Option<&[u8]> {
+    pub fn variable(&self, name: &[u8]) -> Option<&[u8]> {
         let found = self
             .variables
             .binary_search_by(|(n, _)| (**n).cmp(name))
@@ -236,7 +199,7 @@ impl Session {
 
     /// The value of any variable, as far as it is known.
     #[must_use]
-    pub(crate) fn value(&self, name: &[u8]) -> Option<&[u8]> {
+    pub fn value(&self, name: &[u8]) -> Option<&[u8]> {
         self.variable(name).or_else(|| self.begun.value(name))
     }
 
@@ -244,7 +207,7 @@ impl Session {
     ///
     /// # Errors
     /// [`NotRestorable`] when its name is none that a SET could have; nothing is noted then.
-    pub(crate) fn set(&mut self, name: &[u8], value: &[u8]) -> Result<(), NotRestorable> {
+    pub fn set(&mut self, name: &[u8], value: &[u8]) -> Result<(), NotRestorable> {
         if NOT_STATE.iter().any(|other| other.as_bytes() == name) {
             return Ok(());
         }
@@ -256,7 +219,7 @@ impl Session {
     }
 
     /// Notes a variable of this name, which a SET can have.
-    pub(crate) fn put(&mut self, name: &[u8], value: &[u8]) {
+    pub fn put(&mut self, name: &[u8], value: &[u8]) {
         self.lex_mode.set(None);
         if name == COMPLETION {
             self.releases = value == b"RELEASE";
@@ -269,7 +232,7 @@ impl Session {
     }
 
     /// Forgets a variable: it has its default again.
-    pub(crate) fn unset(&mut self, name: &[u8]) {
+    pub fn unset(&mut self, name: &[u8]) {
         self.variables.retain(|(listed, _)| **listed != *name);
         self.seeded = SEEDS
             .iter()
@@ -277,17 +240,17 @@ impl Session {
     }
 
     /// Its user variables.
-    pub(crate) fn user_variables(&self) -> &UserVariables {
+    pub fn user_variables(&self) -> &UserVariables {
         &self.user
     }
 
     /// Has these user variables from now on.
-    pub(crate) fn set_user_variables(&mut self, user: UserVariables) {
+    pub fn set_user_variables(&mut self, user: UserVariables) {
         self.user = user;
     }
 
     /// The text that a user variable holds, if it is ASCII and a text.
-    pub(crate) fn user_text(&self, name: &[u8]) -> Option<Vec<u8>> {
+    pub fn user_text(&self, name: &[u8]) -> Option<Vec<u8>> {
         let literal = self.user.get(name)?.strip_prefix(b"_")?;
         // As user_variables.rs writes it: _charset x'HEX' COLLATE name, alone.
         let mut parts = literal.split(|&byte| byte == b'\'');
@@ -304,13 +267,13 @@ impl Session {
     }
 
     /// What stands behind `SET @name=` for a user variable; its name in lower case.
-    pub(crate) fn user_variable(&self, name: &[u8]) -> Option<&[u8]> {
+    pub fn user_variable(&self, name: &[u8]) -> Option<&[u8]> {
         self.user.get(name)
     }
 
     /// The same session with what of `other` may not be known whole yet, and is no matter for how
     /// a text is read: user variables, the clock, seeds and the role.
-    pub(crate) fn with_unread_of(&self, other: &Session) -> Session {
+    pub fn with_unread_of(&self, other: &Session) -> Session {
         let mut session = self.clone();
         session.user = other.user.clone();
         session.role.clone_from(&other.role);
@@ -324,19 +287,19 @@ impl Session {
     }
 
     /// Whether its texts are in UTF-8.
-    pub(crate) fn speaks_utf8(&self) -> bool {
+    pub fn speaks_utf8(&self) -> bool {
         let client = self.variable(CHARSET_VARIABLES[0].as_bytes());
         client.is_some_and(|name| name.starts_with(b"utf8"))
     }
 
     /// The schema of a login, if it is in a character set that is not the pool's.
-    pub(crate) fn schema_as_sent(&self) -> Option<&Text> {
+    pub fn schema_as_sent(&self) -> Option<&Text> {
         let schema = self.schema.as_ref()?;
         (!schema.is_ascii() && !self.speaks_utf8()).then_some(schema)
     }
 
     /// The same session with the schema of `from` in place of such a one, and that.
-    pub(crate) fn without_schema_as_sent(&self, from: &Session) -> (Session, Option<&Text>) {
+    pub fn without_schema_as_sent(&self, from: &Session) -> (Session, Option<&Text>) {
         let mut session = self.clone();
         let sent = self.schema_as_sent();
         if sent.is_some() {
@@ -357,7 +320,7 @@ impl Session {
     }
 
     /// Its character set is not that of its schema, as behind a reset.
-    pub(crate) fn forget_schema_charset(&mut self) {
+    pub fn forget_schema_charset(&mut self) {
         for name in SCHEMA_VARIABLES {
             let known = self.begun.value(name.as_bytes()).map(Text::from);
             if self.schema.is_some()
@@ -369,7 +332,7 @@ impl Session {
     }
 
     /// The default schema has been set: its character set is the session's.
-    pub(crate) fn use_schema(&mut self, schema: Option<Text>) {
+    pub fn use_schema(&mut self, schema: Option<Text>) {
         self.schema = schema;
         self.variables.retain(|(name, _)| {
             !SCHEMA_VARIABLES
@@ -388,7 +351,7 @@ impl Session {
     /// Whether only a reset may bring a session like this one to `to`: MySQL lets none but
     /// administrators set what a reset has left of the character set of a schema. `begun`: with
     /// which global values a reset session begins.
-    pub(crate) fn needs_reset_for(&self, to: &Session, begun: &Begun) -> bool {
+    pub fn needs_reset_for(&self, to: &Session, begun: &Begun) -> bool {
         let left_by_reset = |name: &&str| {
             let begun = begun.value(name.as_bytes());
             begun.is_some() && to.variable(name.as_bytes()) == begun
@@ -399,7 +362,7 @@ impl Session {
     }
 
     /// The schema that is to be set to get to `to` from here, if one is.
-    pub(crate) fn schema_to_set<'a>(&self, to: &'a Session) -> Option<&'a Text> {
+    pub fn schema_to_set<'a>(&self, to: &'a Session) -> Option<&'a Text> {
         let same = |name: &&str| {
             let listed = self.variable(name.as_bytes());
             listed.is_none() || listed == to.variable(name.as_bytes())
@@ -409,23 +372,20 @@ impl Session {
     }
 
     /// Whether any system variable differs.
-    pub(crate) fn variables_differ(&self, other: &Session) -> bool {
+    pub fn variables_differ(&self, other: &Session) -> bool {
         self.variables != other.variables
             || self.results_collation != other.results_collation
             || self.begun != other.begun
     }
 
     /// Whether the two differ in nothing but whether several statements may stand in one text.
-    pub(crate) fn equals_but_for_multi(&self, other: &Session) -> bool {
+    pub fn equals_but_for_multi(&self, other: &Session) -> bool {
         let same = self.schema == other.schema && self.role == other.role;
         same && !self.variables_differ(other) && self.user == other.user
     }
 
     /// Names of the variables that a restoring command between the two sets.
-    pub(crate) fn differing_variables<'a>(
-        &'a self,
-        other: &'a Session,
-    ) -> impl Iterator<Item = &'a [u8]> {
+    pub fn differing_variables<'a>(&'a self, other: &'a Session) -> impl Iterator<Item = &'a [u8]> {
         let changed = other.variables.iter();
         let changed = changed.filter(|(name, value)| self.variable(name) != Some(value));
         let dropped = self.variables.iter();
@@ -443,7 +403,7 @@ impl Session {
     /// How this server cuts the session's texts; `default` is its `sql_mode` for fresh sessions,
     /// where that of this one is not known.
     #[must_use]
-    pub(crate) fn lex_mode(&self, default: &str, server: Server) -> LexMode {
+    pub fn lex_mode(&self, default: &str, server: Server) -> LexMode {
         if let Some(mode) = self.lex_mode.get() {
             return mode;
         }
@@ -462,13 +422,13 @@ impl Session {
 
     /// Whether `autocommit` is on, as it is where nothing else is known.
     #[must_use]
-    pub(crate) fn commits(&self) -> bool {
+    pub fn commits(&self) -> bool {
         !matches!(self.value(b"autocommit"), Some(b"OFF" | b"0"))
     }
 
     /// Whether its `sql_mode` is known and has this word.
     #[must_use]
-    pub(crate) fn sql_mode_has(&self, mode: &str) -> bool {
+    pub fn sql_mode_has(&self, mode: &str) -> bool {
         has_word(self.value(b"sql_mode").unwrap_or_default(), mode)
     }
 }
@@ -478,7 +438,9 @@ fn has_word(list: &[u8], word: &str) -> bool {
         .any(|listed| listed.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-pub(crate) fn is_seed(name: &[u8]) -> bool {
+/// Whether a variable of this name says where RAND() goes on.
+#[must_use]
+pub fn is_seed(name: &[u8]) -> bool {
     SEEDS.iter().any(|seed| seed.as_bytes() == name)
 }
 
@@ -491,7 +453,7 @@ fn is_name(name: &[u8]) -> bool {
 
 /// The backend that is brought into a session.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct On {
+pub struct On {
     /// How commands are written on it.
     pub form: Form,
     /// Whose server it is.
@@ -502,7 +464,7 @@ pub(crate) struct On {
 
 /// Appends the commands that bring a backend from `from` to `to`, and returns how many there are;
 /// each is answered by OK or ERR. `insert_id` is a LAST_INSERT_ID() to be set besides.
-pub(crate) fn restore(
+pub fn restore(
     out: &mut Vec<u8>,
     on: On,
     (from, to): (&Session, &Session),
@@ -544,7 +506,7 @@ pub(crate) fn restore(
 /// The same as text in front of a statement in one command, and how many statements that is; each
 /// is answered by OK or ERR, and behind an ERR nothing runs. `None` where the schema's name would
 /// have to be written otherwise than it is.
-pub(crate) fn restore_as_text(
+pub fn restore_as_text(
     (from, to): (&Session, &Session),
     insert_id: Option<u64>,
     on: On,
@@ -572,7 +534,7 @@ pub(crate) fn restore_as_text(
 }
 
 /// Appends the command that allows or forbids several statements in one text. It cannot fail.
-pub(crate) fn put_multi(out: &mut Vec<u8>, on: bool) {
+pub fn put_multi(out: &mut Vec<u8>, on: bool) {
     // MYSQL_OPTION_MULTI_STATEMENTS_ON is 0, ..._OFF is 1.
     put_command(out, Command::SetOption, &[u8::from(!on), 0]);
 }
@@ -580,7 +542,7 @@ pub(crate) fn put_multi(out: &mut Vec<u8>, on: bool) {
 /// Whether commands can bring a backend from `from` to `to`: there is none that takes a default
 /// schema away.
 #[must_use]
-pub(crate) fn can_restore(from: &Session, to: &Session) -> bool {
+pub fn can_restore(from: &Session, to: &Session) -> bool {
     from.schema.is_none() || to.schema.is_some()
 }
 

@@ -1,0 +1,64 @@
+//! What is noted beside a value, and is no part of it.
+//!
+//! A session is shared, compared and hashed by its state. What is worked out of it once, or known
+//! of it for a while, is kept in a cell that equality and hash pass over; a copy, which is made to
+//! be changed, begins without it.
+
+use std::cell::Cell;
+use std::hash::{Hash, Hasher};
+
+/// What is noted of a session beside its state: equal sessions stay equal, and a copy, which is
+/// made to be changed, begins without it.
+#[derive(Debug, Default)]
+pub struct Aside<T: Copy>(Cell<T>);
+
+impl<T: Copy> Aside<T> {
+    /// What is noted.
+    pub fn get(&self) -> T {
+        self.0.get()
+    }
+
+    /// Notes this.
+    pub fn set(&self, value: T) {
+        self.0.set(value);
+    }
+}
+
+impl<T: Copy + Default> Clone for Aside<T> {
+    fn clone(&self) -> Self {
+        Aside::default()
+    }
+}
+
+impl<T: Copy> PartialEq for Aside<T> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl<T: Copy> Eq for Aside<T> {}
+
+impl<T: Copy> Hash for Aside<T> {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+/// The epoch in which a backend has stood in a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Accepted(Aside<u64>);
+
+impl Accepted {
+    /// A backend of this epoch stands in the session.
+    pub fn note(&self, epoch: u64) {
+        self.0.set(epoch);
+    }
+
+    /// A backend did not take it.
+    pub fn withdraw(&self) {
+        self.0.set(0);
+    }
+
+    /// Whether a backend of this epoch has stood in it.
+    pub fn is_of(&self, epoch: u64) -> bool {
+        self.0.get() == epoch
+    }
+}

@@ -1,0 +1,278 @@
+//! What a statement leaves for questions about it: conditions, kept as a value.
+//!
+//! Most statements clear the warnings before them, some leave them, and whether one has tables
+//! decides on MariaDB. [`Area`] says what is known of a text; it was compared with MariaDB 10.11
+//! and MySQL 9.7, statement by statement.
+
+use crate::conditions::{Items, has_rows, read_items};
+use crate::found::hides_reads;
+use crate::text::Text;
+use sql::asked::{Condition, Get, TEXTS, origins};
+use sql::classify::{self, Reads};
+use sql::lex::Server;
+use sql::sqlstate::state_of;
+use wire::command::ReplyShape;
+use wire::packet::{Frame, HEADER_LEN, Reader, frame, put_short};
+use wire::reply::{END, OkPacket, Reply, Role};
+use wire::status;
+
+/// Conditions whose items are asked for at most; each is a question of its own.
+const ASKED_MAX: usize = 64;
+
+/// What becomes of the warnings of the statement before when this one goes well without any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Area {
+    /// They are gone.
+    Clears,
+    /// They stay.
+    Keeps,
+    /// Nobody can tell from the text.
+    Unsure,
+}
+
+/// What a text does to the warnings before it.
+pub fn area_of(class: &classify::Statement, server: Server) -> Area {
+    if class.pin.is_some_and(hides_reads) {
+        return Area::Unsure;
+    }
+    if class.replaces.contains(Reads::DIAGNOSTICS) {
+        return Area::Clears;
+    }
+    if class.keeps_warnings {
+        return Area::Keeps;
+    }
+    match class.multi {
+        false if server.is_mysql() => Area::Clears,
+        _ => Area::Unsure,
+    }
+}
+
+/// What a statement warned of, or why it failed, kept for its client.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diagnostics {
+    /// The reply to SHOW WARNINGS.
+    pub reply: Vec<u8>,
+    /// `character_set_results` of that moment, in which the words are.
+    pub charset: Option<Box<[u8]>>,
+    /// `@@warning_count`, if it is known.
+    pub total: Option<u32>,
+    /// The SQL state of the error that ended it.
+    pub state: Option<[u8; 5]>,
+    /// SIGNAL may have raised any of them, with items of its own.
+    pub signals: bool,
+    /// Items that were asked for, condition by condition.
+    pub items: Option<Vec<Items>>,
+}
+
+/// What the end of a statement said of its warnings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// How many; unknown after an error.
+    pub warnings: Option<u16>,
+    /// The SQL state of the error that ended it.
+    pub state: Option<[u8; 5]>,
+    /// SIGNAL may have raised any of them.
+    pub signals: bool,
+    /// There is one more condition behind those that were kept, on a backend with others.
+    pub follows: bool,
+}
+
+/// One row of SHOW WARNINGS.
+pub struct Row<'a> {
+    /// Note, Warning or Error.
+    pub level: &'a [u8],
+    /// Its number, in digits.
+    pub errno: &'a [u8],
+    /// Its words.
+    pub message: &'a [u8],
+}
+
+impl Row<'_> {
+    fn is_error(&self) -> bool {
+        self.level == b"Error"
+    }
+}
+
+fn row_of(payload: &[u8]) -> Option<Row<'_>> {
+    let mut reader = Reader::new(payload);
+    Some(Row {
+        level: reader.lenenc_bytes("a level").ok()?,
+        errno: reader.lenenc_bytes("a number").ok()?,
+        message: reader.lenenc_bytes("a message").ok()?,
+    })
+}
+
+impl Diagnostics {
+    /// The packets of the reply, with what each is.
+    fn packets(&self) -> Vec<(Role, &[u8])> {
+        let mut reply = Reply::new(ReplyShape::Results);
+        let mut found = Vec::new();
+        let mut rest = &self.reply[..];
+        while let Frame::Whole { total, .. } = frame(rest) {
+            let payload = &rest[HEADER_LEN..total];
+            let role = reply.role(payload.first().copied(), payload.len());
+            found.push((role, &rest[..total]));
+            if reply.advance(role, payload, payload.len()).is_err() || reply.is_done() {
+                break;
+            }
+            rest = &rest[total..];
+        }
+        found
+    }
+
+    /// The conditions, in their order.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Row<'_>> {
+        let packets = self.packets();
+        let rows = packets.iter().filter(|(role, _)| *role == Role::Row);
+        rows.filter_map(|(_, packet)| row_of(&packet[HEADER_LEN..]))
+            .collect()
+    }
+
+    /// How many conditions there are.
+    pub fn conditions(&self) -> u16 {
+        u16::try_from(self.rows().len()).unwrap_or(u16::MAX)
+    }
+
+    /// The reply to SHOW WARNINGS or SHOW ERRORS with these limits, in a session with this status.
+    pub fn shown(&self, errors: bool, offset: u64, rows: u64, now: u16) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.reply.len());
+        let mut at = 0;
+        for (role, packet) in self.packets() {
+            let mut shown = true;
+            if role == Role::Row {
+                let error = row_of(&packet[HEADER_LEN..]).is_some_and(|row| row.is_error());
+                shown = (error || !errors) && at >= offset && at - offset < rows;
+                at += u64::from(error || !errors);
+            }
+            if shown {
+                out.extend_from_slice(packet);
+            }
+            if role == Role::Ok
+                && let Ok(ok) = OkPacket::read(&packet[HEADER_LEN..], true)
+            {
+                // It was read while a transaction was open, perhaps.
+                let status = ok.status & status::OF_ONE_REPLY | now;
+                out.truncate(out.len() - packet.len());
+                put_short(&mut out, packet[3], |out| {
+                    OkPacket { status, ..ok }.put(out, END, false)
+                });
+            }
+        }
+        out
+    }
+
+    /// `@@error_count`, if it is known.
+    pub fn errors(&self) -> Option<u32> {
+        let rows = self.rows();
+        let all = self.total == u32::try_from(rows.len()).ok();
+        let errors = rows.iter().filter(|row| row.is_error()).count();
+        u32::try_from(errors).ok().filter(|_| all)
+    }
+
+    /// The SET that GET DIAGNOSTICS stands for, about the condition of this number.
+    pub fn assignments(
+        &self,
+        get: &Get,
+        condition: Option<u32>,
+        row_count: i64,
+        server: Server,
+    ) -> Option<Vec<u8>> {
+        let rows = self.rows();
+        let number = u32::try_from(rows.len()).ok()?;
+        let Some(condition) = condition else {
+            return get.assignments(number, row_count, None);
+        };
+        let at = usize::try_from(condition.checked_sub(1)?).ok()?;
+        let row = rows.get(at)?;
+        let errno: u32 = std::str::from_utf8(row.errno).ok()?.parse().ok()?;
+        let items = self.items.as_ref().and_then(|items| items.get(at));
+        let row_number = items.and_then(|items| items.row);
+        if let Some(others) = items.and_then(|items| items.others.as_deref()) {
+            let condition = Condition {
+                errno,
+                state: &others.state,
+                message: &others.message,
+                texts: std::array::from_fn(|at| &others.texts[at][..]),
+                row: row_number,
+            };
+            return get.assignments(number, row_count, Some(condition));
+        }
+        if !self.is_plain() {
+            return None;
+        }
+        // The error that ended the statement is the last of its errors.
+        let last = rows.iter().rposition(|row| row.is_error());
+        let state = match self.state.filter(|_| last == Some(at)) {
+            Some(state) => state,
+            None => state_of(u16::try_from(errno).ok()?, server),
+        };
+        let mut texts: [&[u8]; TEXTS.len()] = [b""; TEXTS.len()];
+        [texts[0], texts[1]] = origins(&state, server);
+        let condition = Condition {
+            errno,
+            state: &state,
+            message: row.message,
+            texts,
+            row: row_number,
+        };
+        get.assignments(number, row_count, Some(condition))
+    }
+
+    /// Whether each condition's items follow from its number and words, but for its row.
+    fn is_plain(&self) -> bool {
+        let utf8 = self.charset.as_deref().is_some_and(|name| {
+            let names: [&[u8]; 4] = [b"utf8mb4", b"utf8mb3", b"utf8", b""];
+            names.contains(&name)
+        });
+        let plain = |byte: &u8| byte.is_ascii() && *byte != 0;
+        // What SIGNAL raises without a number of its own.
+        let signalled = |row: &Row<'_>| matches!(row.errno, b"1642" | b"1643" | b"1644");
+        let odd = |row: &Row<'_>| signalled(row) || !(utf8 || row.message.iter().all(plain));
+        !self.signals && !self.rows().iter().any(odd)
+    }
+
+    /// Conditions of which items are to be asked for, and whether all items are.
+    pub fn unread_items(&self, server: Server) -> (usize, bool) {
+        if self.items.is_some() {
+            return (0, false);
+        }
+        let (rows, all) = (self.rows().len(), !self.is_plain());
+        let wanted = all || has_rows(server);
+        (if wanted && rows <= ASKED_MAX { rows } else { 0 }, all)
+    }
+
+    /// Items have come back, of one condition after the other.
+    pub fn take_items(&mut self, row: &[Text], all: bool, server: Server) {
+        let items = read_items(row, all, server);
+        self.items = items.filter(|items| items.len() == self.rows().len());
+    }
+
+    /// What these are with one more condition behind them, which `shown` ends with; that has the
+    /// conditions of somebody else in front of it.
+    pub fn followed_by(mut self, shown: &Diagnostics) -> Diagnostics {
+        let mut reply = Vec::new();
+        let last = shown
+            .packets()
+            .into_iter()
+            .rfind(|(role, _)| *role == Role::Row);
+        for (role, packet) in shown.packets() {
+            if role == Role::Ok {
+                for (_, row) in self.packets().iter().filter(|(role, _)| *role == Role::Row) {
+                    reply.extend_from_slice(row);
+                }
+                reply.extend_from_slice(last.map_or(b"", |(_, row)| row));
+            }
+            if role != Role::Row {
+                reply.extend_from_slice(packet);
+            }
+        }
+        self.reply = reply;
+        self.total = self.total.map(|total| total + 1);
+        self.charset.clone_from(&shown.charset);
+        if let Some(items) = &mut self.items {
+            items.push(Items::default());
+        }
+        self
+    }
+}

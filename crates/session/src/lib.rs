@@ -1,0 +1,32 @@
+//! A session as a value: what follows a client from backend to backend, and what its statements do
+//! to that.
+//!
+//! The problem: a statement has to run under its client's session on any backend, and what it
+//! changed has to be known afterwards. The mechanism: the state of a session is a value, equal
+//! values are one object, and the difference of two is the commands that lead from one to the
+//! other. What texts, replies and read-backs mean for that value are functions of bytes and values.
+//!
+//! Invariants:
+//! - no socket, no group, no I/O and no clock: a moment is an argument;
+//! - what is not known for certain is said to be unknown, never guessed;
+//! - no `unsafe`, and nothing that a peer sends causes a panic.
+#![forbid(unsafe_code)]
+
+pub mod aside;
+pub mod begun;
+pub mod conditions;
+pub mod diagnostics;
+pub mod found;
+pub mod heard;
+pub mod known_code;
+pub mod known_good;
+pub mod last_gtid;
+pub mod own_commands;
+pub mod roles;
+pub mod shapes;
+pub mod standing;
+pub mod state;
+pub mod statement;
+pub mod stored_code;
+pub mod text;
+pub mod user_variables;

@@ -1,0 +1,396 @@
+//! User variables: which a text may set, how they are read back, and what makes each anew.
+//!
+//! Invariants: names are UTF-8, and lower case as far as they are ASCII; what no literal makes
+//! exactly has none.
+//!
+//! What the servers make of each literal was compared on MariaDB 10.11 and MySQL 9.7.
+
+use crate::state::{Session, quoted_variable};
+use crate::text::Text;
+use sql::classify::{Statement, Verb};
+use sql::lex::{Charset, Kind, LexMode, Lexer};
+use wire::capabilities::EXTENDED_METADATA;
+use wire::packet::{Frame, HEADER_LEN, Malformed, Reader, frame};
+use wire::reply::{Reply, Role};
+
+/// Variables that a client may carry, and that are read back at once. Servers give as many columns
+/// as that takes.
+pub const COUNT_MAX: usize = 256;
+/// Longest value, in bytes.
+const VALUE_MAX: usize = 64 * 1024;
+/// Longest name on MySQL, in letters; it refuses texts with longer ones.
+const NAME_MAX: usize = 64;
+/// The type in which MySQL describes a binary text that was set (MEDIUM_BLOB): SET @a=NULL makes
+/// such a NULL, while an unset variable there is a VAR_STRING. MariaDB makes no difference.
+const SET_BINARY: u8 = 250;
+/// The type in which MySQL describes an unset one.
+const UNSET: u8 = 253;
+/// Longest binary text that can have been set, as its column is described; an unset variable's is
+/// longer by one where it has no type of its own.
+const SET_LEN_MAX: u32 = 0xff_ffff;
+/// The flag of an unsigned column.
+const UNSIGNED: u16 = 32;
+
+/// Names of the variables that a text may set; `None` when they cannot be told or are too many.
+pub fn touched(sql: &[u8], mode: LexMode, found: &Statement) -> Option<Vec<Text>> {
+    let tokens = || Lexer::new(sql, mode);
+    let reads = matches!(
+        found.verb,
+        Verb::Select | Verb::Insert | Verb::Update | Verb::Delete | Verb::Replace
+    );
+    let into = |text: &[u8]| found.verb == Verb::Select && text.eq_ignore_ascii_case(b"INTO");
+    let sets = tokens().any(|t| t.kind == Kind::Assign || into(&sql[t.start..t.end]));
+    if reads && !sets && !found.multi {
+        return Some(Vec::new());
+    }
+    let mut names: Vec<Text> = Vec::new();
+    for token in tokens().filter(|token| token.kind == Kind::UserVariable) {
+        let name = name_of(&sql[token.start..token.end], mode)?;
+        let text = std::str::from_utf8(&name).ok()?;
+        let mysql = mode.server.is_mysql();
+        let refused = mysql && text.chars().count() > NAME_MAX;
+        if !refused && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    (names.len() <= COUNT_MAX).then_some(names)
+}
+
+/// `@name` without sign and quotes, ASCII in lower case; `None` if what the server makes of it is
+/// not certain: letters beyond ASCII in another character set than UTF-8 or in four bytes of that,
+/// and escapes.
+pub fn name_of(token: &[u8], mode: LexMode) -> Option<Text> {
+    let name = token.strip_prefix(b"@")?;
+    let name = match name {
+        [open @ (b'`' | b'"' | b'\''), inner @ .., close] if open == close => {
+            let escapes = *open == b'\'' || (*open == b'"' && !mode.ansi_quotes);
+            if escapes && inner.contains(&b'\\') {
+                return None;
+            }
+            undoubled(inner, *open)
+        }
+        _ => name.to_vec(),
+    };
+    let known = name.is_ascii() || mode.charset == Charset::Utf8;
+    let text = std::str::from_utf8(&name).ok().filter(|_| known)?;
+    let short = !text.is_empty() && text.chars().all(|letter| letter.len_utf8() < 4);
+    short.then(|| text.to_ascii_lowercase().into_bytes().into())
+}
+
+/// What stands between quotes, each quote in it written once.
+fn undoubled(inner: &[u8], quote: u8) -> Vec<u8> {
+    let mut out = Vec::with_capacity(inner.len());
+    let mut bytes = inner.iter();
+    while let Some(&byte) = bytes.next() {
+        out.push(byte);
+        if byte == quote {
+            bytes.next();
+        }
+    }
+    out
+}
+
+/// The question that reads variables back; a value that is too long to carry without its bytes.
+pub fn question(names: &[Text]) -> Vec<u8> {
+    let mut sql = b"SELECT ".to_vec();
+    for (i, name) in names.iter().enumerate() {
+        let name = quoted_variable(name);
+        let max = VALUE_MAX.to_string();
+        let parts: [&[u8]; 10] = [
+            if i > 0 { b"," } else { b"" },
+            &name,
+            b",IF(LENGTH(",
+            &name,
+            b")>",
+            max.as_bytes(),
+            b",'-',HEX(",
+            &name,
+            b")),COLLATION(",
+            &name,
+        ];
+        sql.extend_from_slice(&parts.concat());
+        sql.push(b')');
+    }
+    // A session with sql_select_limit = 0 would answer nothing.
+    sql.extend_from_slice(b" LIMIT 1");
+    sql
+}
+
+/// One value as it was read back.
+pub struct Read<'a> {
+    /// Its name.
+    pub name: &'a [u8],
+    /// The protocol's number of its type.
+    pub kind: u8,
+    /// The flags of its column.
+    pub flags: u16,
+    /// The longest value, as its column is described.
+    pub len: u32,
+    /// `None` for NULL.
+    pub value: Option<&'a [u8]>,
+    /// Its bytes in hexadecimal digits.
+    pub hex: &'a [u8],
+    /// The collation's name.
+    pub collation: &'a [u8],
+}
+
+/// What stands behind `SET @name=` to make the value anew; an empty one for a variable that is as
+/// if it were not set. `None` when no literal does it.
+pub fn literal_of(read: &Read<'_>) -> Option<Vec<u8>> {
+    let unsigned = read.flags & UNSIGNED != 0;
+    let digits = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    let zero = read.value.is_none();
+    let value = read.value.unwrap_or(b"0");
+    let mut literal = match read.kind {
+        1..=3 | 8 | 9 if unsigned && digits(value) => [b"CAST(", value, b" AS UNSIGNED)"].concat(),
+        1..=3 | 8 | 9 => {
+            let number = std::str::from_utf8(value).ok()?.parse::<i64>().ok()?;
+            // Its negative is no number of 64 bits, so it is none with a sign in front.
+            (number != i64::MIN).then(|| value.to_vec())?
+        }
+        // DECIMAL
+        0 | 246 => {
+            let mut parts = value
+                .strip_prefix(b"-")
+                .unwrap_or(value)
+                .split(|&b| b == b'.');
+            let plain = parts.next().is_some_and(digits) && parts.next().is_none_or(digits);
+            if !plain || parts.next().is_some() {
+                return None;
+            }
+            match value.contains(&b'.') {
+                true => value.to_vec(),
+                false => [b"CAST(", value, b" AS DECIMAL(65,0))"].concat(),
+            }
+        }
+        // FLOAT, DOUBLE
+        4 | 5 => {
+            let text = std::str::from_utf8(value).ok()?;
+            text.parse::<f64>()
+                .ok()
+                .filter(|number| number.is_finite())?;
+            let exponent: &[u8] = if text.contains(['e', 'E']) {
+                b""
+            } else {
+                b"e0"
+            };
+            [value, exponent].concat()
+        }
+        15 | 249..=254 => text_literal(read)?,
+        _ => return None,
+    };
+    if zero && !literal.is_empty() {
+        literal.extend_from_slice(&[b",", &quoted_variable(read.name)[..], b"=NULL"].concat());
+    }
+    Some(literal)
+}
+
+fn text_literal(read: &Read<'_>) -> Option<Vec<u8>> {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    if !read.collation.iter().all(plain) || !read.hex.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    if read.collation == b"binary" {
+        let bare = read.kind == UNSET || (read.kind != SET_BINARY && read.len > SET_LEN_MAX);
+        let unset = read.value.is_none() && bare;
+        let literal = || [b"_binary x'", read.hex, b"'"].concat();
+        return Some(if unset { Vec::new() } else { literal() });
+    }
+    let charset = read.collation.split(|&byte| byte == b'_').next()?;
+    let parts: [&[u8]; 6] = [
+        b"_",
+        charset,
+        b" x'",
+        read.hex,
+        b"' COLLATE ",
+        read.collation,
+    ];
+    Some(parts.concat())
+}
+
+/// What is read of a column's definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// The collation's number.
+    pub collation: u16,
+    /// The longest value.
+    pub len: u32,
+    /// The protocol's number of its type.
+    pub kind: u8,
+    /// Its flags.
+    pub flags: u16,
+}
+
+/// Each column, and the values of the only row.
+pub type Collected = (Vec<Column>, Vec<Option<Text>>);
+
+/// A result of one row, taken apart.
+#[must_use]
+pub fn collected_row(collected: &[u8], extended: u32) -> Option<Collected> {
+    let mut reply = Reply::new(wire::command::ReplyShape::Results);
+    let (mut columns, mut values) = (Vec::new(), Vec::new());
+    let mut rest = collected;
+    while let Frame::Whole { total, .. } = frame(rest) {
+        let payload = &rest[HEADER_LEN..total];
+        let role = reply.role(payload.first().copied(), payload.len());
+        match role {
+            Role::Definition => columns.push(column_of(payload, extended).ok()?),
+            Role::Row => {
+                let mut reader = Reader::new(payload);
+                while !reader.is_empty() {
+                    // NULL is the byte 0xFB, which is no length.
+                    values.push(reader.lenenc_bytes("a value").ok().map(Text::from));
+                }
+            }
+            _ => {}
+        }
+        reply.advance(role, payload, payload.len()).ok()?;
+        rest = &rest[total..];
+        if reply.is_done() {
+            break;
+        }
+    }
+    Some((columns, values))
+}
+
+/// A column's definition, in the form that these extended capabilities give it.
+fn column_of(payload: &[u8], extended: u32) -> Result<Column, Malformed> {
+    let mut reader = Reader::new(payload);
+    for what in [
+        "a catalog",
+        "a schema",
+        "a table",
+        "a table",
+        "a name",
+        "a name",
+    ] {
+        reader.lenenc_bytes(what)?;
+    }
+    if extended & EXTENDED_METADATA != 0 {
+        reader.lenenc_bytes("more of the type")?;
+    }
+    reader.lenenc("the length of the fixed fields")?;
+    let collation = reader.u16("a collation")?;
+    Ok(Column {
+        collation,
+        len: reader.u32("a column's length")?,
+        kind: reader.u8("a type")?,
+        flags: reader.u16("flags")?,
+    })
+}
+
+/// The collation in which the last column of a collected result is described, a text; `None` in a
+/// session whose results are in no character set.
+pub fn results_collation(collected: &[u8], extended: u32, session: &Session) -> Option<u16> {
+    let results = session.variable(b"character_set_results")?;
+    let (columns, _) = collected_row(collected, extended)?;
+    let last = columns.last().filter(|_| !results.is_empty())?;
+    Some(last.collation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sql::classify::classify;
+
+    fn touched_in(sql: &str) -> Option<Vec<String>> {
+        let mode = LexMode::default();
+        let found = classify(sql.as_bytes(), mode);
+        let names = touched(sql.as_bytes(), mode, &found)?;
+        let text = |name: Text| String::from_utf8(name.to_vec()).unwrap();
+        Some(names.into_iter().map(text).collect())
+    }
+
+    #[test]
+    fn a_text_names_what_it_may_set() {
+        let long = "x".repeat(NAME_MAX + 1);
+        let refused = format!("SET @{long} = 1, @a = 2");
+        let cases: [(&str, &[&str]); 7] = [
+            (
+                "SET @A = 1, @`b ``C` = 2, @'\u{c9}' = 3, @\"e \" = 4",
+                &["a", "b `c", "\u{c9}", "e "],
+            ),
+            (&refused, &[&long, "a"]),
+            ("SET @A = 1, @b = @a + 1", &["a", "b"]),
+            ("SELECT @a, @b", &[]),
+            ("SELECT @a := @b + 1", &["a", "b"]),
+            ("SELECT 1, 2 INTO @x, @'y'", &["x", "y"]),
+            ("INSERT INTO t VALUES (@a)", &[]),
+        ];
+        for (sql, names) in cases {
+            assert_eq!(touched_in(sql).unwrap(), names, "{sql}");
+        }
+        let on_mysql = LexMode {
+            server: sql::lex::Server::MySql(90_704),
+            ..LexMode::default()
+        };
+        let found = classify(refused.as_bytes(), on_mysql);
+        let names = touched(refused.as_bytes(), on_mysql, &found).unwrap();
+        assert_eq!(names, [Text::from(&b"a"[..])], "MySQL refuses the other");
+        for sql in ["SET @'a\\'b' = 1", "SET @`\u{1f600}` = 1"] {
+            assert_eq!(touched_in(sql), None, "{sql}");
+        }
+        let latin1 = LexMode {
+            charset: Charset::OneByte,
+            ..LexMode::default()
+        };
+        assert_eq!(name_of(b"@\xe9", latin1), None);
+    }
+
+    #[test]
+    fn each_type_has_its_literal() {
+        let with_len = |len, kind, flags, value: Option<&str>, hex: &str, collation: &str| {
+            let read = Read {
+                name: b"v",
+                kind,
+                flags,
+                len,
+                value: value.map(str::as_bytes),
+                hex: hex.as_bytes(),
+                collation: collation.as_bytes(),
+            };
+            literal_of(&read).map(|literal| String::from_utf8(literal).unwrap())
+        };
+        let literal = |kind, flags, value, hex, collation| {
+            with_len(1 << 24, kind, flags, value, hex, collation)
+        };
+        let number = |kind, flags, value| literal(kind, flags, value, "", "binary");
+        let cases = [
+            (number(8, 128, Some("-5")), "-5"),
+            (number(8, 160, Some("5")), "CAST(5 AS UNSIGNED)"),
+            (number(246, 128, Some("1.50")), "1.50"),
+            (number(246, 128, Some("5")), "CAST(5 AS DECIMAL(65,0))"),
+            (number(5, 128, Some("0.1")), "0.1e0"),
+            (number(5, 128, Some("1e100")), "1e100"),
+            (number(8, 128, None), "0,@`v`=NULL"),
+            (literal(251, 128, None, "", "binary"), ""),
+            (literal(253, 128, None, "", "binary"), ""),
+            (
+                with_len((1 << 24) - 1, 251, 128, None, "", "binary"),
+                "_binary x'',@`v`=NULL",
+            ),
+            (
+                literal(250, 128, None, "", "binary"),
+                "_binary x'',@`v`=NULL",
+            ),
+            (
+                literal(251, 128, Some("\0"), "00", "binary"),
+                "_binary x'00'",
+            ),
+            (
+                literal(251, 0, Some("a"), "61", "utf8mb4_bin"),
+                "_utf8mb4 x'61' COLLATE utf8mb4_bin",
+            ),
+        ];
+        for (found, expected) in cases {
+            assert_eq!(found.as_deref(), Some(expected));
+        }
+        assert_eq!(literal(251, 0, Some("x"), "-", "latin1_bin"), None, "long");
+        assert_eq!(number(8, 128, Some("-9223372036854775808")), None);
+        assert_eq!(
+            number(17, 0, Some("1")),
+            None,
+            "a type that no variable has"
+        );
+    }
+}
