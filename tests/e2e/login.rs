@@ -299,3 +299,38 @@ fn peers_that_speak_something_else_are_told_what() {
         );
     }
 }
+
+/// What a login says is as long as it may be, or it is refused by its header.
+#[test]
+fn a_login_packet_is_bounded() {
+    const LOGIN_LEN_MAX: u32 = 64 * 1024;
+    let test = "a_login_packet_is_bounded";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let way = through(real, 1);
+    let Address::Tcp(pool) = *way else { return };
+    for (len, code) in [
+        (LOGIN_LEN_MAX - 4, None),
+        (LOGIN_LEN_MAX - 3, Some(1153u16)),
+    ] {
+        let mut stream = TcpStream::connect(pool).unwrap();
+        let mut greeting = [0; 4];
+        stream.read_exact(&mut greeting).unwrap();
+        let rest = u32::from_le_bytes([greeting[0], greeting[1], greeting[2], 0]);
+        let mut rest = vec![0; rest as usize];
+        stream.read_exact(&mut rest).unwrap();
+        let header = [&len.to_le_bytes()[..3], &[1]].concat();
+        stream.write_all(&header).unwrap();
+        stream.write_all(&vec![0; len as usize]).unwrap();
+        let mut answer = [0; 7];
+        stream.read_exact(&mut answer).unwrap();
+        assert_eq!(answer[4], 0xff);
+        let got = u16::from_le_bytes([answer[5], answer[6]]);
+        match code {
+            Some(code) => assert_eq!(got, code),
+            None => assert_ne!(got, 1153, "it is read, and is no login"),
+        }
+    }
+}

@@ -615,3 +615,46 @@ fn malformed_executions_are_refused_as_by_the_server() {
         same_on(real, "ps_malformed", 1, tell);
     }
 }
+
+/// A client that closes nothing is stopped at its bound with the server's own error, and others
+/// prepare on.
+#[test]
+fn a_client_that_closes_no_statement_is_stopped_at_its_bound() {
+    const HELD_MAX: u32 = 16_382;
+    let test = "ps_held_max";
+    for (real, name) in [(server(test), "held.toml"), (mysql(test), "held_my.toml")] {
+        let Some(real) = real else { continue };
+        if direct() {
+            return skipped(test, "it is about the pool");
+        }
+        let pool = start_pool(real, name, "groups = 1\nbackends_max = 2");
+        let mut client = login(&pool.address, &app());
+        let prepare = (Command::StmtPrepare, &b"SELECT 1"[..]);
+        let mut left = HELD_MAX;
+        while left > 0 {
+            let some = left.min(100);
+            client.send(&vec![prepare; some as usize]).unwrap();
+            for _ in 0..some {
+                let reply = client.receive().unwrap();
+                assert!(matches!(reply[..], [Outcome::Prepared(_)]), "{reply:?}");
+            }
+            left -= some;
+        }
+        for sql in ["SELECT 1", "SELECT 2"] {
+            let refused = client.run(Command::StmtPrepare, sql.as_bytes()).unwrap();
+            let failure = refused[0].failure();
+            assert_eq!((failure.code, &failure.state[..]), (1461, "42000"));
+            assert!(failure.message.contains("close those"), "{failure}");
+        }
+        let mut other = login(&pool.address, &app());
+        let id = other.prepare("SELECT 'it'").id;
+        assert!(other.execute(id, &[], false).is_ok());
+        // Those that it has are there, and another takes the place of one that is closed.
+        assert!(client.execute(HELD_MAX, &[], false).is_ok());
+        client
+            .send(&[(Command::StmtClose, &HELD_MAX.to_le_bytes())])
+            .unwrap();
+        let id = client.prepare("SELECT 3").id;
+        assert!(client.execute(id, &[], false).is_ok());
+    }
+}

@@ -17,6 +17,7 @@ use crate::backend::Backend;
 use crate::errands::Job;
 use crate::group::Group;
 use reactor::{Key, Net, Time};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Bytes of a reply that are read and thrown away after its client has left.
@@ -54,15 +55,14 @@ impl<N: Net> Group<N> {
         self.counts.abandoned += 1;
         self.part_riders(key, None);
         self.retire(key);
-        if self.jobs.len() < JOBS_MAX {
-            self.jobs.push_back(Job {
-                asker: None,
-                at,
-                kind,
-                thread,
-                aim: None,
-            });
-        }
+        let job = Job {
+            asker: None,
+            at,
+            kind,
+            thread,
+            aim: None,
+        };
+        add_own(&mut self.jobs, job);
     }
 
     /// The same for all backends: a reply may come so slowly that its time is over first.
@@ -73,9 +73,34 @@ impl<N: Net> Group<N> {
     }
 }
 
+/// Adds a KILL of the pool's own to those that wait, if there is room.
+fn add_own(jobs: &mut VecDeque<Job>, job: Job) {
+    if jobs.len() < JOBS_MAX {
+        jobs.push_back(job);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kills_of_the_pools_own_are_bounded() {
+        let mut jobs = VecDeque::new();
+        for thread in 0..=u32::try_from(JOBS_MAX).unwrap() {
+            let job = Job {
+                asker: None,
+                at: std::sync::Arc::new(reactor::Address::Unix("/s".into())),
+                kind: 0,
+                thread,
+                aim: None,
+            };
+            add_own(&mut jobs, job);
+        }
+        assert_eq!(jobs.len(), JOBS_MAX);
+        assert_eq!(jobs.back().unwrap().thread as usize, JOBS_MAX - 1);
+    }
+
     use crate::backend::{InFlight, Left, Purpose};
     use std::rc::Rc;
     use wire::command::ReplyShape;

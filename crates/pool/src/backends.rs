@@ -443,7 +443,7 @@ impl<N: Net> Group<N> {
             return false;
         };
         if let Some(schema) = client.schema_of_login() {
-            self.schemas.insert((client.kind as usize, schema.clone()));
+            self.schemas.learn(client.kind as usize, schema);
         }
         let opening = client.opening;
         if !client.change_state(ClientState::Idle, now) {

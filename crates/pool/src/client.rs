@@ -22,6 +22,7 @@ use reactor::{Key, Time};
 use session::diagnostics::{Diagnostics, Told};
 use session::found::FoundRows;
 use session::heard::Heard;
+use session::meter::Charged;
 use session::own_commands::OwnCommands;
 use session::state::Session;
 use session::statement::{Conditions, Owed, Statement, Untold};
@@ -182,7 +183,7 @@ pub(crate) struct Client<S> {
     /// Its login, while it lasts.
     pub login: Option<Box<Login>>,
     /// What its statement warned of, as SHOW WARNINGS gave it.
-    pub(crate) warnings: Option<Box<Diagnostics>>,
+    pub(crate) warnings: Option<Box<Charged<Diagnostics>>>,
     /// Its command sets what it is told of its session.
     pub(crate) retracking: Option<Box<Retracked>>,
     /// What the end of its last statement with warnings said of them.

@@ -548,9 +548,7 @@ impl<N: Net> Group<N> {
             && client.session.schema_as_sent().is_none()
             && match &client.session.schema {
                 None => true,
-                Some(schema) => self
-                    .schemas
-                    .contains(&(client.kind as usize, schema.clone())),
+                Some(schema) => self.schemas.knows(client.kind as usize, schema),
             };
         let to = if known {
             ClientState::Idle

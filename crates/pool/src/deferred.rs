@@ -54,7 +54,7 @@ pub(crate) struct Asked {
 impl<S> Client<S> {
     /// What its last backend alone knows.
     pub(crate) fn debts(&self, server: Server) -> Debts {
-        let kept = self.warnings.as_deref().filter(|_| self.warnings_native);
+        let kept = self.kept_warnings().filter(|_| self.warnings_native);
         let (conditions, all) = kept.map_or((0, false), |kept| kept.unread_items(server));
         Debts {
             found: self.counts_unread(),
@@ -210,7 +210,7 @@ impl<N: Net> Group<N> {
                 && !asked.failed
                 && let Some(kept) = &mut client.warnings
             {
-                kept.take_items(items, asked.debts.all, server);
+                kept.value.take_items(items, asked.debts.all, server);
             }
         }
     }

@@ -27,6 +27,7 @@ use session::conditions::{absent_condition, number_in};
 use session::diagnostics::{Area, Diagnostics, Told, area_of};
 use session::heard::Heard;
 use session::last_gtid::LastGtid;
+use session::meter::{Charged, Meter};
 use session::statement::Conditions;
 use sql::asked::{Question, Which, question};
 use sql::classify::{self, Reads, Verb};
@@ -40,6 +41,8 @@ const OF_THE_ONE_BEFORE: Reads = Reads::ROW_COUNT
     .union(Reads::FOUND_ROWS)
     .union(Reads::DIAGNOSTICS)
     .union(Reads::LAST_GTID);
+/// Bytes of conditions that are kept for the clients of a group.
+const KEPT_MAX: usize = 64 << 20;
 /// Clears MariaDB's conditions, for it looks at a table, and leaves FOUND_ROWS().
 const CLEARS_MARIADB: &str = "SHOW CREATE TABLE information_schema.TABLES";
 /// Clears MySQL's, as any statement does that does not ask for them.
@@ -50,6 +53,11 @@ const NO_HANDLER: u16 = 1645;
 const NO_HANDLER_STACKED: u16 = 3004;
 
 impl<S> Client<S> {
+    /// What is kept of its last statement's warnings.
+    pub(crate) fn kept_warnings(&self) -> Option<&Diagnostics> {
+        self.warnings.as_deref().map(|kept| &kept.value)
+    }
+
     /// Notes what a finished statement did to warnings and FOUND_ROWS(); `alone`: nothing of others
     /// stands behind it on its backend. Returns whether FOUND_ROWS() stays for certain.
     pub(crate) fn note_left(&mut self, heard: &Heard, rows: u64, alone: bool, mysql: bool) -> bool {
@@ -226,8 +234,10 @@ impl<N: Net> Group<N> {
             return;
         };
         let follows = std::mem::take(&mut client.told.follows);
-        if heard.error.is_some() {
+        if heard.error.is_some() || !has_room(&self.warnings, collected.len()) {
+            // Who asks for them elsewhere hears that they are not there any more.
             client.warnings_lost = true;
+            client.warnings = None;
             return;
         }
         let charset = client.session.variable(b"character_set_results");
@@ -240,7 +250,7 @@ impl<N: Net> Group<N> {
             items: None,
         };
         if follows {
-            let before = client.warnings.take().map(|kept| *kept);
+            let before = client.warnings.take().map(|kept| kept.value);
             let before = before.unwrap_or_else(|| Diagnostics {
                 total: Some(0),
                 ..Diagnostics::default()
@@ -252,7 +262,7 @@ impl<N: Net> Group<N> {
             let raised =
                 std::str::from_utf8(last).is_ok_and(|code| code.parse().is_ok_and(is_raised));
             client.conditions = if raised { 1 } else { all_count };
-            client.warnings = Some(Box::new(all));
+            client.warnings = Some(charged(all, &self.warnings));
             return;
         }
         let stored = u32::try_from(kept.rows().len()).unwrap_or(u32::MAX);
@@ -268,7 +278,8 @@ impl<N: Net> Group<N> {
         {
             client.conditions = u16::try_from(total).unwrap_or(u16::MAX);
         }
-        client.warnings = (stored > 0 || kept.total != Some(0)).then(|| Box::new(kept));
+        client.warnings =
+            (stored > 0 || kept.total != Some(0)).then(|| charged(kept, &self.warnings));
     }
 
     /// Answers a text that reads what the statement before left, where its client's backend does
@@ -286,7 +297,7 @@ impl<N: Net> Group<N> {
         let charset = client.session.variable(b"character_set_results");
         let unlike = |kept: &Diagnostics| kept.charset.as_deref() != charset;
         let lost = client.warnings_lost || client.owed.warnings;
-        let lost = lost || client.warnings.as_deref().is_some_and(unlike);
+        let lost = lost || client.kept_warnings().is_some_and(unlike);
         if found.multi && !found.reads.intersects(client.reads_lost()) {
             return Previous::Same;
         }
@@ -318,7 +329,7 @@ impl<N: Net> Group<N> {
             Some(Question::Get(get)) => {
                 let server = self.shared.server.flavour;
                 let none = Diagnostics::default();
-                let kept = client.warnings.as_deref().unwrap_or(&none);
+                let kept = client.kept_warnings().unwrap_or(&none);
                 let condition = match &get.which {
                     Which::Statement => None,
                     Which::Number(number) => Some(*number),
@@ -394,7 +405,7 @@ impl<N: Net> Group<N> {
         if client.warnings_lost || client.owed.warnings || area == Area::Unsure {
             return values;
         }
-        let kept = client.warnings.as_deref().filter(|_| area == Area::Keeps);
+        let kept = client.kept_warnings().filter(|_| area == Area::Keeps);
         values.warnings = kept.map_or(Some(0), |kept| kept.total);
         values.errors = kept.map_or(Some(0), Diagnostics::errors);
         values
@@ -414,5 +425,41 @@ impl<N: Net> Group<N> {
         client.counts_native = false;
         self.replay(key, &reply);
         Previous::Answered
+    }
+}
+
+/// Conditions, counted among what is kept for the clients of a group.
+fn charged(kept: Diagnostics, meter: &Meter) -> Box<Charged<Diagnostics>> {
+    let bytes = size_of::<Charged<Diagnostics>>() + kept.reply.capacity();
+    Box::new(Charged::new(kept, meter, bytes))
+}
+
+/// Whether the conditions of one more client, of so many bytes, are kept in a group.
+fn has_room(kept: &Meter, len: usize) -> bool {
+    kept.bytes() + len <= KEPT_MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_of_all_clients_are_bounded_and_leave_with_them() {
+        let meter = Meter::default();
+        let len = KEPT_MAX / 4;
+        let kept = || {
+            let kept = Diagnostics {
+                reply: vec![0; len],
+                ..Diagnostics::default()
+            };
+            charged(kept, &meter)
+        };
+        let mut clients: Vec<_> = (0..3).map(|_| kept()).collect();
+        assert!(!has_room(&meter, len), "what each takes besides counts");
+        assert!(has_room(&meter, len / 2));
+        clients.pop();
+        assert!(has_room(&meter, len));
+        drop(clients);
+        assert_eq!(meter.bytes(), 0);
     }
 }

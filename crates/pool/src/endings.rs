@@ -367,7 +367,7 @@ impl<N: Net> Group<N> {
         };
         client.session = session;
         if let Some(schema) = client.schema_of_login() {
-            self.schemas.insert((client.kind as usize, schema.clone()));
+            self.schemas.learn(client.kind as usize, schema);
         }
     }
 

@@ -39,6 +39,7 @@ use crate::prepared::Definitions;
 use crate::privileges::Privileges;
 use crate::room::{InputBudget, Inputs};
 use crate::roster::Roster;
+use crate::schemas::Schemas;
 use crate::spool::{Spool, SpoolUse};
 use crate::timeouts::ServerTimeouts;
 use crate::upstream::Upstream;
@@ -46,12 +47,13 @@ use crate::watch::Bell;
 use reactor::{Event, Key, Net, Slots, Time, Token};
 use session::begun::Begun;
 use session::last_gtid::LastGtid;
+use session::meter::Meter;
 use session::shapes::Shapes;
-use session::state::{Interner, Meter};
+use session::state::Interner;
 use session::text::Text;
 use sql::lex::Server;
 use sql::tracking::Tracked;
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -381,8 +383,10 @@ pub struct Group<N: Net> {
     pub(crate) sessions: Interner,
     /// What their user variables hold.
     pub(crate) variables: Meter,
+    /// What the conditions that are kept for them hold.
+    pub(crate) warnings: Meter,
     /// Schemas that a kind of backend is known to have been let into.
-    pub(crate) schemas: HashSet<(usize, Text)>,
+    pub(crate) schemas: Schemas,
     /// Statements and logins in lanes.
     pub(crate) waiting: usize,
     /// The moment that the last command to come has as its place.
@@ -494,7 +498,8 @@ impl<N: Net> Group<N> {
             roster: Roster::default(),
             sessions: Interner::default(),
             variables: Meter::default(),
-            schemas: HashSet::new(),
+            warnings: Meter::default(),
+            schemas: Schemas::default(),
             waiting: 0,
             last_place: Time(0),
             waiting_bytes: 0,

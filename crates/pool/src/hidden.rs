@@ -41,6 +41,8 @@ use wire::command::Command;
 
 /// Objects that are told of in the log at once; SIGUSR2 tells of all.
 const SAID_MAX: usize = 8;
+/// Definitions that go through the pool and are remembered until they have been read back.
+const DEFINITIONS_MAX: usize = 1024;
 
 /// The catalogue, which all groups share.
 #[derive(Debug)]
@@ -64,6 +66,11 @@ struct State {
     /// Looks that have begun.
     looks: u64,
     asked: bool,
+    /// There is more code than is read, or more has been defined than is remembered until it is
+    /// read. It was so until this look had begun; `None`: it is not so.
+    too_much: Option<u64>,
+    /// Statements under way that define code.
+    under_way: usize,
     /// What the account may not see, as said last.
     unseen: String,
 }
@@ -139,7 +146,10 @@ impl Hidden {
     fn publish(&self, state: &mut State) {
         let coming = state.coming.iter().flat_map(|one| &one.objects);
         let objects: Vec<&Object> = state.found.iter().chain(coming).collect();
-        let mut names = resolve(&objects);
+        let mut names = match state.too_much {
+            None => resolve(&objects),
+            Some(_) => Names::all(),
+        };
         names.besides = state.besides.clone();
         if names != *state.names {
             say_new(&state.names.lines, &names.lines);
@@ -152,13 +162,29 @@ impl Hidden {
     fn defines(&self, objects: Vec<Object>) -> u64 {
         let mut state = self.lock();
         state.defined += 1;
+        state.under_way += 1;
         let number = state.defined;
-        let news = !objects.is_empty();
-        state.coming.push(Defining {
-            number,
-            objects,
-            ended: None,
-        });
+        let mut news = !objects.is_empty();
+        if state.coming.len() >= DEFINITIONS_MAX {
+            // Those that define no object only ask for a look.
+            state.coming.retain(|one| !one.objects.is_empty());
+        }
+        if state.coming.len() >= DEFINITIONS_MAX {
+            let looks = state.looks;
+            news = news && state.too_much.replace(looks).is_none();
+            if news {
+                say_too_much(&format!(
+                    "{DEFINITIONS_MAX} definitions of triggers, views and routines have not been \
+                     read back from the server"
+                ));
+            }
+        } else {
+            state.coming.push(Defining {
+                number,
+                objects,
+                ended: None,
+            });
+        }
         if news {
             self.publish(&mut state);
         }
@@ -169,9 +195,12 @@ impl Hidden {
     fn is_defined(&self, number: u64) {
         let mut state = self.lock();
         let looks = state.looks;
+        state.under_way -= 1;
         let one = state.coming.iter_mut().find(|one| one.number == number);
         if let Some(one) = one {
             one.ended = Some(looks);
+        } else if let Some(before) = &mut state.too_much {
+            *before = looks;
         }
         state.asked = true;
     }
@@ -199,12 +228,27 @@ impl Hidden {
         state.looks
     }
 
+    /// Look `number` has found more than is read.
+    fn found_too_much(&self, number: u64, why: &str) {
+        let mut state = self.lock();
+        let later = |one: &Defining| one.ended.is_none_or(|ended| ended >= number);
+        state.coming.retain(later);
+        (state.found, state.besides) = (Vec::new(), Besides::default());
+        // The next look may find less.
+        if state.too_much.replace(number).is_none() {
+            say_too_much(why);
+        }
+        self.publish(&mut state);
+    }
+
     /// What look `number` found, and what the account may not see.
     fn looked(&self, number: u64, (found, besides): (Vec<Object>, Besides), unseen: String) {
         let mut state = self.lock();
         // What was answered before the look began is among what it found.
         let later = |one: &Defining| one.ended.is_none_or(|ended| ended >= number);
         state.coming.retain(later);
+        let may_be_later = state.under_way > 0;
+        state.too_much = (state.too_much).filter(|looks| *looks >= number || may_be_later);
         if unseen != state.unseen && !unseen.is_empty() {
             note(Event::HiddenUnseen, format_args!("{unseen}"));
         }
@@ -212,6 +256,17 @@ impl Hidden {
         (state.found, state.besides) = (found, besides);
         self.publish(&mut state);
     }
+}
+
+/// What is said where there is more code than is read.
+fn say_too_much(why: &str) {
+    note(
+        Event::HiddenUnread,
+        format_args!(
+            "{why}: each statement counts as one that runs stored code; if no code of the server \
+             changes its session unseen, set stored_code = \"trust\""
+        ),
+    );
 }
 
 fn say_new(old: &[String], lines: &[String]) {
@@ -395,5 +450,77 @@ impl<N: Net> Group<N> {
                 client.statement.ride = 0;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sql::classify::stored::{Defined, body};
+    use std::collections::BTreeSet;
+
+    fn hidden() -> Hidden {
+        Hidden {
+            on: true,
+            version: AtomicU64::new(0),
+            state: Mutex::default(),
+        }
+    }
+
+    fn trigger(n: usize) -> Vec<Object> {
+        let judged = body(b"SET NEW.a = 1", LexMode::default(), &BTreeSet::new());
+        vec![Object {
+            kind: Defined::Trigger,
+            schema: fold(b"shop"),
+            name: fold(format!("t{n}").as_bytes()),
+            title: String::new(),
+            judged,
+        }]
+    }
+
+    fn reaches(hidden: &Hidden) -> bool {
+        let names = hidden.lock().names.clone();
+        let text = (&b"INSERT INTO orders VALUES (1)"[..], LexMode::default());
+        !names.is_empty() && names.reached_by(text, Some(b"shop"), false)
+    }
+
+    #[test]
+    fn more_definitions_than_are_remembered_make_every_statement_one_with_stored_code() {
+        let hidden = hidden();
+        for n in 0..DEFINITIONS_MAX {
+            let number = hidden.defines(trigger(n));
+            hidden.is_defined(number);
+            // One that defines no object is not remembered for long.
+            let other = hidden.defines(Vec::new());
+            hidden.is_defined(other);
+        }
+        assert!(!reaches(&hidden));
+        assert!(hidden.lock().coming.len() <= DEFINITIONS_MAX);
+        // A look that has begun before may not have seen it.
+        let early = hidden.looks();
+        let number = hidden.defines(trigger(0));
+        hidden.is_defined(number);
+        assert!(reaches(&hidden));
+        assert_eq!(hidden.lock().coming.len(), DEFINITIONS_MAX);
+        hidden.looked(early, Default::default(), String::new());
+        assert!(reaches(&hidden));
+        let late = hidden.looks();
+        hidden.looked(late, Default::default(), String::new());
+        assert!(!reaches(&hidden));
+        assert_eq!(hidden.lock().coming.len(), 0);
+    }
+
+    #[test]
+    fn more_code_than_is_read_makes_every_statement_one_with_stored_code() {
+        let hidden = hidden();
+        let look = hidden.looks();
+        hidden.found_too_much(look, "the answer has more than 64 MiB");
+        assert!(reaches(&hidden));
+        let look = hidden.looks();
+        hidden.found_too_much(look, "the answer has more than 64 MiB");
+        assert!(reaches(&hidden));
+        let look = hidden.looks();
+        hidden.looked(look, Default::default(), String::new());
+        assert!(!reaches(&hidden));
     }
 }

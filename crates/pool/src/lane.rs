@@ -15,7 +15,8 @@
 //! two have the same moment ([`Lanes::push`]).
 //!
 //! Clients that leave while they wait are not searched for; their entries are passed over when they
-//! come to the front ([`Lane::front`] asks the owner whether an entry still stands).
+//! come to the front ([`Lane::front`] asks the owner whether an entry still stands), and are taken
+//! out together once they are more than half of all, and more than [`STALE_MAX`].
 //!
 //! Invariant: entries of a lane are in the order of their arrival, so the front is its oldest.
 
@@ -25,6 +26,9 @@ use std::time::Duration;
 
 /// Statements that go before a login, while both wait.
 const STATEMENTS_PER_LOGIN: u32 = 3;
+
+/// Entries that may stay in the lanes of a kind when their clients have left, however few wait.
+const STALE_MAX: usize = 64;
 
 /// Which lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,6 +165,16 @@ impl Lanes {
         };
     }
 
+    /// Takes out the entries that no longer stand, once there are many of them among the entries
+    /// of `waiting` clients.
+    pub(crate) fn drop_stale(&mut self, waiting: usize, stands: impl Fn(&Waiting) -> bool) {
+        if self.len() > 2 * waiting + STALE_MAX {
+            for lane in &mut self.lanes {
+                lane.line.retain(&stands);
+            }
+        }
+    }
+
     /// Entries of one lane, those that no longer stand included.
     #[must_use]
     pub(crate) fn len_of(&self, lane: LaneName) -> usize {
@@ -208,6 +222,28 @@ mod tests {
         lanes.pop(Low);
         assert_eq!(lanes.front(Low, stays), Some(waiting(Low, 3)));
         assert_eq!(lanes.second(Low), None);
+    }
+
+    #[test]
+    fn entries_of_leavers_are_bounded_and_those_who_stay_keep_their_order() {
+        let mut lanes = Lanes::default();
+        let max = u32::try_from(STALE_MAX).unwrap();
+        let stays = |w: &Waiting| w.since.0 % 50 == 49;
+        let mut most = 0;
+        for n in 0..50 * max {
+            lanes.push(waiting(Low, n));
+            let waiting = usize::try_from((n + 1) / 50).unwrap();
+            lanes.drop_stale(waiting, stays);
+            most = most.max(lanes.len() - waiting);
+            assert!(lanes.len() <= 2 * waiting + STALE_MAX);
+        }
+        assert!(most >= STALE_MAX, "they are not looked through for each");
+        let stay = (0..u64::from(50 * max)).filter(|n| n % 50 == 49);
+        for since in stay {
+            let front = lanes.front(Low, stays).unwrap();
+            assert_eq!(front.since.0, since);
+            lanes.pop(Low);
+        }
     }
 
     #[test]

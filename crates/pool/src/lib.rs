@@ -69,6 +69,7 @@ mod roles;
 mod room;
 mod roster;
 mod run;
+mod schemas;
 mod secret;
 mod seeds;
 mod sending;

@@ -195,7 +195,7 @@ impl<N: Net> Group<N> {
         let used = self.kinds_in_use();
         let index = self.roster.add(kind, |index| used.contains(&index));
         // Its number may have been another's.
-        self.schemas.retain(|(kind, _)| *kind != index);
+        self.schemas.forget_kind(index);
         index
     }
 

@@ -114,7 +114,7 @@ impl<N: Net> Group<N> {
         };
         let kind = client.kind as usize;
         if let Some(schema) = client.session.schema.clone() {
-            self.schemas.remove(&(kind, schema));
+            self.schemas.forget(kind, &schema);
         }
         if client.opening {
             let state = "42000";

@@ -34,6 +34,7 @@ pub(crate) use raised::is_raised;
 
 pub(crate) use named::{PreparedText, Spoken};
 
+use crate::reasons::Unprepared;
 use named::{Named, NamedEntry};
 use session::state::Session;
 use sql::classify;
@@ -44,6 +45,12 @@ use std::rc::Rc;
 use wire::command::Command;
 use wire::execution::{TypeList, Types};
 use wire::reply::Prepared;
+
+/// Statements that a client may have prepared at a time: as many as a server takes of all its
+/// clients by default (`max_prepared_stmt_count`).
+const HELD_MAX: usize = 16_382;
+/// Bytes of texts from which on a client prepares no further statement.
+const HELD_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// A text and the session in which it was prepared: schema, `sql_mode` and character sets decide
 /// what it means.
@@ -211,6 +218,8 @@ impl UnderWay {
 pub(crate) struct Statements {
     /// By id, which only grow.
     list: Vec<Held>,
+    /// Bytes of their texts.
+    texts: usize,
     pub(crate) under_way: Option<UnderWay>,
     /// The one that MariaDB's id for the last prepared one means.
     last: Option<u32>,
@@ -241,6 +250,7 @@ impl Statements {
             self.list.reserve_exact(self.list.len() / 4 + 1);
         }
         self.last = Some(held.id);
+        self.texts += held.definition.sql.len();
         self.list.push(held);
     }
 
@@ -267,7 +277,19 @@ impl Statements {
         if self.last == Some(id) {
             self.last = None;
         }
-        Some(self.list.remove(found))
+        let held = self.list.remove(found);
+        self.texts -= held.definition.sql.len();
+        Some(held)
+    }
+
+    /// Which bound keeps the client from preparing another statement, if one does.
+    fn is_full(&self) -> Option<Unprepared> {
+        if self.list.len() >= HELD_MAX {
+            return Some(Unprepared::Held {
+                count: self.list.len(),
+            });
+        }
+        (self.texts >= HELD_BYTES_MAX).then_some(Unprepared::HeldBytes { bytes: self.texts })
     }
 
     /// Notes that a statement's cursor is open, or not; `true` when that is new.

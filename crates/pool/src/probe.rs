@@ -30,6 +30,8 @@ use wire::track::{Transactions, Wanted};
 
 /// Character sets that no client may speak; a server puts its default in their place.
 const NOT_FOR_CLIENTS: [&[u8]; 4] = [b"ucs2", b"utf16", b"utf16le", b"utf32"];
+/// Bytes of an answer that are kept, and of one packet of it.
+const ANSWER_MAX: usize = 64 << 20;
 /// Characters of a question that an error quotes.
 const WORDS_MAX: usize = 80;
 
@@ -62,6 +64,8 @@ pub(crate) enum Fault {
     Passing,
     /// Asking again will not help until somebody changes the account or the server.
     Lasting,
+    /// The answer is longer than [`ANSWER_MAX`].
+    TooLong,
 }
 
 impl ProbeError {
@@ -287,6 +291,11 @@ impl Connection {
             let mut buffer = [0; 16 * 1024];
             match self.stream.read(&mut buffer) {
                 Ok(0) => return Err(ProbeError::unreached("the server closed the connection")),
+                Ok(_) if self.input.len() > ANSWER_MAX => {
+                    let mib = ANSWER_MAX >> 20;
+                    let why = format!("the server sent a packet of more than {mib} MiB");
+                    return Err(ProbeError::unreached(why));
+                }
                 Ok(n) => self.input.extend_from_slice(&buffer[..n]),
                 Err(error) => {
                     let why = words(&error, self.longest);
@@ -363,12 +372,17 @@ impl Connection {
     fn answer(&mut self, sql: &str) -> Result<Result<Rows, ProbeError>, ProbeError> {
         let mut reply = Reply::new(ReplyShape::Results);
         let mut rows = Vec::new();
+        let mut len = 0;
         while !reply.is_done() {
             let (payload, _) = self.receive()?;
             let role = reply.role(payload.first().copied(), payload.len());
             let step = reply.advance(role, &payload, payload.len());
             step.map_err(|error| ProbeError::passing(format!("the server sent a {error}")))?;
-            if role == Role::Row {
+            len += payload.len();
+            if len > ANSWER_MAX {
+                // The rest is read, so that the connection can be used, and forgotten.
+                rows = Vec::new();
+            } else if role == Role::Row {
                 rows.push(read_row(&payload));
             } else if role == Role::Err && payload.first() == Some(&ERR) {
                 let why = match ErrPacket::read(&payload) {
@@ -380,6 +394,13 @@ impl Connection {
                     fault: Fault::Lasting,
                 }));
             }
+        }
+        if len > ANSWER_MAX {
+            let mib = ANSWER_MAX >> 20;
+            return Ok(Err(ProbeError {
+                why: format!("the answer to '{}' has more than {mib} MiB", beginning(sql)),
+                fault: Fault::TooLong,
+            }));
         }
         Ok(Ok(rows))
     }
@@ -407,6 +428,59 @@ pub(crate) fn read_row(payload: &[u8]) -> Vec<Text> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A server that has said all this, and hears nothing.
+    struct Said(std::io::Cursor<Vec<u8>>);
+
+    impl Read for Said {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            self.0.read(buffer)
+        }
+    }
+
+    impl Write for Said {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_answer_of_any_length_is_read_and_only_so_much_is_kept() {
+        let row = [&[0xfc, 0x00, 0x80][..], &[b'x'; 0x8000]].concat();
+        let rows = ANSWER_MAX / row.len() + 1;
+        let mut said = Vec::new();
+        let mut put = |payload: &[u8]| {
+            let len = u32::try_from(payload.len()).unwrap().to_le_bytes();
+            said.extend_from_slice(&[&len[..3], &[1], payload].concat());
+        };
+        let short = [
+            b"\x01",
+            &b"\x03def\0\0\0\x01a\0\x0c\x3f\0\0\0\0\0\xfd\0\0\0\0\0"[..],
+        ];
+        let end = b"\xfe\0\0\x02\0\0\0";
+        for (rows, row) in [(rows, &row[..]), (1, b"\x03yes")] {
+            short.iter().for_each(|packet| put(packet));
+            (0..rows).for_each(|_| put(row));
+            put(end);
+        }
+        let mut connection = Connection {
+            at: Arc::new(Address::Unix("/s".into())),
+            stream: Box::new(Said(std::io::Cursor::new(said))),
+            input: Vec::new(),
+            longest: Duration::MAX,
+        };
+        let error = connection.query("SELECT much").unwrap_err();
+        assert_eq!(error.fault, Fault::TooLong);
+        assert!(
+            error.why.contains("'SELECT much' has more than 64 MiB"),
+            "{error:?}"
+        );
+        let rows = connection.query("SELECT little").unwrap();
+        assert_eq!(rows, [[Text::from(&b"yes"[..])]]);
+    }
 
     #[test]
     fn versions_name_their_server() {

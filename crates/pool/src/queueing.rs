@@ -166,13 +166,19 @@ impl<N: Net> Group<N> {
         client.in_lane = false;
         self.waiting -= 1;
         self.waiting_bytes -= client.waiting_bytes as usize;
-        let index = client.user as usize;
+        let (index, kind) = (client.user as usize, client.kind as usize);
         if self.shared.settings.users[index]
             .limits
             .waiting_max
             .is_some()
         {
             self.shared.users[index].waiting.fetch_sub(1, Relaxed);
+        }
+        let (clients, waiting) = (&self.clients, self.waiting);
+        if let Some(ranks) = self.roster.ranks.get_mut(kind) {
+            ranks
+                .lanes
+                .drop_stale(waiting, |entry| stands(clients, entry));
         }
     }
 

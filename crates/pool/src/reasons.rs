@@ -221,6 +221,16 @@ pub(crate) enum Unprepared {
         /// How many that are.
         max: usize,
     },
+    /// The client has as many statements as it may.
+    Held {
+        /// How many.
+        count: usize,
+    },
+    /// The texts of the client's statements are as long as they may be.
+    HeldBytes {
+        /// Their bytes.
+        bytes: usize,
+    },
     /// No backend can be brought into the session in which it was prepared.
     NoSession,
 }
@@ -262,6 +272,18 @@ impl fmt::Display for Unprepared {
                 f,
                 "Can't create more than max_prepared_stmt_count statements (current value: {max}; \
                  onramp: all of them have open cursors; close one, or raise prepared_max)"
+            ),
+            Unprepared::Held { count } => write!(
+                f,
+                "Can't create more than max_prepared_stmt_count statements (current value: \
+                 {count}; onramp: this connection alone has so many; close those that it executes \
+                 no more)"
+            ),
+            Unprepared::HeldBytes { bytes } => write!(
+                f,
+                "Can't create more than max_prepared_stmt_count statements (onramp: the texts of \
+                 this connection's statements have {bytes} bytes; close those that it executes no \
+                 more)"
             ),
             Unprepared::NoSession => f.write_str(
                 "onramp: the statement was prepared with a default schema, which the session has \
@@ -350,7 +372,9 @@ impl Refusal {
             Refusal::Restore(_) | Refusal::KillFailed(_) | Refusal::OwnCommands => {
                 errors::UNKNOWN_ERROR
             }
-            Refusal::Prepared(Unprepared::Full { .. }) => errors::PREPARED_COUNT,
+            Refusal::Prepared(
+                Unprepared::Full { .. } | Unprepared::Held { .. } | Unprepared::HeldBytes { .. },
+            ) => errors::PREPARED_COUNT,
             Refusal::Prepared(_) => errors::UNKNOWN_ERROR,
             Refusal::BackendLogin(_) => errors::NO_FOREIGN_SERVER,
         }

@@ -200,9 +200,13 @@ impl<N: Net> Group<N> {
         if self.variables.bytes() > GROUP_BYTES_MAX {
             self.sessions.sweep();
         }
-        let room = CLIENT_BYTES_MAX.min(self.shared.server.max_allowed_packet / 2);
-        let fits = user.pairs().len() <= COUNT_MAX && user.bytes() <= room;
-        (fits && self.variables.bytes() <= GROUP_BYTES_MAX).then_some(user)
+        let max = self.shared.server.max_allowed_packet;
+        fits(
+            (user.pairs().len(), user.bytes()),
+            max,
+            self.variables.bytes(),
+        )
+        .then_some(user)
     }
 
     /// Client and backend have these from now on, and they follow the client.
@@ -226,5 +230,30 @@ impl<N: Net> Group<N> {
         if let Some(client) = self.clients.get_mut(owner) {
             client.touched.get_or_insert_default().names = names;
         }
+    }
+}
+
+/// Whether so many user variables with so many bytes follow their client, in a group where all
+/// have `all` bytes then.
+fn fits((count, bytes): (usize, usize), packet_max: usize, all: usize) -> bool {
+    let room = CLIENT_BYTES_MAX.min(packet_max / 2);
+    count <= COUNT_MAX && bytes <= room && all <= GROUP_BYTES_MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_follows_a_client_is_bounded() {
+        let packet = 16 << 20;
+        assert!(fits((COUNT_MAX, CLIENT_BYTES_MAX), packet, GROUP_BYTES_MAX));
+        assert!(!fits((COUNT_MAX + 1, 1), packet, 1));
+        assert!(!fits((1, CLIENT_BYTES_MAX + 1), packet, 1));
+        assert!(!fits((1, 1), packet, GROUP_BYTES_MAX + 1));
+        assert!(
+            !fits((1, 1025), 2048, 1025),
+            "it is sent back in one command"
+        );
     }
 }

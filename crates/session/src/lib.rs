@@ -21,6 +21,7 @@ pub mod heard;
 pub mod known_code;
 pub mod known_good;
 pub mod last_gtid;
+pub mod meter;
 pub mod own_commands;
 pub mod roles;
 pub mod shapes;

@@ -21,7 +21,7 @@ mod user;
 mod written;
 
 pub use interner::Interner;
-pub use user::{Meter, UserVariables, is_tricky};
+pub use user::{UserVariables, is_tricky};
 pub use written::quoted_variable;
 
 use crate::aside::{Accepted, Aside};

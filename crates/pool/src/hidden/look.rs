@@ -14,7 +14,7 @@
 use super::{Besides, Object};
 use crate::config::{RawBackend, Settings};
 use crate::group::{ServerFacts, Shared};
-use crate::probe::{Connection, ProbeError};
+use crate::probe::{Connection, Fault, ProbeError};
 use crate::secret::Secret;
 use session::text::Text;
 use sql::classify::stored::{Defined, Folded, Judged, Leaves, body, expression, fold};
@@ -101,8 +101,13 @@ type Found = (Vec<Object>, Besides, String);
 pub(crate) fn look_once(shared: &Shared, connection: &mut Connection) -> Result<(), ProbeError> {
     connection.query(SETTINGS)?;
     let number = shared.hidden.looks();
-    let (found, besides, unseen) = look(&shared.settings, &shared.server, connection)?;
-    shared.hidden.looked(number, (found, besides), unseen);
+    match look(&shared.settings, &shared.server, connection) {
+        Ok((found, besides, unseen)) => shared.hidden.looked(number, (found, besides), unseen),
+        Err(error) if error.fault == Fault::TooLong => {
+            shared.hidden.found_too_much(number, &error.why);
+        }
+        Err(error) => return Err(error),
+    }
     Ok(())
 }
 

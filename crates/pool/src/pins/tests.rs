@@ -187,3 +187,18 @@ fn a_routine_that_does_not_exist_has_done_nothing() {
         assert_eq!(client.is_pinned(), pinned, "{sql}: {words}");
     }
 }
+
+#[test]
+fn a_pin_that_holds_more_names_than_it_counts_has_no_end() {
+    for (tables, ends) in [(NAMES_MAX, true), (NAMES_MAX + 1, false)] {
+        let mut client = client();
+        for n in 0..tables {
+            let sql = format!("CREATE TEMPORARY TABLE t{n} (x INT)");
+            runs(&mut client, &sql, None);
+        }
+        for n in 0..tables {
+            runs(&mut client, &format!("DROP TEMPORARY TABLE t{n}"), None);
+        }
+        assert_eq!(names(&client).is_empty(), ends, "{tables} tables");
+    }
+}

@@ -100,6 +100,11 @@ impl<N: Net> Group<N> {
         if client.lease.is_some_and(|lease| self.is_full(lease)) {
             return self.refuse_to_prepare(key);
         }
+        if let Some(full) = client.prepared.as_ref().and_then(|all| all.is_full()) {
+            self.counts.refused += 1;
+            self.refuse(key, &Refusal::Prepared(full));
+            return Handled::Used;
+        }
         let mode = self.lex_mode(&session, client.capabilities);
         self.pin_without_schema(key, &session, (sql, &class));
         self.touch_to_prepare(key, sql, mode, &class);
@@ -447,7 +452,7 @@ impl<N: Net> Group<N> {
             return;
         };
         let max = self.shared.server.max_allowed_packet;
-        let room = LONG_DATA_MAX.saturating_sub(self.long_data);
+        let all = self.long_data;
         let prepared = self.clients.get_mut(key).map(|client| &mut client.prepared);
         let Some(Some(prepared)) = prepared else {
             return;
@@ -456,7 +461,7 @@ impl<N: Net> Group<N> {
         let Some(held) = prepared.get_mut(id) else {
             return;
         };
-        if held.overlong || message.len() > room || kept + message.len() > 2 * max {
+        if held.overlong || !keeps_long_data(message.len(), (kept, max), all) {
             held.overlong = true;
             let dropped = held.long.take().map_or(0, |long| long.len());
             self.long_data -= dropped;
@@ -541,6 +546,12 @@ impl<N: Net> Group<N> {
     }
 }
 
+/// Whether another message of long data is kept, of a client that has `kept` bytes in a group that
+/// has `all`. More than the server takes is for the server to refuse.
+fn keeps_long_data(len: usize, (kept, packet_max): (usize, usize), all: usize) -> bool {
+    all + len <= LONG_DATA_MAX && kept + len <= 2 * packet_max
+}
+
 /// Appends COM_STMT_CLOSE for each id.
 pub(super) fn put_closes(out: &mut Vec<u8>, ids: &[u32]) {
     for id in ids {
@@ -556,5 +567,26 @@ pub(super) fn put_long_data(out: &mut Vec<u8>, messages: &[u8], id: u32) {
         out.extend_from_slice(&messages[at..at + total]);
         set_statement_id(&mut out[start..], id);
         at += total;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_data_is_kept_up_to_its_bounds() {
+        let mib = 1 << 20;
+        assert!(keeps_long_data(
+            mib,
+            (31 * mib, 16 * mib),
+            LONG_DATA_MAX - mib
+        ));
+        assert!(!keeps_long_data(
+            mib + 1,
+            (0, 16 * mib),
+            LONG_DATA_MAX - mib
+        ));
+        assert!(!keeps_long_data(mib + 1, (31 * mib, 16 * mib), 31 * mib));
     }
 }

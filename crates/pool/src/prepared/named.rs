@@ -39,9 +39,9 @@ use wire::command::{Command, ReplyShape};
 use wire::reply::OK;
 
 /// Statements that a client may carry by name.
-const NAMED_MAX: usize = 64;
+pub(super) const NAMED_MAX: usize = 64;
 /// Bytes of their texts.
-const NAMED_BYTES_MAX: usize = 256 * 1024;
+pub(super) const NAMED_BYTES_MAX: usize = 256 * 1024;
 
 /// What a command does with a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl Statements {
     }
 
     /// Whether the client may carry another text under this name.
-    fn has_room_for(&self, name: &[u8], text: &[u8]) -> bool {
+    pub(super) fn has_room_for(&self, name: &[u8], text: &[u8]) -> bool {
         let others = || self.named.iter().filter(|(known, _)| **known != *name);
         let bytes: usize = others().map(|(_, definition)| definition.sql.len()).sum();
         others().count() < NAMED_MAX && bytes + text.len() <= NAMED_BYTES_MAX

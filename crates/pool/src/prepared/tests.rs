@@ -1,5 +1,6 @@
 //! Tests of the lists: ids, definitions, what a backend has and what goes first.
 
+use super::named::{NAMED_BYTES_MAX, NAMED_MAX};
 use super::*;
 use sql::lex::LexMode;
 
@@ -77,6 +78,61 @@ fn a_clients_ids_only_grow_and_the_last_prepared_one_is_known() {
     assert_eq!(statements.last, None, "it is not the one before instead");
     statements.remove(1);
     assert!(statements.is_empty());
+}
+
+#[test]
+fn a_client_prepares_so_many_statements_and_no_more() {
+    let session = Rc::new(Session::default());
+    let shared = Rc::new(definition("SELECT ?", &session));
+    let mut statements = Statements::default();
+    for id in 0..HELD_MAX {
+        assert_eq!(statements.is_full(), None);
+        statements.add(held(u32::try_from(id).unwrap(), &shared));
+    }
+    let full = Unprepared::Held { count: HELD_MAX };
+    assert_eq!(statements.is_full(), Some(full));
+    statements.remove(7);
+    assert_eq!(statements.is_full(), None);
+}
+
+#[test]
+fn the_texts_of_a_clients_statements_are_bounded() {
+    let session = Rc::new(Session::default());
+    let text = "x".repeat(HELD_BYTES_MAX / 4);
+    let shared = Rc::new(definition(&text, &session));
+    let mut statements = Statements::default();
+    for id in 0..4 {
+        assert_eq!(statements.is_full(), None);
+        statements.add(held(id, &shared));
+    }
+    let bytes = HELD_BYTES_MAX;
+    assert_eq!(statements.is_full(), Some(Unprepared::HeldBytes { bytes }));
+    statements.remove(0);
+    assert_eq!(statements.is_full(), None);
+}
+
+#[test]
+fn what_a_client_carries_by_name_is_bounded_in_number_and_length() {
+    let session = Rc::new(Session::default());
+    let name = |n: usize| Name::from(n.to_string().into_bytes());
+    let mut statements = Statements::default();
+    let shared = Rc::new(definition("SELECT 1", &session));
+    for n in 0..NAMED_MAX {
+        assert!(statements.has_room_for(&name(n), b"SELECT 1"));
+        statements.named.push((name(n), shared.clone()));
+    }
+    assert!(!statements.has_room_for(&name(NAMED_MAX), b"SELECT 1"));
+    assert!(
+        statements.has_room_for(&name(0), b"SELECT 1"),
+        "it is replaced"
+    );
+    let half = "x".repeat(NAMED_BYTES_MAX / 2);
+    let mut statements = Statements::default();
+    let long = Rc::new(definition(&half, &session));
+    statements.named.push((name(0), long));
+    assert!(statements.has_room_for(&name(1), half.as_bytes()));
+    let more = [half.as_bytes(), b"x"].concat();
+    assert!(!statements.has_room_for(&name(1), &more));
 }
 
 #[test]

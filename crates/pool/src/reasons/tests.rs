@@ -38,6 +38,8 @@ fn number(refusal: &Refusal) -> usize {
         Refusal::Prepared(Unprepared::LongData) => 26,
         Refusal::Prepared(Unprepared::Full { .. }) => 27,
         Refusal::Prepared(Unprepared::NoSession) => 28,
+        Refusal::Prepared(Unprepared::Held { .. }) => 41,
+        Refusal::Prepared(Unprepared::HeldBytes { .. }) => 42,
         Refusal::BackendLogin(_) => 29,
         Refusal::OwnCommands => 30,
         Refusal::Input { limit, .. } => match limit {
@@ -57,7 +59,7 @@ fn number(refusal: &Refusal) -> usize {
     }
 }
 
-const NUMBERS: usize = 41;
+const NUMBERS: usize = 43;
 
 /// A command that had no room.
 fn input(limit: InputLimit) -> Refusal {
@@ -146,6 +148,14 @@ fn examples() -> Vec<(Refusal, &'static str)> {
         (
             Refusal::Prepared(Unprepared::Full { max: 9 }),
             "onramp-prepared-cursors",
+        ),
+        (
+            Refusal::Prepared(Unprepared::Held { count: 16_382 }),
+            "onramp-prepared-held",
+        ),
+        (
+            Refusal::Prepared(Unprepared::HeldBytes { bytes: 1 << 26 }),
+            "onramp-prepared-held",
         ),
         (Refusal::Prepared(Unprepared::NoSession), "onramp-prepared"),
         (Refusal::BackendLogin(words()), "onramp-backend-login"),

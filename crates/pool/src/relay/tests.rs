@@ -87,6 +87,29 @@ fn relay_form(
 }
 
 #[test]
+fn a_packet_that_must_be_whole_is_bounded() {
+    for (len, fits) in [(WHOLE_MAX, true), (WHOLE_MAX + 1, false)] {
+        let header = &u32::try_from(len).unwrap().to_le_bytes()[..3];
+        let input = [header, &[1, 0xff]].concat();
+        let mut reply = Reply::new(ReplyShape::Results);
+        let (mut middle, mut seq) = (Middle::default(), 1);
+        let (mut unreported, mut bound) = (Unreported::default(), Bound::default());
+        let mut relay = Relay {
+            reply: &mut reply,
+            middle: &mut middle,
+            seq: &mut seq,
+            shape: MODERN,
+            status: 2,
+            told: Told::default(),
+            unreported: &mut unreported,
+            bound: &mut bound,
+        };
+        let fed = relay.feed(&input, &mut Vec::new(), |_| {});
+        assert_eq!(fed.is_ok(), fits, "{len} bytes");
+    }
+}
+
+#[test]
 fn a_modern_client_gets_the_same_bytes_in_any_pieces() {
     let input = packets(&[
         b"\x01",

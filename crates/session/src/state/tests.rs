@@ -2,6 +2,7 @@
 
 use super::written::{Literal, literal_of};
 use super::*;
+use crate::meter::Meter;
 
 fn text(s: &str) -> Text {
     s.as_bytes().into()

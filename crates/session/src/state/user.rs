@@ -7,21 +7,10 @@
 //! Invariant: sorted by name; names are as the servers compare them, as far as they are ASCII.
 
 use super::Text;
-use std::cell::Cell;
+use crate::meter::{Charge, Meter};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
-
-/// Bytes that the user variables of a group's sessions hold.
-#[derive(Clone, Debug, Default)]
-pub struct Meter(Rc<Cell<usize>>);
-
-impl Meter {
-    /// Bytes of now.
-    pub fn bytes(&self) -> usize {
-        self.0.get()
-    }
-}
 
 /// One variable: its name and its literal.
 type Pair = (Text, Rc<[u8]>);
@@ -30,15 +19,7 @@ type Pair = (Text, Rc<[u8]>);
 struct List {
     pairs: Vec<Pair>,
     hash: u64,
-    bytes: usize,
-    meter: Meter,
-}
-
-impl Drop for List {
-    fn drop(&mut self) {
-        let left = self.meter.bytes().saturating_sub(self.bytes);
-        self.meter.0.set(left);
-    }
+    charge: Charge,
 }
 
 /// All user variables of a session.
@@ -67,12 +48,10 @@ impl UserVariables {
         let bytes = bytes.sum();
         let mut hasher = DefaultHasher::new();
         pairs.hash(&mut hasher);
-        meter.0.set(meter.bytes() + bytes);
         UserVariables(Some(Rc::new(List {
             pairs,
             hash: hasher.finish(),
-            bytes,
-            meter: meter.clone(),
+            charge: Charge::new(meter, bytes),
         })))
     }
 
@@ -92,7 +71,7 @@ impl UserVariables {
 
     /// Bytes of names and literals.
     pub fn bytes(&self) -> usize {
-        self.0.as_ref().map_or(0, |list| list.bytes)
+        self.0.as_ref().map_or(0, |list| list.charge.bytes())
     }
 
     /// Whether servers may take two of its names, or one and another's, for the same.

@@ -1,0 +1,66 @@
+//! Schemas that the server has let an account into.
+//!
+//! The problem: whether a login may use its default schema is the server's to say, and asking costs
+//! each login a backend. The mechanism: what the server has said once is remembered for that kind
+//! of backend, until the server says otherwise. Invariant: the table is bounded ([`SCHEMAS_MAX`]);
+//! when it is full it is learnt again: whoever is not in it is asked for.
+
+use std::collections::HashSet;
+
+/// Schemas that a group remembers, for all kinds of backends.
+const SCHEMAS_MAX: usize = 4096;
+
+/// What a group remembers.
+#[derive(Debug, Default)]
+pub(crate) struct Schemas {
+    let_in: HashSet<(usize, Box<[u8]>)>,
+}
+
+impl Schemas {
+    /// Whether backends of a kind are known to be let into a schema.
+    pub(crate) fn knows(&self, kind: usize, schema: &[u8]) -> bool {
+        self.let_in.contains(&(kind, Box::from(schema)))
+    }
+
+    /// A backend of this kind was let into a schema.
+    pub(crate) fn learn(&mut self, kind: usize, schema: &[u8]) {
+        let entry = (kind, Box::from(schema));
+        if self.let_in.len() >= SCHEMAS_MAX && !self.let_in.contains(&entry) {
+            self.let_in.clear();
+        }
+        self.let_in.insert(entry);
+    }
+
+    /// It was not.
+    pub(crate) fn forget(&mut self, kind: usize, schema: &[u8]) {
+        self.let_in.remove(&(kind, Box::from(schema)));
+    }
+
+    /// Forgets what is known of one kind.
+    pub(crate) fn forget_kind(&mut self, kind: usize) {
+        self.let_in.retain(|(of, _)| *of != kind);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema(n: usize) -> Box<[u8]> {
+        n.to_string().into_bytes().into()
+    }
+
+    #[test]
+    fn a_full_table_is_learnt_again() {
+        let mut schemas = Schemas::default();
+        (0..SCHEMAS_MAX).for_each(|n| schemas.learn(0, &schema(n)));
+        assert!(schemas.knows(0, &schema(0)) && !schemas.knows(1, &schema(0)));
+        schemas.learn(0, &schema(7));
+        assert_eq!(schemas.let_in.len(), SCHEMAS_MAX, "it was in there");
+        schemas.learn(1, &schema(7));
+        assert_eq!(schemas.let_in.len(), 1);
+        assert!(schemas.knows(1, &schema(7)) && !schemas.knows(0, &schema(7)));
+        schemas.forget(1, &schema(7));
+        assert!(!schemas.knows(1, &schema(7)));
+    }
+}
