@@ -261,3 +261,54 @@ fn a_reset_without_privileges_leaves_the_servers_character_set() {
         });
     }
 }
+
+/// Results, literals and the pool's own questions are in character sets of two and four bytes.
+#[test]
+fn wide_character_sets_are_their_clients_own() {
+    let tell = |story: &mut Story| {
+        let b = story.join();
+        story.sql(
+            b,
+            "CREATE TABLE t (a INT AUTO_INCREMENT PRIMARY KEY, b VARCHAR(9))",
+        );
+        story.sql(b, "SET time_zone = '+01:00'");
+        for charset in ["ucs2", "utf16", "utf16le", "utf32"] {
+            for set in [
+                format!("SET character_set_results = {charset}"),
+                format!("SET character_set_connection = {charset}"),
+                format!("SET collation_connection = {charset}_general_ci"),
+            ] {
+                let a = story.join();
+                story.all(a, &[&set, "SELECT 1", "SET time_zone = '+02:00'"]);
+                story.all(
+                    b,
+                    &["SELECT @@time_zone, @@collation_connection", "SELECT 'b'"],
+                );
+                story.all(
+                    a,
+                    &[
+                        "SET @x = 'abc'",
+                        "SELECT HEX(@x), HEX('a'), @@time_zone, 'a'",
+                        "INSERT INTO t (b) VALUES ('a')",
+                        "SELECT LAST_INSERT_ID() > 0",
+                        "SELECT CAST('x' AS SIGNED)",
+                        "SHOW WARNINGS",
+                        "SELECT no_such_column",
+                        "SHOW WARNINGS",
+                        "SELECT b FROM t WHERE a = 1",
+                    ],
+                );
+                let prepared = story.prepare(a, "SELECT ?, 'p'");
+                story.execute(a, prepared.id, &[Some(b"1")]);
+                story.command(a, Command::ResetConnection, b"");
+                story.all(a, &["SELECT @@collation_connection, 'a'"]);
+                story.sql(b, "SELECT 5 FROM t WHERE b = 'b'");
+                story.command(a, Command::Quit, b"");
+            }
+        }
+    };
+    same("wide_charsets", 2, tell);
+    if let Some(real) = mysql("wide_charsets") {
+        same_on(real, "wide_charsets", 2, tell);
+    }
+}

@@ -22,7 +22,7 @@ use crate::client::ClientState;
 use crate::clients::Handled;
 use crate::group::{Group, ServerFacts};
 use crate::login::Login;
-use crate::reasons::Refusal;
+use crate::reasons::{PinReason, Refusal};
 use crate::relay::Unreported;
 use reactor::{Key, Net};
 use session::begun::Begun;
@@ -176,7 +176,8 @@ impl<N: Net> Group<N> {
         }
         let command = Command::ResetConnection;
         let mut out = Vec::new();
-        if (client.owed.role || client.is_pinned()) && has_roles(self.shared.server.flavour) {
+        let unread = client.is_pinned() && !client.is_pinned_for(PinReason::WideCharset);
+        if (client.owed.role || unread) && has_roles(self.shared.server.flavour) {
             let shape = ReplyShape::Results;
             let asked = InFlight::own(Some(key), Purpose::Role, shape);
             backend.expect(asked);

@@ -51,6 +51,19 @@ const USED: [PinCause; 2] = [PinCause::VariableInUse, PinCause::SpecialVariable]
 
 /// How variables begin that say what is tracked.
 const TRACKING: &[u8] = b"session_track_";
+/// Character sets in which ASCII is no single byte: a text that restores a session is read wrongly
+/// where its literals are in one, and the answers to the pool's questions come in one.
+const WIDE: [&[u8]; 4] = [b"ucs2", b"utf16", b"utf16le", b"utf32"];
+
+/// Whether a variable says that results or literals are in such a character set.
+fn is_wide(name: &[u8], value: &[u8]) -> bool {
+    let set = value.split(|&byte| byte == b'_').next().unwrap_or_default();
+    let named = CHARSET_VARIABLES
+        .iter()
+        .any(|charset| charset.as_bytes() == name);
+    named && WIDE.contains(&set)
+}
+
 /// A row of SHOW WARNINGS, from its first byte: MariaDB's trace of stored code that failed.
 const TRACE: &[u8] = b"\x04Note\x044094";
 /// A text that the server could not read: nothing of it has run.
@@ -299,7 +312,7 @@ impl<N: Net> Group<N> {
         let explains = client.statement.explains_change || client.owed.explained || heard.explained;
         let tracks = client.is_pinned_for(PINNED);
         let (mut pin, mut bare, mut explained) = (None, false, explains || passing);
-        let mut seeds = 0;
+        let (mut seeds, mut wide) = (0, false);
         let read = changes(&heard.changes, |change| match change {
             Change::Variable { name, value } if name == LAST_GTID => {
                 self.gtids.entry(owner).or_default().set(value)
@@ -311,6 +324,7 @@ impl<N: Net> Group<N> {
             Change::Variable { name, .. } if name.starts_with(TRACKING) && !tracks => {}
             Change::Variable { name, value } => {
                 seeds += usize::from(client.seed(name).is_some());
+                wide |= is_wide(name, value);
                 let session = changed.get_or_insert_with(|| (*known).clone());
                 if !client.take_variable(session, (name, value), explains) {
                     pin = pin.or(Some(PinReason::UnexplainedChange));
@@ -345,6 +359,9 @@ impl<N: Net> Group<N> {
         }
         if let Some(pin) = pin {
             self.pin(owner, pin);
+        }
+        if wide {
+            self.pin(owner, PinReason::WideCharset);
         }
     }
 
@@ -577,7 +594,11 @@ impl<N: Net> Group<N> {
         backend.insert_id = Some(id);
         let extended = (self.roster.ranks.get(backend.kind)).map_or(0, |ranks| ranks.kind.extended);
         // The two may differ by now: COM_SET_OPTION changes the client's alone.
+        let wide = client.is_pinned_for(PinReason::WideCharset);
         for session in [&mut client.session, &mut backend.session] {
+            if wide {
+                break;
+            }
             let mut changed = (**session).clone();
             changed.put(b"collation_connection", &row[4]);
             let results = results_collation(collected, extended, &changed);

@@ -25,6 +25,9 @@ pub(crate) enum PinReason {
     HiddenCode,
     /// A statement that asks for the default schema was prepared without one.
     PreparedSchema,
+    /// Results or literals are in a character set of two or four bytes, in which the pool's own
+    /// questions would be asked and answered too.
+    WideCharset,
 }
 
 impl PinReason {
@@ -37,6 +40,7 @@ impl PinReason {
             PinReason::FailedCode => "failed_code",
             PinReason::HiddenCode => "hidden_code",
             PinReason::PreparedSchema => "prepared_schema",
+            PinReason::WideCharset => "wide_charset",
         }
     }
 }

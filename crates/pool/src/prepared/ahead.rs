@@ -12,10 +12,10 @@
 use super::UnderWay;
 use super::named::Named;
 use crate::backend::{InFlight, Purpose};
-use crate::client::ClientState;
+use crate::client::{Client, ClientState};
 use crate::clients::Handled;
 use crate::group::Group;
-use crate::reasons::{Refusal, Unprepared};
+use crate::reasons::{PinReason, Refusal, Unprepared};
 use reactor::{Key, Net};
 use session::heard::Heard;
 use session::standing::Standing;
@@ -104,7 +104,10 @@ impl<N: Net> Group<N> {
 
     /// Whether a client prepares a statement in a session that is not known whole.
     fn prepares_unread(&self, key: Key) -> bool {
-        let Some(client) = self.clients.get(key).filter(|client| client.owed.collation) else {
+        let unread = |client: &&Client<N::Sock>| {
+            client.owed.collation && !client.is_pinned_for(PinReason::WideCharset)
+        };
+        let Some(client) = self.clients.get(key).filter(unread) else {
             return false;
         };
         let under_way = client.prepared.as_ref().and_then(|p| p.under_way.as_ref());
