@@ -1,7 +1,8 @@
 //! Clients that speak in character sets of several bytes: their texts are read like any others.
 
 use crate::compare::{Story, same, same_on};
-use crate::world::{app, fresh_schema, login, mysql, server};
+use crate::world::{app, fresh_schema, login, mysql, server, through};
+use reactor::Address;
 use testkit::client::Client;
 use testkit::real::Real;
 use testkit::reply::Outcome;
@@ -310,5 +311,108 @@ fn wide_character_sets_are_their_clients_own() {
     same("wide_charsets", 2, tell);
     if let Some(real) = mysql("wide_charsets") {
         same_on(real, "wide_charsets", 2, tell);
+    }
+}
+
+/// Ways into such a character set that are no SET of their own.
+#[test]
+fn wide_character_sets_come_in_many_ways() {
+    let tell = |story: &mut Story| {
+        let b = story.join();
+        story.all(
+            b,
+            &[
+                "CREATE TABLE t (a INT AUTO_INCREMENT PRIMARY KEY, b VARCHAR(9))",
+                "CREATE PROCEDURE p() SET character_set_results = utf16",
+                "CREATE PROCEDURE q() BEGIN SET @y = 'q'; SET collation_connection = utf32_bin; END",
+            ],
+        );
+        for way in [
+            "SET NAMES ucs2",
+            "SET NAMES utf16 COLLATE utf16_bin",
+            "SET character_set_client = utf32",
+            "SET NAMES utf8mb4, character_set_results = ucs2",
+            "SET @x = 'abc', character_set_connection = utf32, @y = 'def'",
+            "SET @@session.character_set_results = 'utf16', time_zone = '+03:00'",
+            "SET character_set_results = 35",
+            "SET collation_connection = 'ucs2_general_ci'",
+            "INSERT INTO t (b) VALUES ('x'); SET character_set_results = utf16; SELECT 'z'",
+            "SET character_set_connection = ucs2; INSERT INTO t (b) VALUES (CAST('y' AS CHAR)); \
+             SELECT CAST('a' AS SIGNED)",
+            "SET collation_connection = utf16_bin; SET NAMES latin1; SELECT 'a'",
+            "CALL p()",
+            "CALL q()",
+            "PREPARE s FROM 'SET character_set_results = utf32'; EXECUTE s",
+        ] {
+            let a = story.join();
+            story.all(a, &["SET @v = 'v', time_zone = '+02:00'", way]);
+            story.all(
+                b,
+                &[
+                    "SELECT @v, @@time_zone, @@collation_connection",
+                    "SET @w = 'w'",
+                ],
+            );
+            story.all(
+                a,
+                &[
+                    "SELECT @v, @w, @x, @y, HEX('a'), @@time_zone",
+                    "SHOW WARNINGS",
+                    "SELECT LAST_INSERT_ID() > 0, ROW_COUNT()",
+                    "PREPARE r FROM 'SELECT HEX(?), @v'",
+                    "SET @x = 'é'",
+                    "EXECUTE r USING @x",
+                    "SELECT CAST('x' AS SIGNED)",
+                    "SHOW COUNT(*) WARNINGS",
+                    "SET NAMES utf8mb4",
+                    "SELECT @v, @w, @x, @y, HEX('a'), @@time_zone",
+                ],
+            );
+            story.sql(b, "SELECT @w, 'b', @@collation_connection");
+            let prepared = story.prepare(a, "SELECT ?, 'p', @v");
+            story.execute(a, prepared.id, &[Some(b"1")]);
+            story.sql(a, way);
+            story.execute(a, prepared.id, &[Some(b"1")]);
+            story.change_user(a, &app().schema("wide_ways"));
+            story.all(a, &["SELECT @@collation_connection, 'a', @v"]);
+            story.command(a, Command::Quit, b"");
+            story.sql(b, "SELECT @w, 'b', @@collation_connection");
+        }
+    };
+    same("wide_ways", 2, tell);
+    if let Some(real) = mysql("wide_ways") {
+        same_on(real, "wide_ways", 2, tell);
+    }
+}
+
+/// Who logs in, or changes the user, in a character set that no client may speak.
+#[test]
+fn a_login_in_a_wide_character_set_is_refused_as_on_a_server() {
+    let outcome = |address: &Address, collation: u8| {
+        let mut wide = app();
+        wide.collation = collation;
+        let refused = Client::connect(address, &wide).map(drop);
+        wide.password = "wrong".into();
+        let wrong = Client::connect(address, &wide).map(drop);
+        let mut client = login(address, &app());
+        let changed = format!("{:?}", client.change_user(&wide));
+        let then = client.query("SELECT @@collation_connection, DATABASE()");
+        // How a connection ends is the system's business.
+        let then = then.map_err(|_| "ended");
+        format!("{refused:?} {wrong:?} {changed:?} {then:?}")
+    };
+    for real in server("wide_logins")
+        .into_iter()
+        .chain(mysql("wide_logins"))
+    {
+        let way = through(real, 2);
+        // ucs2, utf16, utf16le, utf32; one that is nobody's.
+        for collation in [35, 101, 60, 0] {
+            let (own, ours) = (
+                outcome(&real.address(), collation),
+                outcome(&way, collation),
+            );
+            assert_eq!(ours, own, "{:?}: {collation}", real.flavour());
+        }
     }
 }

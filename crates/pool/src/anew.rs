@@ -37,7 +37,7 @@ use std::time::Duration;
 use wire::attributes::put_query;
 use wire::capabilities::IGNORE_SPACE;
 use wire::command::{Command, ReplyShape, put_command};
-use wire::errors::{ErrorCode, UNKNOWN_COM};
+use wire::errors::{ErrorCode, UNKNOWN_COM, WRONG_VALUE_FOR_VAR};
 use wire::handshake::{ChangeUser, nonce_of_connection};
 use wire::reply::OK;
 
@@ -149,6 +149,9 @@ impl<N: Net> Group<N> {
         client.login = Some(Box::new(login));
         client.changing = true;
         let seq = client.seq;
+        if self.refuse_charset(key, change.collation) {
+            return Handled::Used;
+        }
         self.exchange(key, |login, door| {
             login.change(door, change.user, (greeted, fresh), seq)
         });
@@ -234,6 +237,20 @@ impl<N: Net> Group<N> {
         if let Some(lease) = lease {
             self.orphan(lease, key, pinned);
         }
+    }
+
+    /// Refuses a login or a change of user in a character set that no client may speak, in the
+    /// server's words. Servers do so before they look at the password.
+    pub(crate) fn refuse_charset(&mut self, key: Key, collation: Option<u8>) -> bool {
+        let refused = &self.shared.server.refused_charsets;
+        let Some(charset) = collation.and_then(|collation| refused.get(&collation)) else {
+            return false;
+        };
+        let charset = String::from_utf8_lossy(charset);
+        let text =
+            format!("Variable 'character_set_client' can't be set to the value of '{charset}'");
+        self.not_let_in(key, WRONG_VALUE_FOR_VAR, &text, Duration::ZERO);
+        true
     }
 
     /// A name that was not proven, or whose schema was refused: says so. What follows is the end,

@@ -394,6 +394,12 @@ impl<N: Net> Group<N> {
             Err(why) => return self.refuse_and_leave(key, &Refusal::Malformed(why)),
         }
         client.collation = parsed.collation;
+        if self.refuse_charset(key, Some(parsed.collation)) {
+            return;
+        }
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
         let multi = client.capabilities & cap::MULTI_STATEMENTS != 0;
         let (charsets, results) = self.shared.server.charsets_at_login(parsed.collation);
         let mut session = Session::at_login(parsed.schema, multi, charsets, &self.begun);

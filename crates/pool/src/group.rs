@@ -102,6 +102,8 @@ pub struct ServerFacts {
     /// Character sets of a client that logs in with a collation id, in the order of
     /// [`session::state::CHARSET_VARIABLES`].
     pub charsets: HashMap<u8, [Text; 4]>,
+    /// Character sets that no client may speak, by the collations that mean them.
+    pub refused_charsets: HashMap<u8, Text>,
     /// The same for an id that the server does not know, and after a reset.
     pub default_charsets: [Text; 4],
     /// The number of the collation in which results are described then, if it is known.

@@ -148,6 +148,7 @@ pub(crate) fn probe(
             wanted: trackers,
         },
         charsets: charsets_by_collation(&collations),
+        refused_charsets: refused_charsets(&collations),
         default_results: results_by_default(&collations, &default_charsets),
         default_charsets,
         flavour,
@@ -158,14 +159,24 @@ pub(crate) fn probe(
     })
 }
 
+/// The number of a row's collation, where a login has room for it.
+fn number_of(row: &[Text]) -> Option<u8> {
+    std::str::from_utf8(&row[0]).ok()?.parse().ok()
+}
+
+/// Character sets that no client may speak, by their collations.
+fn refused_charsets(rows: &[Vec<Text>]) -> HashMap<u8, Text> {
+    let rows = rows.iter().filter(|row| row.len() == 3);
+    let refused = rows.filter(|row| NOT_FOR_CLIENTS.contains(&&*row[1]));
+    let named = |row: &Vec<Text>| Some((number_of(row)?, row[1].clone()));
+    refused.filter_map(named).collect()
+}
+
 fn charsets_by_collation(rows: &[Vec<Text>]) -> HashMap<u8, [Text; 4]> {
     let mut found = HashMap::new();
     for row in rows.iter().filter(|row| row.len() == 3) {
-        let id = std::str::from_utf8(&row[0])
-            .ok()
-            .and_then(|id| id.parse().ok());
         let (charset, collation) = (&row[1], &row[2]);
-        if let Some(id) = id.filter(|_| !NOT_FOR_CLIENTS.contains(&&**charset)) {
+        if let Some(id) = number_of(row).filter(|_| !NOT_FOR_CLIENTS.contains(&&**charset)) {
             let all = [
                 charset.clone(),
                 charset.clone(),
@@ -512,6 +523,8 @@ mod tests {
         let all = ["utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4_general_ci"];
         assert_eq!(found[&45], all.map(|s| Text::from(s.as_bytes())));
         assert!(!found.contains_key(&54));
+        let refused = refused_charsets(&rows);
+        assert_eq!(refused, HashMap::from([(54, Text::from(&b"utf16"[..]))]));
     }
 
     #[test]

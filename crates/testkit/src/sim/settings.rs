@@ -76,6 +76,7 @@ pub fn facts() -> ServerFacts {
         max_allowed_packet: 1 << 20,
         charsets: [(8, latin1)].into(),
         default_charsets: texts(["utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4_general_ci"]),
+        refused_charsets: std::collections::HashMap::new(),
         default_results: None,
         trackers: sql::tracking::Tracked {
             variables: b"time_zone"[..].into(),
