@@ -324,7 +324,8 @@ fn wide_character_sets_come_in_many_ways() {
             &[
                 "CREATE TABLE t (a INT AUTO_INCREMENT PRIMARY KEY, b VARCHAR(9))",
                 "CREATE PROCEDURE p() SET character_set_results = utf16",
-                "CREATE PROCEDURE q() BEGIN SET @y = 'q'; SET collation_connection = utf32_bin; END",
+                "CREATE PROCEDURE q() BEGIN SET @y = 'q'; \
+                 SET collation_connection = utf32_bin; END",
             ],
         );
         for way in [
