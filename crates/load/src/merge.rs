@@ -5,8 +5,9 @@
 //! all statements, as if one machine had sent them; rates are added as each machine measured its
 //! own.
 //!
-//! Invariant: nothing is averaged. What cannot be merged exactly (percentiles of single seconds, of
-//! which the files have no histograms) is the largest of the machines', and is said to be so.
+//! Invariant: figures of the whole run are never averages of the machines'. The files have no
+//! histograms of single seconds, so a second's percentiles are the largest of the machines', which
+//! is said in the result, and its mean is weighted by each machine's statements per second.
 
 use crate::errors::ErrorTable;
 use crate::output::{self, OutputArgs};
