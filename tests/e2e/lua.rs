@@ -483,3 +483,84 @@ fn a_script_that_fills_its_memory_is_told_of_the_bound() {
                  more for each of its threads";
     assert!(said.contains(bound), "{said}");
 }
+
+/// Hooks of reports stand in place of sysbench's text, with sysbench's numbers, as sysbench has it:
+/// the same script prints lines of the same form there.
+#[test]
+fn hooks_of_reports_are_called_in_place_of_the_text() {
+    let Some(stage) = stage("hooks_of_reports_are_called_in_place_of_the_text") else {
+        return;
+    };
+    let file = own(
+        &stage,
+        "hooks.lua",
+        r##"
+        function thread_init() con = sysbench.sql.driver():connect() end
+        function event() con:query("SELECT 1"); con:query("DO 1") end
+        local function names(stat)
+          local all = {}
+          for name in pairs(stat) do all[#all + 1] = name end
+          table.sort(all)
+          return table.concat(all, " ")
+        end
+        function sysbench.hooks.report_intermediate(stat)
+          print("> intermediate", stat.threads_running, stat.events > 0, stat.reads > 0,
+            stat.latency_pct < 1, stat.time_interval < 1.5, stat.writes, stat.errors)
+          print("> names", names(stat))
+        end
+        function sysbench.hooks.report_cumulative(stat)
+          print("> cumulative", stat.reads == stat.events, stat.other == stat.events,
+            stat.latency_min <= stat.latency_avg, stat.latency_avg <= stat.latency_max)
+          print("> names", names(stat))
+        end
+        "##,
+    );
+    let options = ["--threads=2", "--time=3", "--report-interval=1"];
+    let [theirs, ours] = ["sysbench", "onramp"].map(|program| {
+        let output = match program {
+            "sysbench" => stage.sysbench(&file, &options, "run"),
+            _ => stage.onramp(&file, &options, "run"),
+        };
+        let report = done(&output, program);
+        assert!(!report.contains("qps"), "{report}");
+        assert!(!report.contains("SQL statistics"), "{report}");
+        let lines = report.lines().filter(|line| line.starts_with("> "));
+        let mut lines: Vec<String> = lines.map(str::to_owned).collect();
+        // How many intervals fit depends on who is first at the end.
+        lines.dedup();
+        let mut kinds: Vec<String> = lines.into_iter().collect();
+        kinds.sort();
+        kinds.dedup();
+        kinds
+    });
+    assert_eq!(ours, theirs);
+    assert_eq!(ours.len(), 4, "{ours:?}");
+}
+
+/// The ready-made reports, with an error in a hook that does not end the run.
+#[test]
+fn reports_in_json_are_one_array_and_errors_in_hooks_are_said() {
+    let Some(stage) = stage("reports_in_json_are_one_array_and_errors_in_hooks_are_said") else {
+        return;
+    };
+    let file = own(
+        &stage,
+        "json.lua",
+        "function thread_init() con = sysbench.sql.driver():connect() end\n\
+         function event() con:query('SELECT 1') end\n\
+         sysbench.hooks.report_intermediate = sysbench.report_json\n\
+         function sysbench.hooks.report_cumulative(stat)\n  local x\n  x.y = 1\nend\n",
+    );
+    let output = stage.onramp(&file, &["--time=2", "--report-interval=1"], "run");
+    let report = done(&output, "json");
+    let (_, array) = report.split_once("Threads started!\n\n").unwrap();
+    let array: serde_json::Value = serde_json::from_str(array).unwrap();
+    let points = array.as_array().unwrap();
+    assert!(!points.is_empty());
+    assert!(points[0]["qps"]["reads"].as_f64().unwrap() > 0.0, "{array}");
+    let errors = text(&output.stderr);
+    let expected = format!(
+        "FATAL: `sysbench.hooks.report_cumulative' function failed: {file}:6: attempt to index"
+    );
+    assert!(errors.contains(&expected), "{errors}");
+}

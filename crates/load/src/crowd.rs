@@ -10,12 +10,13 @@
 use crate::Outcome;
 use crate::crew::Crew;
 use crate::group::{Order, Plan};
+use crate::hooks::{Hook, Hooks};
 use crate::layout::Layout;
 use crate::login::Credentials;
 use crate::options::LoadArgs;
 use crate::output::{self, Watchers};
 use crate::ports::{self, Sources};
-use crate::report;
+use crate::report::{self, Whole};
 use crate::series::Point;
 use crate::stats::Stats;
 use crate::summary::{Measured, Rest, Summary};
@@ -40,7 +41,11 @@ const ENDING_LINE: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// A sentence that says why it could not run; the JSON has been written all the same.
-pub(crate) fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> Result<Outcome, String> {
+pub(crate) fn run(
+    args: &LoadArgs,
+    hooks: &mut dyn Hooks,
+    stop: &Arc<AtomicBool>,
+) -> Result<Outcome, String> {
     let layout = Layout::choose(args);
     let plan = Arc::new(make_plan(args)?);
     eprintln!("load: {}", opening_line(args, &plan, &layout));
@@ -50,6 +55,7 @@ pub(crate) fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> Result<Outcome, St
     let crew = Crew::start(args, &plan, &layout)?;
     let mut crowd = Crowd {
         args,
+        hooks,
         stop,
         crew,
         watchers,
@@ -71,7 +77,10 @@ pub(crate) fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> Result<Outcome, St
     crowd.watchers.step_aside();
     let fatal = crowd.crew.fatal.take();
     if can_run && !(fatal.is_some() && args.manner.finishes_events()) {
-        say(&report::last(args, &crowd.measured));
+        let last = Whole::last(args, &crowd.measured);
+        if !crowd.hooks.report(Hook::Cumulative, last.numbers(args)) {
+            say(&last.text(args));
+        }
     }
     let failure = crowd.crew.failure.take();
     let summary = Summary::new(args, &plan, &layout, &crowd.measured, failure);
@@ -228,6 +237,8 @@ fn opening_line(args: &LoadArgs, plan: &Plan, layout: &Layout) -> String {
 
 struct Crowd<'a> {
     args: &'a LoadArgs,
+    /// Who may write a report in place of the text.
+    hooks: &'a mut dyn Hooks,
     stop: &'a AtomicBool,
     crew: Crew,
     watchers: Watchers,
@@ -376,8 +387,16 @@ impl Crowd<'_> {
         let seconds = Time::now().since(clock.began).as_secs_f64();
         let at = due.since(clock.began).as_secs_f64();
         let rest = self.measured.rest.take().unwrap_or_default();
-        let text = report::checkpoint(self.args, at, seconds, &rest, &tally);
-        self.say(&text);
+        let threads = self.crew.connected();
+        let whole = Whole::checkpoint(self.args, (at, seconds), threads, &rest, &tally);
+        self.watchers.step_aside();
+        match self
+            .hooks
+            .report(Hook::Cumulative, whole.numbers(self.args))
+        {
+            true => say(whole.front()),
+            false => say(&whole.text(self.args)),
+        }
         self.measured.rest = Some(Rest {
             window: Stats::default(),
             from_s: seconds,
@@ -455,8 +474,12 @@ impl Crowd<'_> {
         if self.args.report_interval > 0 {
             let at = due.since(clock.began).as_secs_f64();
             let seconds = length.as_secs_f64();
-            let text = report::interval(self.args, at, seconds, &self.crew.gauges(), &counts);
-            self.say(&text);
+            let gauges = self.crew.gauges();
+            self.watchers.step_aside();
+            let numbers = report::interval_numbers(self.args, at, seconds, &gauges, &counts);
+            if !self.hooks.report(Hook::Intermediate, numbers) {
+                say(&report::interval(self.args, at, seconds, &gauges, &counts));
+            }
         }
         self.measured.window.merge(counts);
         clock.line_from = now;

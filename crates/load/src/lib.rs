@@ -19,6 +19,7 @@ mod crew;
 mod crowd;
 mod errors;
 mod group;
+mod hooks;
 mod latency;
 mod layout;
 mod locust;
@@ -73,6 +74,7 @@ pub use thresholds::{Checked, Threshold};
 pub use tolerance::ToleranceArgs;
 pub use workload::Workload;
 
+use hooks::NoHooks;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -102,7 +104,7 @@ pub fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> ExitCode {
     let result = match args.command {
         Action::Run if args.locust.print_locustfile => locust::print_locustfile(args),
         Action::Run if args.locust.master.is_some() => locust::run(args, stop),
-        Action::Run => crowd::run(&args.settled(), stop),
+        Action::Run => crowd::run(&args.settled(), &mut NoHooks, stop),
         Action::Prepare => prepare::prepare(args, stop).map(|()| Outcome::Ran),
         Action::Prewarm => prepare::prewarm(args).map(|()| Outcome::Ran),
         Action::Cleanup => prepare::cleanup(args).map(|()| Outcome::Ran),

@@ -5,6 +5,7 @@
 //! are those of events, as in sysbench; statements are in the summary and the JSON.
 
 use crate::crew::Gauges;
+use crate::hooks::Numbers;
 use crate::manner::Dialect;
 use crate::options::LoadArgs;
 use crate::stats::{Stats, Tally};
@@ -137,6 +138,45 @@ pub(crate) fn interval(
     out
 }
 
+/// The numbers of an interval's line, for a hook.
+pub(crate) fn interval_numbers(
+    args: &LoadArgs,
+    at: f64,
+    seconds: f64,
+    gauges: &Gauges,
+    counts: &Stats,
+) -> Numbers {
+    let mut numbers = counted(args, counts, &counts.event_latency);
+    numbers.extend([
+        ("threads_running", gauges.connected as f64),
+        ("time_interval", seconds),
+        ("time_total", at),
+        ("queue_length", gauges.waiting as f64),
+        ("concurrency", gauges.executing as f64),
+    ]);
+    numbers
+}
+
+/// Counts of one report, as sysbench names them for hooks.
+fn counted(args: &LoadArgs, counts: &Stats, latency: &Histogram) -> Numbers {
+    let percentile = match args.percentile {
+        0 => 0.0,
+        percent => latency.percentile_ms(percent.into()) / 1e3,
+    };
+    vec![
+        ("latency_pct", percentile),
+        ("events", counts.events as f64),
+        ("reads", counts.reads as f64),
+        ("writes", counts.writes as f64),
+        ("other", counts.others as f64),
+        (
+            "errors",
+            (counts.failed + counts.ignored + counts.gave_up) as f64,
+        ),
+        ("reconnects", counts.reconnects as f64),
+    ]
+}
+
 /// When a line is about: `at` seconds after the start, as the dialect writes it.
 fn moment(args: &LoadArgs, at: f64) -> String {
     match args.manner.dialect {
@@ -157,38 +197,79 @@ fn put_queue(out: &mut String, args: &LoadArgs, at: f64, gauges: &Gauges) {
     }
 }
 
-/// The report of a checkpoint that was due `at` seconds after the start and came after
-/// `total_seconds`: what has been counted since the last one.
-pub(crate) fn checkpoint(
-    args: &LoadArgs,
-    at: f64,
-    total_seconds: f64,
-    rest: &Rest,
-    tally: &Tally,
-) -> String {
-    let scope = Scope {
-        counts: Cow::Borrowed(&rest.window),
-        seconds: total_seconds - rest.from_s,
-        total_seconds,
-        latency: rest.window.event_latency.clone(),
-        tally: *tally,
-        unfinished: 0,
-    };
-    let mut out = moment(args, at);
-    out.push_str("Checkpoint report:\n");
-    out.push_str(&whole(args, &scope));
-    out
+/// A whole report, of a checkpoint or of the end.
+pub(crate) struct Whole<'a> {
+    scope: Scope<'a>,
+    /// What stands in front of the text.
+    front: String,
+    /// Connections that run.
+    threads: u64,
 }
 
-/// The report at the end.
-pub(crate) fn last(args: &LoadArgs, measured: &Measured) -> String {
-    let scope = Scope::of(args, measured);
-    let mut out = match args.manner.histogram && args.manner.dialect != Dialect::Old {
-        true => distribution::text(&scope.latency),
-        false => String::new(),
-    };
-    out.push_str(&whole(args, &scope));
-    out
+impl<'a> Whole<'a> {
+    /// Of a checkpoint that was due `at` seconds after the start and came after `total_seconds`:
+    /// what has been counted since the last one.
+    pub(crate) fn checkpoint(
+        args: &LoadArgs,
+        (at, total_seconds): (f64, f64),
+        threads: u64,
+        rest: &'a Rest,
+        tally: &Tally,
+    ) -> Whole<'a> {
+        let scope = Scope {
+            counts: Cow::Borrowed(&rest.window),
+            seconds: total_seconds - rest.from_s,
+            total_seconds,
+            latency: rest.window.event_latency.clone(),
+            tally: *tally,
+            unfinished: 0,
+        };
+        let front = moment(args, at) + "Checkpoint report:\n";
+        Whole {
+            scope,
+            front,
+            threads,
+        }
+    }
+
+    /// Of the end.
+    pub(crate) fn last(args: &LoadArgs, measured: &'a Measured) -> Whole<'a> {
+        let scope = Scope::of(args, measured);
+        let front = match args.manner.histogram && args.manner.dialect != Dialect::Old {
+            true => distribution::text(&scope.latency),
+            false => String::new(),
+        };
+        Whole {
+            scope,
+            front,
+            threads: 0,
+        }
+    }
+
+    pub(crate) fn text(&self, args: &LoadArgs) -> String {
+        self.front.clone() + &whole(args, &self.scope)
+    }
+
+    /// What stays where a hook takes the report.
+    pub(crate) fn front(&self) -> &str {
+        &self.front
+    }
+
+    /// The numbers, for a hook.
+    pub(crate) fn numbers(&self, args: &LoadArgs) -> Numbers {
+        let latency = &self.scope.latency;
+        let mut numbers = counted(args, &self.scope.counts, latency);
+        numbers.extend([
+            ("threads_running", self.threads as f64),
+            ("time_interval", self.scope.seconds),
+            ("time_total", self.scope.total_seconds),
+            ("latency_min", latency.min_ms() / 1e3),
+            ("latency_max", latency.max_ms() / 1e3),
+            ("latency_avg", latency.mean_ms() / 1e3),
+            ("latency_sum", latency.sum_ms() / 1e3),
+        ]);
+        numbers
+    }
 }
 
 /// One report. Failed statements are among the ignored errors, for the run went on.

@@ -6,6 +6,7 @@
 use crate::Outcome;
 use crate::allowance::Allowance;
 use crate::crowd;
+use crate::hooks::{Hook, Hooks, Numbers};
 use crate::lua::{self, Body, Stage};
 use crate::options::LoadArgs;
 use crate::program::Program;
@@ -14,7 +15,7 @@ use std::io::Write;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a script is asked to do.
 enum Job {
@@ -87,10 +88,51 @@ fn run(
     call(stage, "init", stop)?;
     let mut args = args.clone();
     args.lua = Some(Arc::new(program));
-    let outcome = crowd::run(&args, stop)?;
+    let mut hooks = ScriptHooks {
+        stage: &mut *stage,
+        stop,
+        is_cut: false,
+    };
+    let outcome = crowd::run(&args, &mut hooks, stop);
+    stage.lua.end_reports()?;
+    let outcome = outcome?;
     // A run that was stopped early is wound up like any other.
     call(stage, "done", &AtomicBool::new(false))?;
     Ok(outcome)
+}
+
+/// The hooks of the script, in the environment that `init()` ran in.
+struct ScriptHooks<'a> {
+    stage: &'a mut Stage,
+    stop: &'a AtomicBool,
+    /// A signal came while one ran: it is still where it was, and none runs again.
+    is_cut: bool,
+}
+
+impl Hooks for ScriptHooks<'_> {
+    fn report(&mut self, hook: Hook, numbers: Numbers) -> bool {
+        if self.is_cut || !self.stage.lua.has_hook(0, hook.name()) {
+            return false;
+        }
+        let was_stopped = self.stop.load(Ordering::Relaxed);
+        let begun = self.stage.lua.set_numbers(&numbers).and_then(|()| {
+            self.stage.begin(0, Body::Hook, &hook.name().into());
+            match was_stopped {
+                // The last report of a run that was stopped is written like any other.
+                true => self.stage.run_out(&AtomicBool::new(false)),
+                false => self.stage.run_out(self.stop),
+            }
+        });
+        if let Err(reason) = begun {
+            self.is_cut = !was_stopped && self.stop.load(Ordering::Relaxed);
+            let name = hook.name();
+            eprintln!(
+                "FATAL: `sysbench.hooks.{name}' function failed: {}",
+                plain(reason)
+            );
+        }
+        true
+    }
 }
 
 fn job_of(program: &Program, stage: &Stage) -> Result<Job, String> {

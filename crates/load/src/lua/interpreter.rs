@@ -83,6 +83,8 @@ pub(crate) enum Body {
     Main,
     /// A function of the script, in the environment that is there.
     Call,
+    /// A hook of reports, in the environment that is there.
+    Hook,
     /// A command of the script, as one of several; as the only one.
     Parallel,
     Single,
@@ -94,6 +96,7 @@ impl Body {
             Body::Thread => "thread",
             Body::Main => "main",
             Body::Call => "call",
+            Body::Hook => "hook",
             Body::Parallel => "parallel",
             Body::Single => "single",
         }
@@ -260,6 +263,27 @@ impl Interpreter {
     pub(crate) fn has(&self, user: u32, name: &str) -> Result<bool, String> {
         let get: Function = self.function("has")?;
         get.call((user, name)).map_err(|error| words(&error))
+    }
+
+    /// True where the script has a hook of this name.
+    pub(crate) fn has_hook(&self, user: u32, name: &str) -> bool {
+        self.function("has_hook")
+            .is_ok_and(|get| get.call((user, name)).unwrap_or(false))
+    }
+
+    /// The numbers that the next [`Body::Hook`] is given.
+    pub(crate) fn set_numbers(&self, numbers: &[(&str, f64)]) -> Result<(), String> {
+        let table = numbers.iter().copied();
+        let table = self.lua.create_table_from(table);
+        let table = table.map_err(|error| words(&error))?;
+        let set = self.function("set_numbers")?;
+        set.call::<()>(table).map_err(|error| words(&error))
+    }
+
+    /// Writes the end of what reports have begun.
+    pub(crate) fn end_reports(&self) -> Result<(), String> {
+        let end = self.function("end_of_reports")?;
+        end.call::<()>(()).map_err(|error| words(&error))
     }
 
     fn function(&self, name: &str) -> Result<Function, String> {

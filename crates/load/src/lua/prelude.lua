@@ -798,6 +798,13 @@ local function call(uid, tid, name)
   if f then return f(tid) end
 end
 
+-- A hook of reports in an environment that is there, with the numbers that were set.
+local numbers
+
+local function hook(uid, _, name)
+  envs[uid].sysbench.hooks[name](numbers)
+end
+
 -- A command in an environment of its own, as one of several.
 local function parallel(uid, tid, name)
   local env = new_env(uid, tid)
@@ -811,7 +818,9 @@ local function single(uid, _, name)
   command_of(envs[uid], name)()
 end
 
-local bodies = { thread = thread, main = main, call = call, parallel = parallel, single = single }
+local bodies = {
+  thread = thread, main = main, call = call, hook = hook, parallel = parallel, single = single,
+}
 
 -- For the event loop ------------------------------------------------------------------------------
 
@@ -855,8 +864,12 @@ function loop.has(uid, name)
   return type(rawget(envs[uid], name)) == "function"
 end
 
-function loop.hook(uid, name)
-  return envs[uid].sysbench.hooks[name]
+function loop.has_hook(uid, name)
+  return type(envs[uid].sysbench.hooks[name]) == "function"
+end
+
+function loop.set_numbers(new)
+  numbers = new
 end
 
 function loop.declared(uid)
