@@ -15,6 +15,10 @@ fn args(more: &str) -> LoadArgs {
     Line::parse_from(line.split_whitespace()).load
 }
 
+fn last_text(args: &LoadArgs, measured: &Measured) -> String {
+    Whole::last(args, measured).text(args)
+}
+
 #[test]
 fn the_header_names_threads_interval_and_seed() {
     let version = env!("CARGO_PKG_VERSION");
@@ -133,7 +137,7 @@ Threads fairness:
     execution time (avg/stddev):   2.0000/0.00
 
 ";
-    assert_eq!(last(&args(""), &measured), expected);
+    assert_eq!(last_text(&args(""), &measured), expected);
 }
 
 #[test]
@@ -147,7 +151,7 @@ fn a_checkpoint_reports_what_came_since_the_one_before() {
     };
     let mut tally = Tally::default();
     tally.add(2, Duration::from_millis(30));
-    let text = checkpoint(&args, 9.0, 9.5, &rest, &tally);
+    let text = Whole::checkpoint(&args, (9.0, 9.5), 1, &rest, &tally).text(&args);
     for expected in [
         "[ 9s ] Checkpoint report:\nSQL statistics:\n    queries performed:\n",
         "    queries:                             6      (0.80 per sec.)\n",
@@ -170,12 +174,12 @@ fn a_checkpoint_reports_what_came_since_the_one_before() {
         seconds: 12.5,
         ..Measured::default()
     };
-    let text = last(&args, &measured);
+    let text = last_text(&args, &measured);
     assert!(text.contains("    queries:                             6      (2.00 per sec.)\n"));
     assert!(text.contains("    total time:                          12.5000s\n"));
     assert!(text.contains("    total number of events:              0\n"));
     args.manner.dialect = Dialect::Old;
-    let text = checkpoint(&args, 9.0, 9.5, &rest, &tally);
+    let text = Whole::checkpoint(&args, (9.0, 9.5), 1, &rest, &tally).text(&args);
     assert!(
         text.starts_with("[   9s] Checkpoint report:\nOLTP test statistics:\n"),
         "{text}"
@@ -235,7 +239,7 @@ Threads fairness:
     execution time (avg/stddev):   2.0000/0.00
 
 ";
-    assert_eq!(last(&args, &measured), expected);
+    assert_eq!(last_text(&args, &measured), expected);
     args.manner.from_timer = true;
     assert!(
         header(&args)
@@ -256,7 +260,7 @@ fn a_line_of_sysbench_is_reported_to_the_last_event() {
         unfinished: 3,
         ..Measured::default()
     };
-    let text = last(&args, &measured);
+    let text = last_text(&args, &measured);
     for expected in [
         "    queries:                             12     (3.00 per sec.)\n",
         "    total time:                          4.0000s\n",
