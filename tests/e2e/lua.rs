@@ -564,3 +564,28 @@ fn reports_in_json_are_one_array_and_errors_in_hooks_are_said() {
     );
     assert!(errors.contains(&expected), "{errors}");
 }
+
+/// What thread_init and thread_done send is in the report.
+#[test]
+fn statements_around_the_events_are_counted_as_sysbench_counts_them() {
+    let Some(stage) = stage("statements_around_the_events_are_counted_as_sysbench_counts_them")
+    else {
+        return;
+    };
+    let file = own(
+        &stage,
+        "around.lua",
+        "function thread_init()\n  con = sysbench.sql.driver():connect()\n\
+         con:query('SET autocommit = 0')\n  con:query('SELECT 1')\nend\n\
+         function event() con:query('SELECT 1') end\n\
+         function thread_done() con:query('SELECT 2'); con:query('DO 1') end\n",
+    );
+    for more in [&[][..], &["--report-checkpoints=1"]] {
+        let options = [&["--threads=3", "--time=0", "--events=30"], more].concat();
+        let theirs = done(&stage.sysbench(&file, &options, "run"), "sysbench");
+        let ours = done(&stage.onramp(&file, &options, "run"), "onramp");
+        for label in ["read:", "write:", "other:", "total:", "queries:"] {
+            assert_eq!(count(&ours, label), count(&theirs, label), "{label}");
+        }
+    }
+}

@@ -108,6 +108,8 @@ struct Clock {
     interval: Duration,
     line_from: Time,
     line_due: Time,
+    /// What the first line counts besides.
+    starting: Stats,
     /// Counted since the last line.
     pending: Stats,
     /// Checkpoints of the report that are still to come, in order.
@@ -129,6 +131,7 @@ impl Clock {
             interval,
             line_from: began,
             line_due: began + interval,
+            starting: Stats::default(),
             pending: Stats::default(),
             checkpoints: args
                 .checkpoints()
@@ -281,6 +284,9 @@ impl Crowd<'_> {
         counts.merge(self.crew.report(Order::Report));
         self.say_ramp(&counts, began);
         self.measured.connected = self.crew.connected();
+        if self.args.lua.is_some() && self.args.manner.finishes_events() {
+            self.measured.starting = counts.statements();
+        }
         self.measured.outside = counts;
     }
 
@@ -337,6 +343,8 @@ impl Crowd<'_> {
         }
         let mut clock = Clock::new(self.args, &self.crew);
         self.began = Some(clock.began);
+        clock.starting = self.measured.starting.clone();
+        self.note_rest(&clock.starting);
         let end = self
             .args
             .duration()
@@ -476,9 +484,11 @@ impl Crowd<'_> {
             let seconds = length.as_secs_f64();
             let gauges = self.crew.gauges();
             self.watchers.step_aside();
-            let numbers = report::interval_numbers(self.args, at, seconds, &gauges, &counts);
+            let mut shown = counts.clone();
+            shown.merge(std::mem::take(&mut clock.starting));
+            let numbers = report::interval_numbers(self.args, at, seconds, &gauges, &shown);
             if !self.hooks.report(Hook::Intermediate, numbers) {
-                say(&report::interval(self.args, at, seconds, &gauges, &counts));
+                say(&report::interval(self.args, at, seconds, &gauges, &shown));
             }
         }
         self.measured.window.merge(counts);

@@ -63,6 +63,9 @@ impl<'a> Scope<'a> {
         };
         if args.manner.finishes_events() {
             scope.counts.to_mut().merge(measured.drain.clone());
+            if measured.rest.is_none() {
+                scope.counts.to_mut().merge(measured.starting.clone());
+            }
             scope.total_seconds = measured.whole_seconds;
         }
         let from_s = measured.rest.as_ref().map_or(0.0, |rest| rest.from_s);

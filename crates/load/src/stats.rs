@@ -106,6 +106,19 @@ impl Stats {
         self.errors.count(Phase::Statement, fault);
     }
 
+    /// The counts of statements alone, without latencies and connections.
+    pub(crate) fn statements(&self) -> Stats {
+        Stats {
+            reads: self.reads,
+            writes: self.writes,
+            others: self.others,
+            commits: self.commits,
+            failed: self.failed,
+            ignored: self.ignored,
+            ..Stats::default()
+        }
+    }
+
     /// Latencies of the statements of one class.
     pub(crate) fn latency_of(&self, class: Class) -> &Histogram {
         &self.latency[class as usize]

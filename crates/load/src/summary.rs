@@ -29,6 +29,8 @@ use wire::dsn::Dsn;
 pub(crate) struct Measured {
     /// While connecting and holding.
     pub(crate) outside: Stats,
+    /// Statements of scripts before their first event, where the report counts them, as sysbench's.
+    pub(crate) starting: Stats,
     /// From the start to the order to stop.
     pub(crate) window: Stats,
     /// The part of it that no checkpoint has reported, where there are checkpoints.
