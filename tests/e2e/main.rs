@@ -47,6 +47,7 @@ mod locust;
 mod login;
 mod long;
 mod lua;
+mod memory;
 mod mysql;
 mod named;
 mod names;

@@ -16,6 +16,7 @@ use crate::relay::Middle;
 use crate::renewal::Had;
 use reactor::{Address, Key, Time};
 use session::heard::Heard;
+use session::meter::Charge;
 use session::state::{On, Session};
 use session::text::Text;
 use sql::lex::Server;
@@ -243,6 +244,8 @@ pub(crate) struct Backend<S> {
     pub heard: Heard,
     /// The reply of a command of the pool's own, being collected.
     pub collected: Vec<u8>,
+    /// What it keeps of commands and replies, counted.
+    pub(crate) kept: Charge,
 }
 
 impl<S> Backend<S> {
@@ -304,6 +307,7 @@ impl<S> Backend<S> {
             lease: None,
             heard: Heard::default(),
             collected: Vec::new(),
+            kept: Charge::default(),
         }
     }
 

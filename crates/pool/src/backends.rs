@@ -264,12 +264,24 @@ impl<N: Net> Group<N> {
         self.lent = out;
         let fed = fed.and_then(|fed| self.check_lengths(key).map(|()| fed));
         let used = self.after_feeding(key, fed);
+        self.count_kept(key);
         self.end_if_abandoned(key);
         used
     }
 
+    /// Counts what a backend keeps of commands and replies.
+    pub(crate) fn count_kept(&mut self, key: Key) {
+        if let Some(backend) = self.backends.get_mut(key) {
+            let reply = backend.collected.capacity() + backend.heard.changes.capacity();
+            backend
+                .kept
+                .set(&self.in_transit, reply + backend.output.capacity());
+        }
+    }
+
     /// What is kept of a reply has its bounds, whatever the server sends.
-    fn check_lengths(&self, key: Key) -> Result<(), Malformed> {
+    fn check_lengths(&mut self, key: Key) -> Result<(), Malformed> {
+        self.count_kept(key);
         let Some(backend) = self.backends.get(key) else {
             return Ok(());
         };

@@ -22,7 +22,7 @@ use reactor::{Key, Time};
 use session::diagnostics::{Diagnostics, Told};
 use session::found::FoundRows;
 use session::heard::Heard;
-use session::meter::Charged;
+use session::meter::{Charge, Charged, Meter};
 use session::own_commands::OwnCommands;
 use session::state::Session;
 use session::statement::{Conditions, Owed, Statement, Untold};
@@ -73,6 +73,33 @@ pub(crate) struct Output {
     pub sent: usize,
     /// What follows them.
     pub(crate) rest: Rest,
+    /// What they take of their group's memory.
+    charge: Charge,
+}
+
+impl Output {
+    fn memory(&self) -> usize {
+        let spooled = match &self.rest {
+            Rest::OnBackend => 0,
+            Rest::Spooled(tail) => tail.memory(),
+        };
+        self.bytes.capacity() + spooled
+    }
+
+    /// Counts what it takes now.
+    pub(crate) fn count(&mut self, meter: &Meter) {
+        self.charge.set(meter, self.memory());
+    }
+
+    /// Whether at least what it keeps in memory has been counted.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.charge.bytes() >= self.bytes.len()
+    }
+
+    /// What was counted last.
+    pub(crate) fn counted(&self) -> usize {
+        self.charge.bytes()
+    }
 }
 
 /// Where the rest of a reply is of which a client has not taken the front.

@@ -44,6 +44,8 @@ pub struct Counts {
     pub input_waited: u64,
     /// Clients closed for a command that took room which others waited for, and did not go on.
     pub input_stalled: u64,
+    /// Clients closed because they held more than their share when all memory was used.
+    pub memory_closed: u64,
     /// Connections to the server that were opened.
     pub dialled: u64,
     /// Attempts that failed.
@@ -93,6 +95,7 @@ impl AddAssign<&Counts> for Counts {
         self.too_slow += other.too_slow;
         self.input_waited += other.input_waited;
         self.input_stalled += other.input_stalled;
+        self.memory_closed += other.memory_closed;
         self.dialled += other.dialled;
         self.dial_failures += other.dial_failures;
         self.backends_lost += other.backends_lost;
@@ -124,6 +127,8 @@ pub struct Census {
     pub variables_bytes: usize,
     /// Bytes of commands that have not come whole, or wait.
     pub input_bytes: usize,
+    /// Bytes that are kept for clients in all.
+    pub memory_bytes: usize,
     /// Backends that are held up by clients that do not read.
     pub slow_readers: usize,
     /// Clients whose reply was taken off its backend.
@@ -168,6 +173,7 @@ impl AddAssign<&Census> for Census {
         self.waiting += other.waiting;
         self.variables_bytes += other.variables_bytes;
         self.input_bytes += other.input_bytes;
+        self.memory_bytes += other.memory_bytes;
         self.slow_readers += other.slow_readers;
         self.spooled_clients += other.spooled_clients;
         self.spooled_bytes += other.spooled_bytes;

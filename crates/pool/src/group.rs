@@ -33,7 +33,7 @@ use crate::hidden::{Hidden, Seen};
 use crate::kills::{KillAsk, KillEnd, Threads};
 use crate::line_limit::LineLimit;
 use crate::log::{self, ReportLine, note};
-use crate::memory;
+use crate::memory::{self, ClientMemory};
 use crate::password_checks::PasswordChecks;
 use crate::prepared::Definitions;
 use crate::privileges::Privileges;
@@ -211,6 +211,8 @@ pub struct Shared {
     pub(crate) memory_full: Mutex<Option<String>>,
     /// Whether it is so; read at each login.
     pub(crate) is_memory_full: AtomicBool,
+    /// What is kept for clients.
+    pub(crate) memory: ClientMemory,
     /// Triggers, views and columns that may change a session unseen.
     pub(crate) hidden: Hidden,
     /// What sessions begin with.
@@ -264,6 +266,7 @@ impl Shared {
             settings.memory_bytes_max,
             command_max,
         );
+        let settings_memory = settings.memory_bytes_max;
         Shared {
             input: InputBudget::new(input_bytes, command_max),
             offered,
@@ -285,6 +288,7 @@ impl Shared {
             fronts: Fronts::new(groups),
             budget,
             users,
+            memory: ClientMemory::new(settings_memory, groups),
             memory_full: Mutex::new(None),
             is_memory_full: AtomicBool::new(false),
             threads: Threads::default(),
@@ -387,6 +391,16 @@ pub struct Group<N: Net> {
     pub(crate) variables: Meter,
     /// What the conditions that are kept for them hold.
     pub(crate) warnings: Meter,
+    /// What their lists of prepared statements hold, without the texts.
+    pub(crate) statements: Meter,
+    /// What they have not taken of their replies.
+    pub(crate) outputs: Meter,
+    /// What backends keep of commands and replies.
+    pub(crate) in_transit: Meter,
+    /// What is kept for clients, as all groups know it; the client that holds most is not looked
+    /// for before the moment.
+    pub(crate) memory_published: usize,
+    pub(crate) memory_look_at: Time,
     /// Schemas that a kind of backend is known to have been let into.
     pub(crate) schemas: Schemas,
     /// Statements and logins in lanes.
@@ -501,6 +515,11 @@ impl<N: Net> Group<N> {
             sessions: Interner::default(),
             variables: Meter::default(),
             warnings: Meter::default(),
+            statements: Meter::default(),
+            outputs: Meter::default(),
+            in_transit: Meter::default(),
+            memory_published: 0,
+            memory_look_at: Time(0),
             schemas: Schemas::default(),
             waiting: 0,
             last_place: Time(0),
@@ -598,6 +617,7 @@ impl<N: Net> Group<N> {
         self.publish_front();
         self.publish_idle();
         self.publish_input();
+        self.keep_memory_bound();
     }
 
     /// When [`Group::turn`] must be called at the latest, events or not.
@@ -618,6 +638,7 @@ impl<N: Net> Group<N> {
             .min(self.next_lend())
             .min(self.next_arrival())
             .min(self.inputs.next_look(self.net.now()))
+            .min(self.next_memory_look())
             .min(self.next_relief());
         if let Some(since) = self.draining {
             next = next.min(since + self.shared.settings.drain_max);
@@ -675,6 +696,7 @@ impl<N: Net> Group<N> {
         census.waiting = self.waiting;
         census.variables_bytes = self.variables.bytes();
         census.input_bytes = self.inputs.bytes();
+        census.memory_bytes = self.held_for_clients();
         for (_, client) in self.clients.iter() {
             census.pinned += usize::from(client.is_held() && client.lease.is_some());
         }

@@ -193,7 +193,8 @@ impl<N: Net> Group<N> {
             .input
             .as_ref()
             .map_or(more, |input| room_for(input, more));
-        !self.shared.is_memory_full.load(Relaxed) && self.shared.input.admits(client.id, more)
+        let full = self.shared.is_memory_full.load(Relaxed) || self.shared.memory.is_full();
+        !full && self.shared.input.admits(client.id, more)
     }
 
     /// The limit that a command of which the client would hold `len` bytes is over by itself.
@@ -337,7 +338,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Closes a client for what it has sent of a command, with the error as its answer.
-    fn refuse_input(&mut self, key: Key, refusal: &Refusal) {
+    pub(crate) fn refuse_input(&mut self, key: Key, refusal: &Refusal) {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };

@@ -49,6 +49,7 @@ mod log;
 mod login;
 mod losses;
 mod memory;
+mod memory_share;
 mod options;
 mod outages;
 mod password_checks;

@@ -107,6 +107,7 @@ events! {
     NameLost "name-lost" Warning "the server's name cannot be looked up any more",
     NameBack "name-back" Info "it can be looked up again",
     BackendsMax "backends-max" Warning "the server takes fewer connections than wanted, or enough",
+    MemoryShare "memory-share" Warning "a client was closed for the memory that it held",
     ReaderClosed "reader-closed" Warning "a client was closed that did not read its reply",
     BackendLost "backend-lost" Warning "a connection to the server ended unasked",
     BackendRefused "backend-refused" Error "the server refuses an account of the pool's",

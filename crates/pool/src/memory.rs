@@ -3,10 +3,16 @@
 //! What cannot be read limits nothing.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Of the machine's or the control group's memory, the pool takes at most this share (in tenths)
 /// unless `memory_bytes_max` says otherwise.
 const MEMORY_TENTHS: u64 = 9;
+/// What is kept for clients takes at most so many eighths of the memory that the pool may take; the
+/// rest is for the program, its allocator and its threads.
+const CLIENTS_EIGHTHS: u64 = 7;
+/// A client that holds no more than this is within its share, however many there are.
+const SHARE_MIN: usize = 256 * 1024;
 /// Of the memory that the pool may take, unfinished commands take at most this part, unless
 /// `input_bytes_max` says otherwise.
 const INPUT_PART: usize = 8;
@@ -18,6 +24,60 @@ const CGROUP_LIMITS: [&str; 2] = [
     "/sys/fs/cgroup/memory.max",
     "/sys/fs/cgroup/memory/memory.limit_in_bytes",
 ];
+
+/// What is kept for all clients, and its bound.
+#[derive(Debug)]
+pub(crate) struct ClientMemory {
+    max: usize,
+    /// Each group's sum as of its last turn.
+    used: AtomicUsize,
+    /// While all is used: what the client of each group holds that holds most.
+    largest: Box<[AtomicUsize]>,
+}
+
+impl ClientMemory {
+    /// Nothing is kept yet by so many groups, of what the settings let the pool take.
+    pub(crate) fn new(setting: Option<usize>, groups: usize) -> ClientMemory {
+        let max = memory_of(setting) / 8 * CLIENTS_EIGHTHS;
+        ClientMemory {
+            max: usize::try_from(max).unwrap_or(usize::MAX),
+            used: AtomicUsize::new(0),
+            largest: (0..groups).map(|_| AtomicUsize::new(0)).collect(),
+        }
+    }
+
+    /// What may be kept.
+    pub(crate) fn max(&self) -> usize {
+        self.max
+    }
+
+    /// A group keeps so many bytes now, and kept so many before.
+    pub(crate) fn change(&self, before: usize, now: usize) {
+        if now > before {
+            self.used.fetch_add(now - before, Relaxed);
+        } else {
+            self.used.fetch_sub(before - now, Relaxed);
+        }
+    }
+
+    /// Whether more is kept than may be.
+    pub(crate) fn is_full(&self) -> bool {
+        self.used.load(Relaxed) > self.max
+    }
+
+    /// What each of so many clients may hold when all is used.
+    pub(crate) fn share(&self, clients: usize) -> usize {
+        (self.max / clients.max(1)).max(SHARE_MIN)
+    }
+
+    /// Notes what the client of a group holds that holds most; whether none of another group holds
+    /// more.
+    pub(crate) fn is_largest(&self, group: usize, held: usize) -> bool {
+        self.largest[group].store(held, Relaxed);
+        let mut all = self.largest.iter();
+        all.all(|other| other.load(Relaxed) <= held)
+    }
+}
 
 /// Memory that the pool may take.
 pub(crate) fn memory_of(setting: Option<usize>) -> u64 {
@@ -70,6 +130,25 @@ mod tests {
         assert_eq!(input_bytes(None, Some(8 * gib), gib), gib);
         assert_eq!(input_bytes(None, Some(gib / 4), 16 << 20), 32 << 20);
         assert_eq!(input_bytes(Some(77), Some(gib), 16 << 20), 77);
+    }
+
+    #[test]
+    fn the_sum_of_all_groups_is_bounded_and_the_largest_share_is_known() {
+        let mib = 1 << 20;
+        let memory = ClientMemory::new(Some(8 * mib), 2);
+        memory.change(0, 4 * mib);
+        memory.change(0, 3 * mib);
+        assert!(!memory.is_full());
+        memory.change(3 * mib, 3 * mib + 1);
+        assert!(memory.is_full());
+        assert!(memory.is_largest(0, 2 * mib));
+        assert!(memory.is_largest(1, 3 * mib));
+        assert!(!memory.is_largest(0, 2 * mib));
+        assert!(memory.is_largest(1, 0) || memory.is_largest(0, 2 * mib));
+        memory.change(3 * mib + 1, 0);
+        assert!(!memory.is_full());
+        assert_eq!(memory.share(7), mib);
+        assert_eq!(memory.share(1000), SHARE_MIN);
     }
 
     #[test]

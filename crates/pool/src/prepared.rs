@@ -36,6 +36,7 @@ pub(crate) use named::{PreparedText, Spoken};
 
 use crate::reasons::Unprepared;
 use named::{Named, NamedEntry};
+use session::meter::{Charge, Meter};
 use session::state::Session;
 use sql::classify;
 use sql::text_prepared::Name;
@@ -49,8 +50,13 @@ use wire::reply::Prepared;
 /// Statements that a client may have prepared at a time: as many as a server takes of all its
 /// clients by default (`max_prepared_stmt_count`).
 const HELD_MAX: usize = 16_382;
+/// Bytes of texts among which those that nobody has are not looked for.
+const SWEEP_BYTES_MIN: usize = 1024 * 1024;
 /// Bytes of texts from which on a client prepares no further statement.
 const HELD_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Owners of a text that one client has prepared once, and a backend: the table and those two.
+const SHARED_BY_NONE: usize = 3;
 
 /// A text and the session in which it was prepared: schema, `sql_mode` and character sets decide
 /// what it means.
@@ -65,6 +71,10 @@ pub(crate) struct Definition {
 }
 
 impl Definition {
+    fn bytes(&self) -> usize {
+        size_of::<Definition>() + self.sql.len()
+    }
+
     /// A number that no other definition has while this one lives.
     fn address(self: &Rc<Self>) -> usize {
         Rc::as_ptr(self).addr()
@@ -91,6 +101,9 @@ impl Hash for Definition {
 pub(crate) struct Definitions {
     all: HashSet<Rc<Definition>>,
     sweep_at: usize,
+    /// Bytes of all, and from how many on those that nobody has are swept out.
+    bytes: usize,
+    sweep_bytes_at: usize,
 }
 
 impl Definitions {
@@ -99,14 +112,27 @@ impl Definitions {
         if let Some(found) = self.all.get(&definition) {
             return found.clone();
         }
-        if self.all.len() >= self.sweep_at {
-            self.all
-                .retain(|definition| Rc::strong_count(definition) > 1);
-            self.sweep_at = (2 * self.all.len()).max(64);
+        if self.all.len() >= self.sweep_at || self.bytes >= self.sweep_bytes_at {
+            self.sweep();
         }
         let shared = Rc::new(definition);
+        self.bytes += shared.bytes();
         self.all.insert(shared.clone());
         shared
+    }
+
+    /// Drops those that nobody has.
+    pub(crate) fn sweep(&mut self) {
+        self.all
+            .retain(|definition| Rc::strong_count(definition) > 1);
+        self.sweep_at = (2 * self.all.len()).max(64);
+        self.bytes = self.all.iter().map(|definition| definition.bytes()).sum();
+        self.sweep_bytes_at = (2 * self.bytes).max(SWEEP_BYTES_MIN);
+    }
+
+    /// Bytes of all, those that nobody has any more included.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The same text in this session.
@@ -148,6 +174,10 @@ pub(crate) struct Held {
 }
 
 impl Held {
+    fn types_len(&self) -> usize {
+        self.types.as_ref().map_or(0, |types| types.len())
+    }
+
     /// Notes the types that an execution sends.
     fn remember(&mut self, types: Types<'_>) {
         if let Types::Sent(types) = types
@@ -220,6 +250,9 @@ pub(crate) struct Statements {
     list: Vec<Held>,
     /// Bytes of their texts.
     texts: usize,
+    /// Bytes of their parameters' types.
+    types: usize,
+    charge: Charge,
     pub(crate) under_way: Option<UnderWay>,
     /// The one that MariaDB's id for the last prepared one means.
     last: Option<u32>,
@@ -279,7 +312,33 @@ impl Statements {
         }
         let held = self.list.remove(found);
         self.texts -= held.definition.sql.len();
+        self.types -= held.types_len();
         Some(held)
+    }
+
+    /// Notes the types that an execution of a statement sends.
+    fn remember(&mut self, id: u32, types: Types<'_>) {
+        let Some(held) = self.get_mut(id) else {
+            return;
+        };
+        let before = held.types_len();
+        held.remember(types);
+        let now = held.types_len();
+        self.types = self.types - before + now;
+    }
+
+    /// Counts what the list takes now.
+    pub(crate) fn count(&mut self, meter: &Meter) {
+        let list = self.list.capacity() * size_of::<Held>();
+        self.charge.set(meter, list + self.types);
+    }
+
+    /// Bytes that the client holds alone: texts that others have prepared too are not its.
+    pub(crate) fn own_bytes(&self) -> usize {
+        let alone = |held: &&Held| Rc::strong_count(&held.definition) <= SHARED_BY_NONE;
+        let texts = self.list.iter().filter(alone);
+        let texts: usize = texts.map(|held| held.definition.sql.len()).sum();
+        self.charge.bytes() + texts + self.long_len()
     }
 
     /// Which bound keeps the client from preparing another statement, if one does.

@@ -211,6 +211,11 @@ pub(crate) enum InputLimit {
         /// How long it has waited for that.
         waited: Duration,
     },
+    /// All memory is in use, and the client holds more than its share.
+    Share {
+        /// The share.
+        max: usize,
+    },
     /// It took room that others waited for, and did not go on.
     Stalled,
 }
@@ -256,6 +261,12 @@ impl fmt::Display for InputLimit {
                 "others hold all of 'input_bytes_max', and none became free in {} ms; send it \
                  again later",
                 waited.as_millis()
+            ),
+            InputLimit::Share { max } => write!(
+                f,
+                "the connection holds so much of the pool's memory, all of which is in use \
+                 ('memory_bytes_max'; a connection's share is {max}): prepared statements, their \
+                 texts and data, warnings, variables; hold less, or raise that"
             ),
             InputLimit::Stalled => f.write_str(
                 "it did not come on while others waited for room ('input_bytes_max'); send it \

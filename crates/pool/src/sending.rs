@@ -132,6 +132,7 @@ impl<N: Net> Group<N> {
             if let Some(backend) = self.backends.get_mut(key) {
                 backend.dirty = false;
                 self.flush_backend(key);
+                self.count_kept(key);
             }
         }
     }

@@ -70,6 +70,7 @@ impl<N: Net> Group<N> {
                 Ok(())
             }
         };
+        output.count(&self.outputs);
         if let Err(error) = kept {
             let folder = self.shared.settings.spool_folder.display();
             let why = format!("its reply cannot be written to the spool in {folder}: {error}");
@@ -121,6 +122,9 @@ impl<N: Net> Group<N> {
             }
         };
         self.spool_buffer = buffer;
+        if let Some(Some(output)) = self.clients.get_mut(key).map(|client| &mut client.output) {
+            output.count(&self.outputs);
+        }
         if let Some(error) = broken {
             self.end_reader(
                 key,

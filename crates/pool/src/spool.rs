@@ -92,6 +92,11 @@ impl Tail {
     pub(crate) fn len(&self) -> usize {
         self.len
     }
+
+    /// Bytes of memory that its list of blocks takes.
+    pub(crate) fn memory(&self) -> usize {
+        self.blocks.capacity() * size_of::<u32>()
+    }
 }
 
 /// One group's file and its blocks.
@@ -126,6 +131,11 @@ impl<F: Scratch> Spool<F> {
     /// Bytes of blocks that replies have.
     pub(crate) fn used(&self) -> usize {
         (self.blocks as usize - self.free.len()) * BLOCK
+    }
+
+    /// Bytes of memory that the list of free blocks takes.
+    pub(crate) fn memory(&self) -> usize {
+        self.free.capacity() * size_of::<u32>()
     }
 
     /// Whether the spool takes more now.

@@ -122,6 +122,15 @@ pub struct Session {
 pub struct NotRestorable;
 
 impl Session {
+    /// Bytes of memory that it takes, but for its user variables.
+    pub(crate) fn bytes(&self) -> usize {
+        let texts = [&self.schema, &self.results_collation, &self.role];
+        let texts = texts.into_iter().flatten().map(|text| text.len());
+        let pairs = self.variables.iter();
+        let pairs = pairs.map(|(name, value)| size_of::<(Text, Text)>() + name.len() + value.len());
+        size_of::<Session>() + texts.chain(pairs).sum::<usize>()
+    }
+
     /// The session of a client that has just logged in with these character sets (client,
     /// connection, results, collation).
     #[must_use]

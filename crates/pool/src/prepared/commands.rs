@@ -188,11 +188,13 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         let form = Form::of(client.capabilities);
-        let Some(held) = client.prepared.as_mut().and_then(|p| p.get_mut(id)) else {
+        let Some(prepared) = &mut client.prepared else {
+            return Handled::Used;
+        };
+        let Some(params) = prepared.get(id).map(|held| usize::from(held.params)) else {
             return Handled::Used;
         };
         // What becomes of the execution is another matter: a driver does not send them again.
-        let params = usize::from(held.params);
         let given = types(command, head_of(message), params, form);
         let by_last = statement_id(payload) == Some(LAST_PREPARED);
         let without_types = given == Types::Earlier || execution && given == Types::Unreadable;
@@ -202,7 +204,11 @@ impl<N: Net> Group<N> {
             self.refuse_malformed(key);
             return Handled::Used;
         }
-        held.remember(given);
+        prepared.remember(id, given);
+        prepared.count(&self.statements);
+        let Some(held) = prepared.get_mut(id) else {
+            return Handled::Used;
+        };
         let (definition, overlong) = (held.definition.clone(), held.overlong);
         if overlong {
             return self.refuse_long_data(key, id);
@@ -430,6 +436,7 @@ impl<N: Net> Group<N> {
         let Some(held) = prepared.remove(id) else {
             return;
         };
+        prepared.count(&self.statements);
         if prepared.is_empty() {
             client.prepared = None;
         }

@@ -223,6 +223,7 @@ impl<N: Net> Group<N> {
                 let definition = preparing.unwrap_or(under_way.definition);
                 let header = heard.prepared.filter(|_| !failed);
                 prepared.note_new(under_way.id, definition, header);
+                prepared.count(&self.statements);
                 return client.forget_command();
             }
             Command::StmtFetch if failed => return,

@@ -47,6 +47,7 @@ fn number(refusal: &Refusal) -> usize {
             InputLimit::User { .. } => 32,
             InputLimit::NoRoom { .. } => 33,
             InputLimit::Stalled => 34,
+            InputLimit::Share { .. } => 43,
         },
         Refusal::PasswordChecks { .. } => 35,
         Refusal::Stranger(stranger) => match stranger {
@@ -59,7 +60,7 @@ fn number(refusal: &Refusal) -> usize {
     }
 }
 
-const NUMBERS: usize = 43;
+const NUMBERS: usize = 44;
 
 /// A command that had no room.
 fn input(limit: InputLimit) -> Refusal {
@@ -170,6 +171,7 @@ fn examples() -> Vec<(Refusal, &'static str)> {
         ),
         (input(InputLimit::NoRoom { waited: max }), "onramp-input"),
         (input(InputLimit::Stalled), "onramp-input"),
+        (input(InputLimit::Share { max: 64 }), "onramp-input"),
         (
             Refusal::PasswordChecks { waiting: 256 },
             "onramp-password-checks",

@@ -13,6 +13,8 @@ use std::rc::Rc;
 pub struct Interner {
     pub(super) sessions: HashSet<Rc<Session>>,
     sweep_at: usize,
+    /// Bytes of all of them.
+    bytes: usize,
 }
 
 impl Interner {
@@ -25,6 +27,7 @@ impl Interner {
             self.sweep();
         }
         let shared = Rc::new(session);
+        self.bytes += shared.bytes();
         self.sessions.insert(shared.clone());
         shared
     }
@@ -34,6 +37,13 @@ impl Interner {
         self.sessions
             .retain(|session| Rc::strong_count(session) > 1);
         self.sweep_at = (2 * self.sessions.len()).max(64);
+        self.bytes = self.sessions.iter().map(|session| session.bytes()).sum();
+    }
+
+    /// Bytes of all sessions, those that nobody stands in any more included; user variables are
+    /// not.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The same session, but for whether several statements may stand in one text.
