@@ -32,6 +32,8 @@ pub struct Seen {
     pub abandoned: u64,
     /// Replies that were taken off their backends because their clients did not read.
     pub spooled: u64,
+    /// Clients that stopped amid a command.
+    pub stalled: u64,
     /// Connections to the server that were killed.
     pub killed: u64,
     /// Passwords that a worker has checked.

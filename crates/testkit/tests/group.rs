@@ -49,6 +49,7 @@ fn no_client_notices_the_pool() {
         sum.abandoned += seen.abandoned;
         sum.passwords += seen.passwords;
         sum.spooled += seen.spooled;
+        sum.stalled += seen.stalled;
         sum.unrestored[0] += seen.unrestored[0];
         sum.unrestored[1] += seen.unrestored[1];
     }
@@ -56,8 +57,8 @@ fn no_client_notices_the_pool() {
     assert!(failed.is_empty(), "failed seeds: {failed:?}");
     let both = sum.unrestored.iter().all(|times| *times > 0);
     assert!(
-        sum.abandoned > 0 && sum.spooled > 0 || count < SEEDS,
-        "nobody left amid a long reply, or read one slowly: {sum:?}"
+        sum.abandoned > 0 && sum.spooled > 0 && sum.stalled > 0 || count < SEEDS,
+        "nobody left amid a long reply, read one slowly, or stopped amid a command: {sum:?}"
     );
     assert!(
         both || count < SEEDS,

@@ -17,6 +17,7 @@ use super::random::Random;
 use super::script::{Belief, Held, Kind, PREPARED, USER, choose};
 use super::settings::HASHED;
 use super::standing::Standing;
+use crate::frames::Frames;
 use crate::reply::{Failure, Outcome, Prepared};
 use crate::talk::{Account, Happened, Talk};
 use reactor::Time;
@@ -25,6 +26,10 @@ use std::time::Duration;
 use wire::auth::Plugin;
 use wire::capabilities as cap;
 use wire::command::Command;
+use wire::packet::{HEADER_LEN, Header};
+
+/// Bytes of a command that stalls: more than is read of any for nothing.
+const STALLED_LEN: usize = 300_000;
 
 /// What the world has decided for all clients.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +43,10 @@ pub(crate) struct Manners {
     /// Clients log in as users with full authentication, some with a wrong password, and some
     /// leave while they do.
     pub(crate) guesses: bool,
+    /// Some clients speak in compressed frames.
+    pub(crate) packs: bool,
+    /// Some stop amid a command.
+    pub(crate) stalls: bool,
     /// How many kinds of backends the clients need.
     pub(crate) kinds: u64,
     /// With one kind: all clients are without CLIENT_DEPRECATE_EOF.
@@ -55,6 +64,8 @@ pub(crate) enum Phase {
     New,
     LoggingIn,
     In,
+    /// It has sent the front of a command, and neither sends nor takes anything more.
+    Stalled,
     /// It has said good-bye, or left without.
     Left,
     /// Its connection has ended.
@@ -81,6 +92,10 @@ pub(crate) struct SimClient {
     /// Variables that its login has set; a reset goes back to them.
     login_variables: BTreeMap<String, String>,
     talk: Talk,
+    /// Its frames, once it is in and they were agreed on.
+    frames: Option<Frames>,
+    /// What came of its login and is no whole packet yet.
+    raw: Vec<u8>,
     /// Its password is wrong.
     guesses: bool,
     asked: VecDeque<Asked>,
@@ -149,6 +164,9 @@ impl SimClient {
             }
             standing.set("collation_connection", "latin1_swedish_ci");
         }
+        if manners.packs && id.is_multiple_of(2) {
+            account = account.with(cap::COMPRESS);
+        }
         SimClient {
             id,
             wire: None,
@@ -162,6 +180,8 @@ impl SimClient {
                 ..Belief::default()
             },
             talk: Talk::new(account, false),
+            frames: None,
+            raw: Vec::new(),
             guesses,
             asked: VecDeque::new(),
             made: 0,
@@ -209,10 +229,34 @@ impl SimClient {
         prey: Option<u32>,
         out: &mut Vec<u8>,
     ) -> String {
+        let mut said = Vec::new();
+        let words = self.speak(random, manners, leaving, prey, &mut said);
+        match &mut self.frames {
+            Some(frames) if !said.is_empty() => out.extend(frames.pack(&said, true)),
+            _ => out.extend(said),
+        }
+        words
+    }
+
+    fn speak(
+        &mut self,
+        random: &mut Random,
+        manners: &Manners,
+        leaving: bool,
+        prey: Option<u32>,
+        out: &mut Vec<u8>,
+    ) -> String {
         let behind = !self.asked.is_empty();
         let over = self.made >= manners.statements || leaving;
         let kind = match self.belief.transaction {
             Some(_) if over => Kind::Commit,
+            None if over && !leaving && manners.stalls && self.id.is_multiple_of(3) => {
+                self.phase = Phase::Stalled;
+                self.ends = true;
+                self.talk.command(out, Command::Query, &[b'x'; STALLED_LEN]);
+                out.truncate(out.len() * 2 / 3);
+                return "stalls".into();
+            }
             None if over => {
                 self.phase = Phase::Left;
                 // One in three goes without a word.
@@ -266,7 +310,33 @@ impl SimClient {
 
     /// Bytes have come; answers to the login go to `out`. The words are for the trace.
     pub(crate) fn hear(&mut self, db: &Db, manners: &Manners, bytes: &[u8], out: &mut Vec<u8>) {
-        self.talk.feed(bytes);
+        let mut bytes = bytes.to_vec();
+        if let Some(frames) = &mut self.frames {
+            bytes = frames
+                .unpack(&bytes)
+                .unwrap_or_else(|error| panic!("client {}: {error}", self.id));
+            self.talk.feed(&bytes);
+            return self.hear_on(db, manners, out);
+        }
+        self.raw.append(&mut bytes);
+        // Packet by packet: what stands behind the OK of the login may be frames.
+        while let Some(header) = Header::read(&self.raw) {
+            let total = HEADER_LEN + header.len;
+            if self.raw.len() < total {
+                return;
+            }
+            let rest = self.raw.split_off(total);
+            let packet = std::mem::replace(&mut self.raw, rest);
+            self.talk.feed(&packet);
+            self.hear_on(db, manners, out);
+            if self.frames.is_some() {
+                let rest = std::mem::take(&mut self.raw);
+                return self.hear(db, manners, &rest, out);
+            }
+        }
+    }
+
+    fn hear_on(&mut self, db: &Db, manners: &Manners, out: &mut Vec<u8>) {
         loop {
             let happened = self.talk.next(out);
             let happened = happened.unwrap_or_else(|error| self.wrong(&error));
@@ -284,8 +354,15 @@ impl SimClient {
                         self.id
                     );
                     self.phase = Phase::In;
+                    self.frames = Frames::agreed(self.talk.capabilities, 3);
                 }
                 Some(Happened::Refused(failure)) => self.on_refused(&failure),
+                Some(Happened::Reply(outcomes)) if self.phase == Phase::Stalled => {
+                    let code = outcomes.first().map(|outcome| outcome.failure().code);
+                    if outcomes.len() != 1 || !matches!(code, Some(1053 | 1153)) {
+                        self.wrong::<()>(&format!("its unfinished command got {outcomes:?}"));
+                    }
+                }
                 Some(Happened::Reply(outcomes)) => self.on_reply(db, manners, &outcomes),
                 Some(Happened::FileWanted(name)) => self.wrong(&format!("wants a file: {name}")),
             }
@@ -335,6 +412,7 @@ impl SimClient {
             1045 => self.guesses,
             1049 => self.belief.standing.schema.as_deref() == Some("nowhere"),
             1043 | 1053 | 9501..=9505 | 9507 => true,
+            1153 => self.phase == Phase::Stalled,
             // The server did not take the session's state.
             1231 => text == "on purpose",
             _ => false,
@@ -585,7 +663,7 @@ impl SimClient {
     pub(crate) fn on_end(&mut self, faults: bool) {
         let fair = match self.phase {
             _ if self.drained && !self.belief.is_bound() => true,
-            Phase::Left | Phase::Gone => true,
+            Phase::Left | Phase::Gone | Phase::Stalled => true,
             Phase::LoggingIn => self.ends || faults,
             Phase::New | Phase::In => {
                 let between = self.asked.is_empty();

@@ -32,6 +32,7 @@ pub(super) fn settings_text(
     let reserved = random.below(3);
     let logins = *random.pick(&[20, 1000, 1_000_000]);
     // It follows another draw, so that the worlds of the seeds stay what they were.
+    let memory = [1u64 << 20, 1 << 30, 1 << 30][usize::try_from(prepared % 3).unwrap_or(0)];
     let down = [50, 1000, 60_000][usize::try_from(reserved).unwrap_or(0) % 3];
     format!(
         "listen = [\"127.0.0.1:6033\"]\nbackends_max = {backends}\nprepared_max = {prepared}\n\
@@ -41,7 +42,7 @@ pub(super) fn settings_text(
          high_prio_mode = \"{mode}\"\nhigh_prio_tickets = {tickets}\n\
          prio_kickup_ms = {kickup}\nbackend_idle_ms_max = {idle}\nbackends_min = 0\n\
          slow_backends_percent_max = {slow_percent}\nslow_reader_ms_max = {slow_ms}\n\
-         spool_bytes_max = {spool}\n\
+         spool_bytes_max = {spool}\nmemory_bytes_max = {memory}\n\
          backends_reserved = {reserved}\nlogins_per_s_max = {logins}\n\
          server_down_fail_ms = {down}\n\
          dial_ms_max = 1500\nwrite_ms_max = {write_ms}\ndrain_ms_max = {}\n\

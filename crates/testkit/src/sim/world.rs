@@ -98,11 +98,16 @@ impl World {
             text = text.replace("\"statements\"", "\"transactions\"");
         }
         let settings = Raw::parse(&text).and_then(Raw::check).expect("settings");
+        let tame = ordered || random.chance(250);
+        let pipelined = random.chance(400);
         let manners = Manners {
-            tame: ordered || random.chance(250),
-            pipelined: random.chance(400),
+            tame,
+            pipelined,
             uniform: random.chance(300),
             guesses: random.chance(200),
+            // The order of statements is read off their bytes, and frames are numbered by turns.
+            packs: seed.is_multiple_of(3) && !ordered && !pipelined,
+            stalls: seed.is_multiple_of(2),
             kinds: if ordered { 1 } else { random.between(1, 3) },
             eofs: random.chance(300),
             statements: random.between(4, 30),
@@ -316,6 +321,7 @@ impl World {
         self.seen.turns += 1;
         let all = self.random.chance(700);
         self.crew.turn(group, &self.net, all);
+        self.crew.check_memory();
     }
 
     /// The peer takes bytes that the group has written.
@@ -430,6 +436,7 @@ impl World {
         }
         let client = &mut self.clients[number];
         let left = client.phase == Phase::Left;
+        self.seen.stalled += u64::from(client.phase == Phase::Stalled);
         client.acts_at = now + Duration::from_micros(self.random.below(200));
         if let Some(id) = client.wire {
             self.wires().send(id, &out);

@@ -6,6 +6,7 @@
 //!
 //! What holds, or the run ends with a panic:
 //! - connections to the server of all groups together stay within the budget (`net.rs` counts);
+//! - what is kept for clients is counted rightly, and within its bound (`memory_bytes_max`);
 //! - where nothing else holds statements back (no faults, an open gate), nobody waits for longer
 //!   than [`HELP_MAX`] in a group that has nothing under way, while a slot is free or a backend
 //!   idle in another.
@@ -17,6 +18,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// What one turn of a group may add before it looks at the sum.
+const STEP_MAX: usize = 1 << 20;
 /// Turns without anything happening around them.
 const IDLE_TURNS_MAX: u32 = 40;
 /// Longest time until a group is helped: backends are lent after a twentieth of a second.
@@ -91,9 +94,24 @@ impl Crew {
             member.group.order(letter);
         }
         member.group.turn(&self.events);
+        let wrong = member.group.miscounted();
+        assert_eq!(wrong, None, "group {index}");
         for (to, letter) in member.group.take_letters() {
             self.members[to].letters.push_back(letter);
         }
+    }
+
+    /// What is kept for clients stays within its bound, but for what each may hold whatever others
+    /// do.
+    pub(super) fn check_memory(&self) {
+        let held = self.members.iter().map(|m| m.group.held_for_clients());
+        let held: usize = held.sum();
+        let clients = self.census().clients;
+        let (max, share) = self.members[0].group.memory_bound();
+        assert!(
+            held <= max.max(clients * share) + STEP_MAX,
+            "{held} bytes are kept for {clients} clients, of {max} with shares of {share}"
+        );
     }
 
     /// Puts a letter of a thread that is no group's in a group's mailbox.
