@@ -14,8 +14,8 @@
 mod bytes;
 mod setting_up;
 
+use crate::bench::Bench;
 use crate::errors::{Fault, Phase};
-use crate::group::Bench;
 use crate::preparing::{self, Prepared};
 use crate::seat::Seat;
 use crate::stats::Class;

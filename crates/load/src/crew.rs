@@ -4,10 +4,12 @@
 //! counted twice or lost.
 
 use crate::allowance::Allowance;
-use crate::group::{self, Counted, Letter, Order, Part, Plan, Share};
+use crate::control::{Counted, Gauges, Letter, Order, Part, Share};
+use crate::group;
 use crate::layout::Layout;
 use crate::lua;
 use crate::options::LoadArgs;
+use crate::plan::Plan;
 use crate::stats::{Stats, Tally};
 use crate::threads::{Heard, PANICKED, Threads};
 use reactor::Time;
@@ -16,19 +18,6 @@ use std::time::Duration;
 
 /// How long groups may take to answer a request for their numbers.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
-
-/// How things stand at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Gauges {
-    /// Connections that are open and logged in.
-    pub(crate) connected: u64,
-    /// Those of them that wait for a reply.
-    pub(crate) executing: u64,
-    /// Events that have arrived and wait for an idle connection.
-    pub(crate) waiting: u64,
-    /// CPU time of the group's thread so far.
-    pub(crate) cpu: Duration,
-}
 
 /// All groups.
 pub(crate) struct Crew {

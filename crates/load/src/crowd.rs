@@ -8,13 +8,14 @@
 //! leaving them out would leave out the slow ones, but they are in no rate.
 
 use crate::Outcome;
+use crate::control::Order;
 use crate::crew::Crew;
-use crate::group::{Order, Plan};
 use crate::hooks::{Hook, Hooks};
 use crate::layout::Layout;
 use crate::login::Credentials;
 use crate::options::LoadArgs;
 use crate::output::{self, Watchers};
+use crate::plan::Plan;
 use crate::ports::{self, Sources};
 use crate::report::{self, Whole};
 use crate::series::Point;

@@ -17,32 +17,23 @@ mod tally;
 mod watchman;
 mod work;
 
-use crate::allowance::Allowance;
+use crate::bench::Bench;
 use crate::connection::Connection;
-use crate::crew::Gauges;
+use crate::control::{Counted, Gauges, Letter, Order, Share};
 use crate::errors::{Fault, Phase};
-use crate::login::Credentials;
-use crate::model::Model;
 use crate::opener::Opener;
 use crate::pace::Pace;
-use crate::ports::Sources;
+use crate::plan::Plan;
 use crate::preparing::Refusals;
 use crate::seat::Seat;
 use crate::stats::{Stats, Tally};
-use crate::tolerance::ToleranceArgs;
-use crate::workload::Script;
-use reactor::{
-    Address, Event, Key, Mailbox, Net, RealNet, Slots, Time, Token, descriptors, scheduling,
-};
+use crate::work::Work;
+use reactor::{Event, Key, Mailbox, Net, RealNet, Slots, Time, Token, descriptors, scheduling};
 use std::collections::VecDeque;
 use std::io;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
-use std::time::Duration;
 use tally::Marks;
-use wire::compressed::Packer;
-pub(crate) use work::{Part, Work};
 
 /// Bytes that are read at once.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -53,171 +44,6 @@ const EVENTS_AHEAD: usize = 2;
 /// Kinds of tokens.
 const CONNECTION: u8 = 0;
 const MAILBOX: u8 = 1;
-
-/// What all groups need to know; never changes.
-#[derive(Debug)]
-pub(crate) struct Plan {
-    pub(crate) script: Script,
-    pub(crate) tolerance: ToleranceArgs,
-    /// An event that has begun runs to its end when the time is over.
-    pub(crate) finishes_events: bool,
-    /// Statements are counted by their first word.
-    pub(crate) counts_by_text: bool,
-    pub(crate) model: Model,
-    pub(crate) credentials: Credentials,
-    /// What each connection runs after its login.
-    pub(crate) init_sql: Vec<String>,
-    pub(crate) address: Address,
-    /// Where connections go besides, in turn.
-    pub(crate) more_addresses: Vec<Address>,
-    pub(crate) sources: Sources,
-    pub(crate) connect_timeout: Duration,
-    pub(crate) connects_in_flight: u32,
-    /// Connections with which a run begins whose number is an order; `None` where options say it.
-    pub(crate) ordered_users: Option<u32>,
-    pub(crate) seed: u64,
-}
-
-impl Plan {
-    /// Where connection `index` comes from, if not from where the kernel likes, and where it goes.
-    /// All places are gone to from one source before it is the next one's turn, so that each source
-    /// is used with each place, whatever their numbers.
-    pub(crate) fn way_of(&self, index: u32) -> (Option<IpAddr>, &Address) {
-        let places = 1 + self.more_addresses.len();
-        let (round, place) = (index as usize / places, index as usize % places);
-        let address = match place {
-            0 => &self.address,
-            place => &self.more_addresses[place - 1],
-        };
-        (self.sources.of(round as u64), address)
-    }
-}
-
-/// A group's part of the whole.
-#[derive(Debug)]
-pub(crate) struct Share {
-    /// Which group of how many.
-    pub(crate) part: Part,
-    /// Index of its first connection.
-    pub(crate) first: u32,
-    pub(crate) connections: u32,
-    /// Connections to open each second; 0 is as fast as possible.
-    pub(crate) connects_per_second: f64,
-    /// Events to run, of all groups.
-    pub(crate) events: Arc<Allowance>,
-}
-
-/// What the main thread wants.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Order {
-    /// Execute from now on.
-    Start,
-    /// Hand over what was counted.
-    Report,
-    /// The same, with sums over connections since the last checkpoint.
-    Checkpoint,
-    /// Forget what was counted.
-    Reset,
-    /// So many connections of all groups are to be open.
-    Users(u32),
-    /// Somebody has run the last event; see whether this group has anything left to do.
-    Look,
-    /// Hand over what was counted, send no more statements, end by then.
-    Stop(Time),
-}
-
-/// What a group tells the main thread.
-#[derive(Debug)]
-pub(crate) enum Letter {
-    /// Every connection has been tried.
-    Settled,
-    /// Counts since the last ones.
-    Counted(Box<Counted>),
-    /// All events have run, or nothing is left that this group could do about those that have not.
-    Finished,
-    /// The group has ended; counts since the last ones, and sums over its connections.
-    Ended(Box<Counted>),
-    /// An error that is to end the run.
-    Fatal(String),
-    /// The group could not begin.
-    Failed(String),
-}
-
-/// A group's numbers.
-#[derive(Debug, Default)]
-pub(crate) struct Counted {
-    /// Which group, from 0.
-    pub(crate) group: usize,
-    pub(crate) stats: Stats,
-    pub(crate) gauges: Gauges,
-    /// At a checkpoint and at the end only: sums over connections, since the checkpoint before.
-    pub(crate) tally: Tally,
-    /// At the end only: statements whose reply had not come.
-    pub(crate) unfinished: u64,
-}
-
-/// What a connection works with besides itself.
-pub(crate) struct Bench {
-    pub(crate) net: RealNet,
-    pub(crate) plan: Arc<Plan>,
-    pub(crate) stats: Stats,
-    /// What is read goes here.
-    pub(crate) buffer: Vec<u8>,
-    /// What is written is made here.
-    pub(crate) out: Vec<u8>,
-    /// For compression: what is unpacked, what is packed, and who does it.
-    pub(crate) plain: Vec<u8>,
-    pub(crate) frames: Vec<u8>,
-    pub(crate) packer: Box<Packer>,
-    /// Connections that wait for a reply.
-    pub(crate) executing: u32,
-    /// New statements may be sent.
-    pub(crate) running: bool,
-    /// The error that is to end the run, until it is told.
-    fatal: Option<String>,
-    /// What the server does not prepare.
-    pub(crate) refusals: Refusals,
-    pub(crate) work: Work,
-    events: Arc<Allowance>,
-}
-
-impl Bench {
-    /// Counts a statement that failed; true when its event is to be run again.
-    pub(crate) fn failed(&mut self, fault: Fault) -> bool {
-        let again = self.plan.tolerance.ignores(&fault);
-        self.heed(&fault);
-        self.stats.failed(fault, again);
-        again
-    }
-
-    /// Ends the run where this error is one that does.
-    fn heed(&mut self, fault: &Fault) {
-        if self.plan.tolerance.ends_at(fault) {
-            self.fatal.get_or_insert_with(|| fault.words());
-        }
-    }
-
-    /// Takes leave to begin up to `wanted` more events at once; returns how many.
-    pub(crate) fn take_events(&mut self, wanted: u32) -> u32 {
-        self.events.take(wanted)
-    }
-
-    /// The intended start of the event that a connection is to begin now that its last one is
-    /// over; `None` lets it rest.
-    pub(crate) fn next_start(&mut self, now: Time) -> Option<Time> {
-        let start = match self.running {
-            true => self.work.next_start(now)?,
-            false => return None,
-        };
-        // An arrival took its leave when it arrived.
-        (!self.work.is_closed() || self.take_event()).then_some(start)
-    }
-
-    /// Takes leave to begin one more event.
-    fn take_event(&mut self) -> bool {
-        self.running && self.events.take(1) == 1
-    }
-}
 
 /// A group at work.
 struct Group {

@@ -12,8 +12,10 @@
 
 mod allowance;
 mod arrivals;
+mod bench;
 mod blocking;
 mod connection;
+mod control;
 mod course;
 mod crew;
 mod crowd;
@@ -32,7 +34,9 @@ mod model;
 mod opener;
 mod options;
 mod output;
+mod output_options;
 mod pace;
+mod plan;
 mod ports;
 mod prepare;
 mod preparing;
@@ -52,6 +56,7 @@ mod threads;
 mod thresholds;
 mod timers;
 mod tolerance;
+mod work;
 mod workload;
 
 #[cfg(test)]
@@ -64,7 +69,7 @@ pub use latency::Latency;
 pub use merge::{MergeArgs, run as run_merge};
 pub use model::{Active, ModelArgs};
 pub use options::{Action, LoadArgs};
-pub use output::{OutputArgs, When};
+pub use output_options::{OutputArgs, When};
 pub use recorded::{Histograms, Recorded};
 pub use series::Point;
 pub use spans::Spread;

@@ -18,9 +18,9 @@ mod message;
 mod zmtp;
 
 use crate::Outcome;
+use crate::control::Order as GroupOrder;
 use crate::crew::Crew;
 use crate::crowd;
-use crate::group::Order as GroupOrder;
 use crate::layout::Layout;
 use crate::options::LoadArgs;
 use crate::stats::Stats;

@@ -10,7 +10,8 @@
 //! is said in the result, and its mean is weighted by each machine's statements per second.
 
 use crate::errors::ErrorTable;
-use crate::output::{self, OutputArgs};
+use crate::output;
+use crate::output_options::OutputArgs;
 use crate::recorded::{Histograms, Recorded};
 use crate::series::Point;
 use crate::summary::{Latencies, OfStatement, Summary};

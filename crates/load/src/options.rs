@@ -6,10 +6,11 @@
 
 use crate::manner::{Dialect, Manner};
 use crate::model::{Loop, ModelArgs};
-use crate::output::OutputArgs;
+use crate::output_options::OutputArgs;
 use crate::program::Program;
 use crate::random::{RandArgs, Rows};
 use crate::tolerance::ToleranceArgs;
+use crate::workload::catalogue;
 use crate::workload::{Script, ScriptArgs, Workload};
 use clap::{Args, ValueEnum};
 use sql::lex::{Kind, LexMode, Lexer};
@@ -297,7 +298,7 @@ impl LoadArgs {
     pub(crate) fn make_script(&self) -> Script {
         let rows = Rows::new(&self.rand, self.table_size);
         let (args, connections) = (&self.script, self.connections);
-        Script::new(self.workload, args, self.tables, rows, connections)
+        catalogue::script(self.workload, args, self.tables, rows, connections)
     }
 
     /// The same, with as many connections as the stages want at most.

@@ -4,7 +4,7 @@
 //! kept exactly; the name in the first line's parentheses says who really wrote it. Latencies here
 //! are those of events, as in sysbench; statements are in the summary and the JSON.
 
-use crate::crew::Gauges;
+use crate::control::Gauges;
 use crate::hooks::Numbers;
 use crate::manner::Dialect;
 use crate::options::LoadArgs;

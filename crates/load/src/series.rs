@@ -2,7 +2,7 @@
 //!
 //! A point is made of what all groups counted in that second, and of how things stand at its end.
 
-use crate::crew::Gauges;
+use crate::control::Gauges;
 use crate::stats::Stats;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

@@ -6,15 +6,16 @@
 //!
 //! The first fields of [`Summary`] have the names of a row of climb.json.
 
+mod checks;
 mod limit;
 mod text;
 mod warnings;
 
 use crate::errors::{ErrorCount, ErrorTable};
-use crate::group::Plan;
 use crate::latency::Latency;
 use crate::layout::Layout;
 use crate::options::LoadArgs;
+use crate::plan::Plan;
 use crate::recorded::{Histograms, Recorded};
 use crate::series::Point;
 use crate::stats::{Class, Stats, Tally};

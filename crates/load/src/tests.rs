@@ -6,12 +6,13 @@ mod endings;
 mod models;
 mod setting_up;
 
+use crate::control::Order;
 use crate::crew::Crew;
 use crate::errors::Phase;
-use crate::group::{Order, Plan};
 use crate::layout::Layout;
 use crate::login::Credentials;
 use crate::options::LoadArgs;
+use crate::plan::Plan;
 use crate::ports::Sources;
 use crate::stats::Stats;
 use clap::Parser;

@@ -6,7 +6,6 @@
 
 use crate::latency::Latency;
 use crate::spans::parse_length;
-use crate::summary::Summary;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
@@ -20,15 +19,15 @@ const RATES: &str = "qps, tps, goodput, connected, load_cpu";
 #[derive(Clone, Debug)]
 pub struct Threshold {
     /// As it was written.
-    text: String,
-    metric: Metric,
-    is_above: bool,
+    pub(crate) text: String,
+    pub(crate) metric: Metric,
+    pub(crate) is_above: bool,
     /// Milliseconds, a share, or a plain number, as the metric has it.
-    bound: f64,
+    pub(crate) bound: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Metric {
+pub(crate) enum Metric {
     Latency(Kind, Figure),
     Count(Count),
     Share(Count),
@@ -36,7 +35,7 @@ enum Metric {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
+pub(crate) enum Kind {
     Statement,
     Read,
     Write,
@@ -46,10 +45,10 @@ enum Kind {
     Reconnect,
 }
 
-type Figure = fn(&Latency) -> f64;
+pub(crate) type Figure = fn(&Latency) -> f64;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Count {
+pub(crate) enum Count {
     Errors,
     Failed,
     Ignored,
@@ -61,7 +60,7 @@ enum Count {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Rate {
+pub(crate) enum Rate {
     Statements,
     Events,
     Goodput,
@@ -180,72 +179,6 @@ fn rate_named(name: &str) -> Option<Rate> {
         "load_cpu" => Rate::Cpu,
         _ => return None,
     })
-}
-
-impl Count {
-    /// How many, and of how many.
-    fn of(self, summary: &Summary) -> (u64, u64) {
-        let connects = summary.latencies.connect.count + summary.latencies.reconnect.count;
-        let arrived = summary.arrived.max(1);
-        let statements = summary.statements;
-        match self {
-            Count::Errors => (summary.failed_statements + summary.gave_up, statements),
-            Count::Failed => (summary.failed_statements, statements),
-            Count::Ignored => (summary.ignored_errors, statements),
-            Count::GaveUp => (summary.gave_up, statements),
-            Count::Shed => (summary.shed + summary.expired, arrived),
-            Count::FailedConnects => (summary.failed_connects, connects + summary.failed_connects),
-            Count::Lost => (summary.lost_connections, connects),
-            Count::Reconnects => (summary.reconnects, connects),
-        }
-    }
-}
-
-impl Threshold {
-    /// Holds a result to the rule.
-    pub(crate) fn check(&self, summary: &Summary) -> Checked {
-        let value = self.value(summary);
-        let crossed = match value {
-            None => true,
-            Some(value) if self.is_above => value > self.bound,
-            Some(value) => value < self.bound,
-        };
-        Checked {
-            rule: self.text.clone(),
-            value,
-            crossed,
-        }
-    }
-
-    fn value(&self, summary: &Summary) -> Option<f64> {
-        let latencies = &summary.latencies;
-        match self.metric {
-            Metric::Latency(kind, figure) => {
-                let latency = match kind {
-                    Kind::Statement => &latencies.statement,
-                    Kind::Read => &latencies.read,
-                    Kind::Write => &latencies.write,
-                    Kind::Other => &latencies.other,
-                    Kind::Event => &latencies.event,
-                    Kind::Connect => &latencies.connect,
-                    Kind::Reconnect => &latencies.reconnect,
-                };
-                (latency.count > 0).then(|| figure(latency))
-            }
-            Metric::Count(count) => Some(count.of(summary).0 as f64),
-            Metric::Share(count) => {
-                let (part, whole) = count.of(summary);
-                Some(part as f64 / whole.max(1) as f64 * 100.0)
-            }
-            Metric::Rate(rate) => Some(match rate {
-                Rate::Statements => summary.statements_per_s,
-                Rate::Events => summary.events_per_s,
-                Rate::Goodput => summary.goodput_per_s,
-                Rate::Connected => summary.connected as f64,
-                Rate::Cpu => summary.load_cpu_share * 100.0,
-            }),
-        }
-    }
 }
 
 impl Checked {

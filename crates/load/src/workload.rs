@@ -10,7 +10,7 @@
 //!
 //! A new workload is a name in [`Workload`] and its steps in `catalogue.rs`.
 
-mod catalogue;
+pub(crate) mod catalogue;
 mod options;
 mod script;
 mod text;

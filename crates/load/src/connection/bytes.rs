@@ -8,8 +8,8 @@
 //! a call returns.
 
 use super::{Connection, State};
+use crate::bench::Bench;
 use crate::errors::Fault;
-use crate::group::Bench;
 use reactor::{Net, Read, Write};
 
 /// Bytes that could not be dealt with at once.

@@ -9,8 +9,8 @@
 //! up as asked runs no event.
 
 use super::{Connection, Outcome, State, put_command};
+use crate::bench::Bench;
 use crate::errors::Fault;
-use crate::group::Bench;
 use wire::command::{Command, ReplyShape};
 
 impl Connection {

@@ -7,7 +7,8 @@
 //! Invariant: each seat that was ever open is in each sum once, whether it is connected, being
 //! opened, or waits to be.
 
-use super::{Connection, Group, Letter};
+use super::{Connection, Group};
+use crate::control::Letter;
 use crate::opener::Opener;
 use crate::seat::Seat;
 use crate::stats::Stats;

@@ -311,7 +311,7 @@ fn code_of(colour: Color) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crew::Gauges;
+    use crate::control::Gauges;
     use crate::errors::Fault;
     use crate::stats::Stats;
 

@@ -263,7 +263,7 @@ fn put_head(out: &mut String, name: &str, kind: &str, help: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crew::Gauges;
+    use crate::control::Gauges;
     use crate::errors::Fault;
     use std::io::ErrorKind;
     use std::net::SocketAddr;

@@ -6,7 +6,7 @@
 use super::{
     Scope, line, put_fairness, put_forced, put_general, put_performed, put_queue, put_rates,
 };
-use crate::crew::Gauges;
+use crate::control::Gauges;
 use crate::options::LoadArgs;
 use crate::stats::Stats;
 

@@ -5,9 +5,9 @@
 
 use super::Measured;
 use crate::errors::{EADDRNOTAVAIL, EMFILE, Phase};
-use crate::group::Plan;
 use crate::layout::Layout;
 use crate::options::LoadArgs;
+use crate::plan::Plan;
 
 /// Why fewer connections stand than were wanted.
 pub(super) fn of(

@@ -8,6 +8,7 @@
 
 use super::script::{Script, Source, Statement, Table};
 use super::{ScriptArgs, Workload};
+use crate::random::Rows;
 use Source::{C, Key, NewRow, Pad, Plus, Row, SameRow};
 
 const POINT: &str = "SELECT c FROM sbtest# WHERE id=?";
@@ -34,8 +35,21 @@ fn plain(text: &str, sources: &[Source]) -> Statement {
     }
 }
 
+/// The script of `workload` over `tables` tables, for so many connections.
+pub(crate) fn script(
+    workload: Workload,
+    args: &ScriptArgs,
+    tables: u32,
+    rows: Rows,
+    connections: u32,
+) -> Script {
+    let mut script = Script::without_steps(workload, args, tables, rows, connections);
+    fill(&mut script, workload, args);
+    script
+}
+
 /// Appends the steps of `workload`.
-pub(super) fn fill(script: &mut Script, workload: Workload, args: &ScriptArgs) {
+fn fill(script: &mut Script, workload: Workload, args: &ScriptArgs) {
     use Workload::*;
     match workload {
         PointSelect => script.add(prepared(POINT, &[Row]), Table::Any, 1),

@@ -11,7 +11,7 @@
 
 use super::options::PsMode;
 use super::text::{GROUPS_C, GROUPS_PAD, put_groups, put_number, put_signed};
-use super::{Draw, Event, ScriptArgs, Workload, catalogue};
+use super::{Draw, Event, ScriptArgs, Workload};
 use crate::random::{Rows, unique};
 
 /// Where a value comes from.
@@ -112,15 +112,16 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    /// The script of `workload` over `tables` tables, for so many connections.
-    pub(crate) fn new(
+    /// The frame of the script of `workload` over `tables` tables, for so many connections; the
+    /// catalogue has its steps.
+    pub(super) fn without_steps(
         workload: Workload,
         args: &ScriptArgs,
         tables: u32,
         rows: Rows,
         connections: u32,
     ) -> Script {
-        let mut script = Script {
+        Script {
             templates: Vec::new(),
             steps: Vec::new(),
             tables,
@@ -130,9 +131,7 @@ impl Script {
             prepares: args.db_ps_mode == PsMode::Auto,
             reconnect: args.reconnect,
             transaction: None,
-        };
-        catalogue::fill(&mut script, workload, args);
-        script
+        }
     }
 
     /// Statements that can be are prepared.

@@ -1,0 +1,102 @@
+//! What the main thread and its groups tell each other.
+//!
+//! The main thread gives each group its [`Share`] once, then an [`Order`] now and then; a group
+//! answers with a [`Letter`]. Groups tell each other nothing.
+
+use crate::allowance::Allowance;
+use crate::stats::{Stats, Tally};
+use reactor::Time;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How things stand at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Gauges {
+    /// Connections that are open and logged in.
+    pub(crate) connected: u64,
+    /// Those of them that wait for a reply.
+    pub(crate) executing: u64,
+    /// Events that have arrived and wait for an idle connection.
+    pub(crate) waiting: u64,
+    /// CPU time of the group's thread so far.
+    pub(crate) cpu: Duration,
+}
+
+/// A part of a whole that is dealt to groups evenly.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) group: u32,
+    pub(crate) groups: u32,
+    /// Connections of all groups.
+    pub(crate) connections: u32,
+}
+
+impl Part {
+    /// This group's part of `whole`.
+    pub(crate) fn of(self, whole: u32) -> u32 {
+        whole / self.groups + u32::from(self.group < whole % self.groups)
+    }
+}
+
+/// A group's part of the whole.
+#[derive(Debug)]
+pub(crate) struct Share {
+    /// Which group of how many.
+    pub(crate) part: Part,
+    /// Index of its first connection.
+    pub(crate) first: u32,
+    pub(crate) connections: u32,
+    /// Connections to open each second; 0 is as fast as possible.
+    pub(crate) connects_per_second: f64,
+    /// Events to run, of all groups.
+    pub(crate) events: Arc<Allowance>,
+}
+
+/// What the main thread wants.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Order {
+    /// Execute from now on.
+    Start,
+    /// Hand over what was counted.
+    Report,
+    /// The same, with sums over connections since the last checkpoint.
+    Checkpoint,
+    /// Forget what was counted.
+    Reset,
+    /// So many connections of all groups are to be open.
+    Users(u32),
+    /// Somebody has run the last event; see whether this group has anything left to do.
+    Look,
+    /// Hand over what was counted, send no more statements, end by then.
+    Stop(Time),
+}
+
+/// What a group tells the main thread.
+#[derive(Debug)]
+pub(crate) enum Letter {
+    /// Every connection has been tried.
+    Settled,
+    /// Counts since the last ones.
+    Counted(Box<Counted>),
+    /// All events have run, or nothing is left that this group could do about those that have not.
+    Finished,
+    /// The group has ended; counts since the last ones, and sums over its connections.
+    Ended(Box<Counted>),
+    /// An error that is to end the run.
+    Fatal(String),
+    /// The group could not begin.
+    Failed(String),
+}
+
+/// A group's numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Counted {
+    /// Which group, from 0.
+    pub(crate) group: usize,
+    pub(crate) stats: Stats,
+    pub(crate) gauges: Gauges,
+    /// At a checkpoint and at the end only: sums over connections, since the checkpoint before.
+    pub(crate) tally: Tally,
+    /// At the end only: statements whose reply had not come.
+    pub(crate) unfinished: u64,
+}

@@ -1,0 +1,59 @@
+//! What the command line says about where results go.
+
+use crate::thresholds::Threshold;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Where results go besides stdout.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Results")]
+pub struct OutputArgs {
+    /// Write the result to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Write a row for every second to this file
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+
+    /// Write the result to this file, as a page with charts
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
+    /// Serve the figures at http://ADDR/metrics while it runs, as HOST:PORT
+    #[arg(long, value_name = "ADDR")]
+    pub prometheus: Option<String>,
+
+    /// Show the run while it goes, where standard output is a terminal
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto)]
+    pub live: When,
+
+    /// End with status 3 if this is so, as in 'p99>50ms', 'errors>0.1%', 'goodput<5000'; may be
+    /// given several times
+    #[arg(long, value_name = "RULE", value_parser = Threshold::from_str)]
+    pub fail_if: Vec<Threshold>,
+}
+
+impl OutputArgs {
+    /// No file and no screen.
+    pub(crate) fn nowhere() -> OutputArgs {
+        OutputArgs {
+            json: None,
+            csv: None,
+            html: None,
+            prometheus: None,
+            live: When::Never,
+            fail_if: Vec::new(),
+        }
+    }
+}
+
+/// When to show the run on the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// Where standard output is a terminal
+    Auto,
+    /// Not at all
+    Never,
+}

@@ -1,0 +1,49 @@
+//! What all groups of a run need to know: made once from the options, never changed.
+
+use crate::login::Credentials;
+use crate::model::Model;
+use crate::ports::Sources;
+use crate::tolerance::ToleranceArgs;
+use crate::workload::Script;
+use reactor::Address;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// What all groups need to know; never changes.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) script: Script,
+    pub(crate) tolerance: ToleranceArgs,
+    /// An event that has begun runs to its end when the time is over.
+    pub(crate) finishes_events: bool,
+    /// Statements are counted by their first word.
+    pub(crate) counts_by_text: bool,
+    pub(crate) model: Model,
+    pub(crate) credentials: Credentials,
+    /// What each connection runs after its login.
+    pub(crate) init_sql: Vec<String>,
+    pub(crate) address: Address,
+    /// Where connections go besides, in turn.
+    pub(crate) more_addresses: Vec<Address>,
+    pub(crate) sources: Sources,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) connects_in_flight: u32,
+    /// Connections with which a run begins whose number is an order; `None` where options say it.
+    pub(crate) ordered_users: Option<u32>,
+    pub(crate) seed: u64,
+}
+
+impl Plan {
+    /// Where connection `index` comes from, if not from where the kernel likes, and where it goes.
+    /// All places are gone to from one source before it is the next one's turn, so that each source
+    /// is used with each place, whatever their numbers.
+    pub(crate) fn way_of(&self, index: u32) -> (Option<IpAddr>, &Address) {
+        let places = 1 + self.more_addresses.len();
+        let (round, place) = (index as usize / places, index as usize % places);
+        let address = match place {
+            0 => &self.address,
+            place => &self.more_addresses[place - 1],
+        };
+        (self.sources.of(round as u64), address)
+    }
+}

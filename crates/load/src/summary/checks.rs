@@ -1,0 +1,70 @@
+//! Rules that a run must not break, held to its result.
+
+use super::Summary;
+use crate::thresholds::{Checked, Count, Kind, Metric, Rate, Threshold};
+
+impl Count {
+    /// How many, and of how many.
+    fn of(self, summary: &Summary) -> (u64, u64) {
+        let connects = summary.latencies.connect.count + summary.latencies.reconnect.count;
+        let arrived = summary.arrived.max(1);
+        let statements = summary.statements;
+        match self {
+            Count::Errors => (summary.failed_statements + summary.gave_up, statements),
+            Count::Failed => (summary.failed_statements, statements),
+            Count::Ignored => (summary.ignored_errors, statements),
+            Count::GaveUp => (summary.gave_up, statements),
+            Count::Shed => (summary.shed + summary.expired, arrived),
+            Count::FailedConnects => (summary.failed_connects, connects + summary.failed_connects),
+            Count::Lost => (summary.lost_connections, connects),
+            Count::Reconnects => (summary.reconnects, connects),
+        }
+    }
+}
+
+impl Threshold {
+    /// Holds a result to the rule.
+    pub(crate) fn check(&self, summary: &Summary) -> Checked {
+        let value = self.value(summary);
+        let crossed = match value {
+            None => true,
+            Some(value) if self.is_above => value > self.bound,
+            Some(value) => value < self.bound,
+        };
+        Checked {
+            rule: self.text.clone(),
+            value,
+            crossed,
+        }
+    }
+
+    fn value(&self, summary: &Summary) -> Option<f64> {
+        let latencies = &summary.latencies;
+        match self.metric {
+            Metric::Latency(kind, figure) => {
+                let latency = match kind {
+                    Kind::Statement => &latencies.statement,
+                    Kind::Read => &latencies.read,
+                    Kind::Write => &latencies.write,
+                    Kind::Other => &latencies.other,
+                    Kind::Event => &latencies.event,
+                    Kind::Connect => &latencies.connect,
+                    Kind::Reconnect => &latencies.reconnect,
+                };
+                (latency.count > 0).then(|| figure(latency))
+            }
+            Metric::Count(count) => Some(count.of(summary).0 as f64),
+            Metric::Share(count) => {
+                let (part, whole) = count.of(summary);
+                Some(part as f64 / whole.max(1) as f64 * 100.0)
+            }
+            Metric::Rate(rate) => Some(match rate {
+                Rate::Statements => summary.statements_per_s,
+                Rate::Events => summary.events_per_s,
+                Rate::Goodput => summary.goodput_per_s,
+                Rate::Connected => summary.connected as f64,
+                Rate::Cpu => summary.load_cpu_share * 100.0,
+            }),
+        }
+    }
+}
