@@ -1,4 +1,8 @@
 //! What a connection works with besides itself: lent by its group, one connection at a time.
+//!
+//! A connection of the generator has no buffers and no counters, so that a million of them fit.
+//! Its group has one [`Bench`] and passes it to whoever an event is for. Invariant: between two
+//! connections the buffers are empty.
 
 use crate::allowance::Allowance;
 use crate::errors::Fault;

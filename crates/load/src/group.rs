@@ -21,6 +21,7 @@ use crate::bench::Bench;
 use crate::connection::Connection;
 use crate::control::{Counted, Gauges, Letter, Order, Share};
 use crate::errors::{Fault, Phase};
+use crate::event_loop::{self, CONNECTION, Turns, Waking};
 use crate::opener::Opener;
 use crate::pace::Pace;
 use crate::plan::Plan;
@@ -28,7 +29,7 @@ use crate::preparing::Refusals;
 use crate::seat::Seat;
 use crate::stats::{Stats, Tally};
 use crate::work::Work;
-use reactor::{Event, Key, Mailbox, Net, RealNet, Slots, Time, Token, descriptors, scheduling};
+use reactor::{Event, Key, Mailbox, Net, RealNet, Slots, Time, Token};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -39,11 +40,6 @@ use tally::Marks;
 const BUFFER_BYTES: usize = 64 * 1024;
 /// Connections that begin their first event in one turn.
 const STARTS_PER_TURN: usize = 256;
-/// The connection of the event that comes so many events later is fetched from memory meanwhile.
-const EVENTS_AHEAD: usize = 2;
-/// Kinds of tokens.
-const CONNECTION: u8 = 0;
-const MAILBOX: u8 = 1;
 
 /// A group at work.
 struct Group {
@@ -76,10 +72,66 @@ pub(crate) fn run(
     letters: SyncSender<Letter>,
 ) {
     let failure = letters.clone();
-    let result = Group::new(plan, share, mailbox, letters).and_then(Group::live);
+    let result = Group::new(plan, share, mailbox, letters).and_then(event_loop::run);
     if let Err(error) = result {
         // When the main thread is gone nobody is left to be told.
         let _ = failure.send(Letter::Failed(error));
+    }
+}
+
+impl Turns for Group {
+    fn net(&mut self) -> &mut RealNet {
+        &mut self.bench.net
+    }
+
+    fn deadline(&self) -> Time {
+        self.due()
+    }
+
+    fn obey(&mut self) {
+        self.follow_orders();
+    }
+
+    fn on_event(&mut self, event: &Event) {
+        self.on_socket(event);
+    }
+
+    fn announce(&self, socket: Key) {
+        self.connections.prefetch(socket);
+    }
+
+    fn turn(&mut self) {
+        self.start_some();
+        self.work_due();
+        self.open_some();
+        self.expire_some();
+        if cfg!(debug_assertions) {
+            self.look_after_all();
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let is_late = |end| self.bench.net.now() >= end;
+        self.end
+            .is_some_and(|end| self.bench.executing == 0 || is_late(end))
+    }
+
+    fn say_news(&mut self) {
+        if let Some(reason) = self.bench.fatal.take() {
+            self.tell(Letter::Fatal(reason));
+        }
+        if !self.said_settled && self.opener.is_settled() {
+            self.said_settled = true;
+            self.tell(Letter::Settled);
+        }
+        if !self.said_finished && self.is_finished() {
+            self.said_finished = true;
+            self.tell(Letter::Finished);
+        }
+    }
+
+    fn finish(self) {
+        self.close_all();
     }
 }
 
@@ -90,17 +142,9 @@ impl Group {
         mailbox: Mailbox<Order>,
         letters: SyncSender<Letter>,
     ) -> Result<Group, String> {
-        let wrong = |what: &str, error: io::Error| format!("a group could not {what}: {error}");
-        // Where this is not allowed the main thread knows it and has said so.
-        let _ = descriptors::own_table();
-        // Where times have to be kept, waking late would be the generator's own doing.
-        if !plan.model.keeps_time() {
-            let _ = scheduling::wake_gently();
-        }
-        let mut net = RealNet::new().map_err(|e| wrong("make its poll", e))?;
-        let token = Token::new(MAILBOX, Key::from_parts(0, 0));
-        net.watch_mailbox(&mailbox, token)
-            .map_err(|e| wrong("watch its mailbox", e))?;
+        let waking = Waking::keeping_time(plan.model.keeps_time());
+        let mut net = event_loop::open(waking)?;
+        event_loop::watch_mailbox(&mut net, &mailbox)?;
         let pace = Pace::new(share.connects_per_second, net.now());
         let in_flight_max = plan.connects_in_flight;
         let opener = Opener::new(
@@ -146,40 +190,8 @@ impl Group {
         Ok(group)
     }
 
-    /// Turn after turn, until told to end.
-    fn live(mut self) -> Result<(), String> {
-        let mut events = Vec::new();
-        loop {
-            let deadline = self.deadline();
-            let waited = self.bench.net.wait(deadline, &mut events);
-            waited.map_err(|e| format!("a group's poll failed: {e}"))?;
-            for (at, event) in events.iter().enumerate() {
-                if let Some(coming) = events.get(at + EVENTS_AHEAD) {
-                    self.connections.prefetch(coming.token.key());
-                }
-                if event.token.kind() == MAILBOX {
-                    self.obey();
-                } else {
-                    self.on_event(event);
-                }
-            }
-            self.start_some();
-            self.work_due();
-            self.open_some();
-            self.expire_some();
-            if cfg!(debug_assertions) {
-                self.look_after_all();
-            }
-            if self.is_over() {
-                self.finish();
-                return Ok(());
-            }
-            self.say_news();
-        }
-    }
-
     /// When the next turn has to come at the latest.
-    fn deadline(&self) -> Time {
+    fn due(&self) -> Time {
         let now = self.bench.net.now();
         if !self.starting.is_empty() {
             return now;
@@ -194,7 +206,7 @@ impl Group {
             .min(self.end.unwrap_or(Time::NEVER))
     }
 
-    fn obey(&mut self) {
+    fn follow_orders(&mut self) {
         for order in self.mailbox.take() {
             match order {
                 Order::Start => self.begin_work(),
@@ -238,7 +250,7 @@ impl Group {
         })
     }
 
-    fn on_event(&mut self, event: &Event) {
+    fn on_socket(&mut self, event: &Event) {
         let key = event.token.key();
         let Some(connection) = self.connections.get_mut(key) else {
             return;
@@ -363,26 +375,6 @@ impl Group {
             if is_opening {
                 self.close(key, Fault::timeout(timeout.as_secs()));
             }
-        }
-    }
-
-    fn is_over(&self) -> bool {
-        let is_late = |end| self.bench.net.now() >= end;
-        self.end
-            .is_some_and(|end| self.bench.executing == 0 || is_late(end))
-    }
-
-    fn say_news(&mut self) {
-        if let Some(reason) = self.bench.fatal.take() {
-            self.tell(Letter::Fatal(reason));
-        }
-        if !self.said_settled && self.opener.is_settled() {
-            self.said_settled = true;
-            self.tell(Letter::Settled);
-        }
-        if !self.said_finished && self.is_finished() {
-            self.said_finished = true;
-            self.tell(Letter::Finished);
         }
     }
 }

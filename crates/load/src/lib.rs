@@ -20,6 +20,7 @@ mod course;
 mod crew;
 mod crowd;
 mod errors;
+mod event_loop;
 mod group;
 mod hooks;
 mod latency;

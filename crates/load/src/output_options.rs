@@ -1,4 +1,7 @@
 //! What the command line says about where results go.
+//!
+//! Apart from `output.rs`, which writes results, so that options need not know what a result is.
+//! Nothing is opened here.
 
 use crate::thresholds::Threshold;
 use clap::{Args, ValueEnum};

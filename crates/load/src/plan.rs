@@ -1,4 +1,7 @@
 //! What all groups of a run need to know: made once from the options, never changed.
+//!
+//! All groups share one [`Plan`] by reference. Invariant: nothing in it changes while they run, so
+//! it costs no lock.
 
 use crate::login::Credentials;
 use crate::model::Model;

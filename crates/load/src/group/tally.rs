@@ -96,7 +96,7 @@ impl Group {
     }
 
     /// Closes everything and hands over the last numbers.
-    pub(super) fn finish(mut self) {
+    pub(super) fn close_all(mut self) {
         let mut counted = self.counted();
         counted.unfinished = self.bench.executing.into();
         let mut tally = self.tally;

@@ -4,7 +4,7 @@
 //! left. A group that waits for something that never comes would keep the run from ending.
 //!
 //! The mechanism: whatever a group waits for is an answer of the server, a connection that is being
-//! opened (which has a time limit), or something that [`Group::deadline`] knows the time of: a
+//! opened (which has a time limit), or something that [`Group::due`] knows the time of: a
 //! timer, an arrival, a seat to be opened. With none of them nothing can ever happen in it, so it
 //! is finished, whatever is left over. And in builds with assertions each turn of a small group
 //! checks that all its connections are in one of these places, and that what is counted in passing
@@ -33,7 +33,7 @@ impl Group {
         self.bench.running
             && self.bench.executing == 0
             && self.opener.in_flight() == 0
-            && self.deadline() == Time::NEVER
+            && self.due() == Time::NEVER
     }
 
     /// Checks that nobody is forgotten.

@@ -13,15 +13,13 @@
 
 use super::counts::{Census, Counts, Marks, Verdict};
 use crate::errors::Fault;
+use crate::event_loop::{self, CONNECTION, Turns, Waking};
 use crate::pace::Pace;
 use crate::ports::Sources;
 use crate::random::Random;
-use reactor::{
-    Address, Event, Key, Mailbox, Net, Read, RealNet, Slots, Time, Token, descriptors, scheduling,
-};
+use reactor::{Address, Event, Key, Mailbox, Net, Read, RealNet, Slots, Time, Token};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -29,9 +27,6 @@ use std::time::Duration;
 
 /// Bytes that are read at once.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// Kinds of tokens.
-const CONNECTION: u8 = 0;
-const MAILBOX: u8 = 1;
 /// How often limits of time are looked at.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 /// Failures in a row after which no more connections are opened.
@@ -209,10 +204,59 @@ pub(super) fn run<T: Talk>(
     letters: SyncSender<Letter>,
 ) {
     let failure = letters.clone();
-    let result = Group::<T>::new(plan, share, mailbox, letters).and_then(Group::live);
+    let result = Group::<T>::new(plan, share, mailbox, letters).and_then(event_loop::run);
     if let Err(reason) = result {
         // When the main thread is gone nobody is left to be told.
         let _ = failure.send(Letter::Failed(reason));
+    }
+}
+
+impl<T: Talk> Turns for Group<T> {
+    fn net(&mut self) -> &mut RealNet {
+        &mut self.net
+    }
+
+    fn deadline(&self) -> Time {
+        let now = self.net.now();
+        let may_open = self.fresh > 0 && self.in_flight < self.plan.connects_in_flight;
+        let open = if may_open {
+            self.pace.due(now)
+        } else {
+            Time::NEVER
+        };
+        let wake = self
+            .wakes
+            .peek()
+            .map_or(Time::NEVER, |Reverse((due, _))| *due);
+        open.min(wake).min(self.sweep_at)
+    }
+
+    fn obey(&mut self) {
+        self.follow_orders();
+    }
+
+    fn on_event(&mut self, event: &Event) {
+        self.on_socket(event);
+    }
+
+    fn turn(&mut self) {
+        self.wake_some();
+        self.open_some();
+        self.sweep();
+        if !self.said_settled && self.fresh == 0 && self.in_flight == 0 {
+            self.said_settled = true;
+            self.tell(Letter::Settled);
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let is_busy = |(_, line): (Key, &Line<T>)| line.talk.as_ref().is_some_and(Talk::is_busy);
+        self.end
+            .is_some_and(|(end, _)| self.net.now() >= end || !self.lines.iter().any(is_busy))
+    }
+
+    fn finish(self) {
+        self.hand_over();
     }
 }
 
@@ -223,14 +267,8 @@ impl<T: Talk> Group<T> {
         mailbox: Mailbox<Order>,
         letters: SyncSender<Letter>,
     ) -> Result<Group<T>, String> {
-        let wrong = |what: &str, error: io::Error| format!("a group could not {what}: {error}");
-        // Where this is not allowed the main thread knows it and has said so.
-        let _ = descriptors::own_table();
-        let _ = scheduling::wake_gently();
-        let mut net = RealNet::new().map_err(|e| wrong("make its poll", e))?;
-        let token = Token::new(MAILBOX, Key::from_parts(0, 0));
-        net.watch_mailbox(&mailbox, token)
-            .map_err(|e| wrong("watch its mailbox", e))?;
+        let mut net = event_loop::open(Waking::Gently)?;
+        event_loop::watch_mailbox(&mut net, &mailbox)?;
         let now = net.now();
         Ok(Group {
             lines: Slots::with_capacity(share.connections as usize),
@@ -257,47 +295,7 @@ impl<T: Talk> Group<T> {
         })
     }
 
-    fn live(mut self) -> Result<(), String> {
-        let mut events = Vec::new();
-        loop {
-            let waited = self.net.wait(self.deadline(), &mut events);
-            waited.map_err(|e| format!("a group's poll failed: {e}"))?;
-            for event in &events {
-                match event.token.kind() {
-                    MAILBOX => self.obey(),
-                    _ => self.on_event(event),
-                }
-            }
-            self.wake_some();
-            self.open_some();
-            self.sweep();
-            if !self.said_settled && self.fresh == 0 && self.in_flight == 0 {
-                self.said_settled = true;
-                self.tell(Letter::Settled);
-            }
-            if self.is_over() {
-                self.finish();
-                return Ok(());
-            }
-        }
-    }
-
-    fn deadline(&self) -> Time {
-        let now = self.net.now();
-        let may_open = self.fresh > 0 && self.in_flight < self.plan.connects_in_flight;
-        let open = if may_open {
-            self.pace.due(now)
-        } else {
-            Time::NEVER
-        };
-        let wake = self
-            .wakes
-            .peek()
-            .map_or(Time::NEVER, |Reverse((due, _))| *due);
-        open.min(wake).min(self.sweep_at)
-    }
-
-    fn obey(&mut self) {
+    fn follow_orders(&mut self) {
         for order in self.mailbox.take() {
             match order {
                 Order::Start => {
@@ -333,7 +331,7 @@ impl<T: Talk> Group<T> {
         })
     }
 
-    fn on_event(&mut self, event: &Event) {
+    fn on_socket(&mut self, event: &Event) {
         let key = event.token.key();
         let Some(line) = self.lines.get(key) else {
             return;
@@ -552,14 +550,8 @@ impl<T: Talk> Group<T> {
         }
     }
 
-    fn is_over(&self) -> bool {
-        let is_busy = |(_, line): (Key, &Line<T>)| line.talk.as_ref().is_some_and(Talk::is_busy);
-        self.end
-            .is_some_and(|(end, _)| self.net.now() >= end || !self.lines.iter().any(is_busy))
-    }
-
     /// Judges what has not come, and hands over the last numbers.
-    fn finish(mut self) {
+    fn hand_over(mut self) {
         let end = self.end.map_or_else(Time::now, |(_, end)| end);
         let own = &self.plan.own;
         for key in self.lines.keys() {

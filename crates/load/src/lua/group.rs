@@ -21,6 +21,7 @@ use crate::arrivals::Arrivals;
 use crate::control::Gauges;
 use crate::control::{Counted, Letter, Order, Share};
 use crate::errors::{Fault, Phase as Doing};
+use crate::event_loop::{self, CONNECTION, Turns, Waking};
 use crate::model::Loop;
 use crate::opener::BUSY_PAUSE;
 use crate::pace::Pace;
@@ -30,11 +31,8 @@ use crate::random::Random;
 use crate::stats::{Class, Stats, Tally};
 use crate::timers::Timers;
 use mlua::String as LuaString;
-use reactor::{
-    Address, Event, Key, Mailbox, Net, RealNet, Slots, Time, Token, descriptors, scheduling,
-};
+use reactor::{Address, Event, Key, Mailbox, Net, RealNet, Slots, Time, Token};
 use std::collections::VecDeque;
-use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,9 +49,6 @@ const RETRY_AFTER: Duration = Duration::from_millis(10);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Values of one execution.
 const VALUES_MAX: usize = 65_535;
-/// Kinds of tokens.
-const CLIENT: u8 = 0;
-const MAILBOX: u8 = 1;
 /// Numbers of errors that a client library has for a connection that is gone.
 const GONE: [u32; 4] = [2006, 2011, 2013, 2055];
 
@@ -163,6 +158,19 @@ impl Stage {
         part: (u32, u32),
         events: Arc<Allowance>,
     ) -> Result<Stage, String> {
+        let net = RealNet::new().map_err(|e| format!("a group could not make its poll: {e}"))?;
+        Stage::on(net, plan, program, (first, count), part, events)
+    }
+
+    /// The same on a poll that is there.
+    fn on(
+        net: RealNet,
+        plan: Arc<Plan>,
+        program: &Program,
+        (first, count): (u32, u32),
+        part: (u32, u32),
+        events: Arc<Allowance>,
+    ) -> Result<Stage, String> {
         let generators = Generators::new(
             program.shape,
             plan.seed,
@@ -170,7 +178,6 @@ impl Stage {
             part,
             program.unique_from,
         );
-        let net = RealNet::new().map_err(|e| format!("a group could not make its poll: {e}"))?;
         Ok(Stage {
             lua: Interpreter::new(program, generators, count)?,
             plan,
@@ -561,7 +568,7 @@ impl Stage {
         let client = Client::new(sock, number, line.user, line.next_statement);
         let key = self.clients.insert(client);
         let watched = match self.clients.get(key) {
-            Some(client) => self.net.watch(client.sock(), Token::new(CLIENT, key)),
+            Some(client) => self.net.watch(client.sock(), Token::new(CONNECTION, key)),
             None => Ok(()),
         };
         if let Err(error) = watched {
@@ -878,10 +885,69 @@ pub(crate) fn run(
     letters: SyncSender<Letter>,
 ) {
     let failure = letters.clone();
-    let result = Group::new(plan, program, share, mailbox, letters).and_then(Group::live);
+    let result = Group::new(plan, program, share, mailbox, letters).and_then(event_loop::run);
     if let Err(error) = result {
         // When the main thread is gone nobody is left to be told.
         let _ = failure.send(Letter::Failed(error));
+    }
+}
+
+impl Turns for Group {
+    fn net(&mut self) -> &mut RealNet {
+        &mut self.stage.net
+    }
+
+    fn deadline(&self) -> Time {
+        let now = self.stage.net.now();
+        let birth = match self.born < self.share.connections && self.end.is_none() {
+            true if self.stage.has_room() => self.pace.due(now),
+            _ => Time::NEVER,
+        };
+        let end = self.end.unwrap_or(Time::NEVER);
+        self.stage.deadline().min(birth).min(end)
+    }
+
+    fn obey(&mut self) {
+        self.follow_orders();
+    }
+
+    fn on_event(&mut self, event: &Event) {
+        self.stage.on_event(event);
+    }
+
+    fn turn(&mut self) {
+        self.begin_some();
+        self.stage.turn();
+    }
+
+    /// All that began have ended, or it is too late for the others.
+    fn is_over(&self) -> bool {
+        let alive = self.born - self.stage.ended;
+        self.end
+            .is_some_and(|end| alive == 0 || self.stage.net.now() >= end || self.is_broken())
+    }
+
+    fn say_news(&mut self) {
+        if let Some(reason) = &self.stage.fatal
+            && !self.said_finished
+        {
+            let reason = reason.clone();
+            self.said_finished = true;
+            self.tell(Letter::Fatal(reason));
+        }
+        let all = self.share.connections;
+        if !self.said_settled && self.born == all && self.stage.ready + self.stage.ended == all {
+            self.said_settled = true;
+            self.tell(Letter::Settled);
+        }
+        if !self.said_finished && self.stage.running && self.stage.ended == all {
+            self.said_finished = true;
+            self.tell(Letter::Finished);
+        }
+    }
+
+    fn finish(self) {
+        self.close_all();
     }
 }
 
@@ -893,17 +959,13 @@ impl Group {
         mailbox: Mailbox<Order>,
         letters: SyncSender<Letter>,
     ) -> Result<Group, String> {
-        // Where this is not allowed the main thread knows it and has said so.
-        let _ = descriptors::own_table();
-        if !plan.model.keeps_time() {
-            let _ = scheduling::wake_gently();
-        }
+        let waking = Waking::keeping_time(plan.model.keeps_time());
+        let net = event_loop::open(waking)?;
         let users = (share.first, share.connections);
         let part = (share.part.group, share.part.groups);
-        let mut stage = Stage::new(plan, program, users, part, share.events.clone())?;
-        let token = Token::new(MAILBOX, Key::from_parts(0, 0));
-        let watched = stage.net.watch_mailbox(&mailbox, token);
-        watched.map_err(|e: io::Error| format!("a group could not watch its mailbox: {e}"))?;
+        let events = share.events.clone();
+        let mut stage = Stage::on(net, plan, program, users, part, events)?;
+        event_loop::watch_mailbox(&mut stage.net, &mailbox)?;
         Ok(Group {
             number: share.part.group as usize,
             pace: Pace::new(share.connects_per_second, stage.net.now()),
@@ -917,39 +979,6 @@ impl Group {
             said_finished: false,
             end: None,
         })
-    }
-
-    /// Turn after turn, until told to end.
-    fn live(mut self) -> Result<(), String> {
-        let mut events = Vec::new();
-        loop {
-            let deadline = self.deadline();
-            let waited = self.stage.net.wait(deadline, &mut events);
-            waited.map_err(|e| format!("a group's poll failed: {e}"))?;
-            for event in &events {
-                match event.token.kind() {
-                    MAILBOX => self.obey(),
-                    _ => self.stage.on_event(event),
-                }
-            }
-            self.begin_some();
-            self.stage.turn();
-            if self.is_over() {
-                self.finish();
-                return Ok(());
-            }
-            self.say_news();
-        }
-    }
-
-    fn deadline(&self) -> Time {
-        let now = self.stage.net.now();
-        let birth = match self.born < self.share.connections && self.end.is_none() {
-            true if self.stage.has_room() => self.pace.due(now),
-            _ => Time::NEVER,
-        };
-        let end = self.end.unwrap_or(Time::NEVER);
-        self.stage.deadline().min(birth).min(end)
     }
 
     /// Users begin at the pace at which connections are opened, for that is what they do first.
@@ -967,7 +996,7 @@ impl Group {
         }
     }
 
-    fn obey(&mut self) {
+    fn follow_orders(&mut self) {
         for order in self.mailbox.take() {
             match order {
                 Order::Start => self.stage.start(&self.share),
@@ -1017,39 +1046,13 @@ impl Group {
         })
     }
 
-    /// All that began have ended, or it is too late for the others.
-    fn is_over(&self) -> bool {
-        let alive = self.born - self.stage.ended;
-        self.end
-            .is_some_and(|end| alive == 0 || self.stage.net.now() >= end || self.is_broken())
-    }
-
     /// After an error of the script nobody goes on to the end.
     fn is_broken(&self) -> bool {
         self.stage.fatal.is_some()
     }
 
-    fn say_news(&mut self) {
-        if let Some(reason) = &self.stage.fatal
-            && !self.said_finished
-        {
-            let reason = reason.clone();
-            self.said_finished = true;
-            self.tell(Letter::Fatal(reason));
-        }
-        let all = self.share.connections;
-        if !self.said_settled && self.born == all && self.stage.ready + self.stage.ended == all {
-            self.said_settled = true;
-            self.tell(Letter::Settled);
-        }
-        if !self.said_finished && self.stage.running && self.stage.ended == all {
-            self.said_finished = true;
-            self.tell(Letter::Finished);
-        }
-    }
-
     /// Closes everything and hands over the last numbers.
-    fn finish(mut self) {
+    fn close_all(mut self) {
         let mut counted = self.counted();
         counted.unfinished = self.stage.busy.into();
         counted.tally = self.stage.tally();

@@ -1,4 +1,7 @@
 //! Rules that a run must not break, held to its result.
+//!
+//! What a rule may say is in `thresholds.rs`, which options need; here is which figure of a
+//! [`Summary`] it means. A figure of which nothing was measured breaks its rule.
 
 use super::Summary;
 use crate::thresholds::{Checked, Count, Kind, Metric, Rate, Threshold};

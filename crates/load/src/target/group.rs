@@ -6,19 +6,15 @@
 //! more than it has room for.
 
 use super::peer::{Fate, Peer, Texts};
-use reactor::{Event, Key, Mailbox, Net, RealNet, Slots, Time, Token, descriptors, scheduling};
+use crate::event_loop::{self, CONNECTION, LISTENER, Turns, Waking};
+use reactor::{Event, Key, Mailbox, Net, RealNet, Slots, Time, Token};
 use std::collections::VecDeque;
-use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
-/// Kinds of tokens.
-const PEER: u8 = 0;
-const MAILBOX: u8 = 1;
-const LISTENER: u8 = 2;
 /// Connections accepted in one turn; more wait for the next one, behind messages that are due.
 const ACCEPTS_PER_TURN: usize = 256;
 /// Messages sent in one turn before events are looked at again.
@@ -93,14 +89,58 @@ struct Group {
     buffer: Vec<u8>,
     mailbox: Mailbox<Order>,
     letters: SyncSender<Letter>,
+    /// The main thread has told it to end.
+    is_stopped: bool,
 }
 
 /// The life of a group's thread.
 pub(super) fn run(plan: Arc<Plan>, mailbox: Mailbox<Order>, letters: SyncSender<Letter>) {
     let failure = letters.clone();
-    if let Err(reason) = Group::new(plan, mailbox, letters).and_then(Group::live) {
+    if let Err(reason) = Group::new(plan, mailbox, letters).and_then(event_loop::run) {
         // When the main thread is gone nobody is left to be told.
         let _ = failure.send(Letter::Failed(reason));
+    }
+}
+
+impl Turns for Group {
+    fn net(&mut self) -> &mut RealNet {
+        &mut self.net
+    }
+
+    fn deadline(&self) -> Time {
+        self.line.front().map_or(Time::NEVER, |(due, _)| *due)
+    }
+
+    fn obey(&mut self) {
+        for order in self.mailbox.take() {
+            match order {
+                Order::Report => {
+                    let counts = self.counts();
+                    self.tell(Letter::Counted(counts));
+                }
+                Order::Stop => self.is_stopped = true,
+            }
+        }
+    }
+
+    fn on_event(&mut self, event: &Event) {
+        match event.token.kind() {
+            LISTENER => self.accept_some(),
+            _ => self.on_socket(event),
+        }
+    }
+
+    fn turn(&mut self) {
+        self.send_due();
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_stopped
+    }
+
+    fn finish(mut self) {
+        let counts = self.counts();
+        self.tell(Letter::Ended(counts));
     }
 }
 
@@ -110,16 +150,13 @@ impl Group {
         mailbox: Mailbox<Order>,
         letters: SyncSender<Letter>,
     ) -> Result<Group, String> {
-        let wrong = |what: &str, error: io::Error| format!("a group could not {what}: {error}");
-        // Where this is not allowed the main thread knows it and has said so.
-        let _ = descriptors::own_table();
-        let _ = scheduling::wake_gently();
-        let token = |kind| Token::new(kind, Key::from_parts(0, 0));
-        let mut net = RealNet::new().map_err(|e| wrong("make its poll", e))?;
-        net.watch_mailbox(&mailbox, token(MAILBOX))
-            .map_err(|e| wrong("watch its mailbox", e))?;
-        net.listen(&plan.address, plan.backlog, token(LISTENER))
-            .map_err(|e| wrong("listen", e))?;
+        let mut net = event_loop::open(Waking::Gently)?;
+        event_loop::watch_mailbox(&mut net, &mailbox)?;
+        let token = Token::new(LISTENER, Key::from_parts(0, 0));
+        net.listen(&plan.address, plan.backlog, token)
+            .map_err(|error| event_loop::wrong("listen", &error))?;
+        // When the main thread is gone nobody is left to be told.
+        let _ = letters.send(Letter::Ready);
         Ok(Group {
             net,
             plan,
@@ -129,45 +166,15 @@ impl Group {
             buffer: vec![0; BUFFER_BYTES],
             mailbox,
             letters,
+            is_stopped: false,
         })
     }
 
-    fn live(mut self) -> Result<(), String> {
-        self.tell(Letter::Ready);
-        let mut events = Vec::new();
-        loop {
-            let deadline = self.line.front().map_or(Time::NEVER, |(due, _)| *due);
-            let waited = self.net.wait(deadline, &mut events);
-            waited.map_err(|e| format!("a group's poll failed: {e}"))?;
-            for event in &events {
-                match event.token.kind() {
-                    LISTENER => self.accept_some(),
-                    MAILBOX => {
-                        if self.obey() {
-                            return Ok(());
-                        }
-                    }
-                    _ => self.on_event(event),
-                }
-            }
-            self.send_due();
+    fn counts(&mut self) -> Counts {
+        Counts {
+            standing: self.peers.len() as u64,
+            ..std::mem::take(&mut self.counts)
         }
-    }
-
-    /// True when it is to end.
-    fn obey(&mut self) -> bool {
-        for order in self.mailbox.take() {
-            let mut counts = std::mem::take(&mut self.counts);
-            counts.standing = self.peers.len() as u64;
-            match order {
-                Order::Report => self.tell(Letter::Counted(counts)),
-                Order::Stop => {
-                    self.tell(Letter::Ended(counts));
-                    return true;
-                }
-            }
-        }
-        false
     }
 
     fn tell(&self, letter: Letter) {
@@ -191,7 +198,11 @@ impl Group {
         let Some(peer) = self.peers.get(key) else {
             return;
         };
-        if self.net.watch(&peer.sock, Token::new(PEER, key)).is_err() {
+        if self
+            .net
+            .watch(&peer.sock, Token::new(CONNECTION, key))
+            .is_err()
+        {
             self.peers.remove(key);
             self.counts.refused += 1;
             return;
@@ -202,7 +213,7 @@ impl Group {
         }
     }
 
-    fn on_event(&mut self, event: &Event) {
+    fn on_socket(&mut self, event: &Event) {
         let key = event.token.key();
         if let Some(peer) = self.peers.get_mut(key) {
             let (net, texts) = (&mut self.net, &self.plan.texts);
