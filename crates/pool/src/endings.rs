@@ -225,8 +225,9 @@ impl<N: Net> Group<N> {
         contaminated
     }
 
-    /// The statement that others rode behind has changed their session: what they will be answered
-    /// may be wrong, so they are told so, and the answers are dropped.
+    /// The statement that others rode behind has changed their session, or its backend is closed:
+    /// what they would be answered may be wrong, or nothing, so they are told so, and the answers
+    /// are dropped. The lease is `owner`'s, who is none of them.
     pub(crate) fn part_riders(&mut self, key: Key, owner: Option<Key>) {
         let Some(backend) = self.backends.get_mut(key) else {
             return;
@@ -236,7 +237,7 @@ impl<N: Net> Group<N> {
         let riders: Vec<Key> = backend
             .flight
             .iter_mut()
-            .filter_map(|c| c.owner.take())
+            .filter_map(|command| command.owner.take_if(|rider| Some(*rider) != owner))
             .collect();
         let now = self.net.now();
         backend.note_left(now);

@@ -505,6 +505,7 @@ impl<N: Net> Group<N> {
             .iter()
             .all(|command| matches!(command.purpose, Purpose::Statement | Purpose::Debt(_)));
         if !clean || !only_statements {
+            self.part_riders(lease, Some(key));
             return self.retire(lease);
         }
         if backend.lease == Some(key) {

@@ -6,7 +6,7 @@
 //! that fails backs off, and those who wait for it wait on, within their limit, unless the server
 //! refuses the account itself.
 
-use crate::backend::{BackendState, InFlight, Purpose};
+use crate::backend::{BackendState, InFlight, Purpose, Reports};
 use crate::client::{Client, ClientState};
 use crate::group::Group;
 use crate::log::{Event, Facts, note, note_of};
@@ -95,6 +95,7 @@ impl<N: Net> Group<N> {
     ) {
         let backend = self.backends.get(key);
         let (keeps, served) = backend.map_or((false, false), |b| (b.in_transaction(), b.served));
+        self.part_riders(key, Some(owner));
         self.retire(key);
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(owner) else {
@@ -186,10 +187,25 @@ impl<N: Net> Group<N> {
         let mut owners: Vec<Key> = backend.flight.iter().filter_map(|c| c.owner).collect();
         owners.dedup();
         owners.extend(backend.lease.filter(|lease| !owners.contains(lease)));
+        // A lease that lasts only until something of an earlier client is read back.
+        let lent = backend.reports == Reports::Complete && owners.iter().eq(&backend.lease);
+        let lent = lent && backend.flight.iter().all(|command| command.owner.is_none());
         if let Some(owner) = may_run {
             self.note_runs(owner);
         }
         self.retire(key);
+        if lent
+            && let Some(client) = owners
+                .first()
+                .and_then(|owner| self.clients.get_mut(*owner))
+        {
+            let owed = client.owed.failed || client.owed.warnings || client.owed.found;
+            let left = keeps || owed || client.is_held() || client.is_left_there();
+            if client.state() == ClientState::Idle && !left {
+                client.lease = None;
+                return;
+            }
+        }
         if let Some(client) = unread.and_then(|owner| self.clients.get_mut(owner)) {
             client.warnings_lost = true;
         }
