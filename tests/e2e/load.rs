@@ -277,6 +277,57 @@ fn an_open_loop_is_written_everywhere() {
     );
 }
 
+/// The page of a run that goes on, and what it draws; the server refuses some statements.
+#[test]
+fn the_page_of_a_run_is_served_while_it_goes() {
+    let Some(place) = Place::new("page") else {
+        return;
+    };
+    place.prepare();
+    let address = format!("127.0.0.1:{}", free_port());
+    let words = format!(
+        "select run --table-size 100 --connections 20 --think-time 10ms --time 3 --http {address}"
+    );
+    let (ran, seen, page, metrics) = std::thread::scope(|scope| {
+        let running = scope.spawn(|| place.load(&words));
+        let (mut seen, mut page, mut metrics) = (serde_json::Value::Null, None, None);
+        while !running.is_finished() && seen["series"].as_array().is_none_or(Vec::is_empty) {
+            let live = fetch(&address, "/live.json").unwrap_or_default();
+            let (_, json) = live.split_once("\r\n\r\n").unwrap_or_default();
+            seen = serde_json::from_str(json).unwrap_or_default();
+            page = page.or_else(|| fetch(&address, "/"));
+            metrics = scrape(&address).or(metrics);
+            std::thread::yield_now();
+        }
+        (
+            running.join().unwrap(),
+            seen,
+            page.unwrap(),
+            metrics.unwrap(),
+        )
+    });
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    assert_eq!(seen["is_ramp"], false, "{seen}");
+    assert_eq!(seen["connected"], 20, "{seen}");
+    assert!(seen["statements"].as_u64().unwrap() > 0, "{seen}");
+    assert!(
+        seen["statement"]["p99_ms"].as_f64().unwrap() > 0.0,
+        "{seen}"
+    );
+    assert!(seen["host"]["tcp_open"].as_u64().unwrap() >= 20, "{seen}");
+    assert!(seen["host"]["ports"].as_u64().unwrap() > 0, "{seen}");
+    assert!(
+        !seen["target"].as_str().unwrap().contains("app:app"),
+        "{seen}"
+    );
+    assert!(
+        page.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/html"),
+        "{page}"
+    );
+    assert!(page.ends_with("</html>\n"), "{page}");
+    assert_eq!(counted(&metrics, "connects"), 20, "{metrics}");
+}
+
 /// With a terminal as standard output: the picture is drawn, and taken away before the report.
 #[test]
 fn a_terminal_shows_the_run() {
@@ -310,8 +361,13 @@ fn a_terminal_shows_the_run() {
 }
 
 fn scrape(address: &str) -> Option<String> {
+    fetch(address, "/metrics")
+}
+
+fn fetch(address: &str, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
-    stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").ok()?;
+    let asked = format!("GET {path} HTTP/1.0\r\n\r\n");
+    stream.write_all(asked.as_bytes()).ok()?;
     let mut said = String::new();
     stream.read_to_string(&mut said).ok()?;
     Some(said)

@@ -282,7 +282,9 @@ impl Crowd<'_> {
             }
         }
         self.measured.connect_s = Time::now().since(began).as_secs_f64();
-        counts.merge(self.crew.report(Order::Report));
+        let new = self.crew.report(Order::Report);
+        self.watchers.show(&new, self.crew.gauges(), None);
+        counts.merge(new);
         self.say_ramp(&counts, began);
         self.measured.connected = self.crew.connected();
         if self.args.lua.is_some() && self.args.manner.finishes_events() {

@@ -262,6 +262,13 @@ impl ErrorTable {
         rows
     }
 
+    /// All kinds of error, the most frequent first.
+    pub(crate) fn all(&self) -> Vec<&ErrorCount> {
+        let mut rows: Vec<_> = self.rows.iter().collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.count));
+        rows
+    }
+
     /// All kinds of error: those of connecting first, in each phase the most frequent first.
     pub(crate) fn sorted(mut self) -> Vec<ErrorCount> {
         self.rows

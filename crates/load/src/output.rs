@@ -5,7 +5,10 @@
 
 mod chart;
 mod csv;
+mod host;
+mod http;
 mod live;
+mod live_page;
 mod page;
 mod prometheus;
 
@@ -15,8 +18,9 @@ use crate::output_options::{OutputArgs, When};
 use crate::series::Point;
 use crate::stats::Stats;
 use crate::summary::Summary;
+use http::{Offer, Server, Shown};
 use live::{Live, Scene};
-use prometheus::Exporter;
+use live_page::LivePage;
 use std::fs;
 use std::path::Path;
 
@@ -32,7 +36,8 @@ pub(crate) struct Frame<'a> {
 /// Whoever looks on while the run goes.
 #[derive(Default)]
 pub(crate) struct Watchers {
-    exporter: Option<Exporter>,
+    server: Option<Server>,
+    page: Option<LivePage>,
     live: Option<Live>,
     total: Stats,
 }
@@ -44,11 +49,25 @@ impl Watchers {
     /// A sentence that says what could not be opened.
     pub(crate) fn open(args: &LoadArgs) -> Result<Watchers, String> {
         let output = &args.output;
-        let exporter = output.prometheus.as_deref();
-        let exporter = exporter.map(Exporter::open).transpose()?;
+        let offers = [
+            (Offer::Metrics, output.prometheus.as_deref()),
+            (Offer::Page, output.http.as_deref()),
+        ];
+        let mut server = None;
+        for (offer, address) in offers {
+            if let Some(address) = address {
+                let server = server.get_or_insert_with(Server::default);
+                server.listen(offer, address)?;
+            }
+        }
+        let page = output
+            .http
+            .is_some()
+            .then(|| LivePage::new(Scene::of(args)));
         let wants_live = output.live == When::Auto;
         Ok(Watchers {
-            exporter,
+            server,
+            page,
             live: wants_live.then(|| Live::open(Scene::of(args))).flatten(),
             total: Stats::default(),
         })
@@ -56,7 +75,7 @@ impl Watchers {
 
     /// Shows everybody how things stand: what was counted since the last time, and how it is now.
     pub(crate) fn show(&mut self, counts: &Stats, gauges: Gauges, point: Option<&Point>) {
-        if self.exporter.is_none() && self.live.is_none() {
+        if self.server.is_none() && self.live.is_none() {
             return;
         }
         self.total.merge(counts.clone());
@@ -65,8 +84,12 @@ impl Watchers {
             gauges,
             point,
         };
-        if let Some(exporter) = &self.exporter {
-            exporter.show(&frame);
+        if let Some(server) = &self.server {
+            let json = self.page.as_mut().map(|page| page.json(&frame));
+            server.show(Shown {
+                metrics: prometheus::render(&frame).into(),
+                json: json.unwrap_or_default().into(),
+            });
         }
         if let Some(live) = &mut self.live {
             live.show(&frame);

@@ -28,6 +28,11 @@ pub struct OutputArgs {
     #[arg(long, value_name = "ADDR")]
     pub prometheus: Option<String>,
 
+    /// Serve the page of the run while it goes at http://ADDR/, as HOST:PORT; also /live.json and
+    /// /metrics
+    #[arg(long, value_name = "ADDR")]
+    pub http: Option<String>,
+
     /// Show the run while it goes, where standard output is a terminal
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto)]
     pub live: When,
@@ -46,6 +51,7 @@ impl OutputArgs {
             csv: None,
             html: None,
             prometheus: None,
+            http: None,
             live: When::Never,
             fail_if: Vec::new(),
         }

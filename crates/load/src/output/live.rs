@@ -33,14 +33,14 @@ const PAST_MAX: usize = 512;
 
 /// What the run is about.
 pub(super) struct Scene {
-    workload: String,
-    target: String,
-    connections: u32,
+    pub(super) workload: String,
+    pub(super) target: String,
+    pub(super) connections: u32,
     /// Seconds; 0 is without end.
-    time_s: u64,
-    has_arrivals: bool,
+    pub(super) time_s: u64,
+    pub(super) has_arrivals: bool,
     /// Goodput differs from what succeeded.
-    has_deadline: bool,
+    pub(super) has_deadline: bool,
 }
 
 impl Scene {

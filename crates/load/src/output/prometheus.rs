@@ -1,94 +1,21 @@
-//! The figures for a monitoring system, while the run goes: the Prometheus text format over HTTP.
+//! The figures for a monitoring system, while the run goes: the Prometheus text format.
 //!
-//! A thread of its own answers one request after the other with the text that the main thread made
-//! last, so a slow reader holds up nobody but other readers. Whatever is asked for, this is the
-//! answer. Counters are of the whole run, the ramp included and a warm-up not; latencies are
-//! summaries, in seconds as is the custom there.
+//! Counters are of the whole run, the ramp included and a warm-up not; latencies are summaries, in
+//! seconds as is the custom there. `http.rs` hands the text out.
 //! (The format: prometheus.io, "Exposition formats", version 0.0.4.)
-//!
-//! Invariant: a reader's socket exists in this thread's descriptor table only. A group that begins
-//! while a reader is being answered copies the main table; a copy of his socket there would keep it
-//! open for as long as the group lives, and he would wait for its end all that time.
 
 use super::Frame;
 use crate::errors::Phase;
 use crate::stats::{Class, Stats};
 use measure::{Histogram, process};
-use reactor::descriptors;
 use std::fmt::Write as _;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::Duration;
 
-/// How long a reader may take to ask, and to take the answer.
-const READER_MAX: Duration = Duration::from_secs(2);
 const QUANTILES: [f64; 6] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
-
-/// The text, and the thread that hands it out until the process ends.
-pub(super) struct Exporter {
-    text: Arc<Mutex<String>>,
-}
-
-impl Exporter {
-    /// Listens at `address`.
-    ///
-    /// # Errors
-    /// A sentence with the address and the system's reason.
-    pub(super) fn open(address: &str) -> Result<Exporter, String> {
-        let wrong = |error| format!("--prometheus {address}: {error}");
-        let listener = TcpListener::bind(address).map_err(wrong)?;
-        let place = listener.local_addr().map_err(wrong)?;
-        eprintln!("load: figures at http://{place}/metrics");
-        let text = Arc::new(Mutex::new(String::new()));
-        serve(listener, text.clone()).map_err(wrong)?;
-        Ok(Exporter { text })
-    }
-
-    /// What is handed out from now on.
-    pub(super) fn show(&self, frame: &Frame<'_>) {
-        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = render(frame);
-    }
-}
-
-/// Answers whoever comes, in a thread of its own, until the process ends.
-fn serve(listener: TcpListener, text: Arc<Mutex<String>>) -> std::io::Result<()> {
-    let work = move || {
-        // Where this is not allowed no group has a table of its own either, and nothing is copied.
-        let _ = descriptors::own_table();
-        for reader in listener.incoming().flatten() {
-            let text = text.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            // A reader that has gone needs no answer.
-            let _ = answer(reader, &text);
-        }
-    };
-    let builder = thread::Builder::new().name("prometheus".to_owned());
-    builder.spawn(work).map(|_| ())
-}
-
-fn answer(mut reader: TcpStream, text: &str) -> std::io::Result<()> {
-    reader.set_read_timeout(Some(READER_MAX))?;
-    reader.set_write_timeout(Some(READER_MAX))?;
-    let (mut asked, mut piece) = (Vec::new(), [0; 1024]);
-    while !asked.windows(4).any(|end| end == b"\r\n\r\n") && asked.len() < 16 * 1024 {
-        match reader.read(&mut piece)? {
-            0 => return Ok(()),
-            n => asked.extend_from_slice(&piece[..n]),
-        }
-    }
-    write!(
-        reader,
-        "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\n\
-         Connection: close\r\n\r\n{text}",
-        text.len()
-    )
-}
 
 /// A counter or a gauge: its name, what it is, and its value.
 type Figure<T> = (&'static str, &'static str, T);
 
-fn render(frame: &Frame<'_>) -> String {
+pub(super) fn render(frame: &Frame<'_>) -> String {
     let mut out = String::new();
     put_counters(&mut out, frame.total);
     put_errors(&mut out, frame.total);
@@ -265,9 +192,7 @@ mod tests {
     use super::*;
     use crate::control::Gauges;
     use crate::errors::Fault;
-    use std::io::ErrorKind;
-    use std::net::SocketAddr;
-    use std::sync::mpsc::sync_channel;
+    use std::time::Duration;
 
     fn rendered() -> String {
         let mut total = Stats::default();
@@ -309,70 +234,5 @@ mod tests {
             .collect();
         names.dedup();
         assert_eq!(names.len(), heads, "no name has two heads");
-    }
-
-    /// A server of its own with this text.
-    fn served(text: &str) -> SocketAddr {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        serve(listener, Arc::new(Mutex::new(text.to_owned()))).unwrap();
-        address
-    }
-
-    #[test]
-    fn whoever_asks_is_answered() {
-        let exporter = Exporter::open("127.0.0.1:0").map_err(|why| panic!("{why}"));
-        drop(exporter);
-        let mut reader = TcpStream::connect(served("a 1\n")).unwrap();
-        reader
-            .write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
-            .unwrap();
-        let mut said = String::new();
-        reader.read_to_string(&mut said).unwrap();
-        assert!(said.starts_with("HTTP/1.1 200 OK\r\n"), "{said}");
-        assert!(
-            said.ends_with("Content-Length: 4\r\nConnection: close\r\n\r\na 1\n"),
-            "{said}"
-        );
-    }
-
-    /// True when the server has accepted this connection: until then its end has no inode.
-    /// (Documentation/networking/proc_net_tcp.rst of Linux: both ends are the second and third
-    /// column, ports in hexadecimal, the inode the tenth.)
-    fn is_accepted(reader: &TcpStream) -> bool {
-        let port = |address: SocketAddr| format!(":{:04X}", address.port());
-        let ours = port(reader.local_addr().unwrap());
-        let theirs = port(reader.peer_addr().unwrap());
-        let table = std::fs::read_to_string("/proc/thread-self/net/tcp").unwrap();
-        table.lines().any(|line| {
-            let columns: Vec<&str> = line.split_whitespace().collect();
-            columns[1].ends_with(&theirs) && columns[2].ends_with(&ours) && columns[9] != "0"
-        })
-    }
-
-    #[test]
-    fn a_reader_hears_the_end_although_a_group_begins_while_he_is_answered() {
-        let mut reader = TcpStream::connect(served("a 1\n")).unwrap();
-        reader.write_all(b"GET /metrics HTTP/1.0\r\n").unwrap();
-        while !is_accepted(&reader) {
-            thread::yield_now();
-        }
-        let ((begun, begins), (end, ends)) = (sync_channel(1), sync_channel::<()>(1));
-        let group = thread::spawn(move || {
-            descriptors::own_table().unwrap();
-            begun.send(()).unwrap();
-            // Until the other end is dropped.
-            ends.recv()
-        });
-        begins.recv().unwrap();
-        let _ = reader.write_all(b"\r\n");
-        // A test that does not get on for longer than a reader may take finds the connection reset,
-        // which is an end as well.
-        reader.set_read_timeout(Some(20 * READER_MAX)).unwrap();
-        let heard = reader.read_to_end(&mut Vec::new());
-        let kind = heard.map_err(|error| error.kind());
-        assert_ne!(kind, Err(ErrorKind::WouldBlock), "he waits for the end");
-        drop(end);
-        assert!(group.join().unwrap().is_err());
     }
 }
