@@ -1,8 +1,8 @@
-//! Stored code that asks first what the statement before its call left, after another client has
-//! used the backend.
+//! Stored code that asks first what the statement before its call left.
 //!
-//! One backend for two clients. Such code pins its client, which then resets its session so that
-//! the other gets a backend again.
+//! One backend for two clients. After another client has used it the call is refused; in the
+//! transaction of that statement the server answers. Such code pins its client, which then resets
+//! its session so that the other gets a backend again.
 
 use crate::compare::{Story, same_on};
 use crate::world::{app, mysql, server};
@@ -76,7 +76,7 @@ const ASKS: [&str; 5] = [
 ];
 
 #[test]
-fn counts_of_the_statement_before_are_the_clients_own() {
+fn what_another_client_has_made_of_the_backend_is_not_told() {
     same_on_both("asks_inside", |story| {
         begin(story);
         let others = [COUNTED[2], COUNTED[5], COUNTED[8]];
@@ -87,9 +87,35 @@ fn counts_of_the_statement_before_are_the_clients_own() {
         for (before, asks) in counted.chain(others) {
             story.all(0, before);
             story.sql(1, "SELECT CAST('other' AS SIGNED) FROM t WHERE id < 4");
-            story.sql(0, asks);
+            let gone = story.may_be_gone(0, asks);
+            let warned = asks == "CALL warned()";
+            assert_eq!(gone, story.pooled && !warned, "{asks}, after {before:?}");
             story.command(0, Command::ResetConnection, b"");
             story.sql(1, "INSERT IGNORE INTO t VALUES (1, 1), (2, 2)");
+        }
+    });
+}
+
+/// What the error says: in one transaction, or in one text.
+#[test]
+fn in_one_transaction_or_text_the_server_answers() {
+    same_on_both("asks_held", |story| {
+        begin(story);
+        for (before, asks) in [
+            (COUNTED[0], "CALL counted()"),
+            (COUNTED[3], "CALL counted()"),
+            (COUNTED[5], "CALL got()"),
+            (COUNTED[6], "SELECT rows_before()"),
+        ] {
+            story.sql(0, "BEGIN");
+            story.all(0, before);
+            story.sql(0, asks);
+            story.sql(0, "COMMIT");
+            story.command(0, Command::ResetConnection, b"");
+            story.sql(1, "SELECT CAST('other' AS SIGNED) FROM t WHERE id < 4");
+            story.sql(0, "INSERT INTO w VALUES (1), (2); SELECT rows_before()");
+            story.command(0, Command::ResetConnection, b"");
+            story.sql(1, "SELECT v FROM t");
         }
     });
 }
@@ -102,7 +128,7 @@ fn a_prepared_call_asks_too() {
             let id = story.prepare(0, "CALL counted()").id;
             story.all(0, before);
             story.sql(1, "SELECT CAST('other' AS SIGNED) FROM t WHERE id < 4");
-            story.execute(0, id, &[]);
+            assert_eq!(story.execution_may_be_gone(0, id), story.pooled);
             story.command(0, Command::ResetConnection, b"");
         }
     });

@@ -107,7 +107,7 @@ const CALLS: [&str; 27] = [
 
 /// What each session is asked behind every call.
 const ASKS: [&str; 4] = [
-    "SELECT ROW_COUNT(), FOUND_ROWS()",
+    "SELECT ROW_COUNT()",
     "SELECT LAST_INSERT_ID(), IFNULL(@seen, 'none'), @@div_precision_increment",
     "SELECT COUNT(*), MAX(v) FROM log",
     "SELECT COUNT(*), MAX(v) FROM t",
@@ -237,7 +237,7 @@ const HARM: Harm = Harm {
 };
 const LOCKS: &str = "CREATE FUNCTION takes() RETURNS INT RETURN GET_LOCK('LOCK', 10)";
 
-const HARMS: [Harm; 12] = [
+const HARMS: [Harm; 11] = [
     Harm {
         name: "lock",
         makes: &["CREATE PROCEDURE p() DO GET_LOCK('LOCK', 10)"],
@@ -289,14 +289,6 @@ const HARMS: [Harm; 12] = [
         asks: "SELECT v FROM mine",
         own: "5",
         others: "1146",
-        ..HARM
-    },
-    Harm {
-        name: "row_count",
-        makes: &["CREATE PROCEDURE p() SELECT ROW_COUNT()"],
-        asks: "SELECT 1",
-        own: "1",
-        others: "1",
         ..HARM
     },
     Harm {

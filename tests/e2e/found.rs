@@ -76,6 +76,15 @@ fn queries_that_count_more_than_they_send_pin_nobody() {
     });
 }
 
+/// Texts that tell what they make of the number. Others may keep it or not: where the backend did
+/// not have their client's, a question is refused.
+const TOLD: [&str; 4] = [
+    "UPDATE t SET v = v + 1",
+    "UPDATE t SET v = v WHERE id = 2",
+    "DELETE FROM w WHERE a = 7",
+    "DROP TABLE IF EXISTS made",
+];
+
 /// What a text makes of the number that was there before, whatever that was.
 #[test]
 fn what_counts_or_keeps_the_number_is_followed() {
@@ -117,11 +126,8 @@ fn what_counts_or_keeps_the_number_is_followed() {
                     story.sql(1, &format!("SELECT v FROM t WHERE {others}"));
                     let _ = story.client(0).query(before);
                     story.sql(1, &format!("SELECT v FROM t WHERE {others}"));
-                    answered(
-                        &story.sql(0, "SELECT FOUND_ROWS() AS n"),
-                        "FOUND_ROWS()",
-                        before,
-                    );
+                    let gone = story.may_be_gone(0, "SELECT FOUND_ROWS() AS n");
+                    assert!(!gone || !TOLD.contains(&before), "{before}");
                     story.sql(0, &format!("SELECT v FROM t WHERE {number}"));
                 }
             }
@@ -198,8 +204,7 @@ fn stored_code_counts_or_leaves_the_number_as_it_was() {
             story.sql(1, "SELECT v FROM t WHERE id < 3");
             story.sql(one, call);
             story.sql(1, "SELECT 1");
-            story.sql(one, "SELECT FOUND_ROWS()");
-            story.sql(one, "SELECT FOUND_ROWS()");
+            story.may_be_gone(one, "SELECT FOUND_ROWS()");
             story.command(one, Command::ResetConnection, b"");
         }
     });

@@ -195,7 +195,7 @@ fn a_call_in_front_of_which_a_schema_is_set_is_answered_as_alone() {
                     who,
                     &[
                         "DROP PROCEDURE IF EXISTS tells",
-                        "CREATE PROCEDURE tells() SELECT FOUND_ROWS(), DATABASE(), @mine",
+                        "CREATE PROCEDURE tells() SELECT DATABASE(), @mine",
                         "SET @mine = CONCAT('of ', DATABASE())",
                         "SELECT 1 UNION SELECT 2 UNION SELECT 3",
                     ],

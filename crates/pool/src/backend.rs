@@ -70,8 +70,8 @@ pub(crate) enum Purpose {
     Schema,
     /// Prepares what the client's statement executes.
     Ahead,
-    /// Gives the backend the client's FOUND_ROWS(), in front of a statement that may keep it.
-    Primer,
+    /// Clears the conditions that another client has left.
+    Clearing,
     /// The client's statement; its reply goes to the client.
     Statement,
     /// SHOW WARNINGS on the client's behalf, kept for it.

@@ -406,7 +406,7 @@ impl<N: Net> Group<N> {
             Purpose::Schema => self.schema_set(key, &heard),
             Purpose::Ahead => self.prepared_ahead(key, command.owner, &heard, &collected),
             Purpose::Statement => self.statement_done(key, &command, &heard),
-            Purpose::Primer => {}
+            Purpose::Clearing => {}
             Purpose::Warnings => self.warnings_read(key, command.owner, &heard, collected),
             Purpose::UserVariables(old) => {
                 self.variables_read(key, command.owner, old, &heard, &collected);

@@ -411,6 +411,20 @@ impl<S> Client<S> {
         elsewhere
     }
 
+    /// The same of what stored code would ask: a number that is put into a text does not reach it.
+    /// Conditions of others are cleared in front of it.
+    pub(crate) fn lost_to_code(&self) -> Reads {
+        let mut lost = self.reads_lost().of(COUNTS.union(Reads::FOUND_ROWS));
+        if lost.intersects(COUNTS) {
+            lost = lost.union(Reads::LAST_GTID);
+        }
+        let some = self.warnings.is_some() || self.warnings_lost || self.owed.warnings;
+        match some {
+            true => lost.union(self.reads_lost().of(Reads::DIAGNOSTICS)),
+            false => lost,
+        }
+    }
+
     /// Forgets a command about a prepared statement that was not carried out, and the box when
     /// nothing else is in it.
     pub(crate) fn forget_command(&mut self) {

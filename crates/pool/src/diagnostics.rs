@@ -222,7 +222,7 @@ impl<N: Net> Group<N> {
         backend.conditions_of = None;
         client.counts_native = false;
         client.warnings_native = false;
-        let command = InFlight::own(Some(key), Purpose::Primer, ReplyShape::Results);
+        let command = InFlight::own(Some(key), Purpose::Clearing, ReplyShape::Results);
         backend.expect(command);
         put_query(out, backend.form, sql.as_bytes());
     }

@@ -13,14 +13,12 @@ use crate::backends::row_of;
 use crate::client::{Client, ClientState};
 use crate::group::Group;
 use crate::reasons::{PinReason, Refusal};
-use crate::seeds::HELD;
 use crate::trackers::PINNED;
 use reactor::{Key, Net};
 use session::heard::Heard;
 use session::shapes::Ending;
-use session::state::{CHARSET_VARIABLES, CLOCK, SEEDS, Session};
+use session::state::{CHARSET_VARIABLES, CLOCK, Session};
 use session::statement::{Code, Owed, Trace, Untold};
-use session::text::Text;
 use session::user_variables::results_collation;
 use sql::classify::PinCause;
 use sql::lex::Server;
@@ -81,11 +79,6 @@ fn trace_of<S>(client: &Client<S>, heard: &Heard) -> Trace {
 }
 
 impl<S> Client<S> {
-    /// What its text has set a seed of RAND() to, if this name is one's.
-    fn seed(&self, name: &[u8]) -> Option<&Text> {
-        self.touched.as_ref()?.seed(name)
-    }
-
     /// Notes in its session what is reported of a variable. `false` where no text of its says so: a
     /// trigger or a view has done it, and may have done more. What the next statement uses up
     /// cannot be given back anyway.
@@ -95,22 +88,15 @@ impl<S> Client<S> {
         (name, value): (&[u8], &[u8]),
         explains: bool,
     ) -> bool {
-        let seed = self.seed(name);
         let used_up = || {
             USED.iter()
                 .any(|&used| self.is_pinned_for(PinReason::Text(used)))
         };
         let said = match name {
             CLOCK => self.sets_clock(),
-            _ => !USED_UP.contains(&name) || seed.is_some() || used_up(),
+            _ => !USED_UP.contains(&name) || used_up(),
         };
-        let kept = match seed {
-            Some(seed) => {
-                session.put(name, seed);
-                true
-            }
-            None => session.set(name, value).is_ok(),
-        };
+        let kept = session.set(name, value).is_ok();
         self.owed.collation |= CHARSET_VARIABLES
             .iter()
             .any(|charset| charset.as_bytes() == name);
@@ -313,7 +299,7 @@ impl<N: Net> Group<N> {
         let explains = client.statement.explains_change || client.owed.explained || heard.explained;
         let tracks = client.is_pinned_for(PINNED);
         let (mut pin, mut bare, mut explained) = (None, false, explains || passing);
-        let (mut seeds, mut wide) = (0, false);
+        let mut wide = false;
         let read = changes(&heard.changes, |change| match change {
             Change::Variable { name, value } if name == LAST_GTID => {
                 self.gtids.entry(owner).or_default().set(value)
@@ -324,7 +310,6 @@ impl<N: Net> Group<N> {
             // The pool's own.
             Change::Variable { name, .. } if name.starts_with(TRACKING) && !tracks => {}
             Change::Variable { name, value } => {
-                seeds += usize::from(client.seed(name).is_some());
                 wide |= is_wide(name, value);
                 let session = changed.get_or_insert_with(|| (*known).clone());
                 if !client.take_variable(session, (name, value), explains) {
@@ -348,9 +333,6 @@ impl<N: Net> Group<N> {
         });
         if read.is_err() {
             return self.lose(key, "the server sent session changes that cannot be read");
-        }
-        if seeds == SEEDS.len() {
-            client.end_pin(PinCause::SpecialVariable, HELD);
         }
         if let Some(changed) = changed {
             self.adopt(key, owner, changed);
@@ -586,7 +568,6 @@ impl<N: Net> Group<N> {
             client.found_rows.set(match backend.unsettled {
                 _ if !owed_found => Some(found),
                 Some((before, _)) if before != found => Some(found),
-                // It was put there lest it be 0, unless that could not be.
                 Some((before, kept)) if before > 0 => Some(kept),
                 _ => None,
             });

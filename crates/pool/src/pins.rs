@@ -21,7 +21,6 @@ use crate::globals::Setting;
 use crate::group::Group;
 use crate::hidden::Coming;
 use crate::reasons::PinReason;
-use crate::seeds::{HELD, may_use};
 use reactor::{Key, Net, Time};
 use session::heard::Heard;
 use session::text::Text;
@@ -423,18 +422,12 @@ impl<N: Net> Group<N> {
             return;
         };
         let releases = client.session.releases && ends_transaction(sql, mode, found);
-        let random = client.session.seeded && may_use(sql, found);
-        if found.causes.is_empty() && client.pins.is_none() && !releases && !random {
+        if found.causes.is_empty() && client.pins.is_none() && !releases {
             return;
         }
         let mut holdings = holdings(sql, mode, found, schema);
         if releases {
             holdings.for_good.insert(PinCause::Release);
-        }
-        if random {
-            holdings
-                .taken
-                .push((PinCause::SpecialVariable, HELD.into()));
         }
         let tables = PinCause::TemporaryTable;
         // A temporary table that is altered is made anew, which is reported as if it were another.

@@ -61,11 +61,6 @@ impl<N: Net> Group<N> {
         if let Some(handled) = self.prepare_ahead(key, lease, message) {
             return handled;
         }
-        if self.asks_inside(key)
-            && let Some(client) = self.clients.get_mut(key)
-        {
-            client.statement.standing = Standing::Apart;
-        }
         let Some(session) = self.session_to_restore(key, lease) else {
             return Handled::Used;
         };
@@ -84,7 +79,6 @@ impl<N: Net> Group<N> {
             None => Handled::Used,
             Some(Front::Waited) => self.send_restore(key, lease, &out),
             Some(front) => {
-                self.put_before(key, lease, &mut out);
                 self.send_backend(lease, &out);
                 self.ride_behind(key, lease, message, &front);
                 Handled::Used

@@ -212,7 +212,8 @@ impl<N: Net> Group<N> {
         // Stored code may read anything; that it reads what a statement before its call left is
         // not assumed, or no CALL could ever be made.
         let told = !matches!(class.pin, Some(cause) if hides_reads(cause));
-        if !told && self.lacks_conditions(key, found) {
+        let lacks = !told && self.lacks_conditions(key, found);
+        if lacks || self.asks_inside(key, (sql, mode), &class, schema) {
             return self.previous_gone(key);
         }
         let mut instead = self.retrack(key, sql, mode, &class);
@@ -267,13 +268,14 @@ impl<N: Net> Group<N> {
         let known = self.known_code((sql, mode), &text.class, schema, &text.session);
         let found = &class_with(&text.class, known.as_ref());
         let mut statement = statement_of(found, self.shared.server.flavour);
+        let told = !matches!(found.pin, Some(cause) if hides_reads(cause));
+        let lacks = !told && self.lacks_conditions(key, found);
+        if lacks || self.asks_inside(key, (sql, mode), found, schema) {
+            return self.previous_gone(key);
+        }
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
-        let told = !matches!(found.pin, Some(cause) if hides_reads(cause));
-        if !told && self.lacks_conditions(key, found) {
-            return self.previous_gone(key);
-        }
         if told && found.reads.intersects(client.reads_elsewhere()) {
             if self.is_counted_now(key, found.reads) {
                 return self.wait_for_read_back(key);

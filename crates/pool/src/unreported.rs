@@ -17,7 +17,6 @@ use crate::backends::row_of;
 use crate::client::Client;
 use crate::group::Group;
 use crate::reasons::PinReason;
-use crate::seeds::seeds_in;
 use reactor::{Key, Net};
 use session::heard::Heard;
 use session::state::CLOCK;
@@ -40,8 +39,6 @@ pub(crate) struct Touched {
     pub(crate) fresh: bool,
     /// User variables that are not to be there when it is sent (see [`crate::renewal`]).
     pub(crate) unset: Vec<Text>,
-    /// Seeds of RAND(), and their values as the text has them.
-    pub(crate) seeds: Vec<(Text, Text)>,
     /// SETs by which the server reports what was set in another form.
     sets: Vec<Vec<u8>>,
     /// The statement in front of them failed.
@@ -58,10 +55,6 @@ impl Touched {
         Touched {
             fresh: !names.is_empty(),
             names,
-            seeds: match found.sets_seeds {
-                true => seeds_in(sql, mode),
-                false => Vec::new(),
-            },
             sets: match found.unreported {
                 true => retold(sql, mode),
                 false => Vec::new(),
@@ -82,8 +75,7 @@ impl Touched {
 
     /// Whether nothing is to be asked because of it.
     pub(crate) fn sets_nothing(&self) -> bool {
-        let named = !self.names.is_empty() || !self.seeds.is_empty();
-        !named && self.sets.is_empty() && self.clock == 0
+        self.names.is_empty() && self.sets.is_empty() && self.clock == 0
     }
 
     /// Notes what another text may set.
@@ -93,19 +85,9 @@ impl Touched {
                 self.names.push(name);
             }
         }
-        for seed in next.seeds {
-            self.seeds.retain(|(name, _)| *name != seed.0);
-            self.seeds.push(seed);
-        }
         self.fresh |= next.fresh;
         self.sets.extend(next.sets);
         self.clock = self.clock.max(next.clock);
-    }
-
-    /// What a seed of RAND() has been set to, if this name is one's.
-    pub(crate) fn seed(&self, name: &[u8]) -> Option<&Text> {
-        let seed = self.seeds.iter().find(|(other, _)| **other == *name);
-        seed.map(|(_, value)| value)
     }
 
     /// A statement was answered.

@@ -51,7 +51,7 @@ const VALUES: &[u8] = b"values";
 impl<N: Net> Group<N> {
     /// A client's command is this text: notes what it may set, for when it is sent.
     pub(crate) fn touch(&mut self, key: Key, sql: &[u8], mode: LexMode, found: &Statement) {
-        let others = found.unreported || found.sets_clock || found.sets_seeds;
+        let others = found.unreported || found.sets_clock;
         if !(found.user_variables || others) {
             return;
         }

@@ -8,6 +8,7 @@
 use crate::statement::{Code, Statement};
 use crate::stored_code::{Names, Routine};
 use crate::text::Text;
+use sql::classify::Reads;
 use sql::classify::stored::{BEYOND_ASCII, Call, Folded, Judged, Leaves, fold};
 use sql::lex::Server;
 use std::collections::BTreeSet;
@@ -48,14 +49,14 @@ impl Names {
         let mysql = server.is_mysql();
         let mut leaves = run.leaves;
         let mut sets = run.sets.clone();
-        if !leaves.is_followed() || run.asks {
+        if !leaves.is_followed() || !run.asks.is_empty() {
             return None;
         }
         let here = schema.map(fold);
         for call in &run.calls {
             for routine in self.meant(call, here.as_ref())? {
                 let counts = !(mysql && call.procedure && routine.uncounted);
-                if !routine.leaves.is_followed() || routine.asks || !counts {
+                if !routine.leaves.is_followed() || !routine.asks.is_empty() || !counts {
                     return None;
                 }
                 leaves = leaves.max(routine.leaves);
@@ -63,6 +64,24 @@ impl Names {
             }
         }
         (sets.len() <= SETS_MAX).then_some((leaves, sets))
+    }
+
+    /// What the routines that a text calls are known to read of that which the statement before
+    /// left. `schema` is as for [`Names::known`].
+    #[must_use]
+    pub fn asked_by(&self, run: &Judged, schema: Option<&[u8]>) -> Reads {
+        let here = schema.map(fold);
+        let mut asked = run.asks;
+        for call in &run.calls {
+            let named = (call.procedure, call.path.name.clone());
+            let wanted = call.path.schema.as_ref().or(here.as_ref());
+            for routine in self.routines.get(&named).into_iter().flatten() {
+                if fits(routine, wanted) {
+                    asked = asked.union(routine.asks);
+                }
+            }
+        }
+        asked
     }
 
     /// The routines that a call may mean, at least one; `None` where it may mean something else.
@@ -84,12 +103,15 @@ impl Names {
         }
         let all = self.routines.get(&(call.procedure, path.name.clone()))?;
         let wanted = path.schema.as_ref().or(here);
-        let fits = |routine: &&Routine| {
-            wanted.is_none_or(|wanted| routine.schema.is_empty() || routine.schema == *wanted)
-        };
-        let meant: Vec<&Routine> = all.iter().filter(fits).collect();
+        let meant = all.iter().filter(|routine| fits(routine, wanted));
+        let meant: Vec<&Routine> = meant.collect();
         (!meant.is_empty()).then_some(meant)
     }
+}
+
+/// Whether a routine may be the one that is meant in this schema; `None`: in any.
+fn fits(routine: &Routine, wanted: Option<&Folded>) -> bool {
+    wanted.is_none_or(|wanted| routine.schema.is_empty() || routine.schema == *wanted)
 }
 
 /// User variables, in lower case.
@@ -148,6 +170,16 @@ mod tests {
         Some(sets.into_iter().collect())
     }
 
+    fn asked(sql: &str, server: Server) -> Reads {
+        let mode = LexMode {
+            server,
+            ..LexMode::default()
+        };
+        let found = classify(sql.as_bytes(), mode);
+        let run = run_by(sql.as_bytes(), mode, &found).unwrap();
+        names(server).asked_by(&run, Some(b"d"))
+    }
+
     #[test]
     fn a_call_is_known_when_all_that_it_may_mean_is() {
         let seen = Some(vec![fold(b"seen")]);
@@ -175,6 +207,9 @@ mod tests {
             assert_eq!(known("CALL pack.f()", Some("d"), server), None);
             assert_eq!(known("CALL asks()", Some("d"), server), None);
             assert_eq!(known("CALL calls_asks()", Some("d"), server), None);
+            assert_eq!(asked("CALL calls_asks()", server), Reads::ROW_COUNT);
+            assert_eq!(asked("SELECT f(1), g(2)", server), Reads::NONE);
+            assert_eq!(asked("CALL nobody()", server), Reads::NONE);
         }
     }
 }

@@ -79,9 +79,6 @@ const COMPLETION: &[u8] = b"completion_type";
 /// The clock, while it stands still.
 pub const CLOCK: &[u8] = b"timestamp";
 
-/// Where RAND() goes on.
-pub const SEEDS: [&str; 2] = ["rand_seed1", "rand_seed2"];
-
 /// Makes a server read names in the character set in which the pool has them. It cannot fail.
 const SPEAK_UTF8: &[u8] = b"SET character_set_client=utf8mb4";
 
@@ -107,8 +104,6 @@ pub struct Session {
     user: UserVariables,
     /// COMMIT and ROLLBACK end its connection (`completion_type` is RELEASE).
     pub releases: bool,
-    /// It has set where RAND() goes on.
-    pub seeded: bool,
     /// What its client is told of it, if it has set that; backends tell everything.
     pub tracked: Option<Rc<Tracked>>,
     /// Whether its values can be set again for certain.
@@ -149,7 +144,6 @@ impl Session {
             role: None,
             user: UserVariables::default(),
             releases: false,
-            seeded: false,
             tracked: None,
             accepted: Accepted::default(),
             lex_mode: Aside::default(),
@@ -233,7 +227,6 @@ impl Session {
         if name == COMPLETION {
             self.releases = value == b"RELEASE";
         }
-        self.seeded |= is_seed(name);
         match self.variables.binary_search_by(|(n, _)| (**n).cmp(name)) {
             Ok(found) => self.variables[found].1 = value.into(),
             Err(place) => self.variables.insert(place, (name.into(), value.into())),
@@ -243,9 +236,6 @@ impl Session {
     /// Forgets a variable: it has its default again.
     pub fn unset(&mut self, name: &[u8]) {
         self.variables.retain(|(listed, _)| **listed != *name);
-        self.seeded = SEEDS
-            .iter()
-            .any(|seed| self.variable(seed.as_bytes()).is_some());
     }
 
     /// Its user variables.
@@ -281,16 +271,14 @@ impl Session {
     }
 
     /// The same session with what of `other` may not be known whole yet, and is no matter for how
-    /// a text is read: user variables, the clock, seeds and the role.
+    /// a text is read: user variables, the clock and the role.
     pub fn with_unread_of(&self, other: &Session) -> Session {
         let mut session = self.clone();
         session.user = other.user.clone();
         session.role.clone_from(&other.role);
-        for name in [CLOCK, SEEDS[0].as_bytes(), SEEDS[1].as_bytes()] {
-            session.unset(name);
-            if let Some(value) = other.variable(name) {
-                session.put(name, value);
-            }
+        session.unset(CLOCK);
+        if let Some(value) = other.variable(CLOCK) {
+            session.put(CLOCK, value);
         }
         session
     }
@@ -445,12 +433,6 @@ impl Session {
 fn has_word(list: &[u8], word: &str) -> bool {
     list.split(|&byte| byte == b',')
         .any(|listed| listed.eq_ignore_ascii_case(word.as_bytes()))
-}
-
-/// Whether a variable of this name says where RAND() goes on.
-#[must_use]
-pub fn is_seed(name: &[u8]) -> bool {
-    SEEDS.iter().any(|seed| seed.as_bytes() == name)
 }
 
 fn is_name(name: &[u8]) -> bool {

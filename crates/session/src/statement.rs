@@ -132,9 +132,8 @@ impl Untold {
 }
 
 impl Statement {
-    /// Whether it may count rows or not, so that its backend needs its client's FOUND_ROWS() in
-    /// front of it.
-    pub fn primes(&self) -> bool {
+    /// Whether it may make something else of FOUND_ROWS() or not, even where it fails.
+    pub fn may_count(&self) -> bool {
         match self.code {
             Code::None => false,
             Code::Known | Code::Reported => self.found == Found::Unsure,

@@ -12,6 +12,7 @@
 //! Cascades of foreign keys fire no triggers, and columns' expressions call no stored functions
 //! (tried on MariaDB 10.11 and MySQL 9.7).
 
+use sql::classify::Reads;
 use sql::classify::stored::{Call, Defined, Folded, Judged, Leaves, names_in};
 use sql::lex::LexMode;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -65,8 +66,8 @@ pub struct Routine {
     pub leaves: Leaves,
     /// User variables that it may set.
     pub sets: BTreeSet<Folded>,
-    /// It may read what the statement before its call left.
-    pub asks: bool,
+    /// What it may read of that which the statement before its call left.
+    pub asks: Reads,
     /// It may count no rows (see [`Judged::uncounted`]).
     pub uncounted: bool,
 }
@@ -265,7 +266,7 @@ impl Judging<'_> {
 
     /// Notes every routine, with the user variables that it and what it reaches may set.
     fn set_routines(&mut self) {
-        let mut whole: Vec<(BTreeSet<Folded>, bool)> = Vec::new();
+        let mut whole: Vec<(BTreeSet<Folded>, Reads)> = Vec::new();
         for object in self.objects {
             whole.push((object.judged.sets.clone(), object.judged.asks));
         }
@@ -282,7 +283,7 @@ impl Judging<'_> {
             let uncounted = object.judged.uncounted;
             if !leaves.is_followed() {
                 self.names.unknown.push(format!("{} ({why})", object.title));
-            } else if asks {
+            } else if !asks.is_empty() {
                 let why = "reads what the statement before left";
                 self.names.unknown.push(format!("{} ({why})", object.title));
             }
@@ -299,7 +300,7 @@ impl Judging<'_> {
     }
 
     /// Gives each object what it reaches; whether that was news.
-    fn spread(&self, whole: &mut [(BTreeSet<Folded>, bool)]) -> bool {
+    fn spread(&self, whole: &mut [(BTreeSet<Folded>, Reads)]) -> bool {
         // Tables and views whose code sets some.
         let mut setting: HashMap<&[u8], Vec<usize>> = HashMap::new();
         for (i, object) in self.objects.iter().enumerate() {
@@ -315,7 +316,8 @@ impl Judging<'_> {
         for (i, object) in self.objects.iter().enumerate() {
             let calls = object.judged.calls.iter();
             let called: Vec<usize> = calls.flat_map(|call| self.meant(object, call)).collect();
-            let asks = called.iter().any(|&j| whole[j].1);
+            let all = called.iter().map(|&j| whole[j].1);
+            let asks = all.fold(whole[i].1, Reads::union);
             let mut reached = called;
             if !setting.is_empty() {
                 let names = object.judged.names.iter();
@@ -326,7 +328,6 @@ impl Judging<'_> {
             for j in reached {
                 sets.extend(whole[j].0.iter().cloned());
             }
-            let asks = asks || whole[i].1;
             news |= sets.len() > whole[i].0.len() || asks != whole[i].1;
             whole[i] = (sets, asks);
         }

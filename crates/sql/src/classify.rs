@@ -381,8 +381,6 @@ pub struct Statement {
     pub unreported: bool,
     /// It sets `timestamp`, perhaps back to the clock.
     pub sets_clock: bool,
-    /// It sets where RAND() goes on, to plain numbers.
-    pub sets_seeds: bool,
     /// SET STATEMENT: what is reported of variables holds for this statement alone.
     pub passing: bool,
     /// It sets a global variable.
@@ -416,7 +414,6 @@ impl Statement {
         sets_savepoint: false,
         unreported: false,
         sets_clock: false,
-        sets_seeds: false,
         passing: false,
         sets_global: false,
         multi: false,
@@ -441,7 +438,6 @@ impl Statement {
         sets_savepoint: true,
         unreported: false,
         sets_clock: false,
-        sets_seeds: false,
         passing: false,
         sets_global: false,
         multi: true,
@@ -489,7 +485,6 @@ impl Statement {
             sets_savepoint: self.sets_savepoint | other.sets_savepoint,
             unreported: self.unreported | other.unreported,
             sets_clock: self.sets_clock | other.sets_clock,
-            sets_seeds: self.sets_seeds | other.sets_seeds,
             passing: self.passing & other.passing,
             sets_global: self.sets_global | other.sets_global,
             multi: self.multi | other.multi,

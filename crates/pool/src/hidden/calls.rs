@@ -20,8 +20,8 @@ use reactor::{Key, Net};
 use session::known_code::Known;
 use session::state::Session;
 use sql::classify::stored::run_by;
-use sql::classify::{self, PinCause, Reads};
-use sql::lex::LexMode;
+use sql::classify::{self, PinCause, Reads, Verb};
+use sql::lex::{Kind, LexMode, Lexer};
 
 impl<N: Net> Group<N> {
     /// What is known of the stored code that a text calls, if it calls any and all is known.
@@ -61,6 +61,41 @@ impl<N: Net> Group<N> {
         })
     }
 
+    /// Whether a text that calls stored code asks beside the call, or is known to ask in that code,
+    /// what the statement before left, and its client's backend does not know. `schema` is as for
+    /// [`Group::known_code`].
+    pub(crate) fn asks_inside(
+        &mut self,
+        key: Key,
+        (sql, mode): (&[u8], LexMode),
+        found: &classify::Statement,
+        schema: Option<&[u8]>,
+    ) -> bool {
+        if !found.causes.contains(PinCause::StoredCode) {
+            return false;
+        }
+        let Some(client) = self.clients.get(key) else {
+            return false;
+        };
+        let lost = client.lost_to_code();
+        if lost.is_empty() {
+            return false;
+        }
+        let mut asked = match found.causes.contains(PinCause::Unknown) {
+            true => Reads::NONE,
+            false => found.own_reads,
+        };
+        if self.shared.hidden.on
+            && let Some(run) = run_by(sql, mode, found)
+        {
+            self.see_hidden();
+            let inside = self.hidden.names.asked_by(&run, schema);
+            // What the first of several statements leaves is its text's own.
+            asked = asked.union(inside.without(left_by_first(sql, mode, found)));
+        }
+        asked.intersects(lost)
+    }
+
     /// A client's command runs code that may set these user variables.
     pub(crate) fn touch_by_code(&mut self, key: Key, known: Option<&Known>) {
         let Some(sets) = known
@@ -80,5 +115,19 @@ impl<N: Net> Group<N> {
                 names.push(name.clone());
             }
         }
+    }
+}
+
+/// What the first statement of a text of several replaces of that which was left before.
+fn left_by_first(sql: &[u8], mode: LexMode, found: &classify::Statement) -> Reads {
+    let semicolon = Lexer::new(sql, mode).find(|token| token.kind == Kind::Semicolon);
+    let Some(end) = semicolon.filter(|_| found.multi) else {
+        return Reads::NONE;
+    };
+    let first = classify::classify(&sql[..end.start], mode);
+    match first.verb {
+        Verb::Other | Verb::Begin => Reads::NONE,
+        _ if first.causes.contains(PinCause::StoredCode) => Reads::NONE,
+        _ => first.replaces,
     }
 }

@@ -243,6 +243,16 @@ impl<N: Net> Group<N> {
             }
             return self.execute_reading(key, id, &definition, message);
         }
+        if let Some(client) = self.clients.get(key) {
+            let mode = self.lex_mode(&definition.session, client.capabilities);
+            // A server looks names up where they were prepared, or where it is now.
+            let schema = definition.session.schema.as_deref();
+            let schema = schema.filter(|schema| client.session.schema.as_deref() == Some(*schema));
+            if self.asks_inside(key, (&definition.sql, mode), &class, schema) {
+                self.drop_long_data(key, id);
+                return self.previous_gone(key);
+            }
+        }
         self.execute(key, (command, id), (definition, known), message)
     }
 

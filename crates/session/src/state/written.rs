@@ -6,7 +6,7 @@
 //! Invariant: what such a SET sets means the same whatever character set and `sql_mode` the backend
 //! stands in.
 
-use super::{CHARSET_VARIABLES, On, RESULTS, SCHEMA_VARIABLES, Session, UserVariables, is_seed};
+use super::{CHARSET_VARIABLES, On, RESULTS, SCHEMA_VARIABLES, Session, UserVariables};
 use sql::lex::Server;
 
 /// Texts that may be NULL, which is reported as an empty value; none of them can be empty.
@@ -18,10 +18,6 @@ const TEXTS: [&[u8]; 3] = [
     b"innodb_ft_user_stopword_table",
     b"innodb_tmpdir",
 ];
-
-/// A number of 30 bits that is another each time: seeds have no default. Both servers know it as a
-/// function of their own (MySQL 9.7 has no MD5() any more).
-const UNFORESEEN: &[u8] = b"CRC32(UUID())>>2";
 
 /// A session's CONNECTION_ID(), which has no default.
 const THREAD: &[u8] = b"pseudo_thread_id";
@@ -108,9 +104,7 @@ fn put_begun(set: &mut Vec<u8>, name: &[u8], session: &Session, thread: u32) {
         return put_assignment(set, name, value);
     }
     put_name(set, name);
-    if is_seed(name) {
-        set.extend_from_slice(UNFORESEEN);
-    } else if name == THREAD {
+    if name == THREAD {
         set.extend_from_slice(thread.to_string().as_bytes());
     } else if NOT_BY_DEFAULT.iter().any(|n| n.as_bytes() == name) {
         set.extend_from_slice(b"@@GLOBAL.");

@@ -226,9 +226,6 @@ impl<'a> Scan<'a> {
 
     fn next_statement(&mut self, token: Token) {
         self.out.multi = true;
-        if self.out.sets_seeds {
-            self.pin(PinCause::SpecialVariable);
-        }
         self.behind_code = self.out.causes.contains(PinCause::StoredCode);
         let rest = self.sql.get(token.start..).unwrap_or_default();
         let alike = match self.reader {

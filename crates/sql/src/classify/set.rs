@@ -48,8 +48,6 @@ pub(super) enum Setting {
     /// `sql_auto_is_null`: harmless when off; on, MariaDB's `WHERE id IS NULL` looks at what no
     /// variable shows.
     AutoIsNull,
-    /// Where RAND() goes on: MySQL does not show it, so it is read from the text.
-    Seed,
     /// What gathers profiles and traces: harmless when off, if it never was on.
     Gathers,
     /// The client must keep its backend.
@@ -144,10 +142,7 @@ pub(super) fn setting(name: &[u8]) -> Setting {
     if rests_at(name).is_some() {
         return Setting::Pins(PinCause::VariableInUse);
     }
-    if is(b"rand_seed1") || is(b"rand_seed2") {
-        return Setting::Seed;
-    }
-    if is(b"redirect_url") {
+    if is(b"rand_seed1") || is(b"rand_seed2") || is(b"redirect_url") {
         return Setting::Pins(PinCause::SpecialVariable);
     }
     let prefix = PREFIXES.iter().find(|(prefix, _)| starts(prefix));

@@ -19,6 +19,7 @@ mod statements;
 #[cfg(test)]
 mod tests;
 
+use super::Reads;
 use super::names::{self, Effect as Builtin};
 use crate::lex::{Kind, LexMode, Lexer, Server, Token};
 pub use definition::{Defined, Definition, Definitions, definitions};
@@ -96,8 +97,8 @@ pub struct Judged {
     pub names: BTreeSet<Folded>,
     /// User variables that it may set, in lower case, each plain ASCII.
     pub sets: BTreeSet<Folded>,
-    /// It may read what the statement before its own left: ROW_COUNT(), FOUND_ROWS(), conditions.
-    pub asks: bool,
+    /// What it may read of that which the statement before its own left.
+    pub asks: Reads,
     /// It may count no rows itself, so that on MySQL the OK of its CALL tells those of before.
     pub uncounted: bool,
 }

@@ -39,7 +39,10 @@ fn variables_in_use_are_held_by_their_names() {
     );
     assert_eq!(held("SET rand_seed1 = @x"), "special_variable ?");
     assert_eq!(held("SET rand_seed1 = 5; SELECT 1"), "special_variable ?");
-    assert_eq!(held("SET rand_seed1 = 5, rand_seed2 = 7"), "");
+    assert_eq!(
+        held("SET rand_seed1 = 5, rand_seed2 = 7"),
+        "special_variable ?"
+    );
 }
 
 #[test]

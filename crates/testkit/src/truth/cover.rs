@@ -49,8 +49,6 @@ pub fn gaps(table: &Table) -> Vec<String> {
         let text = format!("SET SESSION {name} = 1");
         let found = classify(text.as_bytes(), mode);
         let covered = found.pin.is_some() || found.sets_charset || found.may_insert_id;
-        // The next client is given seeds of its own (`seeds.rs`).
-        let covered = covered || found.sets_seeds;
         if !covered && !RESTORED_OTHERWISE.contains(&name.as_str()) {
             gaps.push(format!(
                 "{}: DEFAULT does not bring {name} back",
@@ -179,9 +177,6 @@ fn is_asked_for(name: &str, found: &Statement) -> bool {
     match name {
         "timestamp" => found.sets_clock,
         "identity" | "last_insert_id" => found.may_insert_id,
-        _ if name.starts_with("random numbers") || name.starts_with("rand_seed") => {
-            found.sets_seeds
-        }
         _ => false,
     }
 }

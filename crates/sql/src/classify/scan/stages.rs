@@ -340,14 +340,6 @@ impl Scan<'_> {
             // MySQL looks at LAST_INSERT_ID() and nothing else.
             Setting::AutoIsNull if mysql => {}
             Setting::AutoIsNull => self.pin_unless_off(PinCause::VariableInUse),
-            // What nobody reports, or for how long it holds, cannot be told from the text.
-            Setting::Seed if self.out.unreported || self.out.passing || self.out.multi => {
-                self.pin(PinCause::SpecialVariable);
-            }
-            Setting::Seed => {
-                self.out.sets_seeds = true;
-                self.pin_unless_off(PinCause::SpecialVariable);
-            }
             Setting::Gathers => self.pin_unless_off(PinCause::Profiling),
             Setting::Pins(cause) => self.pin(cause),
         }

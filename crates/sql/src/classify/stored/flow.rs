@@ -55,7 +55,7 @@ struct Flow<'c, 'a> {
     /// The next of them.
     next: usize,
     depth: u32,
-    asks: bool,
+    asks: Reads,
     uncounted: bool,
 }
 
@@ -67,7 +67,7 @@ impl Code<'_> {
             starts: starts.iter().copied().collect(),
             next: 0,
             depth: 0,
-            asks: false,
+            asks: Reads::NONE,
             uncounted: false,
         };
         let mut own = Own(Reads::NONE);
@@ -76,7 +76,7 @@ impl Code<'_> {
             // An END of nothing.
             flow.next += 1;
         }
-        out.asks |= flow.asks;
+        out.asks = out.asks.union(flow.asks);
         out.uncounted |= flow.uncounted || !own.0.contains(Reads::ROW_COUNT);
     }
 
@@ -124,7 +124,7 @@ impl Flow<'_, '_> {
         self.next += 1;
         let to = self.starts.get(self.next).copied().unwrap_or(usize::MAX);
         let reads = self.code.reads_between(from, to);
-        self.asks |= !reads.without(own.0).is_empty();
+        self.asks = self.asks.union(reads.without(own.0));
     }
 
     /// Statements up to the end of their part.
@@ -138,7 +138,7 @@ impl Flow<'_, '_> {
     fn statement(&mut self, own: Own) -> Own {
         self.depth += 1;
         let own = if self.depth > DEPTH_MAX {
-            self.asks = true;
+            self.asks = Reads::ALL;
             self.uncounted = true;
             self.next = self.starts.len();
             own

@@ -420,7 +420,7 @@ fn what_is_read_of_the_statement_before_is_found() {
         ),
     ] {
         for mode in [MARIADB, MYSQL] {
-            assert_eq!(judged(text, mode).asks, asks, "{text}");
+            assert_eq!(!judged(text, mode).asks.is_empty(), asks, "{text}");
         }
     }
 }
@@ -432,20 +432,20 @@ fn conditions_of_before_are_cleared_by_mysql_alone() {
         "BEGIN GET DIAGNOSTICS p_in = NUMBER; END",
     ] {
         assert!(
-            judged(text, MARIADB).asks && !judged(text, MYSQL).asks,
+            !judged(text, MARIADB).asks.is_empty() && judged(text, MYSQL).asks.is_empty(),
             "{text}"
         );
     }
     let handled = "BEGIN DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN \
                    GET DIAGNOSTICS CONDITION 1 p_in = MYSQL_ERRNO; END; CALL q(); END";
-    assert!(!judged(handled, MARIADB).asks);
+    assert!(judged(handled, MARIADB).asks.is_empty());
     let deep = format!(
         "{} SELECT 1; {}",
         "BEGIN ".repeat(5000),
         "END; ".repeat(5000)
     );
     assert!(
-        judged(&deep, MARIADB).asks,
+        !judged(&deep, MARIADB).asks.is_empty(),
         "what is too deep is not followed"
     );
 }
