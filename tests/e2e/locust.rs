@@ -8,6 +8,7 @@ use crate::world::{binary, direct, fresh_schema, server};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use testkit::onramp::{free_port, run};
@@ -26,8 +27,29 @@ impl Drop for Ended {
     }
 }
 
+fn program() -> String {
+    std::env::var("ONRAMP_LOCUST").unwrap_or_else(|_| "locust".to_owned())
+}
+
+/// A real Locust master with this locustfile.
+fn start(file: &Path, port: u16, web: u16) -> Child {
+    let (port, web) = (port.to_string(), web.to_string());
+    let mut master = Command::new(program());
+    master.arg("-f").arg(file).arg("--master");
+    master.args([
+        "--master-bind-host",
+        "127.0.0.1",
+        "--master-bind-port",
+        &port,
+    ]);
+    master.args(["--web-host", "127.0.0.1", "--web-port", &web]);
+    let silent = master.stdout(Stdio::null()).stderr(Stdio::null());
+    silent.spawn().unwrap()
+}
+
 struct Master {
-    _master: Ended,
+    process: Ended,
+    file: PathBuf,
     real: &'static Real,
     target: String,
     port: u16,
@@ -40,8 +62,7 @@ impl Master {
             skipped(test, "it is about the load generator");
             return None;
         }
-        let locust = std::env::var("ONRAMP_LOCUST").unwrap_or_else(|_| "locust".to_owned());
-        if Command::new(&locust).arg("--version").output().is_err() {
+        if Command::new(program()).arg("--version").output().is_err() {
             skipped(test, "Locust is not installed");
             return None;
         }
@@ -76,33 +97,22 @@ impl Master {
         let file = real.folder().join(format!("{schema}.py"));
         std::fs::write(&file, printed.stdout).unwrap();
         let (port, web) = (free_port(), free_port());
-        let master = Command::new(&locust)
-            .arg("-f")
-            .arg(&file)
-            .args([
-                "--master",
-                "--master-bind-host",
-                "127.0.0.1",
-                "--web-host",
-                "127.0.0.1",
-            ])
-            .args([
-                "--master-bind-port",
-                &port.to_string(),
-                "--web-port",
-                &web.to_string(),
-            ])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
         Some(Master {
-            _master: Ended(master),
+            process: Ended(start(&file, port, web)),
+            file,
             real,
             target,
             port,
             web,
         })
+    }
+
+    /// Ends the master, and starts another one in its place.
+    fn restart(&mut self) {
+        let Ended(old) = &mut self.process;
+        old.kill().unwrap();
+        old.wait().unwrap();
+        self.process = Ended(start(&self.file, self.port, self.web));
     }
 
     fn worker(&self) -> Ended {
@@ -174,6 +184,43 @@ fn workers(stats: &Value, state: &str) -> usize {
     let all = stats["workers"].as_array();
     let all = all.into_iter().flatten();
     all.filter(|worker| worker["state"] == state).count()
+}
+
+fn connected(stats: &Value, users: u64) -> bool {
+    stats["user_count"] == users && stats["state"] == "running"
+}
+
+/// A worker that is killed takes its users with it, and the master misses it as one of its own; a
+/// master that is killed leaves no user behind, and the next one finds the worker ready.
+#[test]
+fn a_killed_worker_and_a_killed_master_are_got_over() {
+    let Some(mut master) = Master::new("killed") else {
+        return;
+    };
+    let (kept, killed) = (master.worker(), master.worker());
+    master.until("two workers", |stats| workers(stats, "ready") == 2);
+    master
+        .ask("POST /swarm", "user_count=20&spawn_rate=20")
+        .unwrap();
+    master.until("20 users", |stats| {
+        connected(stats, 20) && master.connections() == "20"
+    });
+    drop(killed);
+    // Locust gives its users to others a minute later; until then ten are left.
+    master.until("the loss of ten users", |stats| {
+        workers(stats, "running") == 1 && stats["user_count"] == 10 && master.connections() == "10"
+    });
+    master.restart();
+    master.until("the worker at the new master, without users", |stats| {
+        workers(stats, "ready") == 1 && master.connections() == "0"
+    });
+    master
+        .ask("POST /swarm", "user_count=7&spawn_rate=20")
+        .unwrap();
+    master.until("seven users", |stats| {
+        connected(stats, 7) && master.connections() == "7"
+    });
+    drop(kept);
 }
 
 #[test]
