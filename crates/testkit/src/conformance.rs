@@ -48,11 +48,13 @@ pub enum Path {
     Reset,
     /// COM_CHANGE_USER follows.
     ChangeUser,
+    /// COM_QUERY, by clients that hear flags and warnings in EOF packets.
+    Eof,
 }
 
 impl Path {
     /// All, in the order of the table's columns.
-    pub const ALL: [Path; 11] = [
+    pub const ALL: [Path; 12] = [
         Path::Text,
         Path::Prepared,
         Path::Multi,
@@ -64,6 +66,7 @@ impl Path {
         Path::Errors,
         Path::Reset,
         Path::ChangeUser,
+        Path::Eof,
     ];
 
     /// Its column's name.
@@ -81,6 +84,7 @@ impl Path {
             Path::Errors => "errors",
             Path::Reset => "reset",
             Path::ChangeUser => "change user",
+            Path::Eof => "EOF",
         }
     }
 }
@@ -132,7 +136,7 @@ impl Stage<'_> {
 
     fn cells(&self, admin: &mut Client, item: &Item) -> Vec<String> {
         // Through the pool, which so knows at once what triggers do.
-        let mut maker = connect(&self.pool.address);
+        let mut maker = connect(&self.pool.address, Path::Text);
         items::make_routines(&mut maker, item);
         self.pool.wait_for_definitions().expect("the pool is there");
         let cells = Path::ALL.map(|path| self.cell(admin, item, path));
@@ -213,8 +217,8 @@ fn kept(pool: Option<&Pool>, client: &Client) -> String {
     }
 }
 
-fn connect(address: &Address) -> Client {
-    Client::connect(address, &account()).unwrap_or_else(|error| panic!("{address}: {error}"))
+fn connect(address: &Address, path: Path) -> Client {
+    Client::connect(address, &account(path)).unwrap_or_else(|error| panic!("{address}: {error}"))
 }
 
 fn number_of(client: &Client) -> u32 {
@@ -233,9 +237,13 @@ struct Duo<'a> {
     record: Record,
 }
 
-fn account() -> Account {
+fn account(path: Path) -> Account {
     let account = Account::new("app", "app").schema("conformance");
-    account.with(cap::MULTI_STATEMENTS)
+    let account = account.with(cap::MULTI_STATEMENTS);
+    match path {
+        Path::Eof => account.without(cap::DEPRECATE_EOF),
+        _ => account,
+    }
 }
 
 impl Duo<'_> {
@@ -243,8 +251,8 @@ impl Duo<'_> {
         let mut duo = Duo {
             item,
             path,
-            first: connect(address),
-            second: connect(address),
+            first: connect(address, path),
+            second: connect(address, path),
             record: Vec::new(),
         };
         if item.read.contains("FOUND_ROWS") {
@@ -270,7 +278,7 @@ impl Duo<'_> {
     fn set(&mut self) {
         let set = self.item.set;
         match self.path {
-            Path::Text | Path::Reset | Path::ChangeUser => self.sql(true, SETS, set),
+            Path::Text | Path::Reset | Path::ChangeUser | Path::Eof => self.sql(true, SETS, set),
             Path::Prepared => self.prepared(),
             Path::Multi => self.sql(true, SETS, &format!("DO 0; {set}")),
             Path::Call => self.sql(true, SETS, "CALL p()"),
@@ -295,7 +303,7 @@ impl Duo<'_> {
         let reply = match self.path {
             Path::Reset => self.first.run(Command::ResetConnection, b""),
             Path::ChangeUser => {
-                let mut reply = self.first.change_user(&account());
+                let mut reply = self.first.change_user(&account(self.path));
                 reply.iter_mut().flatten().for_each(Outcome::forget_changes);
                 reply
             }

@@ -17,7 +17,8 @@ without the variable the same test fails where a run says otherwise.
 Paths: A sets it by COM_QUERY (*text*), by a *prepared* statement of the binary protocol, behind
 another statement in one text (*multi*), inside of stored code (*CALL*, *function*, *trigger*, and a
 *failing trigger* that raises an error behind it), in a *transaction* that is rolled back at the
-end, between two *errors*, and with COM_RESET_CONNECTION (*reset*) or COM_CHANGE_USER behind it.
+end, between two *errors*, and with COM_RESET_CONNECTION (*reset*) or COM_CHANGE_USER behind it; by
+COM_QUERY again where both clients have no CLIENT_DEPRECATE_EOF (*EOF*).
 
 | a cell says | and means |
 |---|---|

@@ -82,6 +82,30 @@ pub(super) const HABITS: &[Habit] = &[
             "SET CHARACTER SET latin1 ;; SELECT @@collation_connection, CHARSET('x')",
         ],
     ),
+    // Results and literals in which no byte of ASCII stands alone.
+    habit(
+        "wide_character_sets",
+        3,
+        On::Both,
+        &[
+            "<pins>SET character_set_results = utf16 ;; SELECT '{w}', {n}, @@time_zone ;; \
+             SELECT CAST('{w}' AS SIGNED) ;; SHOW WARNINGS",
+            "<pins>SET character_set_results = ucs2 ;; INSERT INTO {t} (name) VALUES ('{w}') ;; \
+             SELECT LAST_INSERT_ID() ;; SELECT no_such_column ;; SHOW ERRORS ;; SET NAMES utf8mb4",
+            "<pins>SET character_set_results = utf32 ;; <prepare=5>SELECT ?, '{w}' ;; \
+             <execute=5>{n} ;; SET character_set_results = DEFAULT ;; <execute=5>{n}",
+            "<pins>SET character_set_connection = ucs2 ;; SELECT HEX('{w}'), 'a' = 'A' ;; \
+             SET time_zone = '+0{n}:00', @a = '{w}' ;; SELECT @a, HEX(@a), @@time_zone ;; <reset>",
+            "<pins>SET collation_connection = utf16_bin ;; <prepare=5>SELECT HEX(?), '{w}' ;; \
+             <execute=5>{w} ;; SELECT CHARSET('x') ;; SET NAMES latin1 ;; <execute=5>{w}",
+            "<pins>SET NAMES utf8mb4, character_set_connection = utf32 ;; \
+             UPDATE {t} SET name = '{w}' ;; SELECT name FROM {t} ORDER BY id ;; <user=app>",
+            "<pins>INSERT INTO {t} (name) VALUES ('{w}'); SET character_set_results = utf16le; \
+             SELECT '{w}' ;; SELECT LAST_INSERT_ID(), ROW_COUNT() ;; <reset> ;; SELECT '{w}'",
+            "SET NAMES ucs2 ;; SELECT @@character_set_client",
+            "SET character_set_client = utf16 ;; SELECT @@character_set_client",
+        ],
+    ),
     habit(
         "variables",
         9,
