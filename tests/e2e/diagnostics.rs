@@ -4,7 +4,7 @@
 //! else, with warnings and counts of its own; and nobody may be pinned, or the other would wait in
 //! vain. Told to MariaDB and to MySQL, which differ in what clears what.
 
-use crate::compare::{Story, same_on};
+use crate::compare::{Story, same, same_on};
 use crate::world::{app, found, login, server, through};
 use std::sync::OnceLock;
 use testkit::real::Real;
@@ -533,4 +533,140 @@ fn nobody_reads_the_conditions_of_another_client() {
             }
         }
     });
+}
+
+/// Statements of one client, between which another one uses a backend; told on both servers.
+fn told_on_both(test: &str, backends: usize, statements: &[&str]) {
+    let tell = |story: &mut Story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(
+            a,
+            "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)",
+        );
+        for sql in statements {
+            match sql.strip_prefix("binary ") {
+                Some(sql) => {
+                    let prepared = story.prepare(a, sql);
+                    story.sql(b, "SELECT 1 FROM t WHERE v = 99");
+                    story.execute(a, prepared.id, &[]);
+                }
+                None => drop(story.sql(a, sql)),
+            }
+            story.sql(b, "SELECT 1 FROM t WHERE v = 99");
+        }
+    };
+    same(test, backends, tell);
+    if let Some(real) = mysql(test) {
+        same_on(real, test, backends, tell);
+    }
+}
+
+#[test]
+fn who_ends_its_own_statement_is_asked_about_it() {
+    told_on_both(
+        "kill_query_self",
+        1,
+        &[
+            "SELECT CAST('a' AS SIGNED)",
+            "KILL QUERY CONNECTION_ID()",
+            "SHOW WARNINGS",
+            "KILL QUERY CONNECTION_ID()",
+            "SELECT @@error_count, ROW_COUNT()",
+            "binary KILL QUERY CONNECTION_ID()",
+            "SHOW ERRORS",
+            "SELECT 5",
+        ],
+    );
+}
+
+#[test]
+fn a_signal_that_warns_leaves_its_count() {
+    told_on_both(
+        "signal_counts",
+        1,
+        &[
+            "INSERT INTO t (v) VALUES (1), (2)",
+            "SIGNAL SQLSTATE '01000'",
+            "SELECT ROW_COUNT()",
+            "SIGNAL SQLSTATE '01000' SET MESSAGE_TEXT = 'w'",
+            "SHOW WARNINGS",
+            "INSERT INTO t (v) VALUES (1), (2)",
+            "SIGNAL SQLSTATE '45000'",
+            "SELECT ROW_COUNT()",
+        ],
+    );
+}
+
+#[test]
+fn counts_are_told_in_binary_too() {
+    told_on_both(
+        "binary_counts",
+        1,
+        &[
+            "INSERT INTO t (v) VALUES (1), (2)",
+            "binary SELECT ROW_COUNT(), FOUND_ROWS()",
+            "SELECT v FROM t",
+            "binary SELECT ROW_COUNT(), FOUND_ROWS()",
+            "INSERT INTO t (v) VALUES (1), (2)",
+            "SELECT ROW_COUNT(), FOUND_ROWS()",
+        ],
+    );
+}
+
+#[test]
+fn conditions_that_are_absent_are_told_of() {
+    told_on_both(
+        "absent_conditions",
+        1,
+        &[
+            "SELECT 1 FROM t",
+            "GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT",
+            "SHOW WARNINGS",
+            "SELECT v FROM t",
+            "GET DIAGNOSTICS CONDITION 3 @m = MESSAGE_TEXT",
+            "SELECT @@warning_count, @@error_count",
+            "SELECT 1 FROM t",
+            "GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT",
+            "SHOW ERRORS",
+        ],
+    );
+}
+
+#[test]
+fn user_variables_are_flushed() {
+    told_on_both(
+        "flush_user_variables",
+        2,
+        &[
+            "SET @a = 1",
+            "SELECT @a",
+            "FLUSH USER_VARIABLES",
+            "SELECT LEFT(@a, 9)",
+            "SET @b = 2",
+            "SELECT @b, LEFT(@a, 9)",
+            "DO 1",
+        ],
+    );
+}
+
+/// What is put in front of a text for FOUND_ROWS() must not take away the conditions that the text
+/// asks for.
+#[test]
+fn a_text_that_asks_first_has_its_conditions_or_is_refused() {
+    for real in server("asks_first").into_iter().chain(mysql("asks_first")) {
+        let way = through(real, 2);
+        let account = app().with(cap::MULTI_STATEMENTS);
+        let mut a = login(&way, &account);
+        a.must("SET autocommit = 0");
+        for _ in 0..20 {
+            a.run(Command::InitDb, b"no_such_schema").unwrap();
+            let reply = a
+                .query("SHOW WARNINGS; DO GET_LOCK('asks_first', 0)")
+                .unwrap();
+            let text = format!("{reply:?}");
+            assert!(text.contains("1049") || text.contains("1235"), "{text}");
+            a.run(Command::ResetConnection, b"").unwrap();
+            a.must("SET autocommit = 0");
+        }
+    }
 }

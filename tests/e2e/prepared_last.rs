@@ -5,7 +5,8 @@
 //! whatever else it says itself between the two. Everything is told in bytes.
 
 use crate::compare::{Story, same, same_on};
-use crate::world::{app, mysql, server};
+use crate::world::{app, found, login, mysql, server, start_pool};
+use testkit::real::Real;
 use testkit::reply::Outcome;
 use wire::capabilities::EXTENDED_BULK;
 use wire::command::Command;
@@ -201,5 +202,39 @@ fn an_unknown_statement_is_an_error_of_the_session() {
                 }
             }
         });
+    }
+}
+
+/// The server takes few statements: what backends keep for others gives way, and clients may have
+/// prepared more than that all the same.
+#[test]
+fn a_server_that_takes_few_statements_refuses_none() {
+    let extra = ["--max-prepared-stmt-count=8"];
+    let test = "a_server_that_takes_few_statements_refuses_none";
+    for started in [Real::start(&extra), Real::start_mysql(&extra)] {
+        let started = started.inspect(|real| real.create_user("app", "app"));
+        let Some(real) = found(started, test) else {
+            continue;
+        };
+        let pool = start_pool(&real, "few.toml", "backends_max = 4\ngroups = 1");
+        let mut clients = Vec::new();
+        for number in 0..4 {
+            let mut client = login(&pool.address, &app());
+            client.must("BEGIN");
+            let texts = (0..6).map(|other| format!("SELECT {number}{other}, ?"));
+            let prepared: Vec<_> = texts.map(|sql| client.prepare(&sql)).collect();
+            clients.push((client, prepared));
+        }
+        for (client, prepared) in &mut clients {
+            for statement in prepared {
+                let reply = client.execute(statement.id, &[Some(b"1")], false).unwrap();
+                assert!(matches!(reply[..], [Outcome::Rows(_)]), "{reply:?}");
+            }
+        }
+        let count = real
+            .admin()
+            .rows("SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'");
+        let count: u32 = count.texts()[0][1].parse().unwrap();
+        assert!(count <= 4, "{count} statements for 4 backends");
     }
 }

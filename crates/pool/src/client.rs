@@ -451,7 +451,7 @@ impl<S> Client<S> {
         let conditions = self.statement.conditions;
         let odd = failed
             || conditions == Conditions::Uncounted
-            || (conditions != Conditions::Leaves && heard.warnings > 0);
+            || (conditions == Conditions::Asks && heard.warnings > 0);
         if odd || !conditions.keep_counts() {
             self.row_count = match heard.affected {
                 Some(rows) if !odd => i64::try_from(rows).unwrap_or(i64::MAX),

@@ -28,6 +28,7 @@ use session::diagnostics::{Area, Diagnostics, Told, area_of};
 use session::heard::Heard;
 use session::last_gtid::LastGtid;
 use session::meter::{Charged, Meter};
+use session::state::Session;
 use session::statement::Conditions;
 use sql::asked::{Question, Which, question};
 use sql::classify::{self, Reads, Verb};
@@ -161,12 +162,20 @@ pub(crate) enum Previous {
     Gone,
 }
 
+/// Whether a server refuses a text of several statements before it runs any of them, so that
+/// nothing in it asks: its client may send one statement only.
+fn is_refused_whole(found: &classify::Statement, session: &Session) -> bool {
+    let one = matches!(found.verb, Verb::Select | Verb::Show | Verb::Diagnostics);
+    found.multi && one && !session.multi_statements
+}
+
 impl<N: Net> Group<N> {
     /// Whether a text that begins with a question about conditions cannot have it answered from
     /// what was kept, because of code that it runs behind, and there are some, elsewhere.
     pub(crate) fn lacks_conditions(&self, key: Key, found: &classify::Statement) -> bool {
         let asks = matches!(found.verb, Verb::Show | Verb::Diagnostics);
         let client = self.clients.get(key).filter(|_| asks);
+        let client = client.filter(|client| !is_refused_whole(found, &client.session));
         client.is_some_and(|client| {
             let some = client.warnings.is_some() || client.warnings_lost || client.owed.warnings;
             some && found
@@ -298,7 +307,12 @@ impl<N: Net> Group<N> {
         let unlike = |kept: &Diagnostics| kept.charset.as_deref() != charset;
         let lost = client.warnings_lost || client.owed.warnings;
         let lost = lost || client.kept_warnings().is_some_and(unlike);
-        if found.multi && !found.reads.intersects(client.reads_lost()) {
+        let refused = is_refused_whole(found, &client.session);
+        // None stand on its backend either, once it is cleared of others'.
+        let asked = found.reads.of(client.reads_lost());
+        let none = !lost && client.warnings.is_none() && client.conditions == 0;
+        let none = none && matches!(found.verb, Verb::Show) && asked == Reads::DIAGNOSTICS;
+        if refused || found.multi && (none || asked.is_empty()) {
             return Previous::Same;
         }
         if found.multi {

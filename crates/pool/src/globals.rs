@@ -89,19 +89,24 @@ impl Watch {
     /// The statement that asks for all global values.
     pub(crate) fn question(&self) -> String {
         let values = self.lock().now.global_question();
-        format!("SELECT {values},@@global.init_connect,@@global.max_connections")
+        format!(
+            "SELECT {values},@@global.init_connect,@@global.max_connections,\
+             @@global.max_prepared_stmt_count"
+        )
     }
 
-    /// What it was answered that was asked at `begun`; gives how many connections the server takes.
+    /// What it was answered that was asked at `begun`; gives how many connections the server takes,
+    /// and how many prepared statements.
     ///
     /// # Errors
     /// [`ProbeError`]: these are not the values.
-    pub(crate) fn answered(&self, begun: Time, rows: Rows) -> Result<usize, ProbeError> {
+    pub(crate) fn answered(&self, begun: Time, rows: Rows) -> Result<(usize, usize), ProbeError> {
         let now = self.lock().now.clone();
         let row = rows.into_iter().next();
-        let told = row.and_then(|row| <[Text; 3]>::try_from(row).ok());
-        let read = told.and_then(|[told, init, most]| {
-            let most = std::str::from_utf8(&most).ok()?.parse().ok()?;
+        let told = row.and_then(|row| <[Text; 4]>::try_from(row).ok());
+        let number = |text: Text| std::str::from_utf8(&text).ok()?.parse().ok();
+        let read = told.and_then(|[told, init, connections, prepared]| {
+            let most = (number(connections)?, number(prepared)?);
             Some(((now.read(&told)?, init), most))
         });
         let error = ProbeError::passing("the server did not tell its global values");

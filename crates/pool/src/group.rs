@@ -54,6 +54,7 @@ use session::text::Text;
 use sql::lex::Server;
 use sql::tracking::Tracked;
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::atomic::Ordering::Acquire;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -219,6 +220,8 @@ pub struct Shared {
     pub(crate) globals: Watch,
     /// Which accounts and privileges the server has.
     pub(crate) privileges: Privileges,
+    /// Prepared statements that the server takes of all its clients.
+    pub(crate) prepared_taken: AtomicUsize,
     /// Something that is watched may have changed.
     pub(crate) bell: Bell,
     /// Where the server is, and whether it can be reached.
@@ -294,6 +297,7 @@ impl Shared {
             threads: Threads::default(),
             globals: Watch::default(),
             privileges: Privileges::default(),
+            prepared_taken: AtomicUsize::new(usize::MAX),
             bell: Bell::default(),
         }
     }
@@ -353,10 +357,13 @@ impl Shared {
     }
 
     /// Statements that may be prepared on one backend: with as many backends as there may be, all
-    /// of them together stay within the budget.
+    /// of them together stay within the budget, and within three quarters of what the server takes
+    /// (`max_prepared_stmt_count`), so that there is room for others. Each may have one.
     #[must_use]
     pub(crate) fn prepared_of_backend(&self) -> usize {
-        self.settings.prepared_max / self.settings.backends_max
+        let taken = self.prepared_taken.load(Acquire);
+        let max = self.settings.prepared_max.min(taken - taken / 4);
+        (max / self.settings.backends_max).max(1)
     }
 }
 

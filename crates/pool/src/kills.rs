@@ -201,8 +201,7 @@ impl<N: Net> Group<N> {
             return self.start(key, message, Statement::plain(reply));
         };
         if id == own {
-            self.kill_self(key, kill.query);
-            return Handled::Used;
+            return self.kill_self(key, message, kill.query);
         }
         let ask = KillAsk {
             asker: Asker {
@@ -236,17 +235,20 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Who kills itself gets the error that its server would give.
-    fn kill_self(&mut self, key: Key, query: bool) {
-        let mariadb = !self.shared.server.flavour.is_mysql();
-        if mariadb && !query {
-            self.send_error(key, errors::CONNECTION_KILLED, "Connection was killed");
-        } else {
+    /// Who ends its own connection gets the error that its server would give. Who ends its own
+    /// statement hears it from the server, as any error: it is asked about by the next statement.
+    fn kill_self(&mut self, key: Key, message: &[u8], query: bool) -> Handled {
+        if query {
+            let text = self.reworded(key, message, b"KILL QUERY CONNECTION_ID()");
+            return self.start(key, &text, Statement::plain(ReplyShape::Status));
+        }
+        if self.shared.server.flavour.is_mysql() {
             self.refuse(key, &Refusal::Interrupted);
+        } else {
+            self.send_error(key, errors::CONNECTION_KILLED, "Connection was killed");
         }
-        if !query {
-            self.leave(key);
-        }
+        self.leave(key);
+        Handled::Used
     }
 
     /// Another group's client kills one of this.

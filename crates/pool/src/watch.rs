@@ -29,6 +29,7 @@ use crate::log::{Event, note};
 use crate::privileges::{COUNTERS as ACCOUNTS, Counted};
 use crate::probe::{Connection, Fault, ProbeError, Rows, log_in_to_look};
 use reactor::Time;
+use std::sync::atomic::Ordering::Release;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -222,7 +223,10 @@ impl Watcher {
         self.connection = Some(connection);
         let values = answers.next().unwrap_or(Ok(Vec::new()));
         let told = named.and_then(|()| shared.globals.answered(begun, values?));
-        let told = told.map(|connections| shared.fit_backends(connections));
+        let told = told.map(|(connections, prepared)| {
+            shared.prepared_taken.store(prepared, Release);
+            shared.fit_backends(connections);
+        });
         Ok(Asked {
             told,
             accounts: answers.next().unwrap_or(Ok(Vec::new())),

@@ -227,6 +227,7 @@ mod tests {
                 "FLUSH NO_WRITE_TO_BINLOG TABLES, STATUS",
                 Some(Pin::SessionStatus),
             ),
+            ("FLUSH USER_VARIABLES", Some(Pin::Unknown)),
             ("FLUSH TABLES", None),
         ] {
             for mode in modes() {

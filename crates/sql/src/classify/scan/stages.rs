@@ -87,6 +87,9 @@ impl Scan<'_> {
                     self.pin(PinCause::GlobalReadLock);
                 } else if self.is(token, b"STATUS") {
                     self.pin(PinCause::SessionStatus);
+                } else if self.is(token, b"USER_VARIABLES") {
+                    // What the session has is gone on this backend, and nothing reports it.
+                    self.pin(PinCause::Unknown);
                 }
             }
             Stage::Show => self.show(token),
