@@ -70,6 +70,7 @@ mod session;
 mod sharing;
 mod silence;
 mod slow;
+mod stages;
 mod statements;
 mod status;
 mod sysbench;

@@ -31,7 +31,7 @@ const JOBS_MAX: usize = 1024;
 impl<S> Backend<S> {
     /// Whether enough of a reply that nobody waits for has been read.
     fn is_read_in_vain(&self, now: Time) -> bool {
-        let left = self.flight.front().and_then(|command| command.left);
+        let left = self.flight().front().and_then(|command| command.left);
         let sends_rows = self.heard.columns.is_some();
         left.is_some_and(|left| {
             sends_rows
@@ -110,7 +110,7 @@ mod tests {
         let at = std::sync::Arc::new(reactor::Address::Unix("/s".into()));
         let mut backend = Backend::dialling((), 0, Time(0), Rc::default(), at);
         let command = InFlight::own(None, Purpose::Statement, ReplyShape::Results);
-        backend.flight.push_back(command);
+        backend.expect(command);
         backend.heard.columns = Some(1);
         backend.heard.len = before;
         backend.note_left(Time(7));
@@ -139,9 +139,9 @@ mod tests {
     fn a_reply_counts_from_when_its_own_client_left() {
         let mut backend = backend(100, 50);
         let behind = InFlight::own(None, Purpose::Statement, ReplyShape::Results);
-        backend.flight.push_back(behind);
+        backend.expect(behind);
         backend.note_left(Time(9));
-        let left = |place: usize| backend.flight[place].left;
+        let left = |place: usize| backend.flight()[place].left;
         assert_eq!(
             left(0),
             Some(Left {

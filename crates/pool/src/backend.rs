@@ -20,7 +20,7 @@ use session::meter::Charge;
 use session::state::{On, Session};
 use session::text::Text;
 use sql::lex::Server;
-use std::collections::VecDeque;
+use std::collections::{VecDeque, vec_deque};
 use std::rc::Rc;
 use std::sync::Arc;
 use wire::attributes::Form;
@@ -208,7 +208,7 @@ pub(crate) struct Backend<S> {
     /// Statements that are prepared on it.
     pub(crate) prepared: OnBackend,
     /// Outstanding replies, oldest first.
-    pub flight: VecDeque<InFlight>,
+    flight: VecDeque<InFlight>,
     /// Where the oldest reply is between two reads.
     pub middle: Middle,
     /// What its client has been told last of the transaction on it.
@@ -317,6 +317,33 @@ impl<S> Backend<S> {
             reply: command.reply.with_eofs(self.eofs),
             ..command
         });
+    }
+
+    /// Adds a command in front of the last `behind` of those in flight.
+    pub(crate) fn expect_before(&mut self, behind: usize, command: InFlight) {
+        let place = self.flight.len().saturating_sub(behind);
+        let reply = command.reply.with_eofs(self.eofs);
+        self.flight.insert(place, InFlight { reply, ..command });
+    }
+
+    /// Outstanding replies, oldest first.
+    pub(crate) fn flight(&self) -> &VecDeque<InFlight> {
+        &self.flight
+    }
+
+    /// The same, to be changed one by one: only [`Backend::expect`] adds to them.
+    pub(crate) fn flight_mut(&mut self) -> vec_deque::IterMut<'_, InFlight> {
+        self.flight.iter_mut()
+    }
+
+    /// Takes the oldest, whose reply is complete.
+    pub(crate) fn take_answered(&mut self) -> Option<InFlight> {
+        self.flight.pop_front()
+    }
+
+    /// Forgets the commands of a client that is given up with this backend.
+    pub(crate) fn forget_commands_of(&mut self, owner: Key) {
+        self.flight.retain(|command| command.owner != Some(owner));
     }
 
     /// Where it stands.

@@ -88,7 +88,7 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get(key) else {
             return false;
         };
-        let owner = match backend.flight.front() {
+        let owner = match backend.flight().front() {
             // The pool takes what it has asked for itself, whatever its client has taken.
             Some(command) if command.purpose != Purpose::Statement => None,
             Some(command) => command.owner.or(backend.lease),
@@ -96,7 +96,7 @@ impl<N: Net> Group<N> {
         };
         let waiting = owner.and_then(|owner| self.clients.get(owner)?.output.as_ref());
         // Behind a reply that others ride with, as much as a trusted reply has is kept instead.
-        let room = if backend.flight.len() > 1 {
+        let room = if backend.flight().len() > 1 {
             REPLY_MAX
         } else {
             0
@@ -201,7 +201,7 @@ impl<N: Net> Group<N> {
             return 0;
         };
         let Some(mut command) = backend
-            .flight
+            .flight()
             .front()
             .filter(|command| !is_unasked(backend, command, input))
             .copied()
@@ -252,7 +252,7 @@ impl<N: Net> Group<N> {
         let fed = relay.feed(input, &mut out, |notice| heard.notice(notice));
         heard.len += out.len();
         backend.heard = heard;
-        if let Some(front) = backend.flight.front_mut() {
+        if let Some(front) = backend.flight_mut().next() {
             front.reply = command.reply;
         }
         match command.owner {
@@ -376,7 +376,7 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(key) else {
             return;
         };
-        let Some(command) = backend.flight.pop_front() else {
+        let Some(command) = backend.take_answered() else {
             return;
         };
         if let Some(status) = backend.heard.status {
@@ -387,7 +387,7 @@ impl<N: Net> Group<N> {
         let collected = std::mem::take(&mut backend.collected);
         backend.busy_since = self.net.now();
         backend.held_up_since = None;
-        if backend.flight.is_empty() {
+        if backend.flight().is_empty() {
             backend.rideable = false;
             backend.stalled = false;
             if std::mem::take(&mut backend.counted) {

@@ -224,7 +224,7 @@ impl<N: Net> Group<N> {
             .lease
             .is_none_or(|key| self.clients.get(key).is_none());
         let leased = backend.state() == BackendState::Leased;
-        if !gone || !leased || !backend.flight.is_empty() {
+        if !gone || !leased || !backend.flight().is_empty() {
             return self.settle(lease);
         }
         backend.insert_id = None;
@@ -301,7 +301,7 @@ impl<N: Net> Group<N> {
                 return false;
             };
             // Behind what is being read back, this is asked for next.
-            return !backend.flight.is_empty() || self.ask_for(lease, key);
+            return !backend.flight().is_empty() || self.ask_for(lease, key);
         }
         let home = Some((key, client.sent));
         let idle = &self.roster.ranks[client.kind as usize].idle;

@@ -124,7 +124,7 @@ impl<N: Net> Group<N> {
         let alone = self
             .backends
             .get(key)
-            .is_some_and(|backend| backend.flight.is_empty());
+            .is_some_and(|backend| backend.flight().is_empty());
         if !alone && contaminated {
             self.part_riders(key, Some(owner));
         }
@@ -221,8 +221,7 @@ impl<N: Net> Group<N> {
         backend.lease = owner;
         backend.rideable = false;
         let riders: Vec<Key> = backend
-            .flight
-            .iter_mut()
+            .flight_mut()
             .filter_map(|command| command.owner.take_if(|rider| Some(*rider) != owner))
             .collect();
         let now = self.net.now();
@@ -248,7 +247,7 @@ impl<N: Net> Group<N> {
     /// The lease goes to whose statement is the next in flight.
     fn pass_lease_on(&mut self, key: Key) {
         if let Some(backend) = self.backends.get_mut(key)
-            && let Some(next) = backend.flight.front()
+            && let Some(next) = backend.flight().front()
         {
             backend.lease = next.owner;
         }
@@ -259,7 +258,7 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(key) else {
             return;
         };
-        if !backend.flight.is_empty() {
+        if !backend.flight().is_empty() {
             if contaminated {
                 self.part_riders(key, None);
                 return self.retire(key);
@@ -410,7 +409,7 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get(key) else {
             return;
         };
-        if backend.state() != BackendState::Leased || !backend.flight.is_empty() {
+        if backend.state() != BackendState::Leased || !backend.flight().is_empty() {
             return;
         }
         let Some(owner) = backend.lease else { return };

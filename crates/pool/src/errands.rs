@@ -128,13 +128,13 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get(aim.lease) else {
             return false;
         };
-        let front = backend.flight.front();
+        let front = backend.flight().front();
         let is_it = front.is_some_and(|command| {
             command.owner == Some(aim.victim)
                 && command.purpose == Purpose::Statement
                 && command.sent == aim.sent
         });
-        is_it && backend.flight.len() == 1
+        is_it && backend.flight().len() == 1
     }
 
     /// Handles an event of the errand's socket.
@@ -297,7 +297,7 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get(lease) else {
             return;
         };
-        let Some(owner) = backend.lease.filter(|_| backend.flight.is_empty()) else {
+        let Some(owner) = backend.lease.filter(|_| backend.flight().is_empty()) else {
             return;
         };
         let Some(client) = self.clients.get_mut(owner) else {

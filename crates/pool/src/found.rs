@@ -105,7 +105,7 @@ impl<N: Net> Group<N> {
         };
         reads.intersects(Reads::FOUND_ROWS)
             && client.found_rows.get().is_none()
-            && lease.is_some_and(|backend| backend.flight.iter().any(asked))
+            && lease.is_some_and(|backend| backend.flight().iter().any(asked))
     }
 
     /// Whether the FOUND_ROWS() of a client is being read back: it outlives the session.

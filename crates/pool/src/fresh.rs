@@ -9,7 +9,6 @@ use crate::backend::{BackendState, InFlight, Purpose};
 use crate::backends::row_of;
 use crate::dial::{ROLE, put_preparation};
 use crate::group::Group;
-use crate::log::{Event, note};
 use crate::roster::DialEnd;
 use reactor::{Key, Net};
 use session::heard::Heard;
@@ -17,7 +16,6 @@ use session::roles::{argument_of, has_roles};
 use session::state::{CHARSET_VARIABLES, Session};
 use session::text::Text;
 use session::user_variables::results_collation;
-use std::sync::atomic::Ordering::Relaxed;
 use wire::command::ReplyShape;
 
 impl<N: Net> Group<N> {
@@ -104,13 +102,6 @@ impl<N: Net> Group<N> {
         self.roster.dial_ends(kind);
         self.server_reached(key);
         self.roster.ranks[kind].dial_succeeded(now);
-        if self.shared.server_lost.swap(false, Relaxed) {
-            let server = &self.shared.settings.backend;
-            note(
-                Event::ServerBack,
-                format_args!("a connection to {server} stands again"),
-            );
-        }
         self.offer(key);
     }
 }

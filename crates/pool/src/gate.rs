@@ -19,7 +19,7 @@ impl<N: Net> Group<N> {
         if let Some(backend) = self.backends.get_mut(lease)
             && !backend.counted
             && !backend.stalled
-            && !backend.flight.is_empty()
+            && !backend.flight().is_empty()
         {
             backend.counted = true;
             backend.busy_since = now;

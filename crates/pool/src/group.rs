@@ -186,8 +186,6 @@ pub struct Shared {
     pub(crate) checks: PasswordChecks,
     /// Failed logins by address.
     pub(crate) failures: AuthFailures,
-    /// The last connection to the server that was to be opened could not be.
-    pub(crate) server_lost: AtomicBool,
     /// How many groups there are.
     pub groups: usize,
     /// Cores of the machine.
@@ -280,7 +278,6 @@ impl Shared {
             failures: AuthFailures::default(),
             upstream: Arc::new(Upstream::new(settings.backend.clone())),
             spool: SpoolUse::new(settings.spool_bytes_max, groups),
-            server_lost: AtomicBool::new(false),
             settings,
             server,
             keys,
@@ -743,6 +740,7 @@ impl<N: Net> Group<N> {
         self.retire_dying_backends();
         self.drop_late_dials();
         self.end_silent_backends();
+        self.end_unanswered_commands();
         self.end_silent_clients();
         self.keep_time_limits();
         self.trim_backends();

@@ -396,7 +396,7 @@ impl<N: Net> Group<N> {
     fn runs_behind_others(&self, lease: Key) -> bool {
         let backend = self.backends.get(lease);
         backend.is_some_and(|backend| {
-            let mut flight = backend.flight.iter();
+            let mut flight = backend.flight().iter();
             flight.any(|command| command.purpose == Purpose::Statement)
         })
     }

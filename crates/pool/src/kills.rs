@@ -372,14 +372,14 @@ impl<N: Net> Group<N> {
             return Some(KillEnd::Done);
         };
         let debt = |c: &InFlight| matches!(c.purpose, Purpose::Debt(_));
-        let mut flight = backend.flight.iter();
+        let mut flight = backend.flight().iter();
         let alone = flight.all(|c| c.owner == Some(victim) || debt(c));
         if !alone {
             self.leave_ride(victim, lease);
             return Some(KillEnd::Done);
         }
         backend.rideable = false;
-        let sent = backend.flight.back().map(|command| command.sent)?;
+        let sent = backend.flight().back().map(|command| command.sent)?;
         let job = Job {
             asker: Some(ask.asker),
             at: backend.at.clone(),
@@ -400,7 +400,7 @@ impl<N: Net> Group<N> {
         let backend = self.backends.get(lease);
         let debt = |c: &InFlight| matches!(c.purpose, Purpose::Debt(_));
         let alone = |command: &InFlight| command.owner == Some(victim) || debt(command);
-        let alone = backend.filter(|backend| backend.flight.iter().all(alone));
+        let alone = backend.filter(|backend| backend.flight().iter().all(alone));
         let job = alone.map(|backend| Job {
             asker: Some(ask.asker),
             at: backend.at.clone(),
@@ -431,13 +431,15 @@ impl<N: Net> Group<N> {
         let owns = |c: &crate::backend::InFlight| {
             c.owner == Some(victim) && c.purpose == Purpose::Statement
         };
-        let Some(place) = backend.flight.iter().position(owns) else {
+        let Some(place) = backend.flight().iter().position(owns) else {
             return;
         };
         if place == 0 && begun {
             return;
         }
-        backend.flight[place].owner = None;
+        if let Some(command) = backend.flight_mut().nth(place) {
+            command.owner = None;
+        }
         backend.note_left(now);
         if backend.lease == Some(victim) {
             backend.lease = None;

@@ -225,7 +225,7 @@ impl<N: Net> Group<N> {
     fn place_for(&self, key: Key, message: &[u8]) -> Option<Key> {
         let takes = |(candidate, backend): &(Key, &Backend<N::Sock>)| {
             (self.takes_rider(*candidate, key, message))
-                .then_some((backend.flight.len(), *candidate))
+                .then_some((backend.flight().len(), *candidate))
         };
         self.backends
             .iter()
@@ -241,7 +241,7 @@ impl<N: Net> Group<N> {
             return false;
         };
         backend.rideable
-            && backend.flight.len() < self.shared.settings.ride_max
+            && backend.flight().len() < self.shared.settings.ride_max
             && backend.kind == client.kind as usize
             && backend.insert_id == Some(client.insert_id)
             && Rc::ptr_eq(&backend.session, &client.session)
@@ -265,7 +265,7 @@ impl<N: Net> Group<N> {
             return Some(lease);
         }
         let backend = self.backends.get(lease)?;
-        let has_room = backend.flight.len() < self.shared.settings.ride_max;
+        let has_room = backend.flight().len() < self.shared.settings.ride_max;
         let differs = !Rc::ptr_eq(&backend.session, &self.clients.get(key)?.session);
         (has_room && differs).then(|| self.place_for(key, message))?
     }
@@ -441,9 +441,9 @@ impl<N: Net> Group<N> {
             Ok(sock) => sock,
             Err(error) => {
                 self.counts.dial_failures += 1;
-                self.shared.upstream.failed(&address, now);
-                let address = self.shared.upstream.words(&address);
-                let why = format!("cannot connect to {address}: {error}");
+                let words = self.shared.upstream.words(&address);
+                let why = format!("cannot connect to {words}: {error}");
+                self.shared.upstream.failed(&address, now, &why);
                 self.roster.ranks[kind].dial_failed(now, why);
                 return self.give_back();
             }
@@ -481,7 +481,7 @@ impl<N: Net> Group<N> {
         }
         self.shared.forget_thread(backend.thread);
         self.roster.leaves(backend.kind, lease);
-        if backend.output.is_empty() && backend.flight.is_empty() {
+        if backend.output.is_empty() && backend.flight().is_empty() {
             let mut quit = Vec::new();
             crate::dial::put_quit(&mut quit);
             // Politeness only: without it the server counts an aborted client.
@@ -501,7 +501,7 @@ impl<N: Net> Group<N> {
         };
         let clean = !pinned && !backend.in_transaction() && backend.reports == Reports::Complete;
         let only_statements = backend
-            .flight
+            .flight()
             .iter()
             .all(|command| matches!(command.purpose, Purpose::Statement | Purpose::Debt(_)));
         if !clean || !only_statements {
@@ -511,13 +511,13 @@ impl<N: Net> Group<N> {
         if backend.lease == Some(key) {
             backend.lease = None;
         }
-        if backend.flight.is_empty() {
+        if backend.flight().is_empty() {
             backend.insert_id = None;
             return self.release(lease);
         }
         // Its last statement runs on: it ends as it would on a connection of the client's own, and
         // then the backend is looked at again.
-        for command in &mut backend.flight {
+        for command in backend.flight_mut() {
             if command.owner == Some(key) {
                 command.owner = None;
             }

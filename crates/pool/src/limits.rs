@@ -113,7 +113,7 @@ impl<N: Net> Group<N> {
             backend.transaction_since = None;
         }
         let running = backend
-            .flight
+            .flight()
             .front()
             .filter(|command| command.purpose == Purpose::Statement)
             .map(|command| (command.owner, command.sent));
@@ -142,9 +142,7 @@ impl<N: Net> Group<N> {
             client.lease = None;
         }
         if let Some(backend) = self.backends.get_mut(lease) {
-            backend
-                .flight
-                .retain(|command| command.owner != Some(owner));
+            backend.forget_commands_of(owner);
             if backend.lease == Some(owner) {
                 backend.lease = None;
             }

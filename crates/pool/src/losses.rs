@@ -17,7 +17,6 @@ use session::own_commands::OWN_COMMANDS_MAX;
 use session::roles::{NONE, is_refused};
 use session::standing::Behind;
 use session::statement::Owed;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use wire::errors::ErrorCode;
 
@@ -40,7 +39,9 @@ impl<N: Net> Group<N> {
         };
         let (kind, now) = (backend.kind, self.net.now());
         if end == DialEnd::Unreached {
-            self.shared.upstream.failed(&backend.at, now);
+            let user = &self.roster.ranks[kind].kind.user;
+            let why = format!("no backend for '{user}': {why}");
+            self.shared.upstream.failed(&backend.at, now, &why);
         }
         self.counts.dial_failures += 1;
         self.epoch += 1;
@@ -49,14 +50,9 @@ impl<N: Net> Group<N> {
         let first = ranks.last_failure.is_none();
         ranks.dial_failed(now, why.to_string());
         let user = &ranks.kind.user;
-        if end == DialEnd::Account && first {
+        if end != DialEnd::Unreached && first {
             note(
                 Event::BackendRefused,
-                format_args!("no backend for '{user}': {why}"),
-            );
-        } else if end != DialEnd::Account && !self.shared.server_lost.swap(true, Relaxed) {
-            note(
-                Event::ServerLost,
                 format_args!("no backend for '{user}': {why}"),
             );
         }
@@ -181,15 +177,19 @@ impl<N: Net> Group<N> {
         let (keeps, served) = (backend.in_transaction(), backend.served);
         let whole = backend.middle.at_packet_start();
         let tried = |command: &&InFlight| matches!(command.purpose, Purpose::Joined(_));
-        let may_run = backend.flight.iter().find(tried).and_then(|c| c.owner);
+        let may_run = backend.flight().iter().find(tried).and_then(|c| c.owner);
         let asked = |command: &&InFlight| command.purpose == Purpose::Warnings;
-        let unread = backend.flight.iter().find(asked).and_then(|c| c.owner);
-        let mut owners: Vec<Key> = backend.flight.iter().filter_map(|c| c.owner).collect();
+        let unread = backend.flight().iter().find(asked).and_then(|c| c.owner);
+        let mut owners: Vec<Key> = backend.flight().iter().filter_map(|c| c.owner).collect();
         owners.dedup();
         owners.extend(backend.lease.filter(|lease| !owners.contains(lease)));
         // A lease that lasts only until something of an earlier client is read back.
         let lent = backend.reports == Reports::Complete && owners.iter().eq(&backend.lease);
-        let lent = lent && backend.flight.iter().all(|command| command.owner.is_none());
+        let lent = lent
+            && backend
+                .flight()
+                .iter()
+                .all(|command| command.owner.is_none());
         if let Some(owner) = may_run {
             self.note_runs(owner);
         }

@@ -44,6 +44,28 @@ const TOLD: [PinCause; 3] = [
     PinCause::UserVariable,
 ];
 
+/// Words in front of a password in a text: of accounts and replication, and of remote tables.
+const BEFORE_PASSWORDS: [&[u8]; 3] = [b"password", b"identified", b"://"];
+
+/// The beginning of a text as the report may show it: with a password in it, its first words only.
+fn shown(sql: &[u8]) -> Text {
+    let sql = &sql[..sql.len().min(TEXT_MAX)];
+    let has = |word: &[u8]| {
+        let mut parts = sql.windows(word.len());
+        parts.any(|part| part.eq_ignore_ascii_case(word))
+    };
+    if !BEFORE_PASSWORDS.iter().any(|word| has(word)) {
+        return sql.into();
+    }
+    let words = sql.split(|byte| !byte.is_ascii_alphabetic()).take(2);
+    let words = words.take_while(|word| !word.is_empty());
+    let words: Vec<&[u8]> = words.collect();
+    [&words.join(&b' ')[..], b" ... (with a password)"]
+        .concat()
+        .trim_ascii_start()
+        .into()
+}
+
 /// One reason.
 #[derive(Debug)]
 pub(crate) struct Pin {
@@ -264,7 +286,7 @@ impl<S> Client<S> {
     fn plan(&mut self, sql: &[u8]) -> &mut Plan {
         let pins = self.pins.get_or_insert_default();
         pins.coming.get_or_insert_with(|| Plan {
-            text: sql[..sql.len().min(TEXT_MAX)].into(),
+            text: shown(sql),
             ..Plan::default()
         })
     }
@@ -547,7 +569,7 @@ impl<N: Net> Group<N> {
         let alone = self
             .backends
             .get(key)
-            .is_some_and(|backend| backend.flight.is_empty());
+            .is_some_and(|backend| backend.flight().is_empty());
         if let Some(pins) = &mut client.pins
             && let Some(row) = row
         {

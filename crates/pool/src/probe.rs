@@ -281,11 +281,12 @@ pub(crate) fn log_in_to_look(shared: &Shared) -> Result<Connection, ProbeError> 
     };
     let mut connection = connect(&shared.upstream, &shared.settings)?;
     let logged_in = connection.log_in(&kind);
-    if logged_in
-        .as_ref()
-        .is_err_and(|error| error.fault == Fault::Unreached)
+    if let Err(error) = &logged_in
+        && error.fault == Fault::Unreached
     {
-        shared.upstream.failed(&connection.at, Time::now());
+        shared
+            .upstream
+            .failed(&connection.at, Time::now(), &error.why);
     }
     logged_in.map(|_| connection)
 }

@@ -251,7 +251,7 @@ impl<N: Net> Group<N> {
         let resting = |lease| {
             self.backends
                 .get(lease)
-                .is_some_and(|backend| backend.flight.is_empty())
+                .is_some_and(|backend| backend.flight().is_empty())
         };
         let Some(client) = self.clients.get(key) else {
             return false;

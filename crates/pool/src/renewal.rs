@@ -237,7 +237,7 @@ impl<N: Net> Group<N> {
         if !self.begun.init_connect().is_empty() {
             return None;
         }
-        if backend.served && !backend.flight.is_empty() {
+        if backend.served && !backend.flight().is_empty() {
             // What is being read back is the session's that is there.
             return Some(self.wait_for_read_back(key));
         }

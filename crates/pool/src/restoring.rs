@@ -147,9 +147,7 @@ impl<N: Net> Group<N> {
                 _ if last && moves => Purpose::Schema,
                 _ => Purpose::Restore(false),
             };
-            backend
-                .flight
-                .push_back(InFlight::own(Some(key), purpose, ReplyShape::Status));
+            backend.expect(InFlight::own(Some(key), purpose, ReplyShape::Status));
         }
         if commands > 0 {
             self.counts.restored += 1;

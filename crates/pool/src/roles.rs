@@ -70,7 +70,7 @@ impl<N: Net> Group<N> {
         heard: &Heard,
         collected: &[u8],
     ) {
-        let gives_back = |backend: &Backend<N::Sock>| !backend.flight.is_empty();
+        let gives_back = |backend: &Backend<N::Sock>| !backend.flight().is_empty();
         if heard.error.is_some() && self.backends.get(key).is_some_and(gives_back) {
             // Refused where a reset is about to follow, as in the middle of an XA transaction.
             return;

@@ -11,10 +11,11 @@
 //! nothing has come ([`Net::unanswered`]). A connection on which nothing has come for
 //! `backend_silence_s_max` (`client_silence_s_max`) is closed, and those who wait for it hear why.
 //!
-//! What this does not find: a host that answers while its server stands still. `statement_ms_max`
-//! bounds that, where it is set.
+//! A host may answer while its server stands still. Then `statement_ms_max` bounds clients'
+//! statements, where it is set; what the pool itself asks for them has to be answered within
+//! `wait_ms_max`.
 
-use crate::backend::BackendState;
+use crate::backend::{BackendState, Purpose};
 use crate::group::Group;
 use reactor::{Key, Net};
 use std::io::{Error, ErrorKind};
@@ -55,6 +56,28 @@ impl<N: Net> Group<N> {
         let silent: Vec<Key> = silent.map(|(key, _)| key).collect();
         for key in silent {
             self.lose(key, &words(longest));
+        }
+    }
+
+    /// Gives up backends that do not answer what the pool itself has asked. Not bounded are a
+    /// preparation, which may wait for a lock like a statement, and a reset, which may have much
+    /// to roll back.
+    pub(crate) fn end_unanswered_commands(&mut self) {
+        let (now, max) = (self.net.now(), self.shared.settings.wait_max);
+        let late = self.backends.iter().filter(|(_, backend)| {
+            let asks = backend.flight().front().is_some_and(|command| {
+                !matches!(
+                    command.purpose,
+                    Purpose::Statement | Purpose::Prepare(_) | Purpose::Ahead | Purpose::GiveBack
+                ) && now.since(command.sent.max(backend.busy_since)) > max
+            });
+            asks && backend.state() == BackendState::Leased
+        });
+        let late: Vec<Key> = late.map(|(key, _)| key).collect();
+        for key in late {
+            let ms = max.as_millis();
+            let why = format!("the server did not answer the pool's own question within {ms} ms");
+            self.lose(key, &why);
         }
     }
 

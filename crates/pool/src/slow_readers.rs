@@ -215,7 +215,7 @@ impl<N: Net> Group<N> {
             .filter_map(|lease| {
                 let backend = self.backends.get(*lease)?;
                 let since = backend.held_up_since?;
-                let front = backend.flight.front()?;
+                let front = backend.flight().front()?;
                 let owner = front
                     .owner
                     .filter(|_| front.purpose == Purpose::Statement)?;

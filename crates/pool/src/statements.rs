@@ -464,8 +464,8 @@ impl<N: Net> Group<N> {
         if client.statement.spoils {
             backend.spoiled = true;
         }
-        let first = backend.flight.is_empty();
-        let behind = backend.flight.back().and_then(|command| command.owner);
+        let first = backend.flight().is_empty();
+        let behind = backend.flight().back().and_then(|command| command.owner);
         self.counts.ridden += u64::from(behind.is_some_and(|owner| owner != key));
         client.sent = client.sent.wrapping_add(1);
         // Beside a transaction, or what a client is pinned for, nobody else has a place.

@@ -296,12 +296,17 @@ impl Upstream {
         self.lock().addresses.iter().any(|one| **one == *address)
     }
 
-    /// Nobody answered at this address.
-    pub(crate) fn failed(&self, at: &Address, now: Time) {
+    /// Nobody answered at this address, for this reason. `true` when that begins an outage, which
+    /// is logged.
+    pub(crate) fn failed(&self, at: &Address, now: Time, why: &str) -> bool {
         let since = now.0.max(1);
-        let _ = self
+        let began = self
             .failing_since
-            .compare_exchange(0, since, SeqCst, SeqCst);
+            .compare_exchange(0, since, SeqCst, SeqCst)
+            .is_ok();
+        if began {
+            note(log::Event::ServerLost, format_args!("{why}"));
+        }
         let mut known = self.lock();
         let count = known.addresses.len();
         if known
@@ -311,9 +316,10 @@ impl Upstream {
         {
             known.current = (known.current + 1) % count;
         }
+        began
     }
 
-    /// The server has let us in at this address. `true` when that ends an outage.
+    /// The server has let us in at this address. `true` when that ends an outage, which is logged.
     pub(crate) fn reached(&self, at: &Address) -> bool {
         if self.failing_since.load(SeqCst) == 0 || self.failing_since.swap(0, SeqCst) == 0 {
             return false;
@@ -323,6 +329,10 @@ impl Upstream {
             known.current = place;
         }
         drop(known);
+        note(
+            log::Event::ServerBack,
+            format_args!("a connection to {} stands again", self.place),
+        );
         self.returns.fetch_add(1, SeqCst);
         self.tell_groups();
         true
@@ -364,12 +374,13 @@ impl Upstream {
         let addresses = self.addresses(longest)?;
         let opened = connect_first(&addresses, keepalive, longest);
         opened.map_err(|(at, error)| {
-            self.failed(&at, Time::now());
             let why = match error.kind() {
                 ErrorKind::TimedOut => format!("no answer in {} ms", longest.as_millis()),
                 _ => error.to_string(),
             };
-            format!("cannot connect to {}: {why}", self.words(&at))
+            let why = format!("cannot connect to {}: {why}", self.words(&at));
+            self.failed(&at, Time::now(), &why);
+            why
         })
     }
 }

@@ -88,7 +88,7 @@ impl<N: Net> Group<N> {
             for name in &next.names {
                 backend.had.add(name);
             }
-            for command in &mut backend.flight {
+            for command in backend.flight_mut() {
                 if command.purpose == Purpose::UserVariables(false) {
                     command.purpose = Purpose::UserVariables(true);
                 }

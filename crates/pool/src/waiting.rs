@@ -30,8 +30,8 @@ impl<N: Net> Group<N> {
             return false;
         };
         let reports = |command: &InFlight| matches!(command.purpose, Purpose::Reports(_));
-        let asks = !backend.flight.is_empty();
-        let unsure = backend.astray || backend.flight.iter().any(reports);
+        let asks = !backend.flight().is_empty();
+        let unsure = backend.astray || backend.flight().iter().any(reports);
         let ends = asks && !client.is_held() && !backend.in_transaction();
         let kind = client.kind as usize;
         asks && unsure || ends && self.front_of(kind).is_some()
@@ -49,7 +49,7 @@ impl<N: Net> Group<N> {
         let lease = self.clients.get(key).and_then(|client| client.lease);
         let backend = lease.and_then(|lease| self.backends.get(lease));
         let asked = |command: &InFlight| command.purpose == purpose && command.owner == Some(key);
-        backend.is_some_and(|backend| backend.flight.iter().any(asked))
+        backend.is_some_and(|backend| backend.flight().iter().any(asked))
     }
 
     /// Keeps a client's command until its lease ends, or what is asked for it is answered; then it

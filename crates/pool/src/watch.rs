@@ -198,7 +198,7 @@ impl Watcher {
             match self.ask_on(kept, shared) {
                 Ok(asked) => return Ok(asked),
                 Err(error) if error.fault == Fault::Unreached => {
-                    shared.upstream.failed(&at, Time::now());
+                    shared.upstream.failed(&at, Time::now(), &error.why);
                 }
                 Err(_) => {}
             }

@@ -324,7 +324,12 @@ impl Client {
             if let Some(happened) = happened {
                 return Ok(happened);
             }
-            match self.stream.read(&mut buffer)? {
+            let read = match self.stream.read(&mut buffer) {
+                // A read with a time limit is not restarted by the kernel.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                read => read?,
+            };
+            match read {
                 0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
                 n => match &mut self.frames {
                     Some(frames) => self.talk.feed(&frames.unpack(&buffer[..n])?),

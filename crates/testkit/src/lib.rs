@@ -26,6 +26,7 @@ pub mod link;
 pub mod onramp;
 pub mod oracle;
 pub mod output;
+pub mod proxy;
 pub mod real;
 pub mod reply;
 pub mod sim;

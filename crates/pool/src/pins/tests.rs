@@ -202,3 +202,43 @@ fn a_pin_that_holds_more_names_than_it_counts_has_no_end() {
         assert_eq!(names(&client).is_empty(), ends, "{tables} tables");
     }
 }
+
+#[test]
+fn the_report_shows_no_password() {
+    for (sql, expected) in [
+        (
+            "CREATE USER a IDENTIFIED BY 'geheim'",
+            "CREATE USER ... (with a password)",
+        ),
+        (
+            "set password = PASSWORD('geheim')",
+            "set password ... (with a password)",
+        ),
+        (
+            "CHANGE MASTER TO MASTER_USER='r', MASTER_PASSWORD='geheim'",
+            "CHANGE MASTER ... (with a password)",
+        ),
+        (
+            "CHANGE REPLICATION SOURCE TO SOURCE_PASSWORD='geheim'",
+            "CHANGE REPLICATION ... (with a password)",
+        ),
+        (
+            "GRANT ALL ON *.* TO a Identified BY 'geheim'",
+            "GRANT ALL ... (with a password)",
+        ),
+        (
+            "CREATE TABLE t (a INT) CONNECTION='mysql://u:geheim@h/d/t'",
+            "CREATE TABLE ... (with a password)",
+        ),
+        (
+            "/* x */ CREATE USER a IDENTIFIED BY 'geheim'",
+            "... (with a password)",
+        ),
+        ("LOCK TABLES t WRITE", "LOCK TABLES t WRITE"),
+    ] {
+        assert_eq!(String::from_utf8_lossy(&shown(sql.as_bytes())), expected);
+    }
+    // It is shown up to a length, so what is behind that is none of it.
+    let long = format!("SELECT {}, PASSWORD('geheim')", "1".repeat(TEXT_MAX));
+    assert_eq!(shown(long.as_bytes()).len(), TEXT_MAX);
+}

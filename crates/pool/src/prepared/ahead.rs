@@ -124,7 +124,7 @@ impl<N: Net> Group<N> {
         }
         let handled = self.send_restore(key, lease, b"");
         let under_way = self.backends.get(lease).is_some_and(|backend| {
-            let mut flight = backend.flight.iter();
+            let mut flight = backend.flight().iter();
             flight.any(|command| matches!(command.purpose, Purpose::ReadBack(_)))
         });
         if !under_way {

@@ -297,7 +297,7 @@ impl<N: Net> Group<N> {
         }
         let handled = self.send_restore(key, lease, b"");
         let under_way = self.backends.get(lease).is_some_and(|backend| {
-            let mut flight = backend.flight.iter();
+            let mut flight = backend.flight().iter();
             flight.any(|command| matches!(command.purpose, Purpose::UserVariables(_)))
         });
         if !under_way {
@@ -498,8 +498,7 @@ impl<N: Net> Group<N> {
         };
         for _ in 0..count {
             let command = InFlight::own(Some(key), Purpose::Restore(false), ReplyShape::Status);
-            let place = backend.flight.len().saturating_sub(before);
-            backend.flight.insert(place, command);
+            backend.expect_before(before, command);
         }
     }
 

@@ -76,10 +76,10 @@ fn the_next_address_follows_one_that_fails_and_an_answer_ends_the_outage() {
     let (one, two) = (at("10.0.0.1:3306"), at("10.0.0.2:3306"));
     upstream.looked_up(Time(1), Ok(vec![one.clone(), two.clone()]));
     assert_eq!(upstream.failing_since(), None);
-    upstream.failed(&one, Time(5));
-    upstream.failed(&one, Time(6));
+    assert!(upstream.failed(&one, Time(5), "refused"));
+    assert!(!upstream.failed(&one, Time(6), "refused"), "it has begun");
     assert_eq!(upstream.address(Time(6)), Ok(Arc::new(two.clone())));
-    upstream.failed(&two, Time(7));
+    assert!(!upstream.failed(&two, Time(7), "refused"));
     assert_eq!(upstream.address(Time(7)), Ok(Arc::new(one)));
     assert_eq!(upstream.failing_since(), Some(Time(5)));
     assert!(upstream.reached(&two));
