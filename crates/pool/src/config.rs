@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use wire::auth::{Plugin, native};
 
-/// The file as typed. Keys and their meaning are documented in docs/pool.md.
+/// The file as typed. Keys and their meaning are documented in docs/pool/settings.md.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Raw {
@@ -303,7 +303,7 @@ pub struct Settings {
     /// the control group has; at least 1 MiB.
     pub memory_bytes_max: Option<usize>,
     /// Bytes of commands that have not come whole, or wait, over all groups; one command may have
-    /// half of it. At least 1 MiB. Default: see docs/pool.md.
+    /// half of it. At least 1 MiB. Default: see docs/pool/settings.md.
     pub input_bytes_max: Option<usize>,
     /// Of its backends, the share that a group leaves to clients that do not read their replies,
     /// while others wait. Default 50; 0 to 100.

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! (in one line). What peers say cannot begin a line of its own or end a value: control characters
-//! and quotes are escaped. [`Event`] names every event; docs/pool.md has them as a table, which a
-//! test compares with it.
+//! and quotes are escaped. [`Event`] names every event; docs/pool/signals-and-log.md has them as a
+//! table, which a test compares with it.
 //!
 //! Once [`start`] has been called, lines are written by a thread of their own: a standard error
 //! that takes nothing, a terminal that was stopped, must not stop a group. At most [`LINES_MAX`]

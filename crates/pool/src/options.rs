@@ -2,8 +2,8 @@
 //!
 //! Options override the file key by key; an account given by `--backend` replaces the user of the
 //! same name. Few settings are options: those that a first run needs, and those that scripts
-//! change; docs/pool.md has them all. Checking is left to [`crate::config`], which sees one [`Raw`]
-//! whatever its source.
+//! change; docs/pool/settings.md has them all. Checking is left to [`crate::config`], which sees
+//! one [`Raw`] whatever its source.
 
 use crate::config::{Raw, RawUser, Settings};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ Example, for one account:
 ///
 /// Clients connect to the pool as they would to the server; their statements run on a few
 /// connections of the pool's own. Settings come from a file, or for a single account from options
-/// alone. docs/pool.md describes every setting.
+/// alone. docs/pool/settings.md describes every setting.
 ///
 /// SIGTERM lets running transactions finish and ends the pool, a second one ends it at once;
 /// SIGUSR1 prints its counters.

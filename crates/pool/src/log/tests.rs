@@ -63,9 +63,9 @@ fn the_documentation_lists_every_event() {
         format!("| `{name}` | {level} | {} |\n", event.meaning())
     };
     let table: String = Event::ALL.iter().map(row).collect();
-    let page = include_str!("../../../../docs/pool.md");
+    let page = include_str!("../../../../docs/pool/signals-and-log.md");
     assert!(
         page.contains(&format!("|---|---|---|\n{table}\n")),
-        "docs/pool.md must have exactly these rows:\n{table}"
+        "docs/pool/signals-and-log.md must have exactly these rows:\n{table}"
     );
 }

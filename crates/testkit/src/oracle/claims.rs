@@ -6,7 +6,7 @@
 //! speaks while another client's lock stops the server. The model errs on one side: it may believe
 //! that a client keeps a backend which the pool has taken back already, never the reverse.
 //!
-//! Some steps are not legal at any moment (docs/pool.md, Limits): FOUND_ROWS() before a session
+//! Some steps are not legal at any moment (docs/pool/limits.md): FOUND_ROWS() before a session
 //! has found anything, where MariaDB tells what the thread's last session found; on MariaDB,
 //! warnings that are older than a text which does not tell whether it leaves them; and a change of
 //! user with a role, which MariaDB lets stay with an account that was never granted it.

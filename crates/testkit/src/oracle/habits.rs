@@ -51,7 +51,7 @@ pub(super) const fn habit(
 }
 
 /// Habits that are not drawn, each with the reason: what the pool is known to answer otherwise
-/// (docs/pool.md, Limits); `ONRAMP_ORACLE_ALL=1` draws them too.
+/// (docs/pool/limits.md); `ONRAMP_ORACLE_ALL=1` draws them too.
 pub(crate) const LEFT_OUT: [(&str, &str); 0] = [];
 
 /// Plain reads, which may run in any order.

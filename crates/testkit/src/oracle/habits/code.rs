@@ -2,7 +2,7 @@
 //! that are refused.
 //!
 //! `{p}` is a procedure that writes to the client's own table. What is called without `pins` is
-//! known code (docs/pool.md), which may keep no backend. The rules stand in [`super`].
+//! known code (docs/pool/stored-code.md), which may keep no backend. The rules stand in [`super`].
 
 use super::{Habit, On, habit};
 
