@@ -8,17 +8,24 @@ use super::{Path, Row};
 const HEAD: &str = "\
 # Conformance
 
-Two clients share one connection to the server through `onramp pool`. One of them (A) sets a state
-of its session, both look, the other (B) sets its own, both look, both end it, both look. Every
-reply (values, columns, errors, warnings, counts, status flags) is compared with what two
-connections of their own hear. `ONRAMP_WRITE=1 cargo test --test e2e conformance` writes this page;
-without the variable the same test fails where a run says otherwise.
+This page answers: can two clients that share a connection tell that they share it? Two clients, A
+and B, share one connection to the server through `onramp pool`. A sets a state of its session. B
+sets its own. Both end it. After each step both clients read the state. Every reply (values,
+columns, errors, warnings, counts, status flags) is compared with the reply on a connection of the
+client's own. `ONRAMP_WRITE=1 cargo test --test e2e conformance` writes this page. Without the
+variable the same test fails where a run differs from the page.
 
-Paths: A sets it by COM_QUERY (*text*), by a *prepared* statement of the binary protocol, behind
-another statement in one text (*multi*), inside of stored code (*CALL*, *function*, *trigger*, and a
-*failing trigger* that raises an error behind it), in a *transaction* that is rolled back at the
-end, between two *errors*, and with COM_RESET_CONNECTION (*reset*) or COM_CHANGE_USER behind it; by
-COM_QUERY again where both clients have no CLIENT_DEPRECATE_EOF (*EOF*).
+A sets the state by one of these paths:
+
+- *text*: by COM_QUERY;
+- *prepared*: by a prepared statement of the binary protocol;
+- *multi*: behind another statement in one text;
+- *CALL*, *function*, *trigger*: inside of stored code;
+- *failing trigger*: in a trigger that raises an error after it;
+- *transaction*: in a transaction that is rolled back at the end;
+- *errors*: between two errors;
+- *reset*, *change user*: with COM_RESET_CONNECTION or COM_CHANGE_USER behind it;
+- *EOF*: by COM_QUERY, where both clients have no CLIENT_DEPRECATE_EOF.
 
 | a cell says | and means |
 |---|---|
@@ -26,11 +33,11 @@ COM_QUERY again where both clients have no CLIENT_DEPRECATE_EOF (*EOF*).
 | yes, held | the same; A has its backend while a transaction is open |
 | yes, pin `r` | the same; A is pinned for reason `r` while the state holds, and free at its end |
 | ..., stays | A keeps its pin until it leaves or resets |
-| refused | the server refuses it, and through the pool A hears the same |
-| **differs** | A or B can tell; the test prints where, and what each heard |
+| refused | the server refuses it, and A gets the same error through the pool |
+| **differs** | A or B can tell; the test prints where, and what each received |
 
-FOUND_ROWS() is asked after a query of both clients: before its first one, a session of MariaDB has
-what the last session of its thread has found.
+FOUND_ROWS() is asked after a query of both clients: before its first query, a session of MariaDB
+returns what the last session of its thread has found.
 ";
 
 /// A section: the table of one server.

@@ -10,20 +10,28 @@ const HEAD: &str = "\
 # What the servers' session trackers report
 
 The pool shares connections because the server reports what a statement changed in its session.
-This is what the servers really report, found on live ones by `crates/testkit/src/truth`: each
-state is changed in each way on a connection of its own with all trackers on, and read before and
-after. `ONRAMP_WRITE=1 cargo test --test e2e truth` writes this page anew for the servers that are
-there; without the variable the same test compares.
+This page shows what servers report. `crates/testkit/src/truth` found it on live servers: it changes
+each state in each way, on a connection of its own with all trackers on, and reads the state before
+and after. `ONRAMP_WRITE=1 cargo test --test e2e truth` writes this page for the servers that are
+there. Without the variable the same test compares.
 
-Ways: *text* is COM_QUERY, *execute* the binary protocol; in the others the change stands in the
-body of stored code, which CALL, SELECT or INSERT runs; a *failing trigger* raises an error behind
-the change, and its cell says what the next statement's OK reports.
+Ways:
 
-Cells: `variable`, `schema`, `transaction`, `characteristics`: the tracker of that name reports it;
-`ok`: a field of the OK packet tells it; `state`: reported is only that some state has changed;
-**silent**: it changed, and nothing came; `unchanged`: the statement went well without changing it;
-`misreported`: the same, but the tracker says that it has changed;
-`refused`: no stored code may contain it; a number is the server's error.
+- *text* is COM_QUERY. *execute* is the binary protocol.
+- In the other ways the change is in the body of stored code, which CALL, SELECT or INSERT runs.
+- A *failing trigger* raises an error after the change. Its cell says what the next statement's OK
+  reports.
+
+Cells:
+
+- `variable`, `schema`, `transaction`, `characteristics`: the tracker of that name reports it.
+- `ok`: a field of the OK packet reports it.
+- `state`: the server reports only that some state has changed.
+- **silent**: the state changed, and the server reported nothing.
+- `unchanged`: the statement succeeded without changing the state.
+- `misreported`: the same, but the tracker says that it has changed.
+- `refused`: stored code may not contain it.
+- A number is the server's error.
 ";
 
 /// The whole page.
