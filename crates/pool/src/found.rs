@@ -94,22 +94,18 @@ impl<S> Client<S> {
 }
 
 impl<N: Net> Group<N> {
-    /// Whether a text asks for the FOUND_ROWS() that is being read back at this moment.
-    pub(crate) fn is_counted_now(&self, key: Key, reads: Reads) -> bool {
-        let Some(client) = self.clients.get(key) else {
-            return false;
-        };
-        let lease = client.lease.and_then(|lease| self.backends.get(lease));
-        let asked = |command: &crate::backend::InFlight| {
-            command.purpose == Purpose::ReadBack(true) && command.owner == Some(key)
-        };
-        reads.intersects(Reads::FOUND_ROWS)
-            && client.found_rows.get().is_none()
-            && lease.is_some_and(|backend| backend.flight().iter().any(asked))
+    /// Whether a text asks for what is being read back at this moment: FOUND_ROWS(), or the
+    /// conditions of the statement before.
+    pub(crate) fn is_read_back_now(&self, key: Key, reads: Reads) -> bool {
+        let conditions = reads.intersects(Reads::DIAGNOSTICS);
+        conditions && self.is_being_asked(key, Purpose::Warnings)
+            || reads.intersects(Reads::FOUND_ROWS) && self.is_counting(key)
     }
 
     /// Whether the FOUND_ROWS() of a client is being read back: it outlives the session.
     pub(crate) fn is_counting(&self, key: Key) -> bool {
-        self.is_counted_now(key, Reads::FOUND_ROWS)
+        let unknown = |client: &Client<N::Sock>| client.found_rows.get().is_none();
+        self.clients.get(key).is_some_and(unknown)
+            && self.is_being_asked(key, Purpose::ReadBack(true))
     }
 }

@@ -223,7 +223,7 @@ impl<N: Net> Group<N> {
         }
         let found = &class;
         if instead.is_none() && told && found.reads.intersects(elsewhere) {
-            if self.is_counted_now(key, found.reads) {
+            if self.is_read_back_now(key, found.reads) {
                 return self.wait_for_read_back(key);
             }
             match self.previous(key, sql, mode, found) {
@@ -277,7 +277,7 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         if told && found.reads.intersects(client.reads_elsewhere()) {
-            if self.is_counted_now(key, found.reads) {
+            if self.is_read_back_now(key, found.reads) {
                 return self.wait_for_read_back(key);
             }
             let Some(client) = self.clients.get_mut(key) else {

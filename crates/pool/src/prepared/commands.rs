@@ -238,7 +238,7 @@ impl<N: Net> Group<N> {
         let told = !class.pin.is_some_and(hides_reads);
         let elsewhere = self.clients.get(key).map(Client::reads_elsewhere);
         if told && elsewhere.is_some_and(|elsewhere| class.reads.intersects(elsewhere)) {
-            if self.is_counted_now(key, class.reads) {
+            if self.is_read_back_now(key, class.reads) {
                 return self.wait_for_read_back(key);
             }
             return self.execute_reading(key, id, &definition, message);
