@@ -35,7 +35,7 @@ ONRAMP_MYSQL8 to a folder with \`run\`"
     cat >"$folder/run" <<'RUN'
 #!/usr/bin/env bash
 # run PROGRAM ARGUMENT...: starts a program of this folder.
-root=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$(dirname "$0")" && pwd -P)
 name=$1
 shift
 [[ -x $root/bin/$name ]] || { echo "run: no $name in $root" >&2; exit 127; }
@@ -95,7 +95,7 @@ rm -rf "$work"
 cat >"$folder/run" <<'RUN'
 #!/usr/bin/env bash
 # run PROGRAM ARGUMENT...: starts a program of this folder with the C library of this folder.
-root=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$(dirname "$0")" && pwd -P)
 name=$1
 shift
 program=
