@@ -164,7 +164,7 @@ pub(crate) enum Previous {
 
 /// Whether a server refuses a text of several statements before it runs any of them, so that
 /// nothing in it asks: its client may send one statement only.
-fn is_refused_whole(found: &classify::Statement, session: &Session) -> bool {
+pub(crate) fn is_refused_whole(found: &classify::Statement, session: &Session) -> bool {
     let one = matches!(found.verb, Verb::Select | Verb::Show | Verb::Diagnostics);
     found.multi && one && !session.multi_statements
 }
@@ -312,6 +312,8 @@ impl<N: Net> Group<N> {
         let asked = found.reads.of(client.reads_lost());
         let none = !lost && client.warnings.is_none() && client.conditions == 0;
         let none = none && matches!(found.verb, Verb::Show) && asked == Reads::DIAGNOSTICS;
+        // On MySQL the pool's own question for FOUND_ROWS() leaves a warning.
+        let none = none && !mode.server.is_mysql();
         if refused || found.multi && (none || asked.is_empty()) {
             return Previous::Same;
         }

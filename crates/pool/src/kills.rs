@@ -299,6 +299,7 @@ impl<N: Net> Group<N> {
         client.warnings_native = false;
         client.counts_native = false;
         client.warnings_lost = *end != KillEnd::Done;
+        client.conditions = u16::from(*end != KillEnd::Done);
         let error = |this: &mut Self, code: ErrorCode, text: &str| this.send_error(key, code, text);
         match end {
             KillEnd::Done => {

@@ -14,7 +14,7 @@
 use crate::backend::{InFlight, Purpose};
 use crate::client::ClientState;
 use crate::clients::Handled;
-use crate::diagnostics::Previous;
+use crate::diagnostics::{Previous, is_refused_whole};
 use crate::group::Group;
 use crate::kills::hides_kill;
 use crate::prepared::{PreparedText, Spoken};
@@ -213,7 +213,8 @@ impl<N: Net> Group<N> {
         // not assumed, or no CALL could ever be made.
         let told = !matches!(class.pin, Some(cause) if hides_reads(cause));
         let lacks = !told && self.lacks_conditions(key, found);
-        if lacks || self.asks_inside(key, (sql, mode), &class, schema) {
+        let runs = !is_refused_whole(found, &session);
+        if lacks || runs && self.asks_inside(key, (sql, mode), &class, schema) {
             return self.previous_gone(key);
         }
         let mut instead = self.retrack(key, sql, mode, &class);

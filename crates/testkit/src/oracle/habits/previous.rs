@@ -69,22 +69,10 @@ pub(super) const HABITS: &[Habit] = &[
         On::Both,
         &[
             "UPDATE {t} SET name = '{w}' ;; \
-             <pins>SHOW WARNINGS; CALL locking_procedure('{l}') ;; <reset>",
-            "UPDATE {t} SET name = '{w}' ;; \
-             <pins>SHOW ERRORS; CALL locking_procedure('{l}') ;; <reset>",
-            "UPDATE {t} SET name = '{w}' ;; \
-             <pins>SHOW COUNT(*) WARNINGS; SHOW COUNT(*) ERRORS; DO GET_LOCK('{l}', 0) ;; <reset>",
-            "UPDATE {t} SET name = '{w}' ;; <pins>GET DIAGNOSTICS @number = NUMBER; \
-             DO GET_LOCK('{l}', 0) ;; SELECT @number ;; <reset>",
-            "UPDATE {t} SET name = '{w}' ;; \
              <pins>CALL locking_procedure('{l}'); SHOW WARNINGS ;; <reset>",
             "<pins>DO GET_LOCK('{l}', 0) ;; SHOW WARNINGS ;; SHOW ERRORS ;; <reset>",
             "UPDATE {t} SET name = '{w}' ;; <pins>CALL resignalling_procedure() ;; \
              SHOW WARNINGS ;; <reset>",
-            "UPDATE {t} SET name = '{w}' ;; <pins>CALL diagnosing_procedure() ;; \
-             SELECT @number, @words ;; <reset>",
-            "UPDATE {t} SET name = '{w}' ;; <pins>SHOW WARNINGS; CALL resignalling_procedure(); \
-             SHOW ERRORS ;; SHOW WARNINGS ;; <reset>",
         ],
     ),
     habit(

@@ -95,7 +95,8 @@ pub(super) const HABITS: &[Habit] = &[
             "<pins>SET character_set_results = utf32 ;; <prepare=5>SELECT ?, '{w}' ;; \
              <execute=5>{n} ;; SET character_set_results = DEFAULT ;; <execute=5>{n}",
             "<pins>SET character_set_connection = ucs2 ;; SELECT HEX('{w}'), 'a' = 'A' ;; \
-             SET time_zone = '+0{n}:00', @a = '{w}' ;; SELECT @a, HEX(@a), @@time_zone ;; <reset>",
+             SET @a = '{w}' ;; SET time_zone = '+0{n}:00' ;; \
+             SELECT @a, HEX(@a), @@time_zone ;; <reset>",
             "<pins>SET collation_connection = utf16_bin ;; <prepare=5>SELECT HEX(?), '{w}' ;; \
              <execute=5>{w} ;; SELECT CHARSET('x') ;; SET NAMES latin1 ;; <execute=5>{w}",
             "<pins>SET NAMES utf8mb4, character_set_connection = utf32 ;; \
