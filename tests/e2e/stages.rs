@@ -125,10 +125,10 @@ fn each_stage_that_goes_wrong_ends_with_the_truth_and_leaks_no_slot() {
 #[test]
 fn a_commit_without_an_answer_is_not_said_to_have_failed() {
     let test = "a_commit_without_an_answer_is_not_said_to_have_failed";
-    for (real, proxy) in far_sides(test, "commits") {
-        let pool = pool_behind(real, &proxy, "commits");
+    for (real, proxy) in far_sides(test, "stages_commit") {
+        let pool = pool_behind(real, &proxy, "stages_commit");
         for (wrong, code) in [(Silent, 3024), (Closed, 1158)] {
-            let mut client = login(&pool.address, &app().schema("commits"));
+            let mut client = login(&pool.address, &app().schema("stages_commit"));
             client.must("CREATE TABLE IF NOT EXISTS t (v INT) ENGINE=InnoDB");
             client.must("BEGIN");
             client.must("INSERT INTO t VALUES (1)");
@@ -141,7 +141,7 @@ fn a_commit_without_an_answer_is_not_said_to_have_failed() {
             );
             proxy.mend();
             assert!(client.query("SELECT 1").is_err(), "its session is gone");
-            all_slots_work(&pool, "COMMIT", "commits");
+            all_slots_work(&pool, "COMMIT", "stages_commit");
         }
     }
 }
