@@ -182,23 +182,15 @@ impl<N: Net> Group<N> {
         let unread = backend.flight().iter().find(asked).and_then(|c| c.owner);
         let mut owners: Vec<Key> = backend.flight().iter().filter_map(|c| c.owner).collect();
         owners.dedup();
-        owners.extend(backend.lease.filter(|lease| !owners.contains(lease)));
         // A lease that lasts only until something of an earlier client is read back.
-        let lent = backend.reports == Reports::Complete && owners.iter().eq(&backend.lease);
-        let lent = lent
-            && backend
-                .flight()
-                .iter()
-                .all(|command| command.owner.is_none());
+        let lent = owners.is_empty() && backend.reports == Reports::Complete;
+        owners.extend(backend.lease.filter(|lease| !owners.contains(lease)));
         if let Some(owner) = may_run {
             self.note_runs(owner);
         }
         self.retire(key);
-        if lent
-            && let Some(client) = owners
-                .first()
-                .and_then(|owner| self.clients.get_mut(*owner))
-        {
+        let lent_to = owners.first().filter(|_| lent);
+        if let Some(client) = lent_to.and_then(|owner| self.clients.get_mut(*owner)) {
             let owed = client.owed.failed || client.owed.warnings || client.owed.found;
             let left = keeps || owed || client.is_held() || client.is_left_there();
             if client.state() == ClientState::Idle && !left {
