@@ -32,14 +32,14 @@ use crate::prepared::OnBackend;
 use crate::unreported::Touched;
 use reactor::{Key, Net};
 use session::heard::Heard;
-use session::roles::{has_roles, switch};
-use session::state::{CHARSET_VARIABLES, Session, UserVariables, can_restore, is_tricky, restore};
+use session::roles::has_roles;
+use session::state::{CHARSET_VARIABLES, Session, UserVariables, can_restore, is_tricky};
 use session::text::Text;
 use session::user_variables::{name_of, results_collation};
 use sql::classify::{Statement, Verb};
 use sql::lex::{Kind, LexMode, Lexer, Token};
 use std::collections::HashSet;
-use wire::attributes::put_query;
+use std::rc::Rc;
 use wire::command::{Command, ReplyShape, put_command};
 
 /// Names that a backend remembers; with more it counts as having had any.
@@ -220,8 +220,10 @@ impl<N: Net> Group<N> {
 
     /// Whether a client has a session that a backend is brought into by a reset only.
     fn needs_reset(&self, client: &Client<N::Sock>, backend: &Backend<N::Sock>) -> bool {
-        let server = self.shared.server.flavour;
-        server.is_mysql() && (backend.session).needs_reset_for(&client.session, &self.begun)
+        let (from, to) = (&backend.session, &client.session);
+        self.shared.server.flavour.is_mysql()
+            && !Rc::ptr_eq(from, to)
+            && from.needs_reset_for(to, &self.begun)
     }
 
     /// Lets the session of a client's backend begin anew, where its command needs that; `None`
@@ -252,7 +254,6 @@ impl<N: Net> Group<N> {
             self.doom(key);
             return Some(Handled::Used);
         }
-        let on = backend.on(flavour);
         let before = std::mem::replace(&mut backend.session, begun);
         let mut kept = (*backend.session).clone();
         // Schema and role outlive a reset. The client's are set in front of it: a schema that is
@@ -263,12 +264,7 @@ impl<N: Net> Group<N> {
             moved.use_schema(client.session.schema.clone());
         }
         let mut out = Vec::new();
-        let role = switch(&before, &moved, backend.login_role.as_deref());
-        if let Some(sql) = &role {
-            put_query(&mut out, backend.form, sql);
-        }
-        let commands = restore(&mut out, on, (&before, &moved), None) + usize::from(role.is_some());
-        for _ in 0..commands {
+        for _ in 0..backend.put_session(&mut out, flavour, (&before, &moved), None) {
             let purpose = Purpose::Restore(false);
             backend.expect(InFlight::own(Some(key), purpose, ReplyShape::Status));
         }

@@ -27,7 +27,7 @@
 //! Invariant: a statement behind a restoring command that failed has not run, or it has run as if
 //! that had succeeded, or its client is told that it may have.
 
-use crate::backend::{InFlight, Purpose};
+use crate::backend::{Backend, InFlight, Purpose};
 use crate::client::ClientState;
 use crate::clients::Handled;
 use crate::group::Group;
@@ -51,6 +51,25 @@ use wire::track::{Change, changes};
 
 /// From this version on MySQL is known to give the attributes of a text to all its statements.
 const ATTRIBUTES_FOR_ALL: u32 = 90_700;
+
+impl<S> Backend<S> {
+    /// Appends the commands that bring it from one session into another, role and all, and returns
+    /// how many there are; each is answered by OK or ERR. `insert_id` is a LAST_INSERT_ID() to be
+    /// set besides.
+    pub(crate) fn put_session(
+        &self,
+        out: &mut Vec<u8>,
+        server: Server,
+        (from, to): (&Session, &Session),
+        insert_id: Option<u64>,
+    ) -> usize {
+        let role = switch(from, to, self.login_role.as_deref());
+        if let Some(sql) = &role {
+            put_query(out, self.form, sql);
+        }
+        usize::from(role.is_some()) + restore(out, self.on(server), (from, to), insert_id)
+    }
+}
 
 impl<N: Net> Group<N> {
     /// Sends a command to the client's backend, once that stands in the client's session state.
@@ -131,13 +150,8 @@ impl<N: Net> Group<N> {
             _ if sure && !moves => Front::Sure,
             _ => Front::Waited,
         };
-        let on = backend.on(self.shared.server.flavour);
-        let mut commands = 0;
-        if let Some(sql) = switch(&backend.session, session, backend.login_role.as_deref()) {
-            put_query(out, backend.form, &sql);
-            commands += 1;
-        }
-        commands += restore(out, on, (&backend.session, session), insert_id);
+        let server = self.shared.server.flavour;
+        let commands = backend.put_session(out, server, (&backend.session, session), insert_id);
         for i in 1..=commands {
             let last = i == commands;
             let purpose = match front {
@@ -394,12 +408,7 @@ impl<N: Net> Group<N> {
 
 /// Whether what brings a backend from one session to the other cannot fail on it. Inside of a
 /// transaction a SET may fail that does not outside.
-fn is_sure_here<S>(
-    from: &Session,
-    to: &Session,
-    epoch: u64,
-    backend: &crate::backend::Backend<S>,
-) -> bool {
+fn is_sure_here<S>(from: &Session, to: &Session, epoch: u64, backend: &Backend<S>) -> bool {
     let role = || is_sure(from, to, backend.login_role.as_deref());
     is_sure_between(from, to, epoch)
         && role()
