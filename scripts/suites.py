@@ -16,6 +16,7 @@ is left out, and said to be. SUITES_LIMIT (1800) is the longest that one run of 
 seconds.
 """
 
+import functools
 import json
 import os
 import pathlib
@@ -167,8 +168,9 @@ def outcomes_of_junit(file):
     return found
 
 
+@functools.cache
 def python(*requirements):
-    """A Python with these packages."""
+    """A Python with these packages, which are installed once for all runs of a suite."""
     folder = TARGET / "venv"
     program = folder / "bin" / "python"
     if not program.exists():
@@ -178,6 +180,7 @@ def python(*requirements):
     return str(program)
 
 
+@functools.cache
 def source_of(package, version):
     """The unpacked source distribution of a Python package."""
     folder = TARGET / "sources" / f"{package}-{version}"

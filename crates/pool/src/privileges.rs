@@ -9,7 +9,7 @@
 //! no privileges, on either server.
 //!
 //! A session of before keeps backends of before, as it would keep its privileges on a server. One
-//! that has to be dialled for it, since all of them are busy, has the privileges of then. Their
+//! that has to be dialled for it, since all are busy, has the privileges of that moment. Their
 //! slots go to whoever waits longest, of any version, and a client of whose version no backend is
 //! left goes on with those of now: many changes do not divide the backends among many versions.
 //!
