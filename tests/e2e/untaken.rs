@@ -2,6 +2,8 @@
 
 use crate::world::{app, login, mysql, server, through};
 use testkit::real::Flavour;
+use wire::capabilities as cap;
+use wire::command::Command;
 
 /// A name that is none, one that is too long, and a lock that somebody else has.
 #[test]
@@ -76,5 +78,36 @@ fn a_routine_that_does_not_exist_pins_nobody() {
         one.must("SET sql_mode = 'IGNORE_SPACE'");
         assert_eq!(one.value("SELECT MAX (1)"), "1");
         assert_eq!(other.value("SELECT 'a place'"), "a place");
+    }
+}
+
+/// SET STATEMENT gives a variable back behind its answer. The server reports that with a later one,
+/// to whoever runs the next statement there, and to a client whose next statement is there already
+/// when the pool asks for it.
+#[test]
+fn what_set_statement_gives_back_pins_nobody() {
+    let test = "what_set_statement_gives_back_pins_nobody";
+    let Some(real) = server(test) else { return };
+    let way = through(real, 1);
+    for account in [app(), app().without(cap::DEPRECATE_EOF)] {
+        let [mut one, mut other] = [login(&way, &account), login(&way, &account)];
+        for next in [
+            "SELECT 1 / 3",
+            "SET @x = 1 / 3",
+            "SET lock_wait_timeout = 77",
+        ] {
+            let sets = "SET STATEMENT div_precision_increment = 9 FOR SELECT 1 / 3";
+            let query = |sql: &'static str| (Command::Query, sql.as_bytes());
+            one.send(&[query(sets), query(next)]).unwrap();
+            let told = one.receive().unwrap();
+            let third = told[0].rows().rows[0][0].as_deref();
+            assert_eq!(third, Some(&b"0.333333333"[..]));
+            one.receive().unwrap();
+            for client in [&mut other, &mut one] {
+                client.must("START TRANSACTION");
+                client.must("COMMIT");
+                assert_eq!(client.value("SELECT 1 / 3"), "0.3333", "{next}");
+            }
+        }
     }
 }

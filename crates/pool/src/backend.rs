@@ -18,6 +18,7 @@ use reactor::{Address, Key, Time};
 use session::heard::Heard;
 use session::meter::Charge;
 use session::state::{On, Session};
+use session::statement::Explanation;
 use session::text::Text;
 use sql::lex::Server;
 use std::collections::{VecDeque, vec_deque};
@@ -52,8 +53,18 @@ pub(crate) enum BackendState {
 pub(crate) enum Reports {
     /// All of it.
     Complete,
-    /// There may be more; `true` where the texts of the client's statements explain it.
-    Due(bool),
+    /// There may be more, of which the texts of the client's statements say this.
+    Due(Explanation),
+}
+
+impl Reports {
+    /// What the texts say of that which is still to be reported, if anything is.
+    pub(crate) fn due(self) -> Option<Explanation> {
+        match self {
+            Reports::Complete => None,
+            Reports::Due(explanation) => Some(explanation),
+        }
+    }
 }
 
 /// Why a command is in flight.

@@ -8,7 +8,7 @@
 //! Invariant: a backend is not read while the client that its bytes are for has not taken the last
 //! ones, so the memory that waits for slow clients is bounded.
 
-use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN, READ_LEN_LONG, Reports};
+use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN, READ_LEN_LONG};
 use crate::client::{Client, ClientState, Output, Rest};
 use crate::dial::DialStep;
 use crate::group::Group;
@@ -383,7 +383,7 @@ impl<N: Net> Group<N> {
             backend.note_status(status);
         }
         let mut heard = std::mem::take(&mut backend.heard);
-        heard.explained = backend.reports == Reports::Due(true);
+        heard.due = backend.reports.due();
         let collected = std::mem::take(&mut backend.collected);
         backend.busy_since = self.net.now();
         backend.held_up_since = None;

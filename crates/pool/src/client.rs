@@ -25,7 +25,7 @@ use session::heard::Heard;
 use session::meter::{Charge, Charged, Meter};
 use session::own_commands::OwnCommands;
 use session::state::Session;
-use session::statement::{Conditions, Owed, Statement, Untold};
+use session::statement::{Conditions, Explanation, Owed, Statement, Untold};
 use sql::classify::{PinCause, Reads};
 use sql::tracking::Retracked;
 use std::rc::Rc;
@@ -462,7 +462,10 @@ impl<S> Client<S> {
             touched.note_result(failed);
         }
         self.owed.failed = failed;
-        self.owed.explained = failed && self.statement.explains_change;
+        self.owed.explanation = match failed {
+            true => self.statement.explanation,
+            false => Explanation::None,
+        };
         self.owed.insert_id |= heard.insert_id != 0 || self.statement.may_insert_id;
         let untold = self.statement.untold;
         self.owed.collation |= untold.contains(Untold::CHARSET);

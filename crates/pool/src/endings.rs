@@ -18,7 +18,7 @@ use reactor::{Key, Net};
 use session::heard::Heard;
 use session::shapes::Ending;
 use session::state::{CHARSET_VARIABLES, CLOCK, Session};
-use session::statement::{Code, Owed, Trace, Untold};
+use session::statement::{Code, Explanation, Owed, Trace, Untold};
 use session::user_variables::results_collation;
 use sql::classify::PinCause;
 use sql::lex::Server;
@@ -79,6 +79,15 @@ fn trace_of<S>(client: &Client<S>, heard: &Heard) -> Trace {
 }
 
 impl<S> Client<S> {
+    /// What its texts say of that which the answer to its statement reports: what the statement
+    /// before it changed before it failed, MySQL reports here too.
+    fn explanation(&self) -> Explanation {
+        match (self.statement.explanation, self.owed.explanation) {
+            (Explanation::None, Explanation::Lasting) => Explanation::Lasting,
+            (own, _) => own,
+        }
+    }
+
     /// Notes in its session what is reported of a variable. `false` where no text of its says so: a
     /// trigger or a view has done it, and may have done more. What the next statement uses up
     /// cannot be given back anyway.
@@ -128,7 +137,9 @@ impl<N: Net> Group<N> {
         if !alone && contaminated {
             self.part_riders(key, Some(owner));
         }
-        self.note_changes(key, owner, heard);
+        let explanation = self.clients.get(owner).map(Client::explanation);
+        let explanation = explanation.unwrap_or_default().with_due(heard.due);
+        self.note_changes(key, owner, heard, explanation);
         self.note_retracked(key, owner, heard.error.is_none());
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(owner) else {
@@ -281,7 +292,13 @@ impl<N: Net> Group<N> {
     }
 
     /// Applies what the trackers reported to the session that client and backend share.
-    pub(crate) fn note_changes(&mut self, key: Key, owner: Key, heard: &Heard) {
+    pub(crate) fn note_changes(
+        &mut self,
+        key: Key,
+        owner: Key,
+        heard: &Heard,
+        explanation: Explanation,
+    ) {
         if heard.changes.is_empty() {
             return;
         }
@@ -293,9 +310,8 @@ impl<N: Net> Group<N> {
         // Most changes are a transaction's beginning and end, which no session keeps.
         let mut changed: Option<Session> = None;
         let known = client.session.clone();
-        let passing = client.statement.passing;
-        // What a statement changed before it failed is told behind it.
-        let explains = client.statement.explains_change || client.owed.explained || heard.explained;
+        let passing = explanation == Explanation::Passing;
+        let explains = explanation == Explanation::Lasting;
         let tracks = client.is_pinned_for(PINNED);
         let (mut pin, mut bare, mut explained) = (None, false, explains || passing);
         let mut wide = false;
@@ -308,6 +324,15 @@ impl<N: Net> Group<N> {
             Change::Variable { name, .. } if MADE_ANEW.contains(&name) => {}
             // The pool's own.
             Change::Variable { name, .. } if name.starts_with(TRACKING) && !tracks => {}
+            // SET STATEMENT gives the value back behind its answer, and it is reported later, to
+            // whoever is there.
+            Change::Variable { name, value }
+                if explanation == Explanation::None
+                    && client.statement.code == Code::None
+                    && known.value(name) == Some(value) =>
+            {
+                explained = true;
+            }
             Change::Variable { name, value } => {
                 wide |= is_wide(name, value);
                 let session = changed.get_or_insert_with(|| (*known).clone());
@@ -384,7 +409,9 @@ impl<N: Net> Group<N> {
         collected: Vec<u8>,
     ) {
         if let Some(owner) = owner {
-            self.note_changes(key, owner, heard);
+            let owed = (self.clients.get(owner)).map(|client| client.owed.explanation);
+            let explanation = owed.unwrap_or_default().with_due(heard.due);
+            self.note_changes(key, owner, heard, explanation);
             self.tell_later(key, owner, heard);
             let known = self
                 .clients

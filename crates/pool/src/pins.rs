@@ -456,16 +456,21 @@ impl<N: Net> Group<N> {
         let own_table = PinReason::Text(tables);
         let alters = found.verb == Verb::Ddl && !found.multi && client.is_pinned_for(own_table);
         let ends_table = |ended: &Ended| matches!(ended, Ended::One(cause, _) if *cause == tables);
-        statement.explains_change |= alters
+        let changes_own = alters
             || found.causes.contains(tables)
             || holdings.ended.iter().any(ends_table)
             || holdings.blurred.contains(tables)
             || !holdings.renamed.is_empty();
+        if changes_own {
+            statement.explain();
+        }
         let policy = self.shared.settings.stored_code;
         if policy != StoredCode::Pin && only_calls(found) {
             let calls = holdings.for_good.contains(PinCause::StoredCode);
             statement.spoils |= calls && policy == StoredCode::Transaction;
-            statement.explains_change |= calls && policy == StoredCode::Trust;
+            if calls && policy == StoredCode::Trust {
+                statement.explain();
+            }
             holdings.for_good.remove(PinCause::StoredCode);
         }
         if holdings.is_empty() {

@@ -19,7 +19,7 @@ use crate::group::Group;
 use crate::trackers::told_to;
 use reactor::{Key, Net};
 use session::heard::Heard;
-use session::statement::Code;
+use session::statement::{Code, Explanation};
 use wire::attributes::put_query;
 use wire::capabilities::SESSION_TRACK;
 use wire::command::{Command, ReplyShape, put_command};
@@ -37,13 +37,13 @@ impl<S> Backend<S> {
         &mut self,
         heard: &Heard,
         mysql: bool,
-        (code, explained): (bool, bool),
+        (code, explanation): (bool, Explanation),
     ) -> Reports {
         let now = self.reports;
-        let due = match now {
-            Reports::Complete => Reports::Due(explained),
-            Reports::Due(before) => Reports::Due(before && explained),
-        };
+        let due = Reports::Due(match now {
+            Reports::Complete => explanation,
+            Reports::Due(before) => before.and(explanation),
+        });
         match (&heard.error, heard.eof) {
             (Some(_), _) if mysql => due,
             (Some(_), _) => now,
@@ -84,9 +84,9 @@ impl<N: Net> Group<N> {
         let mysql = self.shared.server.flavour.is_mysql();
         let client = command.owner.and_then(|owner| self.clients.get(owner));
         let code = command.purpose == Purpose::Statement && client.is_none_or(Client::runs_unseen);
-        let explained = client.is_some_and(|client| client.statement.explains_change);
+        let explanation = client.map_or(Explanation::None, |client| client.statement.explanation);
         if let Some(backend) = self.backends.get_mut(key).filter(|backend| backend.eofs) {
-            backend.reports = backend.reports_after(heard, mysql, (code, explained));
+            backend.reports = backend.reports_after(heard, mysql, (code, explanation));
         }
     }
 
@@ -138,7 +138,9 @@ impl<N: Net> Group<N> {
         let Some(owner) = owner.filter(|owner| self.clients.get(*owner).is_some()) else {
             return self.retire(key);
         };
-        self.note_changes(key, owner, heard);
+        // Its next statement may have come meanwhile, and explains nothing of this.
+        let explanation = heard.due.unwrap_or_default();
+        self.note_changes(key, owner, heard, explanation);
         self.tell_report(key, owner, heard);
         if last {
             if let Some(backend) = self.backends.get_mut(key) {
@@ -198,20 +200,20 @@ mod tests {
     fn mysql_owes_a_report_behind_code_and_errors_until_its_next_ok() {
         let mut backend = backend(Reports::Complete);
         assert_eq!(
-            backend.reports_after(&eof(2), true, (false, false)),
+            backend.reports_after(&eof(2), true, (false, Explanation::None)),
             Reports::Complete
         );
         assert_eq!(
-            backend.reports_after(&eof(2), true, (true, false)),
-            Reports::Due(false)
+            backend.reports_after(&eof(2), true, (true, Explanation::None)),
+            Reports::Due(Explanation::None)
         );
         backend.transaction_announced = true;
         assert_eq!(
-            backend.reports_after(&eof(2), true, (false, false)),
-            Reports::Due(false)
+            backend.reports_after(&eof(2), true, (false, Explanation::None)),
+            Reports::Due(Explanation::None)
         );
         assert_eq!(
-            backend.reports_after(&eof(3), true, (false, false)),
+            backend.reports_after(&eof(3), true, (false, Explanation::None)),
             Reports::Complete
         );
         let failed = Heard {
@@ -219,20 +221,20 @@ mod tests {
             ..Heard::default()
         };
         assert_eq!(
-            backend.reports_after(&failed, true, (false, false)),
-            Reports::Due(false)
+            backend.reports_after(&failed, true, (false, Explanation::None)),
+            Reports::Due(Explanation::None)
         );
-        backend.reports = Reports::Due(false);
+        backend.reports = Reports::Due(Explanation::None);
         assert_eq!(
-            backend.reports_after(&Heard::default(), true, (false, false)),
-            Reports::Due(false)
+            backend.reports_after(&Heard::default(), true, (false, Explanation::None)),
+            Reports::Due(Explanation::None)
         );
         let ok = Heard {
             status: Some(2),
             ..Heard::default()
         };
         assert_eq!(
-            backend.reports_after(&ok, true, (false, false)),
+            backend.reports_after(&ok, true, (false, Explanation::None)),
             Reports::Complete
         );
     }
@@ -242,43 +244,43 @@ mod tests {
         let mut backend = backend(Reports::Complete);
         let flagged = SESSION_STATE_CHANGED | 2;
         assert_eq!(
-            backend.reports_after(&eof(2), false, (true, false)),
+            backend.reports_after(&eof(2), false, (true, Explanation::None)),
             Reports::Complete
         );
         assert_eq!(
-            backend.reports_after(&eof(flagged), false, (false, false)),
-            Reports::Due(false)
+            backend.reports_after(&eof(flagged), false, (false, Explanation::None)),
+            Reports::Due(Explanation::None)
         );
         // Within a transaction each query changes its state.
         let within = flagged | IN_TRANS;
         assert_eq!(
-            backend.reports_after(&eof(within), false, (false, false)),
+            backend.reports_after(&eof(within), false, (false, Explanation::None)),
             Reports::Complete
         );
         assert_eq!(
-            backend.reports_after(&eof(within), false, (true, false)),
-            Reports::Due(false)
+            backend.reports_after(&eof(within), false, (true, Explanation::None)),
+            Reports::Due(Explanation::None)
         );
         backend.transaction_announced = true;
         assert_eq!(
-            backend.reports_after(&eof(2), false, (false, false)),
+            backend.reports_after(&eof(2), false, (false, Explanation::None)),
             Reports::Complete
         );
         assert!(backend.transaction_announced, "a query of no table");
-        backend.reports_after(&eof(flagged), false, (false, false));
+        backend.reports_after(&eof(flagged), false, (false, Explanation::None));
         assert!(!backend.transaction_announced);
-        backend.reports = Reports::Due(false);
+        backend.reports = Reports::Due(Explanation::None);
         let mut ok = Heard {
             status: Some(2),
             ..Heard::default()
         };
         assert_eq!(
-            backend.reports_after(&ok, false, (false, false)),
-            Reports::Due(false)
+            backend.reports_after(&ok, false, (false, Explanation::None)),
+            Reports::Due(Explanation::None)
         );
         ok.changes = b"\x02\x011".to_vec();
         assert_eq!(
-            backend.reports_after(&ok, false, (false, false)),
+            backend.reports_after(&ok, false, (false, Explanation::None)),
             Reports::Complete
         );
     }

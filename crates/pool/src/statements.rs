@@ -27,7 +27,7 @@ use session::known_code::Known;
 use session::shapes;
 use session::standing::{Front, Standing, standing_of, standing_of_execution};
 use session::state::Session;
-use session::statement::{Code, Conditions, NOT_JUDGED, Statement, Untold};
+use session::statement::{Code, Conditions, Explanation, NOT_JUDGED, Statement, Untold};
 use sql::classify::{self, PinCause, Reads, Verb, classify};
 use sql::lex::{LexMode, Server};
 use std::borrow::Cow;
@@ -287,7 +287,9 @@ impl<N: Net> Group<N> {
             client.forget_command();
             return self.run_reading(key, message, text, statement);
         }
-        statement.explains_change |= text.immediate;
+        if text.immediate {
+            statement.explain();
+        }
         statement.standing = match text.immediate {
             true => standing_of(found),
             false => standing_of_execution(sql, found),
@@ -534,11 +536,14 @@ pub(crate) fn statement_of(found: &classify::Statement, server: Server) -> State
         area: area_of(found, server),
         several: found.multi,
         untold: Untold::by(found),
-        passing: found.passing,
         may_insert_id: found.may_insert_id,
         counts_before: false,
-        explains_change: matches!(found.verb, Verb::Set | Verb::Use | Verb::Diagnostics)
-            || found.multi,
+        explanation: match found.verb {
+            _ if found.passing => Explanation::Passing,
+            Verb::Set | Verb::Use | Verb::Diagnostics => Explanation::Lasting,
+            _ if found.multi => Explanation::Lasting,
+            _ => Explanation::None,
+        },
         code: if hides { Code::Unread } else { Code::None },
         spoils: false,
         judged: NOT_JUDGED,
@@ -551,7 +556,9 @@ pub(crate) fn statement_of(found: &classify::Statement, server: Server) -> State
 /// What is known of a command that has no text.
 fn statement_without_text(command: Command, server: Server) -> Statement {
     let mut statement = Statement::plain(command.reply());
-    statement.explains_change = command == Command::InitDb;
+    if command == Command::InitDb {
+        statement.explain();
+    }
     statement.standing = match command {
         Command::InitDb => Standing::NewSchema,
         Command::FieldList | Command::Statistics => Standing::Anywhere,

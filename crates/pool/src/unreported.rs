@@ -20,6 +20,7 @@ use crate::reasons::PinReason;
 use reactor::{Key, Net};
 use session::heard::Heard;
 use session::state::CLOCK;
+use session::statement::Explanation;
 use session::text::Text;
 use sql::classify::Statement;
 use sql::lex::LexMode;
@@ -144,9 +145,6 @@ impl<N: Net> Group<N> {
         else {
             return self.retire(key);
         };
-        // It is no part of a SET STATEMENT any more.
-        client.statement.passing = false;
-        client.statement.explains_change = true;
         client.warnings_native &= !heard.warned && heard.error.is_none();
         let mut failed = false;
         if let Some(touched) = &mut client.touched {
@@ -155,7 +153,7 @@ impl<N: Net> Group<N> {
             touched.failed &= touched.awaited > 0;
         }
         match &heard.error {
-            None => self.note_changes(key, owner, heard),
+            None => self.note_changes(key, owner, heard, Explanation::Lasting),
             Some((code, _)) if failed || NOT_BEGUN.contains(code) => {}
             Some(_) => self.pin(owner, PinReason::UnexplainedChange),
         }

@@ -3,6 +3,7 @@
 //! A reply may take many reads and several results; what matters of it for the session and for
 //! whoever looks after the backend is noted here, and read when the last byte has passed.
 
+use crate::statement::Explanation;
 use wire::reply::{ErrPacket, OkPacket, Prepared};
 use wire::track::says_nothing;
 
@@ -42,9 +43,9 @@ pub struct Heard {
     pub insert_id: u64,
     /// Status flags of an EOF packet, if the last packet was one.
     pub eof: Option<u16>,
-    /// What it reports of earlier statements of its client, their texts explain
-    /// (`reports.rs` of the pool).
-    pub explained: bool,
+    /// It also reports what earlier statements of its client have changed, and this is what their
+    /// texts say of that (`reports.rs` of the pool).
+    pub due: Option<Explanation>,
     /// SQL state of that error.
     pub state: [u8; 5],
     /// Warnings of the last result.

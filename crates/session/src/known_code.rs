@@ -29,7 +29,7 @@ impl Known {
     /// Notes what follows for the end of its statement.
     pub fn mark(&self, statement: &mut Statement) {
         statement.ride = 0;
-        statement.explains_change = true;
+        statement.explain();
         statement.code = match self.leaves {
             Leaves::Reported => Code::Reported,
             _ => Code::Known,

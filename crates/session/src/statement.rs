@@ -50,10 +50,8 @@ pub struct Statement {
     pub several: bool,
     /// What it may change without a report of it.
     pub untold: Untold,
-    /// What is reported of variables holds for this statement alone.
-    pub passing: bool,
-    /// A report of changed state without details is explained by its text.
-    pub explains_change: bool,
+    /// What its text says of changes that are reported.
+    pub explanation: Explanation,
     /// Its OK counts the warnings of the statement before (MySQL's COM_INIT_DB).
     pub counts_before: bool,
     /// It may change LAST_INSERT_ID() without a report of it.
@@ -73,6 +71,13 @@ pub struct Statement {
 }
 
 impl Statement {
+    /// Its text, or code that is known, explains what is reported of it.
+    pub fn explain(&mut self) {
+        if self.explanation == Explanation::None {
+            self.explanation = Explanation::Lasting;
+        }
+    }
+
     /// A command with this reply that changes nothing unseen.
     #[must_use]
     pub fn plain(shape: ReplyShape) -> Statement {
@@ -82,8 +87,7 @@ impl Statement {
             area: Area::Unsure,
             several: false,
             untold: Untold::NONE,
-            passing: false,
-            explains_change: false,
+            explanation: Explanation::None,
             counts_before: false,
             may_insert_id: false,
             ride: 0,
@@ -92,6 +96,44 @@ impl Statement {
             spoils: false,
             judged: NOT_JUDGED,
             standing: Standing::Apart,
+        }
+    }
+}
+
+/// What the texts of a client say of a change that the server reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Explanation {
+    /// Nothing: a trigger or a view has made it, and may have made more.
+    #[default]
+    None,
+    /// They make it, and it lasts.
+    Lasting,
+    /// SET STATEMENT: a value of a variable that held for the statement alone.
+    Passing,
+}
+
+impl Explanation {
+    /// Of several statements whose changes are reported at once behind them: the values are those
+    /// of that moment.
+    #[must_use]
+    pub fn and(self, other: Explanation) -> Explanation {
+        match (self, other) {
+            (Explanation::None, _) | (_, Explanation::None) => Explanation::None,
+            (Explanation::Passing, Explanation::Passing) => Explanation::Passing,
+            _ => Explanation::Lasting,
+        }
+    }
+
+    /// Of a statement whose reply also reports what was `due` from statements before it.
+    #[must_use]
+    pub fn with_due(self, due: Option<Explanation>) -> Explanation {
+        match (self, due) {
+            (own, None) => own,
+            (Explanation::None, Some(due)) => due,
+            (Explanation::Lasting, Some(_)) => Explanation::Lasting,
+            (Explanation::Passing, Some(Explanation::Passing)) => Explanation::Passing,
+            // Which of the values lasts nobody can say.
+            (Explanation::Passing, Some(_)) => Explanation::None,
         }
     }
 }
@@ -162,8 +204,8 @@ pub struct Owed {
     pub warnings: bool,
     /// It failed, so the transaction's state is unknown.
     pub failed: bool,
-    /// It failed, and its text explains the changes that the next report tells of.
-    pub explained: bool,
+    /// It failed, and this is what its text says of the changes that the next report tells of.
+    pub explanation: Explanation,
     /// LAST_INSERT_ID() may have changed.
     pub insert_id: bool,
     /// The collation may have changed.
@@ -194,5 +236,34 @@ impl Trace {
     /// Whether that is to be asked.
     pub fn is_asked(self) -> bool {
         matches!(self, Trace::Asked(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Explanation::{Lasting, None, Passing};
+
+    #[test]
+    fn changes_of_several_statements_are_explained_only_if_each_is() {
+        assert_eq!(Passing.and(Passing), Passing);
+        assert_eq!(Passing.and(Lasting), Lasting);
+        assert_eq!(Lasting.and(Lasting), Lasting);
+        for one in [None, Lasting, Passing] {
+            assert_eq!(one.and(None), None);
+            assert_eq!(None.and(one), None);
+        }
+    }
+
+    #[test]
+    fn a_reply_tells_of_statements_before_it_too() {
+        for own in [None, Lasting, Passing] {
+            assert_eq!(own.with_due(Option::None), own);
+            assert_eq!(None.with_due(Some(own)), own);
+            assert_eq!(Lasting.with_due(Some(own)), Lasting);
+        }
+        assert_eq!(Passing.with_due(Some(Passing)), Passing);
+        // A value that lasts is not to be taken for one that has passed.
+        assert_eq!(Passing.with_due(Some(Lasting)), None);
+        assert_eq!(Passing.with_due(Some(None)), None);
     }
 }

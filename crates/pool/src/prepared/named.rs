@@ -398,7 +398,7 @@ impl<N: Net> Group<N> {
         };
         client.prepared.get_or_insert_default().under_way = Some(under_way);
         let mut statement = Statement::plain(ReplyShape::Results);
-        statement.explains_change = true;
+        statement.explain();
         statement.standing = Standing::Anywhere;
         self.start(key, message, statement)
     }
