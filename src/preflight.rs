@@ -103,6 +103,12 @@ mod tests {
         load: LoadArgs,
     }
 
+    #[derive(Parser)]
+    struct PoolLine {
+        #[command(flatten)]
+        pool: PoolArgs,
+    }
+
     fn load_question(line: &str) -> Option<Question> {
         let words = std::iter::once("load").chain(line.split_whitespace());
         of_load(&Line::try_parse_from(words).unwrap().load)
@@ -137,13 +143,9 @@ mod tests {
 
     #[test]
     fn a_pools_number_is_its_clients() {
-        let args = PoolArgs {
-            listen: vec!["127.0.0.1:6033".into()],
-            backend: Some("mysql://a:b@127.0.0.1:3306".into()),
-            clients_max: Some(50_000),
-            backends_max: Some(9),
-            ..PoolArgs::default()
-        };
+        let line = "pool --listen 127.0.0.1:6033 --backend mysql://a:b@127.0.0.1:3306 \
+                    --clients-max 50000 --backends-max 9";
+        let args = PoolLine::parse_from(line.split_whitespace()).pool;
         let question = of_pool(&args.settings().unwrap()).unwrap();
         assert_eq!((question.wanted(), question.backends), (50_000, 9));
     }

@@ -1,129 +1,48 @@
 //! Configuration: what the user wrote, checked once, and the numbers that follow from it.
 //!
-//! [`Raw`] is the file as typed (TOML; an unknown key is an error); [`Settings`] is what the pool
-//! runs on: every value bounded, every address resolved, every password hashed. The way from one
-//! to the other is [`Raw::check`], whose errors name the key, the value, what was expected and
-//! what to do. Invariant: nothing reads `Raw` after that.
+//! Each setting is a row of the table in `config/rows.rs`. [`Raw`] is what is written: values by
+//! key, each with its line or option. [`Settings`] is what the pool runs on: every value bounded,
+//! every address parsed, every password fetched. The way from one to the other is [`Raw::check`],
+//! whose errors name the place, the key, what was expected and what came. Invariant: nothing reads
+//! `Raw` after that.
+
+#[cfg(test)]
+mod page;
+mod row;
+mod rows;
 
 use crate::accounts::Account;
-use crate::hidden::Looking;
-use crate::priority::{Mode, Priority};
 use crate::secret::{Secret, Typed};
-use crate::upstream::Place;
 use crate::verifier::Verifier;
-use reactor::socket::FileAccess;
-use reactor::socket::Keepalive;
-use reactor::{Address, accounts};
-use serde::Deserialize;
-use std::path::PathBuf;
-use std::time::Duration;
+use reactor::socket::{FileAccess, Keepalive};
+pub(crate) use row::{At, Keys, Kind, Row, Value};
+pub use rows::{FileMode, GroupNumber, Limits, Settings, UserNumber};
+use rows::{ServerKeys, UserKeys};
+pub(crate) use rows::{server_rows, top_rows, user_rows};
+use std::path::Path;
+use std::sync::Arc;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 use wire::auth::{Plugin, native};
 
-/// The file as typed. Keys and their meaning are documented in docs/pool/settings.md.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Where every setting is described.
+pub(crate) const PAGE: &str = "docs/pool/settings.md";
+/// Names that an error suggests in place of one that is unknown.
+const SUGGESTED_MAX: usize = 3;
+
+/// The settings as written.
+#[derive(Clone, Debug)]
 pub struct Raw {
-    /// Addresses to listen on.
-    #[serde(default)]
-    pub listen: Vec<String>,
-    /// See [`FileAccess::mode`]; octal digits.
-    pub socket_mode: Option<String>,
-    /// See [`FileAccess::owner`]; a name or a number.
-    pub socket_owner: Option<String>,
-    /// See [`FileAccess::group`]; a name or a number.
-    pub socket_group: Option<String>,
-    /// See [`Settings::clients_max`].
-    pub clients_max: Option<u64>,
-    /// See [`Settings::backends_max`].
-    pub backends_max: Option<u64>,
-    /// See [`Settings::prepared_max`].
-    pub prepared_max: Option<u64>,
-    /// See [`Settings::stored_code`].
-    pub stored_code: Option<StoredCode>,
-    /// See [`Looking::every`]; 0: never.
-    pub stored_code_refresh_s: Option<u64>,
-    /// See [`Settings::dials_max`].
-    pub dials_max: Option<u64>,
-    /// See [`Settings::logins_per_s_max`].
-    pub logins_per_s_max: Option<u64>,
-    /// Number of groups; derived when not given.
-    pub groups: Option<u64>,
-    /// See [`Settings::oversubscribe`].
-    pub oversubscribe: Option<u64>,
-    /// See [`Settings::stall_max`].
-    pub stall_ms_max: Option<u64>,
-    /// See [`Settings::ride_max`].
-    pub ride_max: Option<u64>,
-    /// See [`Settings::compression`].
-    pub compression: Option<bool>,
-    /// See [`Settings::waiting_max`].
-    pub waiting_max: Option<u64>,
-    /// See [`Settings::waiting_bytes_max`].
-    pub waiting_bytes_max: Option<u64>,
-    /// See [`Settings::memory_bytes_max`].
-    pub memory_bytes_max: Option<u64>,
-    /// See [`Settings::input_bytes_max`].
-    pub input_bytes_max: Option<u64>,
-    /// See [`Settings::slow_backends_percent_max`].
-    pub slow_backends_percent_max: Option<u64>,
-    /// See [`Settings::slow_reader_max`].
-    pub slow_reader_ms_max: Option<u64>,
-    /// See [`Settings::spool_bytes_max`].
-    pub spool_bytes_max: Option<u64>,
-    /// See [`Settings::spool_folder`].
-    pub spool_folder: Option<PathBuf>,
-    /// See [`Settings::prio_kickup`].
-    pub prio_kickup_ms: Option<u64>,
-    /// See [`Limits::high_prio_mode`]; for users that do not set it.
-    pub high_prio_mode: Option<String>,
-    /// See [`Limits::high_prio_tickets`]; for users that do not set it.
-    pub high_prio_tickets: Option<u64>,
-    /// See [`Limits::transaction_max`]; for users that do not set it.
-    pub transaction_ms_max: Option<u64>,
-    /// See [`Limits::statement_max`]; for users that do not set it.
-    pub statement_ms_max: Option<u64>,
-    /// See [`Settings::backends_min`].
-    pub backends_min: Option<u64>,
-    /// See [`Settings::backends_reserved`].
-    pub backends_reserved: Option<u64>,
-    /// See [`Settings::backend_idle_max`].
-    pub backend_idle_ms_max: Option<u64>,
-    /// See [`Settings::backend_life_max`].
-    pub backend_life_s_max: Option<u64>,
-    /// See [`Settings::wait_max`].
-    pub wait_ms_max: Option<u64>,
-    /// See [`Settings::login_max`].
-    pub login_ms_max: Option<u64>,
-    /// See [`Settings::dial_max`].
-    pub dial_ms_max: Option<u64>,
-    /// See [`Settings::server_down_fail`].
-    pub server_down_fail_ms: Option<u64>,
-    /// See [`Settings::backend_silence_max`]; 0: no limit.
-    pub backend_silence_s_max: Option<u64>,
-    /// See [`Settings::client_silence_max`]; 0: no limit.
-    pub client_silence_s_max: Option<u64>,
-    /// See [`Settings::write_max`].
-    pub write_ms_max: Option<u64>,
-    /// See [`Limits::idle_max`]; for users that do not set it.
-    pub idle_s_max: Option<u64>,
-    /// See [`Settings::drain_max`].
-    pub drain_ms_max: Option<u64>,
-    /// See [`Settings::backlog`].
-    pub backlog: Option<u64>,
-    /// The server.
-    pub backend: Option<RawBackend>,
-    /// Who may log in.
-    #[serde(default, rename = "user")]
-    pub users: Vec<RawUser>,
-    /// See [`Settings::warnings`]; no key of the file.
-    #[serde(skip)]
-    pub warnings: Vec<String>,
+    pub(crate) top: Keys,
+    pub(crate) server: Keys,
+    pub(crate) users: Vec<Keys>,
+    /// See [`Settings::warnings`].
+    pub(crate) warnings: Vec<String>,
 }
 
 /// What becomes of a client whose statement calls a stored procedure, or a function that is not the
 /// server's own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoredCode {
     /// It keeps its backend: the code may have left anything.
     #[default]
@@ -135,66 +54,15 @@ pub enum StoredCode {
     Trust,
 }
 
-/// The server as typed.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RawBackend {
-    /// `HOST:PORT`, or the path of a Unix socket.
-    pub address: String,
-    /// See [`Looking::account`].
-    pub monitor_user: Option<String>,
-    /// Its password.
-    pub monitor_password: Option<Secret>,
-    /// Instead of it: the file that holds it.
-    pub monitor_password_file: Option<String>,
-    /// Instead of it: the variable of the environment that holds it.
-    pub monitor_password_env: Option<String>,
-}
-
-/// A user as typed.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RawUser {
-    /// The name with which clients log in.
-    pub name: String,
-    /// The password in clear.
-    pub password: Option<Secret>,
-    /// Instead of it: the file that holds it.
-    pub password_file: Option<String>,
-    /// Instead of it: the variable of the environment that holds it.
-    pub password_env: Option<String>,
-    /// Instead of it: `*` and 40 hexadecimal digits, as in `mysql.user`.
-    pub password_hash: Option<String>,
-    /// Plugin that clients must use; either when not given.
-    pub auth: Option<String>,
-    /// The account on the server, when it has another name.
-    pub backend_user: Option<String>,
-    /// Its password, when it is another one.
-    pub backend_password: Option<Secret>,
-    /// Instead of it: the file that holds it.
-    pub backend_password_file: Option<String>,
-    /// Instead of it: the variable of the environment that holds it.
-    pub backend_password_env: Option<String>,
-    /// See [`Limits::clients_max`].
-    pub clients_max: Option<u64>,
-    /// See [`Limits::waiting_max`].
-    pub waiting_max: Option<u64>,
-    /// See [`Limits::input_bytes_max`].
-    pub input_bytes_max: Option<u64>,
-    /// See [`Limits::backends_max`].
-    pub backends_max: Option<u64>,
-    /// See [`Limits::priority`].
-    pub priority: Option<String>,
-    /// See [`Limits::high_prio_mode`].
-    pub high_prio_mode: Option<String>,
-    /// See [`Limits::high_prio_tickets`].
-    pub high_prio_tickets: Option<u64>,
-    /// See [`Limits::idle_max`].
-    pub idle_s_max: Option<u64>,
-    /// See [`Limits::transaction_max`].
-    pub transaction_ms_max: Option<u64>,
-    /// See [`Limits::statement_max`].
-    pub statement_ms_max: Option<u64>,
+impl StoredCode {
+    fn from_name(name: &str) -> Option<StoredCode> {
+        match name {
+            "pin" => Some(StoredCode::Pin),
+            "transaction" => Some(StoredCode::Transaction),
+            "trust" => Some(StoredCode::Trust),
+            _ => None,
+        }
+    }
 }
 
 /// A user, checked.
@@ -214,37 +82,6 @@ pub struct User {
     pub limits: Limits,
 }
 
-/// What a user's clients may use, and where they stand.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// Clients of this user at once, over all groups. Default: no limit but that of all clients.
-    pub clients_max: Option<usize>,
-    /// Statements of this user that may wait at once, over all groups. Default: no limit.
-    pub waiting_max: Option<usize>,
-    /// Bytes of unfinished and waiting commands of this user's clients, over all groups; a client
-    /// that is over it is closed. Default: no limit but that of all clients.
-    pub input_bytes_max: Option<usize>,
-    /// Backends that clients of this user may hold up by not reading, over all groups, while others
-    /// wait. Default: no limit but `slow_backends_percent_max`.
-    pub backends_max: Option<usize>,
-    /// Where its statements wait. Default `auto`.
-    pub priority: Priority,
-    /// Which of its statements have high priority by themselves. Default `transactions`.
-    pub high_prio_mode: Mode,
-    /// Times in a row that a client may use the high lane; then it goes once by the low lane.
-    /// Default 4,294,967,295; 0 is never.
-    pub high_prio_tickets: u32,
-    /// A client without a statement for so long is closed, even if its `wait_timeout` is longer.
-    /// Default: no limit but `wait_timeout`.
-    pub idle_max: Option<Duration>,
-    /// A transaction that is open for longer is rolled back and its client closed. Default: no
-    /// limit.
-    pub transaction_max: Option<Duration>,
-    /// A statement that runs for longer is given up: its client gets an error, its backend is
-    /// closed. Default: no limit.
-    pub statement_max: Option<Duration>,
-}
-
 /// What these users must prove, in their order.
 pub(crate) fn accounts_of(users: &[User]) -> Vec<Account> {
     let account = |user: &User| Account {
@@ -253,112 +90,6 @@ pub(crate) fn accounts_of(users: &[User]) -> Vec<Account> {
         plugin: user.plugin,
     };
     users.iter().map(account).collect()
-}
-
-/// What the pool runs on.
-#[derive(Debug)]
-pub struct Settings {
-    /// Addresses to listen on, at least one.
-    pub listen: Vec<Address>,
-    /// Who may connect to the Unix sockets among them. Default: everybody (0777), as with the
-    /// servers' own sockets.
-    pub socket_access: FileAccess,
-    /// Clients at once, over all groups. Default 10,000; 1 to 10,000,000.
-    pub clients_max: usize,
-    /// Connections to the server, over all groups, dialling ones included; no instant exceeds it.
-    /// Default 64; at least one per group.
-    pub backends_max: usize,
-    /// Prepared statements on the server, over all backends; no instant exceeds it. Each backend
-    /// has an even share, at least one. Default 8,192: half of what the servers allow all their
-    /// clients (`max_prepared_stmt_count`), or `backends_max` where that is more.
-    pub prepared_max: usize,
-    /// What is believed of stored code that a statement calls. Default `pin`.
-    pub stored_code: StoredCode,
-    /// How it is looked for stored code that no statement's text shows.
-    pub looking: Looking,
-    /// Connections to the server being opened at once, per group. Default 4; 1 to 1000.
-    pub dials_max: usize,
-    /// Logins let in each second while statements wait, over all groups; while none wait, there is
-    /// no bound. Default 4000; 1 to 1,000,000.
-    pub logins_per_s_max: u32,
-    /// Number of groups, when the user gave one.
-    pub groups: Option<usize>,
-    /// Backends of a group that run statements at once, besides one, where there are as many groups
-    /// as cores; more groups share the same sum. Default 3; 0 to 1000. More backends may be leased
-    /// by transactions and pinned clients.
-    pub oversubscribe: usize,
-    /// A backend that answers nothing for so long no longer counts as running. Default 100 ms.
-    pub stall_max: Duration,
-    /// Plain SELECTs of several clients in flight at once on one backend. Default 8; 1 to 64; 1 is
-    /// off.
-    pub ride_max: usize,
-    /// The compressed protocol is offered to clients. Default true.
-    pub compression: bool,
-    /// Statements (and logins) waiting for a backend at once, per group. Default: no bound but the
-    /// clients of the group, since each waits with one statement at most.
-    pub waiting_max: usize,
-    /// Bytes of the commands that wait at once, per group. Default 256 MiB; 1 MiB to 1 TiB.
-    pub waiting_bytes_max: usize,
-    /// Resident memory above which no client is let in. Default: nine tenths of what the machine or
-    /// the control group has; at least 1 MiB.
-    pub memory_bytes_max: Option<usize>,
-    /// Bytes of commands that have not come whole, or wait, over all groups; one command may have
-    /// half of it. At least 1 MiB. Default: see docs/pool/settings.md.
-    pub input_bytes_max: Option<usize>,
-    /// Of its backends, the share that a group leaves to clients that do not read their replies,
-    /// while others wait. Default 50; 0 to 100.
-    pub slow_backends_percent_max: usize,
-    /// A client that has taken nothing of its reply for so long may be closed when others wait and
-    /// its reply cannot be taken off its backend. Default 10 s.
-    pub slow_reader_max: Duration,
-    /// Bytes on disk of replies that were taken off their backends, over all groups. Default 4 GiB;
-    /// 0 is off.
-    pub spool_bytes_max: usize,
-    /// Where they are.
-    pub spool_folder: PathBuf,
-    /// `spool_folder` was given: it must be usable.
-    pub(crate) spool_folder_given: bool,
-    /// A statement of the low lane that has waited for so long is in line with those of the high
-    /// lane. Default 1000 ms, as in the servers' pools; 0 to a day.
-    pub prio_kickup: Duration,
-    /// Idle backends that are kept whatever their age of idleness, over all groups. Default 2.
-    pub backends_min: usize,
-    /// Backends of each group that statements of the low lane leave to logins and to statements of
-    /// high priority; never more than an eighth of the group's. Default 1.
-    pub backends_reserved: usize,
-    /// A backend that is idle for longer is closed, down to `backends_min`. Default 60 s.
-    pub backend_idle_max: Duration,
-    /// A backend that is older is closed when it is idle next; the age differs by up to a tenth
-    /// from backend to backend. Default 3600 s.
-    pub backend_life_max: Duration,
-    /// Longest wait for a backend. Default 30 s.
-    pub wait_max: Duration,
-    /// Longest login of a client. Default 30 s.
-    pub login_max: Duration,
-    /// Longest opening of a connection to the server. Default 10 s.
-    pub dial_max: Duration,
-    /// When the server cannot be reached for so long, what waits for a backend is refused at once.
-    /// Default 5 s.
-    pub server_down_fail: Duration,
-    /// A connection to the server is given up when nothing has come from the server's host for so
-    /// long, not even an acknowledgement. Default 15 s; 3 s to 32,767 s, the kernel's limit.
-    pub backend_silence_max: Option<Duration>,
-    /// The same of a client's connection and host. Default 300 s.
-    pub client_silence_max: Option<Duration>,
-    /// Longest time in which a client takes nothing of its reply, unless its session has set
-    /// `net_write_timeout`. Default: the server's `net_write_timeout`.
-    pub write_max: Option<Duration>,
-    /// Longest drain after SIGTERM. Default 30 s.
-    pub drain_max: Duration,
-    /// Connections that may wait to be accepted, per listener; the kernel cuts it to
-    /// `net.core.somaxconn`. Default 4096.
-    pub backlog: i32,
-    /// The server. A name is looked up when the pool dials.
-    pub backend: Place,
-    /// Who may log in, at least one.
-    pub users: Vec<User>,
-    /// What works and should not be so, to be said once at start.
-    pub warnings: Vec<String>,
 }
 
 impl Settings {
@@ -374,11 +105,31 @@ impl Settings {
         Some(Keepalive::within(silence, silence * 2 / 3))
     }
 
+    /// Who may connect to the Unix sockets among the listeners.
+    pub(crate) fn socket_access(&self) -> FileAccess {
+        FileAccess {
+            mode: self.socket_mode.0,
+            owner: self.socket_owner.map(|owner| owner.0),
+            group: self.socket_group.map(|group| group.0),
+        }
+    }
+
     /// Name and password of the account that asks for the pool itself.
-    pub(crate) fn looking_account(&self) -> (String, Secret) {
+    pub(crate) fn monitor_account(&self) -> (String, Secret) {
         let first = &self.users[0];
         let own = || (first.backend_user.clone(), first.backend_password.clone());
-        self.looking.account.clone().unwrap_or_else(own)
+        self.monitor.clone().unwrap_or_else(own)
+    }
+}
+
+impl Default for Raw {
+    fn default() -> Raw {
+        Raw {
+            top: Keys::default(),
+            server: Keys::of("backend."),
+            users: Vec::new(),
+            warnings: Vec::new(),
+        }
     }
 }
 
@@ -386,310 +137,381 @@ impl Raw {
     /// Reads the text of a configuration file.
     ///
     /// # Errors
-    /// The parser's words, with the line and its key.
+    /// One sentence with the line, the key, what was expected and what came.
     pub fn parse(text: &str) -> Result<Raw, String> {
-        toml::from_str(text).map_err(|error| parse_error(text, &error))
+        File { text, name: None }.read()
+    }
+
+    /// Reads a configuration file. Its name stands in front of each error.
+    ///
+    /// # Errors
+    /// As [`Raw::parse`], or that the file cannot be read.
+    pub fn read(path: &Path) -> Result<Raw, String> {
+        let name = path.display().to_string();
+        let text =
+            std::fs::read_to_string(path).map_err(|error| format!("--config {name}: {error}"))?;
+        let file = File {
+            text: &text,
+            name: Some(name.into()),
+        };
+        file.read()
     }
 
     /// True where the file holds passwords, or hashes of them.
     pub(crate) fn holds_secrets(&self) -> bool {
-        let monitor = self
-            .backend
-            .as_ref()
-            .and_then(|b| b.monitor_password.as_ref());
+        let holds = |keys: &Keys, name| match keys.get(name) {
+            Some(Value::Secret(secret)) => !secret.is_empty(),
+            _ => false,
+        };
         let of_users = self.users.iter().any(|user| {
-            let typed = [&user.password, &user.backend_password];
-            typed.into_iter().flatten().any(|text| !text.is_empty()) || user.password_hash.is_some()
+            holds(user, "password")
+                || holds(user, "backend_password")
+                || user.get("password_hash").is_some()
         });
-        of_users || monitor.is_some_and(|text| !text.is_empty())
-    }
-
-    /// Fetches the passwords that stand elsewhere.
-    fn fetch_passwords(&mut self) -> Result<(), String> {
-        let warnings = &mut self.warnings;
-        if let Some(backend) = &mut self.backend {
-            let monitor = Typed {
-                prefix: "monitor_",
-                text: &mut backend.monitor_password,
-                file: &mut backend.monitor_password_file,
-                env: &mut backend.monitor_password_env,
-            };
-            monitor
-                .take(warnings)
-                .map_err(|error| format!("backend: {error}"))?;
-        }
-        for user in &mut self.users {
-            let own = Typed {
-                prefix: "",
-                text: &mut user.password,
-                file: &mut user.password_file,
-                env: &mut user.password_env,
-            };
-            let backend = Typed {
-                prefix: "backend_",
-                text: &mut user.backend_password,
-                file: &mut user.backend_password_file,
-                env: &mut user.backend_password_env,
-            };
-            own.take(warnings)
-                .and_then(|()| backend.take(warnings))
-                .map_err(|error| format!("user '{}': {error}", user.name))?;
-        }
-        Ok(())
+        of_users || holds(&self.server, "monitor_password")
     }
 
     /// Checks every value and works out the defaults.
     ///
     /// # Errors
-    /// One sentence that names the key, what was expected and what came.
-    pub fn check(mut self) -> Result<Settings, String> {
-        self.fetch_passwords()?;
-        let (listen, backend) = check_addresses(&self.listen, self.backend.as_ref())?;
+    /// One sentence that names the place, the key, what was expected and what came.
+    pub fn check(self) -> Result<Settings, String> {
+        let mut warnings = self.warnings;
+        let mut server = ServerKeys::from_keys(&self.server, None)?;
+        let monitor = check_monitor(&mut server, &mut warnings)?;
         if self.users.is_empty() {
             return Err("user: expected at least one [[user]] with name and password".into());
         }
-        let clients_max = bounded("clients_max", self.clients_max, 10_000, 1, 10_000_000)?;
-        let ms = |key, value, default| {
-            bounded(key, value, default, 1, DAY_MS).map(|ms| Duration::from_millis(ms as u64))
-        };
-        let defaults = RawUser {
-            high_prio_mode: self.high_prio_mode,
-            high_prio_tickets: self.high_prio_tickets,
-            idle_s_max: self.idle_s_max,
-            transaction_ms_max: self.transaction_ms_max,
-            statement_ms_max: self.statement_ms_max,
-            ..RawUser::default()
-        };
-        let backends_max = bounded("backends_max", self.backends_max, 64, 1, 100_000)?;
-        let prepared_max = check_prepared_max(self.prepared_max, backends_max as u64)?;
-        let (key, most) = ("logins_per_s_max", 1_000_000);
-        let logins = bounded(key, self.logins_per_s_max, 4000, 1, most)?;
-        let backlog = bounded("backlog", self.backlog, 4096, 1, 1 << 30)?;
-        Ok(Settings {
-            listen,
-            socket_access: check_socket_access(
-                self.socket_mode.as_deref(),
-                self.socket_owner.as_deref(),
-                self.socket_group.as_deref(),
-            )?,
-            clients_max,
-            backends_max,
-            prepared_max,
-            stored_code: self.stored_code.unwrap_or_default(),
-            looking: Looking::check(self.stored_code_refresh_s, self.backend.as_ref())?,
-            dials_max: bounded("dials_max", self.dials_max, 4, 1, 1000)?,
-            logins_per_s_max: u32::try_from(logins).unwrap_or(u32::MAX),
-            groups: self
-                .groups
-                .map(|n| bounded("groups", Some(n), 0, 1, 4096))
-                .transpose()?,
-            oversubscribe: bounded("oversubscribe", self.oversubscribe, 3, 0, 1000)?,
-            stall_max: ms("stall_ms_max", self.stall_ms_max, 100)?,
-            ride_max: bounded("ride_max", self.ride_max, 8, 1, 64)?,
-            compression: self.compression.unwrap_or(true),
-            slow_backends_percent_max: bounded(
-                "slow_backends_percent_max",
-                self.slow_backends_percent_max,
-                50,
-                0,
-                100,
-            )?,
-            slow_reader_max: ms("slow_reader_ms_max", self.slow_reader_ms_max, 10_000)?,
-            spool_bytes_max: bounded("spool_bytes_max", self.spool_bytes_max, 4 << 30, 0, 1 << 50)?,
-            spool_folder_given: self.spool_folder.is_some(),
-            spool_folder: self.spool_folder.unwrap_or_else(|| SPOOL_FOLDER.into()),
-            waiting_max: bounded("waiting_max", self.waiting_max, 10_000_000, 1, 10_000_000)?,
-            wait_max: ms("wait_ms_max", self.wait_ms_max, 30_000)?,
-            login_max: ms("login_ms_max", self.login_ms_max, 30_000)?,
-            dial_max: ms("dial_ms_max", self.dial_ms_max, 10_000)?,
-            server_down_fail: ms("server_down_fail_ms", self.server_down_fail_ms, 5000)?,
-            backend_silence_max: silence("backend_silence_s_max", self.backend_silence_s_max, 15)?,
-            client_silence_max: silence("client_silence_s_max", self.client_silence_s_max, 300)?,
-            write_max: (self.write_ms_max)
-                .map(|n| ms("write_ms_max", Some(n), 0))
-                .transpose()?,
-            waiting_bytes_max: bounded(
-                "waiting_bytes_max",
-                self.waiting_bytes_max,
-                256 << 20,
-                1 << 20,
-                1 << 40,
-            )?,
-            memory_bytes_max: optional("memory_bytes_max", self.memory_bytes_max, 1 << 20)?,
-            input_bytes_max: optional("input_bytes_max", self.input_bytes_max, 1 << 20)?,
-            prio_kickup: bounded("prio_kickup_ms", self.prio_kickup_ms, 1000, 0, DAY_MS)
-                .map(|ms| Duration::from_millis(ms as u64))?,
-            backends_min: bounded("backends_min", self.backends_min, 2, 0, 100_000)?,
-            backends_reserved: bounded("backends_reserved", self.backends_reserved, 1, 0, 1000)?,
-            backend_idle_max: ms("backend_idle_ms_max", self.backend_idle_ms_max, 60_000)?,
-            backend_life_max: seconds("backend_life_s_max", self.backend_life_s_max, 3600)?,
-            drain_max: ms("drain_ms_max", self.drain_ms_max, 30_000)?,
-            backlog: i32::try_from(backlog).unwrap_or(i32::MAX),
-            backend,
-            users: check_users(self.users, &defaults)?,
-            warnings: self.warnings,
-        })
-    }
-}
-
-/// What the parser says, on one line: without the line of the file that it would show, which may
-/// hold a password, and without the value of a key for one.
-fn parse_error(text: &str, error: &toml::de::Error) -> String {
-    let Some(span) = error.span() else {
-        return error.message().replace('\n', " ");
-    };
-    let before = text.get(..span.start).unwrap_or(text);
-    let number = before.matches('\n').count() + 1;
-    let line = text.lines().nth(number - 1).unwrap_or_default();
-    let key = line.split_once('=').map(|(key, _)| key.trim());
-    match key {
-        Some(key) if key.contains("password") => format!(
-            "line {number}: {key}: expected a text in quotes, each key once (what stands there is \
-             not shown)"
-        ),
-        Some(key) if !key.is_empty() => {
-            format!(
-                "line {number}: {key}: {}",
-                error.message().replace('\n', " ")
-            )
+        let mut users: Vec<User> = Vec::with_capacity(self.users.len());
+        for keys in &self.users {
+            let user = check_user(keys, &self.top, &mut warnings)?;
+            if users.iter().any(|other| other.name == user.name) {
+                return Err(format!("user: '{}' is listed twice", user.name));
+            }
+            users.push(user);
         }
-        _ => format!("line {number}: {}", error.message().replace('\n', " ")),
+        let spool_folder_given = self.top.get("spool_folder").is_some();
+        let mut settings = Settings::from_keys(
+            &self.top,
+            None,
+            server.address,
+            monitor,
+            users,
+            spool_folder_given,
+            warnings,
+        )?;
+        if settings.listen.iter().any(|at| settings.backend.is(at)) {
+            return Err(format!(
+                "backend.address: {} is also in listen; the pool would be its own server",
+                settings.backend
+            ));
+        }
+        check_prepared_max(&mut settings, self.top.get("prepared_max").is_some())?;
+        Ok(settings)
     }
 }
 
-/// Where clients come in, and the server.
-fn check_addresses(
-    listen: &[String],
-    backend: Option<&RawBackend>,
-) -> Result<(Vec<Address>, Place), String> {
-    let listen = listen
-        .iter()
-        .map(|text| Address::parse(text).map_err(|error| format!("listen: {error}")));
-    let listen = listen.collect::<Result<Vec<_>, _>>()?;
-    if listen.is_empty() {
-        return Err("listen: expected at least one address, such as 127.0.0.1:6033".into());
-    }
-    let backend = backend.ok_or(
-        "backend: expected the server's address ([backend] address = \"HOST:PORT\", \
-         or --backend 'mysql://USER@HOST:PORT?password_file=FILE')",
-    )?;
-    let backend = Place::parse(&backend.address).map_err(|e| format!("backend.address: {e}"))?;
-    if listen.iter().any(|address| backend.is(address)) {
-        return Err(format!(
-            "backend.address: {backend} is also in listen; the pool would \
-                            be its own server"
-        ));
-    }
-    Ok((listen, backend))
+/// A file that is read.
+struct File<'a> {
+    text: &'a str,
+    name: Option<Arc<str>>,
 }
 
-/// Who may connect to a Unix socket.
-fn check_socket_access(
-    mode: Option<&str>,
-    owner: Option<&str>,
-    group: Option<&str>,
-) -> Result<FileAccess, String> {
-    let text = mode.unwrap_or("0777");
-    let is_octal = !text.is_empty() && text.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
-    let mode = u32::from_str_radix(text, 8).ok();
-    let mode = mode.filter(|mode| is_octal && *mode <= 0o777);
-    let mode = mode.ok_or_else(|| {
-        format!(
-            "socket_mode: expected octal digits from \"0\" to \"0777\", as \"0660\", got '{text}'"
-        )
-    })?;
-    type LookUp = fn(&str) -> std::io::Result<u32>;
-    let number = |key, what, name: Option<&str>, look_up: LookUp| {
-        let found = name.map(|name| {
-            look_up(name).map_err(|error| match error.kind() {
-                std::io::ErrorKind::NotFound => {
-                    format!("{key}: expected the name or the number of a {what}, got '{name}'")
+type Entry<'t, 'a> = (
+    &'t Spanned<std::borrow::Cow<'a, str>>,
+    &'t Spanned<DeValue<'a>>,
+);
+
+impl File<'_> {
+    fn read(&self) -> Result<Raw, String> {
+        let table = DeTable::parse(self.text).map_err(|error| self.syntax_error(&error))?;
+        let mut raw = Raw::default();
+        for (key, value) in in_order(table.get_ref()) {
+            let at = self.at(key.span().start);
+            match (key.get_ref().as_ref(), value.get_ref()) {
+                ("backend", DeValue::Table(table)) => {
+                    raw.server = self.keys("backend.", Table::Server, table)?;
+                    raw.server.at = Some(at);
                 }
-                _ => format!("{key}: '{name}' cannot be looked up: {error}"),
-            })
-        });
-        found.transpose()
+                ("backend", _) => {
+                    return Err(at.error("backend", "expected [backend] and below it its settings"));
+                }
+                ("user", DeValue::Array(users)) => {
+                    for user in users {
+                        let DeValue::Table(table) = user.get_ref() else {
+                            return Err(at.error("user", EXPECTED_USER));
+                        };
+                        let mut keys = self.keys(&prefix_of(table), Table::User, table)?;
+                        keys.at = Some(self.at(user.span().start));
+                        raw.users.push(keys);
+                    }
+                }
+                ("user", _) => return Err(at.error("user", EXPECTED_USER)),
+                _ => self.entry(&mut raw.top, Table::Pool, (key, value))?,
+            }
+        }
+        Ok(raw)
+    }
+
+    fn keys(&self, prefix: &str, table: Table, entries: &DeTable<'_>) -> Result<Keys, String> {
+        let mut keys = Keys::of(prefix);
+        for entry in in_order(entries) {
+            self.entry(&mut keys, table, entry)?;
+        }
+        Ok(keys)
+    }
+
+    /// Takes one key and its value.
+    fn entry(&self, keys: &mut Keys, table: Table, entry: Entry<'_, '_>) -> Result<(), String> {
+        let (key, value) = entry;
+        let at = self.at(key.span().start);
+        let name = key.get_ref();
+        let Some(row) = table.rows().find(|row| row.key == name.as_ref()) else {
+            return Err(format!("{at}: {}", unknown(table, name)));
+        };
+        let value =
+            written(row, value.get_ref()).map_err(|why| at.error(&keys.name_of(row.key), &why))?;
+        keys.set(row.key, value, at);
+        Ok(())
+    }
+
+    /// The place of this byte.
+    fn at(&self, byte: usize) -> At {
+        let before = self.text.get(..byte).unwrap_or(self.text);
+        At::Line {
+            file: self.name.clone(),
+            number: before.matches('\n').count() + 1,
+        }
+    }
+
+    /// What the parser says, on one line: without the line of the file that it would show, which
+    /// may hold a password, and without the value of a key for one.
+    fn syntax_error(&self, error: &toml::de::Error) -> String {
+        let message = error.message().replace('\n', " ");
+        let Some(span) = error.span() else {
+            return match &self.name {
+                Some(name) => format!("{name}: {message}"),
+                None => message,
+            };
+        };
+        let at = self.at(span.start);
+        let before = self.text.get(..span.start).unwrap_or(self.text);
+        let line = self.text.lines().nth(before.matches('\n').count());
+        let key = line.and_then(|line| Some(line.split_once('=')?.0.trim()));
+        match key {
+            Some(key) if key.contains("password") => at.error(key, EXPECTED_PASSWORD),
+            Some(key) if !key.is_empty() => at.error(key, &message),
+            _ => format!("{at}: {message}"),
+        }
+    }
+}
+
+const EXPECTED_USER: &str = "expected [[user]], one for each account, and below it its settings";
+const EXPECTED_PASSWORD: &str =
+    "expected a text in quotes, each key once (what stands there is not shown)";
+
+/// The entries of a table as they stand in the file, so that the first mistake is reported.
+fn in_order<'t, 'a>(table: &'t DeTable<'a>) -> Vec<Entry<'t, 'a>> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    entries
+}
+
+/// What errors about a user say in front of a key.
+fn prefix_of(table: &DeTable<'_>) -> String {
+    let name = table.get("name").and_then(|name| name.get_ref().as_str());
+    match name {
+        Some(name) => format!("user '{}': ", name.escape_debug()),
+        None => "user: ".into(),
+    }
+}
+
+/// A value of the file, of the row's type.
+fn written(row: &Row, value: &DeValue<'_>) -> Result<Value, String> {
+    let text = |value: &DeValue<'_>| value.as_str().map(str::to_owned);
+    let found = match (row.kind, value) {
+        (Kind::Number { .. }, DeValue::Integer(number)) => {
+            u64::from_str_radix(number.as_str(), number.radix())
+                .ok()
+                .map(Value::Number)
+        }
+        (Kind::Switch, DeValue::Boolean(on)) => Some(Value::Switch(*on)),
+        (Kind::OneOf(_) | Kind::Text(_), value) => text(value).map(Value::Text),
+        (Kind::List(_), DeValue::String(text)) => Some(Value::List(vec![text.to_string()])),
+        (Kind::List(_), DeValue::Array(items)) => {
+            let items: Option<Vec<String>> = items.iter().map(|i| text(i.get_ref())).collect();
+            items.map(Value::List)
+        }
+        (Kind::Password, DeValue::String(text)) => Some(Value::Secret(Secret::from(text.as_ref()))),
+        _ => None,
     };
-    Ok(FileAccess {
-        mode,
-        owner: number("socket_owner", "user", owner, accounts::user_id)?,
-        group: number("socket_group", "group", group, accounts::group_id)?,
+    found.ok_or_else(|| {
+        let form = match row.kind {
+            Kind::Password => return EXPECTED_PASSWORD.to_owned(),
+            Kind::Text(_) | Kind::OneOf(_) => ", as a text in quotes",
+            Kind::List(_) => " in quotes, as [\"...\", \"...\"]",
+            Kind::Number { .. } | Kind::Switch => "",
+        };
+        format!("expected {}{form}, got {}", row.expected(), shown(value))
     })
 }
 
-/// Where replies wait that were taken off their backends, unless `spool_folder` says otherwise.
-const SPOOL_FOLDER: &str = "/var/tmp";
-/// Milliseconds of a day, the most that a time in milliseconds may be.
-const DAY_MS: u64 = 86_400_000;
-
-fn seconds(key: &str, value: Option<u64>, default: u64) -> Result<Duration, String> {
-    bounded(key, value, default, 1, 31_536_000).map(|s| Duration::from_secs(s as u64))
-}
-
-/// How long a host may be silent; 0 is no limit.
-fn silence(key: &str, value: Option<u64>, default: u64) -> Result<Option<Duration>, String> {
-    if value == Some(0) {
-        return Ok(None);
+/// A value of the wrong type, as an error shows it.
+fn shown(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => format!("the text \"{}\"", text.escape_debug()),
+        DeValue::Integer(number) => number.to_string(),
+        DeValue::Float(number) => number.to_string(),
+        DeValue::Boolean(on) => on.to_string(),
+        DeValue::Datetime(time) => time.to_string(),
+        DeValue::Array(_) => "a list".into(),
+        DeValue::Table(_) => "a table".into(),
     }
-    bounded(key, value, default, 3, 32_767)
-        .map(|s| Some(Duration::from_secs(s as u64)))
-        .map_err(|why| format!("{why} (0: no limit)"))
 }
 
-/// A limit that is none when it is not given.
-fn optional(key: &str, value: Option<u64>, min: u64) -> Result<Option<usize>, String> {
-    value
-        .map(|n| bounded(key, Some(n), 0, min, 1 << 50))
-        .transpose()
+/// A table of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Table {
+    Pool,
+    Server,
+    User,
 }
 
-fn bounded(
-    key: &str,
-    value: Option<u64>,
-    default: u64,
-    min: u64,
-    max: u64,
-) -> Result<usize, String> {
-    let value = value.unwrap_or(default);
-    if !(min..=max).contains(&value) {
-        return Err(format!(
-            "{key}: expected a number from {min} to {max}, got {value}"
+impl Table {
+    fn rows(self) -> Box<dyn Iterator<Item = &'static Row>> {
+        match self {
+            Table::Pool => Box::new(top_rows()),
+            Table::Server => Box::new(server_rows()),
+            Table::User => Box::new(user_rows()),
+        }
+    }
+
+    fn place(self) -> &'static str {
+        match self {
+            Table::Pool => "above the first line in brackets",
+            Table::Server => "below [backend]",
+            Table::User => "below [[user]]",
+        }
+    }
+}
+
+/// An error about a key that is no setting of this table: where it belongs, or what is meant.
+fn unknown(table: Table, name: &str) -> String {
+    let others = [Table::Pool, Table::Server, Table::User].into_iter();
+    let elsewhere = others.filter(|other| *other != table).find(|other| {
+        let has = other.rows().any(|row| row.key == name);
+        has || matches!((other, name), (Table::Pool, "backend" | "user"))
+    });
+    let name_shown = name.escape_debug();
+    if let Some(other) = elsewhere {
+        return format!(
+            "'{name_shown}' is no setting here; it stands {}; {PAGE} describes every setting",
+            other.place()
+        );
+    }
+    let mut known: Vec<&str> = table.rows().map(|row| row.key).collect();
+    if table == Table::Pool {
+        known.extend(["backend", "user"]);
+    }
+    match nearest(name, &known).split_last() {
+        None => format!("unknown setting '{name_shown}'; {PAGE} describes every setting"),
+        Some((last, [])) => format!(
+            "unknown setting '{name_shown}'; is {last} meant? {PAGE} describes every setting"
+        ),
+        Some((last, others)) => format!(
+            "unknown setting '{name_shown}'; is {} or {last} meant? {PAGE} describes every setting",
+            others.join(", ")
+        ),
+    }
+}
+
+/// The known names that are most like this one, the order of their words apart.
+fn nearest<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
+    let sorted = |name: &str| {
+        let mut words: Vec<&str> = name.split(['_', '-', '.']).collect();
+        words.sort_unstable();
+        words.join("_")
+    };
+    let name = name.to_ascii_lowercase();
+    let like = |other: &&'a str| {
+        let likeness = strsim::jaro_winkler(&name, other);
+        let likeness = likeness.max(strsim::normalized_damerau_levenshtein(
+            &sorted(&name),
+            &sorted(other),
         ));
-    }
-    usize::try_from(value).map_err(|_| format!("{key}: {value} is too large for this machine"))
+        (likeness, *other)
+    };
+    let mut all: Vec<(f64, &str)> = known.iter().map(like).collect();
+    all.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let best = all.first().map_or(0.0, |(likeness, _)| *likeness);
+    let near = |&(likeness, name)| (likeness >= 0.75 && likeness + 0.05 >= best).then_some(name);
+    all.iter().filter_map(near).take(SUGGESTED_MAX).collect()
 }
 
 /// The budget of prepared statements; each backend needs at least one.
-fn check_prepared_max(value: Option<u64>, backends_max: u64) -> Result<usize, String> {
-    let budget = value.or(Some(backends_max.max(8192)));
-    bounded("prepared_max", budget, 8192, backends_max, 4_194_304)
-        .map_err(|why| format!("{why} (at least one for each of backends_max)"))
-}
-
-fn check_users(raw: Vec<RawUser>, defaults: &RawUser) -> Result<Vec<User>, String> {
-    let mut users: Vec<User> = Vec::with_capacity(raw.len());
-    for user in raw {
-        if users.iter().any(|other| other.name == user.name) {
-            return Err(format!("user: '{}' is listed twice", user.name));
-        }
-        users.push(check_user(user, defaults)?);
+fn check_prepared_max(settings: &mut Settings, is_given: bool) -> Result<(), String> {
+    let least = settings.backends_max;
+    if settings.prepared_max >= least {
+        return Ok(());
     }
-    Ok(users)
+    if is_given {
+        return Err(format!(
+            "prepared_max: expected at least {least}, one for each of backends_max, got {}",
+            settings.prepared_max
+        ));
+    }
+    settings.prepared_max = least;
+    Ok(())
 }
 
-fn check_user(raw: RawUser, defaults: &RawUser) -> Result<User, String> {
-    let limits = check_limits(&raw, defaults).map_err(|e| format!("user '{}': {e}", raw.name))?;
-    let name = raw.name;
-    let plugin = match raw.auth.as_deref() {
-        None => None,
-        Some(text) => Some(Plugin::from_name(text.as_bytes()).ok_or_else(|| {
-            format!(
-                "user '{name}': auth: expected mysql_native_password or caching_sha2_password, \
-                 got '{text}'"
-            )
-        })?),
+/// The account that asks for the pool itself, where it has one of its own.
+fn check_monitor(
+    server: &mut ServerKeys,
+    warnings: &mut Vec<String>,
+) -> Result<Option<(String, Secret)>, String> {
+    let typed = Typed {
+        prefix: "monitor_",
+        text: &mut server.monitor_password,
+        file: &mut server.monitor_password_file,
+        env: &mut server.monitor_password_env,
     };
-    let verifier = match (&raw.password, &raw.password_hash) {
+    typed
+        .take(warnings)
+        .map_err(|error| format!("backend: {error}"))?;
+    match (server.monitor_user.take(), server.monitor_password.take()) {
+        (Some(user), Some(password)) if !user.contains('\0') => Ok(Some((user, password))),
+        (None, None) => Ok(None),
+        _ => Err(
+            "backend: expected monitor_user and monitor_password together, a name without a NUL"
+                .into(),
+        ),
+    }
+}
+
+/// Fetches the passwords that stand elsewhere.
+fn fetch_passwords(user: &mut UserKeys, warnings: &mut Vec<String>) -> Result<(), String> {
+    let own = Typed {
+        prefix: "",
+        text: &mut user.password,
+        file: &mut user.password_file,
+        env: &mut user.password_env,
+    };
+    own.take(warnings)?;
+    let backend = Typed {
+        prefix: "backend_",
+        text: &mut user.backend_password,
+        file: &mut user.backend_password_file,
+        env: &mut user.backend_password_env,
+    };
+    backend.take(warnings)
+}
+
+fn check_user(keys: &Keys, top: &Keys, warnings: &mut Vec<String>) -> Result<User, String> {
+    let limits = Limits::from_keys(keys, Some(top))?;
+    let mut typed = UserKeys::from_keys(keys, None)?;
+    let name = typed.name.clone();
+    fetch_passwords(&mut typed, warnings).map_err(|error| format!("user '{name}': {error}"))?;
+    let verifier = match (&typed.password, &typed.password_hash) {
         (Some(password), None) => Verifier::from_password(password.as_bytes()),
         (None, Some(hash)) => {
             Verifier::from_native_hash(native::stored_from_text(hash).ok_or_else(|| {
@@ -704,13 +526,13 @@ fn check_user(raw: RawUser, defaults: &RawUser) -> Result<User, String> {
             ));
         }
     };
-    let backend_password = raw.backend_password.or(raw.password).ok_or_else(|| {
+    let backend_password = typed.backend_password.or(typed.password).ok_or_else(|| {
         format!(
             "user '{name}': expected backend_password: a hash proves the client's password to \
              the pool, but the pool needs a password for the server"
         )
     })?;
-    let backend_user = raw.backend_user.unwrap_or_else(|| name.clone());
+    let backend_user = typed.backend_user.unwrap_or_else(|| name.clone());
     if backend_user.contains('\0') || name.contains('\0') {
         return Err(format!(
             "user '{}': a name cannot contain a NUL",
@@ -720,61 +542,10 @@ fn check_user(raw: RawUser, defaults: &RawUser) -> Result<User, String> {
     Ok(User {
         name,
         verifier,
-        plugin,
+        plugin: typed.auth,
         backend_user,
         backend_password,
         limits,
-    })
-}
-
-fn check_limits(raw: &RawUser, defaults: &RawUser) -> Result<Limits, String> {
-    let mode = raw
-        .high_prio_mode
-        .as_ref()
-        .or(defaults.high_prio_mode.as_ref());
-    let high_prio_mode = match mode {
-        None => Mode::default(),
-        Some(text) => Mode::from_name(text).ok_or_else(|| {
-            format!("high_prio_mode: expected transactions, statements or none, got '{text}'")
-        })?,
-    };
-    let priority = match &raw.priority {
-        None => Priority::default(),
-        Some(text) => Priority::from_name(text)
-            .ok_or_else(|| format!("priority: expected high, low or auto, got '{text}'"))?,
-    };
-    let most = u64::from(u32::MAX);
-    let tickets = raw.high_prio_tickets.or(defaults.high_prio_tickets);
-    let tickets = bounded("high_prio_tickets", tickets, most, 0, most)?;
-    let time = |key, own: Option<u64>, default: Option<u64>| {
-        let ms = own
-            .or(default)
-            .map(|ms| bounded(key, Some(ms), 0, 1, DAY_MS));
-        let ms = ms.transpose()?;
-        Ok::<_, String>(ms.map(|ms| Duration::from_millis(ms as u64)))
-    };
-    let idle = raw.idle_s_max.or(defaults.idle_s_max);
-    Ok(Limits {
-        clients_max: optional("clients_max", raw.clients_max, 1)?,
-        waiting_max: optional("waiting_max", raw.waiting_max, 1)?,
-        input_bytes_max: optional("input_bytes_max", raw.input_bytes_max, 1 << 16)?,
-        backends_max: optional("backends_max", raw.backends_max, 0)?,
-        priority,
-        high_prio_mode,
-        high_prio_tickets: u32::try_from(tickets).unwrap_or(u32::MAX),
-        idle_max: idle
-            .map(|s| seconds("idle_s_max", Some(s), 0))
-            .transpose()?,
-        transaction_max: time(
-            "transaction_ms_max",
-            raw.transaction_ms_max,
-            defaults.transaction_ms_max,
-        )?,
-        statement_max: time(
-            "statement_ms_max",
-            raw.statement_ms_max,
-            defaults.statement_ms_max,
-        )?,
     })
 }
 
@@ -782,6 +553,7 @@ fn check_limits(raw: &RawUser, defaults: &RawUser) -> Result<Limits, String> {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+    use std::time::Duration;
 
     const GOOD: &str = r#"
         listen = ["127.0.0.1:6033", "/run/onramp.sock"]
@@ -809,7 +581,7 @@ mod tests {
         assert_eq!(settings.listen.len(), 2);
         assert_eq!(settings.wait_max, Duration::from_millis(500));
         assert_eq!(settings.clients_max, 10_000);
-        let access = settings.socket_access;
+        let access = settings.socket_access();
         assert_eq!(
             (access.mode, access.owner, access.group),
             (0o777, None, None)
@@ -817,7 +589,7 @@ mod tests {
         let narrow = "socket_mode = \"0660\"\nsocket_owner = \"root\"\nsocket_group = \"7\"";
         let access = check(&GOOD.replace("wait_ms_max = 500", narrow))
             .unwrap()
-            .socket_access;
+            .socket_access();
         assert_eq!(
             (access.mode, access.owner, access.group),
             (0o660, Some(0), Some(7))
@@ -858,7 +630,7 @@ mod tests {
         let monitor =
             "monitor_user = \"m\"\nmonitor_password_env = \"PATH\"\n[[user]]\nname = \"app\"";
         let text = GOOD.replacen("[[user]]\n        name = \"app\"", monitor, 1);
-        let (user, password) = check(&text).unwrap().looking.account.unwrap();
+        let (user, password) = check(&text).unwrap().monitor.unwrap();
         assert_eq!((user.as_str(), &*password), ("m", path.as_str()));
         for (keys, expected) in [
             (
@@ -907,7 +679,7 @@ mod tests {
         }
         let number = check(&GOOD.replacen("\"secret\"", "4711", 1)).unwrap_err();
         assert!(
-            number.starts_with("line 8: password: expected a text"),
+            number.starts_with("line 8: user 'app': password: expected a text"),
             "{number}"
         );
         assert!(Raw::parse(GOOD).unwrap().holds_secrets());
@@ -919,13 +691,54 @@ mod tests {
     #[test]
     fn each_mistake_is_one_sentence_that_names_the_key() {
         let cases = [
-            ("clients_maximum = 5", "unknown field `clients_maximum`"),
-            ("wait_ms_max = 0", "wait_ms_max: expected a number from 1"),
+            (
+                "clients_maximum = 5",
+                "line 3: unknown setting 'clients_maximum'; is clients_max meant? \
+                 docs/pool/settings.md describes every setting",
+            ),
+            (
+                "max_clients = 5",
+                "unknown setting 'max_clients'; is clients_max meant?",
+            ),
+            (
+                "frobnicate = 5",
+                "unknown setting 'frobnicate'; docs/pool/settings.md describes",
+            ),
+            (
+                "password = 5",
+                "'password' is no setting here; it stands below [[user]]",
+            ),
+            (
+                "clients_max = \"many\"",
+                "line 3: clients_max: expected a number from 1 to 10000000, got the text \"many\"",
+            ),
+            ("clients_max = -5", "got -5"),
+            ("clients_max = 5.5", "got 5.5"),
+            (
+                "compression = \"on\"",
+                "compression: expected true or false, got the text \"on\"",
+            ),
+            (
+                "stored_code = \"believe\"",
+                "line 3: stored_code: expected pin, transaction or trust, got 'believe'",
+            ),
+            (
+                "stored_code_refresh_s = 86401",
+                "stored_code_refresh_s: expected a number from 1 to 86400, got 86401 (0: never)",
+            ),
+            ("prepared_max = 63", "prepared_max: expected at least 64"),
+            (
+                "idle_s_max = 0",
+                "line 3: idle_s_max: expected a number from 1",
+            ),
+            (
+                "wait_ms_max = 0",
+                "line 3: wait_ms_max: expected a number from 1 to 86400000, got 0",
+            ),
             (
                 "client_silence_s_max = 2",
                 "client_silence_s_max: expected a number from 3 to 32767, got 2 (0: no limit)",
             ),
-            ("clients_max = \"many\"", "clients_max"),
             ("listen = []", "duplicate key"),
             ("socket_mode = \"0778\"", "socket_mode: expected octal"),
             ("socket_mode = \"1777\"", "got '1777'"),
@@ -953,6 +766,66 @@ mod tests {
         assert!(without("name = \"hashed\"", "name = \"app\"").contains("twice"));
         assert!(without("127.0.0.1:3306", "127.0.0.1:6033").contains("its own server"));
         assert!(without("127.0.0.1:3306", "nowhere").contains("expected HOST:PORT"));
-        assert!(check("").unwrap_err().contains("listen"));
+        let in_user = |line: &str| without("name = \"app\"", &format!("name = \"app\"\n{line}"));
+        let error = in_user("clients_max = 0");
+        assert!(
+            error.contains("line 8: user 'app': clients_max: expected a number from 1 to"),
+            "{error}"
+        );
+        let error = in_user("wait_ms_max = 5");
+        assert!(
+            error.contains("it stands above the first line in brackets"),
+            "{error}"
+        );
+        assert!(in_user("prority = \"low\"").contains("is priority meant?"));
+        assert!(in_user("priority = \"last\"").contains("expected high, low or auto, got 'last'"));
+        assert!(without("name = \"app\"", "").contains("user: name: expected name = "));
+        assert!(
+            check("")
+                .unwrap_err()
+                .contains("backend.address: expected the server's address")
+        );
+    }
+
+    #[test]
+    fn what_a_user_does_not_set_is_as_for_all() {
+        let text = GOOD.replace(
+            "wait_ms_max = 500",
+            "idle_s_max = 7\nclients_max = 100\nhigh_prio_tickets = 3",
+        );
+        let text = text.replace("name = \"app\"", "name = \"app\"\nidle_s_max = 9");
+        let settings = check(&text).unwrap();
+        let limits: Vec<&Limits> = settings.users.iter().map(|user| &user.limits).collect();
+        let idle: Vec<_> = limits
+            .iter()
+            .map(|l| l.idle_max.map(|t| t.as_secs()))
+            .collect();
+        assert_eq!(idle, [Some(9), Some(7)]);
+        assert_eq!(
+            (limits[0].high_prio_tickets, limits[1].high_prio_tickets),
+            (3, 3)
+        );
+        assert_eq!(
+            limits[1].clients_max, None,
+            "that of all clients is no limit of each user's"
+        );
+        assert_eq!(settings.clients_max, 100);
+    }
+
+    #[test]
+    fn one_address_may_stand_for_a_list_and_zero_for_no_limit() {
+        let text = GOOD.replace(
+            "[\"127.0.0.1:6033\", \"/run/onramp.sock\"]",
+            "\"127.0.0.1:6033\"",
+        );
+        assert_eq!(check(&text).unwrap().listen.len(), 1);
+        let error = check(&text.replace("\"127.0.0.1:6033\"", "6033")).unwrap_err();
+        let expected = "listen: expected addresses in quotes, as [\"...\", \"...\"], got 6033";
+        assert!(error.contains(expected), "{error}");
+        let zero = "client_silence_s_max = 0\nstored_code_refresh_s = 0\nspool_bytes_max = 0";
+        let settings = check(&GOOD.replace("wait_ms_max = 500", zero)).unwrap();
+        assert_eq!(settings.client_silence_max, None);
+        assert_eq!(settings.stored_code_refresh, None);
+        assert_eq!(settings.spool_bytes_max, 0);
     }
 }

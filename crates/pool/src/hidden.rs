@@ -26,7 +26,6 @@ use crate::group::{Group, Shared};
 use crate::log::{Event, note};
 use crate::reasons::PinReason;
 use crate::statements::payload_of;
-pub use look::Looking;
 pub(crate) use look::look_once;
 use reactor::{Key, Net};
 use session::statement::{Code, NOT_JUDGED};
@@ -109,7 +108,7 @@ impl Hidden {
     pub(crate) fn new(settings: &Settings) -> Hidden {
         let on = settings.stored_code != StoredCode::Trust;
         Hidden {
-            on: on && settings.looking.every.is_some(),
+            on: on && settings.stored_code_refresh.is_some(),
             version: AtomicU64::new(0),
             state: Mutex::default(),
         }

@@ -86,10 +86,9 @@ mod verifier;
 mod waiting;
 mod watch;
 
-pub use config::{Limits, Raw, Settings, StoredCode};
+pub use config::{FileMode, GroupNumber, Limits, Raw, Settings, StoredCode, UserNumber};
 pub use counts::{Census, Counts};
 pub use group::{Group, Order, ServerFacts, Shared, listener_token};
-pub use hidden::Looking;
 pub use kills::{KillAsk, KillEnd, Threads};
 pub use options::PoolArgs;
 pub use priority::{Mode, Priority};

@@ -2,10 +2,11 @@
 //!
 //! Options override the file key by key; an account given by `--backend` replaces the user of the
 //! same name. Few settings are options: those that a first run needs, and those that scripts
-//! change; docs/pool/settings.md has them all. Checking is left to [`crate::config`], which sees
+//! change. They are made from the rows of the table of settings that name an option; only
+//! `--config` and `--backend` are declared here. Checking is left to [`crate::config`], which sees
 //! one [`Raw`] whatever its source.
 
-use crate::config::{Raw, RawUser, Settings};
+use crate::config::{At, Keys, Kind, Raw, Row, Settings, Value, top_rows};
 use std::path::PathBuf;
 use wire::dsn::Dsn;
 use wire::dsn::password::{Source, seen_by_others};
@@ -30,10 +31,6 @@ pub struct PoolArgs {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// Listen here: HOST:PORT, or the path of a Unix socket; may be given several times
-    #[arg(long, value_name = "ADDRESS")]
-    pub listen: Vec<String>,
-
     /// The server and the account on it: mysql://USER@HOST[:PORT] or
     /// mysql://USER@localhost?socket=/PATH. Clients log in with the same account. Its password
     /// stands in a file (password_file=FILE behind the ?), in the environment (password_env=NAME),
@@ -41,44 +38,70 @@ pub struct PoolArgs {
     #[arg(long, value_name = "DSN")]
     pub backend: Option<String>,
 
-    /// Clients at once, over all groups, 1 to 10,000,000 [default: 10000]
-    #[arg(long, value_name = "N")]
-    pub clients_max: Option<u64>,
+    #[command(flatten)]
+    options: TableOptions,
+}
 
-    /// Connections to the server, over all groups, never exceeded, 1 to 100,000, at least one for
-    /// each group [default: 64]
-    #[arg(long, value_name = "N")]
-    pub backends_max: Option<u64>,
+/// The options of rows of the table of settings.
+#[derive(Clone, Debug, Default)]
+struct TableOptions {
+    keys: Keys,
+}
 
-    /// Backends of a group that run statements at once, besides one, 0 to 1000; more groups than
-    /// cores share what the cores' groups would run [default: 3]
-    #[arg(long, value_name = "N")]
-    pub oversubscribe: Option<u64>,
+impl clap::Args for TableOptions {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command.args(top_rows().filter_map(argument))
+    }
 
-    /// Plain SELECTs of several clients in flight at once on one backend, 1 to 64; 1 is off
-    /// [default: 8]
-    #[arg(long, value_name = "N")]
-    pub ride_max: Option<u64>,
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        TableOptions::augment_args(command)
+    }
+}
 
-    /// Longest wait of a statement for a backend, in milliseconds, 1 to 86,400,000
-    /// [default: 30000]
-    #[arg(long, value_name = "MS")]
-    pub wait_ms_max: Option<u64>,
+impl clap::FromArgMatches for TableOptions {
+    fn from_arg_matches(matches: &clap::ArgMatches) -> Result<TableOptions, clap::Error> {
+        let mut options = TableOptions::default();
+        options.update_from_arg_matches(matches)?;
+        Ok(options)
+    }
 
-    /// A backend that has answered nothing for so long lets others start, in milliseconds, 1 to
-    /// 86,400,000 [default: 100]
-    #[arg(long, value_name = "MS")]
-    pub stall_ms_max: Option<u64>,
+    fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
+        for row in top_rows().filter(|row| row.option.is_some()) {
+            let name = row.option_name();
+            let value = match row.kind {
+                Kind::Number { .. } => matches.get_one::<u64>(&name).map(|n| Value::Number(*n)),
+                Kind::Switch => matches.get_one::<bool>(&name).map(|on| Value::Switch(*on)),
+                Kind::List(_) => (matches.get_many::<String>(&name))
+                    .map(|texts| Value::List(texts.cloned().collect())),
+                Kind::OneOf(_) | Kind::Text(_) => matches
+                    .get_one::<String>(&name)
+                    .map(|text| Value::Text(text.clone())),
+                // A password does not belong into a command line.
+                Kind::Password => None,
+            };
+            if let Some(value) = value {
+                self.keys
+                    .set(row.key, value, At::Option(format!("--{name}")));
+            }
+        }
+        Ok(())
+    }
+}
 
-    /// Statements with high priority by themselves: transactions, statements or none
-    /// [default: transactions]
-    #[arg(long, value_name = "MODE")]
-    pub high_prio_mode: Option<String>,
-
-    /// Groups (threads), 1 to 4096 [default: one a core, fewer where there are less than 8 backends
-    /// for each, more where the descriptor limit asks for it]
-    #[arg(long, value_name = "N")]
-    pub groups: Option<u64>,
+/// A row's option, with its bounds and default in the help.
+fn argument(row: &Row) -> Option<clap::Arg> {
+    let value_name = row.option?;
+    let name = row.option_name();
+    let argument = clap::Arg::new(name.clone())
+        .long(name)
+        .value_name(value_name);
+    let argument = match row.kind {
+        Kind::Number { .. } => argument.value_parser(clap::value_parser!(u64)),
+        Kind::Switch => argument.value_parser(clap::value_parser!(bool)),
+        Kind::List(_) => argument.action(clap::ArgAction::Append),
+        Kind::OneOf(_) | Kind::Text(_) | Kind::Password => argument,
+    };
+    Some(argument.help(row.help()))
 }
 
 impl PoolArgs {
@@ -98,31 +121,18 @@ impl PoolArgs {
         let mut raw = match &self.config {
             None => Raw::default(),
             Some(path) => {
-                let name = path.display();
-                let text = std::fs::read_to_string(path)
-                    .map_err(|error| format!("--config {name}: {error}"))?;
-                let mut raw = Raw::parse(&text).map_err(|error| format!("{name}: {error}"))?;
+                let mut raw = Raw::read(path)?;
                 if raw.holds_secrets() {
                     raw.warnings.extend(seen_by_others(path, "passwords"));
                 }
                 raw
             }
         };
-        if !self.listen.is_empty() {
-            raw.listen = self.listen;
-        }
+        raw.top.override_with(self.options.keys);
         if let Some(text) = &self.backend {
             let dsn = Dsn::read(text).map_err(|error| format!("--backend: {error}"))?;
             take_dsn(&mut raw, dsn)?;
         }
-        raw.clients_max = self.clients_max.or(raw.clients_max);
-        raw.backends_max = self.backends_max.or(raw.backends_max);
-        raw.oversubscribe = self.oversubscribe.or(raw.oversubscribe);
-        raw.stall_ms_max = self.stall_ms_max.or(raw.stall_ms_max);
-        raw.high_prio_mode = self.high_prio_mode.or(raw.high_prio_mode);
-        raw.ride_max = self.ride_max.or(raw.ride_max);
-        raw.wait_ms_max = self.wait_ms_max.or(raw.wait_ms_max);
-        raw.groups = self.groups.or(raw.groups);
         Ok(raw)
     }
 }
@@ -132,20 +142,20 @@ fn take_dsn(raw: &mut Raw, dsn: Dsn) -> Result<(), String> {
     if !dsn.schema.is_empty() {
         return Err("--backend: expected no schema: every client names its own".to_string());
     }
-    let backend = raw.backend.get_or_insert_default();
-    backend.address = address;
+    let at = || At::Option("--backend".into());
+    raw.server.set("address", Value::Text(address), at());
     raw.warnings.extend(dsn.warning());
     // Without a password it means the file's account.
-    let is_known = raw.users.iter().any(|user| user.name == dsn.user);
-    if dsn.password_source == Source::Nowhere && is_known {
+    let is_of =
+        |keys: &Keys| matches!(keys.get("name"), Some(Value::Text(name)) if *name == dsn.user);
+    if dsn.password_source == Source::Nowhere && raw.users.iter().any(is_of) {
         return Ok(());
     }
-    raw.users.retain(|user| user.name != dsn.user);
-    raw.users.push(RawUser {
-        name: dsn.user,
-        password: Some(dsn.password.into()),
-        ..RawUser::default()
-    });
+    raw.users.retain(|keys| !is_of(keys));
+    let mut user = Keys::of(&format!("user '{}': ", dsn.user.escape_debug()));
+    user.set("name", Value::Text(dsn.user), at());
+    user.set("password", Value::Secret(dsn.password.into()), at());
+    raw.users.push(user);
     Ok(())
 }
 
@@ -154,12 +164,20 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        pool: PoolArgs,
+    }
+
+    fn line(words: &[&str]) -> Result<PoolArgs, clap::Error> {
+        use clap::Parser as _;
+        let words = std::iter::once("pool").chain(words.iter().copied());
+        Line::try_parse_from(words).map(|line| line.pool)
+    }
+
     fn args(backend: &str) -> PoolArgs {
-        PoolArgs {
-            listen: vec!["127.0.0.1:6033".into()],
-            backend: Some(backend.into()),
-            ..PoolArgs::default()
-        }
+        line(&["--listen", "127.0.0.1:6033", "--backend", backend]).unwrap()
     }
 
     #[test]
@@ -229,15 +247,75 @@ mod tests {
         );
         let error = args("mysql://a:b@h:1/shop").raw().unwrap_err();
         assert!(error.contains("expected no schema"), "{error}");
-        let missing = PoolArgs {
-            config: Some("/nowhere.toml".into()),
-            ..PoolArgs::default()
-        };
+        let missing = line(&["--config", "/nowhere.toml"]).unwrap();
         assert!(
             missing
                 .raw()
                 .unwrap_err()
                 .starts_with("--config /nowhere.toml: No such file")
         );
+    }
+    #[test]
+    fn a_row_with_an_option_is_one_of_the_command_line() {
+        let base = [
+            "--listen",
+            "127.0.0.1:1",
+            "--listen",
+            "/run/a",
+            "--backend",
+            "mysql://a@h",
+        ];
+        let with = |more: &[&str]| line(&[&base[..], more].concat())?.settings().map_err(error);
+        fn error(why: String) -> clap::Error {
+            clap::Error::raw(clap::error::ErrorKind::ValueValidation, why)
+        }
+        let settings = with(&[
+            "--clients-max",
+            "7",
+            "--clients-max=9",
+            "--stall-ms-max",
+            "5",
+        ]);
+        let settings = settings.unwrap();
+        assert_eq!(settings.listen.len(), 2);
+        assert_eq!(settings.clients_max, 9, "the last one counts");
+        assert_eq!(settings.stall_max, std::time::Duration::from_millis(5));
+        for (words, expected) in [
+            (
+                ["--clients-max", "0"],
+                "--clients-max: expected a number from 1 to 10000000, got 0",
+            ),
+            (
+                ["--clients-max", "many"],
+                "invalid value 'many' for '--clients-max <N>'",
+            ),
+            (
+                ["--high-prio-mode", "all"],
+                "--high-prio-mode: expected transactions, statements or none, got 'all'",
+            ),
+            (
+                ["--listen", "nowhere"],
+                "--listen: 'nowhere': expected HOST:PORT",
+            ),
+        ] {
+            let error = with(&words).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_help_of_an_option_says_its_bounds_and_default() {
+        use clap::CommandFactory as _;
+        let help = Line::command().term_width(0).render_long_help().to_string();
+        for expected in [
+            "--clients-max <N>\n          Clients at once, over all groups [1 to 10,000,000 \
+             clients; default: 10,000]",
+            "--high-prio-mode <MODE>\n          Statements with high priority by themselves: \
+             transactions, statements or none [default: transactions]",
+            "--listen <ADDRESS>",
+        ] {
+            assert!(help.contains(expected), "{help}");
+        }
+        assert!(!help.contains('`'), "{help}");
     }
 }

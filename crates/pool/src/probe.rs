@@ -271,7 +271,7 @@ fn into_stream(at: &Address, socket: OwnedFd, longest: Duration) -> io::Result<B
 /// # Errors
 /// [`ProbeError`]: that there is no server, or that it refuses the account.
 pub(crate) fn log_in_to_look(shared: &Shared) -> Result<Connection, ProbeError> {
-    let (user, password) = shared.settings.looking_account();
+    let (user, password) = shared.settings.monitor_account();
     let kind = Kind {
         capabilities: DEPRECATE_EOF,
         extended: 0,

@@ -309,8 +309,10 @@ fn open_doors(settings: &Settings) -> Result<Vec<Door>, String> {
         Address::Tcp(address) => {
             socket::reserve(address).map(|(held, bound)| Door::Tcp(bound, held))
         }
-        Address::Unix(path) => socket::listen_unix(path, settings.socket_access, settings.backlog)
-            .map(|listener| Door::Unix(path.clone(), Arc::new(listener))),
+        Address::Unix(path) => {
+            socket::listen_unix(path, settings.socket_access(), settings.backlog)
+                .map(|listener| Door::Unix(path.clone(), Arc::new(listener)))
+        }
     };
     settings
         .listen

@@ -4,15 +4,13 @@
 //! logs one day; a password in them must not be. A password may stand in the configuration itself,
 //! in a file, or in the environment; [`Typed::take`] makes one of the three.
 
-use serde::Deserialize;
 use std::fmt;
 use std::ops::Deref;
 use std::path::Path;
 use wire::dsn::password;
 
 /// A password in clear.
-#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Deref for Secret {

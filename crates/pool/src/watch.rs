@@ -239,7 +239,7 @@ impl Watcher {
         let now = Time::now();
         let news = self.counters.as_ref() != Some(&counters);
         let (end, length) = self.looked;
-        let every = shared.settings.looking.every.unwrap_or(EVERY);
+        let every = shared.settings.stored_code_refresh.unwrap_or(EVERY);
         self.due |= news || now.since(end) >= every;
         let rested = now.since(end) >= length * PAUSE;
         let wanted = shared.hidden.is_asked() || rested && self.due;

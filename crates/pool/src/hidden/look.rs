@@ -12,15 +12,13 @@
 //! TRIGGER; on both a view's text needs SHOW VIEW and SELECT, a column SELECT or the like.
 
 use super::{Besides, Object};
-use crate::config::{RawBackend, Settings};
+use crate::config::Settings;
 use crate::group::{ServerFacts, Shared};
 use crate::probe::{Connection, Fault, ProbeError};
-use crate::secret::Secret;
 use session::text::Text;
 use sql::classify::stored::{Defined, Folded, Judged, Leaves, body, expression, fold};
 use sql::lex::{Charset, LexMode, Server};
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 /// Schemata that are named when their triggers are not shown.
 const NAMED_MAX: usize = 5;
@@ -47,49 +45,6 @@ const COLUMNS: &str = "SELECT TABLE_SCHEMA,TABLE_NAME,COLUMN_NAME,\
      OR GENERATION_EXPRESSION LIKE '%:=%') AND TABLE_SCHEMA NOT IN ";
 const SCHEMATA: &str =
     "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME NOT IN ";
-
-/// How it is looked for hidden code, as set.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Looking {
-    /// Time between two looks; `None`: never. Default 60 s; 1 s to a day.
-    pub every: Option<Duration>,
-    /// Name and password of the account that looks; the first user's when not given.
-    pub account: Option<(String, Secret)>,
-}
-
-impl Looking {
-    /// What was typed, checked: seconds between two looks, 0 for never.
-    ///
-    /// # Errors
-    /// One sentence that names the key, what was expected and what came.
-    pub(crate) fn check(
-        refresh_s: Option<u64>,
-        backend: Option<&RawBackend>,
-    ) -> Result<Looking, String> {
-        let seconds = refresh_s.unwrap_or(60);
-        if seconds > 86_400 {
-            return Err(format!(
-                "stored_code_refresh_s: expected a number from 0 to 86400, got {seconds}"
-            ));
-        }
-        let typed = backend.cloned().unwrap_or_default();
-        let account = match (typed.monitor_user, typed.monitor_password) {
-            (Some(user), Some(password)) if !user.contains('\0') => Some((user, password)),
-            (None, None) => None,
-            _ => {
-                return Err(
-                    "backend: expected monitor_user and monitor_password together, a name without \
-                     a NUL"
-                        .into(),
-                );
-            }
-        };
-        Ok(Looking {
-            every: (seconds > 0).then(|| Duration::from_secs(seconds)),
-            account,
-        })
-    }
-}
 
 /// What a look finds, and what its account may not see.
 type Found = (Vec<Object>, Besides, String);
@@ -155,7 +110,7 @@ fn look(
             reading.column(&row);
         }
     }
-    let unseen = reading.unseen(&settings.looking_account().0, &dark);
+    let unseen = reading.unseen(&settings.monitor_account().0, &dark);
     Ok((reading.objects, reading.besides, unseen))
 }
 
@@ -421,28 +376,6 @@ mod tests {
         assert!(
             said.contains("the text of 1 views (needs SELECT and SHOW VIEW"),
             "{said}"
-        );
-    }
-
-    #[test]
-    fn the_settings_are_checked() {
-        let check = |s, user: Option<&str>, password: Option<&str>| {
-            let backend = RawBackend {
-                monitor_user: user.map(Into::into),
-                monitor_password: password.map(Into::into),
-                ..RawBackend::default()
-            };
-            Looking::check(s, Some(&backend))
-        };
-        let usual = check(None, None, None).unwrap();
-        assert_eq!(usual.every, Some(Duration::from_secs(60)));
-        assert_eq!(check(Some(0), None, None).unwrap().every, None);
-        let error = check(Some(86_401), None, None).unwrap_err();
-        assert!(error.contains("stored_code_refresh_s: expected"), "{error}");
-        assert!(
-            check(None, Some("m"), None)
-                .unwrap_err()
-                .contains("monitor_password")
         );
     }
 }

@@ -1,0 +1,271 @@
+//! docs/pool/settings.md, made from the table of settings and compared with what is committed.
+//!
+//! `ONRAMP_WRITE=1 cargo test -p pool settings_page` writes it anew.
+
+use super::PAGE;
+use super::row::{Absent, Kind, Row, grouped};
+use super::rows::{LIMIT_ROWS, USER_ROWS, server_rows, top_rows};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// The longest line of a paragraph.
+const COLUMNS: usize = 100;
+/// The headings in their order.
+const SECTIONS: [&str; 6] = [
+    "Listening",
+    "The server",
+    "Scheduling",
+    "Limits on clients",
+    "Memory and slow clients",
+    "Stored code",
+];
+const HEAD: &str = "\
+# Settings
+
+<!-- Made from crates/pool/src/config/rows.rs; do not edit.
+     ONRAMP_WRITE=1 cargo test -p pool settings_page -->
+
+Write settings into a file and start the pool with `onramp pool --config FILE`, or give them as
+options. An option replaces the value in the file. [Start](start.md) shows a file. Keys that begin
+with `backend.` stand below `[backend]`. The settings of a user stand below `[[user]]`.
+
+## All settings
+
+";
+
+/// A row with the heading under which it stands and its key as the page shows it.
+struct Entry {
+    section: &'static str,
+    key: String,
+    row: &'static Row,
+}
+
+/// What is not a user's alone, section by section.
+fn entries() -> Vec<Entry> {
+    let of = |prefix: &str, row: &'static Row| Entry {
+        section: row.for_all.unwrap_or(row.section),
+        key: format!("{prefix}{}", row.key),
+        row,
+    };
+    let server = server_rows().map(|row| of("backend.", row));
+    let mut all: Vec<Entry> = top_rows().map(|row| of("", row)).chain(server).collect();
+    for Entry { section, key, .. } in &all {
+        assert!(SECTIONS.contains(section), "no heading for {key}");
+    }
+    // What is needed comes first.
+    all.sort_by_key(|Entry { section, row, .. }| {
+        let is_needed = matches!(row.default, Absent::Needed(_));
+        (SECTIONS.iter().position(|name| name == section), !is_needed)
+    });
+    all
+}
+
+fn min_shown(row: &Row) -> String {
+    let Kind::Number { min, .. } = row.kind else {
+        return String::new();
+    };
+    match (row.min_words, row.zero) {
+        (Some(words), _) => words.into(),
+        (None, None) => grouped(min),
+        (None, Some(means)) if min <= 1 => format!("0: {means}"),
+        (None, Some(means)) => format!("{}; 0: {means}", grouped(min)),
+    }
+}
+
+/// What is written: its unit, its names or its form.
+fn form_shown(row: &Row) -> String {
+    match row.kind {
+        Kind::Number { unit, .. } => unit.name().into(),
+        Kind::Switch => "true or false".into(),
+        Kind::OneOf(names) => {
+            let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+            names.join(", ")
+        }
+        Kind::Text(form) => form.into(),
+        Kind::List(form) => format!("list of {form}"),
+        Kind::Password => "a password".into(),
+    }
+}
+
+fn default_shown(row: &Row) -> String {
+    match row.default {
+        Absent::Text(text) => format!("`{text}`"),
+        _ => row.default_shown(),
+    }
+}
+
+/// One row of the first table.
+fn line(entry: &Entry) -> String {
+    let row = entry.row;
+    let option = match (row.option, entry.key.as_str()) {
+        (Some(_), _) => format!("`--{}`", row.option_name()),
+        (None, "backend.address") => "`--backend`".into(),
+        _ => String::new(),
+    };
+    let max = match row.kind {
+        Kind::Number { max, .. } => grouped(max),
+        _ => String::new(),
+    };
+    let cells = [
+        format!("`{}`", entry.key),
+        option,
+        form_shown(row),
+        min_shown(row),
+        max,
+        default_shown(row),
+    ];
+    let cells = cells.map(|cell| {
+        if cell.is_empty() {
+            cell
+        } else {
+            format!(" {cell}")
+        }
+    });
+    format!("|{} |\n", cells.join(" |"))
+}
+
+/// The blocks of a description: paragraphs and items of lists.
+fn blocks(text: &str) -> Vec<(bool, String)> {
+    let mut blocks: Vec<(bool, String)> = Vec::new();
+    let mut goes_on = false;
+    for line in text.lines().map(str::trim) {
+        let item = line.strip_prefix("- ");
+        if line.is_empty() {
+            goes_on = false;
+        } else if goes_on && item.is_none() {
+            let (_, block) = blocks.last_mut().expect("a block that goes on");
+            block.push(' ');
+            block.push_str(line);
+        } else {
+            blocks.push((item.is_some(), item.unwrap_or(line).into()));
+            goes_on = true;
+        }
+    }
+    blocks
+}
+
+/// A block with `first` in front of it and its other lines indented.
+fn filled(first: &str, indent: usize, text: &str) -> String {
+    let mut page = String::from(first);
+    let mut column = first.chars().count();
+    for (at, word) in text.split_whitespace().enumerate() {
+        let length = word.chars().count();
+        if at > 0 && column + 1 + length > COLUMNS {
+            page.push('\n');
+            page.push_str(&" ".repeat(indent));
+            column = indent;
+        } else if at > 0 {
+            page.push(' ');
+            column += 1;
+        }
+        page.push_str(word);
+        column += length;
+    }
+    page + "\n"
+}
+
+fn description(entry: &Entry) -> String {
+    let mut page = String::new();
+    let mut was_item = false;
+    let mut blocks = blocks(entry.row.text);
+    if let [(false, first), (false, second), ..] = &mut blocks[..] {
+        // The first paragraph is one of its own for the help only.
+        *second = format!("{first} {second}");
+        blocks.remove(0);
+    }
+    for (at, (is_item, text)) in blocks.iter().enumerate() {
+        if at == 0 {
+            page += &filled(&format!("- **`{}`**: ", entry.key), 2, text);
+        } else if *is_item {
+            let gap = if was_item { "" } else { "\n" };
+            page += gap;
+            page += &filled("  - ", 4, text);
+        } else {
+            page += "\n";
+            page += &filled("  ", 2, text);
+        }
+        was_item = *is_item;
+    }
+    page
+}
+
+fn page() -> String {
+    let entries = entries();
+    let mut page = String::from(HEAD);
+    page += "| key | option | what | from | to | default |\n|---|---|---|---|---|---|\n";
+    page.extend(entries.iter().map(line));
+    for section in SECTIONS {
+        page += &format!("\n## {section}\n\n");
+        page.extend(
+            entries
+                .iter()
+                .filter(|entry| entry.section == section)
+                .map(description),
+        );
+    }
+    page += "\n## Users\n\nEach `[[user]]` has:\n\n| key | meaning | default |\n|---|---|---|\n";
+    let (as_above, own): (Vec<&Row>, Vec<&Row>) = USER_ROWS
+        .iter()
+        .chain(LIMIT_ROWS)
+        .partition(|row| row.for_all.is_some());
+    for row in own {
+        let text = row.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let default = match row.default {
+            Absent::Needed(_) => "needed".into(),
+            _ => default_shown(row),
+        };
+        let space = if default.is_empty() { "" } else { " " };
+        page += &format!("| `{}` | {text} |{space}{default} |\n", row.key);
+    }
+    let names: Vec<String> = as_above
+        .iter()
+        .map(|row| format!("`{}`", row.key))
+        .collect();
+    page += &format!(
+        "| {} | as above, for this user | as above |\n",
+        names.join(", ")
+    );
+    page
+}
+
+#[test]
+fn the_settings_page_is_what_the_table_says() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(PAGE);
+    let page = page();
+    if std::env::var_os("ONRAMP_WRITE").is_some() {
+        return std::fs::write(path, page).unwrap();
+    }
+    let committed = std::fs::read_to_string(path).unwrap();
+    let pairs = page.lines().zip(committed.lines());
+    let differs = pairs.clone().find(|(made, committed)| made != committed);
+    assert!(
+        page == committed,
+        "{PAGE} says otherwise (ONRAMP_WRITE=1 cargo test -p pool settings_page writes it anew); \
+         first made and committed line that differ: {differs:?}"
+    );
+}
+
+#[test]
+fn each_row_has_its_own_key_and_a_default_within_its_bounds() {
+    for rows in [
+        top_rows().collect::<Vec<_>>(),
+        server_rows().collect(),
+        USER_ROWS.iter().chain(LIMIT_ROWS).collect(),
+    ] {
+        let keys: BTreeSet<&str> = rows.iter().map(|row| row.key).collect();
+        assert_eq!(keys.len(), rows.len(), "a key stands twice");
+        for row in rows {
+            if let (Kind::Number { min, max, .. }, Absent::Number(default)) =
+                (row.kind, row.default)
+            {
+                let is_zero = default == 0 && row.zero.is_some();
+                assert!(is_zero || (min..=max).contains(&default), "{}", row.key);
+            }
+            if let (Kind::OneOf(names), Absent::Text(default)) = (row.kind, row.default) {
+                assert!(names.contains(&default), "{}", row.key);
+            }
+        }
+    }
+}

@@ -1,0 +1,549 @@
+//! The table of settings: every key of the file with its bounds, default, option and description.
+//!
+//! A new setting is a row here, and its use. The first paragraph of a row's description is shown by
+//! `--help` where the row has an option, so it is plain text; everything else may be Markdown,
+//! because it becomes docs/pool/settings.md.
+//! `ONRAMP_WRITE=1 cargo test -p pool settings_page` writes that page anew.
+
+use super::row::{Absent, DAY_MS, FromValue, Keys, Kind, MANY, Row, Value, YEAR_S, named, row_of};
+use super::row::{table, take, wrong_type};
+use super::{StoredCode, User};
+use crate::priority::{Mode, Priority};
+use crate::secret::Secret;
+use crate::upstream::Place;
+use reactor::{Address, accounts};
+use std::path::PathBuf;
+use std::time::Duration;
+use wire::auth::Plugin;
+
+const SERVER: &str = "the server's address ([backend] address = \"HOST:PORT\", or --backend \
+                      'mysql://USER@HOST:PORT?password_file=FILE')";
+const ADDRESSES: &str = "at least one address, such as 127.0.0.1:6033";
+const DEFAULT_MODE: &str = "0777";
+
+table! {
+    /// What the pool runs on.
+    #[derive(Debug)]
+    pub struct Settings, POOL_ROWS {
+        made {
+            /// The server. A name is looked up when the pool dials.
+            backend: Place,
+            /// Name and password of the account that asks for the pool itself; the first user's
+            /// when not given.
+            monitor: Option<(String, Secret)>,
+            /// Who may log in, at least one.
+            users: Vec<User>,
+            /// `spool_folder` was given: it must be usable.
+            spool_folder_given: bool,
+            /// What works and should not be so, to be said once at start.
+            warnings: Vec<String>,
+        }
+
+        section "Listening" {
+            /// Listen here: HOST:PORT, or the path of a Unix socket; may be given several times.
+            ///
+            /// In the file it is a list; one address may stand alone. The path of a socket is
+            /// written `/path` or `unix:path`. A name is looked up at start. The file of a Unix
+            /// socket is replaced if nobody listens on it. It is removed at the end.
+            listen: Vec<Address> {
+                .of(Kind::List("addresses")).needed(ADDRESSES).option("ADDRESS")
+            }
+
+            /// Permissions of the files of Unix sockets. A client needs the right to write to the
+            /// file. By default everybody has it, whatever the umask is, as with the servers' own
+            /// sockets. Nobody can connect before the file has these permissions.
+            socket_mode: FileMode {
+                .of(Kind::Text("octal digits from \"0\" to \"0777\", as \"0660\""))
+                .or(Absent::Text(DEFAULT_MODE))
+            }
+
+            /// Who owns these files: a user's name or number. Another owner than the one who
+            /// starts the pool needs root or CAP_CHOWN.
+            socket_owner: Option<UserNumber> {
+                .of(Kind::Text("the name or the number of a user"))
+                .or_nothing("who starts the pool")
+            }
+
+            /// Their group: a name or a number.
+            socket_group: Option<GroupNumber> {
+                .of(Kind::Text("the name or the number of a group"))
+                .or_nothing("the group of who starts the pool")
+            }
+
+            /// Connections that may wait to be accepted, for each listener of each group. The
+            /// kernel cuts it to `net.core.somaxconn`.
+            backlog: i32 { .number("connections", 1, 1 << 30).or_number(4096) }
+
+            /// Clients may choose the compressed protocol: zlib, and zstd where the server is MySQL
+            /// 8.0.18 or later. The pool compresses and decompresses in its own threads, zlib at
+            /// level 1 and zstd at the client's level, 6 at most. Connections to the server stay
+            /// uncompressed.
+            compression: bool { .of(Kind::Switch).or(Absent::Switch(true)) }
+        }
+
+        section "The server" {
+            /// Connections to the server, over all groups; those being opened count. It is never
+            /// exceeded.
+            ///
+            /// Each group has an even share, at least one, and uses what others leave idle. A
+            /// backend that a group has not used for 50 ms is closed when another group needs one.
+            /// A group that has more than its share gives one back as soon as a statement or
+            /// transaction ends. Where the server takes fewer connections (`max_connections`), the
+            /// pool opens fewer: it leaves two for itself (the watching connection, and one that
+            /// reads stored code), one for each group while that carries a `KILL`, and two for
+            /// administrators. It says so at start, and when the value changes, which it notices
+            /// within a second. `backends_max` holds again when there is room for it. Each group
+            /// keeps one.
+            backends_max: usize {
+                .number("connections", 1, 100_000).or_number(64).option("N")
+            }
+
+            /// Idle connections to the server that are kept however long they are idle, distributed
+            /// over the groups.
+            backends_min: usize { .number("connections", 0, 100_000).or_number(2) }
+
+            /// Connections of each group, at most an eighth of them, that statements of the low
+            /// lane leave to logins and to statements of high priority. So clients that all wait
+            /// for one lock cannot shut out everybody.
+            backends_reserved: usize { .number("connections", 0, 1000).or_number(1) }
+
+            /// An idle connection to the server is closed after this time.
+            backend_idle_max: Duration {
+                .key("backend_idle_ms_max").milliseconds(1).or_number(60_000)
+            }
+
+            /// A connection to the server that is older is closed when it is idle next. Ages differ
+            /// by up to a tenth, so that not all are replaced at once.
+            backend_life_max: Duration {
+                .key("backend_life_s_max").seconds(1, YEAR_S).or_number(3600)
+            }
+
+            /// Connections to the server being opened at once, in each group.
+            dials_max: usize { .number("connections", 1, 1000).or_number(4) }
+
+            /// Longest time to open a connection to the server, login included.
+            dial_max: Duration { .key("dial_ms_max").milliseconds(1).or_number(10_000) }
+
+            /// When the server cannot be reached for this long, statements and logins that wait for
+            /// a backend are refused at once with error 9507. Set it above the time of a usual
+            /// restart or failover. See [When the server cannot be
+            /// reached](unreachable-server.md).
+            server_down_fail: Duration {
+                .key("server_down_fail_ms").milliseconds(1).or_number(5000)
+            }
+
+            /// A connection to the server is given up when nothing, not even an acknowledgement,
+            /// has come from the server's *host* for this long. Its statement ends with error 1158.
+            /// A host that answers is left alone. See [Silent
+            /// hosts](unreachable-server.md#silent-hosts).
+            backend_silence_max: Option<Duration> {
+                .key("backend_silence_s_max").seconds(3, 32_767).zero("no limit").or_number(15)
+            }
+
+            /// Prepared statements on the server (its `Prepared_stmt_count`), those of the binary
+            /// protocol and those by name (`PREPARE`). It is never exceeded, whatever clients
+            /// prepare. Each backend has an even share, `prepared_max / backends_max`, and closes
+            /// the least recently used one before it prepares another. If three quarters of the
+            /// server's `max_prepared_stmt_count` are fewer, those are shared instead. The pool
+            /// looks at that value once a second. Each backend may have one. Clients may prepare
+            /// more than that: what a backend has closed is prepared again for its next execution.
+            prepared_max: usize {
+                .number("statements", 1, 4_194_304).or_number(8192)
+                .min_words("`backends_max`").default_words("8,192, or `backends_max`")
+            }
+        }
+
+        section "Scheduling" {
+            /// Groups (threads). By default there are as many as cores, but fewer where
+            /// backends_max is less than 8 for each, and more where the descriptor limit asks for
+            /// it.
+            ///
+            /// See [Sizing](sizing.md).
+            groups: Option<usize> {
+                .number("threads", 1, 4096).or_nothing("derived").option("N")
+            }
+
+            /// Backends of a group that run statements at once, besides one; more groups than cores
+            /// share what the cores' groups would run.
+            ///
+            /// So for each core `1 + oversubscribe` backends run statements at once (for each
+            /// group, where there are fewer groups). The groups in which statements wait share
+            /// them, at least one each. More backends exist where transactions and pins hold them.
+            oversubscribe: usize { .number("backends", 0, 1000).or_number(3).option("N") }
+
+            /// A backend that has answered nothing for this long no longer counts as running.
+            /// Another statement may start, as far as backends_max allows.
+            stall_max: Duration {
+                .key("stall_ms_max").milliseconds(1).or_number(100).option("MS")
+            }
+
+            /// Pipelining: plain SELECTs of several clients in flight at once on one backend; 1
+            /// switches it off.
+            ride_max: usize { .number("statements", 1, 64).or_number(8).option("N") }
+
+            /// A statement of the low lane that has waited for this long is in line with those of
+            /// the high lane. See [Priority](sizing.md#priority).
+            prio_kickup: Duration { .key("prio_kickup_ms").milliseconds(0).or_number(1000) }
+        }
+
+        section "Limits on clients" {
+            /// Clients at once, over all groups.
+            ///
+            /// Each group takes the share that the fullest group is expected to get, and counts for
+            /// itself. So the sum can be somewhat more. A group can be full while others are not,
+            /// mostly over a Unix socket, whose connections are not distributed evenly.
+            clients_max: usize {
+                .number("clients", 1, 10_000_000).or_number(10_000).option("N")
+            }
+
+            /// Logins that are let in while statements wait for their turn, over all groups. Other
+            /// connections stay in the listeners' backlogs. When no statement has waited for 20 ms,
+            /// there is no limit. It protects working clients from a storm of new ones: see
+            /// [Logins](../performance.md#logins).
+            logins_per_s_max: u32 { .number("logins a second", 1, 1_000_000).or_number(4000) }
+
+            /// Longest login of a client.
+            login_max: Duration { .key("login_ms_max").milliseconds(1).or_number(30_000) }
+
+            /// Statements and logins that may wait in a group. The default does not limit more than
+            /// the number of clients does, because each client waits with one statement at most.
+            waiting_max: usize { .number("statements", 1, 10_000_000).or_number(10_000_000) }
+
+            /// Longest wait of a statement for a backend. Then the client gets error 9501, and
+            /// nothing has been executed.
+            wait_max: Duration {
+                .key("wait_ms_max").milliseconds(1).or_number(30_000).option("MS")
+            }
+
+            /// Bytes of the commands that wait in a group. Then error 9504.
+            waiting_bytes_max: usize { .number("bytes", 1 << 20, 1 << 40).or_number(256 << 20) }
+
+            /// A client that takes nothing of its reply for this long is closed, unless its session
+            /// has set `net_write_timeout`. Then that counts.
+            write_max: Option<Duration> {
+                .key("write_ms_max").milliseconds(1)
+                .or_nothing("the server's `net_write_timeout`")
+            }
+
+            /// As `backend_silence_s_max`, for clients. The client's session ends, and its
+            /// transaction is rolled back.
+            client_silence_max: Option<Duration> {
+                .key("client_silence_s_max").seconds(3, 32_767).zero("no limit").or_number(300)
+            }
+
+            /// Longest drain, see [Signals](signals-and-log.md#signals).
+            drain_max: Duration { .key("drain_ms_max").milliseconds(1).or_number(30_000) }
+        }
+
+        section "Memory and slow clients" {
+            /// While the pool's resident memory is above this, or the machine has less than 64 MiB
+            /// left, no new client is let in (error 1041), and of the clients' commands no more
+            /// than the first 16 KiB are read. The default is 90 % of the memory of the machine or
+            /// of the control group, whichever is less. What the pool keeps for clients (commands,
+            /// replies that they have not taken, prepared statements, warnings, variables,
+            /// sessions; `memory_bytes` in the census) takes at most seven eighths of it. While it
+            /// takes more, the client that holds most is closed, if it holds more than an even
+            /// share, with error 1153 if it is between statements (`memory_closed`; event
+            /// `memory-share`). Other clients are not affected.
+            memory_bytes_max: Option<usize> {
+                .number("bytes", 1 << 20, MANY).or_nothing("90 % of what there is")
+            }
+
+            /// Bytes that all clients together may hold of commands that are incomplete or wait for
+            /// a backend. Compressed ones count as far as they are decompressed. The default is an
+            /// eighth of `memory_bytes_max`, but no more than 128 MiB or three times the server's
+            /// `max_allowed_packet`, whichever is more. One command may be half as long. A longer
+            /// one is refused with error 1153, and its client is closed. While there is no room,
+            /// the rest of long commands, after their first 16 KiB, stays in the kernel. Short
+            /// commands are not affected. See [Long commands](slow-clients.md#long-commands).
+            input_bytes_max: Option<usize> {
+                .number("bytes", 1 << 20, MANY).or_nothing("see its description")
+            }
+
+            /// Of its backends, the share that a group leaves to clients that do not read their
+            /// replies, while others wait. See [Slow readers](slow-clients.md#slow-readers), also
+            /// for the next three.
+            slow_backends_percent_max: usize { .number("percent", 0, 100).or_number(50) }
+
+            /// A client that has taken nothing of its reply for this long may be closed when others
+            /// wait and its reply cannot be taken off its backend.
+            slow_reader_max: Duration {
+                .key("slow_reader_ms_max").milliseconds(1).or_number(10_000)
+            }
+
+            /// Bytes on disk of replies that were taken off their backends, over all groups.
+            spool_bytes_max: usize { .number("bytes", 0, MANY).zero("off").or_number(4 << 30) }
+
+            /// The folder in which they are.
+            spool_folder: PathBuf { .of(Kind::Text("a path")).or(Absent::Text("/var/tmp")) }
+        }
+
+        section "Stored code" {
+            /// What the pool assumes about a statement that calls a procedure, or a function that
+            /// is not the server's own, if its code is not [known](stored-code.md#known-code):
+            ///
+            /// - `pin`: the code may have left anything in the session. The client keeps its
+            ///   backend. This is exact for everybody.
+            /// - `transaction`: the code may have left anything. The client keeps its backend to
+            ///   the end of its transaction, or of the statement; then the backend is closed.
+            ///   Nobody else meets what the code left. The client loses what the server does not
+            ///   report (a lock, a temporary table).
+            /// - `trust`: the code leaves nothing. [Triggers and
+            ///   views](stored-code.md#triggers-views-and-defaults) are not looked at.
+            ///
+            /// What the server reports of system variables and the schema counts under all three.
+            /// Where it reports a change without saying which (a user variable, a PREPARE), the
+            /// client is pinned, except under `trust`. Anonymous blocks (`BEGIN NOT ATOMIC`) that
+            /// are not known always pin. The setting holds for triggers, views and defaults too.
+            stored_code: StoredCode {
+                .of(Kind::OneOf(&["pin", "transaction", "trust"])).or(Absent::Text("pin"))
+            }
+
+            /// How often the pool reads [stored code](stored-code.md) from the server.
+            stored_code_refresh: Option<Duration> {
+                .key("stored_code_refresh_s").seconds(1, DAY_MS / 1000).zero("never")
+                .or_number(60)
+            }
+        }
+    }
+}
+
+table! {
+    /// The server as typed.
+    #[derive(Debug)]
+    pub(crate) struct ServerKeys, SERVER_ROWS {
+        section "The server" {
+            /// The server, in the same form as `listen`. A name is [looked up
+            /// again](unreachable-server.md#the-servers-name). The option `--backend` takes a DSN
+            /// with the account: `mysql://USER@HOST[:PORT]`, or `?socket=/PATH` at its end, and the
+            /// password as in [Passwords](passwords.md). A DSN names no schema, because each client
+            /// names its own. Write `:@/?%&` inside a part as `%XX`. Put quotes around the DSN:
+            /// shells interpret `?` and `&`.
+            address: Place { .of(Kind::Text("an address")).needed(SERVER) }
+        }
+        section "Stored code" {
+            /// The account with which the pool reads stored code and watches the server.
+            monitor_user: Option<String> {
+                .of(Kind::Text("an account")).or_nothing("the first user's")
+            }
+
+            /// Its password.
+            monitor_password: Option<Secret> {
+                .of(Kind::Password).or_nothing("the first user's")
+            }
+
+            /// Instead of it: the file that holds it. See [Passwords](passwords.md).
+            monitor_password_file: Option<String> { .of(Kind::Text("a path")).or_nothing("") }
+
+            /// Instead of it: the variable of the environment that holds it.
+            monitor_password_env: Option<String> { .of(Kind::Text("a name")).or_nothing("") }
+        }
+    }
+}
+
+table! {
+    /// A user as typed, without its [`Limits`].
+    #[derive(Debug)]
+    pub(crate) struct UserKeys, USER_ROWS {
+        section "Users" {
+            /// with which clients log in
+            name: String { .of(Kind::Text("a name")).needed("name = \"...\"") }
+
+            /// in clear; `""` for none
+            password: Option<Secret> {
+                .of(Kind::Password).or_nothing("needed, or one of the next three")
+            }
+
+            /// [the file](passwords.md) that holds it
+            password_file: Option<String> { .of(Kind::Text("a path")).or_nothing("") }
+
+            /// [the variable of the environment](passwords.md) that holds it
+            password_env: Option<String> { .of(Kind::Text("a name")).or_nothing("") }
+
+            /// `*` and 40 hexadecimal digits, as in `mysql.user`
+            password_hash: Option<String> {
+                .of(Kind::Text("* and 40 hexadecimal digits")).or_nothing("")
+            }
+
+            /// plugin that clients must use: `mysql_native_password` or `caching_sha2_password`
+            auth: Option<Plugin> {
+                .of(Kind::OneOf(&["mysql_native_password", "caching_sha2_password"]))
+                .or_nothing("either")
+            }
+
+            /// account on the server
+            backend_user: Option<String> { .of(Kind::Text("an account")).or_nothing("`name`") }
+
+            /// its password; needed with `password_hash`
+            backend_password: Option<Secret> { .of(Kind::Password).or_nothing("`password`") }
+
+            /// the file that holds it
+            backend_password_file: Option<String> { .of(Kind::Text("a path")).or_nothing("") }
+
+            /// the variable of the environment that holds it
+            backend_password_env: Option<String> { .of(Kind::Text("a name")).or_nothing("") }
+        }
+    }
+}
+
+table! {
+    /// What a user's clients may use, and where they stand; over all groups.
+    #[derive(Clone, Debug)]
+    pub struct Limits, LIMIT_ROWS {
+        section "Users" {
+            /// clients of this user at once; then error 1203
+            clients_max: Option<usize> { .number("clients", 1, MANY).or_nothing("no limit") }
+
+            /// statements of this user that wait at once; then error 9503
+            waiting_max: Option<usize> { .number("statements", 1, MANY).or_nothing("no limit") }
+
+            /// bytes of commands of this user's clients that have not come whole or wait; a client
+            /// over it gets error 1153 and is closed
+            input_bytes_max: Option<usize> {
+                .number("bytes", 1 << 16, MANY).or_nothing("no limit")
+            }
+
+            /// backends that [slow readers](slow-clients.md) of this user may hold while others
+            /// wait
+            backends_max: Option<usize> { .number("backends", 0, MANY).or_nothing("no limit") }
+
+            /// the lane of its statements: `high`, `low` or `auto`
+            priority: Priority {
+                .of(Kind::OneOf(&["high", "low", "auto"])).or(Absent::Text("auto"))
+            }
+
+            /// Statements with high priority by themselves: transactions, statements or none.
+            ///
+            /// See [Priority](sizing.md#priority).
+            high_prio_mode: Mode {
+                .of(Kind::OneOf(&["transactions", "statements", "none"]))
+                .or(Absent::Text("transactions")).option("MODE").for_all("Scheduling")
+            }
+
+            /// Times in a row that a client may use the high lane; then it goes once by the low
+            /// lane. 0 is never.
+            high_prio_tickets: u32 {
+                .number("times", 0, u32::MAX as u64).or_number(u32::MAX as u64)
+                .for_all("Scheduling")
+            }
+
+            /// A statement that runs for longer ends with error 3024. Its client's connection and
+            /// its backend are closed. The server may run the statement on until it notices. Looked
+            /// at once a second, like `transaction_ms_max`.
+            statement_max: Option<Duration> {
+                .key("statement_ms_max").milliseconds(1).or_nothing("no limit")
+                .for_all("Limits on clients")
+            }
+
+            /// A transaction that is open for longer is rolled back: its backend is closed, and its
+            /// client's connection too.
+            transaction_max: Option<Duration> {
+                .key("transaction_ms_max").milliseconds(1).or_nothing("no limit")
+                .for_all("Limits on clients")
+            }
+
+            /// A client without a statement for this long is closed, also one with an open
+            /// transaction. Without it, and where `wait_timeout` is shorter, the session's
+            /// `wait_timeout` counts. See [Timeouts](timeouts.md).
+            idle_max: Option<Duration> {
+                .key("idle_s_max").seconds(1, YEAR_S).or_nothing("no limit")
+                .for_all("Limits on clients")
+            }
+        }
+    }
+}
+
+/// The keys of the file's top level.
+pub(crate) fn top_rows() -> impl Iterator<Item = &'static Row> {
+    let for_all = |row: &&Row| row.for_all.is_some();
+    POOL_ROWS.iter().chain(LIMIT_ROWS.iter().filter(for_all))
+}
+
+/// The keys of `[backend]`.
+pub(crate) fn server_rows() -> impl Iterator<Item = &'static Row> {
+    SERVER_ROWS.iter()
+}
+
+/// The keys of `[[user]]`.
+pub(crate) fn user_rows() -> impl Iterator<Item = &'static Row> {
+    USER_ROWS.iter().chain(LIMIT_ROWS)
+}
+
+/// The permissions of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileMode(pub u32);
+
+/// A user of this host, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UserNumber(pub u32);
+
+/// A group of users of this host, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupNumber(pub u32);
+
+impl FromValue for FileMode {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        named(row, value, |text| {
+            let is_octal = text.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
+            let mode = u32::from_str_radix(text, 8).ok();
+            mode.filter(|mode| is_octal && *mode <= 0o777).map(FileMode)
+        })
+    }
+}
+
+/// A number that this host knows by a name.
+fn looked_up(
+    row: &Row,
+    value: &Value,
+    look_up: fn(&str) -> std::io::Result<u32>,
+) -> Result<u32, String> {
+    let Value::Text(name) = value else {
+        return wrong_type(row);
+    };
+    look_up(name).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => format!("expected {}, got '{name}'", row.expected()),
+        _ => format!("'{name}' cannot be looked up: {error}"),
+    })
+}
+
+impl FromValue for UserNumber {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        looked_up(row, value, accounts::user_id).map(UserNumber)
+    }
+}
+
+impl FromValue for GroupNumber {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        looked_up(row, value, accounts::group_id).map(GroupNumber)
+    }
+}
+
+impl FromValue for Place {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        Place::parse(&String::from_value(row, value)?)
+    }
+}
+
+impl FromValue for StoredCode {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        named(row, value, StoredCode::from_name)
+    }
+}
+
+impl FromValue for Mode {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        named(row, value, Mode::from_name)
+    }
+}
+
+impl FromValue for Priority {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        named(row, value, Priority::from_name)
+    }
+}
+
+impl FromValue for Plugin {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        named(row, value, |name| Plugin::from_name(name.as_bytes()))
+    }
+}
