@@ -46,6 +46,7 @@ mod load_ports;
 mod locust;
 mod login;
 mod long;
+mod long_tls;
 mod lua;
 mod memory;
 mod mysql;

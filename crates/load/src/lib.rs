@@ -57,6 +57,7 @@ mod threads;
 mod thresholds;
 mod timers;
 mod tolerance;
+mod transport;
 mod work;
 mod workload;
 

@@ -13,6 +13,7 @@
 //!
 //! Files: [`options`] is the command line, [`run`] the main thread and its crew, [`group`] one
 //! thread, [`hold`] and [`http`] what a connection does, [`answer`] how HTTP answers are read,
+//! [`http2`] the same over HTTP/2, with [`http2_frames`] and [`hpack`],
 //! [`counts`] and [`summary`] the numbers, [`body`] what both sides are told.
 
 mod answer;
@@ -20,7 +21,10 @@ pub(crate) mod body;
 mod counts;
 mod group;
 mod hold;
+mod hpack;
 mod http;
+mod http2;
+mod http2_frames;
 mod options;
 mod place;
 mod run;
@@ -36,7 +40,7 @@ pub use run::run;
 enum Kind {
     /// `tcp-hold`
     Hold,
-    /// A URL that begins with `http://`.
+    /// A URL that begins with `http://` or `https://`.
     Http,
 }
 
@@ -45,7 +49,12 @@ impl Kind {
     fn of(word: &str) -> Option<Kind> {
         match word {
             "tcp-hold" => Some(Kind::Hold),
-            word if word.starts_with("http://") => Some(Kind::Http),
+            word if ["http://", "https://"]
+                .iter()
+                .any(|scheme| word.starts_with(scheme)) =>
+            {
+                Some(Kind::Http)
+            }
             _ => None,
         }
     }

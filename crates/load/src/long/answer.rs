@@ -38,15 +38,43 @@ pub(super) struct Answer {
     pub(super) as_expected: bool,
 }
 
+/// A body that passes by, compared with what was expected.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Body {
+    differs: bool,
+    /// Bytes that have come.
+    came: u64,
+}
+
+impl Body {
+    /// Some more of it.
+    pub(super) fn pass(&mut self, bytes: &[u8], expected: Option<&[u8]>) {
+        if let (Some(expected), false) = (expected, self.differs) {
+            let from = usize::try_from(self.came).unwrap_or(usize::MAX);
+            let same = expected.get(from..from.saturating_add(bytes.len()));
+            self.differs = same != Some(bytes);
+        }
+        self.came += bytes.len() as u64;
+    }
+
+    /// It is over: whether it was what was expected, to its last byte.
+    pub(super) fn is_as_expected(&self, expected: Option<&[u8]>) -> bool {
+        let is_short = expected.is_some_and(|body| (body.len() as u64) != self.came);
+        !self.differs && !is_short
+    }
+
+    pub(super) fn came(&self) -> u64 {
+        self.came
+    }
+}
+
 /// Reads one answer after the other.
 #[derive(Debug)]
 pub(super) struct Reader {
     part: Part,
     status: u16,
     close: bool,
-    differs: bool,
-    /// Bytes of body that have come.
-    came: u64,
+    body: Body,
     #[expect(
         clippy::box_collection,
         reason = "8 bytes of an idle connection instead of 24"
@@ -60,8 +88,7 @@ impl Reader {
             part: Part::Head,
             status: 0,
             close: false,
-            differs: false,
-            came: 0,
+            body: Body::default(),
             head: None,
         }
     }
@@ -124,11 +151,10 @@ impl Reader {
     }
 
     fn over(&mut self, expected: Option<&[u8]>) -> Answer {
-        let is_short = expected.is_some_and(|body| (body.len() as u64) != self.came);
         let answer = Answer {
             status: self.status,
             close: self.close,
-            as_expected: !self.differs && !is_short,
+            as_expected: self.body.is_as_expected(expected),
         };
         *self = Reader::new();
         answer
@@ -137,12 +163,7 @@ impl Reader {
     /// Lets up to `left` bytes of body pass by; says how many did and how many are left.
     fn pass(&mut self, bytes: &[u8], left: u64, expected: Option<&[u8]>) -> (usize, u64) {
         let count = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
-        if let (Some(expected), false) = (expected, self.differs) {
-            let from = usize::try_from(self.came).unwrap_or(usize::MAX);
-            let same = expected.get(from..from.saturating_add(count));
-            self.differs = same != Some(&bytes[..count]);
-        }
-        self.came += count as u64;
+        self.body.pass(&bytes[..count], expected);
         (count, left - count as u64)
     }
 

@@ -17,10 +17,10 @@ use crate::event_loop::{self, CONNECTION, Turns, Waking};
 use crate::pace::Pace;
 use crate::ports::Sources;
 use crate::random::Random;
-use reactor::{Address, Event, Key, Mailbox, Net, Read, RealNet, Slots, Time, Token};
+use crate::transport::{Came, Ending, Handshake, Security, Transport};
+use reactor::{Address, Event, Key, Mailbox, Net, RealNet, Slots, Time, Token, Write};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
@@ -38,6 +38,7 @@ const REOPEN_PAUSE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Plan<P> {
     pub(super) address: Address,
+    pub(super) security: Security,
     pub(super) sources: Sources,
     pub(super) connect_timeout: Duration,
     pub(super) connects_in_flight: u32,
@@ -101,8 +102,8 @@ pub(super) struct Desk<'a, P> {
     pub(super) counts: &'a mut Counts,
     pub(super) marks: &'a mut Marks,
     pub(super) random: &'a mut Random,
-    pub(super) net: &'a mut RealNet,
-    pub(super) sock: &'a OwnedFd,
+    net: &'a mut RealNet,
+    transport: &'a mut Transport,
     pub(super) now: Time,
     /// It may begin something new.
     pub(super) running: bool,
@@ -111,6 +112,11 @@ pub(super) struct Desk<'a, P> {
 }
 
 impl<P> Desk<'_, P> {
+    /// Writes from `bytes`, which is not empty.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Write {
+        self.transport.write(self.net, bytes)
+    }
+
     /// Counts `count` messages of one verdict, if there are any.
     pub(super) fn judge(&mut self, verdict: Verdict, count: u64) {
         if count > 0 {
@@ -126,9 +132,19 @@ pub(super) trait Talk: Sized {
     type Plan: Send + Sync + 'static;
     /// A connection that is gone is opened again.
     const REOPENS: bool;
+    /// What is offered to a server under TLS (ALPN).
+    const PROTOCOLS: &'static [&'static [u8]] = &[];
 
     /// It stands, which was asked for at an earlier moment.
     fn new(asked_at: Time, now: Time) -> Self;
+    /// It stands: says what has to be said before anybody begins to talk.
+    fn greet(&mut self, _desk: &mut Desk<'_, Self::Plan>) -> Result<Next, Fault> {
+        Ok(Next::Stays)
+    }
+    /// Why a connection with what both sides agreed on is of no use, if it is of none.
+    fn unfit(_plan: &Self::Plan, _protocol: Option<&[u8]>) -> Option<Fault> {
+        None
+    }
     /// It may begin to talk: with everybody else (`is_first`), or because it was opened later.
     fn begin(&mut self, desk: &mut Desk<'_, Self::Plan>, is_first: bool) -> Result<Next, Fault>;
     /// It asked to be woken.
@@ -137,8 +153,8 @@ pub(super) trait Talk: Sized {
     fn resume(&mut self, desk: &mut Desk<'_, Self::Plan>) -> Result<Next, Fault>;
     /// Bytes have come.
     fn hear(&mut self, desk: &mut Desk<'_, Self::Plan>, bytes: &[u8]) -> Result<Next, Fault>;
-    /// The server has ended the connection: in order or not.
-    fn ended(&mut self, desk: &mut Desk<'_, Self::Plan>) -> Result<Next, Fault>;
+    /// The server has ended the connection.
+    fn ended(&mut self, desk: &mut Desk<'_, Self::Plan>, how: Ending) -> Result<Next, Fault>;
     /// Why it has taken too long, if it has.
     fn overdue(&self, plan: &Self::Plan, now: Time) -> Option<Fault>;
     /// It waits for something that the end of the run should wait for.
@@ -149,13 +165,37 @@ pub(super) trait Talk: Sized {
     fn finish(&mut self, plan: &Self::Plan, counts: &mut Counts, marks: &mut Marks, end: Time);
 }
 
+/// How far a connection is.
+enum Stage<T> {
+    /// The system is opening it.
+    Connecting,
+    /// TLS is being agreed on.
+    Securing,
+    Talking(T),
+}
+
+impl<T> Stage<T> {
+    fn talk(&self) -> Option<&T> {
+        match self {
+            Stage::Talking(talk) => Some(talk),
+            Stage::Connecting | Stage::Securing => None,
+        }
+    }
+
+    fn talk_mut(&mut self) -> Option<&mut T> {
+        match self {
+            Stage::Talking(talk) => Some(talk),
+            Stage::Connecting | Stage::Securing => None,
+        }
+    }
+}
+
 /// A connection.
 struct Line<T> {
-    sock: OwnedFd,
+    transport: Transport,
     /// Which of the group's connections.
     seat: u32,
-    /// `None` while it is being opened.
-    talk: Option<T>,
+    stage: Stage<T>,
     /// When it began to be opened.
     since: Time,
 }
@@ -250,7 +290,7 @@ impl<T: Talk> Turns for Group<T> {
     }
 
     fn is_over(&self) -> bool {
-        let is_busy = |(_, line): (Key, &Line<T>)| line.talk.as_ref().is_some_and(Talk::is_busy);
+        let is_busy = |(_, line): (Key, &Line<T>)| line.stage.talk().is_some_and(Talk::is_busy);
         self.end
             .is_some_and(|(end, _)| self.net.now() >= end || !self.lines.iter().any(is_busy))
     }
@@ -336,56 +376,87 @@ impl<T: Talk> Group<T> {
         let Some(line) = self.lines.get(key) else {
             return;
         };
-        if line.talk.is_none() {
-            return self.on_opened(key, event);
+        if line.stage.talk().is_none() {
+            return self.go_on_opening(key, event);
         }
         if event.writable {
-            self.talk(key, Talk::resume);
+            self.talk(key, |talk, desk| {
+                desk.transport.flush(desk.net)?;
+                talk.resume(desk)
+            });
         }
         if event.readable {
             self.read_all(key, event.closed);
         }
     }
 
-    /// A connection has come to stand, or has failed to.
-    fn on_opened(&mut self, key: Key, event: &Event) {
+    /// A connection is a step further, or has failed to come to stand.
+    fn go_on_opening(&mut self, key: Key, event: &Event) {
+        match self.open_further(key) {
+            Ok(Handshake::Done) => self.stand(key, event),
+            Ok(Handshake::Waits) => {}
+            Err(fault) => self.open_failed(key, &fault),
+        }
+    }
+
+    fn open_further(&mut self, key: Key) -> Result<Handshake, Fault> {
+        let Some(line) = self.lines.get_mut(key) else {
+            return Ok(Handshake::Waits);
+        };
+        if let Stage::Connecting = line.stage {
+            let connected = self.net.connected(line.transport.sock());
+            connected.map_err(|error| Fault::system(&error))?;
+            line.stage = Stage::Securing;
+        }
+        let how_far = line.transport.handshake(&mut self.net)?;
+        let unfit = match how_far {
+            Handshake::Done => T::unfit(&self.plan.own, line.transport.protocol()),
+            Handshake::Waits => None,
+        };
+        unfit.map_or(Ok(how_far), Err)
+    }
+
+    /// A connection has come to stand.
+    fn stand(&mut self, key: Key, event: &Event) {
         let Some(line) = self.lines.get_mut(key) else {
             return;
         };
-        if let Err(error) = self.net.connected(&line.sock) {
-            return self.open_failed(key, &Fault::system(&error));
-        }
         let now = Time::now();
-        line.talk = Some(T::new(line.since, now));
+        line.stage = Stage::Talking(T::new(line.since, now));
         self.counts.connected(now.since(line.since));
         (self.in_flight, self.failures) = (self.in_flight - 1, 0);
         self.standing += 1;
+        self.talk(key, Talk::greet);
         if self.running {
             self.talk(key, |talk, desk| talk.begin(desk, false));
         }
-        if event.readable {
+        let line = self.lines.get(key);
+        // What came with the end of a handshake has been read already: no event will tell of it.
+        let may_have_read = line.is_some_and(|l| !l.transport.is_emptied_by_short_read());
+        if event.readable || may_have_read {
             self.read_all(key, event.closed);
         }
     }
 
     fn read_all(&mut self, key: Key, closed: bool) {
         let mut buffer = std::mem::take(&mut self.buffer);
-        while let Some(line) = self.lines.get(key) {
-            match self.net.read(&line.sock, &mut buffer) {
-                Read::Bytes(count) => {
+        while let Some(line) = self.lines.get_mut(key) {
+            let is_plain = line.transport.is_emptied_by_short_read();
+            match line.transport.read(&mut self.net, &mut buffer) {
+                Came::Bytes(count) => {
                     self.counts.bytes += count as u64;
                     self.talk(key, |talk, desk| talk.hear(desk, &buffer[..count]));
                     // Less than was asked for means that the socket is empty, unless the peer's
                     // end is still to be heard.
-                    if count < buffer.len() && !closed {
+                    if count < buffer.len() && is_plain && !closed {
                         break;
                     }
                 }
-                Read::Blocked => break,
-                Read::End => self.talk(key, |talk, desk| talk.ended(desk).map(|_| Next::Ends)),
-                Read::Failed(error) => {
-                    self.talk(key, |_, _| Err(Fault::system(&error)));
+                Came::Blocked => break,
+                Came::End(how) => {
+                    self.talk(key, |talk, desk| talk.ended(desk, how).map(|_| Next::Ends));
                 }
+                Came::Failed(fault) => self.talk(key, |_, _| Err(fault)),
             }
         }
         self.buffer = buffer;
@@ -400,7 +471,7 @@ impl<T: Talk> Group<T> {
         let Some(line) = self.lines.get_mut(key) else {
             return;
         };
-        let Some(talk) = &mut line.talk else {
+        let Some(talk) = line.stage.talk_mut() else {
             return;
         };
         let mut desk = Desk {
@@ -409,7 +480,7 @@ impl<T: Talk> Group<T> {
             marks: &mut self.marks[line.seat as usize],
             random: &mut self.random,
             net: &mut self.net,
-            sock: &line.sock,
+            transport: &mut line.transport,
             now: Time::now(),
             running: self.running,
             wake_at: None,
@@ -444,7 +515,7 @@ impl<T: Talk> Group<T> {
         self.standing -= 1;
         if T::REOPENS {
             self.wakes.push(Reverse((again, Wake::Open(line.seat))));
-        } else if let Some(talk) = line.talk {
+        } else if let Stage::Talking(talk) = line.stage {
             self.gone.push((line.seat, talk));
         }
     }
@@ -507,15 +578,21 @@ impl<T: Talk> Group<T> {
             Ok(sock) => sock,
             Err(error) => return self.seat_failed(seat, &Fault::system(&error)),
         };
+        let transport = match Transport::new(sock, &self.plan.security) {
+            Ok(transport) => transport,
+            Err(fault) => return self.seat_failed(seat, &fault),
+        };
         let since = Time::now();
         let key = self.lines.insert(Line {
-            sock,
+            transport,
             seat,
-            talk: None,
+            stage: Stage::Connecting,
             since,
         });
         if let Some(line) = self.lines.get(key)
-            && let Err(error) = self.net.watch(&line.sock, Token::new(CONNECTION, key))
+            && let Err(error) = self
+                .net
+                .watch(line.transport.sock(), Token::new(CONNECTION, key))
         {
             self.open_failed(key, &Fault::system(&error));
         }
@@ -530,7 +607,7 @@ impl<T: Talk> Group<T> {
         self.sweep_at = now + SWEEP_EVERY;
         let mut late = Vec::new();
         for (key, line) in self.lines.iter() {
-            match &line.talk {
+            match line.stage.talk() {
                 None if now.since(line.since) > self.plan.connect_timeout => late.push((key, None)),
                 None => {}
                 Some(talk) => late.extend(
@@ -557,7 +634,7 @@ impl<T: Talk> Group<T> {
         for key in self.lines.keys() {
             if let Some(Line {
                 seat,
-                talk: Some(talk),
+                stage: Stage::Talking(talk),
                 ..
             }) = self.lines.get_mut(key)
             {

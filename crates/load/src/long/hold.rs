@@ -15,6 +15,7 @@
 use super::counts::{Counts, Marks, Verdict};
 use super::group::{Desk, Next, Talk};
 use crate::errors::Fault;
+use crate::transport::Ending;
 use reactor::Time;
 use std::sync::Arc;
 use std::time::Duration;
@@ -137,7 +138,7 @@ impl Talk for Hold {
         Ok(Next::Stays)
     }
 
-    fn ended(&mut self, _: &mut Desk<'_, Agreed>) -> Result<Next, Fault> {
+    fn ended(&mut self, _: &mut Desk<'_, Agreed>, _: Ending) -> Result<Next, Fault> {
         Err(Fault::ended("while it was held"))
     }
 

@@ -11,12 +11,16 @@ use super::counts::{Counts, Marks, Verdict};
 use super::group::{Desk, Next, Talk};
 use crate::errors::Fault;
 use crate::spans::{Spread, unit};
-use reactor::{Net, Time, Write};
+use crate::transport::Ending;
+use reactor::{Time, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// A million of them are this times a million.
 const _: () = assert!(size_of::<Option<Asker>>() <= 72);
+
+/// Who asks.
+pub(super) const USER_AGENT: &str = concat!("onramp/", env!("CARGO_PKG_VERSION"));
 
 /// The system's number for a time that is over.
 const ETIMEDOUT: u32 = 110;
@@ -24,7 +28,7 @@ const ETIMEDOUT: u32 = 110;
 /// What all connections were told.
 #[derive(Debug)]
 pub(super) struct Question {
-    /// The request, byte for byte.
+    /// The request, byte for byte; of HTTP/2 the block of its header fields.
     pub(super) request: Vec<u8>,
     /// The body of a right answer; `None` takes any.
     pub(super) expected: Option<Arc<[u8]>>,
@@ -36,6 +40,10 @@ pub(super) struct Question {
     pub(super) timeout: Duration,
     /// One connection for many requests.
     pub(super) keep_alive: bool,
+    /// With HTTP/2, requests that are under way at once.
+    pub(super) streams: u16,
+    /// Under TLS, where both sides agree on the version of HTTP.
+    pub(super) is_secure: bool,
 }
 
 /// One connection.
@@ -57,43 +65,60 @@ impl Asker {
 
     fn on_answer(&mut self, desk: &mut Desk<'_, Question>, answer: Answer) {
         self.asking = false;
-        let took = desk.now.since(self.sent_at);
-        let is_right = (200..300).contains(&answer.status) && answer.as_expected;
-        let verdict = match is_right {
-            false => Verdict::Wrong,
-            true if took > desk.plan.late_after => Verdict::Late,
-            true => Verdict::Right,
-        };
-        desk.judge(verdict, 1);
-        if is_right {
-            desk.counts.latency.record(took);
-        } else {
-            let what = if answer.as_expected {
-                ""
-            } else {
-                ", with another body than expected"
-            };
-            let message = format!("status {}{what}", answer.status);
-            let code = u32::from(answer.status);
-            let fault = Fault {
-                code,
-                sqlstate: "HTTP".to_owned(),
-                message,
-            };
-            desk.counts
-                .errors
-                .count(crate::errors::Phase::Statement, fault);
-        }
+        judge(desk, self.sent_at, answer.status, answer.as_expected);
     }
+}
 
-    fn think(desk: &mut Desk<'_, Question>) -> Duration {
-        desk.plan.think.draw(desk.random)
+/// The pause in front of the next request.
+pub(super) fn think(desk: &mut Desk<'_, Question>) -> Duration {
+    desk.plan.think.draw(desk.random)
+}
+
+/// Why an answer that was asked for at `sent_at` is given up, if it is.
+pub(super) fn overdue(question: &Question, sent_at: Time, now: Time) -> Option<Fault> {
+    let is_over = now.since(sent_at) > question.timeout;
+    is_over.then(|| Fault {
+        code: ETIMEDOUT,
+        sqlstate: String::new(),
+        message: format!(
+            "ETIMEDOUT: no answer within {} s (--timeout)",
+            question.timeout.as_secs_f64()
+        ),
+    })
+}
+
+/// Judges an answer that has come whole.
+pub(super) fn judge(desk: &mut Desk<'_, Question>, sent_at: Time, status: u16, as_expected: bool) {
+    let took = desk.now.since(sent_at);
+    let is_right = (200..300).contains(&status) && as_expected;
+    let verdict = match is_right {
+        false => Verdict::Wrong,
+        true if took > desk.plan.late_after => Verdict::Late,
+        true => Verdict::Right,
+    };
+    desk.judge(verdict, 1);
+    if is_right {
+        desk.counts.latency.record(took);
+        return;
     }
+    let what = match as_expected {
+        true => "",
+        false => ", with another body than expected",
+    };
+    let fault = Fault {
+        code: status.into(),
+        sqlstate: "HTTP".to_owned(),
+        message: format!("status {status}{what}"),
+    };
+    desk.counts
+        .errors
+        .count(crate::errors::Phase::Statement, fault);
 }
 
 impl Talk for Asker {
     type Plan = Question;
     const REOPENS: bool = true;
+    const PROTOCOLS: &'static [&'static [u8]] = &[b"http/1.1"];
 
     fn new(_: Time, now: Time) -> Asker {
         Asker {
@@ -105,7 +130,7 @@ impl Talk for Asker {
     }
 
     fn begin(&mut self, desk: &mut Desk<'_, Question>, is_first: bool) -> Result<Next, Fault> {
-        let think = Asker::think(desk);
+        let think = think(desk);
         if is_first && think > Duration::ZERO {
             // Nobody begins in step with everybody else.
             desk.wake_at = Some(desk.now + think.mul_f64(unit(desk.random)));
@@ -123,11 +148,12 @@ impl Talk for Asker {
 
     fn resume(&mut self, desk: &mut Desk<'_, Question>) -> Result<Next, Fault> {
         while self.asking {
-            let rest = &desk.plan.request[self.sent as usize..];
+            let plan = desk.plan;
+            let rest = &plan.request[self.sent as usize..];
             if rest.is_empty() {
                 break;
             }
-            match desk.net.write(desk.sock, rest) {
+            match desk.write(rest) {
                 Write::Bytes(count) => self.sent += u32::try_from(count).unwrap_or(0),
                 Write::Blocked => break,
                 Write::Failed(error) => return Err(Fault::system(&error)),
@@ -148,7 +174,7 @@ impl Talk for Asker {
                 continue;
             };
             self.on_answer(desk, answer);
-            let think = Asker::think(desk);
+            let think = think(desk);
             if answer.close || !desk.plan.keep_alive {
                 desk.wake_at = Some(desk.now + think);
                 return Ok(Next::Ends);
@@ -165,26 +191,23 @@ impl Talk for Asker {
         Ok(Next::Stays)
     }
 
-    fn ended(&mut self, desk: &mut Desk<'_, Question>) -> Result<Next, Fault> {
+    fn ended(&mut self, desk: &mut Desk<'_, Question>, how: Ending) -> Result<Next, Fault> {
         if self.asking {
-            let answer = self.reader.end(desk.plan.expected.as_deref());
+            let answer = match how {
+                Ending::Announced => self.reader.end(desk.plan.expected.as_deref()),
+                // A body that ends with the connection may have been cut.
+                Ending::Cut => None,
+            };
             let answer = answer.ok_or_else(|| Fault::ended("before its answer was over"))?;
             self.on_answer(desk, answer);
         }
-        desk.wake_at = Some(desk.now + Asker::think(desk));
+        desk.wake_at = Some(desk.now + think(desk));
         Ok(Next::Ends)
     }
 
     fn overdue(&self, question: &Question, now: Time) -> Option<Fault> {
-        let is_over = self.asking && now.since(self.sent_at) > question.timeout;
-        is_over.then(|| Fault {
-            code: ETIMEDOUT,
-            sqlstate: String::new(),
-            message: format!(
-                "ETIMEDOUT: no answer within {} s (--timeout)",
-                question.timeout.as_secs_f64()
-            ),
-        })
+        let asking = self.asking.then(|| overdue(question, self.sent_at, now));
+        asking.flatten()
     }
 
     fn is_busy(&self) -> bool {

@@ -8,6 +8,7 @@ use super::Kind;
 use super::body::{BodyArgs, parse_period};
 use super::place::Place;
 use crate::spans::{Spread, parse_length};
+use crate::transport::TlsArgs;
 use clap::{Args, Command, FromArgMatches};
 use std::ffi::OsString;
 use std::net::IpAddr;
@@ -31,7 +32,7 @@ Example, with the server to test against:
 #[derive(Args, Clone, Debug)]
 #[command(args_override_self = true, verbatim_doc_comment, after_long_help = HOLD_EXAMPLE)]
 pub struct HoldArgs {
-    /// The server: tcp://HOST:PORT
+    /// The server: tcp://HOST:PORT, or tls://HOST:PORT for TLS
     #[arg(long, value_name = "PLACE", value_parser = Place::tcp)]
     pub target: Place,
 
@@ -56,16 +57,26 @@ pub struct HoldArgs {
     pub swarm: SwarmArgs,
 }
 
-/// Ask over many HTTP/1.1 connections, and judge every answer
+/// Ask over many HTTP connections, and judge every answer
 ///
 /// Each connection asks, reads the answer, thinks, and asks again. docs/long.md describes the
 /// figures.
 #[derive(Args, Clone, Debug)]
 #[command(args_override_self = true, verbatim_doc_comment, after_long_help = HTTP_EXAMPLE)]
 pub struct HttpArgs {
-    /// What is asked for: http://HOST[:PORT][/PATH]
+    /// What is asked for: http://HOST[:PORT][/PATH], or https://... for TLS
     #[arg(value_name = "URL", value_parser = Place::http)]
     pub url: Place,
+
+    /// The version of HTTP: 1.1, or 2 (without TLS: with prior knowledge)
+    #[arg(long, value_name = "VERSION", value_enum, default_value_t = HttpVersion::One)]
+    pub http_version: HttpVersion,
+
+    /// With HTTP/2, requests of one connection that are under way at once, at most as many as the
+    /// server allows
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub streams: u16,
 
     /// The pause between an answer and the next request: a time, FROM-TO for any between, or
     /// exp:MEAN
@@ -102,6 +113,17 @@ pub struct HttpArgs {
     pub swarm: SwarmArgs,
 }
 
+/// How requests and answers travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum HttpVersion {
+    /// One request after the other.
+    #[value(name = "1.1")]
+    One,
+    /// Several at once over one connection.
+    #[value(name = "2")]
+    Two,
+}
+
 /// How many connections, and how they are opened.
 #[derive(Args, Clone, Debug)]
 pub struct SwarmArgs {
@@ -122,6 +144,10 @@ pub struct SwarmArgs {
     /// How long one connection may take to open
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_period)]
     pub connect_timeout: Duration,
+
+    /// How a server is checked.
+    #[command(flatten)]
+    pub tls: TlsArgs,
 
     /// Addresses of this machine to connect from, in turn [default: the kernel's choice;
     /// 127.0.0.2 and so on where the server is on 127.0.0.0/8 and one address has too few ports]

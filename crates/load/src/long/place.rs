@@ -1,7 +1,8 @@
-//! Where to connect to: `tcp://HOST:PORT` and `http://HOST[:PORT][/PATH]`.
+//! Where to connect to: `tcp://HOST:PORT` and `http://HOST[:PORT][/PATH]`, with TLS `tls://` and
+//! `https://`.
 //!
 //! What is read comes back as it was meant when it is shown; names are looked up once, when the run
-//! begins. There is no TLS, so `https` is refused with what was expected.
+//! begins.
 
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -17,24 +18,24 @@ pub struct Place {
 }
 
 impl Place {
-    /// Reads `tcp://HOST:PORT`.
+    /// Reads `tcp://HOST:PORT` or `tls://HOST:PORT`.
     pub(super) fn tcp(text: &str) -> Result<Place, String> {
-        let expected = || format!("'{text}': expected tcp://HOST:PORT");
-        let rest = text.strip_prefix("tcp://").ok_or_else(expected)?;
+        let expected = || format!("'{text}': expected tcp://HOST:PORT or tls://HOST:PORT");
+        let (scheme, rest) = split_scheme(text, ["tcp", "tls"]).ok_or_else(expected)?;
         let (host, port) = split_port(rest.trim_end_matches('/')).ok_or_else(expected)?;
         let port = port.ok_or_else(expected)?;
         Ok(Place {
-            scheme: "tcp",
+            scheme,
             host,
             port,
             path: String::new(),
         })
     }
 
-    /// Reads `http://HOST[:PORT][/PATH]`.
+    /// Reads `http://HOST[:PORT][/PATH]` or the same with `https`.
     pub(super) fn http(text: &str) -> Result<Place, String> {
-        let expected = || format!("'{text}': expected http://HOST[:PORT][/PATH]");
-        let rest = text.strip_prefix("http://").ok_or_else(expected)?;
+        let expected = || format!("'{text}': expected http://HOST[:PORT][/PATH] or https://...");
+        let (scheme, rest) = split_scheme(text, ["http", "https"]).ok_or_else(expected)?;
         let at = rest.find('/').unwrap_or(rest.len());
         let (host, port) = split_port(&rest[..at]).ok_or_else(expected)?;
         let path = rest[at..].split('#').next().unwrap_or_default();
@@ -46,11 +47,16 @@ impl Place {
         }
         let path = if path.is_empty() { "/" } else { path }.to_owned();
         Ok(Place {
-            scheme: "http",
+            scheme,
             host,
-            port: port.unwrap_or(80),
+            port: port.unwrap_or(if scheme == "https" { 443 } else { 80 }),
             path,
         })
+    }
+
+    /// Connections to it are under TLS.
+    pub(super) fn is_secure(&self) -> bool {
+        ["tls", "https"].contains(&self.scheme)
     }
 
     /// Looks the host up; of several addresses an IPv4 one is preferred.
@@ -70,7 +76,7 @@ impl Place {
     /// Host and port as a Host header has them.
     pub(super) fn authority(&self) -> String {
         match (self.scheme, self.port) {
-            ("http", 80) => self.host.clone(),
+            ("http", 80) | ("https", 443) => self.host.clone(),
             (_, port) => format!("{}:{port}", self.host),
         }
     }
@@ -80,6 +86,13 @@ impl fmt::Display for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}://{}{}", self.scheme, self.authority(), self.path)
     }
+}
+
+/// One of `schemes`, and what stands behind its `://`.
+fn split_scheme<'a>(text: &'a str, schemes: [&'static str; 2]) -> Option<(&'static str, &'a str)> {
+    let (scheme, rest) = text.split_once("://")?;
+    let known = schemes.into_iter().find(|known| *known == scheme)?;
+    Some((known, rest))
 }
 
 /// A host, in brackets where it is an IPv6 address, and its port if there is one.
@@ -118,6 +131,11 @@ mod tests {
         );
         let place = Place::http("http://[::1]:81/x").unwrap();
         assert_eq!(place.resolve().unwrap().to_string(), "[::1]:81");
+        let place = Place::http("https://example.org/").unwrap();
+        assert_eq!((place.port, place.is_secure()), (443, true));
+        assert_eq!(place.to_string(), "https://example.org/");
+        assert!(Place::tcp("tls://h:1").unwrap().is_secure());
+        assert!(!Place::tcp("tcp://h:1").unwrap().is_secure());
     }
 
     #[test]
@@ -129,7 +147,7 @@ mod tests {
             );
         }
         for bad in [
-            "https://h",
+            "ftp://h",
             "http://",
             "http:///x",
             "http://h:x/",

@@ -7,13 +7,15 @@
 use super::counts::{Census, Counts};
 use super::group::{self, Counted, Letter, Order, Plan, Share, Talk};
 use super::hold::{Agreed, Hold};
-use super::http::{Asker, Question};
-use super::options::{HoldArgs, HttpArgs, LongArgs, SwarmArgs};
+use super::http::{Asker, Question, USER_AGENT};
+use super::http2::{self, Multiplexed};
+use super::options::{HoldArgs, HttpArgs, HttpVersion, LongArgs, SwarmArgs};
 use super::place::Place;
 use super::summary::{Summary, Words};
 use crate::layout::Layout;
 use crate::ports::{self, Sources};
 use crate::threads::{Heard, PANICKED, Threads};
+use crate::transport::Security;
 use measure::process;
 use reactor::{Address, Time};
 use std::io::{self, Write};
@@ -32,6 +34,10 @@ pub fn run(args: &LongArgs, stop: &AtomicBool) -> ExitCode {
     let result = match args {
         LongArgs::Hold(args) if args.body.bytes().is_empty() => {
             eprintln!("onramp load: --payload is empty; a message has at least one byte");
+            return ExitCode::from(crate::BAD_OPTIONS);
+        }
+        LongArgs::Http(args) if args.streams > 1 && args.http_version == HttpVersion::One => {
+            eprintln!("onramp load: --streams is of HTTP/2; add --http-version 2");
             return ExitCode::from(crate::BAD_OPTIONS);
         }
         LongArgs::Hold(args) => run_hold(args, stop),
@@ -69,32 +75,51 @@ fn run_hold(args: &HoldArgs, stop: &AtomicBool) -> Result<(), String> {
 }
 
 fn run_http(args: &HttpArgs, stop: &AtomicBool) -> Result<(), String> {
-    let close = if args.no_keep_alive {
-        "Connection: close\r\n"
-    } else {
-        ""
-    };
-    let question = Question {
-        request: format!(
-            "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: onramp/{}\r\nAccept: */*\r\n{close}\r\n",
-            args.url.path,
-            args.url.authority(),
-            env!("CARGO_PKG_VERSION")
-        )
-        .into_bytes(),
-        expected: args.expected(),
-        think: args.think_time,
-        late_after: args.late_after,
-        timeout: args.timeout,
-        keep_alive: !args.no_keep_alive,
-    };
     let words = Words {
         kind: "http",
         message: "answer",
         latency: "from request to last byte",
     };
     let times = (args.time, args.timeout);
-    run_kind::<Asker>(&args.swarm, &args.url, question, times, &words, stop)
+    let (swarm, url) = (&args.swarm, &args.url);
+    match args.http_version {
+        HttpVersion::One => {
+            let question = question(args, request(args));
+            run_kind::<Asker>(swarm, url, question, times, &words, stop)
+        }
+        HttpVersion::Two => {
+            let question = question(args, http2::request(url)?);
+            run_kind::<Multiplexed>(swarm, url, question, times, &words, stop)
+        }
+    }
+}
+
+/// A whole request of HTTP/1.1.
+fn request(args: &HttpArgs) -> Vec<u8> {
+    let close = if args.no_keep_alive {
+        "Connection: close\r\n"
+    } else {
+        ""
+    };
+    format!(
+        "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: {USER_AGENT}\r\nAccept: */*\r\n{close}\r\n",
+        args.url.path,
+        args.url.authority(),
+    )
+    .into_bytes()
+}
+
+fn question(args: &HttpArgs, request: Vec<u8>) -> Question {
+    Question {
+        request,
+        expected: args.expected(),
+        think: args.think_time,
+        late_after: args.late_after,
+        timeout: args.timeout,
+        keep_alive: !args.no_keep_alive,
+        streams: args.streams,
+        is_secure: args.url.is_secure(),
+    }
 }
 
 /// Runs one kind for a time, and waits at the end for what is under way, up to another.
@@ -107,6 +132,10 @@ fn run_kind<T: Talk>(
     stop: &AtomicBool,
 ) -> Result<(), String> {
     let layout = Layout::choose_for(args.connections, args.groups, args.descriptors_per_group);
+    let security = match place.is_secure() {
+        true => Security::tls(&args.tls, &place.host, T::PROTOCOLS)?,
+        false => Security::Plain,
+    };
     let address = place.resolve()?;
     let given = &args.source_addresses;
     let sources = Sources::choose(
@@ -129,6 +158,7 @@ fn run_kind<T: Talk>(
     let plan = Plan {
         address: Address::Tcp(address),
         sources,
+        security: security.clone(),
         connect_timeout: args.connect_timeout,
         connects_in_flight: args.connects_in_flight,
         seed,
@@ -136,7 +166,7 @@ fn run_kind<T: Talk>(
     };
     let rss_before = process::own().map_or(0, |sample| sample.rss_bytes);
     let mut crew = Crew::start::<T>(args, &layout, plan)?;
-    let mut summary = Summary::new(words, args, place, &layout);
+    let mut summary = Summary::new(words, args, place, &layout, &security);
     crew.ramp(args, stop);
     summary.ramped(&crew.total, crew.elapsed());
     if crew.failure.is_none() && summary.connected > 0 {

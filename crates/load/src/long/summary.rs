@@ -8,6 +8,7 @@ use super::options::SwarmArgs;
 use super::place::Place;
 use crate::errors::ErrorCount;
 use crate::layout::Layout;
+use crate::transport::Security;
 use measure::{Histogram, process};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -87,6 +88,8 @@ impl Latency {
 pub(super) struct Summary {
     kind: &'static str,
     target: String,
+    /// `none`, `verified` or `insecure`.
+    tls: &'static str,
     connections: u32,
     /// Came to stand in the ramp, for however long.
     pub(super) connected: u64,
@@ -121,10 +124,17 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    pub(super) fn new(words: &Words, args: &SwarmArgs, place: &Place, layout: &Layout) -> Summary {
+    pub(super) fn new(
+        words: &Words,
+        args: &SwarmArgs,
+        place: &Place,
+        layout: &Layout,
+        security: &Security,
+    ) -> Summary {
         Summary {
             kind: words.kind,
             target: place.to_string(),
+            tls: security.name(),
             connections: args.connections,
             connected: 0,
             standing: 0,
@@ -205,6 +215,14 @@ impl Summary {
             let _ = writeln!(text, "{name:<14}{what}");
         };
         line("connections:", self.connections_text());
+        match self.tls {
+            "verified" => line("TLS:", "every server's certificate is checked".to_owned()),
+            "insecure" => line(
+                "TLS:",
+                "INSECURE: no certificate was checked (--insecure)".to_owned(),
+            ),
+            _ => {}
+        }
         let messages = self.messages;
         let Verdicts {
             right,

@@ -1,0 +1,238 @@
+//! A connection's bytes, plain or under TLS: the one type that everything on the event loop uses.
+//!
+//! The problem: what a connection says does not depend on TLS, but when its socket is empty, what
+//! a short read means and what has to be written do. The mechanism: [`Transport`] owns the socket
+//! and, where TLS was asked for, rustls's connection, which has no socket of its own. Its calls
+//! mean what [`Net`]'s do, for the bytes inside.
+//!
+//! Invariants:
+//! - nothing of the caller's is sent or handed over before the handshake has succeeded
+//!   ([`Transport::handshake`]), that is before the certificate has been checked;
+//! - an end that the peer has not announced (close_notify) is told apart from one that it has:
+//!   somebody on the way may have cut the stream;
+//! - a plain connection costs its socket and one empty pointer;
+//! - ciphertext that waits for room is bounded by rustls (64 KiB), and goes at the next
+//!   [`Transport::flush`].
+
+mod fault;
+mod security;
+
+pub(crate) use security::{Security, TlsArgs};
+
+use crate::errors::Fault;
+use reactor::{Net, Read, RealNet, Write};
+use rustls::ClientConnection;
+use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
+
+/// What came of reading.
+#[derive(Debug)]
+pub(crate) enum Came {
+    /// So many bytes, at least one.
+    Bytes(usize),
+    /// Nothing now; an event will tell.
+    Blocked,
+    /// The peer will send no more.
+    End(Ending),
+    Failed(Fault),
+}
+
+/// How a stream has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// As the peer wanted, as far as the protocol can tell.
+    Announced,
+    /// Under TLS, without the announcement: what was to come behind may have been cut off.
+    Cut,
+}
+
+/// How far the handshake is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handshake {
+    /// It goes on at the next event.
+    Waits,
+    /// The connection can be used. Bytes may have come with the end of the handshake: read now.
+    Done,
+}
+
+/// A connection, plain or under TLS.
+#[derive(Debug)]
+pub(crate) struct Transport {
+    sock: OwnedFd,
+    tls: Option<Box<ClientConnection>>,
+}
+
+impl Transport {
+    /// Over a socket that the system has begun to connect.
+    ///
+    /// # Errors
+    /// What rustls says, where it cannot make a connection of its own.
+    pub(crate) fn new(sock: OwnedFd, security: &Security) -> Result<Transport, Fault> {
+        let tls = security.connection()?.map(Box::new);
+        Ok(Transport { sock, tls })
+    }
+
+    /// To be watched, and asked how the connecting went.
+    pub(crate) fn sock(&self) -> &OwnedFd {
+        &self.sock
+    }
+
+    /// True where less than a whole buffer means that there is nothing more to read. Under TLS it
+    /// means the end of a record.
+    pub(crate) fn is_emptied_by_short_read(&self) -> bool {
+        self.tls.is_none()
+    }
+
+    /// The protocol that both sides have agreed on, if there was anything to agree.
+    pub(crate) fn protocol(&self) -> Option<&[u8]> {
+        self.tls.as_ref()?.alpn_protocol()
+    }
+
+    /// Goes on with the handshake; for a socket that is connected, at each of its events.
+    ///
+    /// # Errors
+    /// Why there is no connection: the certificate, the peer's refusal, another protocol.
+    pub(crate) fn handshake(&mut self, net: &mut RealNet) -> Result<Handshake, Fault> {
+        let Some(tls) = &mut self.tls else {
+            return Ok(Handshake::Done);
+        };
+        let sock = &self.sock;
+        while tls.is_handshaking() {
+            send_ciphertext(tls, net, sock)?;
+            match tls.read_tls(&mut Io { net, sock }) {
+                Ok(0) => return Err(fault::ended_in_handshake()),
+                Ok(_) => process(tls, net, sock)?,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Handshake::Waits),
+                Err(error) => return Err(Fault::system(&error)),
+            }
+        }
+        send_ciphertext(tls, net, sock)?;
+        Ok(Handshake::Done)
+    }
+
+    /// Reads into `buffer`, which is not empty.
+    pub(crate) fn read(&mut self, net: &mut RealNet, buffer: &mut [u8]) -> Came {
+        let sock = &self.sock;
+        let Some(tls) = &mut self.tls else {
+            return match net.read(sock, buffer) {
+                Read::Bytes(count) => Came::Bytes(count),
+                Read::Blocked => Came::Blocked,
+                Read::End => Came::End(Ending::Announced),
+                Read::Failed(error) => Came::Failed(Fault::system(&error)),
+            };
+        };
+        loop {
+            match io::Read::read(&mut tls.reader(), buffer) {
+                Ok(0) => return Came::End(Ending::Announced),
+                Ok(count) => return Came::Bytes(count),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                    return Came::End(Ending::Cut);
+                }
+                Err(error) => return Came::Failed(Fault::system(&error)),
+            }
+            match tls.read_tls(&mut Io { net, sock }) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Came::Blocked,
+                Err(error) => return Came::Failed(Fault::system(&error)),
+                // Of an end (0 bytes) the reader above tells, with its kind.
+                Ok(_) => {}
+            }
+            if let Err(fault) = process(tls, net, sock) {
+                return Came::Failed(fault);
+            }
+        }
+    }
+
+    /// Writes from `bytes`, which is not empty. What TLS has taken and the socket has not is sent
+    /// by [`Transport::flush`].
+    pub(crate) fn write(&mut self, net: &mut RealNet, bytes: &[u8]) -> Write {
+        let sock = &self.sock;
+        let Some(tls) = &mut self.tls else {
+            return net.write(sock, bytes);
+        };
+        let result = match send_pending(tls, net, sock) {
+            Ok(()) if tls.wants_write() => return Write::Blocked,
+            Ok(()) => io::Write::write(&mut tls.writer(), bytes),
+            Err(error) => return Write::Failed(error),
+        };
+        match result.and_then(|count| send_pending(tls, net, sock).map(|()| count)) {
+            Ok(0) => Write::Blocked,
+            Ok(count) => Write::Bytes(count),
+            Err(error) => Write::Failed(error),
+        }
+    }
+
+    /// There is room to write: sends what waits for it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn flush(&mut self, net: &mut RealNet) -> Result<(), Fault> {
+        match &mut self.tls {
+            Some(tls) => send_ciphertext(tls, net, &self.sock),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Deals with the records that have come, and sends what they ask for: also the alert that tells
+/// the peer why it is being left.
+fn process(tls: &mut ClientConnection, net: &mut RealNet, sock: &OwnedFd) -> Result<(), Fault> {
+    let processed = tls.process_new_packets();
+    let sent = send_ciphertext(tls, net, sock);
+    match processed {
+        Ok(_) => sent,
+        // Whether the alert could be sent changes nothing.
+        Err(error) => Err(fault::tls(&error)),
+    }
+}
+
+fn send_ciphertext(
+    tls: &mut ClientConnection,
+    net: &mut RealNet,
+    sock: &OwnedFd,
+) -> Result<(), Fault> {
+    send_pending(tls, net, sock).map_err(|error| Fault::system(&error))
+}
+
+/// Sends ciphertext until there is none or no room.
+fn send_pending(tls: &mut ClientConnection, net: &mut RealNet, sock: &OwnedFd) -> io::Result<()> {
+    while tls.wants_write() {
+        match tls.write_tls(&mut Io { net, sock }) {
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// The socket as rustls reads and writes it.
+struct Io<'a> {
+    net: &'a mut RealNet,
+    sock: &'a OwnedFd,
+}
+
+impl io::Read for Io<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.net.read(self.sock, buffer) {
+            Read::Bytes(count) => Ok(count),
+            Read::Blocked => Err(ErrorKind::WouldBlock.into()),
+            Read::End => Ok(0),
+            Read::Failed(error) => Err(error),
+        }
+    }
+}
+
+impl io::Write for Io<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.net.write(self.sock, bytes) {
+            Write::Bytes(count) => Ok(count),
+            Write::Blocked => Err(ErrorKind::WouldBlock.into()),
+            Write::Failed(error) => Err(error),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

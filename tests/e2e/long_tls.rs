@@ -1,0 +1,382 @@
+//! Long connections and HTTP under TLS, and HTTP/2: against HAProxy, nginx and OpenSSL's server.
+//!
+//! What is late depends on the machine, so no test asserts that something was in time.
+
+use crate::world::{binary, direct};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use testkit::guard::Guard;
+use testkit::onramp::{Ran, Target, free_port, run, terminate};
+use testkit::output::Output;
+use testkit::real::skipped;
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Certificates in a folder of the test's own: an authority `ca`, another one `other`, and those of
+/// servers that `ca` has signed: `good` for localhost and 127.0.0.1, `expired`, and `elsewhere`.
+const CERTIFICATES: &str = r"
+key='-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes'
+for name in ca other; do
+    openssl req -x509 $key -keyout $name.key -out $name.pem -subj /CN=$name -days 10
+done
+openssl req -new $key -keyout server.key -out server.csr -subj /CN=server
+cat > ca.conf <<END
+[a]
+database=index
+serial=serial
+new_certs_dir=.
+policy=p
+default_md=sha256
+[p]
+commonName=supplied
+END
+echo 01 > serial
+sign() {
+    : > index
+    echo subjectAltName=$2 > names
+    openssl ca -batch -config ca.conf -name a -extfile names -notext -cert ca.pem -keyfile ca.key \
+        -in server.csr -out $1.crt -startdate $3 -enddate $4
+    cat $1.crt server.key > $1.pem
+}
+sign good DNS:localhost,IP:127.0.0.1 20200101000000Z 20490101000000Z
+sign expired DNS:localhost,IP:127.0.0.1 20200101000000Z 20210101000000Z
+sign elsewhere DNS:elsewhere.example 20200101000000Z 20490101000000Z
+";
+
+/// Servers and files of one test, which are gone behind it.
+struct Scene {
+    folder: PathBuf,
+    children: Vec<Child>,
+    guards: Vec<Guard>,
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        for child in &mut self.children {
+            terminate(child);
+            let _ = child.wait();
+        }
+        for guard in &mut self.guards {
+            guard.watch(0);
+        }
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Scene {
+    /// `None`, said by name, where one of the programs is not installed.
+    fn new(test: &str, programs: &[&str]) -> Option<Scene> {
+        if direct() {
+            skipped(test, "it is about the load generator");
+            return None;
+        }
+        for program in [&["openssl"], programs].concat() {
+            // All of them end at once with this.
+            let started = Command::new(program)
+                .arg("-v")
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status();
+            if started.is_err() {
+                skipped(test, &format!("{program} is not installed"));
+                return None;
+            }
+        }
+        let name = format!("onramp-tls-{test}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir(&folder).unwrap();
+        let made = Command::new("sh")
+            .args(["-ec", CERTIFICATES])
+            .current_dir(&folder)
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{made:?}");
+        Some(Scene {
+            folder,
+            children: Vec::new(),
+            guards: Vec::new(),
+        })
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.folder.join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Starts a server in the folder and waits until it has said `words`.
+    fn start(&mut self, line: &[&str], words: &str) {
+        let mut child = Command::new(line[0])
+            .args(&line[1..])
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut guard = Guard::new(None);
+        guard.watch(child.id());
+        let pipes = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        let outputs = (Output::of(pipes.0), Output::of(pipes.1));
+        self.children.push(child);
+        self.guards.push(guard);
+        let waited = match line[0] {
+            "openssl" => outputs.0.wait_for(words, 0, LIMIT),
+            _ => outputs.1.wait_for(words, 0, LIMIT),
+        };
+        waited.unwrap_or_else(|said| panic!("{line:?}: {said}"));
+    }
+
+    /// HAProxy with these lines behind its defaults.
+    fn haproxy(&mut self, lines: &str) {
+        let defaults = "defaults\n timeout connect 10s\n timeout client 1h\n timeout server 1h\n";
+        let text = format!("global\n maxconn 500\n{defaults}{lines}");
+        std::fs::write(self.folder.join("haproxy.cfg"), text).unwrap();
+        let line = ["haproxy", "-W", "-db", "-V", "-f", "haproxy.cfg"];
+        self.start(&line, "Loading success");
+    }
+
+    /// nginx with these lines in its server; it answers `hello`.
+    fn nginx(&mut self, lines: &str) {
+        let folders: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .iter()
+            .map(|name| format!("{name}_temp_path {name};\n"))
+            .collect();
+        let text = format!(
+            "daemon off; master_process off; pid nginx.pid; error_log stderr notice;\n\
+             events {{}}\nhttp {{ access_log off; {folders} server {{ {lines}\n\
+             ssl_certificate good.crt; ssl_certificate_key server.key;\n\
+             location / {{ return 200 hello; }} }} }}\n"
+        );
+        std::fs::write(self.folder.join("nginx.conf"), text).unwrap();
+        let prefix = format!("{}/", self.folder.display());
+        // It says this when it listens.
+        self.start(
+            &["nginx", "-p", &prefix, "-c", "nginx.conf"],
+            "RLIMIT_NOFILE",
+        );
+    }
+
+    fn load(&self, arguments: &[&str]) -> Ran {
+        let all = [&["load"], arguments, &["--report-interval", "0"]].concat();
+        run(binary(), &all, LIMIT)
+    }
+}
+
+fn target(kind: &str, arguments: &[&str]) -> Target {
+    let all = [&["--connections-max", "500"], arguments].concat();
+    Target::start(binary(), kind, &all).unwrap()
+}
+
+/// The number in front of `word` in the report's line that begins with `line`.
+fn number(ran: &Ran, line: &str, word: &str) -> u64 {
+    let found = ran.stdout.lines().find(|text| text.starts_with(line));
+    let words: Vec<_> = found.unwrap_or_default().split([' ', ',']).collect();
+    let at = words.iter().position(|found| *found == word);
+    let number = at.and_then(|at| words[at - 1].parse().ok());
+    number.unwrap_or_else(|| panic!("no number of '{word}' in {line} of {ran:?}"))
+}
+
+/// That it ran, something came, and nothing was wrong, lost or without a connection.
+fn assert_all_came(ran: &Ran, line: &str, at_least: u64) {
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let of = |word| number(ran, line, word);
+    assert_eq!((of("wrong"), of("lost")), (0, 0), "{ran:?}");
+    assert!(of("right") + of("late") >= at_least, "{ran:?}");
+    assert_eq!(number(ran, "connections:", "lost"), 0, "{ran:?}");
+}
+
+#[test]
+fn messages_under_tls_are_counted_like_others() {
+    let test = "messages_under_tls_are_counted_like_others";
+    let Some(mut scene) = Scene::new(test, &["haproxy"]) else {
+        return;
+    };
+    // More than one record of TLS has room for.
+    let size = ["--every", "300ms", "--payload-size", "40000"];
+    let target = target("tcp", &size);
+    let port = free_port();
+    scene.haproxy(&format!(
+        "listen a\n mode tcp\n bind 127.0.0.1:{port} ssl crt good.pem\n server t {}\n",
+        target.address
+    ));
+    let (place, ca) = (format!("tls://127.0.0.1:{port}"), scene.file("ca.pem"));
+    let usual = ["tcp-hold", "--target", &place, "--ca", &ca, "--time", "1s"];
+    let rest = ["--connections", "50", "--late-after", "20s"];
+    let ran = scene.load(&[&usual, &size[..], &rest].concat());
+    assert_all_came(&ran, "messages:", 50);
+    assert_eq!(number(&ran, "connections:", "stood"), 50, "{ran:?}");
+    assert!(ran.stdout.contains("certificate is checked"), "{ran:?}");
+}
+
+#[test]
+fn answers_come_in_either_version_of_http() {
+    let test = "answers_come_in_either_version_of_http";
+    let Some(mut scene) = Scene::new(test, &["haproxy"]) else {
+        return;
+    };
+    // Longer than a frame, and than the window that HTTP/2 begins with.
+    let target = target("http", &["--payload-size", "100000"]);
+    let (port, plain, old) = (free_port(), free_port(), free_port());
+    scene.haproxy(&format!(
+        "listen b\n mode http\n bind 127.0.0.1:{port} ssl crt good.pem alpn h2,http/1.1\n \
+         bind 127.0.0.1:{plain} proto h2\n bind 127.0.0.1:{old} ssl crt good.pem\n \
+         server t {}\n",
+        target.address
+    ));
+    let ca = scene.file("ca.pem");
+    let secure = format!("https://localhost:{port}/x");
+    let plain = format!("http://127.0.0.1:{plain}/");
+    let two = ["--http-version", "2", "--streams", "8"];
+    let thinking = ["--think-time", "1ms-20ms"];
+    let once = ["--http-version", "2", "--no-keep-alive"];
+    for (url, more) in [
+        (&secure, &[][..]),
+        (&secure, &["--no-keep-alive", "--think-time", "20ms"]),
+        (&secure, &two),
+        (&secure, &[&two[..], &thinking].concat()),
+        (&secure, &[&once[..], &thinking].concat()),
+        (&plain, &two),
+    ] {
+        let usual = [url, "--ca", &ca, "--time", "1s", "--connections", "10"];
+        let rest = ["--expect-size", "100000", "--late-after", "20s"];
+        let ran = scene.load(&[&usual, &rest[..], more].concat());
+        assert_all_came(&ran, "answers:", 10);
+    }
+    // A body that differs in its length is found in HTTP/2 too.
+    let usual = [&*plain, "--time", "1s", "--expect-size", "99999"];
+    let ran = scene.load(&[&usual[..], &two].concat());
+    assert_eq!(number(&ran, "answers:", "right"), 0, "{ran:?}");
+    assert!(number(&ran, "answers:", "wrong") > 0, "{ran:?}");
+    assert!(ran.stdout.contains("another body"), "{ran:?}");
+    // A server that has no HTTP/2 to offer.
+    let old = format!("https://127.0.0.1:{old}/");
+    let ran = scene.load(&[&old, "--ca", &ca, "--http-version", "2"]);
+    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    assert!(ran.stdout.contains("does not offer HTTP/2"), "{ran:?}");
+}
+
+#[test]
+fn a_server_that_takes_so_many_requests_only_costs_no_answer() {
+    let test = "a_server_that_takes_so_many_requests_only_costs_no_answer";
+    let Some(mut scene) = Scene::new(test, &["nginx"]) else {
+        return;
+    };
+    let port = free_port();
+    scene.nginx(&format!(
+        "listen 127.0.0.1:{port} ssl http2; keepalive_requests 20; http2_max_concurrent_streams 3;"
+    ));
+    let (url, ca) = (format!("https://127.0.0.1:{port}/"), scene.file("ca.pem"));
+    for more in [
+        &["--http-version", "1.1"][..],
+        // More than the server allows.
+        &["--http-version", "2", "--streams", "10"],
+    ] {
+        let usual = [&*url, "--ca", &ca, "--connections", "4", "--time", "2s"];
+        let rest = ["--expect", "hello", "--late-after", "20s"];
+        let ran = scene.load(&[&usual, &rest[..], more].concat());
+        // Several connections' worth.
+        assert_all_came(&ran, "answers:", 200);
+    }
+}
+
+#[test]
+fn a_certificate_that_proves_nothing_is_refused_with_the_reason() {
+    let test = "a_certificate_that_proves_nothing_is_refused_with_the_reason";
+    let Some(mut scene) = Scene::new(test, &[]) else {
+        return;
+    };
+    let mut serve = |certificate: &str, more: &[&str]| {
+        let port = free_port();
+        let accept = format!("127.0.0.1:{port}");
+        let usual = ["openssl", "s_server", "-www", "-accept", &accept];
+        let keys = ["-cert", certificate, "-key", "server.key"];
+        scene.start(&[&usual[..], &keys, more].concat(), "ACCEPT");
+        port
+    };
+    let good = serve("good.crt", &[]);
+    let expired = serve("expired.crt", &[]);
+    let elsewhere = serve("elsewhere.crt", &[]);
+    let old = serve("good.crt", &["-tls1_2"]);
+    let (ca, other) = (scene.file("ca.pem"), scene.file("other.pem"));
+    let ask = |port: u16, more: &[&str]| {
+        let url = format!("https://127.0.0.1:{port}/");
+        let usual = ["--time", "1s", "--think-time", "100ms"];
+        scene.load(&[&[&*url], &usual[..], more].concat())
+    };
+    for (port, more, words) in [
+        (good, &["--ca", &*other][..], "not signed by an authority"),
+        (
+            good,
+            &["--ca", &ca, "--tls-name", "db.example"],
+            "'db.example'",
+        ),
+        (expired, &["--ca", &ca], "has expired"),
+        (elsewhere, &["--ca", &ca], "elsewhere.example"),
+    ] {
+        let ran = ask(port, more);
+        assert_eq!(ran.status.code(), Some(1), "{words}: {ran:?}");
+        assert_eq!(number(&ran, "connections:", "stood"), 0, "{words}: {ran:?}");
+        assert!(ran.stdout.contains("1 x 2026 TLS: "), "{words}: {ran:?}");
+        assert!(ran.stdout.contains(words), "{words}: {ran:?}");
+    }
+    // The same servers, where nobody checks, or with the name that the certificate has.
+    for (port, more, words) in [
+        (
+            expired,
+            &["--insecure"][..],
+            "INSECURE: no certificate was checked",
+        ),
+        (elsewhere, &["--insecure"], "INSECURE"),
+        (
+            elsewhere,
+            &["--ca", &ca, "--tls-name", "elsewhere.example"],
+            "certificate is checked",
+        ),
+        (old, &["--ca", &ca], "certificate is checked"),
+    ] {
+        let ran = ask(port, more);
+        assert_all_came(&ran, "answers:", 1);
+        assert!(ran.stdout.contains(words), "{ran:?}");
+    }
+    // Files that are none, and options that contradict each other.
+    for (more, code, words) in [
+        (&["--ca", "/nowhere.pem"][..], 1, "/nowhere.pem"),
+        (
+            &["--ca", &scene.file("server.csr")],
+            1,
+            "no certificate in it",
+        ),
+        (&["--ca", &ca, "--insecure"], 2, "cannot be used with"),
+        (&["--tls-name", "a b"], 1, "no name that a certificate"),
+        (&["--streams", "2"], 2, "--http-version 2"),
+    ] {
+        let ran = ask(good, more);
+        assert_eq!(ran.status.code(), Some(code), "{words}: {ran:?}");
+        assert!(ran.stderr.contains(words), "{words}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_server_without_tls_or_http2_is_said_to_be_one() {
+    let test = "a_server_without_tls_or_http2_is_said_to_be_one";
+    if direct() {
+        return skipped(test, "it is about the load generator");
+    }
+    let held = target("tcp", &["--every", "100ms"]);
+    let asked = target("http", &[]);
+    let load = |arguments: &[&str]| {
+        let all = [&["load"], arguments, &["--report-interval", "0"]].concat();
+        run(binary(), &all, LIMIT)
+    };
+    let place = format!("tls://{}", held.address);
+    let ran = load(&["tcp-hold", "--target", &place, "--insecure"]);
+    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    assert!(ran.stdout.contains("is no TLS"), "{ran:?}");
+    let url = format!("http://{}/", asked.address);
+    let ran = load(&[&url, "--http-version", "2", "--time", "2s"]);
+    assert!(
+        ran.stdout.contains("look whether it speaks HTTP/2"),
+        "{ran:?}"
+    );
+    assert_eq!(number(&ran, "answers:", "right"), 0, "{ran:?}");
+}
