@@ -69,12 +69,16 @@ make_tables() {
 
 admin() { mariadb --no-defaults -S "$folder/socket" -uroot "$@"; }
 
+# The user of the pools that follow, as lines of their configuration.
+pool_user=('name = "app"' 'password = "app"')
+
 # start_pool LINE...: lines of its configuration.
 start_pool() {
     {
         printf '%s\n' "listen = [\"127.0.0.1:$pool_port\"]" "$@"
         printf '[backend]\naddress = "127.0.0.1:%s"\n' "$server_port"
-        printf '[[user]]\nname = "app"\npassword = "app"\n'
+        printf '[[user]]\n'
+        printf '%s\n' "${pool_user[@]}"
     } >"$folder/pool.toml"
     # What an earlier pool said must not be taken for this one's.
     rm -f "$folder/pool.log"

@@ -1,15 +1,21 @@
 //! Logins: who gets in, and what those are told who do not.
 
-use crate::world::{SHA_PASSWORD, app, direct, login, server, start_pool, through};
+use crate::world::{
+    SHA_PASSWORD, app, binary, config_file, direct, login, server, start_pool, through,
+};
 use reactor::Address;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{IpAddr, Ipv4Addr, TcpStream};
 use testkit::client::{Client, ClientError};
+use testkit::onramp::Pool;
 use testkit::real::skipped;
 use testkit::reply::Failure;
-use testkit::talk::Account;
-use wire::auth::Plugin;
+use testkit::talk::{Account, USUAL};
+use wire::auth::caching_sha2::{FULL_AUTH, REQUEST_PUBLIC_KEY, encrypt};
+use wire::auth::{NONCE_LEN, Plugin};
 use wire::capabilities as cap;
+use wire::handshake::{AUTH_MORE, AUTH_SWITCH, AuthSwitch, Greeting, Login};
+use wire::packet::put_packet;
 
 fn refusal(address: &Address, account: &Account) -> Failure {
     match Client::connect(address, account) {
@@ -331,6 +337,135 @@ fn a_login_packet_is_bounded() {
         match code {
             Some(code) => assert_eq!(got, code),
             None => assert_ne!(got, 1153, "it is read, and is no login"),
+        }
+    }
+}
+
+/// A packet: its sequence number and its payload.
+fn packet(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
+    let mut header = [0; 4];
+    stream.read_exact(&mut header).ok()?;
+    let len = u32::from_le_bytes([header[0], header[1], header[2], 0]);
+    let mut payload = vec![0; len as usize];
+    stream.read_exact(&mut payload).ok()?;
+    Some((header[3], payload))
+}
+
+/// All packets that a failed login hears behind the greeting, up to the end of the connection, with
+/// zeros for nonces. It comes from an address of its own, so that no earlier one delays it.
+fn packets_heard(
+    (pool, source): (&Address, u32),
+    user: &str,
+    first: &[u8],
+    password: &[u8],
+    in_clear: bool,
+) -> Vec<(u8, Vec<u8>)> {
+    let source = IpAddr::V4(Ipv4Addr::from_bits(Ipv4Addr::LOCALHOST.to_bits() + source));
+    let mut stream = TcpStream::from(reactor::socket::dial(pool, Some(source)).unwrap());
+    stream.set_nonblocking(false).unwrap();
+    stream
+        .set_read_timeout(Some(testkit::client::ANSWER_MAX))
+        .unwrap();
+    let greeting = packet(&mut stream).unwrap().1;
+    let greeting = Greeting::read(&greeting).unwrap();
+    let mut nonce = greeting.nonce;
+    let given = Plugin::from_name(first).unwrap_or(Plugin::Native);
+    let mut out = Vec::new();
+    Login {
+        capabilities: USUAL & greeting.capabilities,
+        collation: 45,
+        user: user.as_bytes(),
+        answer: &given.answer(password, &nonce),
+        schema: b"",
+        plugin: first,
+        zstd_level: 3,
+        extended: 0,
+    }
+    .put(&mut out, 1);
+    stream.write_all(&out).unwrap();
+    let mut heard = Vec::new();
+    while let Some((seq, mut said)) = packet(&mut stream) {
+        let answer = match said[..] {
+            [AUTH_SWITCH, ..] => {
+                let switch = AuthSwitch::read(&said).unwrap();
+                nonce = switch.nonce().unwrap();
+                let plugin = Plugin::from_name(switch.plugin).unwrap();
+                let at = said.len() - switch.data.len();
+                said[at..at + NONCE_LEN].fill(0);
+                Some(plugin.answer(password, &nonce).clone())
+            }
+            [AUTH_MORE, FULL_AUTH] if in_clear => Some([password, b"\0"].concat()),
+            [AUTH_MORE, FULL_AUTH] => Some(vec![REQUEST_PUBLIC_KEY]),
+            [AUTH_MORE, ref key @ ..] => Some(encrypt(password, &nonce, key).unwrap()),
+            _ => None,
+        };
+        heard.push((seq, said));
+        if let Some(answer) = answer {
+            let mut out = Vec::new();
+            put_packet(&mut out, seq.wrapping_add(1), &answer);
+            stream.write_all(&out).unwrap();
+        }
+    }
+    heard
+}
+
+/// Names cannot be found out by what is said to them: all bytes are the same as for a wrong
+/// password. Both names have the same length.
+#[test]
+fn an_unknown_user_hears_the_bytes_of_a_wrong_password() {
+    let test = "an_unknown_user_hears_the_bytes_of_a_wrong_password";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool's accounts");
+    }
+    let hash = "password_hash = \"*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19\"";
+    let backend = "backend_user = \"app\"\nbackend_password = \"app\"";
+    for wanted in ["mysql_native_password", "caching_sha2_password"] {
+        for proof in ["password = \"password\"", hash] {
+            let text = format!(
+                "[backend]\naddress = \"{}\"\n[[user]]\nname = \"known\"\n{proof}\n\
+                 auth = \"{wanted}\"\n{backend}\n",
+                real.address()
+            );
+            let file = config_file(real, "unknown_users.toml", &text);
+            let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+            let given = [
+                wanted,
+                "mysql_native_password",
+                "caching_sha2_password",
+                "x",
+                "",
+            ];
+            let mut source = 0;
+            // Before and after the pool has learnt what it can of the password.
+            for learnt in [false, true] {
+                if learnt {
+                    login(&pool.address, &Account::new("known", "password"));
+                }
+                for first in given {
+                    for (password, in_clear) in [("wrong", false), ("wrong", true), ("", true)] {
+                        source += 1;
+                        let of = |user| {
+                            let (first, password) = (first.as_bytes(), password.as_bytes());
+                            let way = (&pool.address, source);
+                            packets_heard(way, user, first, password, in_clear)
+                        };
+                        let mut unknown = of("where");
+                        let (_, last) = unknown.last_mut().unwrap();
+                        let words = String::from_utf8_lossy(last).replace("'where'", "'known'");
+                        assert!(words.contains("Access denied for user 'known'"), "{words}");
+                        // The error's number in front of it is no text.
+                        let tail = words.split_once("#28000").unwrap().1.as_bytes();
+                        let head = last.len() - tail.len();
+                        last[head..].copy_from_slice(tail);
+                        assert_eq!(
+                            of("known"),
+                            unknown,
+                            "{wanted}, {proof}, learnt: {learnt}, {first:?}, {password:?}"
+                        );
+                    }
+                }
+            }
         }
     }
 }

@@ -124,10 +124,13 @@ pub(crate) struct Proof {
 }
 
 impl Proof {
-    /// Whether the quick answer proves the user, by what has been learnt since it was sent.
+    /// Whether the quick answer proves the user, by what has been learnt since it was sent. Takes
+    /// the same steps for a name that is not listed.
     pub(crate) fn is_proven_quickly(&self, accounts: &Accounts) -> bool {
-        let learnt = self.user.and_then(|user| accounts.learnt(user));
-        learnt.is_some_and(|learnt| caching_sha2::verify(&self.quick, &self.nonce, learnt))
+        let learnt = accounts.learnt(self.like);
+        let proven =
+            learnt.is_some_and(|learnt| caching_sha2::verify(&self.quick, &self.nonce, learnt));
+        proven && self.user.is_some()
     }
 
     /// Whether this is the user's password; what is learnt from it is kept.
