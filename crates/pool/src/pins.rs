@@ -44,26 +44,25 @@ const TOLD: [PinCause; 3] = [
     PinCause::UserVariable,
 ];
 
-/// Words in front of a password in a text: of accounts and replication, and of remote tables.
-const BEFORE_PASSWORDS: [&[u8]; 3] = [b"password", b"identified", b"://"];
-
-/// The beginning of a text as the report may show it: with a password in it, its first words only.
+/// The beginning of a text as the report may show it: up to its first literal, which may be a
+/// password or somebody's data. A literal begins with a quote, or with a digit or a dollar sign that
+/// no name stands in front of, in every `sql_mode`; quotes in names and comments only end it sooner.
 fn shown(sql: &[u8]) -> Text {
-    let sql = &sql[..sql.len().min(TEXT_MAX)];
-    let has = |word: &[u8]| {
-        let mut parts = sql.windows(word.len());
-        parts.any(|part| part.eq_ignore_ascii_case(word))
-    };
-    if !BEFORE_PASSWORDS.iter().any(|word| has(word)) {
-        return sql.into();
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..);
+    let mut before = b' ';
+    let literal = sql.iter().position(|&byte| {
+        let in_name = is_name(before);
+        before = byte;
+        match byte {
+            b'\'' | b'"' => true,
+            b'0'..=b'9' | b'$' => !in_name,
+            _ => false,
+        }
+    });
+    match literal {
+        Some(at) if at < TEXT_MAX => [&sql[..at], b"..."].concat().into(),
+        _ => sql[..sql.len().min(TEXT_MAX)].into(),
     }
-    let words = sql.split(|byte| !byte.is_ascii_alphabetic()).take(2);
-    let words = words.take_while(|word| !word.is_empty());
-    let words: Vec<&[u8]> = words.collect();
-    [&words.join(&b' ')[..], b" ... (with a password)"]
-        .concat()
-        .trim_ascii_start()
-        .into()
 }
 
 /// One reason.
