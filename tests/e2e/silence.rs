@@ -125,15 +125,19 @@ fn a_server_that_is_known_to_be_gone_is_not_waited_for() {
         words.contains("the server cannot be reached, for "),
         "{words}"
     );
-    apart.pool.wait_for("the server cannot be reached").unwrap();
+    apart.pool.wait_for("event=server-lost ").unwrap();
     // A login that needs the server hears it as well.
     let refused = Client::connect(&apart.address, &app().schema("far")).unwrap_err();
     assert!(refused.to_string().contains("9507"), "{refused}");
     apart.link.mend();
-    apart.pool.wait_for("can be reached again").unwrap();
+    apart.pool.wait_for("event=server-back ").unwrap();
     assert_eq!(client.value("SELECT 1"), "1", "{}", apart.pool.said());
     let mut new = login(&apart.address, &app().schema("far"));
     assert_eq!(new.value("SELECT COUNT(*) FROM t"), "0");
+    let said = apart.pool.said();
+    for event in ["event=server-lost ", "event=server-back "] {
+        assert_eq!(said.matches(event).count(), 1, "{said}");
+    }
 }
 
 #[test]

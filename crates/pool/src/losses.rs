@@ -39,9 +39,7 @@ impl<N: Net> Group<N> {
         };
         let (kind, now) = (backend.kind, self.net.now());
         if end == DialEnd::Unreached {
-            let user = &self.roster.ranks[kind].kind.user;
-            let why = format!("no backend for '{user}': {why}");
-            self.shared.upstream.failed(&backend.at, now, &why);
+            self.shared.upstream.failed(&backend.at, now, why);
         }
         self.counts.dial_failures += 1;
         self.epoch += 1;

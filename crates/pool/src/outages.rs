@@ -44,10 +44,10 @@ impl<N: Net> Group<N> {
 
     /// The server has let a backend of this group in.
     pub(crate) fn server_reached(&mut self, key: Key) {
-        let Some(backend) = self.backends.get(key) else {
-            return;
-        };
-        self.shared.upstream.reached(&backend.at);
+        let now = self.net.now();
+        if let Some(backend) = self.backends.get(key) {
+            self.shared.upstream.reached(&backend.at, now);
+        }
     }
 
     /// Takes notice of the end of an outage, and of another meaning of the server's name.

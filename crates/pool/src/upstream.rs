@@ -10,7 +10,9 @@
 //! there fails, the next one is tried. Backends at addresses that the name no longer means are
 //! closed as soon as they are free.
 //!
-//! A dial that finds nobody begins an outage, a login that succeeds ends it, whoever made it. After
+//! A dial that finds nobody begins an outage, a login that succeeds ends it, whoever made it, a
+//! group or the watch: [`Upstream::failed`] and [`Upstream::reached`] are the only places that move
+//! it, and log `server-lost` and `server-back`. After
 //! `server_down_fail_ms` of it, what waits for a backend where there is none is refused at once
 //! (`outages.rs`). The watch ([`crate::watch`]) finds the server's return within half a
 //! second, by connections of its own; then every group dials anew.
@@ -305,7 +307,14 @@ impl Upstream {
             .compare_exchange(0, since, SeqCst, SeqCst)
             .is_ok();
         if began {
-            note(log::Event::ServerLost, format_args!("{why}"));
+            note(
+                log::Event::ServerLost,
+                format_args!(
+                    "the server at {} cannot be reached: {why}; statements that need it wait, and \
+                     are refused at once when this has lasted for server_down_fail_ms",
+                    self.words(at)
+                ),
+            );
         }
         let mut known = self.lock();
         let count = known.addresses.len();
@@ -320,8 +329,12 @@ impl Upstream {
     }
 
     /// The server has let us in at this address. `true` when that ends an outage, which is logged.
-    pub(crate) fn reached(&self, at: &Address) -> bool {
-        if self.failing_since.load(SeqCst) == 0 || self.failing_since.swap(0, SeqCst) == 0 {
+    pub(crate) fn reached(&self, at: &Address, now: Time) -> bool {
+        if self.failing_since.load(SeqCst) == 0 {
+            return false;
+        }
+        let since = self.failing_since.swap(0, SeqCst);
+        if since == 0 {
             return false;
         }
         let mut known = self.lock();
@@ -331,7 +344,11 @@ impl Upstream {
         drop(known);
         note(
             log::Event::ServerBack,
-            format_args!("a connection to {} stands again", self.place),
+            format_args!(
+                "the server at {} can be reached again, after {} ms",
+                self.words(at),
+                now.since(Time(since)).as_millis()
+            ),
         );
         self.returns.fetch_add(1, SeqCst);
         self.tell_groups();

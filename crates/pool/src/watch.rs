@@ -110,8 +110,6 @@ pub(crate) struct Watcher {
     is_blind: bool,
     /// Nor could its code be read.
     look_failed: bool,
-    /// It was said that the server is away.
-    said_down: bool,
 }
 
 impl Watcher {
@@ -127,7 +125,6 @@ impl Watcher {
             look_at: Time(0),
             is_blind: false,
             look_failed: false,
-            said_down: false,
         };
         let asked = watcher.ask(shared);
         let told = asked.and_then(|asked| {
@@ -152,7 +149,9 @@ impl Watcher {
             loop {
                 shared.bell.wait(EVERY);
                 let turned = self.turn(&shared);
-                self.note_reach(&shared, &turned);
+                if let (Ok(()), Some(connection)) = (&turned, &self.connection) {
+                    shared.upstream.reached(&connection.at, Time::now());
+                }
                 self.say(&turned);
                 match turned {
                     Ok(()) => {}
@@ -291,42 +290,6 @@ impl Watcher {
                 shared.hidden.ask();
                 self.look_at = now + EVERY;
             }
-        }
-    }
-
-    /// Tells the groups whether the server can be reached, and says so when clients notice.
-    fn note_reach(&mut self, shared: &Shared, turned: &Result<(), ProbeError>) {
-        let upstream = &shared.upstream;
-        let since = upstream.failing_since();
-        match (turned, &self.connection) {
-            (Ok(()), Some(connection)) => {
-                upstream.reached(&connection.at);
-                if std::mem::take(&mut self.said_down) {
-                    note(
-                        Event::ServerUp,
-                        format_args!(
-                            "the server at {} can be reached again",
-                            upstream.words(&connection.at)
-                        ),
-                    );
-                }
-            }
-            (Err(error), _) if error.fault == Fault::Unreached => {
-                let lasted = since.map_or(Duration::ZERO, |since| Time::now().since(since));
-                if lasted >= shared.settings.server_down_fail && !self.said_down {
-                    self.said_down = true;
-                    note(
-                        Event::ServerDown,
-                        format_args!(
-                            "the server cannot be reached, for {} ms now: statements that need it \
-                             are refused at once (server_down_fail_ms); {}",
-                            lasted.as_millis(),
-                            error.why
-                        ),
-                    );
-                }
-            }
-            _ => {}
         }
     }
 

@@ -82,8 +82,8 @@ fn the_next_address_follows_one_that_fails_and_an_answer_ends_the_outage() {
     assert!(!upstream.failed(&two, Time(7), "refused"));
     assert_eq!(upstream.address(Time(7)), Ok(Arc::new(one)));
     assert_eq!(upstream.failing_since(), Some(Time(5)));
-    assert!(upstream.reached(&two));
-    assert!(!upstream.reached(&two), "it has ended");
+    assert!(upstream.reached(&two, Time(9)));
+    assert!(!upstream.reached(&two, Time(9)), "it has ended");
     assert_eq!(upstream.failing_since(), None);
     assert_eq!(upstream.address(Time(7)), Ok(Arc::new(two)));
 }
