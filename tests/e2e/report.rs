@@ -56,7 +56,8 @@ fn a_statement_that_was_never_sent_pins_nobody() {
 }
 
 /// What is typed in SQL as a password reaches neither the log nor the report nor the census: not
-/// from what pins, fails, is restored elsewhere, is refused, is defined or is lost with its backend.
+/// from what pins, fails, is restored elsewhere, is refused, is defined or is lost with its
+/// backend.
 #[test]
 fn a_password_in_a_statement_is_never_logged() {
     let test = "a_password_in_a_statement_is_never_logged";

@@ -45,8 +45,9 @@ const TOLD: [PinCause; 3] = [
 ];
 
 /// The beginning of a text as the report may show it: up to its first literal, which may be a
-/// password or somebody's data. A literal begins with a quote, or with a digit or a dollar sign that
-/// no name stands in front of, in every `sql_mode`; quotes in names and comments only end it sooner.
+/// password or somebody's data. A literal begins with a quote, or with a digit or a dollar sign
+/// that no name stands in front of, in every `sql_mode`; quotes in names and comments only end it
+/// sooner.
 fn shown(sql: &[u8]) -> Text {
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..);
     let mut before = b' ';
