@@ -81,6 +81,11 @@ impl Story {
         self.note_unless_gone(&format!("client {who}: {}", short(sql)), reply)
     }
 
+    /// Whether the server is MySQL.
+    pub(crate) fn mysql(&mut self) -> bool {
+        !self.admin.value("SELECT @@version").contains("MariaDB")
+    }
+
     /// The same of a prepared statement.
     pub(crate) fn execution_may_be_gone(&mut self, who: usize, id: u32) -> bool {
         let reply = self.clients[who].execute(id, &[], false);

@@ -9,6 +9,7 @@
 //! its own, cut down, and printed as a test to be pasted into this folder.
 
 use crate::world::{found, start_pool};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -31,6 +32,9 @@ const SHRINK_TRIES: usize = 600;
 /// The same two, for the time that a failing script may take to be cut down.
 const SHRINK_TIME_MAX: Duration = Duration::from_secs(40);
 const SOAK_SHRINK_TIME_MAX: Duration = Duration::from_secs(200);
+
+/// One script in so many may meet a refusal with error 1235.
+const REFUSED_SHARE: u64 = 4;
 
 /// A seed that takes longer is named: something in it waits for a lock or a backend.
 const SLOW: Duration = Duration::from_secs(2);
@@ -116,7 +120,7 @@ impl Oracle<'_> {
 fn differs(verdict: Verdict) -> Option<Difference> {
     match verdict {
         Verdict::Differs(difference) => Some(*difference),
-        Verdict::Same | Verdict::Fickle(_) => None,
+        Verdict::Same { .. } | Verdict::Fickle(_) => None,
     }
 }
 
@@ -163,6 +167,10 @@ struct Findings {
     failed: Vec<u64>,
     /// What differed although nobody but the server had a part in it.
     fickle: Vec<String>,
+    /// Scripts in which the pool refused a question about the statement before.
+    scripts_refused: u64,
+    /// How many such questions, by their leading words.
+    refused: BTreeMap<String, usize>,
 }
 
 fn consult(name: &str, usual: u64, start: fn(&[&str]) -> Result<Real, String>) {
@@ -188,6 +196,7 @@ fn consult(name: &str, usual: u64, start: fn(&[&str]) -> Result<Real, String>) {
         "{name}: {seeds} seeds, {steps} steps, {:.1?}",
         started.elapsed()
     );
+    report_refused(name, seeds, &findings);
     let failed: Vec<u64> = findings
         .iter()
         .flat_map(|told| told.failed.clone())
@@ -202,6 +211,27 @@ fn consult(name: &str, usual: u64, start: fn(&[&str]) -> Result<Real, String>) {
         (fickle.len() as u64) < few,
         "{} scripts are fickle",
         fickle.len()
+    );
+}
+
+/// Says which questions the pool refused with error 1235, the commonest first.
+fn report_refused(name: &str, seeds: u64, findings: &[Findings]) {
+    let scripts: u64 = findings.iter().map(|told| told.scripts_refused).sum();
+    let mut forms: BTreeMap<&str, usize> = BTreeMap::new();
+    for (form, count) in findings.iter().flat_map(|told| &told.refused) {
+        *forms.entry(form).or_default() += count;
+    }
+    let all: usize = forms.values().sum();
+    eprintln!("{name}: {all} questions refused with error 1235, in {scripts} scripts");
+    let mut forms: Vec<_> = forms.into_iter().collect();
+    forms.sort_by_key(|(form, count)| (std::cmp::Reverse(*count), *form));
+    for (form, count) in forms {
+        eprintln!("{count:6}  {form}");
+    }
+    let few = 5.max(seeds / REFUSED_SHARE);
+    assert!(
+        scripts <= few,
+        "{name}: refusals in more than {few} scripts"
     );
 }
 
@@ -234,7 +264,12 @@ fn tell_seeds(real: &Real, (next, last): (&AtomicU64, u64), failures: &AtomicUsi
             eprintln!("seed {seed} took {:.1?}", began.elapsed());
         }
         match verdict {
-            Verdict::Same => {}
+            Verdict::Same { refused } => {
+                findings.scripts_refused += u64::from(!refused.is_empty());
+                for form in refused {
+                    *findings.refused.entry(form).or_default() += 1;
+                }
+            }
             Verdict::Fickle(difference) => findings.fickle.push(format!(
                 "seed {seed}: the server itself answers otherwise twice: {difference}"
             )),

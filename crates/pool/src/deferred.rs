@@ -24,7 +24,7 @@ use reactor::{Key, Net};
 use session::heard::Heard;
 use session::state::can_restore;
 use session::text::Text;
-use sql::classify::Reads;
+use sql::classify::{self, PinCause, Reads};
 use sql::lex::Server;
 use wire::attributes::put_query;
 use wire::command::ReplyShape;
@@ -76,8 +76,9 @@ impl Debts {
 }
 
 impl<N: Net> Group<N> {
-    /// Binds a client to its home, if that is free, for a text that reads what was left there.
-    pub(crate) fn go_home(&mut self, key: Key, reads: Reads) {
+    /// Binds a client to its home, if that is free, for a text that reads what was left there, or
+    /// runs code that may.
+    pub(crate) fn go_home(&mut self, key: Key, class: &classify::Statement) {
         let asks = Reads::ROW_COUNT
             .union(Reads::FOUND_ROWS)
             .union(Reads::DIAGNOSTICS)
@@ -85,7 +86,8 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return;
         };
-        if !reads.intersects(asks) || client.lease.is_some() || self.draining.is_some() {
+        let may_ask = class.reads.intersects(asks) || class.causes.contains(PinCause::StoredCode);
+        if !may_ask || client.lease.is_some() || self.draining.is_some() {
             return;
         }
         let idle = &self.roster.ranks[client.kind as usize].idle;

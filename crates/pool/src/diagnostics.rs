@@ -118,6 +118,16 @@ impl<S> Client<S> {
         };
     }
 
+    /// Whether a text shows conditions where there are none: none stand on its backend either, once
+    /// it is cleared of others'. On MySQL the pool's own question for FOUND_ROWS() leaves a
+    /// warning.
+    pub(crate) fn shows_none(&self, found: &classify::Statement, server: Server) -> bool {
+        let some = self.warnings.is_some() || self.warnings_lost || self.owed.warnings;
+        let asked = found.reads.of(self.reads_lost());
+        let shows = found.verb == Verb::Show && asked == Reads::DIAGNOSTICS;
+        shows && !some && self.conditions == 0 && !server.is_mysql()
+    }
+
     /// There are none any more.
     pub(crate) fn forget_warnings(&mut self) {
         self.warnings = None;
@@ -308,13 +318,9 @@ impl<N: Net> Group<N> {
         let lost = client.warnings_lost || client.owed.warnings;
         let lost = lost || client.kept_warnings().is_some_and(unlike);
         let refused = is_refused_whole(found, &client.session);
-        // None stand on its backend either, once it is cleared of others'.
         let asked = found.reads.of(client.reads_lost());
-        let none = !lost && client.warnings.is_none() && client.conditions == 0;
-        let none = none && matches!(found.verb, Verb::Show) && asked == Reads::DIAGNOSTICS;
-        // On MySQL the pool's own question for FOUND_ROWS() leaves a warning.
-        let none = none && !mode.server.is_mysql();
-        if refused || found.multi && (none || asked.is_empty()) {
+        let none = client.shows_none(found, mode.server);
+        if refused || none || found.multi && asked.is_empty() {
             return Previous::Same;
         }
         if found.multi {

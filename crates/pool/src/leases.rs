@@ -23,6 +23,10 @@ use session::state::Session;
 use std::rc::Rc;
 use wire::packet::{Frame, frame};
 
+/// Idle backends, those used last, among which a client's own last one is looked for. One that is
+/// not among them has not been left just now.
+const HOMES_LOOKED_AT: usize = 8;
+
 impl<N: Net> Group<N> {
     /// Binds an idle backend to a client that wants to run something now.
     pub(crate) fn acquire(&mut self, key: Key) -> Option<Key> {
@@ -39,21 +43,26 @@ impl<N: Net> Group<N> {
         self.bind(key, found).then_some(found)
     }
 
-    /// The best idle backend for a client: the one that alone knows what it has left, one that
-    /// stands in its state already, else the one used last that can be brought there.
+    /// The best idle backend for a client: its own last one, one that stands in its state already,
+    /// else the one used last that can be brought there. One whose last client may ask for what it
+    /// has left there goes to others when there is no other that is as good.
     fn pick_idle(&self, kind: usize, key: Key) -> Option<Key> {
         let client = self.clients.get(key)?;
         let session = &client.session;
         let idle = &self.roster.ranks[kind].idle;
-        if client.found_rows.get().is_none() || client.warnings.is_some() {
-            let home = Some((key, client.sent));
-            let is_home = |lease: &&Key| {
-                (self.backends.get(**lease).filter(|b| self.lives_on(b)))
-                    .is_some_and(|b| b.home == home && self.can_serve(client, b))
-            };
-            if let Some(home) = idle.iter().find(is_home) {
-                return Some(*home);
-            }
+        let alone_knows = client.found_rows.get().is_none() || client.warnings.is_some();
+        let looked_at = if alone_knows {
+            idle.len()
+        } else {
+            HOMES_LOOKED_AT
+        };
+        let home = Some((key, client.sent));
+        let is_home = |lease: &&Key| {
+            (self.backends.get(**lease).filter(|b| self.lives_on(b)))
+                .is_some_and(|b| b.home == home && self.can_serve(client, b))
+        };
+        if let Some(home) = idle.iter().rev().take(looked_at).find(is_home) {
+            return Some(*home);
         }
         let find = |fits: &dyn Fn(&Backend<N::Sock>) -> bool| {
             let fits = |key: &&Key| {
@@ -64,10 +73,25 @@ impl<N: Net> Group<N> {
         };
         let same = |b: &Backend<N::Sock>| Rc::ptr_eq(&b.session, session);
         let clean = |b: &Backend<N::Sock>| self.is_clean(client, b);
-        find(&|b| same(b) && clean(b))
+        let free = |b: &Backend<N::Sock>| !self.may_be_asked(b);
+        find(&|b| same(b) && clean(b) && free(b))
+            .or_else(|| find(&|b| clean(b) && free(b) && self.can_serve(client, b)))
+            .or_else(|| find(&|b| same(b) && clean(b)))
             .or_else(|| find(&|b| clean(b) && self.can_serve(client, b)))
             .or_else(|| find(&|b| self.can_serve(client, b)))
             .copied()
+    }
+
+    /// Whether the last client of an idle backend has just had a count or conditions there, about
+    /// which it may ask next.
+    fn may_be_asked(&self, backend: &Backend<N::Sock>) -> bool {
+        let Some((last, sent)) = backend.home else {
+            return false;
+        };
+        let last = self.clients.get(last).filter(|last| last.sent == sent);
+        last.is_some_and(|last| {
+            last.row_count >= 0 || last.warnings.is_some() || last.found_rows.get().is_none()
+        })
     }
 
     pub(crate) fn bind(&mut self, key: Key, lease: Key) -> bool {

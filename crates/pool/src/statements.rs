@@ -199,7 +199,7 @@ impl<N: Net> Group<N> {
         sql: &[u8],
         (mode, found): (LexMode, &classify::Statement),
     ) -> Handled {
-        self.go_home(key, found.reads);
+        self.go_home(key, found);
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
@@ -257,6 +257,7 @@ impl<N: Net> Group<N> {
     /// Runs a text that was prepared by name, or is executed at once: what it does is what its
     /// client's command does.
     fn run_prepared_text(&mut self, key: Key, message: &[u8], text: &PreparedText) -> Handled {
+        self.go_home(key, &text.class);
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
@@ -356,13 +357,6 @@ impl<N: Net> Group<N> {
         let lists = LISTS.iter().any(|list| schema.eq_ignore_ascii_case(list));
         let set = client.session.variable(b"pseudo_thread_id").is_some();
         (!lists && !set).then_some(client.id)
-    }
-
-    /// Says that what the statement before left is gone.
-    pub(crate) fn previous_gone(&mut self, key: Key) -> Handled {
-        self.counts.refused += 1;
-        self.refuse(key, &Refusal::PreviousGone);
-        Handled::Used
     }
 
     /// Sends a kept reply, in the form that this client understands.

@@ -12,6 +12,10 @@
 //!   keeps it from asking for more backends than there are, [`ground`] are the tables.
 //! - [`tell`] says the script and writes the replies down; what is not compared stands there.
 //!
+//! The pool may refuse a question about the statement before (error 1235) where the server answers
+//! it. Such a refusal is counted, and the server is told the script again with the same error in
+//! that place: what the client is answered from there on must be the same.
+//!
 //! Invariant: both tellings are the same but for the address, so a difference is the pool's, or
 //! the server's own chance, which a second direct telling shows ([`Verdict::Fickle`]).
 
@@ -82,8 +86,11 @@ impl fmt::Display for Difference {
 /// What two tellings of a script showed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// No client noticed the pool.
-    Same,
+    /// No client noticed the pool, but for these statements, which it refused.
+    Same {
+        /// Each as [`leading_words`] shows it.
+        refused: Vec<String>,
+    },
     /// One did.
     Differs(Box<Difference>),
     /// The server itself does not answer the same twice: the script is of no use.
@@ -93,12 +100,23 @@ pub enum Verdict {
 impl Pair {
     /// Tells a script both ways.
     pub fn compare(&mut self, steps: &[Step]) -> Verdict {
-        let direct = self.telling(false, steps);
+        let mut direct = self.telling(false, steps);
         let pooled = self.telling(true, steps);
+        let mut told = steps.to_vec();
+        let mut refused = Vec::new();
+        for index in 0..steps.len() {
+            if tell::is_refused(&pooled[index]) && tell::is_answered(&direct[index]) {
+                refused.push(leading_words(&text_of(steps, index)));
+                told[index].act = Act::Sql(tell::REFUSES.into());
+            }
+        }
+        if !refused.is_empty() {
+            direct = self.telling(false, &told);
+        }
         let Some(difference) = first_difference(steps, &direct, &pooled) else {
-            return Verdict::Same;
+            return Verdict::Same { refused };
         };
-        let again = self.telling(false, steps);
+        let again = self.telling(false, &told);
         match first_difference(steps, &direct, &again) {
             Some(fickle) => Verdict::Fickle(Box::new(fickle)),
             None => Verdict::Differs(Box::new(difference)),
@@ -111,6 +129,34 @@ impl Pair {
         let address = if pooled { &self.pooled } else { &self.direct };
         tell(&mut self.admin, address, steps)
     }
+}
+
+/// The text that a step runs; an execution runs that of its statement.
+fn text_of(steps: &[Step], index: usize) -> String {
+    let step = &steps[index];
+    let (Act::Execute(slot, ..) | Act::Again(slot, _) | Act::Bulk(slot, _)) = &step.act else {
+        return step.texts().join("; ");
+    };
+    let before = steps[..index].iter().rev();
+    let mut prepared = before.filter(|other| other.who == step.who);
+    let text = prepared.find_map(|other| match &other.act {
+        Act::Prepare(other, sql) if other == slot => Some(sql),
+        _ => None,
+    });
+    format!("execute: {}", text.map_or("", |sql| sql))
+}
+
+/// What a text begins with, by which statements of one form are counted together: two words of
+/// each of its statements, without numbers and what is in quotes.
+#[must_use]
+pub fn leading_words(sql: &str) -> String {
+    let words = |statement: &str| {
+        let words = statement.split_whitespace().take(2);
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let plain: String = sql.chars().filter(|c| !c.is_ascii_digit()).collect();
+    let statements = plain.split(';').map(words);
+    statements.collect::<Vec<_>>().join("; ")
 }
 
 fn first_difference(steps: &[Step], direct: &[String], pooled: &[String]) -> Option<Difference> {

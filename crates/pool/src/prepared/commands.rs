@@ -219,7 +219,7 @@ impl<N: Net> Group<N> {
             let parameter = plain.then(|| only_number(payload, earlier, form)).flatten();
             return self.on_kill_execution(key, &definition, parameter);
         }
-        self.go_home(key, definition.class.reads);
+        self.go_home(key, &definition.class);
         let handled = self.execute_read(key, (command, id), definition, message);
         self.leave_home(key);
         handled
@@ -237,7 +237,11 @@ impl<N: Net> Group<N> {
         let class = class_with(&definition.class, known.as_ref());
         let told = !class.pin.is_some_and(hides_reads);
         let elsewhere = self.clients.get(key).map(Client::reads_elsewhere);
-        if told && elsewhere.is_some_and(|elsewhere| class.reads.intersects(elsewhere)) {
+        let server = self.shared.server.flavour;
+        let client = self.clients.get(key);
+        let none = client.is_some_and(|client| client.shows_none(&class, server));
+        let asks = elsewhere.is_some_and(|elsewhere| class.reads.intersects(elsewhere));
+        if told && asks && !none {
             if self.is_read_back_now(key, class.reads) {
                 return self.wait_for_read_back(key);
             }

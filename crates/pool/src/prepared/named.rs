@@ -186,6 +186,12 @@ impl<N: Net> Group<N> {
                 spoken
             }
             Some(TextPrepared::Immediate(text)) => {
+                // MySQL has no such statement, and runs nothing.
+                let text = if mode.server.is_mysql() {
+                    Vec::new()
+                } else {
+                    text
+                };
                 let Some(client) = self.clients.get(key) else {
                     return Spoken::Handled(Handled::Used);
                 };

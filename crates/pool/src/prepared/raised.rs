@@ -4,10 +4,12 @@
 //! may ask about the error: SHOW WARNINGS, `@@error_count`, GET DIAGNOSTICS, the count of warnings
 //! in the next OK. The mechanism: a SIGNAL of the same number, state and words runs in place of the
 //! command. What it leaves is what the error leaves; but for MySQL, where that stands behind the
-//! warnings of the statement before, as after RESIGNAL.
+//! warnings of the statement before, as after RESIGNAL. A question that the pool refuses because
+//! nobody knows its answer any more fails in the same way, as a SIGNAL does on both.
 
 use crate::clients::Handled;
 use crate::group::Group;
+use crate::reasons::Refusal;
 use crate::statements::statement_of;
 use reactor::{Key, Net};
 use session::standing::standing_of;
@@ -30,6 +32,31 @@ impl<N: Net> Group<N> {
         let ErrorCode { code, state } = error;
         let sql =
             format!("SIGNAL SQLSTATE '{state}' SET MYSQL_ERRNO={code},MESSAGE_TEXT='{words}'");
+        let conditions = match self.shared.server.flavour {
+            Server::MySql(_) => Conditions::Asks,
+            _ => Conditions::Leaves,
+        };
+        if let Some(client) = self.clients.get_mut(key) {
+            client.warnings_native = false;
+        }
+        self.signal(key, &sql, Some(conditions))
+    }
+
+    /// Says that what the statement before left is gone: the statement's error, in every respect.
+    pub(crate) fn previous_gone(&mut self, key: Key) -> Handled {
+        let refusal = Refusal::PreviousGone;
+        self.counts.refused += 1;
+        *self.counts.refusals.entry(refusal.name()).or_default() += 1;
+        self.drop_refused(key);
+        let ErrorCode { code, state } = refusal.code();
+        let sql =
+            format!("SIGNAL SQLSTATE '{state}' SET MYSQL_ERRNO={code},MESSAGE_TEXT='{refusal}'");
+        self.signal(key, &sql, None)
+    }
+
+    /// Runs a SIGNAL in place of the client's command; `conditions`: what it leaves, where that is
+    /// not what a SIGNAL does.
+    fn signal(&mut self, key: Key, sql: &str, conditions: Option<Conditions>) -> Handled {
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
@@ -38,13 +65,7 @@ impl<N: Net> Group<N> {
         let class = classify(sql.as_bytes(), mode);
         let mut statement = statement_of(&class, mode.server);
         statement.standing = standing_of(&class);
-        statement.conditions = match mode.server {
-            Server::MySql(_) => Conditions::Asks,
-            _ => Conditions::Leaves,
-        };
-        if let Some(client) = self.clients.get_mut(key) {
-            client.warnings_native = false;
-        }
+        statement.conditions = conditions.unwrap_or(statement.conditions);
         let mut message = Vec::new();
         put_query(&mut message, form, sql.as_bytes());
         self.start(key, &message, statement)

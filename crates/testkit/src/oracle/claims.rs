@@ -8,8 +8,9 @@
 //!
 //! Some steps are not legal at any moment (docs/pool/limits.md): FOUND_ROWS() before a session
 //! has found anything, where MariaDB tells what the thread's last session found; on MariaDB,
-//! warnings that are older than a text which does not tell whether it leaves them; and a change of
-//! user with a role, which MariaDB lets stay with an account that was never granted it.
+//! warnings that are older than a text which does not tell whether it leaves them; a change of user
+//! with a role, which MariaDB lets stay with an account that was never granted it; and a variable
+//! that was never set, first named in a transaction or while its client is pinned.
 
 use super::ground::CLIENTS_MAX;
 use super::script::{Act, Claim, Kill, Step};
@@ -22,6 +23,8 @@ const FINDS: [&str; 3] = [
 ];
 /// Questions about warnings that may be older than the statement before.
 const OLDER: [&str; 2] = ["SHOW WARNINGS", "SELECT @@error_count"];
+/// How texts begin that read variables which the session may never have set.
+const UNSET: &str = "SELECT @unset";
 /// How texts begin that do not tell.
 const BLURS: [&str; 6] = ["SHOW ", "EXPLAIN ", "CALL ", "CREATE ", "DROP ", "ALTER "];
 /// How texts begin that leave no older warnings.
@@ -52,7 +55,8 @@ impl Held {
     /// or too late.
     fn note_text(&mut self, sql: &str) -> bool {
         let early = sql.contains("FOUND_ROWS()") && !self.found;
-        if early || (self.blurred && OLDER.contains(&sql)) {
+        let unset = sql.starts_with(UNSET) && self.any();
+        if early || unset || (self.blurred && OLDER.contains(&sql)) {
             return false;
         }
         let begins = |starts: &[&str]| starts.iter().any(|start| sql.starts_with(start));

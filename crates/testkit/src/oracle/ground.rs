@@ -15,7 +15,7 @@ pub const CLIENTS_MAX: usize = 6;
 pub const SCHEMAS: [&str; 2] = ["oracle_a", "oracle_b"];
 
 /// Objects besides the clients' tables: name, statement.
-const OBJECTS: [(&str, &str); 12] = [
+const OBJECTS: [(&str, &str); 13] = [
     (
         "kinds",
         "CREATE TABLE kinds (id INT PRIMARY KEY, tiny TINYINT UNSIGNED, big BIGINT, \
@@ -64,6 +64,12 @@ const OBJECTS: [(&str, &str); 12] = [
     (
         "resignalling_procedure",
         "CREATE PROCEDURE resignalling_procedure() RESIGNAL SET MESSAGE_TEXT = 'again'",
+    ),
+    (
+        "diagnosing_procedure",
+        "CREATE PROCEDURE diagnosing_procedure() BEGIN \
+         GET DIAGNOSTICS @number = NUMBER, @rows = ROW_COUNT; \
+         GET DIAGNOSTICS CONDITION 1 @words = MESSAGE_TEXT; SHOW WARNINGS; END",
     ),
     (
         "locking_procedure",

@@ -27,6 +27,26 @@ const ANSWER_MAX: Duration = Duration::from_secs(12);
 /// A step that takes longer is named: it waits for a lock or a backend.
 const SLOW: Duration = Duration::from_millis(1500);
 
+/// How the pool refuses a question about the statement before.
+const REFUSAL: &str = "onramp: what the previous statement left is gone";
+
+/// What fails with the same error as such a question.
+pub(super) const REFUSES: &str = "SIGNAL SQLSTATE '42000' SET MYSQL_ERRNO = 1235, MESSAGE_TEXT = \
+     'onramp: what the previous statement left is gone; run both statements again, in one \
+     transaction or one text'";
+
+/// Whether a reply is such a refusal.
+pub(super) fn is_refused(reply: &str) -> bool {
+    !is_answered(reply) && reply.contains("code: 1235") && reply.contains(REFUSAL)
+}
+
+/// Whether a reply is that of a statement that went well.
+pub(super) fn is_answered(reply: &str) -> bool {
+    ["[Done", "[Rows"]
+        .iter()
+        .any(|start| reply.starts_with(start))
+}
+
 #[derive(Debug)]
 struct Handle {
     id: u32,

@@ -69,10 +69,53 @@ pub(super) const HABITS: &[Habit] = &[
         On::Both,
         &[
             "UPDATE {t} SET name = '{w}' ;; \
+             <pins>SHOW WARNINGS; CALL locking_procedure('{l}') ;; <reset>",
+            "UPDATE {t} SET name = '{w}' ;; \
+             <pins>SHOW ERRORS; CALL locking_procedure('{l}') ;; <reset>",
+            "UPDATE {t} SET name = '{w}' ;; \
+             <pins>SHOW COUNT(*) WARNINGS; SHOW COUNT(*) ERRORS; DO GET_LOCK('{l}', 0) ;; <reset>",
+            "UPDATE {t} SET name = '{w}' ;; <pins>GET DIAGNOSTICS @number = NUMBER; \
+             DO GET_LOCK('{l}', 0) ;; SELECT @number ;; <reset>",
+            "UPDATE {t} SET name = '{w}' ;; \
              <pins>CALL locking_procedure('{l}'); SHOW WARNINGS ;; <reset>",
             "<pins>DO GET_LOCK('{l}', 0) ;; SHOW WARNINGS ;; SHOW ERRORS ;; <reset>",
             "UPDATE {t} SET name = '{w}' ;; <pins>CALL resignalling_procedure() ;; \
              SHOW WARNINGS ;; <reset>",
+            "UPDATE {t} SET name = '{w}' ;; <pins>CALL diagnosing_procedure() ;; \
+             SELECT @number, @words ;; <reset>",
+            "UPDATE {t} SET name = '{w}' ;; <pins>SHOW WARNINGS; CALL resignalling_procedure(); \
+             SHOW ERRORS ;; SHOW WARNINGS ;; <reset>",
+        ],
+    ),
+    // Forms of questions that are put to the pool's own account of what was left.
+    habit(
+        "questions_of_many_forms",
+        8,
+        On::Both,
+        &[
+            "SELECT CAST('{w}' AS SIGNED) ;; SHOW WARNINGS; SELECT {n}",
+            "SELECT CAST('{w}' AS SIGNED) ;; SELECT {n}; SHOW WARNINGS",
+            "UPDATE {t} SET name = '{w}' ;; SELECT ROW_COUNT(); SELECT {n}",
+            "UPDATE {t} SET name = '{w}' ;; SELECT {n}, ROW_COUNT(); DO {n}; SELECT ROW_COUNT()",
+            "SELECT CAST('{w}' AS SIGNED) ;; <prepare=4>SHOW WARNINGS ;; <execute=4>",
+            "UPDATE {t} SET name = '{w}' ;; <prepare=4>SELECT ROW_COUNT(), ? ;; <execute=4>{n}",
+            "SELECT id FROM oracle_a.kinds ;; <prepare=4>SELECT FOUND_ROWS(), ? ;; \
+             DELETE FROM {t} WHERE id = {k} ;; <execute=4>{n}",
+            "SELECT id FROM kinds UNION SELECT {n} ;; SELECT FOUND_ROWS()",
+            "SELECT id FROM kinds LIMIT 1 OFFSET 1 ;; SELECT FOUND_ROWS()",
+            "SELECT id FROM oracle_a.kinds ;; INSERT IGNORE INTO {t} (v) SELECT id FROM kinds ;; \
+             SELECT FOUND_ROWS(), ROW_COUNT()",
+            "SELECT id FROM oracle_a.kinds ;; EXPLAIN SELECT id FROM kinds ;; SELECT FOUND_ROWS()",
+            "SELECT id FROM oracle_a.kinds ;; UPDATE {t}, kinds SET {t}.name = '{w}' \
+             WHERE {t}.id = kinds.id ;; SELECT FOUND_ROWS()",
+            "SELECT id FROM oracle_a.kinds ;; CALL rows_procedure({n}, @y) ;; \
+             SELECT FOUND_ROWS()",
+            "SELECT CAST('{w}' AS SIGNED) ;; <pins>CALL diagnosing_procedure() ;; <reset>",
+            "SELECT no_such_column ;; GET DIAGNOSTICS CONDITION 1 @words = MESSAGE_TEXT; \
+             SELECT @words",
+            "SELECT CAST('{w}' AS SIGNED) ;; EXECUTE IMMEDIATE 'SHOW WARNINGS'",
+            "UPDATE {t} SET name = '{w}' ;; PREPARE asks FROM 'SELECT ROW_COUNT(), ?' ;; \
+             SET @asked = {n} ;; EXECUTE asks USING @asked",
         ],
     ),
     habit(
