@@ -364,7 +364,7 @@ fn scrape(address: &str) -> Option<String> {
     fetch(address, "/metrics")
 }
 
-fn fetch(address: &str, path: &str) -> Option<String> {
+pub(crate) fn fetch(address: &str, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
     let asked = format!("GET {path} HTTP/1.0\r\n\r\n");
     stream.write_all(asked.as_bytes()).ok()?;

@@ -3,12 +3,13 @@
 //! What is late depends on the machine, so no test asserts that something was in time; what is
 //! right, wrong or lost does not.
 
+use crate::load::fetch;
 use crate::world::binary;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::Mutex;
 use std::time::Duration;
-use testkit::onramp::{Ran, Target, run};
+use testkit::onramp::{Ran, Target, free_port, run};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -258,6 +259,70 @@ fn the_json_says_what_the_text_says_and_only_what_is_documented() {
             );
         }
     }
+}
+
+/// What the page of a run said last, and its figures, when all connections were open.
+fn watched(arguments: &[&str]) -> (Ran, serde_json::Value, String) {
+    let address = format!("127.0.0.1:{}", free_port());
+    let all = [arguments, &["--http", &address]].concat();
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| load(&all));
+        let (mut seen, mut metrics) = (serde_json::Value::Null, None);
+        while !running.is_finished() && seen["series"].as_array().is_none_or(Vec::is_empty) {
+            let live = fetch(&address, "/live.json").unwrap_or_default();
+            let (_, json) = live.split_once("\r\n\r\n").unwrap_or_default();
+            seen = serde_json::from_str(json).unwrap_or(seen);
+            metrics = fetch(&address, "/metrics").or(metrics);
+            std::thread::yield_now();
+        }
+        (running.join().unwrap(), seen, metrics.unwrap())
+    })
+}
+
+#[test]
+fn the_page_of_a_run_is_served_while_it_goes() {
+    let held = target("tcp", &["--every", "100ms"]);
+    let place = format!("tcp://{}", held.address);
+    let every = ["--every", "100ms", "--time", "4s", "--connections", "30"];
+    let (_, seen, metrics) = watched(&[&["tcp-hold", "--target", &place], &every[..]].concat());
+    assert_eq!(
+        (&seen["kind"], &seen["is_ramp"]),
+        (&"tcp-hold".into(), &false.into()),
+        "{seen}"
+    );
+    assert_eq!(
+        (&seen["connected"], &seen["tls"]),
+        (&30.into(), &"none".into())
+    );
+    let came = |seen: &serde_json::Value| {
+        let of = |word: &str| seen["messages"][word].as_u64().unwrap();
+        of("right") + of("late")
+    };
+    assert!(came(&seen) > 0, "{seen}");
+    assert!(seen["host"]["tcp_open"].as_u64().unwrap() >= 30, "{seen}");
+    assert!(
+        metrics.contains("onramp_load_messages_total{verdict=\"right\"}"),
+        "{metrics}"
+    );
+
+    let asked = target("http", &[]);
+    let url = format!("http://{}/", asked.address);
+    let rest = ["--connections", "7", "--think-time", "10ms", "--time", "4s"];
+    let (_, seen, metrics) = watched(&[&[&*url], &rest[..]].concat());
+    assert_eq!(
+        (&seen["kind"], &seen["message"]),
+        (&"http".into(), &"answer".into())
+    );
+    assert!(came(&seen) > 0, "{seen}");
+    assert!(seen["latency"]["p99_ms"].as_f64().unwrap() > 0.0, "{seen}");
+    assert!(
+        seen["series"][0]["messages_per_s"].as_f64().unwrap() > 0.0,
+        "{seen}"
+    );
+    assert!(
+        metrics.contains("onramp_load_connects_total 7"),
+        "{metrics}"
+    );
 }
 
 #[test]

@@ -37,6 +37,17 @@ impl Waking {
     }
 }
 
+/// How far a group has come, as the main thread has been told: each step once, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Milestone {
+    /// Connections are being opened.
+    Opening,
+    /// Every connection has been tried.
+    Settled,
+    /// All that was to be done has been done, or cannot be.
+    Finished,
+}
+
 /// What a group does; all else of its thread's life is [`run`].
 pub(crate) trait Turns: Sized {
     /// Where it waits.

@@ -21,7 +21,7 @@ use crate::bench::Bench;
 use crate::connection::Connection;
 use crate::control::{Counted, Gauges, Letter, Order, Share};
 use crate::errors::{Fault, Phase};
-use crate::event_loop::{self, CONNECTION, Turns, Waking};
+use crate::event_loop::{self, CONNECTION, Milestone, Turns, Waking};
 use crate::opener::Opener;
 use crate::pace::Pace;
 use crate::plan::Plan;
@@ -54,8 +54,7 @@ struct Group {
     starting: Vec<Key>,
     mailbox: Mailbox<Order>,
     letters: SyncSender<Letter>,
-    said_settled: bool,
-    said_finished: bool,
+    reached: Milestone,
     /// When to end, once told to stop.
     end: Option<Time>,
     /// Sums over the connections that have been closed at the end.
@@ -120,12 +119,12 @@ impl Turns for Group {
         if let Some(reason) = self.bench.fatal.take() {
             self.tell(Letter::Fatal(reason));
         }
-        if !self.said_settled && self.opener.is_settled() {
-            self.said_settled = true;
+        if self.reached == Milestone::Opening && self.opener.is_settled() {
+            self.reached = Milestone::Settled;
             self.tell(Letter::Settled);
         }
-        if !self.said_finished && self.is_finished() {
-            self.said_finished = true;
+        if self.reached == Milestone::Settled && self.is_finished() {
+            self.reached = Milestone::Finished;
             self.tell(Letter::Finished);
         }
     }
@@ -180,8 +179,7 @@ impl Group {
             starting: Vec::new(),
             mailbox,
             letters,
-            said_settled: false,
-            said_finished: false,
+            reached: Milestone::Opening,
             end: None,
             tally: Tally::default(),
             marks: Marks::new(share.first, share.connections),

@@ -14,7 +14,8 @@
 //! Files: [`options`] is the command line, [`run`] the main thread and its crew, [`group`] one
 //! thread, [`hold`] and [`http`] what a connection does, [`answer`] how HTTP answers are read,
 //! [`http2`] the same over HTTP/2, with [`http2_frames`] and [`hpack`],
-//! [`counts`] and [`summary`] the numbers, [`body`] what both sides are told.
+//! [`counts`] and [`summary`] the numbers, [`live`] the page of a run, [`body`] what both sides
+//! are told.
 
 mod answer;
 pub(crate) mod body;
@@ -25,6 +26,7 @@ mod hpack;
 mod http;
 mod http2;
 mod http2_frames;
+mod live;
 mod options;
 mod place;
 mod run;

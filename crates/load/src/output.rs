@@ -12,13 +12,16 @@ mod live_page;
 mod page;
 mod prometheus;
 
+pub(crate) use host::{Host, Watch};
+pub(crate) use http::{Offer, Server, Shown};
+pub(crate) use prometheus::{put_head, put_summary};
+
 use crate::control::Gauges;
 use crate::options::LoadArgs;
 use crate::output_options::{OutputArgs, When};
 use crate::series::Point;
 use crate::stats::Stats;
 use crate::summary::Summary;
-use http::{Offer, Server, Shown};
 use live::{Live, Scene};
 use live_page::LivePage;
 use std::fs;

@@ -12,8 +12,9 @@
 //!   costs no memory.
 
 use super::counts::{Census, Counts, Marks, Verdict};
+use super::live::Gauges;
 use crate::errors::Fault;
-use crate::event_loop::{self, CONNECTION, Turns, Waking};
+use crate::event_loop::{self, CONNECTION, Milestone, Turns, Waking};
 use crate::pace::Pace;
 use crate::ports::Sources;
 use crate::random::Random;
@@ -84,8 +85,7 @@ pub(super) enum Letter {
 pub(super) struct Counted {
     pub(super) group: usize,
     pub(super) counts: Counts,
-    /// Connections that stand.
-    pub(super) standing: u32,
+    pub(super) gauges: Gauges,
 }
 
 /// Whether a connection goes on.
@@ -231,7 +231,7 @@ struct Group<T: Talk> {
     mailbox: Mailbox<Order>,
     letters: SyncSender<Letter>,
     running: bool,
-    said_settled: bool,
+    reached: Milestone,
     /// When to end at the latest, once told to stop; and when that was.
     end: Option<(Time, Time)>,
 }
@@ -283,8 +283,8 @@ impl<T: Talk> Turns for Group<T> {
         self.wake_some();
         self.open_some();
         self.sweep();
-        if !self.said_settled && self.fresh == 0 && self.in_flight == 0 {
-            self.said_settled = true;
+        if self.reached == Milestone::Opening && self.fresh == 0 && self.in_flight == 0 {
+            self.reached = Milestone::Settled;
             self.tell(Letter::Settled);
         }
     }
@@ -327,7 +327,7 @@ impl<T: Talk> Group<T> {
             mailbox,
             letters,
             running: false,
-            said_settled: false,
+            reached: Milestone::Opening,
             end: None,
             net,
             plan,
@@ -364,10 +364,16 @@ impl<T: Talk> Group<T> {
 
     fn counted(&mut self) -> Box<Counted> {
         let counts = std::mem::take(&mut self.counts);
+        let is_busy = |(_, line): &(Key, &Line<T>)| line.stage.talk().is_some_and(Talk::is_busy);
+        let waiting = self.lines.iter().filter(is_busy).count() as u64;
         Box::new(Counted {
             group: self.share.group,
             counts,
-            standing: self.standing,
+            gauges: Gauges {
+                connected: self.standing.into(),
+                opening: self.in_flight.into(),
+                waiting,
+            },
         })
     }
 

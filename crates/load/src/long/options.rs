@@ -168,6 +168,11 @@ pub struct SwarmArgs {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
+    /// Serve the page of the run while it goes at http://ADDR/, as HOST:PORT; also /live.json and
+    /// /metrics
+    #[arg(long, value_name = "ADDR")]
+    pub http: Option<String>,
+
     /// Seed of the random numbers; 0 takes one from the clock
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub rand_seed: u64,

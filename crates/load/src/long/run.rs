@@ -9,6 +9,7 @@ use super::group::{self, Counted, Letter, Order, Plan, Share, Talk};
 use super::hold::{Agreed, Hold};
 use super::http::{Asker, Question, USER_AGENT};
 use super::http2::{self, Multiplexed};
+use super::live::{Gauges, LivePage, Scene};
 use super::options::{HoldArgs, HttpArgs, HttpVersion, LongArgs, SwarmArgs};
 use super::place::Place;
 use super::summary::{Summary, Words};
@@ -24,6 +25,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+/// How often the page of the run is made anew.
+const SHOWN_EVERY: Duration = Duration::from_secs(1);
 /// How long groups may take to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
@@ -165,7 +168,22 @@ fn run_kind<T: Talk>(
         own,
     };
     let rss_before = process::own().map_or(0, |sample| sample.rss_bytes);
+    let page = match args.http.as_deref() {
+        None => None,
+        Some(address) => {
+            let scene = Scene {
+                kind: words.kind,
+                message: words.message,
+                target: place.to_string(),
+                tls: security.name(),
+                connections: args.connections,
+                time_s: time.as_secs(),
+            };
+            Some(LivePage::open(address, scene, layout.cores)?)
+        }
+    };
     let mut crew = Crew::start::<T>(args, &layout, plan)?;
+    crew.page = page;
     let mut summary = Summary::new(words, args, place, &layout, &security);
     crew.ramp(args, stop);
     summary.ramped(&crew.total, crew.elapsed());
@@ -196,7 +214,9 @@ fn run_kind<T: Talk>(
 struct Crew {
     threads: Threads<Order, Letter>,
     began: Time,
-    standing: Vec<u32>,
+    /// How the connections of each group stand.
+    gauges: Vec<Gauges>,
+    page: Option<LivePage>,
     settled: usize,
     answers: usize,
     ended: usize,
@@ -229,7 +249,8 @@ impl Crew {
         Ok(Crew {
             threads,
             began,
-            standing: vec![0; layout.groups as usize],
+            gauges: vec![Gauges::default(); layout.groups as usize],
+            page: None,
             settled: 0,
             answers: 0,
             ended: 0,
@@ -243,8 +264,10 @@ impl Crew {
         Time::now().since(self.began).as_secs_f64()
     }
 
-    fn standing(&self) -> u64 {
-        self.standing.iter().copied().map(u64::from).sum()
+    fn gauges(&self) -> Gauges {
+        let mut all = Gauges::default();
+        self.gauges.iter().for_each(|group| all.add(*group));
+        all
     }
 
     fn order(&self, order: Order) {
@@ -293,9 +316,12 @@ impl Crew {
     }
 
     fn count(&mut self, counted: Counted) {
+        if let Some(page) = &mut self.page {
+            page.count(&counted.counts);
+        }
         self.total.merge(counted.counts);
-        if let Some(standing) = self.standing.get_mut(counted.group) {
-            *standing = counted.standing;
+        if let Some(gauges) = self.gauges.get_mut(counted.group) {
+            *gauges = counted.gauges;
         }
     }
 
@@ -307,7 +333,11 @@ impl Crew {
         while self.answers + self.ended < self.threads.len() && Time::now() < until {
             self.listen(until);
         }
-        self.standing()
+        let gauges = self.gauges();
+        if let Some(page) = &mut self.page {
+            page.show(&self.total, gauges);
+        }
+        gauges.connected
     }
 
     /// Opens all connections, and says how it goes each second.
@@ -345,8 +375,21 @@ impl Crew {
             }
         };
         let mut due = next(Time::now());
+        let is_watched = self.page.is_some();
+        let shown = |now: Time| match is_watched {
+            true => now + SHOWN_EVERY,
+            false => Time::NEVER,
+        };
+        let mut show = shown(Time::now());
+        if let Some(page) = &mut self.page {
+            page.begin();
+        }
         while Time::now() < end && !self.is_stopped(stop) {
-            self.listen(end.min(due));
+            self.listen(end.min(due).min(show));
+            if Time::now() >= show {
+                show = shown(show);
+                self.ask(Order::Report);
+            }
             if Time::now() >= due {
                 due = next(due);
                 let standing = self.ask(Order::Report);

@@ -47,6 +47,17 @@ pub(super) struct Verdicts {
     lost: u64,
 }
 
+impl Verdicts {
+    pub(super) fn of(counts: &Counts) -> Verdicts {
+        Verdicts {
+            right: counts.of(Verdict::Right),
+            late: counts.of(Verdict::Late),
+            wrong: counts.of(Verdict::Wrong),
+            lost: counts.of(Verdict::Lost),
+        }
+    }
+}
+
 /// Latencies in milliseconds.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 struct Latency {
@@ -171,18 +182,12 @@ impl Summary {
 
     /// The run is over: `seconds` after the ramp, with so many connections standing.
     pub(super) fn finish(&mut self, counts: &Counts, standing: u64, census: Census, seconds: f64) {
-        let of = |verdict| counts.of(verdict);
         self.standing = standing;
         self.failed_connects = counts.failed_connects;
         self.lost_connections = counts.lost_connections;
         self.reopened_connections = counts.reopened;
         self.duration_s = seconds;
-        self.messages = Verdicts {
-            right: of(Verdict::Right),
-            late: of(Verdict::Late),
-            wrong: of(Verdict::Wrong),
-            lost: of(Verdict::Lost),
-        };
+        self.messages = Verdicts::of(counts);
         let came = counts
             .expected()
             .saturating_sub(self.messages.lost + self.before);

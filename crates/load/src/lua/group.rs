@@ -21,7 +21,7 @@ use crate::arrivals::Arrivals;
 use crate::control::Gauges;
 use crate::control::{Counted, Letter, Order, Share};
 use crate::errors::{Fault, Phase as Doing};
-use crate::event_loop::{self, CONNECTION, Turns, Waking};
+use crate::event_loop::{self, CONNECTION, Milestone, Turns, Waking};
 use crate::model::Loop;
 use crate::opener::BUSY_PAUSE;
 use crate::pace::Pace;
@@ -870,8 +870,7 @@ struct Group {
     name: Rc<str>,
     mailbox: Mailbox<Order>,
     letters: SyncSender<Letter>,
-    said_settled: bool,
-    said_finished: bool,
+    reached: Milestone,
     /// When to end, once told to stop.
     end: Option<Time>,
 }
@@ -929,19 +928,21 @@ impl Turns for Group {
 
     fn say_news(&mut self) {
         if let Some(reason) = &self.stage.fatal
-            && !self.said_finished
+            && self.reached != Milestone::Finished
         {
             let reason = reason.clone();
-            self.said_finished = true;
+            self.reached = Milestone::Finished;
             self.tell(Letter::Fatal(reason));
         }
         let all = self.share.connections;
-        if !self.said_settled && self.born == all && self.stage.ready + self.stage.ended == all {
-            self.said_settled = true;
+        let are_settled = self.born == all && self.stage.ready + self.stage.ended == all;
+        if self.reached == Milestone::Opening && are_settled {
+            self.reached = Milestone::Settled;
             self.tell(Letter::Settled);
         }
-        if !self.said_finished && self.stage.running && self.stage.ended == all {
-            self.said_finished = true;
+        let are_over = self.stage.running && self.stage.ended == all;
+        if self.reached == Milestone::Settled && are_over {
+            self.reached = Milestone::Finished;
             self.tell(Letter::Finished);
         }
     }
@@ -975,8 +976,7 @@ impl Group {
             name: "".into(),
             mailbox,
             letters,
-            said_settled: false,
-            said_finished: false,
+            reached: Milestone::Opening,
             end: None,
         })
     }

@@ -22,7 +22,7 @@ struct Sample {
 
 /// What the page shows of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Host {
+pub(crate) struct Host {
     /// CPU of the whole machine, 0 to 1.
     cpu_share: f64,
     /// TCP sockets that are open, wait in TIME_WAIT, or belong to nobody.
@@ -42,13 +42,13 @@ pub(super) struct Host {
 
 /// Looks at the host again and again.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(crate) struct Watch {
     last: Option<Sample>,
 }
 
 impl Watch {
     /// How the host stands, and what it counted since the last look.
-    pub(super) fn look(&mut self) -> Host {
+    pub(crate) fn look(&mut self) -> Host {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let snmp = read("/proc/net/snmp");
         let netstat = read("/proc/net/netstat");

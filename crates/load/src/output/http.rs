@@ -24,7 +24,7 @@ const PAGE: &str = include_str!("live.html");
 
 /// What an address serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Offer {
+pub(crate) enum Offer {
     /// The figures for Prometheus, whatever is asked for.
     Metrics,
     /// The page and its JSON, and the figures at `/metrics`.
@@ -33,14 +33,14 @@ pub(super) enum Offer {
 
 /// What is handed out now.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Shown {
-    pub(super) metrics: Arc<str>,
-    pub(super) json: Arc<str>,
+pub(crate) struct Shown {
+    pub(crate) metrics: Arc<str>,
+    pub(crate) json: Arc<str>,
 }
 
 /// What is shown, and the threads that hand it out until the process ends.
 #[derive(Clone, Default)]
-pub(super) struct Server {
+pub(crate) struct Server {
     shown: Arc<Mutex<Shown>>,
 }
 
@@ -49,7 +49,7 @@ impl Server {
     ///
     /// # Errors
     /// A sentence with the option, the address and the system's reason.
-    pub(super) fn listen(&self, offer: Offer, address: &str) -> Result<(), String> {
+    pub(crate) fn listen(&self, offer: Offer, address: &str) -> Result<(), String> {
         let (option, what, path) = match offer {
             Offer::Metrics => ("--prometheus", "figures", "metrics"),
             Offer::Page => ("--http", "the run's page", ""),
@@ -62,7 +62,7 @@ impl Server {
     }
 
     /// What is handed out from now on.
-    pub(super) fn show(&self, shown: Shown) {
+    pub(crate) fn show(&self, shown: Shown) {
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = shown;
     }
 }

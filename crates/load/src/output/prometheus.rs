@@ -170,7 +170,8 @@ fn put_latencies(out: &mut String, total: &Stats) {
     }
 }
 
-fn put_summary(out: &mut String, name: &str, kind: &str, counts: &Histogram) {
+/// One summary of this kind.
+pub(crate) fn put_summary(out: &mut String, name: &str, kind: &str, counts: &Histogram) {
     for quantile in QUANTILES {
         let seconds = counts.percentile_ms(quantile * 100.0) / 1e3;
         let _ = writeln!(
@@ -183,7 +184,8 @@ fn put_summary(out: &mut String, name: &str, kind: &str, counts: &Histogram) {
     let _ = writeln!(out, "{name}_count{{kind=\"{kind}\"}} {}", counts.count());
 }
 
-fn put_head(out: &mut String, name: &str, kind: &str, help: &str) {
+/// What stands in front of a figure's values.
+pub(crate) fn put_head(out: &mut String, name: &str, kind: &str, help: &str) {
     let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
