@@ -1,20 +1,17 @@
-//! A plain client that waits: one connection, a few questions, rows kept.
+//! A connection to the server: opened by a DSN, a few questions, rows kept.
 //!
-//! The doctor asks a server a handful of questions once, so it needs no poll loop: a blocking
-//! socket, the login and the reply follower of `wire`. Every wait is bounded. An error keeps the
-//! server's number, since a missing privilege is told by it.
+//! The client itself is [`wire::blocking`]. Every wait is bounded. An error keeps the server's
+//! number, since a missing privilege is told by it.
 
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
+use wire::blocking::{self, Connection, values};
 use wire::capabilities as cap;
-use wire::client_login::{Account, ClientLogin, LoginError, Progress};
-use wire::command::{Command, ReplyShape, put_command};
+use wire::client_login::{Account, LoginError};
 use wire::dsn::Dsn;
-use wire::packet::{HEADER_LEN, Header, Reader};
-use wire::reply::{Reply, Role, Step};
 
 /// The longest wait for a connection, and for each answer.
 const WAIT_MAX: Duration = Duration::from_secs(5);
@@ -52,16 +49,18 @@ impl Failure {
     }
 }
 
-impl From<LoginError> for Failure {
-    fn from(error: LoginError) -> Failure {
-        let code = match &error {
-            LoginError::Refused { code, .. } => Some(*code),
+impl From<blocking::Failure> for Failure {
+    fn from(failure: blocking::Failure) -> Failure {
+        use blocking::Failure as F;
+        let code = match &failure {
+            F::Server { code, .. } | F::Login(LoginError::Refused { code, .. }) => Some(*code),
             _ => None,
         };
-        Failure {
-            code,
-            words: error.to_string(),
-        }
+        let words = match &failure {
+            F::Read(error) | F::Write(error) => system(error),
+            _ => failure.to_string(),
+        };
+        Failure { code, words }
     }
 }
 
@@ -70,8 +69,7 @@ impl<T: Read + Write> Stream for T {}
 
 /// One connection, logged in.
 pub struct Client {
-    stream: Box<dyn Stream>,
-    payload: Vec<u8>,
+    connection: Connection<Box<dyn Stream>>,
     is_local: bool,
 }
 
@@ -85,21 +83,9 @@ impl Client {
         let (stream, is_local) = dial(target)
             .map_err(|error| Failure::of(format!("cannot connect to {place}: {error}")))?;
         let mut client = Client {
-            stream,
-            payload: Vec::new(),
+            connection: Connection::new(stream),
             is_local,
         };
-        client.log_in(target)?;
-        Ok(client)
-    }
-
-    /// The server is on this host: a Unix socket, or a loopback address.
-    #[must_use]
-    pub fn is_local(&self) -> bool {
-        self.is_local
-    }
-
-    fn log_in(&mut self, target: &Dsn) -> Result<(), Failure> {
         let account = Account {
             user: target.user.as_bytes(),
             password: target.password.as_bytes(),
@@ -109,16 +95,14 @@ impl Client {
             extended: 0,
             required: REQUIRED,
         };
-        let (mut login, mut out) = (ClientLogin::new(), Vec::new());
-        loop {
-            let header = self.receive()?;
-            out.clear();
-            let progress = login.on_packet(&account, header.seq, &self.payload, &mut out)?;
-            self.send(&out)?;
-            if progress == Progress::Done {
-                return Ok(());
-            }
-        }
+        client.connection.log_in(&account)?;
+        Ok(client)
+    }
+
+    /// The server is on this host: a Unix socket, or a loopback address.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.is_local
     }
 
     /// All rows of a statement; NULL is an empty text.
@@ -126,69 +110,35 @@ impl Client {
     /// # Errors
     /// The server's error, with its number, or the system's.
     pub fn query(&mut self, sql: &str) -> Result<Vec<Vec<String>>, Failure> {
-        let mut out = Vec::new();
-        put_command(&mut out, Command::Query, sql.as_bytes());
-        self.send(&out)?;
-        let mut reply = Reply::new(ReplyShape::Results);
+        let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
         let mut rows = Vec::new();
-        while !reply.is_done() {
-            let header = self.receive()?;
-            let role = reply.role(self.payload.first().copied(), header.len);
-            let step = reply.advance(role, &self.payload, header.len);
-            match step.map_err(|error| Failure::of(format!("from the server: {error}")))? {
-                Step::Err(err) => {
-                    return Err(Failure {
-                        code: Some(err.code),
-                        words: format!(
-                            "error {} to '{sql}': {}",
-                            err.code,
-                            String::from_utf8_lossy(err.message)
-                        ),
-                    });
-                }
-                _ if role == Role::Row => rows.push(read_row(&self.payload)),
-                _ => {}
-            }
+        let asked = self.connection.query(sql.as_bytes(), |row| {
+            rows.push(values(row).map(text).collect())
+        });
+        match asked {
+            Ok(_) => Ok(rows),
+            Err(blocking::Failure::Server { code, message, .. }) => Err(Failure {
+                code: Some(code),
+                words: format!("error {code} to '{sql}': {}", text(&message)),
+            }),
+            Err(failure) => Err(failure.into()),
         }
-        Ok(rows)
-    }
-
-    fn send(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.stream.write_all(bytes).map_err(|error| system(&error))
-    }
-
-    /// Reads one packet into `payload`.
-    fn receive(&mut self) -> Result<Header, Failure> {
-        let mut header = [0; HEADER_LEN];
-        self.stream
-            .read_exact(&mut header)
-            .map_err(|error| system(&error))?;
-        let header = Header::read(&header).unwrap_or(Header { len: 0, seq: 0 });
-        self.payload.resize(header.len, 0);
-        self.stream
-            .read_exact(&mut self.payload)
-            .map_err(|error| system(&error))?;
-        Ok(header)
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        let mut bye = Vec::new();
-        put_command(&mut bye, Command::Quit, b"");
-        // A server that is gone needs no goodbye.
-        let _ = self.stream.write_all(&bye);
+        self.connection.quit();
     }
 }
 
-fn system(error: &io::Error) -> Failure {
-    Failure::of(match error.kind() {
-        io::ErrorKind::UnexpectedEof => "the server closed the connection".to_owned(),
+fn system(error: &io::Error) -> String {
+    match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
             format!("the server did not answer within {} s", WAIT_MAX.as_secs())
         }
         _ => error.to_string(),
-    })
+    }
 }
 
 /// The stream, and whether its other end is on this host.
@@ -216,15 +166,4 @@ fn dial(target: &Dsn) -> io::Result<(Box<dyn Stream>, bool)> {
 
 fn is_loopback(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
-}
-
-fn read_row(payload: &[u8]) -> Vec<String> {
-    let mut reader = Reader::new(payload);
-    let mut row = Vec::new();
-    while !reader.is_empty() {
-        // NULL is the byte 0xFB, which is no length.
-        let value = reader.lenenc_bytes("a value").unwrap_or_default();
-        row.push(String::from_utf8_lossy(value).into_owned());
-    }
-    row
 }

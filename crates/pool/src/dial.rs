@@ -64,19 +64,7 @@ impl Dial {
     /// Takes the server's next packet, numbered `seq`.
     #[must_use]
     pub(crate) fn packet(&mut self, kind: &Kind, payload: &[u8], seq: u8) -> DialStep {
-        let account = Account {
-            user: kind.user.as_bytes(),
-            password: kind.password.as_bytes(),
-            schema: b"",
-            private: self.secure,
-            wanted: BACKEND_ALWAYS | kind.capabilities | CONNECT_ATTRS,
-            extended: kind.extended,
-            required: BACKEND_REQUIRED
-                .iter()
-                .fold(kind.capabilities & QUERY_ATTRIBUTES, |all, (bit, _)| {
-                    all | bit
-                }),
-        };
+        let account = account_of(kind, self.secure);
         if self.thread.is_none()
             && let Ok(greeting) = Greeting::read(payload)
         {
@@ -88,11 +76,30 @@ impl Dial {
             Ok(Progress::Waits) if out.is_empty() => DialStep::Wait,
             Ok(Progress::Waits) => DialStep::Send(out),
             Err(error) => {
-                let lasting = needs_repair(&error);
-                DialStep::Failed(words(&error, kind), lasting)
+                let (why, lasting) = refusal(&error, kind);
+                DialStep::Failed(why, lasting)
             }
         }
     }
+}
+
+/// What a connection of this kind logs in with. `secure`: nobody can listen in (a Unix socket).
+pub(crate) fn account_of(kind: &Kind, secure: bool) -> Account<'_> {
+    let offered = kind.capabilities & QUERY_ATTRIBUTES;
+    Account {
+        user: kind.user.as_bytes(),
+        password: kind.password.as_bytes(),
+        schema: b"",
+        private: secure,
+        wanted: BACKEND_ALWAYS | kind.capabilities | CONNECT_ATTRS,
+        extended: kind.extended,
+        required: (BACKEND_REQUIRED.iter()).fold(offered, |all, (bit, _)| all | bit),
+    }
+}
+
+/// Why a login failed, and whether the account or the server has to be put right first.
+pub(crate) fn refusal(error: &LoginError, kind: &Kind) -> (String, bool) {
+    (words(error, kind), needs_repair(error))
 }
 
 /// The account or the server must be put right before another attempt can do better.

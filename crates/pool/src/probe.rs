@@ -5,7 +5,7 @@
 //! The probe is one plain blocking connection on the main thread; the groups' backends come later.
 
 use crate::config::Settings;
-use crate::dial::{Dial, DialStep, put_quit};
+use crate::dial::{account_of, refusal};
 use crate::group::{ServerFacts, Shared};
 use crate::roster::Kind;
 use crate::timeouts::ServerTimeouts;
@@ -21,17 +21,15 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
+use wire::blocking::{self, Failure};
 use wire::capabilities::DEPRECATE_EOF;
-use wire::command::{Command, ReplyShape, put_command};
 use wire::handshake::Greeting;
-use wire::packet::{Frame, HEADER_LEN, Reader, frame};
-use wire::reply::{ERR, ErrPacket, Reply, Role};
 use wire::track::{Transactions, Wanted};
 
 /// Character sets that no client may speak; a server puts its default in their place.
 const NOT_FOR_CLIENTS: [&[u8]; 4] = [b"ucs2", b"utf16", b"utf16le", b"utf32"];
-/// Bytes of an answer that are kept, and of one packet of it.
-const ANSWER_MAX: usize = 64 << 20;
+/// Bytes of an answer that are kept.
+const ANSWER_MAX: usize = blocking::MESSAGE_MAX;
 /// Characters of a question that an error quotes.
 const WORDS_MAX: usize = 80;
 
@@ -90,12 +88,11 @@ impl<T: Read + Write + Send> Stream for T {}
 /// What a query gives; NULL is an empty text.
 pub(crate) type Rows = Vec<Vec<Text>>;
 
-/// A plain blocking connection.
+/// A connection that waits, with the words and the bounds of the pool's own questions.
 pub(crate) struct Connection {
     /// The server's address.
     pub(crate) at: Arc<Address>,
-    stream: Box<dyn Stream>,
-    input: Vec<u8>,
+    connection: blocking::Connection<Box<dyn Stream>>,
     /// How long an answer is waited for.
     longest: Duration,
 }
@@ -227,8 +224,7 @@ fn connect(upstream: &Upstream, settings: &Settings) -> Result<Connection, Probe
         .map_err(|error| ProbeError::passing(format!("cannot use a connection: {error}")))?;
     Ok(Connection {
         at,
-        stream,
-        input: Vec::new(),
+        connection: blocking::Connection::new(stream),
         longest,
     })
 }
@@ -292,70 +288,46 @@ pub(crate) fn log_in_to_look(shared: &Shared) -> Result<Connection, ProbeError> 
 }
 
 impl Connection {
-    /// The next message's payload and number.
-    fn receive(&mut self) -> Result<(Vec<u8>, u8), ProbeError> {
-        loop {
-            if let Frame::Whole { total, last_seq } = frame(&self.input) {
-                let payload = self.input[HEADER_LEN..total].to_vec();
-                self.input.drain(..total);
-                return Ok((payload, last_seq));
-            }
-            let mut buffer = [0; 16 * 1024];
-            match self.stream.read(&mut buffer) {
-                Ok(0) => return Err(ProbeError::unreached("the server closed the connection")),
-                Ok(_) if self.input.len() > ANSWER_MAX => {
-                    let mib = ANSWER_MAX >> 20;
-                    let why = format!("the server sent a packet of more than {mib} MiB");
-                    return Err(ProbeError::unreached(why));
-                }
-                Ok(n) => self.input.extend_from_slice(&buffer[..n]),
-                Err(error) => {
-                    let why = words(&error, self.longest);
-                    return Err(ProbeError::unreached(format!("from the server: {why}")));
-                }
-            }
-        }
-    }
-
-    fn send(&mut self, bytes: &[u8]) -> Result<(), ProbeError> {
-        self.stream
-            .write_all(bytes)
-            .map_err(|error| ProbeError::unreached(format!("the server does not read: {error}")))
-    }
-
     /// Logs in; returns the server's greeting.
     pub(crate) fn log_in(&mut self, kind: &Kind) -> Result<Greeting, ProbeError> {
-        let mut dial = Dial::new(matches!(*self.at, Address::Unix(_)));
-        let mut greeting = None;
-        loop {
-            let (payload, seq) = self.receive()?;
-            if greeting.is_none() {
-                greeting = Greeting::read(&payload).ok();
+        let account = account_of(kind, matches!(*self.at, Address::Unix(_)));
+        let logged_in = self.connection.log_in(&account);
+        logged_in.map_err(|failure| match failure {
+            Failure::Login(error) => {
+                let (why, lasting) = refusal(&error, kind);
+                let fault = if lasting {
+                    Fault::Lasting
+                } else {
+                    Fault::Passing
+                };
+                ProbeError { why, fault }
             }
-            match dial.packet(kind, &payload, seq) {
-                DialStep::Send(out) => self.send(&out)?,
-                DialStep::Wait => {}
-                DialStep::In => {
-                    return greeting.ok_or(ProbeError::passing("the server did not greet"));
-                }
-                DialStep::Failed(why, lasting) => {
-                    let fault = if lasting {
-                        Fault::Lasting
-                    } else {
-                        Fault::Passing
-                    };
-                    return Err(ProbeError { why, fault });
-                }
+            failure => self.lost(failure),
+        })
+    }
+
+    /// What it means that the connection can no longer be used.
+    fn lost(&self, failure: Failure) -> ProbeError {
+        match failure {
+            Failure::Write(error) => {
+                ProbeError::unreached(format!("the server does not read: {error}"))
             }
+            Failure::Read(error) => {
+                let why = words(&error, self.longest);
+                ProbeError::unreached(format!("from the server: {why}"))
+            }
+            Failure::Malformed(error) => ProbeError::passing(format!("the server sent a {error}")),
+            Failure::Closed
+            | Failure::TooLong
+            | Failure::LocalFile
+            | Failure::Login(_)
+            | Failure::Server { .. } => ProbeError::unreached(failure.to_string()),
         }
     }
 
     /// Says goodbye, so that the server need not wonder.
     pub(crate) fn leave(mut self) {
-        let mut out = Vec::new();
-        put_quit(&mut out);
-        // It closes in any case.
-        let _ = self.send(&out);
+        self.connection.quit();
     }
 
     /// All rows of a query; NULL is an empty text.
@@ -372,49 +344,39 @@ impl Connection {
         &mut self,
         texts: &[impl AsRef<str>],
     ) -> Result<Vec<Result<Rows, ProbeError>>, ProbeError> {
-        let mut out = Vec::new();
-        for sql in texts {
-            put_command(&mut out, Command::Query, sql.as_ref().as_bytes());
-        }
-        self.send(&out)?;
-        texts.iter().map(|sql| self.answer(sql.as_ref())).collect()
+        let queries: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
+        let sent = self.connection.send_queries(&queries);
+        sent.map_err(|failure| self.lost(failure))?;
+        queries.iter().map(|sql| self.answer(sql)).collect()
     }
 
     /// One answer, to this text.
     fn answer(&mut self, sql: &str) -> Result<Result<Rows, ProbeError>, ProbeError> {
-        let mut reply = Reply::new(ReplyShape::Results);
-        let mut rows = Vec::new();
-        let mut len = 0;
-        while !reply.is_done() {
-            let (payload, _) = self.receive()?;
-            let role = reply.role(payload.first().copied(), payload.len());
-            let step = reply.advance(role, &payload, payload.len());
-            step.map_err(|error| ProbeError::passing(format!("the server sent a {error}")))?;
-            len += payload.len();
+        let (mut rows, mut len) = (Vec::new(), 0);
+        let answer = self.connection.answer(|row| {
+            len += row.len();
             if len > ANSWER_MAX {
                 // The rest is read, so that the connection can be used, and forgotten.
                 rows = Vec::new();
-            } else if role == Role::Row {
-                rows.push(read_row(&payload));
-            } else if role == Role::Err && payload.first() == Some(&ERR) {
-                let why = match ErrPacket::read(&payload) {
-                    Ok(e) => format!("error {}: {}", e.code, String::from_utf8_lossy(e.message)),
-                    Err(error) => error.to_string(),
-                };
-                return Ok(Err(ProbeError {
-                    why: format!("'{}' failed: {why}", beginning(sql)),
-                    fault: Fault::Lasting,
-                }));
+            } else {
+                rows.push(read_row(row));
             }
+        });
+        match answer {
+            Ok(_) if len > ANSWER_MAX => {
+                let mib = ANSWER_MAX >> 20;
+                Ok(Err(ProbeError {
+                    why: format!("the answer to '{}' has more than {mib} MiB", beginning(sql)),
+                    fault: Fault::TooLong,
+                }))
+            }
+            Ok(_) => Ok(Ok(rows)),
+            Err(failure @ Failure::Server { .. }) => Ok(Err(ProbeError {
+                why: format!("'{}' failed: {failure}", beginning(sql)),
+                fault: Fault::Lasting,
+            })),
+            Err(failure) => Err(self.lost(failure)),
         }
-        if len > ANSWER_MAX {
-            let mib = ANSWER_MAX >> 20;
-            return Ok(Err(ProbeError {
-                why: format!("the answer to '{}' has more than {mib} MiB", beginning(sql)),
-                fault: Fault::TooLong,
-            }));
-        }
-        Ok(Ok(rows))
     }
 }
 
@@ -428,13 +390,7 @@ fn beginning(sql: &str) -> String {
 
 /// The values of a text row; NULL is an empty text.
 pub(crate) fn read_row(payload: &[u8]) -> Vec<Text> {
-    let mut reader = Reader::new(payload);
-    let mut row = Vec::new();
-    while !reader.is_empty() {
-        // NULL is the byte 0xFB, which is no length.
-        row.push(reader.lenenc_bytes("a value").unwrap_or_default().into());
-    }
-    row
+    blocking::values(payload).map(Text::from).collect()
 }
 
 #[cfg(test)]
@@ -480,8 +436,7 @@ mod tests {
         }
         let mut connection = Connection {
             at: Arc::new(Address::Unix("/s".into())),
-            stream: Box::new(Said(std::io::Cursor::new(said))),
-            input: Vec::new(),
+            connection: blocking::Connection::new(Box::new(Said(std::io::Cursor::new(said)))),
             longest: Duration::MAX,
         };
         let error = connection.query("SELECT much").unwrap_err();
@@ -541,9 +496,8 @@ mod tests {
         let longest = Duration::from_millis(20);
         let at = Address::Unix("/s.sock".into());
         let mut connection = Connection {
-            stream: into_stream(&at, ours.into(), longest).unwrap(),
+            connection: blocking::Connection::new(into_stream(&at, ours.into(), longest).unwrap()),
             at: Arc::new(at),
-            input: Vec::new(),
             longest,
         };
         let error = connection.query("SELECT 1").unwrap_err();

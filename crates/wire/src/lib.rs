@@ -7,7 +7,8 @@
 //! that says what was expected and what came, and none panics.
 //!
 //! Invariants:
-//! - no I/O, no clock, no randomness of its own (nonces are arguments), no `unsafe`;
+//! - no socket is opened and no clock read ([`blocking`] uses the stream that it is given), no
+//!   randomness of its own (nonces are arguments), no `unsafe`;
 //! - no allocation on the relay path ([`packet`], [`reply`]); login and errors may allocate;
 //! - numbers are little-endian as on the wire; lengths are bytes.
 //!
@@ -17,6 +18,7 @@
 
 pub mod attributes;
 pub mod auth;
+pub mod blocking;
 pub mod capabilities;
 pub mod client_login;
 pub mod command;
