@@ -8,17 +8,18 @@
 //! its map), and the check that wants it is skipped and says so; "no limit" is [`NO_LIMIT`].
 
 mod cgroup;
+mod files;
+mod host;
 mod network;
 mod process;
-mod read;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
+pub use files::Files;
+pub(crate) use files::sysctl_path;
 pub use process::servers;
-pub use read::Files;
-pub(crate) use read::sysctl_path;
 
 /// What "unlimited" and "max" are read as.
 pub const NO_LIMIT: u64 = u64::MAX;
@@ -213,7 +214,7 @@ impl Facts {
     #[must_use]
     pub fn read(files: &Files, server_pid: Option<u64>) -> Facts {
         Facts {
-            host: read::host(files),
+            host: host::read(files),
             this: process::read(files, u64::from(std::process::id())),
             server_process: server_pid.map(|pid| process::read(files, pid)),
             servers: Vec::new(),

@@ -4,8 +4,8 @@
 //! knows what to divide. The mechanism: each kind takes its numbers from the line and says the
 //! calculation in full, so that it can be checked.
 
+use super::clues::Clues;
 use super::live::bytes;
-use super::matching::Explained;
 use crate::facts::Facts;
 use crate::need::{MAPS_PER_THREAD, SYSBENCH_STATEMENTS};
 use crate::number::thousands;
@@ -31,10 +31,10 @@ pub(crate) enum Arithmetic {
 }
 
 /// The calculation in words; None if the line has no number to reckon with.
-pub(crate) fn reckon(kind: Arithmetic, explained: &Explained, facts: &Facts) -> Option<String> {
-    let text = &explained.clues.text;
+pub(crate) fn reckon(kind: Arithmetic, clues: &Clues, facts: &Facts) -> Option<String> {
+    let text = &clues.text;
     match kind {
-        Arithmetic::Threads => threads(behind(text, "thread #")?, explained.clues.errno?),
+        Arithmetic::Threads => threads(behind(text, "thread #")?, clues.errno?),
         Arithmetic::Ports => ports(facts),
         Arithmetic::Statements => Some(statements(behind(text, "current value: ")?)),
         Arithmetic::Redo => redo(text),

@@ -47,7 +47,7 @@ fn block(explained: &Explained, facts: &Facts) -> String {
     paragraph(&mut out, 4, &entry.cause);
     if let Some(words) = entry
         .arithmetic
-        .and_then(|kind| reckon(kind, explained, facts))
+        .and_then(|kind| reckon(kind, &explained.clues, facts))
     {
         out.push('\n');
         paragraph(&mut out, 4, &format!("Arithmetic: {words}."));
@@ -248,7 +248,7 @@ fn value(explained: &Explained, facts: &Facts) -> Value {
         .collect();
     let arithmetic = entry
         .arithmetic
-        .and_then(|kind| reckon(kind, explained, facts));
+        .and_then(|kind| reckon(kind, &explained.clues, facts));
     json!({
         "name": entry.name,
         "title": entry.title,

@@ -10,7 +10,7 @@
 //! first (`inactive_file`): they give way to connections, and a group that has read much is full of
 //! them all the time.
 
-use super::read::{Files, is_there, number};
+use super::files::{Files, is_there, number};
 use super::{Group, NO_LIMIT};
 use std::path::Path;
 

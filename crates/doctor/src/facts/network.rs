@@ -4,7 +4,7 @@
 //! reading the table of a million connections behind them.
 
 use super::Host;
-use super::read::{Files, number};
+use super::files::{Files, number};
 
 /// `(name, count)` of what can be read.
 pub(super) fn counts(files: &Files, host: &Host) -> Vec<(&'static str, Option<u64>)> {

@@ -3,7 +3,7 @@
 //! Limits of a running server are those it was started with, whatever the shell says today; so they
 //! are read from `/proc/PID/limits`. Descriptors and maps of others are shown to root only.
 
-use super::read::{Files, number};
+use super::files::{Files, number};
 use super::{Fact, Process, Running, cgroup};
 use std::collections::HashSet;
 

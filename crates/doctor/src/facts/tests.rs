@@ -44,7 +44,7 @@ fn a_host_is_read_from_its_files() {
             "Name:\tmysqld\nUid:\t27\t27\nThreads:\t40\n",
         )
         .put("/proc/9/status", "Name:\tbash\nUid:\t0\t0\nThreads:\t2\n");
-    let host = read::host(&Files::below(&tree.0));
+    let host = host::read(&Files::below(&tree.0));
     assert_eq!(host.count("threads"), Some(96));
     assert_eq!(host.count("pids"), Some(42));
     assert_eq!(host.count("files_open"), Some(3_136));

@@ -1,11 +1,11 @@
 //! Reading the host: small files below `/proc` and `/sys`.
 //!
 //! Each file is read once and its numbers go into [`Host`] under the kernel's own names. What
-//! cannot be read is left out. The root of the tree is an argument, so that tests bring their own.
+//! cannot be read is left out.
 
-use super::{Host, NO_LIMIT, network, process};
+use super::files::{Files, number, sysctl_path};
+use super::{Host, network, process};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 /// Settings that some check looks at.
 const SYSCTLS: &[&str] = &[
@@ -31,67 +31,8 @@ const SYSCTLS: &[&str] = &[
     "vm.overcommit_memory",
 ];
 
-/// A tree of files as the kernel shows it.
-#[derive(Clone, Debug)]
-pub struct Files {
-    root: PathBuf,
-}
-
-impl Files {
-    /// The kernel's own.
-    #[must_use]
-    pub fn of_kernel() -> Files {
-        Files::below("/")
-    }
-
-    /// A tree that looks like it, below `root`.
-    pub fn below(root: impl Into<PathBuf>) -> Files {
-        Files { root: root.into() }
-    }
-
-    /// Where a file of the tree is.
-    #[must_use]
-    pub fn path(&self, path: &str) -> PathBuf {
-        self.root.join(path.trim_start_matches('/'))
-    }
-
-    /// A file's text; None if it cannot be read.
-    #[must_use]
-    pub fn text(&self, path: &str) -> Option<String> {
-        // Names of processes need not be UTF-8.
-        let bytes = std::fs::read(self.path(path)).ok()?;
-        Some(String::from_utf8_lossy(&bytes).into_owned())
-    }
-
-    /// The only number of a file; "max" is [`NO_LIMIT`].
-    #[must_use]
-    pub fn number(&self, path: &str) -> Option<u64> {
-        number(self.text(path)?.trim())
-    }
-
-    /// How many entries a directory has.
-    #[must_use]
-    pub fn entries(&self, path: &str) -> Option<u64> {
-        Some(std::fs::read_dir(self.path(path)).ok()?.count() as u64)
-    }
-}
-
-/// Where a setting's file is.
-#[must_use]
-pub(crate) fn sysctl_path(name: &str) -> String {
-    format!("/proc/sys/{}", name.replace('.', "/"))
-}
-
-/// A number as the kernel writes limits.
-pub(super) fn number(text: &str) -> Option<u64> {
-    match text {
-        "max" | "unlimited" => Some(NO_LIMIT),
-        _ => text.parse().ok(),
-    }
-}
-
 /// Reads the host.
-pub(super) fn host(files: &Files) -> Host {
+pub(super) fn read(files: &Files) -> Host {
     let mut host = Host {
         kernel: trimmed(files, "/proc/sys/kernel/osrelease"),
         cpus: std::thread::available_parallelism()
@@ -170,11 +111,6 @@ fn steal_permille(stat: &str) -> Option<u64> {
     (ticks.get(7)? * 1000).checked_div(total)
 }
 
-/// Whether a directory is there.
-pub(super) fn is_there(path: &Path) -> bool {
-    path.is_dir()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,13 +121,5 @@ mod tests {
         assert_eq!(steal_permille(stat), Some(30));
         assert_eq!(steal_permille("cpu  0 0 0 0 0 0 0 0"), None);
         assert_eq!(steal_permille(""), None);
-    }
-
-    #[test]
-    fn limits_are_numbers() {
-        assert_eq!(number("max"), Some(NO_LIMIT));
-        assert_eq!(number("65530"), Some(65_530));
-        assert_eq!(number("x"), None);
-        assert_eq!(sysctl_path("fs.file-max"), "/proc/sys/fs/file-max");
     }
 }
