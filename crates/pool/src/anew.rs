@@ -163,7 +163,7 @@ impl<N: Net> Group<N> {
     fn give_all_back(&mut self, key: Key) -> Option<Handled> {
         let now = self.net.now();
         let client = self.clients.get_mut(key)?;
-        let lease = client.lease?;
+        let lease = client.lease()?;
         let backend = self.backends.get_mut(lease)?;
         let holds = client.is_held() || backend.in_transaction() || client.owed.failed;
         let holds = holds || client.owed.role;
@@ -199,11 +199,11 @@ impl<N: Net> Group<N> {
     pub(crate) fn given_back(&mut self, lease: Key, owner: Option<Key>) {
         let now = self.net.now();
         self.retire(lease);
-        let Some((key, client)) = owner.and_then(|key| Some((key, self.clients.get_mut(key)?)))
-        else {
+        let Some(key) = owner else { return };
+        self.unbind(key);
+        let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        client.lease = None;
         if client.change_state(ClientState::Idle, now) {
             self.pump(key);
         } else {
@@ -214,12 +214,12 @@ impl<N: Net> Group<N> {
     /// Gives up everything the session had, but FOUND_ROWS(), which servers keep too: a backend
     /// that may hold something of it is closed.
     fn forsake(&mut self, key: Key) {
+        let lease = self.unbind(key);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
         let touched = client.touched.take().is_some() || client.role_is_unread();
         let pinned = client.is_held() || touched;
-        let lease = client.lease.take();
         client.pins = None;
         client.interrupted = false;
         if let Some(prepared) = client.prepared.take() {

@@ -9,6 +9,7 @@
 //! server's session is once everything in flight has succeeded; a backend whose reply made no
 //! sense, or that was lost, is closed and never used again.
 
+use crate::binding::Binding;
 use crate::deferred::Asked;
 use crate::dial::Dial;
 use crate::prepared::OnBackend;
@@ -250,7 +251,7 @@ pub(crate) struct Backend<S> {
     /// The server will send no more.
     pub(crate) ended: bool,
     /// The client that has it.
-    pub lease: Option<Key>,
+    pub binding: Binding,
     /// What the oldest reply has said so far.
     pub heard: Heard,
     /// The reply of a command of the pool's own, being collected.
@@ -260,6 +261,11 @@ pub(crate) struct Backend<S> {
 }
 
 impl<S> Backend<S> {
+    /// The client that has it; of several, the one whose reply is next.
+    pub(crate) fn lease(&self) -> Option<Key> {
+        self.binding.key()
+    }
+
     /// A connection that is being opened.
     pub(crate) fn dialling(
         sock: S,
@@ -315,7 +321,7 @@ impl<S> Backend<S> {
             busy_since: now,
             readable: false,
             ended: false,
-            lease: None,
+            binding: Binding::default(),
             heard: Heard::default(),
             collected: Vec::new(),
             kept: Charge::default(),

@@ -91,8 +91,8 @@ impl<N: Net> Group<N> {
         let owner = match backend.flight().front() {
             // The pool takes what it has asked for itself, whatever its client has taken.
             Some(command) if command.purpose != Purpose::Statement => None,
-            Some(command) => command.owner.or(backend.lease),
-            None => backend.lease,
+            Some(command) => command.owner.or(backend.lease()),
+            None => backend.lease(),
         };
         let waiting = owner.and_then(|owner| self.clients.get(owner)?.output.as_ref());
         // Behind a reply that others ride with, as much as a trusted reply has is kept instead.
@@ -343,7 +343,7 @@ impl<N: Net> Group<N> {
 
     fn ask_for_file(&mut self, key: Key) {
         let now = self.net.now();
-        let owner = self.backends.get(key).and_then(|backend| backend.lease);
+        let owner = self.backends.get(key).and_then(|backend| backend.lease());
         match owner.and_then(|owner| self.clients.get_mut(owner).map(|client| (owner, client))) {
             Some((owner, client)) => {
                 if client.change_state(ClientState::Feeding, now) {
@@ -363,7 +363,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let Some(lease) = client.lease else { return };
+        let Some(lease) = client.lease() else { return };
         let last = message.len() == HEADER_LEN;
         if last && !client.change_state(ClientState::Running, now) {
             return self.doom(key);

@@ -6,6 +6,7 @@
 //!
 //! [`ClientState`] is where it stands; [`Client::change_state`] is the one place that moves it.
 
+use crate::binding::Binding;
 use crate::compression::Compression;
 use crate::lane::LaneName;
 use crate::leases::command_len;
@@ -230,7 +231,7 @@ pub(crate) struct Client<S> {
     /// What may have been set on its backend and was neither reported nor read back.
     pub(crate) touched: Option<Box<Touched>>,
     /// The backend bound to it.
-    pub lease: Option<Key>,
+    pub binding: Binding,
     /// LAST_INSERT_ID() of its session.
     pub insert_id: u64,
     /// ROW_COUNT() after its last statement.
@@ -275,6 +276,11 @@ impl SpareInputs {
 }
 
 impl<S> Client<S> {
+    /// The backend that it has.
+    pub(crate) fn lease(&self) -> Option<Key> {
+        self.binding.key()
+    }
+
     /// A connection that has just been accepted.
     pub(crate) fn greeted(sock: S, now: Time, session: Rc<Session>, login: Login) -> Self {
         Client {
@@ -330,7 +336,7 @@ impl<S> Client<S> {
             unreported: Unreported::default(),
             prepared: None,
             statements_made: 0,
-            lease: None,
+            binding: Binding::default(),
             insert_id: 0,
             row_count: 0,
             found_rows: FoundRows::NONE_YET,
@@ -396,13 +402,13 @@ impl<S> Client<S> {
     /// What only the backend of the statement before could tell, and this client's cannot.
     pub(crate) fn reads_lost(&self) -> Reads {
         let mut elsewhere = Reads::NONE;
-        if self.lease.is_none() || !self.counts_native {
+        if self.lease().is_none() || !self.counts_native {
             elsewhere = elsewhere.union(COUNTS);
         }
-        if self.lease.is_none() || !self.found_native {
+        if self.lease().is_none() || !self.found_native {
             elsewhere = elsewhere.union(Reads::FOUND_ROWS);
         }
-        if self.lease.is_none() || !self.warnings_native {
+        if self.lease().is_none() || !self.warnings_native {
             elsewhere = elsewhere.union(Reads::DIAGNOSTICS);
         }
         if !self.is_pinned_for(PinReason::Text(PinCause::SessionTracking)) {

@@ -733,7 +733,7 @@ impl<N: Net> Group<N> {
             let user = &self.shared.users[client.user as usize];
             user.clients.fetch_sub(1, Ordering::Relaxed);
         }
-        if let Some(lease) = client.lease {
+        if let Some(lease) = client.lease() {
             let keeps = client.is_held() || client.touched.is_some() || client.role_is_unread();
             self.orphan(lease, key, keeps);
         }

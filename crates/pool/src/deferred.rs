@@ -87,7 +87,7 @@ impl<N: Net> Group<N> {
             return;
         };
         let may_ask = class.reads.intersects(asks) || class.causes.contains(PinCause::StoredCode);
-        if !may_ask || client.lease.is_some() || self.draining.is_some() {
+        if !may_ask || client.lease().is_some() || self.draining.is_some() {
             return;
         }
         let idle = &self.roster.ranks[client.kind as usize].idle;
@@ -107,7 +107,7 @@ impl<N: Net> Group<N> {
     pub(crate) fn leave_home(&mut self, key: Key) {
         let client = self.clients.get(key);
         let lease = client.filter(|client| client.state() == ClientState::Idle);
-        if let Some(lease) = lease.and_then(|client| client.lease) {
+        if let Some(lease) = lease.and_then(|client| client.lease()) {
             self.settle(lease);
         }
     }
@@ -223,7 +223,7 @@ impl<N: Net> Group<N> {
             return;
         };
         let gone = backend
-            .lease
+            .lease()
             .is_none_or(|key| self.clients.get(key).is_none());
         let leased = backend.state() == BackendState::Leased;
         if !gone || !leased || !backend.flight().is_empty() {
@@ -258,7 +258,7 @@ impl<N: Net> Group<N> {
             return;
         };
         client.asked_for = false;
-        if client.state() == ClientState::Waiting && !client.in_lane && client.lease.is_none() {
+        if client.state() == ClientState::Waiting && !client.in_lane && client.lease().is_none() {
             self.line_up(asked.client);
         }
     }
@@ -279,7 +279,7 @@ impl<N: Net> Group<N> {
             .get(lease)
             .is_some_and(|backend| backend.state() == BackendState::Idle);
         let owes = self.clients.get(key).is_some_and(|client| {
-            let free = client.lease.is_none() && !client.in_lane && !client.doomed;
+            let free = client.lease().is_none() && !client.in_lane && !client.doomed;
             free && client.sent == sent && !client.debts(server).is_none()
         });
         idle && owes && self.bind(key, lease) && self.ask_for(lease, key)
@@ -297,7 +297,7 @@ impl<N: Net> Group<N> {
         else {
             return false;
         };
-        if let Some(lease) = client.lease {
+        if let Some(lease) = client.lease() {
             let backend = self.backends.get(lease);
             let Some(backend) = backend.filter(|b| !b.transaction_announced && !b.frozen) else {
                 return false;

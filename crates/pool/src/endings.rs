@@ -173,10 +173,13 @@ impl<N: Net> Group<N> {
         client.counts_native &= self.backends.get(key).is_some_and(stays);
         if !alone && !contaminated {
             // Others rode behind: the backend is theirs, and the words of a warning are gone.
-            client.lease = None;
             client.warnings_lost |= client.owed.warnings;
             client.owed = Owed::default();
+            self.unbind(owner);
         }
+        let Some(client) = self.clients.get_mut(owner) else {
+            return;
+        };
         if !client.change_state(ClientState::Idle, now) {
             return self.doom(owner);
         }
@@ -229,7 +232,6 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(key) else {
             return;
         };
-        backend.lease = owner;
         backend.rideable = false;
         let riders: Vec<Key> = backend
             .flight_mut()
@@ -237,11 +239,9 @@ impl<N: Net> Group<N> {
             .collect();
         let now = self.net.now();
         backend.note_left(now);
+        self.hand_over(key, owner);
         for rider in riders {
-            let Some(client) = self.clients.get_mut(rider) else {
-                continue;
-            };
-            client.lease = None;
+            self.unbind(rider);
             self.counts.refused += 1;
             self.refuse(rider, &Refusal::Overtaken);
             let Some(client) = self.clients.get_mut(rider) else {
@@ -258,9 +258,9 @@ impl<N: Net> Group<N> {
     /// The lease goes to whose statement is the next in flight.
     fn pass_lease_on(&mut self, key: Key) {
         if let Some(backend) = self.backends.get_mut(key)
-            && let Some(next) = backend.flight().front()
+            && let Some(next) = backend.flight().front().map(|next| next.owner)
         {
-            backend.lease = next.owner;
+            self.hand_over(key, next);
         }
     }
 
@@ -277,7 +277,7 @@ impl<N: Net> Group<N> {
             return self.take_riders(key);
         }
         if backend
-            .lease
+            .lease()
             .is_some_and(|owner| self.clients.get(owner).is_some())
         {
             return self.settle(key);
@@ -439,7 +439,7 @@ impl<N: Net> Group<N> {
         if backend.state() != BackendState::Leased || !backend.flight().is_empty() {
             return;
         }
-        let Some(owner) = backend.lease else { return };
+        let Some(owner) = backend.lease() else { return };
         let reports = self.owes_report(key);
         let (Some(backend), Some(client)) = (self.backends.get(key), self.clients.get_mut(owner))
         else {

@@ -297,7 +297,7 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get(lease) else {
             return;
         };
-        let Some(owner) = backend.lease.filter(|_| backend.flight().is_empty()) else {
+        let Some(owner) = backend.lease().filter(|_| backend.flight().is_empty()) else {
             return;
         };
         let Some(client) = self.clients.get_mut(owner) else {

@@ -702,7 +702,7 @@ impl<N: Net> Group<N> {
         census.input_bytes = self.inputs.bytes();
         census.memory_bytes = self.held_for_clients();
         for (_, client) in self.clients.iter() {
-            census.pinned += usize::from(client.is_held() && client.lease.is_some());
+            census.pinned += usize::from(client.is_held() && client.lease().is_some());
         }
         (
             census.slow_readers,
@@ -710,7 +710,7 @@ impl<N: Net> Group<N> {
             census.spooled_bytes,
         ) = self.count_slow();
         for (_, backend) in self.backends.iter() {
-            census.count_backend(backend.state(), backend.lease.is_some());
+            census.count_backend(backend.state(), backend.lease().is_some());
         }
         census
     }
@@ -723,7 +723,7 @@ impl<N: Net> Group<N> {
         use ClientState::{Greeted, Idle, Opening, Proving, Verifying};
         let idle = match client.state() {
             Greeted | Proving | Verifying | Opening => true,
-            Idle => client.lease.is_none() && client.output.is_none(),
+            Idle => client.lease().is_none() && client.output.is_none(),
             _ => false,
         };
         if idle {

@@ -336,7 +336,7 @@ impl<N: Net> Group<N> {
             return Some(KillEnd::NotOwner(ask.id));
         }
         let runs = matches!(state, ClientState::Running | ClientState::Feeding);
-        let lease = client.lease.filter(|_| runs);
+        let lease = client.lease().filter(|_| runs);
         match (lease, ask.query) {
             (Some(lease), true) => self.interrupt_running(ask, victim, lease),
             (Some(lease), false) => self.end_running(ask, victim, lease),
@@ -413,9 +413,7 @@ impl<N: Net> Group<N> {
         let Some(job) = job else {
             return Some(KillEnd::Done);
         };
-        if let Some(client) = self.clients.get_mut(victim) {
-            client.lease = None;
-        }
+        self.unbind(victim);
         self.retire(lease);
         self.jobs.push_back(job);
         None
@@ -442,13 +440,7 @@ impl<N: Net> Group<N> {
             command.owner = None;
         }
         backend.note_left(now);
-        if backend.lease == Some(victim) {
-            backend.lease = None;
-        }
-        let Some(client) = self.clients.get_mut(victim) else {
-            return;
-        };
-        client.lease = None;
+        self.unbind(victim);
         self.refuse(victim, &Refusal::Interrupted);
         let Some(client) = self.clients.get_mut(victim) else {
             return;

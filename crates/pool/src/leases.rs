@@ -1,4 +1,4 @@
-//! Leases: the only place that binds a client and a backend, and the only one that parts them.
+//! Leases: which client gets which backend, and when it gives it back.
 //!
 //! A statement gets an idle backend of its client's kind, or waits in the kind's lane, first come,
 //! first served; a backend that becomes free goes to the front of the lane in the same turn.
@@ -8,8 +8,8 @@
 //! waiter first, so that no account can shut out another.
 //!
 //! Invariants: an idle backend and a waiting client of the same kind do not exist side by side
-//! (unless no command can bring that backend into the client's state; then it is replaced); a
-//! client's `lease` and the backend's `lease` name each other, or the client is gone.
+//! (unless no command can bring that backend into the client's state; then it is replaced). The two
+//! name each other by [`crate::binding`].
 
 use crate::backend::{Backend, BackendState, Purpose, Reports};
 use crate::client::ClientState;
@@ -94,6 +94,7 @@ impl<N: Net> Group<N> {
         })
     }
 
+    /// Binds a client and an idle backend. `false` where one of them is not there, or not idle.
     pub(crate) fn bind(&mut self, key: Key, lease: Key) -> bool {
         let now = self.net.now();
         let Some(backend) = self.backends.get_mut(lease) else {
@@ -108,9 +109,8 @@ impl<N: Net> Group<N> {
         self.roster.ranks[backend.kind]
             .idle
             .retain(|&idle| idle != lease);
-        backend.lease = Some(key);
         backend.served = false;
-        client.lease = Some(lease);
+        client.binding.bind(&mut backend.binding, (key, lease));
         let home = backend.home.take();
         if home == Some((key, client.sent)) {
             return true;
@@ -122,6 +122,34 @@ impl<N: Net> Group<N> {
             self.ask_for_last(lease, last);
         }
         true
+    }
+
+    /// Takes a client's backend from it; returns which that was. The backend is nobody's then, or
+    /// that of those behind the client.
+    pub(crate) fn unbind(&mut self, key: Key) -> Option<Key> {
+        let client = self.clients.get_mut(key)?;
+        let lease = client.lease()?;
+        let backend = self.backends.get_mut(lease);
+        client.binding.unbind(key, backend.map(|b| &mut b.binding));
+        Some(lease)
+    }
+
+    /// Takes a backend from the client that it names; returns which that was.
+    fn free(&mut self, lease: Key) -> Option<Key> {
+        let backend = self.backends.get_mut(lease)?;
+        let owner = backend.lease()?;
+        match self.clients.get_mut(owner) {
+            Some(client) => client.binding.unbind(owner, Some(&mut backend.binding)),
+            None => backend.binding.forget(owner),
+        }
+        Some(owner)
+    }
+
+    /// The next reply of a backend is for this client, whose statement is in flight there.
+    pub(crate) fn hand_over(&mut self, lease: Key, owner: Option<Key>) {
+        if let Some(backend) = self.backends.get_mut(lease) {
+            backend.binding.hand_over(owner);
+        }
     }
 
     /// A client logs in with a schema that no backend has accepted yet.
@@ -146,10 +174,10 @@ impl<N: Net> Group<N> {
     pub(crate) fn release(&mut self, lease: Key) {
         let now = self.net.now();
         self.note_accepted(lease);
+        let owner = self.free(lease);
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
-        let owner = backend.lease.take();
         let may_be_hit = backend.frozen || backend.spoiled;
         if may_be_hit || !backend.change_state(BackendState::Idle, now) {
             self.retire(lease);
@@ -157,7 +185,6 @@ impl<N: Net> Group<N> {
         if let Some(owner) = owner
             && let Some(client) = self.clients.get_mut(owner)
         {
-            client.lease = None;
             if let Some(backend) = self.backends.get_mut(lease) {
                 backend.home = Some((owner, client.sent));
             }
@@ -200,7 +227,7 @@ impl<N: Net> Group<N> {
             let Some(client) = self.clients.get(waiting.client) else {
                 return;
             };
-            let lease = match client.lease {
+            let lease = match client.lease() {
                 Some(_) => None,
                 None => self.pick_idle(kind, waiting.client),
             };
@@ -270,7 +297,7 @@ impl<N: Net> Group<N> {
             && backend.insert_id == Some(client.insert_id)
             && Rc::ptr_eq(&backend.session, &client.session)
             && !client.is_held()
-            && client.lease.is_none()
+            && client.lease().is_none()
             && self.shapes.trusts(client.statement.ride)
             && self.is_judged(client.statement.judged)
             && self.is_prepared(key, lease, message)
@@ -418,7 +445,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(front.client) else {
             return false;
         };
-        client.lease.is_none() && self.pick_idle(kind, front.client).is_none()
+        client.lease().is_none() && self.pick_idle(kind, front.client).is_none()
     }
 
     pub(crate) fn may_dial(&self, kind: usize, now: Time) -> bool {
@@ -532,9 +559,7 @@ impl<N: Net> Group<N> {
             self.part_riders(lease, Some(key));
             return self.retire(lease);
         }
-        if backend.lease == Some(key) {
-            backend.lease = None;
-        }
+        backend.binding.forget(key);
         if backend.flight().is_empty() {
             backend.insert_id = None;
             return self.release(lease);

@@ -19,6 +19,7 @@ mod auth_delay;
 mod auth_failures;
 mod backend;
 mod backends;
+mod binding;
 mod budget;
 mod client;
 mod clients;

@@ -119,7 +119,7 @@ impl<N: Net> Group<N> {
             .map(|command| (command.owner, command.sent));
         let owner = match running {
             Some((owner, _)) => owner?,
-            None => backend.lease?,
+            None => backend.lease()?,
         };
         let client = self.clients.get(owner)?;
         let limits = &self.shared.settings.users[client.user as usize].limits;
@@ -138,14 +138,9 @@ impl<N: Net> Group<N> {
 
     /// Closes a backend whose client is given up; others that ride behind hear that it is lost.
     fn retire_of(&mut self, lease: Key, owner: Key) {
-        if let Some(client) = self.clients.get_mut(owner) {
-            client.lease = None;
-        }
+        self.unbind(owner);
         if let Some(backend) = self.backends.get_mut(lease) {
             backend.forget_commands_of(owner);
-            if backend.lease == Some(owner) {
-                backend.lease = None;
-            }
         }
         self.lose(lease, "a statement in front of this one ran for too long");
     }
@@ -217,7 +212,7 @@ impl<N: Net> Group<N> {
     /// A client that began under an older version of the privileges, of which no backend is left,
     /// goes on with backends of now: one that is dialled for it has the privileges of now anyway.
     pub(crate) fn leave_outdated(&mut self, key: Key) {
-        let Some(client) = self.clients.get(key).filter(|c| c.lease.is_none()) else {
+        let Some(client) = self.clients.get(key).filter(|c| c.lease().is_none()) else {
             return;
         };
         let old = client.kind as usize;

@@ -91,11 +91,11 @@ impl<N: Net> Group<N> {
         let (keeps, served) = backend.map_or((false, false), |b| (b.in_transaction(), b.served));
         self.part_riders(key, Some(owner));
         self.retire(key);
+        self.unbind(owner);
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
-        client.lease = None;
         let sent = client.state() == ClientState::Running;
         if sent && behind == Behind::Unknown {
             return self.front_failed(owner, keeps, format!("error {code}: {text}"));
@@ -182,17 +182,19 @@ impl<N: Net> Group<N> {
         owners.dedup();
         // A lease that lasts only until something of an earlier client is read back.
         let lent = owners.is_empty() && backend.reports == Reports::Complete;
-        owners.extend(backend.lease.filter(|lease| !owners.contains(lease)));
+        owners.extend(backend.lease().filter(|lease| !owners.contains(lease)));
         if let Some(owner) = may_run {
             self.note_runs(owner);
         }
         self.retire(key);
         let lent_to = owners.first().filter(|_| lent);
-        if let Some(client) = lent_to.and_then(|owner| self.clients.get_mut(*owner)) {
+        if let Some(owner) = lent_to.copied()
+            && let Some(client) = self.clients.get(owner)
+        {
             let owed = client.owed.failed || client.owed.warnings || client.owed.found;
             let left = keeps || owed || client.is_held() || client.is_left_there();
             if client.state() == ClientState::Idle && !left {
-                client.lease = None;
+                self.unbind(owner);
                 return;
             }
         }
@@ -209,10 +211,10 @@ impl<N: Net> Group<N> {
     /// of the client already. `whole`: the client has not got a part of a packet.
     fn bereave(&mut self, owner: Key, held: (bool, bool), whole: bool, why: &str) {
         let now = self.net.now();
+        self.unbind(owner);
         let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
-        client.lease = None;
         let (keeps, served) = held;
         let pinned = client.is_held();
         match client.state() {
@@ -255,7 +257,7 @@ impl<N: Net> Group<N> {
         if matches!(command.purpose, Purpose::Statement | Purpose::Retold) {
             return true;
         }
-        let leased_to = self.backends.get(lease).and_then(|backend| backend.lease);
+        let leased_to = self.backends.get(lease).and_then(|backend| backend.lease());
         let Some(owner) = command.owner.or(leased_to) else {
             return true;
         };
@@ -278,7 +280,7 @@ impl<N: Net> Group<N> {
             client.state(),
             ClientState::Restoring | ClientState::Waiting
         );
-        client.lease = None;
+        self.unbind(owner);
         self.retire(lease);
         match waits {
             true => self.refuse_and_leave(owner, &Refusal::OwnCommands),

@@ -93,7 +93,7 @@ impl<N: Net> Group<N> {
         if client.state() == ClientState::Opening {
             return LaneName::Login;
         }
-        if client.lease.is_some() {
+        if client.lease().is_some() {
             return LaneName::Held;
         }
         let limits = &self.shared.settings.users[client.user as usize].limits;

@@ -343,7 +343,7 @@ impl<N: Net> Group<N> {
         }
         if !stands {
             // It may have begun under either.
-            client.lease = None;
+            self.unbind(owner);
             self.retire(key);
         }
         self.pump(owner);

@@ -85,7 +85,7 @@ impl<N: Net> Group<N> {
             ClientState::Delayed => "held back after a failed login",
             ClientState::Leaving => "leaving",
         };
-        let backend = client.lease.and_then(|lease| self.backends.get(lease));
+        let backend = client.lease().and_then(|lease| self.backends.get(lease));
         let lease = match backend {
             Some(backend) if backend.in_transaction() => {
                 format!("in a transaction on thread {}", backend.thread)

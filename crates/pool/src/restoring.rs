@@ -373,7 +373,7 @@ impl<N: Net> Group<N> {
             return;
         };
         backend.session.accepted.note(backend.epoch);
-        let owner = backend.lease.and_then(|owner| self.clients.get(owner));
+        let owner = backend.lease().and_then(|owner| self.clients.get(owner));
         if let Some(client) = owner
             && client.session.multi_statements != backend.session.multi_statements
             && client.session.equals_but_for_multi(&backend.session)

@@ -81,7 +81,7 @@ impl<N: Net> Group<N> {
         if client.state() == ClientState::Leaving {
             return self.doom(key);
         }
-        if let Some(backend) = client.lease {
+        if let Some(backend) = client.lease() {
             self.again.push(backend);
         }
     }
@@ -108,7 +108,7 @@ impl<N: Net> Group<N> {
     /// The same of a client at hand.
     pub(crate) fn has_fed_enough(&self, client: &Client<N::Sock>) -> bool {
         let lease = client
-            .lease
+            .lease()
             .filter(|_| client.state() == ClientState::Feeding);
         let backend = lease.and_then(|lease| self.backends.get(lease));
         backend.is_some_and(|backend| backend.unsent() > FED_MAX)
@@ -156,7 +156,7 @@ impl<N: Net> Group<N> {
         }
         let left = backend.unsent();
         let fed = backend
-            .lease
+            .lease()
             .filter(|_| before > FED_MAX && left <= FED_MAX);
         if left == 0 {
             backend.output.clear();
@@ -272,7 +272,7 @@ impl<N: Net> Group<N> {
         let session = &client.session;
         // A statement with a `sql_mode` of its own has left its flags in the last OK.
         let told = |backend: &Backend<N::Sock>| backend.status & !status::OF_ONE_REPLY;
-        let backend = client.lease.and_then(|lease| self.backends.get(lease));
+        let backend = client.lease().and_then(|lease| self.backends.get(lease));
         let mut flags = match backend.map(told) {
             Some(flags) if session.value(b"sql_mode").is_none() => return flags,
             Some(flags) => flags & !OF_SQL_MODE,

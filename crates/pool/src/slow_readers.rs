@@ -330,7 +330,7 @@ impl<N: Net> Group<N> {
         self.publish_longest();
         let (now, max) = (self.net.now(), self.shared.settings.slow_reader_max);
         let stuck = self.held_up.iter().any(|key| {
-            let owner = self.backends.get(*key).and_then(|backend| backend.lease);
+            let owner = self.backends.get(*key).and_then(|backend| backend.lease());
             let client = owner.and_then(|owner| self.clients.get(owner));
             client.is_some_and(|client| client.spooled().is_some())
         });
@@ -405,7 +405,7 @@ impl<N: Net> Group<N> {
     /// of the spool that those have.
     pub(crate) fn count_slow(&self) -> (usize, usize, usize) {
         let waits = |key: &&Key| {
-            let lease = self.backends.get(**key).and_then(|backend| backend.lease);
+            let lease = self.backends.get(**key).and_then(|backend| backend.lease());
             let client = lease.and_then(|lease| self.clients.get(lease));
             client.is_some_and(|c| c.output.as_ref().is_some_and(|o| o.rest.is_on_backend()))
         };

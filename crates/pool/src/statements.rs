@@ -411,7 +411,7 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         }
         client.statement = statement;
-        if let Some(lease) = client.lease {
+        if let Some(lease) = client.lease() {
             if self.is_frozen(lease) || self.is_read_back_for_others(key, lease) {
                 return self.wait_for_read_back(key);
             }
@@ -456,7 +456,7 @@ impl<N: Net> Group<N> {
         if !client.change_state(ClientState::Running, now) {
             return self.doom(key);
         }
-        client.lease = Some(lease);
+        client.binding.join(lease);
         client.keeps_warnings = true;
         if client.statement.spoils {
             backend.spoiled = true;

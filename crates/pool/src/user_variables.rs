@@ -84,7 +84,10 @@ impl<N: Net> Group<N> {
         let Some(next) = client.touching.take().filter(|next| !next.sets_nothing()) else {
             return;
         };
-        if let Some(backend) = client.lease.and_then(|lease| self.backends.get_mut(lease)) {
+        if let Some(backend) = client
+            .lease()
+            .and_then(|lease| self.backends.get_mut(lease))
+        {
             for name in &next.names {
                 backend.had.add(name);
             }

@@ -46,7 +46,7 @@ impl<N: Net> Group<N> {
 
     /// Whether its backend is asked this on the client's behalf, and has not answered yet.
     pub(crate) fn is_being_asked(&self, key: Key, purpose: Purpose) -> bool {
-        let lease = self.clients.get(key).and_then(|client| client.lease);
+        let lease = self.clients.get(key).and_then(|client| client.lease());
         let backend = lease.and_then(|lease| self.backends.get(lease));
         let asked = |command: &InFlight| command.purpose == purpose && command.owner == Some(key);
         backend.is_some_and(|backend| backend.flight().iter().any(asked))

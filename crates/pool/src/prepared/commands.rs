@@ -97,7 +97,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
-        if client.lease.is_some_and(|lease| self.is_full(lease)) {
+        if client.lease().is_some_and(|lease| self.is_full(lease)) {
             return self.refuse_to_prepare(key);
         }
         if let Some(full) = client.prepared.as_ref().and_then(|all| all.is_full()) {
@@ -454,7 +454,7 @@ impl<N: Net> Group<N> {
         if prepared.is_empty() {
             client.prepared = None;
         }
-        let Some(lease) = client.lease.filter(|_| was_open) else {
+        let Some(lease) = client.lease().filter(|_| was_open) else {
             return;
         };
         let Some(backend) = self.backends.get_mut(lease) else {

@@ -228,7 +228,7 @@ impl<N: Net> Group<N> {
         if prepared.is_some_and(|prepared| !prepared.has_room_for(&name, &text)) {
             return self.prepare_unread(key, message, sql, name);
         }
-        if client.lease.is_some_and(|lease| self.is_full(lease)) {
+        if client.lease().is_some_and(|lease| self.is_full(lease)) {
             return self.refuse_to_prepare(key);
         }
         let Some(client) = self.clients.get(key) else {
@@ -275,7 +275,7 @@ impl<N: Net> Group<N> {
         }
         let touched = client.touched.as_ref();
         if touched.is_some_and(|touched| touched.names.contains(&variable))
-            && let Some(lease) = client.lease
+            && let Some(lease) = client.lease()
         {
             return Spoken::Handled(self.read_variables_ahead(key, lease));
         }
@@ -317,7 +317,7 @@ impl<N: Net> Group<N> {
         if self
             .clients
             .get(key)
-            .and_then(|client| client.lease)
+            .and_then(|client| client.lease())
             .is_some_and(|lease| self.is_full(lease))
         {
             return self.refuse_to_prepare(key);
