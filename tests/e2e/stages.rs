@@ -1,147 +1,642 @@
-//! A connection to the server that goes wrong at each stage of a statement: whoever waits for it
-//! hears the truth within a bound, and its slot is free again.
+//! A connection to the server that goes wrong at each stage of a conversation: whoever waits for it
+//! hears the truth within a bound, no write is lost that was said to be done or done that was said
+//! not to be, its slot is free again, and everything goes on.
+//!
+//! Each stage has a proxy and a pool of its own, on each server.
 
 use crate::world::{app, binary, config, config_file, direct, fresh_schema, login, mysql, server};
 use reactor::Address;
-use testkit::client::Client;
+use std::io::ErrorKind;
+use testkit::client::{Client, ClientError};
 use testkit::onramp::Pool;
-use testkit::proxy::{Proxy, Way, Wrong};
+use testkit::proxy::Wrong::{self, Closed, Silent};
+use testkit::proxy::{At, Passes, Proxy};
 use testkit::real::{Real, skipped};
-use testkit::reply::Outcome;
+use testkit::reply::{Failure, Outcome};
+use wire::command::Command;
 
-const LIMITS: &str = "backends_max = 2\nbackends_min = 0\ngroups = 1\n\
-    backends_reserved = 0\ndial_ms_max = 1000\nwait_ms_max = 3000\nstatement_ms_max = 2000\n\
-    server_down_fail_ms = 60000\nstored_code_refresh_s = 0\n";
-const STATEMENT: &str = "SELECT CONCAT('sta', 'ge'), 'asked', SLEEP(0)";
+/// Said by the server, or by the pool, when a statement was given up in front of its sending.
+const NOT_SENT: [u16; 1] = [9501];
+/// When it may have been executed.
+const UNKNOWN: [u16; 2] = [3024, 1158];
 
-/// One stage: what comes when it goes wrong, and which errors are the truth then.
+const LIMITS: &str = "backends_min = 0\ngroups = 1\nbackends_reserved = 0\ndial_ms_max = 500\n\
+    wait_ms_max = 1500\nstatement_ms_max = 1000\nserver_down_fail_ms = 60000\n\
+    stored_code_refresh_s = 0\n";
+
+/// A pool whose connections to the server go through a proxy.
 struct Stage {
-    name: &'static str,
-    way: Way,
-    bytes: &'static [u8],
-    wrong: Wrong,
-    codes: &'static [u16],
+    real: &'static Real,
+    is_mysql: bool,
+    proxy: Proxy,
+    pool: Pool,
+    schema: &'static str,
+    backends: usize,
 }
 
-const fn stage(
-    name: &'static str,
-    (way, bytes): (Way, &'static [u8]),
-    wrong: Wrong,
-    codes: &'static [u16],
-) -> Stage {
-    Stage {
-        name,
-        way,
-        bytes,
-        wrong,
-        codes,
-    }
-}
-
-use Way::ToServer;
-use Wrong::{Closed, Silent};
-
-/// Waited for and not executed; given up, or lost, while it may have been.
-const STAGES: [Stage; 3] = [
-    stage(
-        "restoring",
-        (ToServer, b"lock_wait_timeout"),
-        Silent,
-        &[9501, 1158],
-    ),
-    stage("statement", (ToServer, b"asked"), Silent, &[3024, 1158]),
-    stage("statement, closed", (ToServer, b"asked"), Closed, &[1158]),
-];
-
-fn pool_behind(real: &Real, proxy: &Proxy, name: &str) -> Pool {
-    let file = config_file(
-        real,
-        &format!("{name}.toml"),
-        &config(&proxy.address, LIMITS),
-    );
-    Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap()
-}
-
-/// Both servers, each behind a proxy.
-fn far_sides(test: &str, schema: &str) -> Vec<(&'static Real, Proxy)> {
+/// The stage on both servers, at the same time: most of it is waiting.
+fn on_both(test: &str, schema: &'static str, backends: usize, play: impl Fn(&Stage) + Sync) {
     if direct() {
-        skipped(test, "it is about the pool");
-        return Vec::new();
+        return skipped(test, "it is about the pool");
     }
-    let both = [server(test), mysql(test)].into_iter().flatten();
-    both.map(|real| {
+    let both = [(server(test), false), (mysql(test), true)];
+    std::thread::scope(|scope| {
+        for (real, is_mysql) in both {
+            let Some(real) = real else { continue };
+            let play = &play;
+            scope.spawn(move || play(&Stage::new(real, is_mysql, schema, backends)));
+        }
+    });
+}
+
+impl Stage {
+    fn new(real: &'static Real, is_mysql: bool, schema: &'static str, backends: usize) -> Stage {
         fresh_schema(real, schema);
-        let Address::Tcp(server) = real.address() else {
-            panic!("{test}: the server has no port")
+        real.execute(&[&format!(
+            "CREATE TABLE {schema}.t (id INT AUTO_INCREMENT PRIMARY KEY, v INT) ENGINE=InnoDB"
+        )]);
+        let Address::Tcp(address) = real.address() else {
+            panic!("{schema}: the server has no port")
         };
-        (real, Proxy::start(server))
-    })
-    .collect()
-}
+        let proxy = Proxy::start(address);
+        let limits = format!("backends_max = {backends}\n{LIMITS}");
+        let text = config(&proxy.address, &limits);
+        let file = config_file(real, &format!("{schema}.toml"), &text);
+        let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+        Stage {
+            real,
+            is_mysql,
+            proxy,
+            pool,
+            schema,
+            backends,
+        }
+    }
 
-/// Every slot can be used.
-fn all_slots_work(pool: &Pool, stage: &str, schema: &str) {
-    let mut both: Vec<Client> = (0..2)
-        .map(|_| login(&pool.address, &app().schema(schema)))
-        .collect();
-    for client in &mut both {
-        client.must("BEGIN");
-        assert_eq!(client.value("SELECT 1"), "1", "{stage}: {}", pool.said());
+    fn client(&self) -> Client {
+        login(&self.pool.address, &app().schema(self.schema))
+    }
+
+    fn say(&self, what: &str) -> String {
+        let server = if self.is_mysql { "MySQL" } else { "MariaDB" };
+        format!("{server}: {what}: {}", self.pool.said())
+    }
+
+    /// Rows of the table, as the server has them.
+    fn rows(&self) -> u64 {
+        let sql = format!("SELECT COUNT(*) FROM {}.t", self.schema);
+        self.real.admin().value(&sql).parse().unwrap()
+    }
+
+    /// Every slot can be used, all at once.
+    fn all_slots_work(&self) {
+        let mut all: Vec<Client> = (0..self.backends).map(|_| self.client()).collect();
+        for client in &mut all {
+            client.must("BEGIN");
+            assert_eq!(client.value("SELECT 1"), "1", "{}", self.say("a slot"));
+        }
+    }
+
+    /// Plays what goes wrong at this point, and everything goes on: the slots, a write, and the
+    /// client that was hit, unless it was closed.
+    fn goes_wrong(
+        &self,
+        (at, passes, wrong): (At, Passes, Wrong),
+        hit: &mut Client,
+        play: impl Fn(&mut Client) -> Heard,
+    ) -> Heard {
+        let before = self.rows();
+        self.proxy.go_wrong(at, passes, wrong);
+        let heard = play(hit);
+        let count = self.proxy.mend();
+        assert!(count > 0, "{}", self.say("nothing went wrong"));
+        let written = self.rows() - before;
+        let (least, most) = heard.writes();
+        assert!(
+            (least..=most).contains(&written),
+            "{}",
+            self.say(&format!("{heard:?}, and {written} rows"))
+        );
+        let before = self.rows();
+        self.writes_again();
+        assert_eq!(self.rows(), before + 1);
+        if !matches!(heard, Heard::Closed) {
+            match hit.query("SELECT 'goes on'") {
+                Ok(outcomes) => {
+                    assert!(matches!(outcomes[..], [Outcome::Rows(_)]), "{outcomes:?}");
+                }
+                // Said to be gone, and gone.
+                Err(error) => assert!(is_end(&error), "{error}"),
+            }
+        }
+        self.all_slots_work();
+        heard
     }
 }
 
-#[test]
-fn each_stage_that_goes_wrong_ends_with_the_truth_and_leaks_no_slot() {
-    let test = "each_stage_that_goes_wrong_ends_with_the_truth_and_leaks_no_slot";
-    for (real, proxy) in far_sides(test, "swept").into_iter().take(1) {
-        let pool = pool_behind(real, &proxy, "stages");
-        for one in STAGES {
-            let mut client = login(&pool.address, &app().schema("swept"));
-            client.must("SET lock_wait_timeout = 77");
-            // Others use the backends, so that the next statement has its session restored.
-            all_slots_work(&pool, one.name, "swept");
-            proxy.go_wrong(one.way, one.bytes, one.wrong);
-            match client.query(STATEMENT) {
-                Ok(outcomes) => match &outcomes[..] {
-                    [Outcome::Failed(failure)] => {
-                        let told = one.codes.contains(&failure.code);
-                        assert!(told, "{}: {failure}", one.name);
-                    }
-                    other => panic!(
-                        "{} at {}: {other:?}: {}",
-                        one.name,
-                        real.address(),
-                        pool.said()
-                    ),
-                },
-                Err(error) => panic!("{}: {error}", one.name),
-            }
-            proxy.mend();
-            all_slots_work(&pool, one.name, "swept");
+/// What a client heard of one statement.
+#[derive(Debug)]
+enum Heard {
+    /// It was told that it is done.
+    Done,
+    Failed(Failure),
+    /// Its connection ended.
+    Closed,
+}
+
+/// Whether the connection has ended, in place of an answer that did not come in time.
+fn is_end(error: &ClientError) -> bool {
+    let ends = [
+        ErrorKind::UnexpectedEof,
+        ErrorKind::ConnectionReset,
+        ErrorKind::BrokenPipe,
+    ];
+    matches!(error, ClientError::Io(error) if ends.contains(&error.kind()))
+}
+
+impl Heard {
+    fn of(reply: Result<Vec<Outcome>, ClientError>) -> Heard {
+        match reply {
+            Ok(outcomes) => match outcomes.last() {
+                Some(Outcome::Failed(failure)) => Heard::Failed(failure.clone()),
+                Some(_) => Heard::Done,
+                None => panic!("no outcome"),
+            },
+            Err(error) if is_end(&error) => Heard::Closed,
+            Err(ClientError::Refused(failure)) => Heard::Failed(failure),
+            Err(error) => panic!("neither an answer nor an end: {error}"),
+        }
+    }
+
+    /// How many rows a statement that inserts one may have left, by what was said of it.
+    fn writes(&self) -> (u64, u64) {
+        match self {
+            Heard::Done => (0, 1),
+            Heard::Failed(failure) if failure.message.contains("unknown") => (0, 1),
+            Heard::Failed(_) => (0, 0),
+            Heard::Closed => (0, 1),
+        }
+    }
+
+    fn must_be(&self, codes: &[u16]) {
+        match self {
+            Heard::Failed(failure) => assert!(codes.contains(&failure.code), "{failure}"),
+            other => panic!("expected an error, got {other:?}"),
         }
     }
 }
 
-#[test]
-fn a_commit_without_an_answer_is_not_said_to_have_failed() {
-    let test = "a_commit_without_an_answer_is_not_said_to_have_failed";
-    for (real, proxy) in far_sides(test, "stages_commit") {
-        let pool = pool_behind(real, &proxy, "stages_commit");
-        for (wrong, code) in [(Silent, 3024), (Closed, 1158)] {
-            let mut client = login(&pool.address, &app().schema("stages_commit"));
-            client.must("CREATE TABLE IF NOT EXISTS t (v INT) ENGINE=InnoDB");
+const INSERT: &str = "INSERT INTO t (v) VALUES (1234567)";
+const READ: &str = "SELECT CONCAT('sta', 'ge'), REPEAT('x', 3000), 'read'";
+const RESTORED: &[u8] = b"lock_wait_timeout";
+
+fn query(sql: &'static str) -> impl Fn(&mut Client) -> Heard {
+    move |client| Heard::of(client.query(sql))
+}
+
+/// A statement needs a new connection, which comes to nothing: it is not executed, and says so.
+fn opening(test: &str, schema: &'static str, point: impl Fn(bool) -> (At, Passes) + Sync) {
+    on_both(test, schema, 2, |stage| {
+        for wrong in [Silent, Closed] {
+            let (at, passes) = point(stage.is_mysql);
+            let mut hit = login(&stage.pool.address, &app());
+            hit.must("SELECT 1");
+            stage.close_backends();
+            let heard = stage.goes_wrong((at, passes, wrong), &mut hit, |client| {
+                Heard::of(client.query(&format!("INSERT INTO {}.t (v) VALUES (1)", stage.schema)))
+            });
+            heard.must_be(&NOT_SENT);
+            stage.still_serves(&mut hit);
+        }
+    });
+}
+
+impl Stage {
+    /// The server ends all of the pool's backends, and the pool knows.
+    fn close_backends(&self) {
+        let mut holds: Vec<Client> = (0..self.backends).map(|_| self.client()).collect();
+        for client in &mut holds {
             client.must("BEGIN");
-            client.must("INSERT INTO t VALUES (1)");
-            proxy.go_wrong(ToServer, b"COMMIT", wrong);
-            let failure = client.failure("COMMIT");
-            assert_eq!(failure.code, code, "{failure}");
+            let id = client.talk().greeting.as_ref().unwrap().connection_id;
+            let line = self.pool.report_of(id).unwrap();
+            let thread = line.split("on thread ").nth(1).unwrap();
+            let thread = thread.split([',', ' ']).next().unwrap();
+            self.real.execute(&[&format!("KILL {thread}")]);
+            let words = format!("thread {thread} of the server");
+            self.pool.wait_for(&words).unwrap();
+        }
+    }
+
+    /// Who comes is served: at once, or, where all backends still wait for an answer, by its next
+    /// attempt but one, since that wait has its bound.
+    fn writes_again(&self) {
+        let mut client = self.client();
+        for _ in 0..3 {
+            match Heard::of(client.query("INSERT INTO t (v) VALUES (0)")) {
+                Heard::Done => return,
+                heard => heard.must_be(&NOT_SENT),
+            }
+        }
+        panic!("{}", self.say("nobody is served"));
+    }
+
+    fn still_serves(&self, client: &mut Client) {
+        assert_eq!(client.value("SELECT 1"), "1", "{}", self.say("its session"));
+    }
+}
+
+fn plugin(is_mysql: bool) -> &'static [u8] {
+    match is_mysql {
+        true => b"caching_sha2_password",
+        false => b"mysql_native_password",
+    }
+}
+
+#[test]
+fn the_greeting() {
+    opening("stages::the_greeting", "stage_greeting", |mysql| {
+        (At::Heard(plugin(mysql)), Passes::Nothing)
+    });
+}
+
+#[test]
+fn the_middle_of_the_greeting() {
+    opening(
+        "stages::the_middle_of_the_greeting",
+        "stage_greeting_half",
+        |mysql| (At::Heard(plugin(mysql)), Passes::Half),
+    );
+}
+
+#[test]
+fn the_login() {
+    opening("stages::the_login", "stage_login", |_| {
+        (At::Said(b"app\0"), Passes::Nothing)
+    });
+}
+
+#[test]
+fn the_answer_to_the_login() {
+    opening(
+        "stages::the_answer_to_the_login",
+        "stage_login_answer",
+        |_| (At::Answered(b"app\0"), Passes::TwoBytes),
+    );
+}
+
+#[test]
+fn the_preparation_of_a_backend() {
+    opening(
+        "stages::the_preparation_of_a_backend",
+        "stage_preparing",
+        |_| (At::Said(b"session_track"), Passes::Nothing),
+    );
+}
+
+#[test]
+fn the_answer_to_the_preparation() {
+    opening(
+        "stages::the_answer_to_the_preparation",
+        "stage_prepared",
+        |_| (At::Answered(b"session_track"), Passes::Half),
+    );
+}
+
+/// A statement goes to a backend that was another client's, so its session is restored in front.
+fn restored(
+    test: &str,
+    schema: &'static str,
+    at: At,
+    passes: Passes,
+    sql: &'static str,
+    codes: &[u16],
+) {
+    on_both(test, schema, 2, |stage| {
+        for wrong in [Silent, Closed] {
+            let mut hit = stage.client();
+            hit.must("SET lock_wait_timeout = 77");
+            stage.all_slots_work();
+            let heard = stage.goes_wrong((at, passes, wrong), &mut hit, query(sql));
+            if !matches!(heard, Heard::Closed) || passes != Passes::Half {
+                heard.must_be(codes);
+            }
+            if let Ok(outcomes) = hit.query("SELECT @@lock_wait_timeout") {
+                assert_eq!(
+                    outcomes[0].rows().only(),
+                    "77",
+                    "its session goes on as it was"
+                );
+            }
+        }
+    });
+}
+
+const EITHER: [u16; 3] = [9501, 1158, 3024];
+
+#[test]
+fn the_restoring_of_a_session() {
+    let at = At::Said(RESTORED);
+    restored(
+        "stages::the_restoring_of_a_session",
+        "stage_restore",
+        at,
+        Passes::Nothing,
+        INSERT,
+        &EITHER,
+    );
+}
+
+/// The server tells of a variable that has changed; the statement may stand behind it.
+#[test]
+fn the_answer_to_the_restoring() {
+    let at = At::Answered(RESTORED);
+    restored(
+        "stages::the_answer_to_the_restoring",
+        "stage_restored",
+        at,
+        Passes::Nothing,
+        INSERT,
+        &EITHER,
+    );
+}
+
+#[test]
+fn the_statement() {
+    let at = At::Said(b"1234567");
+    restored(
+        "stages::the_statement",
+        "stage_statement",
+        at,
+        Passes::Nothing,
+        INSERT,
+        &EITHER,
+    );
+}
+
+#[test]
+fn the_answer_to_the_statement() {
+    let at = At::Answered(b"1234567");
+    restored(
+        "stages::the_answer_to_the_statement",
+        "stage_answer",
+        at,
+        Passes::Nothing,
+        INSERT,
+        &UNKNOWN,
+    );
+}
+
+#[test]
+fn the_header_of_a_reply() {
+    let at = At::Heard(b"xxxxxxxx");
+    restored(
+        "stages::the_header_of_a_reply",
+        "stage_header",
+        at,
+        Passes::TwoBytes,
+        READ,
+        &UNKNOWN,
+    );
+}
+
+#[test]
+fn the_middle_of_a_reply() {
+    let at = At::Heard(b"xxxxxxxx");
+    restored(
+        "stages::the_middle_of_a_reply",
+        "stage_middle",
+        at,
+        Passes::Half,
+        READ,
+        &UNKNOWN,
+    );
+}
+
+/// What a client sets itself, and the server's word of it.
+#[test]
+fn the_report_of_a_change() {
+    on_both(
+        "stages::the_report_of_a_change",
+        "stage_report",
+        2,
+        |stage| {
+            for wrong in [Silent, Closed] {
+                let mut hit = stage.client();
+                hit.must("SET lock_wait_timeout = 77");
+                let point = (At::Answered(b"= 78"), Passes::TwoBytes, wrong);
+                let sql = "SET lock_wait_timeout = 78";
+                stage
+                    .goes_wrong(point, &mut hit, query(sql))
+                    .must_be(&UNKNOWN);
+                if let Ok(outcomes) = hit.query("SELECT @@lock_wait_timeout") {
+                    assert_eq!(outcomes[0].rows().only(), "77");
+                }
+            }
+        },
+    );
+}
+
+fn commit(test: &str, schema: &'static str, at: At, done: (u64, u64)) {
+    on_both(test, schema, 2, |stage| {
+        for wrong in [Silent, Closed] {
+            let before = stage.rows();
+            let mut hit = stage.client();
+            hit.must("BEGIN");
+            hit.must(INSERT);
+            let heard = stage.goes_wrong((at, Passes::Nothing, wrong), &mut hit, query("COMMIT"));
+            heard.must_be(&UNKNOWN);
+            let Heard::Failed(failure) = heard else {
+                continue;
+            };
             assert!(
                 failure.message.contains("took effect is unknown"),
                 "{failure}"
             );
-            proxy.mend();
-            assert!(client.query("SELECT 1").is_err(), "its session is gone");
-            all_slots_work(&pool, "COMMIT", "stages_commit");
+            assert!(hit.query("SELECT 1").is_err(), "its session is gone");
+            // One more is of what went on.
+            let written = stage.rows() - before - 1;
+            assert!((done.0..=done.1).contains(&written), "{written}");
         }
-    }
+    });
+}
+
+#[test]
+fn a_commit() {
+    commit(
+        "stages::a_commit",
+        "stage_commit",
+        At::Said(b"COMMIT"),
+        (0, 0),
+    );
+}
+
+#[test]
+fn the_answer_to_a_commit() {
+    commit(
+        "stages::the_answer_to_a_commit",
+        "stage_committed",
+        At::Answered(b"COMMIT"),
+        (1, 1),
+    );
+}
+
+/// What a statement left, and no reply tells, is read behind it: its client gets the value, or
+/// hears that it is lost, and never another value.
+fn read_back(test: &str, schema: &'static str, at: At) {
+    on_both(test, schema, 2, |stage| {
+        for wrong in [Silent, Closed] {
+            let mut hit = stage.client();
+            stage.goes_wrong((at, Passes::Nothing, wrong), &mut hit, |client| {
+                assert_eq!(client.value("SELECT LAST_INSERT_ID(41)"), "41");
+                let reply = client.query("SELECT @@last_insert_id");
+                if let Ok(outcomes) = &reply
+                    && let Outcome::Rows(rows) = &outcomes[0]
+                {
+                    assert_eq!(rows.only(), "41");
+                }
+                Heard::of(reply)
+            });
+        }
+    });
+}
+
+#[test]
+fn a_read_back() {
+    let at = At::Said(b"LAST_INSERT_ID()");
+    read_back("stages::a_read_back", "stage_read_back", at);
+}
+
+#[test]
+fn the_answer_to_a_read_back() {
+    let at = At::Answered(b"LAST_INSERT_ID()");
+    read_back("stages::the_answer_to_a_read_back", "stage_read_answer", at);
+}
+
+/// What a client's last statement left is asked for when another client gets the backend: who
+/// comes is served or hears that it is not, and who has left it hears no wrong value.
+fn deferred(test: &str, schema: &'static str, at: At) {
+    on_both(test, schema, 1, |stage| {
+        for wrong in [Silent, Closed] {
+            let mut owes = stage.client();
+            let mut comes = stage.client();
+            comes.must("SELECT 1");
+            owes.must("(SELECT 1) UNION (SELECT 2) LIMIT 1");
+            let point = (at, Passes::Nothing, wrong);
+            let heard = stage.goes_wrong(point, &mut comes, query(INSERT));
+            if let Heard::Failed(failure) = &heard {
+                assert!(EITHER.contains(&failure.code), "{failure}");
+            }
+            let reply = owes.query("SELECT FOUND_ROWS()");
+            if let Ok(outcomes) = &reply
+                && let Outcome::Rows(rows) = &outcomes[0]
+            {
+                panic!(
+                    "{}",
+                    stage.say(&format!("{} for what is lost", rows.only()))
+                );
+            }
+            // An error, or the end of its connection.
+            Heard::of(reply);
+        }
+    });
+}
+
+#[test]
+fn a_deferred_question() {
+    let at = At::Said(b"FOUND_ROWS()");
+    deferred("stages::a_deferred_question", "stage_deferred", at);
+}
+
+#[test]
+fn the_answer_to_a_deferred_question() {
+    let at = At::Answered(b"FOUND_ROWS()");
+    deferred(
+        "stages::the_answer_to_a_deferred_question",
+        "stage_deferred_answer",
+        at,
+    );
+}
+
+const RESET: &[u8] = b"\x01\0\0\0\x1f";
+
+/// A client that holds a lock gives its session up, and its backend does not answer: the lock is
+/// free all the same, and the client hears of it.
+fn giving_up(test: &str, schema: &'static str, at: At, play: impl Fn(&mut Client) -> Heard + Sync) {
+    on_both(test, schema, 2, |stage| {
+        for wrong in [Silent, Closed] {
+            let mut hit = stage.client();
+            let lock = format!("SELECT GET_LOCK('{}', 30)", stage.schema);
+            assert_eq!(hit.value(&lock), "1");
+            stage.goes_wrong((at, Passes::Nothing, wrong), &mut hit, &play);
+            let mut next = stage.real.admin();
+            assert_eq!(next.value(&lock), "1", "{}", stage.say("the lock"));
+        }
+    });
+}
+
+#[test]
+fn a_reset() {
+    giving_up(
+        "stages::a_reset",
+        "stage_reset",
+        At::Said(RESET),
+        |client| Heard::of(client.run(Command::ResetConnection, b"")),
+    );
+}
+
+#[test]
+fn the_answer_to_a_reset() {
+    giving_up(
+        "stages::the_answer_to_a_reset",
+        "stage_reset_answer",
+        At::Answered(RESET),
+        |client| Heard::of(client.run(Command::ResetConnection, b"")),
+    );
+}
+
+#[test]
+fn a_change_of_user() {
+    giving_up(
+        "stages::a_change_of_user",
+        "stage_change",
+        At::Said(RESET),
+        |client| Heard::of(client.change_user(&app())),
+    );
+}
+
+fn preparing(test: &str, schema: &'static str, at: At) {
+    on_both(test, schema, 2, |stage| {
+        for wrong in [Silent, Closed] {
+            let mut hit = stage.client();
+            let point = (at, Passes::Nothing, wrong);
+            let heard = stage.goes_wrong(point, &mut hit, |client| {
+                Heard::of(client.run(Command::StmtPrepare, INSERT.as_bytes()))
+            });
+            heard.must_be(&EITHER);
+            // On a backend that lacks it, in front of its execution.
+            let mut hit = stage.client();
+            let prepared = hit.prepare(INSERT);
+            stage.close_backends();
+            let heard = stage.goes_wrong(point, &mut hit, |client| {
+                Heard::of(client.execute(prepared.id, &[], false))
+            });
+            heard.must_be(&EITHER);
+        }
+    });
+}
+
+#[test]
+fn the_preparing_of_a_statement() {
+    let at = At::Said(b"1234567");
+    preparing("stages::the_preparing_of_a_statement", "stage_prepare", at);
+}
+
+#[test]
+fn the_answer_to_the_preparing() {
+    let at = At::Answered(b"1234567");
+    preparing(
+        "stages::the_answer_to_the_preparing",
+        "stage_prepare_answer",
+        at,
+    );
 }

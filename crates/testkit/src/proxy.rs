@@ -1,21 +1,43 @@
-//! A proxy between a pool and its server that goes wrong at a chosen byte: the hosts stay, and one
-//! connection falls silent, ends, or is cut in the middle of a packet.
+//! A proxy between a pool and its server that goes wrong at a chosen point of a conversation: the
+//! hosts stay, and one connection falls silent or ends, in the middle of a packet too.
 //!
-//! [`Proxy::go_wrong`] names what must pass, and in which direction; from then on the connection on
-//! which it comes is lost to both sides. [`Proxy::mend`] lets later connections alone again.
+//! [`Proxy::go_wrong`] names the point; from then on each connection that comes to it is lost to
+//! both sides. [`Proxy::mend`] lets later connections alone again. When the pool closes its end of
+//! a connection that is lost, the server finds its own end closed, so that no session and no lock
+//! of it stays behind.
 
 use reactor::Address;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Where bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// From the pool to the server.
+enum Way {
     ToServer,
-    /// From the server to the pool.
     ToPool,
+}
+
+/// When a connection goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// When these bytes are on their way to the server.
+    Said(&'static [u8]),
+    /// When these bytes are on their way to the pool.
+    Heard(&'static [u8]),
+    /// When the server has been sent these bytes, and answers.
+    Answered(&'static [u8]),
+}
+
+/// How much of what is on its way then still passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passes {
+    /// Nothing.
+    Nothing,
+    /// Two bytes: less than the header of a packet.
+    TwoBytes,
+    /// Half of it.
+    Half,
 }
 
 /// What becomes of the connection.
@@ -23,21 +45,38 @@ pub enum Way {
 pub enum Wrong {
     /// Nothing comes through any more, and nothing is closed.
     Silent,
-    /// Half of what has come passes first.
-    SilentAmid,
     /// The pool finds its end.
     Closed,
 }
 
-/// When it goes wrong.
-type Rule = Arc<Mutex<Option<(Way, Vec<u8>, Wrong)>>>;
+type Rule = Option<(At, Passes, Wrong)>;
+
+/// What has been asked of the proxy, and what it has done.
+#[derive(Debug, Default)]
+struct Orders {
+    rule: Rule,
+    /// Connections that went wrong.
+    count: usize,
+}
 
 /// A running proxy; its threads end with their connections.
 #[derive(Debug)]
 pub struct Proxy {
     /// Where it listens.
     pub address: Address,
-    rule: Rule,
+    orders: Arc<Mutex<Orders>>,
+}
+
+/// One connection.
+#[derive(Debug, Default)]
+struct Line {
+    /// The next answer goes wrong.
+    armed: bool,
+    lost: bool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap()
 }
 
 impl Proxy {
@@ -49,8 +88,8 @@ impl Proxy {
     pub fn start(server: SocketAddr) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = Address::Tcp(listener.local_addr().unwrap());
-        let rule = Rule::default();
-        let shared = rule.clone();
+        let orders = Arc::<Mutex<Orders>>::default();
+        let shared = orders.clone();
         std::thread::spawn(move || {
             for pool in listener.incoming().map_while(Result::ok) {
                 if let Ok(server) = TcpStream::connect(server) {
@@ -58,62 +97,87 @@ impl Proxy {
                 }
             }
         });
-        Proxy { address, rule }
+        Proxy { address, orders }
     }
 
-    /// The connection on which these bytes come goes wrong, and so does each that brings them
-    /// later.
+    /// Each connection that comes to this point goes wrong, from now on.
     ///
     /// # Panics
     /// When a thread of the proxy has.
-    pub fn go_wrong(&self, way: Way, bytes: &[u8], wrong: Wrong) {
-        *self.rule.lock().unwrap() = Some((way, bytes.to_vec(), wrong));
+    pub fn go_wrong(&self, at: At, passes: Passes, wrong: Wrong) {
+        lock(&self.orders).rule = Some((at, passes, wrong));
     }
 
-    /// Nothing goes wrong any more, but for connections that have.
+    /// Nothing goes wrong any more, but for connections that have. Gives how many have since the
+    /// last time.
     ///
     /// # Panics
     /// As [`Proxy::go_wrong`].
-    pub fn mend(&self) {
-        *self.rule.lock().unwrap() = None;
+    pub fn mend(&self) -> usize {
+        std::mem::take(&mut *lock(&self.orders)).count
     }
 }
 
-fn join(pool: &TcpStream, server: &TcpStream, rule: &Rule) {
-    let lost = Arc::new(Mutex::new(false));
+fn join(pool: &TcpStream, server: &TcpStream, orders: &Arc<Mutex<Orders>>) {
+    let line = Arc::<Mutex<Line>>::default();
     for (way, from, to) in [(Way::ToServer, pool, server), (Way::ToPool, server, pool)] {
         let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
-        let (rule, lost) = (rule.clone(), lost.clone());
-        std::thread::spawn(move || copy(way, from, &to, &rule, &lost));
+        let (orders, line) = (orders.clone(), line.clone());
+        std::thread::spawn(move || copy(way, from, &to, &orders, &line));
     }
 }
 
-fn copy(way: Way, mut from: TcpStream, mut to: &TcpStream, rule: &Rule, lost: &Mutex<bool>) {
+/// Whether the connection goes wrong now.
+fn meets(at: At, way: Way, bytes: &[u8], line: &mut Line) -> bool {
+    let has = |what: &[u8]| bytes.windows(what.len()).any(|part| part == what);
+    match (at, way) {
+        (At::Said(what), Way::ToServer) | (At::Heard(what), Way::ToPool) => has(what),
+        (At::Answered(what), Way::ToServer) => {
+            line.armed |= has(what);
+            false
+        }
+        (At::Answered(_), Way::ToPool) => line.armed,
+        _ => false,
+    }
+}
+
+fn copy(
+    way: Way,
+    mut from: TcpStream,
+    mut to: &TcpStream,
+    orders: &Mutex<Orders>,
+    line: &Mutex<Line>,
+) {
     let mut bytes = vec![0; 64 * 1024];
     while let Ok(n @ 1..) = from.read(&mut bytes) {
-        let some = &bytes[..n];
-        let wrong = rule.lock().unwrap().clone().filter(|(at, what, _)| {
-            *at == way && some.windows(what.len()).any(|part| part == what)
-        });
-        let mut lost = lost.lock().unwrap();
-        if *lost {
+        let mut some = &bytes[..n];
+        let mut orders = lock(orders);
+        let mut line = lock(line);
+        if line.lost {
             continue;
         }
-        *lost = wrong.is_some();
-        let passed = match wrong {
-            None => to.write_all(some),
-            Some((_, _, Wrong::Silent)) => Ok(()),
-            Some((_, _, Wrong::SilentAmid)) => to.write_all(&some[..n / 2]),
-            Some((_, _, Wrong::Closed)) => {
-                let pool = if way == Way::ToPool { to } else { &from };
-                pool.shutdown(Shutdown::Write)
-            }
-        };
+        let rule = orders.rule;
+        let rule = rule.filter(|(at, ..)| meets(*at, way, some, &mut line));
+        if let Some((_, passes, _)) = rule {
+            line.lost = true;
+            orders.count += 1;
+            some = match passes {
+                Passes::Nothing => &[],
+                Passes::TwoBytes => &some[..n.min(2)],
+                Passes::Half => &some[..n / 2],
+            };
+        }
+        drop((orders, line));
+        let mut passed = to.write_all(some);
+        if let Some((.., Wrong::Closed)) = rule {
+            let pool = if way == Way::ToPool { to } else { &from };
+            passed = passed.and(pool.shutdown(Shutdown::Write));
+        }
         if passed.is_err() {
             break;
         }
     }
-    if !*lost.lock().unwrap() {
+    if way == Way::ToServer || !lock(line).lost {
         let _ = to.shutdown(Shutdown::Write);
     }
 }
