@@ -20,10 +20,11 @@ use crate::auth_delay::After;
 use crate::backend::{InFlight, Purpose};
 use crate::client::ClientState;
 use crate::clients::Handled;
-use crate::group::{Group, ServerFacts};
-use crate::login::Login;
+use crate::group::Group;
+use crate::login::{Before, Login};
 use crate::reasons::{PinReason, Refusal};
 use crate::relay::Unreported;
+use crate::server_facts::ServerFacts;
 use reactor::{Key, Net};
 use session::begun::Begun;
 use session::roles::{ROLE, has_roles};
@@ -31,7 +32,6 @@ use session::state::Session;
 use session::statement::Owed;
 use session::text::Text;
 use sql::lex::Server;
-use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use wire::attributes::put_query;
@@ -46,14 +46,6 @@ const CHANGES_FAILED_MAX: u8 = 3;
 
 /// How long a client waits for the word that its change of user failed.
 const CHANGE_DELAY: Duration = Duration::from_secs(1);
-
-/// Whose a connection was, and what its session is again when a change of user fails.
-#[derive(Debug)]
-pub(crate) struct Before {
-    pub(crate) session: Rc<Session>,
-    pub(crate) kind: u32,
-    user: u16,
-}
 
 /// MySQL (seen on 9.7) begins anew with the mode of the login's capability, MariaDB (10.11) not.
 fn begin_spaced(session: &mut Session, capabilities: u32, server: &ServerFacts) {

@@ -10,11 +10,11 @@
 //! sense, or that was lost, is closed and never used again.
 
 use crate::binding::Binding;
-use crate::deferred::Asked;
+use crate::debts::Asked;
 use crate::dial::Dial;
 use crate::prepared::OnBackend;
 use crate::relay::Middle;
-use crate::renewal::Had;
+use crate::variables_had::Had;
 use reactor::{Address, Key, Time};
 use session::heard::Heard;
 use session::meter::Charge;

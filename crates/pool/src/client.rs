@@ -9,7 +9,6 @@
 use crate::binding::Binding;
 use crate::compression::Compression;
 use crate::lane::LaneName;
-use crate::leases::command_len;
 use crate::login::Login;
 use crate::pins::Pins;
 use crate::prepared::Statements;
@@ -18,7 +17,7 @@ use crate::reasons::PinReason;
 use crate::relay::Unreported;
 use crate::room::make_room;
 use crate::spool::Tail;
-use crate::unreported::Touched;
+use crate::touched::Touched;
 use reactor::{Key, Time};
 use session::diagnostics::{Diagnostics, Told};
 use session::found::FoundRows;
@@ -32,6 +31,7 @@ use sql::tracking::Retracked;
 use std::rc::Rc;
 use wire::capabilities::EXTENDED_OFFERED;
 use wire::command::ReplyShape;
+use wire::packet::{Frame, frame};
 
 /// What the statement before counted.
 const COUNTS: Reads = Reads::ROW_COUNT.union(Reads::LAST_GTID);
@@ -508,6 +508,14 @@ impl<S> Client<S> {
             Some(input) if input.len() > len => drop(input.drain(..len)),
             input => *input = None,
         }
+    }
+}
+
+/// Bytes of the command at the front of a client's input.
+pub(crate) fn command_len(input: &[u8]) -> usize {
+    match frame(input) {
+        Frame::Whole { total, .. } => total,
+        _ => input.len(),
     }
 }
 

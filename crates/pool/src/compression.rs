@@ -22,9 +22,10 @@
 
 use crate::client::{Client, ClientState};
 use crate::config::Settings;
-use crate::group::{Group, ServerFacts};
+use crate::group::Group;
 use crate::reasons::Refusal;
 use crate::room::make_room;
+use crate::server_facts::ServerFacts;
 use reactor::{Key, Net, Read};
 use sql::lex::Server;
 use wire::capabilities as cap;

@@ -19,6 +19,7 @@
 use crate::backend::{BackendState, InFlight, Purpose};
 use crate::backends::row_of;
 use crate::client::{Client, ClientState};
+use crate::debts::{Asked, Debts};
 use crate::group::Group;
 use reactor::{Key, Net};
 use session::heard::Heard;
@@ -28,28 +29,6 @@ use sql::classify::{self, PinCause, Reads};
 use sql::lex::Server;
 use wire::attributes::put_query;
 use wire::command::ReplyShape;
-
-/// What is to be asked of a client's home.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Debts {
-    /// FOUND_ROWS()
-    found: bool,
-    /// Items of so many conditions.
-    conditions: usize,
-    /// All items of each; otherwise those that differ from one server to the next.
-    all: bool,
-}
-
-/// What is being asked of a backend, and for whom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
-    client: Key,
-    /// The client's count of statements.
-    sent: u32,
-    debts: Debts,
-    /// A condition could not be read.
-    failed: bool,
-}
 
 impl<S> Client<S> {
     /// What its last backend alone knows.
@@ -61,17 +40,6 @@ impl<S> Client<S> {
             conditions,
             all,
         }
-    }
-}
-
-impl Debts {
-    fn is_none(self) -> bool {
-        !self.found && self.conditions == 0
-    }
-
-    /// Whether a SELECT would take them away.
-    pub(crate) fn has_conditions(self) -> bool {
-        self.conditions > 0
     }
 }
 

@@ -40,8 +40,8 @@ use crate::privileges::Privileges;
 use crate::room::{InputBudget, Inputs};
 use crate::roster::Roster;
 use crate::schemas::Schemas;
+use crate::server_facts::ServerFacts;
 use crate::spool::{Spool, SpoolUse};
-use crate::timeouts::ServerTimeouts;
 use crate::upstream::Upstream;
 use crate::watch::Bell;
 use reactor::{Event, Key, Net, Slots, Time, Token};
@@ -50,10 +50,7 @@ use session::last_gtid::LastGtid;
 use session::meter::Meter;
 use session::shapes::Shapes;
 use session::state::Interner;
-use session::text::Text;
-use sql::lex::Server;
-use sql::tracking::Tracked;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering::Acquire;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
@@ -87,84 +84,6 @@ const FOR_ADMINISTRATORS: usize = 2;
 #[must_use]
 pub fn listener_token(index: u32) -> Token {
     Token::new(LISTENER, Key::from_parts(index, 0))
-}
-
-/// What the server said of itself before the pool began to serve.
-#[derive(Clone, Debug)]
-pub struct ServerFacts {
-    /// Its version, mirrored in our greeting.
-    pub version: String,
-    /// Its capabilities.
-    pub capabilities: u32,
-    /// MariaDB's extended ones.
-    pub extended: u32,
-    /// Longest statement it takes, in bytes.
-    pub max_allowed_packet: usize,
-    /// Character sets of a client that logs in with a collation id, in the order of
-    /// [`session::state::CHARSET_VARIABLES`].
-    pub charsets: HashMap<u8, [Text; 4]>,
-    /// Character sets that no client may speak, by the collations that mean them.
-    pub refused_charsets: HashMap<u8, Text>,
-    /// The same for an id that the server does not know, and after a reset.
-    pub default_charsets: [Text; 4],
-    /// The number of the collation in which results are described then, if it is known.
-    pub default_results: Option<u16>,
-    /// Trackers that a client with CLIENT_SESSION_TRACK receives.
-    pub trackers: Tracked,
-    /// It names clients by host name where it can, not by address (`skip_name_resolve` is off).
-    pub names_hosts: bool,
-    /// Conditions that a fresh session keeps (`max_error_count`).
-    pub conditions_max: u32,
-    /// `sql_mode` of a fresh session.
-    pub sql_mode: String,
-    /// Its global timeouts.
-    pub timeouts: ServerTimeouts,
-    /// Which names are its own functions, for reading statements.
-    pub flavour: Server,
-}
-
-impl ServerFacts {
-    /// The character sets of a client that logs in with this collation, and the collation
-    /// in which its results are described, as it is restored.
-    #[must_use]
-    pub fn charsets_at_login(&self, collation: u8) -> (&[Text; 4], Option<Text>) {
-        match self.charsets.get(&collation) {
-            Some(charsets) => (charsets, self.results_in(Some(collation.into()))),
-            None => self.usual_charsets(),
-        }
-    }
-
-    /// The same for who names no collation.
-    #[must_use]
-    pub fn usual_charsets(&self) -> (&[Text; 4], Option<Text>) {
-        (
-            &self.default_charsets,
-            self.results_in(self.default_results),
-        )
-    }
-
-    /// How a collation in which results are described is restored, where it can be: MySQL takes its
-    /// number as a value of `character_set_results`; MariaDB takes only those of default collations
-    /// there, and its name in SET NAMES.
-    #[must_use]
-    pub(crate) fn results_in(&self, collation: Option<u16>) -> Option<Text> {
-        let number = collation?;
-        if self.flavour.is_mysql() {
-            return Some(number.to_string().into_bytes().into());
-        }
-        let [.., name] = self.charsets.get(&u8::try_from(number).ok()?)?;
-        Some(name.clone())
-    }
-
-    /// The character sets after COM_RESET_CONNECTION: MariaDB goes back to those of the login
-    /// (seen on 10.11), MySQL to the global ones (its manual).
-    #[must_use]
-    pub fn charsets_after_reset(&self, collation: u8) -> (&[Text; 4], Option<Text>) {
-        match self.flavour {
-            Server::MySql(_) => self.usual_charsets(),
-            _ => self.charsets_at_login(collation),
-        }
-    }
 }
 
 /// What all groups share and none changes.

@@ -13,59 +13,11 @@
 //!
 //! Invariant: no client of a kind is let in before it is known what its login does.
 
-use crate::group::{Group, ServerFacts};
+use crate::begins::Begins;
+use crate::group::Group;
 use reactor::{Key, Net};
-use session::state::{CHARSET_VARIABLES, Session};
+use session::state::Session;
 use session::text::Text;
-use std::rc::Rc;
-use wire::client_login::COLLATION;
-
-/// What the logins of one kind leave in their sessions.
-#[derive(Clone, Debug)]
-pub(crate) struct Begins {
-    /// The variable's value that did it.
-    init_connect: Text,
-    variables: Rc<[(Text, Text)]>,
-    results_collation: Option<Text>,
-}
-
-impl Begins {
-    /// What a fresh backend's session says: its character sets, and the others (`None`: not asked).
-    fn of(fresh: &Session, values: &[Option<Text>], server: &ServerFacts) -> Begins {
-        let (usual, results) = server.charsets_at_login(COLLATION);
-        let charsets = CHARSET_VARIABLES.iter().zip(usual);
-        let charsets = charsets.filter_map(|(name, usual)| {
-            let value = fresh.variable(name.as_bytes())?;
-            (*value != **usual).then(|| (name.as_bytes().into(), value.into()))
-        });
-        let names = fresh.begun.names().iter().zip(values);
-        let is_charset = |name: &Text| CHARSET_VARIABLES.iter().any(|c| c.as_bytes() == &**name);
-        let others = names.filter_map(|(name, value)| {
-            let value = value.as_ref()?;
-            let differs = fresh.value(name) != Some(value) && !is_charset(name);
-            differs.then(|| (name.clone(), value.clone()))
-        });
-        Begins {
-            init_connect: fresh.begun.init_connect().into(),
-            variables: charsets.chain(others).collect(),
-            results_collation: fresh
-                .results_collation
-                .clone()
-                .filter(|own| Some(own) != results.as_ref()),
-        }
-    }
-
-    /// Makes a session begin so.
-    fn begin(&self, session: &mut Session) {
-        for (name, value) in &*self.variables {
-            // What cannot be written back stays as the backend began; there is nothing to restore.
-            let _ = session.set(name, value);
-        }
-        if self.results_collation.is_some() {
-            session.results_collation = self.results_collation.clone();
-        }
-    }
-}
 
 impl<N: Net> Group<N> {
     /// Whether it is known how a login of this client's kind begins; its session begins so.

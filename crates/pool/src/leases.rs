@@ -12,7 +12,7 @@
 //! name each other by [`crate::binding`].
 
 use crate::backend::{Backend, BackendState, Purpose, Reports};
-use crate::client::ClientState;
+use crate::client::{ClientState, command_len};
 use crate::clients::Handled;
 use crate::group::{BACKEND, Group};
 use crate::lane::LaneName;
@@ -21,7 +21,6 @@ use crate::roster::{DialEnd, Ranks};
 use reactor::{Key, Net, Time, Token};
 use session::state::Session;
 use std::rc::Rc;
-use wire::packet::{Frame, frame};
 
 /// Idle backends, those used last, among which a client's own last one is looked for. One that is
 /// not among them has not been left just now.
@@ -589,13 +588,5 @@ impl<N: Net> Group<N> {
             wanted.then_some(dial_at)
         });
         late.min().unwrap_or(Time::NEVER).min(self.address_at)
-    }
-}
-
-/// Bytes of the command at the front of a client's input.
-pub(crate) fn command_len(input: &[u8]) -> usize {
-    match frame(input) {
-        Frame::Whole { total, .. } => total,
-        _ => input.len(),
     }
 }

@@ -15,14 +15,23 @@
 //! loopback interface, where nobody listens in between.
 
 use crate::accounts::{Door, Identity, Proof};
-use crate::anew::Before;
 use crate::password_checks::Waits;
 use crate::verifier::Verifier;
+use session::state::Session;
+use std::rc::Rc;
 use wire::auth::caching_sha2::{self, Cached, FAST_AUTH_OK, FULL_AUTH, REQUEST_PUBLIC_KEY};
 use wire::auth::native;
 use wire::auth::{Nonce, Plugin};
 use wire::handshake::{self, AUTH_MORE};
 use wire::packet::put_short;
+
+/// Whose a connection was, and what its session is again when a change of user fails.
+#[derive(Debug)]
+pub(crate) struct Before {
+    pub(crate) session: Rc<Session>,
+    pub(crate) kind: u32,
+    pub(crate) user: u16,
+}
 
 /// What an answer led to.
 #[derive(Clone, Debug, PartialEq, Eq)]

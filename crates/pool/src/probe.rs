@@ -6,9 +6,9 @@
 
 use crate::config::Settings;
 use crate::dial::{account_of, refusal};
-use crate::group::{ServerFacts, Shared};
+use crate::group::Shared;
 use crate::roster::Kind;
-use crate::timeouts::ServerTimeouts;
+use crate::server_facts::{ServerFacts, ServerTimeouts};
 use crate::upstream::Upstream;
 use reactor::{Address, Time};
 use session::text::Text;

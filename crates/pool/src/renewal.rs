@@ -29,67 +29,18 @@ use crate::clients::Handled;
 use crate::dial::{ROLE, put_preparation};
 use crate::group::Group;
 use crate::prepared::OnBackend;
-use crate::unreported::Touched;
+use crate::touched::Touched;
+use crate::variables_had::{Had, UNCERTAIN};
 use reactor::{Key, Net};
 use session::heard::Heard;
 use session::roles::has_roles;
-use session::state::{CHARSET_VARIABLES, Session, UserVariables, can_restore, is_tricky};
+use session::state::{CHARSET_VARIABLES, Session, can_restore};
 use session::text::Text;
 use session::user_variables::{name_of, results_collation};
 use sql::classify::{Statement, Verb};
 use sql::lex::{Kind, LexMode, Lexer, Token};
-use std::collections::HashSet;
 use std::rc::Rc;
 use wire::command::{Command, ReplyShape, put_command};
-
-/// Names that a backend remembers; with more it counts as having had any.
-const NAMES_MAX: usize = 512;
-/// Stands for a name that is not certain.
-const UNCERTAIN: &[u8] = b"";
-
-/// Names of the user variables that a backend has had since its session began.
-#[derive(Debug, Default)]
-pub(crate) struct Had {
-    names: HashSet<Text>,
-    /// There were too many to remember.
-    any: bool,
-}
-
-impl Had {
-    /// Notes one more.
-    pub(crate) fn add(&mut self, name: &[u8]) {
-        if self.any || self.names.contains(name) {
-            return;
-        }
-        if self.names.len() >= NAMES_MAX {
-            *self = Had {
-                any: true,
-                ..Had::default()
-            };
-            return;
-        }
-        self.names.insert(name.into());
-    }
-
-    /// Notes those of a session.
-    pub(crate) fn add_all(&mut self, user: &UserVariables) {
-        for (name, _) in user.pairs() {
-            self.add(name);
-        }
-    }
-
-    /// Whether one of these may have been there, which a client has never set; `own` knows those
-    /// that it has set, which it would find on a connection of its own too.
-    fn has_any_of(&self, unset: &[Text], own: impl Fn(&[u8]) -> bool) -> bool {
-        let meets = |had: &Text| {
-            let may_be = |name: &Text| {
-                *name == *had || **name == *UNCERTAIN || is_tricky(name) || is_tricky(had)
-            };
-            unset.iter().any(may_be) && !own(had)
-        };
-        !unset.is_empty() && (self.any || self.names.iter().any(meets))
-    }
-}
 
 /// User variables that a text names and that `is_set` does not know, so that it depends on their
 /// absence what the text does. One that is only given a value by a SET is none of them, if that
@@ -402,32 +353,5 @@ mod tests {
             assert_eq!(unset(sql, mysql), ["a"], "{sql}");
             assert_eq!(unset(sql, mariadb), [""; 0], "{sql}");
         }
-    }
-
-    #[test]
-    fn a_backend_remembers_names_until_they_are_too_many() {
-        let names = |names: &[&str]| -> Vec<Text> {
-            names.iter().map(|name| name.as_bytes().into()).collect()
-        };
-        let mut had = Had::default();
-        let has = |had: &Had, unset: &[&str]| had.has_any_of(&names(unset), |_| false);
-        assert!(!has(&had, &["a", "", "\u{e9}"]), "it had none");
-        had.add(b"a");
-        assert!(!has(&had, &[]) && !has(&had, &["b"]));
-        assert!(has(&had, &["b", "a"]) && has(&had, &[""]));
-        assert!(has(&had, &["\u{e1}"]), "it may be a");
-        had.add("\u{e9}".as_bytes());
-        assert!(has(&had, &["b"]) && !has(&had, &[]));
-        // What the client has set itself is not another's.
-        let own = |own: &'static str| move |name: &[u8]| name == own.as_bytes();
-        assert!(!had.has_any_of(&names(&["b"]), own("\u{e9}")));
-        assert!(had.has_any_of(&names(&["a", "b"]), own("\u{e9}")));
-        assert!(had.has_any_of(&names(&["b"]), own("a")));
-        for i in had.names.len()..NAMES_MAX {
-            had.add(format!("v{i}").as_bytes());
-        }
-        assert!(!had.any && had.names.len() == NAMES_MAX);
-        had.add(b"one more");
-        assert!(had.any && had.names.is_empty() && has(&had, &["x"]));
     }
 }

@@ -11,7 +11,7 @@
 //! Idle backends are taken last in, first out (warm caches at both ends), but one that already
 //! stands in the client's session state goes first.
 
-use crate::init_connect::Begins;
+use crate::begins::Begins;
 use crate::lane::Lanes;
 use crate::secret::Secret;
 use reactor::{Key, Time};

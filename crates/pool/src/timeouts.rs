@@ -21,11 +21,10 @@ use crate::backend::{Backend, BackendState};
 use crate::client::{Client, ClientState};
 use crate::group::Group;
 use crate::reasons::Refusal;
+use crate::server_facts::seconds;
 use reactor::{Key, Net, Read, Time};
-use session::state::Session;
 use sql::lex::Server;
 use std::time::Duration;
-use wire::capabilities::INTERACTIVE;
 use wire::errors;
 
 /// The first MySQL that says why it closes an idle connection (8.0.24).
@@ -39,49 +38,6 @@ const ALIVE: Duration = Duration::from_millis(500);
 const QUIT: [u8; 5] = [1, 0, 0, 0, 1];
 /// How much earlier than the pool's sweep the server may find that a connection's time is over.
 const SWEEP_SLACK: Duration = Duration::from_secs(2);
-
-/// The server's global timeouts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ServerTimeouts {
-    /// `wait_timeout`.
-    pub wait: Duration,
-    /// `interactive_timeout`.
-    pub interactive: Duration,
-    /// `net_read_timeout`.
-    pub read: Duration,
-    /// `net_write_timeout`.
-    pub write: Duration,
-}
-
-impl Default for ServerTimeouts {
-    /// What servers come with.
-    fn default() -> ServerTimeouts {
-        ServerTimeouts {
-            wait: Duration::from_secs(28_800),
-            interactive: Duration::from_secs(28_800),
-            read: Duration::from_secs(30),
-            write: Duration::from_secs(60),
-        }
-    }
-}
-
-impl ServerTimeouts {
-    /// `wait_timeout` of a session with these capabilities.
-    fn wait_of(&self, session: &Session, capabilities: u32) -> Duration {
-        let (name, usual) = match capabilities & INTERACTIVE {
-            0 => ("wait_timeout", self.wait),
-            _ => ("interactive_timeout", self.interactive),
-        };
-        let own = session.variable(b"wait_timeout").and_then(seconds);
-        own.or_else(|| session.begun.value(name.as_bytes()).and_then(seconds))
-            .unwrap_or(usual)
-    }
-}
-
-fn seconds(value: &[u8]) -> Option<Duration> {
-    let value = std::str::from_utf8(value).ok()?;
-    Some(Duration::from_secs(value.parse().ok()?))
-}
 
 /// Why a client must go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -243,26 +199,5 @@ impl<N: Net> Group<N> {
                 self.let_go(key);
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_session_has_the_values_that_it_has_set_and_the_servers_else() {
-        let timeouts = ServerTimeouts {
-            wait: Duration::from_secs(10),
-            interactive: Duration::from_secs(20),
-            ..ServerTimeouts::default()
-        };
-        let mut session = Session::default();
-        assert_eq!(timeouts.wait_of(&session, 0).as_secs(), 10);
-        assert_eq!(timeouts.wait_of(&session, INTERACTIVE).as_secs(), 20);
-        session.set(b"wait_timeout", b"7").unwrap();
-        assert_eq!(timeouts.wait_of(&session, 0).as_secs(), 7);
-        assert_eq!(timeouts.wait_of(&session, INTERACTIVE).as_secs(), 7);
-        assert_eq!(seconds(b"nonsense"), None);
     }
 }

@@ -9,8 +9,9 @@
 //! Invariant: a backend that serves several clients tells everything, whatever any of them has set.
 
 use crate::client::Client;
-use crate::group::{Group, ServerFacts};
+use crate::group::Group;
 use crate::reasons::PinReason;
+use crate::server_facts::ServerFacts;
 use reactor::{Key, Net};
 use sql::classify::{PinCause, Statement, Verb};
 use sql::lex::LexMode;

@@ -21,96 +21,11 @@ use reactor::{Key, Net};
 use session::heard::Heard;
 use session::state::CLOCK;
 use session::statement::Explanation;
-use session::text::Text;
-use sql::classify::Statement;
-use sql::lex::LexMode;
-use sql::unscoped::retold;
 
 /// With a limit of its own: `sql_select_limit` may be 0 in the client's session.
 const READ_CLOCK: &str = "SELECT @@timestamp LIMIT 1";
 /// Errors of a SET that has not begun: no such variable, none of a session, none that can be set.
 const NOT_BEGUN: [u16; 3] = [1193, 1229, 1238];
-
-/// What a client's statements may have set on its backend.
-#[derive(Debug, Default)]
-pub(crate) struct Touched {
-    /// User variables.
-    pub(crate) names: Vec<Text>,
-    /// Some of them may have been set since they were read back last.
-    pub(crate) fresh: bool,
-    /// User variables that are not to be there when it is sent (see [`crate::renewal`]).
-    pub(crate) unset: Vec<Text>,
-    /// SETs by which the server reports what was set in another form.
-    sets: Vec<Vec<u8>>,
-    /// The statement in front of them failed.
-    failed: bool,
-    /// How often the clock may have to be read until it is known whether it goes on.
-    clock: u8,
-    /// Answers that are to come before the client's next command.
-    awaited: usize,
-}
-
-impl Touched {
-    /// What a text may set, besides these user variables.
-    pub(crate) fn by(names: Vec<Text>, sql: &[u8], mode: LexMode, found: &Statement) -> Touched {
-        Touched {
-            fresh: !names.is_empty(),
-            names,
-            sets: match found.unreported {
-                true => retold(sql, mode),
-                false => Vec::new(),
-            },
-            // Without a report there is nothing yet to compare with.
-            clock: u8::from(found.sets_clock) * (1 + u8::from(found.unreported)),
-            ..Touched::default()
-        }
-    }
-
-    /// Nothing that is set; these user variables are not to be there.
-    pub(crate) fn needing(unset: Vec<Text>) -> Touched {
-        Touched {
-            unset,
-            ..Touched::default()
-        }
-    }
-
-    /// Whether nothing is to be asked because of it.
-    pub(crate) fn sets_nothing(&self) -> bool {
-        self.names.is_empty() && self.sets.is_empty() && self.clock == 0
-    }
-
-    /// Notes what another text may set.
-    pub(crate) fn add(&mut self, next: Touched) {
-        for name in next.names {
-            if !self.names.contains(&name) {
-                self.names.push(name);
-            }
-        }
-        self.fresh |= next.fresh;
-        self.sets.extend(next.sets);
-        self.clock = self.clock.max(next.clock);
-    }
-
-    /// A statement was answered.
-    pub(crate) fn note_result(&mut self, failed: bool) {
-        self.failed |= failed && !self.sets.is_empty();
-    }
-
-    /// Whether SETs are to be sent before anything else.
-    pub(crate) fn is_untold(&self) -> bool {
-        !self.sets.is_empty()
-    }
-
-    /// Whether its client's next command has to wait.
-    pub(crate) fn is_awaited(&self) -> bool {
-        self.awaited > 0
-    }
-
-    /// Whether the clock is to be read.
-    pub(crate) fn asks_clock(&self) -> bool {
-        self.clock > 0
-    }
-}
 
 impl<S> Client<S> {
     /// Whether a report that `timestamp` has changed comes of its own text.

@@ -28,7 +28,7 @@
 use crate::backend::Purpose;
 use crate::group::Group;
 use crate::reasons::PinReason;
-use crate::unreported::Touched;
+use crate::touched::Touched;
 use reactor::{Key, Net};
 use session::heard::Heard;
 use session::state::{UserVariables, is_tricky};

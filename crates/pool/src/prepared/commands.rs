@@ -8,7 +8,6 @@
 //!
 //! Source of what is answered here: MariaDB 10.11 and MySQL 9.7, asked over the wire.
 
-use super::sent::head_of;
 use super::{Definition, Held, UnderWay};
 use crate::client::Client;
 use crate::clients::Handled;
@@ -38,6 +37,7 @@ use wire::execution::{
     EXECUTE_FIXED, LAST_PREPARED, Types, only_number, set_statement_id, statement_id, types,
     wants_cursor,
 };
+use wire::packet::{HEADER_LEN, PAYLOAD_MAX};
 use wire::reply::OK;
 
 /// Long data that the clients of one group may have under way, in bytes.
@@ -589,6 +589,12 @@ pub(super) fn put_long_data(out: &mut Vec<u8>, messages: &[u8], id: u32) {
         set_statement_id(&mut out[start..], id);
         at += total;
     }
+}
+
+/// The payload's first packet, which is where everything stands that is looked at here.
+pub(super) fn head_of(message: &[u8]) -> &[u8] {
+    let end = message.len().min(HEADER_LEN + PAYLOAD_MAX);
+    &message[HEADER_LEN..end]
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! the client left out are put in unless the server was sent the same ones last. When the reply is
 //! complete, client and backend remember what now exists: a statement, a cursor.
 
-use super::commands::{put_closes, put_long_data};
+use super::commands::{head_of, put_closes, put_long_data};
 use super::named::Named;
 use super::{Held, How, UnderWay, Wanted};
 use crate::client::Client;
@@ -15,7 +15,6 @@ use reactor::{Key, Net};
 use session::heard::Heard;
 use wire::command::Command;
 use wire::execution::{TypeList, Types, put_with_types, set_statement_id, types};
-use wire::packet::{HEADER_LEN, PAYLOAD_MAX};
 use wire::status;
 
 impl<N: Net> Group<N> {
@@ -307,12 +306,6 @@ impl<N: Net> Group<N> {
             _ => Told::default(),
         }
     }
-}
-
-/// The payload's first packet, which is where everything stands that is looked at here.
-pub(super) fn head_of(message: &[u8]) -> &[u8] {
-    let end = message.len().min(HEADER_LEN + PAYLOAD_MAX);
-    &message[HEADER_LEN..end]
 }
 
 fn wanted<'a>(given: Types<'a>, held: &'a Held) -> Wanted<'a> {
