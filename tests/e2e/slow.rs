@@ -145,20 +145,31 @@ fn a_reader_within_a_transaction_keeps_its_backend_and_goes_when_it_keeps_too_ma
     pool.wait_for_census("spooled: 0, slow_closed: 1,").unwrap();
 }
 
+/// It bounds what a user's slow readers hold, and nothing else: clients of the user that take their
+/// replies have all backends.
 #[test]
-fn a_users_readers_hold_no_more_than_its_backends() {
-    let test = "a_users_readers_hold_no_more_than_its_backends";
+fn a_users_slow_readers_are_bounded_and_its_other_clients_are_not() {
+    let test = "a_users_slow_readers_are_bounded_and_its_other_clients_are_not";
     let Some(real) = server(test) else { return };
     if direct() {
         return skipped(test, "it is about the pool");
     }
-    let extra = "groups = 1\nbackends_max = 4\nslow_backends_percent_max = 100";
+    let extra = "groups = 1\nbackends_max = 4\nbackends_reserved = 0\n\
+        slow_backends_percent_max = 100";
     let text = config(&real.address(), extra);
     let app_name = "[[user]]\nname = \"app\"\n";
-    let text = text.replace(app_name, &format!("{app_name}backends_max = 1\n"));
+    let text = text.replace(app_name, &format!("{app_name}slow_backends_max = 1\n"));
     let file = config_file(real, "slow_user.toml", &text);
     let arguments = ["--config", file.to_str().unwrap()];
     let pool = Pool::start(binary(), &arguments).unwrap_or_else(|why| panic!("{why}"));
+    // Four transactions at once, of one user.
+    let mut busy: Vec<_> = (0..4).map(|_| login(&pool.address, &app())).collect();
+    for client in &mut busy {
+        client.must("BEGIN");
+        assert_eq!(client.value("SELECT 1"), "1");
+    }
+    drop(busy);
+    pool.wait_for_census("clients: 0,").unwrap();
     let slow = slow_clients(&pool.address, 4);
     let mut quick = login(
         &pool.address,

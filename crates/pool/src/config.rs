@@ -27,6 +27,8 @@ use wire::auth::{Plugin, native};
 
 /// Where every setting is described.
 pub(crate) const PAGE: &str = "docs/pool/settings.md";
+/// What a user's `slow_backends_max` was called, as if it bounded all backends of a user.
+const OLD_SLOW_BACKENDS: &str = "backends_max";
 /// Names that an error suggests in place of one that is unknown.
 const SUGGESTED_MAX: usize = 3;
 
@@ -265,8 +267,15 @@ impl File<'_> {
     fn entry(&self, keys: &mut Keys, table: Table, entry: Entry<'_, '_>) -> Result<(), String> {
         let (key, value) = entry;
         let at = self.at(key.span().start);
-        let name = key.get_ref();
-        let Some(row) = table.rows().find(|row| row.key == name.as_ref()) else {
+        let mut name = key.get_ref().as_ref();
+        if (table, name) == (Table::User, OLD_SLOW_BACKENDS) {
+            name = "slow_backends_max";
+            keys.warnings.push(format!(
+                "{at}: a user's {OLD_SLOW_BACKENDS} is called {name} now: it bounds only the \
+                 backends that slow readers of the user hold while others wait"
+            ));
+        }
+        let Some(row) = table.rows().find(|row| row.key == name) else {
             return Err(format!("{at}: {}", unknown(table, name)));
         };
         let value =
@@ -507,6 +516,7 @@ fn fetch_passwords(user: &mut UserKeys, warnings: &mut Vec<String>) -> Result<()
 }
 
 fn check_user(keys: &Keys, top: &Keys, warnings: &mut Vec<String>) -> Result<User, String> {
+    warnings.extend_from_slice(&keys.warnings);
     let limits = Limits::from_keys(keys, Some(top))?;
     let mut typed = UserKeys::from_keys(keys, None)?;
     let name = typed.name.clone();
@@ -785,6 +795,25 @@ mod tests {
                 .unwrap_err()
                 .contains("backend.address: expected the server's address")
         );
+    }
+
+    #[test]
+    fn the_old_name_of_a_users_limit_is_taken_and_said() {
+        let of = |name: &str| {
+            let line = format!("name = \"app\"\n{name} = 3");
+            check(&GOOD.replace("name = \"app\"", &line)).unwrap()
+        };
+        let (new, old) = (of("slow_backends_max"), of("backends_max"));
+        for settings in [&new, &old] {
+            assert_eq!(settings.users[0].limits.slow_backends_max, Some(3));
+            assert_eq!(settings.users[1].limits.slow_backends_max, None);
+        }
+        let said = |settings: &Settings| {
+            let mut lines = settings.warnings.iter();
+            lines.any(|line| line.contains("line 8: a user's backends_max is called"))
+        };
+        assert!(said(&old), "{:?}", old.warnings);
+        assert!(!said(&new), "{:?}", new.warnings);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //!
 //! The mechanism, while others wait for a backend:
 //! 1. Readers that have held up a backend for [`SLOW_AFTER`] may keep a share of the group's
-//!    (`slow_backends_percent_max`), and of one user's at most `[[user]] backends_max`.
+//!    (`slow_backends_percent_max`), and those of one user `[[user]] slow_backends_max`.
 //! 2. Of those beyond it, the one that has taken nothing for longest comes first: its reply is
 //!    taken off its backend ([`Rest::Spooled`]), into memory first and then into the spool
 //!    (`spool.rs`), from which the client reads at its own pace. Its lease ends with its reply as
@@ -236,7 +236,7 @@ impl<N: Net> Group<N> {
         let mut now: BTreeMap<u16, usize> = BTreeMap::new();
         for reader in slow {
             let user = &self.shared.settings.users[reader.user as usize];
-            if user.limits.backends_max.is_some() {
+            if user.limits.slow_backends_max.is_some() {
                 *now.entry(reader.user).or_default() += 1;
             }
         }
@@ -256,7 +256,7 @@ impl<N: Net> Group<N> {
         let over = |user: &u16| {
             let max = self.shared.settings.users[*user as usize]
                 .limits
-                .backends_max?;
+                .slow_backends_max?;
             let slow = &self.shared.users[*user as usize].slow;
             let slow = slow.load(std::sync::atomic::Ordering::Relaxed);
             Some((*user, slow.saturating_sub(max)))

@@ -328,6 +328,8 @@ pub(crate) struct Keys {
     pub(crate) prefix: String,
     /// Where it begins.
     pub(crate) at: Option<At>,
+    /// What is said of names that are not used any more.
+    pub(crate) warnings: Vec<String>,
     values: BTreeMap<&'static str, (Value, At)>,
 }
 

@@ -405,7 +405,9 @@ table! {
 
             /// backends that [slow readers](slow-clients.md) of this user may hold while others
             /// wait
-            backends_max: Option<usize> { .number("backends", 0, MANY).or_nothing("no limit") }
+            slow_backends_max: Option<usize> {
+                .number("backends", 0, MANY).or_nothing("no limit")
+            }
 
             /// the lane of its statements: `high`, `low` or `auto`
             priority: Priority {
