@@ -95,14 +95,9 @@ impl<N: Net> Group<N> {
             None => backend.lease(),
         };
         let waiting = owner.and_then(|owner| self.clients.get(owner)?.output.as_ref());
-        // Behind a reply that others ride with, as much as a trusted reply has is kept instead.
-        let room = if backend.flight().len() > 1 {
-            REPLY_MAX
-        } else {
-            0
-        };
+        let in_flight = backend.flight().len();
         let takes = |output: &Output| match output.rest {
-            Rest::OnBackend => output.bytes.len() < room,
+            Rest::OnBackend => has_room(output.bytes.len(), in_flight),
             Rest::Spooled(_) => self.spool_has_room(),
         };
         backend.readable && waiting.is_none_or(|output| takes(output))
@@ -555,6 +550,12 @@ fn is_unasked<S>(backend: &Backend<S>, command: &InFlight, input: &[u8]) -> bool
         && Header::read(input).is_some_and(|header| header.seq == 0)
 }
 
+/// Whether a backend is read although its client has not taken so many bytes. Behind a reply that
+/// others ride with, as much as a trusted reply has is kept.
+fn has_room(untaken: usize, in_flight: usize) -> bool {
+    in_flight > 1 && untaken < REPLY_MAX
+}
+
 /// The error in a packet that nobody asked for.
 fn last_words(input: &[u8]) -> String {
     if let Frame::Whole { total, .. } = frame(input)
@@ -588,4 +589,16 @@ pub(crate) fn row_of(collected: &[u8]) -> Option<Vec<Text>> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_that_others_ride_behind_is_kept_up_to_its_bound() {
+        assert!(!has_room(0, 1) && !has_room(0, 0));
+        assert!(has_room(0, 2) && has_room(REPLY_MAX - 1, 2));
+        assert!(!has_room(REPLY_MAX, 2) && !has_room(REPLY_MAX, 9));
+    }
 }

@@ -74,7 +74,13 @@ impl<N: Net> Group<N> {
         let long = self.clients.iter().filter_map(|(_, c)| c.prepared.as_ref());
         let long: usize = long.map(|prepared| prepared.long_len()).sum();
         let nobody = self.clients.is_empty();
+        let gone = |key: &&Key| self.clients.get(**key).is_none();
         let counts = [
+            (
+                "last_gtid of who has left",
+                GTID_BYTES * self.gtids.keys().filter(gone).count(),
+                0,
+            ),
             ("outputs", self.outputs.bytes(), outputs),
             (
                 "long data, at least",

@@ -530,6 +530,10 @@ impl Seat {
         }
         self.insert_id = tag;
         let mut changes = Vec::new();
+        if self.transaction.is_none() {
+            // The binary log is on: the number of this write.
+            put_variable(&mut changes, "last_gtid", &format!("0-1-{tag}"));
+        }
         match &mut self.transaction {
             Some(transaction) => {
                 transaction.rows.push(tag);
