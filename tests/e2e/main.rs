@@ -10,7 +10,6 @@
 )]
 
 mod abandoned;
-mod anew;
 mod asked_inside;
 mod attributes;
 mod big;
@@ -63,6 +62,7 @@ mod protocol;
 mod published;
 mod report;
 mod reports;
+mod reset_connection;
 mod restoring;
 mod riding;
 mod roles;

@@ -14,8 +14,8 @@
 //! Invariant: no length that a server alone decides is kept in memory.
 
 use crate::backend::Backend;
-use crate::errands::Job;
 use crate::group::Group;
+use crate::kill_connection::Job;
 use reactor::{Key, Net, Time};
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -146,8 +146,8 @@ impl<N: Net> Group<N> {
         since
     }
 
-    /// When a group that yields looks again. With a closed gate it could start nothing if it did
-    /// not yield, and looks when something ends.
+    /// When a group that yields looks again. At the concurrency limit it could start nothing even
+    /// if it did not yield, and looks when something ends.
     pub(crate) fn next_look(&self) -> Time {
         if self.look.yields && self.waiting > 0 && self.busy < self.busy_max() {
             self.look.at + LOOK_EVERY * 2

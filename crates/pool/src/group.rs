@@ -26,10 +26,10 @@ use crate::client::{Client, ClientState, SpareInputs};
 use crate::compression::{self, Packing};
 use crate::config::{Settings, accounts_of};
 use crate::counts::{Census, Counts};
-use crate::errands::{Errand, Job};
 use crate::fairness::{Fronts, Look};
 use crate::globals::Watch;
 use crate::hidden::{Hidden, Seen};
+use crate::kill_connection::{Job, KillConnection};
 use crate::kills::{KillAsk, KillEnd, Threads};
 use crate::line_limit::LineLimit;
 use crate::log::{self, ReportLine, note};
@@ -64,7 +64,7 @@ pub(crate) const LISTENER: u8 = 0;
 pub(crate) const CLIENT: u8 = 1;
 pub(crate) const BACKEND: u8 = 2;
 pub(crate) const MAILBOX: u8 = 3;
-pub(crate) const ERRAND: u8 = 4;
+pub(crate) const KILL_CONNECTION: u8 = 4;
 
 /// How often limits that need no exactness (idle, login, write times) are looked at.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
@@ -388,9 +388,9 @@ pub struct Group<N: Net> {
     /// Letters to other groups, by their number, to be sent after the turn.
     pub(crate) letters: Vec<(usize, Order)>,
     /// The connection that carries a KILL to the server, while there is one.
-    pub(crate) errand: Option<Errand<N::Sock>>,
+    pub(crate) kill_connection: Option<KillConnection<N::Sock>>,
     /// How many there have been.
-    pub(crate) errands_count: u32,
+    pub(crate) kill_connections_count: u32,
     /// KILLs that wait for it.
     pub(crate) jobs: VecDeque<Job>,
     /// Commands of clients that have not come whole.
@@ -477,8 +477,8 @@ impl<N: Net> Group<N> {
             lines_of_logins: LineLimit::default(),
             lines_of_losses: LineLimit::default(),
             letters: Vec::new(),
-            errand: None,
-            errands_count: 0,
+            kill_connection: None,
+            kill_connections_count: 0,
             jobs: VecDeque::new(),
             inputs: Inputs::default(),
             auth_delays: AuthDelays::default(),
@@ -511,7 +511,7 @@ impl<N: Net> Group<N> {
                 LISTENER => self.on_knock(key),
                 CLIENT => self.on_client(key, *event),
                 BACKEND => self.on_backend(key, *event),
-                ERRAND => self.on_errand(key, *event),
+                KILL_CONNECTION => self.on_kill_connection(key, *event),
                 _ => {}
             }
         }
@@ -529,7 +529,7 @@ impl<N: Net> Group<N> {
             self.sweep_at = self.net.now() + SWEEP_EVERY;
             self.sweep();
         }
-        self.next_errand();
+        self.next_kill();
         self.relieve_backends();
         self.serve_all();
         self.dial_where_wanted();

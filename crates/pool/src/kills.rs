@@ -5,8 +5,8 @@
 //! moment later. The mechanism: a KILL is read here ([`sql::kill`]) and looked up. The victim's
 //! group is in its id; another group is asked by letter and answers by letter. There, a statement
 //! that was not sent is answered by the pool; one that runs alone on its backend is ended by a KILL
-//! that another connection carries to the server (`errands.rs`); one that others ride with is
-//! answered at once, and its reply dropped when it comes. A connection is ended by closing it.
+//! that another connection carries to the server (`kill_connection.rs`); one that others ride with
+//! is answered at once, and its reply dropped when it comes. A connection is ended by closing it.
 //!
 //! Ids begin above [`FIRST_ID`], where no server's numbers are found in practice, so that a number
 //! read from SHOW PROCESSLIST never means a client. Such a KILL goes to the server as it is, unless
@@ -18,8 +18,8 @@
 use crate::backend::{InFlight, Purpose};
 use crate::client::ClientState;
 use crate::clients::Handled;
-use crate::errands::{Aim, Asker, Job};
 use crate::group::{Group, Order, Shared};
+use crate::kill_connection::{Aim, Asker, Job};
 use crate::prepared::Definition;
 use crate::reasons::Refusal;
 use reactor::{Key, Net};
@@ -455,7 +455,7 @@ impl<N: Net> Group<N> {
     /// KILLs that nobody has answered in time.
     pub(crate) fn drop_late_kills(&mut self) {
         let (now, longest) = (self.net.now(), self.shared.settings.dial_max);
-        self.drop_late_errand(now, longest);
+        self.drop_late_kill(now, longest);
         let late = |client: &crate::client::Client<N::Sock>| {
             client.state() == ClientState::Asking && now.since(client.since) > longest + ANSWER_MAX
         };

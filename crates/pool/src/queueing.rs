@@ -10,9 +10,10 @@
 //! its user (`priority`), or `high_prio_mode = "statements"`; as often in a row as the user has
 //! tickets (`high_prio_tickets`), then once by the low lane. A client with an open transaction
 //! needs no lane, because it has a backend; only under `high_prio_mode = "none"` it waits like
-//! everybody else ([`Group::waits_with_lease`]). It waits for the gate, which stalled statements do
-//! not keep shut, and none of the bounds holds for it: the others may wait for the locks of its
-//! transaction, so it has to get on, and there is at most one such client for each backend.
+//! everybody else ([`Group::waits_with_lease`]). It waits at the concurrency limit, in which
+//! stalled statements do not count. None of the bounds holds for it: the others may wait for the
+//! locks of its transaction, so it has to get on, and there is at most one such client for each
+//! backend.
 //!
 //! Invariant: `waiting`, `waiting_bytes` and the users' counts are changed together, in
 //! [`Group::wait_in_lane`] and [`Group::forget_waiting`] and nowhere else.

@@ -1,8 +1,8 @@
-//! Errands: the connection that carries a KILL to the server.
+//! The connection that carries a KILL to the server.
 //!
 //! The problem: a KILL must reach the server while every backend is busy, and must hit one
 //! statement and not the next one on the same backend, which may be another client's. The
-//! mechanism: one connection more than `backends_max`, opened for the errand with the account of
+//! mechanism: one connection more than `backends_max`, opened for that with the account of
 //! the victim's backend and closed after it; a group has one at most, and jobs that wait are done
 //! in turn. Just before the KILL is sent, the aim is looked at again: if the statement has
 //! ended meanwhile, nothing is sent. From then on the backend is *frozen*: it gets no other
@@ -16,7 +16,7 @@
 use crate::backend::Purpose;
 use crate::client::ClientState;
 use crate::dial::{Dial, DialStep};
-use crate::group::{ERRAND, Group};
+use crate::group::{Group, KILL_CONNECTION};
 use crate::kills::KillEnd;
 use reactor::{Address, Event, Key, Net, Read, Time, Token, Write};
 use std::sync::Arc;
@@ -65,7 +65,7 @@ pub(crate) struct Job {
 
 /// The connection.
 #[derive(Debug)]
-pub(crate) struct Errand<S> {
+pub(crate) struct KillConnection<S> {
     sock: S,
     key: Key,
     kind: usize,
@@ -81,10 +81,10 @@ pub(crate) struct Errand<S> {
 }
 
 impl<N: Net> Group<N> {
-    /// Begins the next errand, if none is under way. At the end of a turn, when no client's
+    /// Begins the next KILL, if none is under way. At the end of a turn, when no client's
     /// commands are being handled: it may answer one.
-    pub(crate) fn next_errand(&mut self) {
-        while self.errand.is_none()
+    pub(crate) fn next_kill(&mut self) {
+        while self.kill_connection.is_none()
             && let Some(job) = self.jobs.pop_front()
         {
             let asker = job.asker;
@@ -101,12 +101,12 @@ impl<N: Net> Group<N> {
         let place = shared.upstream.words(&job.at);
         let cannot = |error| format!("cannot connect to {place}: {error}");
         let sock = self.net.connect(&job.at).map_err(cannot)?;
-        self.errands_count = self.errands_count.wrapping_add(1) & 0xFFFF;
-        let key = Key::from_parts(0, self.errands_count);
+        self.kill_connections_count = self.kill_connections_count.wrapping_add(1) & 0xFFFF;
+        let key = Key::from_parts(0, self.kill_connections_count);
         self.net
-            .watch(&sock, Token::new(ERRAND, key))
+            .watch(&sock, Token::new(KILL_CONNECTION, key))
             .map_err(cannot)?;
-        self.errand = Some(Errand {
+        self.kill_connection = Some(KillConnection {
             sock,
             key,
             kind: job.kind,
@@ -137,66 +137,76 @@ impl<N: Net> Group<N> {
         is_it && backend.flight().len() == 1
     }
 
-    /// Handles an event of the errand's socket.
-    pub(crate) fn on_errand(&mut self, key: Key, event: Event) {
-        let Some(errand) = self.errand.as_mut().filter(|errand| errand.key == key) else {
+    /// Handles an event of the connection's socket.
+    pub(crate) fn on_kill_connection(&mut self, key: Key, event: Event) {
+        let Some(connection) = self
+            .kill_connection
+            .as_mut()
+            .filter(|connection| connection.key == key)
+        else {
             return;
         };
-        if !errand.stands {
-            if let Err(error) = self.net.connected(&errand.sock) {
-                let address = self.shared.upstream.words(&errand.job.at);
+        if !connection.stands {
+            if let Err(error) = self.net.connected(&connection.sock) {
+                let address = self.shared.upstream.words(&connection.job.at);
                 let why = format!("cannot connect to {address}: {error}");
-                return self.errand_failed(why);
+                return self.kill_failed(why);
             }
-            errand.stands = true;
+            connection.stands = true;
         }
         if event.writable {
-            self.write_errand();
+            self.write_kill_connection();
         }
         let mut buffer = [0; 4096];
-        while let Some(errand) = self.errand.as_mut().filter(|errand| errand.key == key) {
-            match self.net.read(&errand.sock, &mut buffer) {
+        while let Some(connection) = self
+            .kill_connection
+            .as_mut()
+            .filter(|connection| connection.key == key)
+        {
+            match self.net.read(&connection.sock, &mut buffer) {
                 Read::Bytes(n) => {
-                    errand.input.extend_from_slice(&buffer[..n]);
-                    self.digest_errand();
+                    connection.input.extend_from_slice(&buffer[..n]);
+                    self.read_kill_connection();
                 }
                 Read::Blocked => return,
-                Read::End => return self.errand_failed("the server closed the connection".into()),
-                Read::Failed(error) => return self.errand_failed(error.to_string()),
+                Read::End => return self.kill_failed("the server closed the connection".into()),
+                Read::Failed(error) => return self.kill_failed(error.to_string()),
             }
         }
     }
 
-    fn digest_errand(&mut self) {
-        while let Some(errand) = &mut self.errand
-            && let Frame::Whole { total, last_seq } = frame(&errand.input)
+    fn read_kill_connection(&mut self) {
+        while let Some(connection) = &mut self.kill_connection
+            && let Frame::Whole { total, last_seq } = frame(&connection.input)
         {
-            let message: Vec<u8> = errand.input.drain(..total).collect();
+            let message: Vec<u8> = connection.input.drain(..total).collect();
             let payload = &message[HEADER_LEN..];
-            if errand.logged_in {
-                self.errand_answered(payload);
+            if connection.logged_in {
+                self.kill_answered(payload);
                 continue;
             }
-            let kind = &self.roster.ranks[errand.kind].kind;
-            match errand.dial.packet(kind, payload, last_seq) {
+            let kind = &self.roster.ranks[connection.kind].kind;
+            match connection.dial.packet(kind, payload, last_seq) {
                 DialStep::Send(out) => {
-                    errand.output.extend_from_slice(&out);
-                    self.write_errand();
+                    connection.output.extend_from_slice(&out);
+                    self.write_kill_connection();
                 }
                 DialStep::Wait => {}
                 DialStep::In => {
-                    errand.logged_in = true;
+                    connection.logged_in = true;
                     self.say_kill();
                 }
-                DialStep::Failed(why, _) => return self.errand_failed(why),
+                DialStep::Failed(why, _) => return self.kill_failed(why),
             }
         }
     }
 
     /// Sends the KILL, if it is still due.
     fn say_kill(&mut self) {
-        let Some(errand) = &self.errand else { return };
-        let job = errand.job.clone();
+        let Some(connection) = &self.kill_connection else {
+            return;
+        };
+        let job = connection.job.clone();
         if !self.is_due(&job) {
             return self.job_done(KillEnd::Done);
         }
@@ -209,17 +219,17 @@ impl<N: Net> Group<N> {
             }
             None => "CONNECTION",
         };
-        let Some(errand) = &mut self.errand else {
+        let Some(connection) = &mut self.kill_connection else {
             return;
         };
         let text = format!("KILL {what} {}", job.thread);
-        let form = self.roster.ranks[errand.kind].kind.form();
-        put_query(&mut errand.output, form, text.as_bytes());
-        errand.sent = true;
-        self.write_errand();
+        let form = self.roster.ranks[connection.kind].kind.form();
+        put_query(&mut connection.output, form, text.as_bytes());
+        connection.sent = true;
+        self.write_kill_connection();
     }
 
-    fn errand_answered(&mut self, payload: &[u8]) {
+    fn kill_answered(&mut self, payload: &[u8]) {
         let end = match ErrPacket::read(payload) {
             Ok(err) if payload.first() == Some(&ERR) && err.code != NO_SUCH_THREAD => {
                 let text = String::from_utf8_lossy(err.message);
@@ -232,25 +242,25 @@ impl<N: Net> Group<N> {
 
     /// The job is done; the connection takes the next one of its account.
     fn job_done(&mut self, end: KillEnd) {
-        let Some(errand) = &mut self.errand else {
+        let Some(connection) = &mut self.kill_connection else {
             return;
         };
-        let job = errand.job.clone();
-        errand.sent = false;
-        let same = |next: &&Job| next.kind == errand.kind && next.at == job.at;
+        let job = connection.job.clone();
+        connection.sent = false;
+        let same = |next: &&Job| next.kind == connection.kind && next.at == job.at;
         let again = self.jobs.front().filter(same).cloned();
         let goes_on = again.is_some();
         match again {
             Some(next) => {
                 self.jobs.pop_front();
-                errand.job = next;
-                errand.since = self.net.now();
+                connection.job = next;
+                connection.since = self.net.now();
             }
             None => {
                 let mut quit = Vec::new();
                 crate::dial::put_quit(&mut quit);
-                let _ = self.net.write(&errand.sock, &quit);
-                self.errand = None;
+                let _ = self.net.write(&connection.sock, &quit);
+                self.kill_connection = None;
             }
         }
         self.thaw(&job, false);
@@ -258,23 +268,23 @@ impl<N: Net> Group<N> {
         if goes_on {
             self.say_kill();
         } else {
-            self.next_errand();
+            self.next_kill();
         }
     }
 
-    fn errand_failed(&mut self, why: String) {
-        let Some(errand) = self.errand.take() else {
+    fn kill_failed(&mut self, why: String) {
+        let Some(connection) = self.kill_connection.take() else {
             return;
         };
-        let was = if errand.sent {
+        let was = if connection.sent {
             "whether it was done is unknown"
         } else {
             "it was not done"
         };
-        self.thaw(&errand.job, errand.sent);
+        self.thaw(&connection.job, connection.sent);
         let end = KillEnd::Failed(format!("{why}; {was}"));
-        self.answer_asker(errand.job.asker, end);
-        self.next_errand();
+        self.answer_asker(connection.job.asker, end);
+        self.next_kill();
     }
 
     /// The KILL has been answered, or never will be: the backend goes on.
@@ -313,24 +323,24 @@ impl<N: Net> Group<N> {
         }
     }
 
-    pub(crate) fn drop_late_errand(&mut self, now: Time, longest: Duration) {
-        if let Some(errand) = &self.errand
-            && now.since(errand.since) > longest
+    pub(crate) fn drop_late_kill(&mut self, now: Time, longest: Duration) {
+        if let Some(connection) = &self.kill_connection
+            && now.since(connection.since) > longest
         {
             let ms = longest.as_millis();
-            self.errand_failed(format!("the server did not answer within {ms} ms"));
+            self.kill_failed(format!("the server did not answer within {ms} ms"));
         }
     }
 
-    fn write_errand(&mut self) {
-        let Some(errand) = &mut self.errand else {
+    fn write_kill_connection(&mut self) {
+        let Some(connection) = &mut self.kill_connection else {
             return;
         };
-        while !errand.output.is_empty() {
-            match self.net.write(&errand.sock, &errand.output) {
-                Write::Bytes(n) => drop(errand.output.drain(..n)),
+        while !connection.output.is_empty() {
+            match self.net.write(&connection.sock, &connection.output) {
+                Write::Bytes(n) => drop(connection.output.drain(..n)),
                 Write::Blocked => return,
-                Write::Failed(error) => return self.errand_failed(error.to_string()),
+                Write::Failed(error) => return self.kill_failed(error.to_string()),
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Sessions that begin anew: COM_RESET_CONNECTION and COM_CHANGE_USER.
+//! COM_RESET_CONNECTION and COM_CHANGE_USER.
 
 use crate::compare::{Story, same, same_on};
 use crate::world::{app, direct, fresh_schema, login, mysql, server, start_pool, through};

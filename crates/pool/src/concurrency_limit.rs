@@ -1,4 +1,4 @@
-//! The gate: how many backends of a group run statements at once.
+//! The concurrency limit: how many backends of a group run statements at once.
 //!
 //! The problem: a server that runs many statements at once runs each of them slowly, and one that
 //! runs few stands still when those few wait for a lock or a disk. The mechanism is that of the

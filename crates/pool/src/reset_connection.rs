@@ -1,4 +1,4 @@
-//! Beginning anew: COM_RESET_CONNECTION and COM_CHANGE_USER.
+//! COM_RESET_CONNECTION and COM_CHANGE_USER.
 //!
 //! The problem: both end a session on a connection that stands. A server has given everything of it
 //! back (locks, temporary tables, an open transaction) before it says its next word, which other
