@@ -1,15 +1,16 @@
-//! Long connections and HTTP under TLS, and HTTP/2: against HAProxy, nginx and OpenSSL's server.
+//! Load under TLS: long connections and HTTP, and HTTP/2, against HAProxy, nginx and OpenSSL's
+//! server; MySQL connections against MariaDB and MySQL.
 //!
 //! What is late depends on the machine, so no test asserts that something was in time.
 
-use crate::world::{binary, direct};
+use crate::world::{binary, direct, found};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use testkit::guard::Guard;
 use testkit::onramp::{Ran, Target, free_port, run, terminate};
 use testkit::output::Output;
-use testkit::real::skipped;
+use testkit::real::{Real, skipped};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -379,4 +380,145 @@ fn a_server_without_tls_or_http2_is_said_to_be_one() {
         "{ran:?}"
     );
     assert_eq!(number(&ran, "answers:", "right"), 0, "{ran:?}");
+}
+
+/// What runs for each connection, in a script of sysbench.
+const SCRIPT: &str = "
+function thread_init() con = sysbench.sql.driver():connect() end
+function event() con:query('SELECT id FROM sbtest1 WHERE id = 1') end
+function thread_done() con:disconnect() end
+";
+
+/// Statements under TLS, in all three ways in which this program speaks to a server.
+fn statements_under_tls(scene: &Scene, real: &Real) {
+    real.create_user("app", "app");
+    real.execute(&[
+        "CREATE DATABASE sbtest",
+        "SET GLOBAL require_secure_transport = 1",
+    ]);
+    let port = real.port().to_string();
+    let target = format!("mysql://app:app@127.0.0.1:{port}/sbtest");
+    let (ca, other) = (scene.file("ca.pem"), scene.file("other.pem"));
+    let load = |words: &str, more: &[&str]| {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let first = ["load", "--target", &target, "--live", "never"];
+        run(binary(), &[&first, &words[..], more].concat(), LIMIT)
+    };
+    let checked = ["--tls", "--ca", &ca];
+    let prepare = "oltp_read_write prepare --tables 2 --table-size 300";
+    let ran = load(prepare, &[]);
+    assert_eq!(ran.status.code(), Some(1), "it wants TLS: {ran:?}");
+    let ran = load(prepare, &["--tls", "--ca", &other]);
+    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("not signed by an authority"), "{ran:?}");
+    let ran = load(prepare, &checked);
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let runs =
+        "oltp_read_write run --tables 2 --table-size 300 --connections 8 --events 80 --time 0";
+    for mode in ["disable", "auto"] {
+        // The first login asks for the whole password, which goes under TLS.
+        real.execute(&["FLUSH PRIVILEGES"]);
+        let ran = load(runs, &[&checked[..], &["--db-ps-mode", mode]].concat());
+        assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+        assert!(ran.stderr.contains("connects: 8 ok, 0 failed"), "{ran:?}");
+        assert!(ran.stderr.contains(", 0 failed, 0 ignored"), "{ran:?}");
+    }
+    for (more, words) in [
+        (
+            &["--tls", "--ca", &*other][..],
+            "not signed by an authority",
+        ),
+        (
+            &["--tls", "--ca", &ca, "--tls-name", "db.example"],
+            "'db.example'",
+        ),
+    ] {
+        let ran = load(runs, more);
+        assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+        assert!(ran.stderr.contains(words), "{ran:?}");
+    }
+    let script = scene.file("script.lua");
+    std::fs::write(&script, SCRIPT).unwrap();
+    let line = format!(
+        "sysbench {script} --mysql-host=127.0.0.1 --mysql-port={port} --mysql-user=app \
+         --mysql-password=app --mysql-db=sbtest --threads=4 --events=40 --time=0"
+    );
+    let sysbench = |more: &[&str]| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        run(binary(), &[&words[..], more, &["run"]].concat(), LIMIT)
+    };
+    for more in [
+        &["--mysql-ssl=REQUIRED"][..],
+        &[
+            "--mysql-ssl=VERIFY_IDENTITY",
+            &format!("--mysql-ssl-ca={ca}"),
+        ],
+    ] {
+        let ran = sysbench(more);
+        assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+        assert!(
+            ran.stdout
+                .contains("total number of events:              40"),
+            "{ran:?}"
+        );
+        let is_checked = !ran.stderr.contains("INSECURE");
+        assert_eq!(is_checked, more.len() == 2, "{ran:?}");
+    }
+    let wrong = format!("--mysql-ssl-ca={other}");
+    let ran = sysbench(&["--mysql-ssl=VERIFY_IDENTITY", &wrong]);
+    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(said.contains("not signed by an authority"), "{ran:?}");
+}
+
+/// The server's options for its certificate.
+fn secured(scene: &Scene) -> [String; 2] {
+    [
+        format!("--ssl-cert={}", scene.file("good.crt")),
+        format!("--ssl-key={}", scene.file("server.key")),
+    ]
+}
+
+#[test]
+fn statements_run_under_tls_on_mariadb() {
+    let test = "statements_run_under_tls_on_mariadb";
+    let Some(scene) = Scene::new(test, &[]) else {
+        return;
+    };
+    let [certificate, key] = secured(&scene);
+    if let Some(real) = found(Real::start(&[&certificate, &key]), test) {
+        statements_under_tls(&scene, &real);
+    }
+    // A server that offers none gets no login.
+    if let Some(real) = found(Real::start(&["--skip-ssl"]), test) {
+        real.create_user("app", "app");
+        let target = format!("mysql://app:app@127.0.0.1:{}/mysql", real.port());
+        let line = [
+            "load",
+            "select",
+            "run",
+            "--target",
+            &target,
+            "--tls",
+            "--insecure",
+        ];
+        let ran = run(binary(), &[&line[..], &["--time", "1"]].concat(), LIMIT);
+        assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+        assert!(
+            ran.stderr.contains("does not offer CLIENT_SSL (TLS)"),
+            "{ran:?}"
+        );
+    }
+}
+
+#[test]
+fn statements_run_under_tls_on_mysql() {
+    let test = "statements_run_under_tls_on_mysql";
+    let Some(scene) = Scene::new(test, &[]) else {
+        return;
+    };
+    let [certificate, key] = secured(&scene);
+    if let Some(real) = found(Real::start_mysql(&[&certificate, &key]), test) {
+        statements_under_tls(&scene, &real);
+    }
 }

@@ -5,16 +5,13 @@
 
 use crate::errors::Fault;
 use crate::login::Credentials;
+use crate::transport::{self, Security, Stream};
 use reactor::Address;
-use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 use wire::blocking::{Connection, Failure};
 use wire::reply::ErrPacket;
-
-trait Stream: Read + Write + Send {}
-impl<T: Read + Write + Send> Stream for T {}
 
 /// One connection.
 pub(crate) struct Client {
@@ -28,7 +25,7 @@ impl Client {
         who: &Credentials,
         timeout: Duration,
     ) -> Result<Client, Fault> {
-        let stream = dial(address, timeout).map_err(|e| Fault::system(&e))?;
+        let stream = dial(address, timeout, &who.security)?;
         let mut client = Client {
             connection: Connection::new(stream),
         };
@@ -69,13 +66,18 @@ fn fault(failure: Failure, doing: &str) -> Fault {
     }
 }
 
-fn dial(address: &Address, timeout: Duration) -> io::Result<Box<dyn Stream>> {
-    Ok(match address {
+fn dial(
+    address: &Address,
+    timeout: Duration,
+    security: &Security,
+) -> Result<Box<dyn Stream>, Fault> {
+    let system = |error| Fault::system(&error);
+    match address {
         Address::Tcp(address) => {
-            let stream = TcpStream::connect_timeout(address, timeout)?;
-            stream.set_nodelay(true)?;
-            Box::new(stream)
+            let stream = TcpStream::connect_timeout(address, timeout).map_err(system)?;
+            stream.set_nodelay(true).map_err(system)?;
+            transport::blocking(stream, security)
         }
-        Address::Unix(path) => Box::new(UnixStream::connect(path)?),
-    })
+        Address::Unix(path) => Ok(Box::new(UnixStream::connect(path).map_err(system)?)),
+    }
 }

@@ -19,6 +19,7 @@ use crate::errors::{Fault, Phase};
 use crate::preparing::{self, Prepared};
 use crate::seat::Seat;
 use crate::stats::Class;
+use crate::transport::{Handshake, Transport};
 use crate::workload::{Event, Script};
 use bytes::Spill;
 use reactor::{Net, RealNet, Time};
@@ -30,7 +31,7 @@ use wire::packet::{HEADER_LEN, Header};
 use wire::reply::{ErrPacket, Reply, Role, Step};
 
 /// The size of a connection is the memory of a million of them.
-const _: () = assert!(size_of::<Connection>() <= 160);
+const _: () = assert!(size_of::<Connection>() <= 168);
 
 /// Packets that must be whole are short: OK, ERR, a column count, a public key.
 const WHOLE_MAX: usize = 16 * 1024;
@@ -81,7 +82,7 @@ impl State {
 /// A connection of the run.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    sock: OwnedFd,
+    transport: Transport,
     state: State,
     /// Number of the server's next packet.
     seq: u8,
@@ -110,9 +111,9 @@ enum Outcome {
 
 impl Connection {
     /// A connection that the system has begun to open.
-    pub(crate) fn new(sock: OwnedFd, seat: Seat, now: Time) -> Connection {
+    pub(crate) fn new(transport: Transport, seat: Seat, now: Time) -> Connection {
         Connection {
-            sock,
+            transport,
             state: State::Connecting,
             seq: 0,
             skip: 0,
@@ -129,7 +130,7 @@ impl Connection {
     }
 
     pub(crate) fn sock(&self) -> &OwnedFd {
-        &self.sock
+        self.transport.sock()
     }
 
     /// True until the server has let us in and the session is set up.
@@ -202,27 +203,41 @@ impl Connection {
     }
 
     /// Says goodbye; the socket is closed when the connection is dropped.
-    pub(crate) fn quit(&self, net: &mut RealNet) {
+    pub(crate) fn quit(&mut self, net: &mut RealNet) {
         /// The command, and the same in a frame.
         const BYE: &[u8] = b"\x01\0\0\0\x01";
         const PACKED_BYE: &[u8] = b"\x05\0\0\0\0\0\0\x01\0\0\0\x01";
         if self.is_idle() {
             let bye = if self.is_packed { PACKED_BYE } else { BYE };
             // Nobody waits for an answer; a server that is gone needs no goodbye.
-            let _ = net.write(&self.sock, bye);
+            let _ = self.transport.write(net, bye);
         }
     }
 
     /// The socket can be written: a connection stands or has failed, or there is room again.
     pub(crate) fn on_writable(&mut self, bench: &mut Bench) -> Result<(), Fault> {
         if matches!(self.state, State::Connecting) {
-            bench
-                .net
-                .connected(&self.sock)
-                .map_err(|e| Fault::system(&e))?;
+            if self.open_further(bench)? == Handshake::Waits {
+                return Ok(());
+            }
+            if !self.transport.is_emptied_by_short_read() {
+                // What came with the handshake has been read already: no event will tell of it.
+                self.on_readable(bench, false)?;
+            }
+        }
+        self.transport.flush(&mut bench.net)?;
+        self.send_rest(bench)
+    }
+
+    /// The socket is connected, or has failed to be; the handshake goes on, where there is one.
+    fn open_further(&mut self, bench: &mut Bench) -> Result<Handshake, Fault> {
+        let connected = bench.net.connected(self.transport.sock());
+        connected.map_err(|e| Fault::system(&e))?;
+        let how_far = self.transport.handshake(&mut bench.net)?;
+        if how_far == Handshake::Done {
             self.become_state(bench, State::LoggingIn(Box::new(ClientLogin::new())));
         }
-        self.send_rest(bench)
+        Ok(how_far)
     }
 
     fn doing(&self) -> &'static str {

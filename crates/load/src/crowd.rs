@@ -175,7 +175,9 @@ pub(crate) fn make_plan(args: &LoadArgs) -> Result<Plan, String> {
         finishes_events: args.manner.finishes_events(),
         counts_by_text: args.manner.counts_by_text(),
         model: args.model.model(args.connections),
-        credentials: Credentials::of(&args.target).compressing(args.compression),
+        credentials: Credentials::of(&args.target)
+            .compressing(args.compression)
+            .securing(args.security()?),
         init_sql: args.init_sql.clone(),
         sources: Sources::choose(server, each, given, ports::local_range()),
         more_addresses,

@@ -28,10 +28,10 @@ use crate::plan::Plan;
 use crate::preparing::Refusals;
 use crate::seat::Seat;
 use crate::stats::{Stats, Tally};
+use crate::transport::Transport;
 use crate::work::Work;
 use reactor::{Event, Key, Mailbox, Net, RealNet, Slots, Time, Token};
 use std::collections::VecDeque;
-use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use tally::Marks;
@@ -329,17 +329,20 @@ impl Group {
             return;
         }
         while let Some(seat) = self.opener.next(now) {
-            if let Err((seat, error)) = self.open(seat, now) {
-                self.count_failed_connect(seat, Phase::Connect, Fault::system(&error), now);
+            if let Err((seat, fault)) = self.open(seat, now) {
+                self.count_failed_connect(seat, Phase::Connect, fault, now);
             }
         }
     }
 
-    fn open(&mut self, seat: Seat, now: Time) -> Result<(), (Seat, io::Error)> {
+    fn open(&mut self, seat: Seat, now: Time) -> Result<(), (Seat, Fault)> {
         let (source, address) = self.bench.plan.way_of(seat.index);
         let dialled = self.bench.net.connect_from(address, source);
-        let sock = dialled.map_err(|error| (seat, error))?;
-        let key = self.connections.insert(Connection::new(sock, seat, now));
+        let sock = dialled.map_err(|error| (seat, Fault::system(&error)))?;
+        let security = &self.bench.plan.credentials.security;
+        let transport = Transport::new(sock, security).map_err(|fault| (seat, fault))?;
+        let connection = Connection::new(transport, seat, now);
+        let key = self.connections.insert(connection);
         if let Some(connection) = self.connections.get(key) {
             let watched = self
                 .bench
@@ -347,7 +350,7 @@ impl Group {
                 .watch(connection.sock(), Token::new(CONNECTION, key));
             if let Err(error) = watched {
                 self.connections.remove(key);
-                return Err((seat, error));
+                return Err((seat, Fault::system(&error)));
             }
         }
         self.opening.push_back((now, key));

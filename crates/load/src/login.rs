@@ -4,6 +4,7 @@
 //! and the change of its errors into a [`Fault`], which counts them by number.
 
 use crate::errors::Fault;
+use crate::transport::Security;
 use wire::capabilities as cap;
 use wire::client_login::{Account, LoginError};
 use wire::dsn::Dsn;
@@ -37,6 +38,8 @@ pub(crate) struct Credentials {
     private: bool,
     /// The protocol is to be compressed.
     pub(crate) compresses: bool,
+    /// What is done to a connection before the login.
+    pub(crate) security: Security,
 }
 
 impl Credentials {
@@ -47,6 +50,7 @@ impl Credentials {
             schema: dsn.schema.clone().into_bytes(),
             private: dsn.socket.is_some(),
             compresses: false,
+            security: Security::Plain,
         }
     }
 
@@ -56,17 +60,26 @@ impl Credentials {
         Credentials { compresses, ..self }
     }
 
+    /// The same over connections that are secured like this.
+    #[must_use]
+    pub(crate) fn securing(self, security: Security) -> Credentials {
+        let security = security.behind_greeting(self.account().wanted);
+        Credentials { security, ..self }
+    }
+
     /// The same for the exchange.
     pub(crate) fn account(&self) -> Account<'_> {
         let compress = if self.compresses { cap::COMPRESS } else { 0 };
+        let is_secure = !matches!(self.security, Security::Plain);
+        let tls = if is_secure { cap::SSL } else { 0 };
         Account {
             user: &self.user,
             password: &self.password,
             schema: &self.schema,
-            private: self.private,
-            wanted: WANTED | compress,
+            private: self.private || is_secure,
+            wanted: WANTED | compress | tls,
             extended: 0,
-            required: REQUIRED | compress,
+            required: REQUIRED | compress | tls,
         }
     }
 }

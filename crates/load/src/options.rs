@@ -10,6 +10,7 @@ use crate::output_options::OutputArgs;
 use crate::program::Program;
 use crate::random::{RandArgs, Rows};
 use crate::tolerance::ToleranceArgs;
+use crate::transport::{Security, TlsArgs};
 use crate::workload::catalogue;
 use crate::workload::{Script, ScriptArgs, Workload};
 use clap::{Args, ValueEnum};
@@ -129,6 +130,14 @@ pub struct LoadArgs {
     /// Compress the protocol (zlib); the server has to offer it
     #[arg(long)]
     pub compression: bool,
+
+    /// Connections are under TLS; the server has to offer it
+    #[arg(long = "tls")]
+    pub wants_tls: bool,
+
+    /// How the server is checked under TLS.
+    #[command(flatten)]
+    pub tls: TlsArgs,
 
     /// How long to wait at the end for statements that are still executing, in seconds
     #[arg(long, value_name = "S", default_value_t = 10,
@@ -309,6 +318,32 @@ impl LoadArgs {
             settled.connections = self.model.model(CONNECTIONS_MAX).highest(CONNECTIONS_MAX);
         }
         settled
+    }
+
+    /// What is done to connections before their logins.
+    ///
+    /// # Errors
+    /// A sentence: files that cannot be read, targets that TLS does not go with.
+    pub(crate) fn security(&self) -> Result<Security, String> {
+        if !self.wants_tls {
+            return Ok(Security::Plain);
+        }
+        if self.target.socket.is_some() {
+            return Err("--tls is for TCP; a Unix socket needs none".to_owned());
+        }
+        let has_more = !self.target_hosts.is_empty() || !self.manner.more_targets.is_empty();
+        if has_more && !self.tls.insecure && self.tls.tls_name.is_none() {
+            return Err(
+                "--tls with several hosts needs --tls-name, a name that all their certificates \
+                 have"
+                    .to_owned(),
+            );
+        }
+        let security = Security::tls(&self.tls, &self.target.host, &[])?;
+        if self.tls.insecure {
+            eprintln!("load: TLS: INSECURE: no certificate is checked");
+        }
+        Ok(security)
     }
 
     /// Connections being opened at once in each group. Clients who give up know nothing of each

@@ -110,7 +110,7 @@ impl Job {
     fn new(args: &LoadArgs, stop: Arc<AtomicBool>) -> Result<Job, String> {
         Ok(Job {
             address: crowd::resolve(&args.target)?,
-            credentials: Credentials::of(&args.target),
+            credentials: Credentials::of(&args.target).securing(args.security()?),
             timeout: Duration::from_secs(args.connect_timeout),
             tables: tables_of(args),
             rows: args.table_size,

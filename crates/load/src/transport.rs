@@ -15,9 +15,12 @@
 //!   [`Transport::flush`].
 
 mod fault;
+mod mysql;
 mod security;
 
-pub(crate) use security::{Security, TlsArgs};
+pub(crate) use mysql::{Stream, blocking};
+pub(crate) use security::Security;
+pub(crate) use security::TlsArgs;
 
 use crate::errors::Fault;
 use reactor::{Net, Read, RealNet, Write};
@@ -59,7 +62,28 @@ pub(crate) enum Handshake {
 #[derive(Debug)]
 pub(crate) struct Transport {
     sock: OwnedFd,
-    tls: Option<Box<ClientConnection>>,
+    tls: Option<Box<Tls>>,
+}
+
+/// What TLS needs.
+#[derive(Debug)]
+struct Tls {
+    connection: ClientConnection,
+    begin: Begin,
+    /// What came in clear in front of TLS, for the caller to read first.
+    kept: Vec<u8>,
+}
+
+/// How TLS begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Begin {
+    /// Now, or it has begun.
+    AtOnce,
+    /// When a MySQL server has greeted, and has been asked with these capabilities.
+    BehindGreeting(u32),
+    /// Never: the server does not offer it, or has refused the connection. The caller reads what
+    /// the server has said, and can send nothing.
+    Never,
 }
 
 impl Transport {
@@ -68,7 +92,16 @@ impl Transport {
     /// # Errors
     /// What rustls says, where it cannot make a connection of its own.
     pub(crate) fn new(sock: OwnedFd, security: &Security) -> Result<Transport, Fault> {
-        let tls = security.connection()?.map(Box::new);
+        let begin = security
+            .greeted()
+            .map_or(Begin::AtOnce, Begin::BehindGreeting);
+        let tls = security.connection()?.map(|connection| {
+            Box::new(Tls {
+                connection,
+                begin,
+                kept: Vec::new(),
+            })
+        });
         Ok(Transport { sock, tls })
     }
 
@@ -85,7 +118,7 @@ impl Transport {
 
     /// The protocol that both sides have agreed on, if there was anything to agree.
     pub(crate) fn protocol(&self) -> Option<&[u8]> {
-        self.tls.as_ref()?.alpn_protocol()
+        self.tls.as_ref()?.connection.alpn_protocol()
     }
 
     /// Goes on with the handshake; for a socket that is connected, at each of its events.
@@ -97,6 +130,17 @@ impl Transport {
             return Ok(Handshake::Done);
         };
         let sock = &self.sock;
+        if let Begin::BehindGreeting(wanted) = tls.begin {
+            let begin = mysql::greeted(net, sock, wanted, &mut tls.kept)?;
+            let Some(begin) = begin else {
+                return Ok(Handshake::Waits);
+            };
+            tls.begin = begin;
+        }
+        if tls.begin == Begin::Never {
+            return Ok(Handshake::Done);
+        }
+        let tls = &mut tls.connection;
         while tls.is_handshaking() {
             send_ciphertext(tls, net, sock)?;
             match tls.read_tls(&mut Io { net, sock }) {
@@ -121,6 +165,17 @@ impl Transport {
                 Read::Failed(error) => Came::Failed(Fault::system(&error)),
             };
         };
+        if !tls.kept.is_empty() {
+            let count = tls.kept.len().min(buffer.len());
+            buffer[..count].copy_from_slice(&tls.kept[..count]);
+            tls.kept.drain(..count);
+            return Came::Bytes(count);
+        }
+        if tls.begin == Begin::Never {
+            return Came::Blocked;
+        }
+        tls.kept = Vec::new();
+        let tls = &mut tls.connection;
         loop {
             match io::Read::read(&mut tls.reader(), buffer) {
                 Ok(0) => return Came::End(Ending::Announced),
@@ -150,6 +205,10 @@ impl Transport {
         let Some(tls) = &mut self.tls else {
             return net.write(sock, bytes);
         };
+        if tls.begin != Begin::AtOnce {
+            return Write::Failed(io::Error::other("nothing is sent before TLS has begun"));
+        }
+        let tls = &mut tls.connection;
         let result = match send_pending(tls, net, sock) {
             Ok(()) if tls.wants_write() => return Write::Blocked,
             Ok(()) => io::Write::write(&mut tls.writer(), bytes),
@@ -168,7 +227,7 @@ impl Transport {
     /// The system's.
     pub(crate) fn flush(&mut self, net: &mut RealNet) -> Result<(), Fault> {
         match &mut self.tls {
-            Some(tls) => send_ciphertext(tls, net, &self.sock),
+            Some(tls) => send_ciphertext(&mut tls.connection, net, &self.sock),
             None => Ok(()),
         }
     }

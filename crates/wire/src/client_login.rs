@@ -274,8 +274,35 @@ impl ClientLogin {
     }
 }
 
+/// Appends the packet behind which a client that asks for `wanted` begins TLS, in answer to the
+/// greeting numbered `seq`; what comes under TLS goes on behind its number. False, and nothing,
+/// where the server does not offer TLS.
+///
+/// # Errors
+/// The greeting is cut or garbled.
+pub fn put_tls_request(
+    wanted: u32,
+    seq: u8,
+    greeting: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<bool, Malformed> {
+    let offered = Greeting::read(greeting)?.capabilities;
+    if offered & cap::SSL == 0 {
+        return Ok(false);
+    }
+    let capabilities = (wanted | cap::SSL) & (offered | cap::LONG_PASSWORD);
+    put_short(out, seq.wrapping_add(1), |out| {
+        out.extend_from_slice(&capabilities.to_le_bytes());
+        out.extend_from_slice(&(1u32 << 30).to_le_bytes());
+        out.push(COLLATION);
+        out.extend_from_slice(&[0; 23]);
+    });
+    Ok(true)
+}
+
 fn lacks(greeting: &Greeting, required: u32) -> LoginError {
     let compress = (cap::COMPRESS, "CLIENT_COMPRESS (the compressed protocol)");
+    let tls = (cap::SSL, "CLIENT_SSL (TLS)");
     let attributes = (
         cap::QUERY_ATTRIBUTES,
         "CLIENT_QUERY_ATTRIBUTES (MySQL 8.0.23), which was offered to clients because the server \
@@ -283,7 +310,7 @@ fn lacks(greeting: &Greeting, required: u32) -> LoginError {
     );
     let missing = cap::BACKEND_REQUIRED
         .iter()
-        .chain([&compress, &attributes])
+        .chain([&compress, &tls, &attributes])
         .filter(|(flag, _)| flag & required & !greeting.capabilities != 0);
     LoginError::Lacks {
         version: String::from_utf8_lossy(&greeting.version).into_owned(),

@@ -10,7 +10,8 @@
 use super::{Connection, State};
 use crate::bench::Bench;
 use crate::errors::Fault;
-use reactor::{Net, Read, Write};
+use crate::transport::{Came, Handshake};
+use reactor::Write;
 
 /// Bytes that could not be dealt with at once.
 #[derive(Debug, Default)]
@@ -33,7 +34,10 @@ impl Connection {
     /// The socket can be read: reads until nothing is left and deals with it.
     pub(crate) fn on_readable(&mut self, bench: &mut Bench, closed: bool) -> Result<(), Fault> {
         if matches!(self.state, State::Connecting) {
-            return Ok(());
+            let is_plain = self.transport.is_emptied_by_short_read();
+            if is_plain || self.open_further(bench)? == Handshake::Waits {
+                return Ok(());
+            }
         }
         let mut buffer = std::mem::take(&mut bench.buffer);
         let result = self.read_all(bench, &mut buffer, closed);
@@ -56,11 +60,11 @@ impl Connection {
                 }
                 _ => 0,
             };
-            let came = match bench.net.read(&self.sock, &mut buffer[kept..]) {
-                Read::Bytes(came) => came,
-                Read::Blocked => return Ok(()),
-                Read::End => return Err(Fault::ended(self.doing())),
-                Read::Failed(error) => return Err(Fault::system(&error)),
+            let came = match self.transport.read(&mut bench.net, &mut buffer[kept..]) {
+                Came::Bytes(came) => came,
+                Came::Blocked => return Ok(()),
+                Came::End(_) => return Err(Fault::ended(self.doing())),
+                Came::Failed(fault) => return Err(fault),
             };
             let bytes = &buffer[..kept + came];
             if self.is_packed {
@@ -71,7 +75,8 @@ impl Connection {
             }
             // Less than was asked for means that the socket is empty: no second read to hear it,
             // unless the peer's end has to be heard.
-            if kept + came < buffer.len() && !closed {
+            let is_plain = self.transport.is_emptied_by_short_read();
+            if kept + came < buffer.len() && is_plain && !closed {
                 return Ok(());
             }
         }
@@ -163,7 +168,7 @@ impl Connection {
             .is_some_and(|spill| !spill.unsent.is_empty());
         let mut sent = 0;
         while sent < bytes.len() && !waiting {
-            match bench.net.write(&self.sock, &bytes[sent..]) {
+            match self.transport.write(&mut bench.net, &bytes[sent..]) {
                 Write::Bytes(n) => sent += n,
                 Write::Blocked => break,
                 Write::Failed(error) => return Err(Fault::system(&error)),

@@ -87,7 +87,7 @@ impl Group {
 
     /// Ends a connection that has done its part.
     fn retire(&mut self, key: Key) {
-        if let Some(connection) = self.connections.remove(key) {
+        if let Some(mut connection) = self.connections.remove(key) {
             connection.quit(&mut self.bench.net);
             self.connected -= 1;
             let (events, busy) = self.marks.since(&connection.seat);
@@ -107,7 +107,7 @@ impl Group {
         counted.tally = tally;
         for key in self.connections.keys() {
             let connection = self.connections.remove(key);
-            if let Some(connection) = connection.filter(|connection| !connection.is_opening()) {
+            if let Some(mut connection) = connection.filter(|connection| !connection.is_opening()) {
                 connection.quit(&mut self.bench.net);
             }
         }

@@ -335,7 +335,7 @@ impl Group {
     }
 
     fn say_goodbye(&mut self, key: Key) -> Option<Seat> {
-        let connection = self.connections.remove(key)?;
+        let mut connection = self.connections.remove(key)?;
         connection.quit(&mut self.bench.net);
         self.connected -= 1;
         self.opener.closed();

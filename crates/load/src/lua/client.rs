@@ -9,8 +9,9 @@
 
 use crate::errors::Fault;
 use crate::login::Credentials;
+use crate::transport::{Came, Handshake, Transport};
 use crate::workload::Verb;
-use reactor::{Net, Read, RealNet, Time, Write};
+use reactor::{Net, RealNet, Time, Write};
 use std::os::fd::OwnedFd;
 use wire::client_login::{ClientLogin, Progress};
 use wire::command::{Command, ReplyShape};
@@ -105,7 +106,7 @@ pub(super) enum Value<'a> {
 /// A connection of a script.
 #[derive(Debug)]
 pub(super) struct Client {
-    sock: OwnedFd,
+    transport: Transport,
     state: State,
     /// What the script's prelude knows it by.
     pub(super) handle: u32,
@@ -130,9 +131,14 @@ pub(super) struct Client {
 
 impl Client {
     /// A connection that the system has begun to open.
-    pub(super) fn new(sock: OwnedFd, handle: u32, user: u32, first_statement: u32) -> Client {
+    pub(super) fn new(
+        transport: Transport,
+        handle: u32,
+        user: u32,
+        first_statement: u32,
+    ) -> Client {
         Client {
-            sock,
+            transport,
             state: State::Connecting,
             handle,
             user,
@@ -150,7 +156,7 @@ impl Client {
     }
 
     pub(super) fn sock(&self) -> &OwnedFd {
-        &self.sock
+        self.transport.sock()
     }
 
     /// True until the server has let us in.
@@ -169,10 +175,10 @@ impl Client {
     }
 
     /// Says goodbye; the socket is closed when the connection is dropped.
-    pub(super) fn quit(&self, net: &mut RealNet) {
+    pub(super) fn quit(&mut self, net: &mut RealNet) {
         if matches!(self.state, State::Idle) {
             // Nobody waits for an answer; a server that is gone needs no goodbye.
-            let _ = net.write(&self.sock, b"\x01\0\0\0\x01");
+            let _ = self.transport.write(net, b"\x01\0\0\0\x01");
         }
     }
 
@@ -296,18 +302,42 @@ impl Client {
 
     /// The socket can be written: a connection stands or has failed, or there is room again.
     pub(super) fn on_writable(&mut self, net: &mut RealNet) -> Result<(), Fault> {
-        if matches!(self.state, State::Connecting) {
-            net.connected(&self.sock).map_err(|e| Fault::system(&e))?;
-            self.state = State::LoggingIn(Box::default());
+        let is_connecting = matches!(self.state, State::Connecting);
+        if is_connecting && self.open_further(net)? == Handshake::Waits {
+            return Ok(());
         }
+        self.transport.flush(net)?;
         let unsent = std::mem::take(&mut self.unsent);
         self.send(net, &unsent)
+    }
+
+    /// The socket is connected, or has failed to be; the handshake goes on, where there is one.
+    fn open_further(&mut self, net: &mut RealNet) -> Result<Handshake, Fault> {
+        let connected = net.connected(self.transport.sock());
+        connected.map_err(|e| Fault::system(&e))?;
+        let how_far = self.transport.handshake(net)?;
+        if how_far == Handshake::Done {
+            self.state = State::LoggingIn(Box::default());
+        }
+        Ok(how_far)
+    }
+
+    /// True while the handshake of TLS goes on at each event.
+    pub(super) fn is_securing(&self) -> bool {
+        let is_plain = self.transport.is_emptied_by_short_read();
+        !is_plain && matches!(self.state, State::Connecting)
+    }
+
+    /// True where reading may find what no event tells of: what came with a handshake.
+    pub(super) fn may_have_read(&self) -> bool {
+        let is_plain = self.transport.is_emptied_by_short_read();
+        !is_plain && matches!(self.state, State::LoggingIn(_))
     }
 
     fn send(&mut self, net: &mut RealNet, bytes: &[u8]) -> Result<(), Fault> {
         let mut sent = 0;
         while sent < bytes.len() && self.unsent.is_empty() {
-            match net.write(&self.sock, &bytes[sent..]) {
+            match self.transport.write(net, &bytes[sent..]) {
                 Write::Bytes(n) => sent += n,
                 Write::Blocked => break,
                 Write::Failed(error) => return Err(Fault::system(&error)),
@@ -327,10 +357,12 @@ impl Client {
         closed: bool,
     ) -> (Option<Answer>, Result<(), Fault>) {
         let mut answer = None;
+        let is_plain = self.transport.is_emptied_by_short_read();
         let stands = loop {
             match self.read_once(net, buffer, who, &mut answer) {
-                // Less than was asked for means that the socket is empty.
-                Ok(came) if came < buffer.len() && !(closed && came > 0) => break Ok(()),
+                Ok(0) => break Ok(()),
+                // Less than was asked for means that the socket is empty, but under TLS.
+                Ok(came) if came < buffer.len() && !closed && is_plain => break Ok(()),
                 Ok(_) => {}
                 Err(fault) => break Err(fault),
             }
@@ -346,11 +378,11 @@ impl Client {
         who: &Credentials,
         answer: &mut Option<Answer>,
     ) -> Result<usize, Fault> {
-        let came = match net.read(&self.sock, buffer) {
-            Read::Bytes(came) => came,
-            Read::Blocked => return Ok(0),
-            Read::End => return Err(Fault::ended(self.doing())),
-            Read::Failed(error) => return Err(Fault::system(&error)),
+        let came = match self.transport.read(net, buffer) {
+            Came::Bytes(came) => came,
+            Came::Blocked => return Ok(0),
+            Came::End(_) => return Err(Fault::ended(self.doing())),
+            Came::Failed(fault) => return Err(fault),
         };
         let found = if self.partial.is_empty() {
             let (used, found) = self.take_packets(net, &buffer[..came], who)?;

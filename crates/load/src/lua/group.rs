@@ -30,6 +30,7 @@ use crate::program::Program;
 use crate::random::Random;
 use crate::stats::{Class, Stats, Tally};
 use crate::timers::Timers;
+use crate::transport::Transport;
 use mlua::String as LuaString;
 use reactor::{Address, Event, Key, Mailbox, Net, RealNet, Slots, Time, Token};
 use std::collections::VecDeque;
@@ -565,7 +566,12 @@ impl Stage {
             Ok(sock) => sock,
             Err(error) => return self.not_connected(number, Fault::system(&error)),
         };
-        let client = Client::new(sock, number, line.user, line.next_statement);
+        let (user, next_statement) = (line.user, line.next_statement);
+        let transport = match Transport::new(sock, &self.plan.credentials.security) {
+            Ok(transport) => transport,
+            Err(fault) => return self.not_connected(number, fault),
+        };
+        let client = Client::new(transport, number, user, next_statement);
         let key = self.clients.insert(client);
         let watched = match self.clients.get(key) {
             Some(client) => self.net.watch(client.sock(), Token::new(CONNECTION, key)),
@@ -769,7 +775,11 @@ impl Stage {
         if event.writable {
             stands = client.on_writable(&mut self.net);
         }
-        if event.readable && stands.is_ok() {
+        if event.readable && client.is_securing() && stands.is_ok() {
+            stands = client.on_writable(&mut self.net);
+        }
+        let is_readable = event.readable && !client.is_securing() || client.may_have_read();
+        if is_readable && stands.is_ok() {
             let who = &self.plan.credentials;
             (answer, stands) =
                 client.on_readable(&mut self.net, &mut self.buffer, who, event.closed);
@@ -1056,8 +1066,10 @@ impl Group {
         let mut counted = self.counted();
         counted.unfinished = self.stage.busy.into();
         counted.tally = self.stage.tally();
-        for (_, client) in self.stage.clients.iter() {
-            client.quit(&mut self.stage.net);
+        for key in self.stage.clients.keys() {
+            if let Some(client) = self.stage.clients.get_mut(key) {
+                client.quit(&mut self.stage.net);
+            }
         }
         self.tell(Letter::Ended(counted));
     }

@@ -257,7 +257,20 @@ pub(super) const GENERAL: &[Section] = &[
             known("mysql-user", Text, "sbtest", Own, "who logs in"),
             known("mysql-password", Text, "", Own, "with which password"),
             known("mysql-db", Text, "sbtest", Own, "the schema"),
-            known("mysql-ssl", Text, "off", Own, "TLS: not to be had here"),
+            known(
+                "mysql-ssl",
+                Text,
+                "off",
+                Own,
+                "TLS: DISABLED, REQUIRED or VERIFY_IDENTITY",
+            ),
+            known(
+                "mysql-ssl-ca",
+                Text,
+                "",
+                Own,
+                "a file with the authorities that VERIFY_IDENTITY trusts",
+            ),
             known("mysql-ssl-cipher", Text, "", Fate::None, "no effect"),
             known(
                 "mysql-compression",

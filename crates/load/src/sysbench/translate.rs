@@ -80,6 +80,7 @@ pub(super) fn load_args(line: &Line) -> Result<LoadArgs, String> {
     if line.value("mysql-compression") == "on" {
         words.push("--compression".to_owned());
     }
+    words.extend(tls(line)?);
     if line.dialect == Dialect::Old {
         words.extend(["--events=10000".to_owned(), "--time=0".to_owned()]);
     }
@@ -120,11 +121,26 @@ fn unknown_script(script: &str) -> String {
     )
 }
 
-fn refuse_what_is_missing(line: &Line) -> Result<(), String> {
-    let ssl = line.value("mysql-ssl").to_ascii_lowercase();
-    if !["off", "false", "0", "disabled", "preferred"].contains(&ssl.as_str()) {
-        return Err("--mysql-ssl: TLS is not spoken here; leave it out".to_owned());
+/// What `--mysql-ssl` and `--mysql-ssl-ca` come down to.
+fn tls(line: &Line) -> Result<Vec<String>, String> {
+    let ca = line.value("mysql-ssl-ca");
+    let mut words = vec!["--tls".to_owned()];
+    match line.value("mysql-ssl").to_ascii_lowercase().as_str() {
+        "off" | "false" | "0" | "disabled" | "preferred" => return Ok(Vec::new()),
+        "on" | "true" | "1" | "required" => words.push("--insecure".to_owned()),
+        "verify_identity" if ca.is_empty() => {}
+        "verify_identity" => words.push(format!("--ca={ca}")),
+        other => {
+            return Err(format!(
+                "--mysql-ssl={other}: expected DISABLED, REQUIRED (TLS, no certificate is \
+                 checked) or VERIFY_IDENTITY (with --mysql-ssl-ca=FILE)"
+            ));
+        }
     }
+    Ok(words)
+}
+
+fn refuse_what_is_missing(line: &Line) -> Result<(), String> {
     if line.value("mysql-dry-run") == "on" {
         return Err("--mysql-dry-run is not to be had here; leave it out".to_owned());
     }

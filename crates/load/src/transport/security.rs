@@ -46,6 +46,8 @@ pub(crate) struct TlsSettings {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
     is_checked: bool,
+    /// TLS begins behind the greeting of a MySQL server, and is asked for with these capabilities.
+    greeted: Option<u32>,
 }
 
 impl Security {
@@ -75,7 +77,29 @@ impl Security {
             config: Arc::new(config),
             name,
             is_checked: !args.insecure,
+            greeted: None,
         }))
+    }
+
+    /// The same for a MySQL server, which says in clear that it offers TLS, and is asked for it
+    /// with these capabilities.
+    #[must_use]
+    pub(crate) fn behind_greeting(self, wanted: u32) -> Security {
+        match self {
+            Security::Plain => Security::Plain,
+            Security::Tls(settings) => Security::Tls(TlsSettings {
+                greeted: Some(wanted),
+                ..settings
+            }),
+        }
+    }
+
+    /// The capabilities to ask a MySQL server with, if it is one.
+    pub(super) fn greeted(&self) -> Option<u32> {
+        match self {
+            Security::Plain => None,
+            Security::Tls(settings) => settings.greeted,
+        }
     }
 
     /// For reports.
