@@ -164,3 +164,48 @@ fn a_client_that_has_just_had_a_count_stays_on_its_backend() {
         });
     }
 }
+
+/// What a trigger would store of the statement before is that of its own client, or nothing.
+#[test]
+fn triggers_ask_too() {
+    same_on_both("asks_triggers", |story| {
+        begin(story);
+        story.all(
+            0,
+            &[
+                "CREATE TABLE counted_rows (a INT, c INT, f INT)",
+                "CREATE TRIGGER counts BEFORE INSERT ON counted_rows FOR EACH ROW \
+                 SET NEW.c = ROW_COUNT(), NEW.f = FOUND_ROWS()",
+                "CREATE TABLE own_rows (a INT, c INT)",
+                "CREATE TRIGGER counts_own BEFORE INSERT ON own_rows FOR EACH ROW BEGIN \
+                 UPDATE t SET v = 0 WHERE id < 3; SET NEW.c = ROW_COUNT(); END",
+            ],
+        );
+        let insert = "INSERT INTO counted_rows (a) VALUES (1), (2)";
+        for before in COUNTED {
+            story.all(0, before);
+            story.sql(1, "SELECT CAST('other' AS SIGNED) FROM t WHERE id < 4");
+            let gone = story.may_be_gone(0, insert);
+            assert_eq!(gone, story.pooled, "after {before:?}");
+            story.sql(0, "TRUNCATE TABLE counted_rows");
+            // Nobody in between, or a transaction: the server answers.
+            for held in ["DO 0", "BEGIN"] {
+                story.sql(0, held);
+                story.sql(0, "SELECT v FROM t WHERE id < 3");
+                story.sql(0, "UPDATE t SET v = v + 1");
+                story.sql(0, insert);
+                story.sql(0, "COMMIT");
+            }
+            story.sql(0, "SELECT * FROM counted_rows");
+            story.sql(0, "TRUNCATE TABLE counted_rows");
+            story.sql(1, "SELECT v FROM t WHERE id < 2");
+            // This one asks about a statement of its own.
+            story.sql(0, "INSERT INTO own_rows (a) VALUES (1), (2)");
+            story.sql(0, "SELECT * FROM own_rows");
+            let id = story.prepare(0, insert).id;
+            story.sql(1, "SELECT v FROM t WHERE id < 2");
+            assert_eq!(story.execution_may_be_gone(0, id), story.pooled);
+            story.sql(0, "TRUNCATE TABLE counted_rows");
+        }
+    });
+}

@@ -25,7 +25,7 @@ use reactor::{Key, Net};
 use session::heard::Heard;
 use session::state::can_restore;
 use session::text::Text;
-use sql::classify::{self, PinCause, Reads};
+use sql::classify::{self, Reads};
 use sql::lex::Server;
 use wire::attributes::put_query;
 use wire::command::ReplyShape;
@@ -44,18 +44,23 @@ impl<S> Client<S> {
 }
 
 impl<N: Net> Group<N> {
-    /// Binds a client to its home, if that is free, for a text that reads what was left there, or
-    /// runs code that may.
+    /// Binds a client to its home, if that is free, for a text that reads what was left there.
     pub(crate) fn go_home(&mut self, key: Key, class: &classify::Statement) {
         let asks = Reads::ROW_COUNT
             .union(Reads::FOUND_ROWS)
             .union(Reads::DIAGNOSTICS)
             .union(Reads::LAST_GTID);
+        if class.reads.intersects(asks) {
+            self.go_home_to_ask(key);
+        }
+    }
+
+    /// The same for a text that is known to read, or runs code that may.
+    pub(crate) fn go_home_to_ask(&mut self, key: Key) {
         let Some(client) = self.clients.get(key) else {
             return;
         };
-        let may_ask = class.reads.intersects(asks) || class.causes.contains(PinCause::StoredCode);
-        if !may_ask || client.lease().is_some() || self.draining.is_some() {
+        if client.lease().is_some() || self.draining.is_some() {
             return;
         }
         let idle = &self.roster.ranks[client.kind as usize].idle;
@@ -116,6 +121,10 @@ impl<N: Net> Group<N> {
             failed: false,
         });
         backend.found = Some(1);
+        if debts.has_conditions() {
+            // The questions' own variables.
+            backend.had.add(b"onramp");
+        }
         let mut out = Vec::new();
         let mut columns = String::from("SELECT FOUND_ROWS()");
         let mut put = |last: bool, sql: &str| {

@@ -42,6 +42,9 @@ pub struct Names {
     read: Map,
     /// Whose code runs when they are written to, and those that are read.
     written: Map,
+    /// Tables whose triggers read what the statement before left, by name: the schema, and what
+    /// they read.
+    asking: BTreeMap<Folded, Vec<(Folded, Reads)>>,
     /// Each of the objects behind them, for people.
     pub lines: Vec<String>,
     /// Every routine, procedures apart from functions.
@@ -116,6 +119,24 @@ impl Names {
         let here = |one: &&Folded| one.is_empty() || ***one == *schema;
         schemata.iter().any(here)
             || !schemata.is_empty() && names_in(sql, mode).any(|name| schemata.contains(&name))
+    }
+
+    /// Whether any trigger reads what the statement before left.
+    pub fn triggers_ask(&self) -> bool {
+        !self.asking.is_empty()
+    }
+
+    /// What the triggers of the tables that a text names read of that which the statement before
+    /// left. `schema` is as for [`Names::reached_by`].
+    pub fn asked_by_triggers(&self, (sql, mode): (&[u8], LexMode), schema: Option<&[u8]>) -> Reads {
+        let here = schema.map(sql::classify::stored::fold);
+        let named = |schema: &Folded| names_in(sql, mode).any(|name| name == *schema);
+        let meant = |schema: &Folded| {
+            schema.is_empty() || here.as_ref().is_none_or(|here| here == schema) || named(schema)
+        };
+        let asking = names_in(sql, mode).filter_map(|name| self.asking.get(&name));
+        let asking = asking.flatten().filter(|(schema, _)| meant(schema));
+        asking.fold(Reads::NONE, |all, (_, asks)| all.union(*asks))
     }
 
     fn hit<'a>(map: &Map, object: &'a Object) -> Option<&'a Folded> {
@@ -276,6 +297,11 @@ impl Judging<'_> {
             let procedure = match object.kind {
                 Defined::Procedure => true,
                 Defined::Function => false,
+                Defined::Trigger if !whole[i].1.is_empty() => {
+                    let asking = self.names.asking.entry(object.name.clone()).or_default();
+                    asking.push((object.schema.clone(), whole[i].1));
+                    continue;
+                }
                 _ => continue,
             };
             let (leaves, why) = &self.leaves[i];

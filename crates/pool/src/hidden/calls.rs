@@ -15,6 +15,7 @@
 //! call left, since that may be on another backend; on MySQL a procedure that may count no rows,
 //! whose OK then tells the count of before.
 
+use super::reads;
 use crate::group::Group;
 use reactor::{Key, Net};
 use session::known_code::Known;
@@ -61,9 +62,9 @@ impl<N: Net> Group<N> {
         })
     }
 
-    /// Whether a text that calls stored code asks beside the call, or is known to ask in that code,
-    /// what the statement before left, and its client's backend does not know. `schema` is as for
-    /// [`Group::known_code`].
+    /// Whether a text that calls stored code asks beside the call, or is known to ask in that code
+    /// or in a trigger, what the statement before left, and its client's backend does not know. If
+    /// that is free, the client goes there. `schema` is as for [`Group::known_code`].
     pub(crate) fn asks_inside(
         &mut self,
         key: Key,
@@ -71,9 +72,12 @@ impl<N: Net> Group<N> {
         found: &classify::Statement,
         schema: Option<&[u8]>,
     ) -> bool {
-        if !found.causes.contains(PinCause::StoredCode) {
+        let calls = found.causes.contains(PinCause::StoredCode);
+        let triggers = self.asked_by_triggers((sql, mode), found, schema);
+        if !calls && triggers.is_empty() {
             return false;
         }
+        self.go_home_to_ask(key);
         let Some(client) = self.clients.get(key) else {
             return false;
         };
@@ -82,10 +86,13 @@ impl<N: Net> Group<N> {
             return false;
         }
         let mut asked = match found.causes.contains(PinCause::Unknown) {
+            _ if !calls => Reads::NONE,
             true => Reads::NONE,
             false => found.own_reads,
         };
-        if self.shared.hidden.on
+        asked = asked.union(triggers.without(left_by_first(sql, mode, found)));
+        if calls
+            && self.shared.hidden.on
             && let Some(run) = run_by(sql, mode, found)
         {
             self.see_hidden();
@@ -94,6 +101,21 @@ impl<N: Net> Group<N> {
             asked = asked.union(inside.without(left_by_first(sql, mode, found)));
         }
         asked.intersects(lost)
+    }
+
+    /// What triggers that a text may fire read of what the statement before left.
+    fn asked_by_triggers(
+        &mut self,
+        text: (&[u8], LexMode),
+        found: &classify::Statement,
+        schema: Option<&[u8]>,
+    ) -> Reads {
+        self.see_hidden();
+        let names = &self.hidden.names;
+        match names.triggers_ask() && !reads(found) {
+            true => names.asked_by_triggers(text, schema),
+            false => Reads::NONE,
+        }
     }
 
     /// A client's command runs code that may set these user variables.
