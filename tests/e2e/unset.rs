@@ -237,3 +237,39 @@ fn a_client_with_a_name_beyond_ascii_reads_one_that_it_has_never_set() {
         story.all(a, &["SELECT @\u{e4}, @@optimizer_prune_level, @c"]);
     });
 }
+
+/// The servers' lists of user variables name those of the client, and no others.
+#[test]
+fn lists_of_user_variables_name_nobody_elses() {
+    const LISTS: [&str; 3] = [
+        "SELECT VARIABLE_NAME FROM information_schema.USER_VARIABLES ORDER BY 1",
+        "SELECT variable_name FROM `information_schema`.`user_variables` ORDER BY 1",
+        "SELECT VARIABLE_NAME FROM performance_schema.user_variables_by_thread WHERE THREAD_ID = \
+         PS_CURRENT_THREAD_ID() ORDER BY 1",
+    ];
+    for real in [server("lists_variables"), mysql("lists_variables")]
+        .into_iter()
+        .flatten()
+    {
+        let mut admin = real.admin();
+        // MariaDB lets nobody grant rights on a schema that it serves without them.
+        let _ = admin.query("GRANT SELECT ON performance_schema.* TO app");
+        same_on(real, "lists_variables", 1, |story| {
+            let (a, b) = (story.join(), story.join());
+            story.all(a, &["SET @mine = 1, @more = 'x'", "SELECT no_such_column"]);
+            story.all(b, &["SET @of_b = 5", "SELECT CAST('x' AS SIGNED)"]);
+            for list in LISTS {
+                story.sql(a, list);
+                story.sql(b, list);
+            }
+            if !story.mysql() {
+                let id = story.prepare(a, LISTS[0]).id;
+                story.sql(b, "SELECT @of_b");
+                story.execute(a, id, &[]);
+            }
+            story.sql(a, "SELECT @mine, @more");
+            story.command(a, wire::command::Command::ResetConnection, b"");
+            story.sql(a, LISTS[0]);
+        });
+    }
+}

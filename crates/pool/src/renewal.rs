@@ -37,14 +37,15 @@ use session::roles::has_roles;
 use session::state::{CHARSET_VARIABLES, Session, can_restore};
 use session::text::Text;
 use session::user_variables::{name_of, results_collation};
-use sql::classify::{Statement, Verb};
+use sql::classify::{Statement, Verb, lists_user_variables};
 use sql::lex::{Kind, LexMode, Lexer, Token};
 use std::rc::Rc;
 use wire::command::{Command, ReplyShape, put_command};
 
-/// User variables that a text names and that `is_set` does not know, so that it depends on their
-/// absence what the text does. One that is only given a value by a SET is none of them, if that
-/// value does not take its type from what was there before, as NULL does on MySQL.
+/// User variables that a text names, or lists with all others, and that `is_set` does not know, so
+/// that it depends on their absence what the text does. One that is only given a value by a SET is
+/// none of them, if that value does not take its type from what was there before, as NULL does on
+/// MySQL.
 pub(crate) fn unset_in(
     sql: &[u8],
     mode: LexMode,
@@ -63,10 +64,14 @@ pub(crate) fn unset_in(
             Kind::Punct(b')') => depth = depth.saturating_sub(1),
             _ => {}
         }
+        let text = |token: &Token| &sql[token.start..token.end];
         if token.kind != Kind::UserVariable {
+            let named = matches!(token.kind, Kind::Word | Kind::Name);
+            if named && lists_user_variables(text(&token)) {
+                unset.push(UNCERTAIN.into());
+            }
             continue;
         }
-        let text = |token: &Token| &sql[token.start..token.end];
         let first = last.is_some_and(|last| {
             last.kind == Kind::Punct(b',') || text(&last).eq_ignore_ascii_case(b"SET")
         });

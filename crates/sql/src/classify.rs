@@ -497,6 +497,17 @@ impl Statement {
     }
 }
 
+/// Whether a word is the name of a table that lists user variables.
+#[must_use]
+pub fn lists_user_variables(word: &[u8]) -> bool {
+    let name = match word {
+        [b'`' | b'"', inner @ .., _] => inner,
+        _ => word,
+    };
+    let tables: [&[u8]; 2] = [b"USER_VARIABLES", b"USER_VARIABLES_BY_THREAD"];
+    tables.iter().any(|table| name.eq_ignore_ascii_case(table))
+}
+
 /// Judges the text of one COM_QUERY or COM_STMT_PREPARE.
 #[must_use]
 pub fn classify(sql: &[u8], mode: LexMode) -> Statement {

@@ -16,7 +16,7 @@ mod tables;
 use super::routine::Routine;
 use super::set::{self, Scope};
 use super::verbs::Stage;
-use super::{Marks, PinCause, Reads, Statement, Verb};
+use super::{Marks, PinCause, Reads, Statement, Verb, lists_user_variables};
 use crate::lex::{Executable, Kind, LexMode, Lexer, Token};
 use calls::Opened;
 use tables::Tables;
@@ -340,6 +340,7 @@ impl<'a> Scan<'a> {
     // Words.
 
     fn word(&mut self, token: Token) {
+        self.out.user_variables |= lists_user_variables(self.text(token));
         self.keyword(token);
         match self.stage {
             Stage::Body | Stage::Accounts | Stage::Rest | Stage::View | Stage::Routine => {}
@@ -419,6 +420,7 @@ impl<'a> Scan<'a> {
     }
 
     fn name(&mut self, token: Token) {
+        self.out.user_variables |= lists_user_variables(self.text(token));
         self.table_name(token);
         let is = |name: &[u8]| self.text(token).eq_ignore_ascii_case(name);
         let dotted = self.last[0].kind == Kind::Punct(b'.');

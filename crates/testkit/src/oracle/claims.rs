@@ -23,8 +23,8 @@ const FINDS: [&str; 3] = [
 ];
 /// Questions about warnings that may be older than the statement before.
 const OLDER: [&str; 2] = ["SHOW WARNINGS", "SELECT @@error_count"];
-/// How texts begin that read variables which the session may never have set.
-const UNSET: &str = "SELECT @unset";
+/// What stands in texts that find which variables the session has never set.
+const UNSET: [&str; 2] = ["SELECT @unset", "USER_VARIABLES"];
 /// How texts begin that do not tell.
 const BLURS: [&str; 6] = ["SHOW ", "EXPLAIN ", "CALL ", "CREATE ", "DROP ", "ALTER "];
 /// How texts begin that leave no older warnings.
@@ -55,7 +55,7 @@ impl Held {
     /// or too late.
     fn note_text(&mut self, sql: &str) -> bool {
         let early = sql.contains("FOUND_ROWS()") && !self.found;
-        let unset = sql.starts_with(UNSET) && self.any();
+        let unset = UNSET.iter().any(|part| sql.contains(part)) && self.any();
         if early || unset || (self.blurred && OLDER.contains(&sql)) {
             return false;
         }

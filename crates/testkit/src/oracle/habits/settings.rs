@@ -312,6 +312,7 @@ pub(super) const HABITS: &[Habit] = &[
             "<pins>SET @`t ` = '{w}', @\u{f6} = {n} ;; <pins>SELECT @never ;; \
              <pins>SELECT @`t `, @\u{f6}",
             "<pins>SELECT @unset, @a, @o, @t",
+            "SELECT VARIABLE_NAME FROM information_schema.USER_VARIABLES ORDER BY 1",
         ],
     ),
 ];
