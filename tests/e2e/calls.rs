@@ -518,3 +518,32 @@ fn statements_with_functions_count_their_own_warnings() {
         }
     });
 }
+
+/// MySQL keeps types of stored code for as long as a session lasts; a client that leaves
+/// `div_precision_increment` alone has its own, whoever has run the code before.
+#[test]
+fn types_of_stored_code_are_not_those_of_another_session() {
+    for real in [server("types_of_code"), mysql("types_of_code")]
+        .into_iter()
+        .flatten()
+    {
+        same_on(real, "types_of_code", 1, |story| {
+            let (a, b) = (story.join(), story.join());
+            story.sql(
+                a,
+                "CREATE FUNCTION seventh(x INT) RETURNS DECIMAL(20, 10) DETERMINISTIC \
+                 BEGIN DECLARE y DECIMAL(20, 10); SET y = x / 7; RETURN y; END",
+            );
+            story.all(
+                b,
+                &[
+                    "SET div_precision_increment = 9",
+                    "SELECT seventh(1), 1 / 7",
+                ],
+            );
+            story.all(a, &["SELECT seventh(1), 1 / 7", "SELECT seventh(2)"]);
+            story.sql(b, "SELECT 1 / 7");
+            story.sql(a, "SELECT seventh(3), 1 / 7");
+        });
+    }
+}

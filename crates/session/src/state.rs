@@ -76,6 +76,8 @@ pub const SCHEMA_VARIABLES: [&str; 2] = ["character_set_database", "collation_da
 
 /// What COMMIT and ROLLBACK do besides.
 const COMPLETION: &[u8] = b"completion_type";
+/// Decides types in stored code on MySQL, when a session first runs it and for as long as that lasts.
+const TYPING: &[u8] = b"div_precision_increment";
 /// The clock, while it stands still.
 pub const CLOCK: &[u8] = b"timestamp";
 
@@ -346,9 +348,14 @@ impl Session {
     }
 
     /// Whether only a reset may bring a session like this one to `to`: MySQL lets none but
-    /// administrators set what a reset has left of the character set of a schema. `begun`: with
-    /// which global values a reset session begins.
+    /// administrators set what a reset has left of the character set of a schema, and keeps for a
+    /// session the types of stored code that it has run ([`TYPING`]). `begun`: with which global
+    /// values a reset session begins.
     pub fn needs_reset_for(&self, to: &Session, begun: &Begun) -> bool {
+        let typed = self.variable(TYPING);
+        if typed.is_some() && typed != begun.value(TYPING) && typed != to.variable(TYPING) {
+            return true;
+        }
         let left_by_reset = |name: &&str| {
             let begun = begun.value(name.as_bytes());
             begun.is_some() && to.variable(name.as_bytes()) == begun
