@@ -76,7 +76,8 @@ pub const SCHEMA_VARIABLES: [&str; 2] = ["character_set_database", "collation_da
 
 /// What COMMIT and ROLLBACK do besides.
 const COMPLETION: &[u8] = b"completion_type";
-/// Decides types in stored code on MySQL, when a session first runs it and for as long as that lasts.
+/// Decides types in stored code on MySQL, when a session first runs it and for as long as that
+/// lasts.
 const TYPING: &[u8] = b"div_precision_increment";
 /// The clock, while it stands still.
 pub const CLOCK: &[u8] = b"timestamp";

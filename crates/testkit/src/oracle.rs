@@ -107,7 +107,10 @@ impl Pair {
         for index in 0..steps.len() {
             if tell::is_refused(&pooled[index]) && tell::is_answered(&direct[index]) {
                 refused.push(leading_words(&text_of(steps, index)));
-                told[index].act = Act::Sql(tell::REFUSES.into());
+                told[index].act = match told[index].act.clone() {
+                    Act::Blocked(_, steps) => Act::Blocked(tell::REFUSES.into(), steps),
+                    _ => Act::Sql(tell::REFUSES.into()),
+                };
             }
         }
         if !refused.is_empty() {

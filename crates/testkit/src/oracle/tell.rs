@@ -35,16 +35,22 @@ pub(super) const REFUSES: &str = "SIGNAL SQLSTATE '42000' SET MYSQL_ERRNO = 1235
      'onramp: what the previous statement left is gone; run both statements again, in one \
      transaction or one text'";
 
-/// Whether a reply is such a refusal.
+/// Whether a reply, or that of a statement that has waited, is such a refusal.
 pub(super) fn is_refused(reply: &str) -> bool {
+    let reply = last_line(reply);
     !is_answered(reply) && reply.contains("code: 1235") && reply.contains(REFUSAL)
 }
 
 /// Whether a reply is that of a statement that went well.
 pub(super) fn is_answered(reply: &str) -> bool {
+    let reply = last_line(reply);
     ["[Done", "[Rows"]
         .iter()
         .any(|start| reply.starts_with(start))
+}
+
+fn last_line(reply: &str) -> &str {
+    reply.rsplit('\n').next().unwrap_or_default()
 }
 
 #[derive(Debug)]
