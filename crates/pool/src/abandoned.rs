@@ -15,7 +15,7 @@
 
 use crate::backend::Backend;
 use crate::group::Group;
-use crate::kill_connection::Job;
+use crate::kill_jobs::Job;
 use reactor::{Key, Net, Time};
 use std::collections::VecDeque;
 use std::time::Duration;

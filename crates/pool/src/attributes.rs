@@ -12,9 +12,9 @@
 //! cannot be read for certain is refused; what is kept of a statement (a definition, user
 //! variables, types of parameters) has no attribute in it.
 
-use crate::clients::Handled;
+use crate::client::Handled;
 use crate::group::Group;
-use crate::statements::payload_of;
+use crate::message::payload_of;
 use reactor::{Key, Net};
 use sql::lex::Server;
 use wire::attributes::{Form, header_len, put_reworded};

@@ -12,7 +12,7 @@
 use crate::binding::Binding;
 use crate::debts::Asked;
 use crate::dial::Dial;
-use crate::prepared::OnBackend;
+use crate::prepared_statements::OnBackend;
 use crate::relay::Middle;
 use crate::variables_had::Had;
 use reactor::{Address, Key, Time};

@@ -12,7 +12,6 @@ use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN, READ_LE
 use crate::client::{Client, ClientState, Output, Rest};
 use crate::dial::DialStep;
 use crate::group::Group;
-use crate::probe::read_row;
 use crate::relay::{Relay, Shape, Stop, Unreported};
 use crate::roster::DialEnd;
 use crate::trackers::told_to;
@@ -21,12 +20,11 @@ use session::heard::Heard;
 use session::roles::switch;
 use session::shapes::REPLY_MAX;
 use session::standing::Behind;
-use session::text::Text;
 use wire::attributes::put_query;
 use wire::capabilities as cap;
 use wire::command::{Command, ReplyShape, put_command};
 use wire::packet::{Frame, HEADER_LEN, Header, Malformed, frame};
-use wire::reply::{OK, Reply, Role};
+use wire::reply::OK;
 use wire::track::{Wanted, keep};
 
 /// Bytes read from one backend in a turn, but for a part of the last read; then others have theirs.
@@ -569,26 +567,6 @@ fn last_words(input: &[u8]) -> String {
         );
     }
     "the server sent bytes that nobody had asked for".to_string()
-}
-
-/// The only row of a collected result set; NULL is an empty text.
-pub(crate) fn row_of(collected: &[u8]) -> Option<Vec<Text>> {
-    let mut reply = Reply::new(ReplyShape::Results);
-    let mut rest = collected;
-    let mut found = None;
-    while let Frame::Whole { total, .. } = frame(rest) {
-        let payload = &rest[HEADER_LEN..total];
-        let role = reply.role(payload.first().copied(), payload.len());
-        if role == Role::Row {
-            found = Some(read_row(payload));
-        }
-        reply.advance(role, payload, payload.len()).ok()?;
-        rest = &rest[total..];
-        if reply.is_done() {
-            break;
-        }
-    }
-    found
 }
 
 #[cfg(test)]

@@ -7,11 +7,11 @@
 //! [`ClientState`] is where it stands; [`Client::change_state`] is the one place that moves it.
 
 use crate::binding::Binding;
-use crate::compression::Compression;
 use crate::lane::LaneName;
 use crate::login::Login;
+use crate::packing::Compression;
 use crate::pins::Pins;
-use crate::prepared::Statements;
+use crate::prepared_statements::Statements;
 use crate::priority::Priority;
 use crate::reasons::PinReason;
 use crate::relay::Unreported;
@@ -574,4 +574,15 @@ mod tests {
         client.drop_input(4);
         assert!(client.input.is_none());
     }
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handled {
+    /// It is done with.
+    Used,
+    /// It stays at the front of the client's input until its turn comes.
+    Kept,
+    /// It is done with, and what follows it comes in frames.
+    Framed,
 }

@@ -8,11 +8,11 @@
 use crate::accounts::Door;
 use crate::auth_delay::{After, Delayed};
 use crate::auth_failures::{FREE, delay_at};
-use crate::client::{Client, ClientState};
-use crate::compression::Compression;
+use crate::client::{Client, ClientState, Handled};
 use crate::group::{CLIENT, Group, SCRATCH_LEN};
 use crate::log::{self, Facts};
 use crate::login::{Login, Outcome};
+use crate::packing::Compression;
 use crate::password_checks::{Full, Line};
 use crate::reasons::Refusal;
 use reactor::{Address, Event, Key, Net, Read, Token};
@@ -35,17 +35,6 @@ const LOGIN_LEN_MAX: usize = 64 * 1024;
 const INPUT_STEP_MIN: usize = 4 * 1024;
 /// Times that a client's bytes are read in a turn; then others have theirs.
 const FILLS_PER_TURN: usize = 16;
-
-/// What became of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Handled {
-    /// It is done with.
-    Used,
-    /// It stays at the front of the client's input until its turn comes.
-    Kept,
-    /// It is done with, and what follows it comes in frames.
-    Framed,
-}
 
 impl<N: Net> Group<N> {
     /// Greets a connection, or says why it cannot stay.

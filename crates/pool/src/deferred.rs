@@ -17,10 +17,10 @@
 //! it.
 
 use crate::backend::{BackendState, InFlight, Purpose};
-use crate::backends::row_of;
 use crate::client::{Client, ClientState};
 use crate::debts::{Asked, Debts};
 use crate::group::Group;
+use crate::rows::row_of;
 use reactor::{Key, Net};
 use session::heard::Heard;
 use session::state::can_restore;

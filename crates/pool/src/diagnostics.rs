@@ -21,7 +21,7 @@
 use crate::backend::{InFlight, Purpose};
 use crate::client::Client;
 use crate::group::Group;
-use crate::prepared::is_raised;
+use crate::prepared::raised::is_raised;
 use reactor::{Key, Net};
 use session::conditions::{absent_condition, number_in};
 use session::diagnostics::{Area, Diagnostics, Told, area_of};

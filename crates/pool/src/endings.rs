@@ -9,10 +9,10 @@
 //! or announced, and a client that is not pinned.
 
 use crate::backend::{Backend, BackendState, InFlight, Purpose, Reports};
-use crate::backends::row_of;
 use crate::client::{Client, ClientState};
 use crate::group::Group;
 use crate::reasons::{PinReason, Refusal};
+use crate::rows::row_of;
 use crate::trackers::PINNED;
 use reactor::{Key, Net};
 use session::heard::Heard;

@@ -6,10 +6,10 @@
 //! under other global values than those known now serves nobody.
 
 use crate::backend::{BackendState, InFlight, Purpose};
-use crate::backends::row_of;
 use crate::dial::{ROLE, put_preparation};
 use crate::group::Group;
 use crate::roster::DialEnd;
+use crate::rows::row_of;
 use reactor::{Key, Net};
 use session::heard::Heard;
 use session::roles::{argument_of, has_roles};

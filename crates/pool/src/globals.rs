@@ -16,14 +16,12 @@
 //! Invariant: two sessions with the same version of this began under the same values.
 
 use crate::backend::BackendState;
-use crate::group::{Group, Shared};
-use crate::log::{Event, note};
-use crate::probe::{Connection, ProbeError, Rows};
-use reactor::{Key, Net, Time};
-use session::begun::Begun;
+use crate::group::Group;
+use crate::probe::{Connection, ProbeError};
+use crate::shared::Shared;
+use reactor::{Key, Net};
 use session::text::Text;
-use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering::Acquire;
 
 /// MariaDB tells which variables a session may set.
 const MARIADB_NAMES: &str = "SELECT LOWER(VARIABLE_NAME) FROM information_schema.SYSTEM_VARIABLES \
@@ -40,101 +38,6 @@ const FIXED: [&str; 5] = [
     "max_user_connections",
     "net_buffer_length",
 ];
-
-/// What all groups share of it.
-#[derive(Debug, Default)]
-pub(crate) struct Watch {
-    /// The version of `state.now`.
-    version: AtomicU64,
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    now: Begun,
-    /// The last look that found `now` as it is, at its begin.
-    seen: Time,
-    /// The last look that found something else; backends dialled later may be of either kind.
-    before: Time,
-}
-
-impl Watch {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn name(&self, names: Vec<Text>) {
-        self.lock().now = Begun::named(names);
-    }
-
-    /// A look that began at `begun` has found these values.
-    fn note(&self, begun: Time, (values, init_connect): (Vec<Option<Text>>, Text)) {
-        let mut state = self.lock();
-        if let Some(now) = state.now.with(values, init_connect) {
-            state.before = state.seen;
-            self.version.store(now.version(), Release);
-            if state.now.version() > 0 {
-                tell_difference(&now, &state.now);
-            }
-            state.now = now;
-        }
-        state.seen = begun;
-    }
-
-    /// Whether it is known already what to ask for.
-    pub(crate) fn is_named(&self) -> bool {
-        !self.lock().now.names().is_empty()
-    }
-
-    /// The statement that asks for all global values.
-    pub(crate) fn question(&self) -> String {
-        let values = self.lock().now.global_question();
-        format!(
-            "SELECT {values},@@global.init_connect,@@global.max_connections,\
-             @@global.max_prepared_stmt_count"
-        )
-    }
-
-    /// What it was answered that was asked at `begun`; gives how many connections the server takes,
-    /// and how many prepared statements.
-    ///
-    /// # Errors
-    /// [`ProbeError`]: these are not the values.
-    pub(crate) fn answered(&self, begun: Time, rows: Rows) -> Result<(usize, usize), ProbeError> {
-        let now = self.lock().now.clone();
-        let row = rows.into_iter().next();
-        let told = row.and_then(|row| <[Text; 4]>::try_from(row).ok());
-        let number = |text: Text| std::str::from_utf8(&text).ok()?.parse().ok();
-        let read = told.and_then(|[told, init, connections, prepared]| {
-            let most = (number(connections)?, number(prepared)?);
-            Some(((now.read(&told)?, init), most))
-        });
-        let error = ProbeError::passing("the server did not tell its global values");
-        let (values, most) = read.ok_or(error)?;
-        self.note(begun, values);
-        Ok(most)
-    }
-}
-
-fn tell_difference(now: &Begun, old: &Begun) {
-    note(
-        Event::Globals,
-        format_args!(
-            "the server's global values have changed ({}): they hold for who logs in from now on",
-            now.changed_since(old).join(", ")
-        ),
-    );
-}
-
-/// Held while a statement that sets a global variable is under way.
-#[derive(Debug)]
-pub(crate) struct Setting(pub(crate) Arc<Shared>);
-
-impl Drop for Setting {
-    fn drop(&mut self) {
-        self.0.bell.ring();
-    }
-}
 
 impl<N: Net> Group<N> {
     /// Takes what the last look has found, if that is new.
@@ -201,24 +104,4 @@ fn settable(connection: &mut Connection, names: &[Text]) -> Result<Vec<Text>, Pr
         found.extend(pairs.filter_map(|(name, answer)| answer.is_ok().then(|| name.clone())));
     }
     Ok(found)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_version_stands_for_values_and_what_is_equal_is_none() {
-        let watch = Watch::default();
-        watch.name(vec![Text::from(&b"a"[..])]);
-        let value = |text: &str| (vec![Some(Text::from(text.as_bytes()))], Text::default());
-        watch.note(Time(10), value("1"));
-        assert_eq!(watch.version.load(Acquire), 1);
-        watch.note(Time(20), value("1"));
-        assert_eq!(watch.version.load(Acquire), 1);
-        watch.note(Time(30), value("2"));
-        assert_eq!(watch.version.load(Acquire), 2);
-        // What was dialled after the last look that found the old value may have either.
-        assert_eq!(watch.lock().before, Time(20));
-    }
 }

@@ -21,9 +21,10 @@
 //! is closed as late while it waits for room or in the line.
 
 use crate::client::{Client, ClientState};
-use crate::group::{Group, Shared};
+use crate::group::Group;
 use crate::reasons::{InputLimit, Refusal};
 use crate::room::{INPUT_FREE, Standing, room_for};
+use crate::shared::Shared;
 use reactor::{Key, Net};
 use std::sync::atomic::Ordering::Relaxed;
 use wire::packet::{Frame, HEADER_LEN, PAYLOAD_MAX, frame};

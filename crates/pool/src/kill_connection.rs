@@ -17,9 +17,8 @@ use crate::backend::Purpose;
 use crate::client::ClientState;
 use crate::dial::{Dial, DialStep};
 use crate::group::{Group, KILL_CONNECTION};
-use crate::kills::KillEnd;
+use crate::kill_jobs::{Job, KillConnection, KillEnd};
 use reactor::{Address, Event, Key, Net, Read, Time, Token, Write};
-use std::sync::Arc;
 use std::time::Duration;
 use wire::attributes::put_query;
 use wire::packet::{Frame, HEADER_LEN, frame};
@@ -27,58 +26,6 @@ use wire::reply::{ERR, ErrPacket};
 
 /// The server's answer to KILL when the connection is gone already.
 const NO_SUCH_THREAD: u16 = 1094;
-
-/// Who is told what became of a KILL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Asker {
-    /// Its group's number.
-    pub(crate) group: usize,
-    /// The client, in that group.
-    pub(crate) killer: Key,
-}
-
-/// The statement that is meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Aim {
-    /// The backend that runs it.
-    pub(crate) lease: Key,
-    /// Whose it is.
-    pub(crate) victim: Key,
-    /// When it was sent.
-    pub(crate) sent: Time,
-}
-
-/// One KILL to be carried to the server.
-#[derive(Clone, Debug)]
-pub(crate) struct Job {
-    /// Who is told what became of it; `None`: the pool itself has no use for that.
-    pub(crate) asker: Option<Asker>,
-    /// Where the connection is: its number means another one elsewhere.
-    pub(crate) at: Arc<Address>,
-    /// The account, as an index into the roster.
-    pub(crate) kind: usize,
-    /// The server's number of the connection.
-    pub(crate) thread: u32,
-    /// The statement; `None`: the connection, which the pool has closed on its side.
-    pub(crate) aim: Option<Aim>,
-}
-
-/// The connection.
-#[derive(Debug)]
-pub(crate) struct KillConnection<S> {
-    sock: S,
-    key: Key,
-    kind: usize,
-    dial: Dial,
-    job: Job,
-    since: Time,
-    stands: bool,
-    logged_in: bool,
-    /// The KILL is on its way.
-    sent: bool,
-    input: Vec<u8>,
-    output: Vec<u8>,
-}
 
 impl<N: Net> Group<N> {
     /// Begins the next KILL, if none is under way. At the end of a turn, when no client's

@@ -16,20 +16,16 @@
 //! by it; whoever says KILL is answered, by a time limit at the latest.
 
 use crate::backend::{InFlight, Purpose};
-use crate::client::ClientState;
-use crate::clients::Handled;
-use crate::group::{Group, Order, Shared};
-use crate::kill_connection::{Aim, Asker, Job};
-use crate::prepared::Definition;
+use crate::client::{ClientState, Handled};
+use crate::group::Group;
+use crate::kill_jobs::{Aim, Asker, Job, KillAsk, KillEnd};
+use crate::prepared_statements::Definition;
 use crate::reasons::Refusal;
+use crate::shared::{Order, Shared};
 use reactor::{Key, Net};
 use session::statement::Statement;
-use sql::classify::{self, PinCause};
 use sql::kill::{Kill, Victim};
-use sql::lex::{Kind, LexMode, Lexer, Server, Token};
-use sql::text_prepared::{self, TextPrepared};
-use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use sql::lex::{LexMode, Server};
 use std::time::Duration;
 use wire::attributes::{Form, put_query};
 use wire::command::ReplyShape;
@@ -40,42 +36,6 @@ use wire::reply::OK;
 pub(crate) const FIRST_ID: u32 = 1 << 30;
 /// A KILL that nobody has answered after the time for a dial and this is answered with an error.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
-
-/// What a KILL asks of the group that has its victim.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KillAsk {
-    /// Who is to be told what became of it.
-    pub(crate) asker: Asker,
-    /// The victim's id.
-    id: u32,
-    /// Only its statement is to end.
-    query: bool,
-    /// The killer's account on the server; nobody else's clients are its to kill.
-    user: String,
-}
-
-/// What became of a KILL.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KillEnd {
-    /// It was done.
-    Done,
-    /// There is no such client.
-    Unknown(u32),
-    /// The client is of another account.
-    NotOwner(u32),
-    /// It could not be carried to the server; the words say why.
-    Failed(String),
-}
-
-/// The server's numbers of all groups' backends.
-#[derive(Debug, Default)]
-pub struct Threads(Mutex<HashSet<u32>>);
-
-impl Threads {
-    fn change(&self, change: impl FnOnce(&mut HashSet<u32>) -> bool) -> bool {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
 
 impl Shared {
     /// Notes the server's number of a backend that has logged in.
@@ -466,38 +426,4 @@ impl<N: Net> Group<N> {
             self.kill_ends(key, &KillEnd::Failed(why));
         }
     }
-}
-
-/// Whether something in the text is a KILL, or may be one: a statement behind the first, one of a
-/// block, one that is made from a string. In a text that is understood, a string is no statement.
-pub(crate) fn hides_kill(sql: &[u8], mode: LexMode, found: &classify::Statement) -> bool {
-    let prepares = found.causes.contains(PinCause::TextPrepare);
-    let unread = found.causes.contains(PinCause::Unknown)
-        || (prepares && hides_kill_within(sql, mode).unwrap_or(true));
-    let is_kill = |token: Token| {
-        let text = sql.get(token.start..token.end).unwrap_or_default();
-        token.kind == Kind::Word && text.eq_ignore_ascii_case(b"KILL")
-    };
-    found.kills
-        || (unread && mentions_kill(sql))
-        || (found.multi && Lexer::new(sql, mode).any(is_kill))
-}
-
-/// The same of the text that a PREPARE or EXECUTE IMMEDIATE gives, if it can be read.
-fn hides_kill_within(sql: &[u8], mode: LexMode) -> Option<bool> {
-    match text_prepared::read(sql, mode)? {
-        TextPrepared::Prepare(_, text) | TextPrepared::Immediate(text) => {
-            Some(hides_kill(&text, mode, &classify::classify(&text, mode)))
-        }
-        _ => None,
-    }
-}
-
-/// Whether the word KILL occurs anywhere, strings included.
-fn mentions_kill(sql: &[u8]) -> bool {
-    let in_word = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
-    sql.windows(4).enumerate().any(|(at, word)| {
-        let before = at.checked_sub(1).and_then(|before| sql.get(before));
-        word.eq_ignore_ascii_case(b"kill") && !in_word(before) && !in_word(sql.get(at + 4))
-    })
 }

@@ -12,8 +12,7 @@
 //! name each other by [`crate::binding`].
 
 use crate::backend::{Backend, BackendState, Purpose, Reports};
-use crate::client::{ClientState, command_len};
-use crate::clients::Handled;
+use crate::client::{ClientState, Handled, command_len};
 use crate::group::{BACKEND, Group};
 use crate::lane::LaneName;
 use crate::priority::Priority;

@@ -13,11 +13,12 @@
 //! `clients.rs: close` or by changing to another user.
 
 use crate::backend::{BackendState, Purpose};
-use crate::group::{Group, Shared};
+use crate::group::Group;
 use crate::memory::{meminfo, memory_of};
 use crate::reasons::Refusal;
 use crate::roster::{Kind, Ranks};
 use crate::secret::Secret;
+use crate::shared::Shared;
 use reactor::{Key, Net, Time};
 use std::collections::HashSet;
 use std::sync::PoisonError;

@@ -6,8 +6,8 @@
 //! would not do instead: a thread that the kernel stops while it holds the lock of the queue or of
 //! a mailbox stops a group with it.
 
-use crate::group::{Order, Shared};
 use crate::password_checks::{Line, Verdict};
+use crate::shared::{Order, Shared};
 use reactor::{Sender, Time};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;

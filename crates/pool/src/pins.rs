@@ -13,32 +13,22 @@
 //! other does (`endings.rs`: what is owed is read back first); a doubt makes a reason last for
 //! good; a client without pins has no box for them.
 
-use crate::backend::Purpose;
-use crate::backends::row_of;
-use crate::client::Client;
-use crate::config::StoredCode;
-use crate::globals::Setting;
-use crate::group::Group;
-use crate::hidden::Coming;
+use crate::guards::{Coming, Setting};
+use crate::pins::void::Void;
 use crate::reasons::PinReason;
-use reactor::{Key, Net, Time};
-use session::heard::Heard;
+use reactor::Time;
 use session::text::Text;
-use sql::classify::{PinCause, Statement, Verb, rests_at};
-use sql::holdings::{Ended, Holdings, Name, holdings};
-use sql::lex::{Kind, LexMode, Lexer, Token};
+use sql::classify::{PinCause, Statement, Verb};
+use sql::holdings::{Ended, Holdings, Name};
 
-mod void;
-
-pub(crate) use void::Void;
-use void::void_of;
+pub(crate) mod void;
 
 /// Bytes of a statement that are kept for the report.
-const TEXT_MAX: usize = 200;
+pub(crate) const TEXT_MAX: usize = 200;
 /// Things that a client may hold for one reason and still be unpinned when all have ended.
-const NAMES_MAX: usize = 64;
+pub(crate) const NAMES_MAX: usize = 64;
 /// Causes of which the server, or what was read back, can tell that they have ended.
-const TOLD: [PinCause; 3] = [
+pub(crate) const TOLD: [PinCause; 3] = [
     PinCause::UserLock,
     PinCause::VariableInUse,
     PinCause::UserVariable,
@@ -48,7 +38,7 @@ const TOLD: [PinCause; 3] = [
 /// password or somebody's data. A literal begins with a quote, or with a digit or a dollar sign
 /// that no name stands in front of, in every `sql_mode`; quotes in names and comments only end it
 /// sooner.
-fn shown(sql: &[u8]) -> Text {
+pub(crate) fn shown(sql: &[u8]) -> Text {
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..);
     let mut before = b' ';
     let literal = sql.iter().position(|&byte| {
@@ -75,35 +65,35 @@ pub(crate) struct Pin {
     /// The beginning of the statement; empty when none is at hand.
     pub(crate) text: Text,
     /// What is held, never empty; `None` when nothing ends it.
-    names: Option<Vec<Name>>,
+    pub(crate) names: Option<Vec<Name>>,
 }
 
 /// What a command will do to the pins once it is sent, and once it is answered.
 #[derive(Debug, Default)]
-struct Plan {
-    text: Text,
+pub(crate) struct Plan {
+    pub(crate) text: Text,
     /// Reasons without an end.
-    reasons: Vec<PinReason>,
-    holdings: Holdings,
-    void: Void,
+    pub(crate) reasons: Vec<PinReason>,
+    pub(crate) holdings: Holdings,
+    pub(crate) void: Void,
     /// It defines code that no text shows.
-    defines: Option<Coming>,
+    pub(crate) defines: Option<Coming>,
     /// It sets a global variable.
-    sets: Option<Setting>,
+    pub(crate) sets: Option<Setting>,
     /// What it has newly taken, once it is sent.
-    fresh: Vec<(PinReason, Option<Name>)>,
+    pub(crate) fresh: Vec<(PinReason, Option<Name>)>,
 }
 
 /// The reasons of a client that has any, or whose command may give it some.
 #[derive(Debug, Default)]
 pub(crate) struct Pins {
-    list: Vec<Pin>,
+    pub(crate) list: Vec<Pin>,
     /// Of the command that is not sent yet.
-    coming: Option<Plan>,
+    pub(crate) coming: Option<Plan>,
     /// Of the command that runs.
-    running: Option<Plan>,
+    pub(crate) running: Option<Plan>,
     /// Whether its named locks are still held, and its variables in use, is to be asked.
-    asks: bool,
+    pub(crate) asks: bool,
 }
 
 impl Pins {
@@ -112,13 +102,13 @@ impl Pins {
         &self.list
     }
 
-    fn find(&mut self, reason: PinReason) -> Option<&mut Pin> {
+    pub(crate) fn find(&mut self, reason: PinReason) -> Option<&mut Pin> {
         self.list.iter_mut().find(|pin| pin.reason == reason)
     }
 
     /// Adds what is held for a reason; `None` holds for good. Gives whether the reason is new, and
     /// whether anything is.
-    fn add(
+    pub(crate) fn add(
         &mut self,
         reason: PinReason,
         name: Option<Name>,
@@ -149,7 +139,7 @@ impl Pins {
         }
     }
 
-    fn end(&mut self, ended: &Ended) {
+    pub(crate) fn end(&mut self, ended: &Ended) {
         self.list.retain_mut(|pin| match ended {
             Ended::All(cause) => pin.reason != PinReason::Text(*cause),
             Ended::One(cause, name) if pin.reason == PinReason::Text(*cause) => pin.lets_go(name),
@@ -158,7 +148,7 @@ impl Pins {
     }
 
     /// Ends what the server has answered 0 to: the named locks, and each variable in use.
-    fn end_as_told(&mut self, row: &[Text]) {
+    pub(crate) fn end_as_told(&mut self, row: &[Text]) {
         let ended = |column: &Text| **column == *b"0";
         let variables = self.names(PinCause::VariableInUse).unwrap_or_default();
         let variables = variables.to_vec();
@@ -175,7 +165,7 @@ impl Pins {
 
     /// Tables have other names, if the statement has succeeded. One that failed half-way, or that
     /// may have meant another case of a name, leaves it open which.
-    fn rename(&mut self, tables: &[(Name, Name)], done: bool) {
+    pub(crate) fn rename(&mut self, tables: &[(Name, Name)], done: bool) {
         let Some(pin) = self.find(PinReason::Text(PinCause::TemporaryTable)) else {
             return;
         };
@@ -193,7 +183,7 @@ impl Pins {
     }
 
     /// Takes back what a statement was noted to take.
-    fn withdraw(&mut self, fresh: Vec<(PinReason, Option<Name>)>) {
+    pub(crate) fn withdraw(&mut self, fresh: Vec<(PinReason, Option<Name>)>) {
         for (reason, name) in fresh {
             self.list.retain_mut(|pin| match &name {
                 _ if pin.reason != reason => true,
@@ -204,13 +194,13 @@ impl Pins {
     }
 
     /// Whether the server is to be asked what of the named has ended.
-    fn asks_for_some(&self) -> bool {
+    pub(crate) fn asks_for_some(&self) -> bool {
         let some = |cause| self.names(cause).is_some();
         self.asks && (some(PinCause::UserLock) || some(PinCause::VariableInUse))
     }
 
     /// The names that are held for a reason, if they are known.
-    fn names(&self, cause: PinCause) -> Option<&[Name]> {
+    pub(crate) fn names(&self, cause: PinCause) -> Option<&[Name]> {
         let mut list = self.list.iter();
         let pin = list.find(|pin| pin.reason == PinReason::Text(cause))?;
         pin.names.as_deref()
@@ -228,367 +218,7 @@ impl Pin {
     }
 }
 
-impl<S> Client<S> {
-    /// Whether it is pinned, for whatever reason.
-    pub(crate) fn is_pinned(&self) -> bool {
-        self.pins.as_ref().is_some_and(|pins| !pins.list.is_empty())
-    }
-
-    /// Whether this is among its reasons, or among those that its command may give it.
-    pub(crate) fn is_pinned_for(&self, reason: PinReason) -> bool {
-        self.pins.as_ref().is_some_and(|pins| {
-            let planned = |plan: &Plan| {
-                let among = |cause| plan.holdings.for_good.contains(cause);
-                let text = matches!(reason, PinReason::Text(cause) if among(cause));
-                text || plan.reasons.contains(&reason)
-            };
-            pins.list.iter().any(|pin| pin.reason == reason)
-                || pins.coming.as_ref().is_some_and(planned)
-        })
-    }
-
-    /// Whether it holds something of this name.
-    pub(crate) fn holds(&self, cause: PinCause, name: &[u8]) -> bool {
-        let names = self.pins.as_ref().and_then(|pins| pins.names(cause));
-        names.is_some_and(|names| names.iter().any(|held| **held == *name))
-    }
-
-    /// Whether it is pinned for code or texts that nobody has read: its session may have names that
-    /// the pool does not know.
-    pub(crate) fn is_unread(&self) -> bool {
-        let unread = |pin: &Pin| {
-            let cause = matches!(
-                pin.reason,
-                PinReason::Text(PinCause::StoredCode | PinCause::TextPrepare | PinCause::Unknown)
-            );
-            cause && pin.names.is_none()
-        };
-        let coming = |plan: &Plan| {
-            use PinCause::{StoredCode, TextPrepare, Unknown};
-            let mut causes = [StoredCode, TextPrepare, Unknown].into_iter();
-            causes.any(|cause| plan.holdings.for_good.contains(cause))
-        };
-        self.pins.as_ref().is_some_and(|pins| {
-            pins.list.iter().any(unread) || pins.coming.as_ref().is_some_and(coming)
-        })
-    }
-
-    /// Forgets the plan of a command that was not sent, and the box when nothing is in it.
-    pub(crate) fn forget_plan(&mut self) {
-        if let Some(pins) = &mut self.pins {
-            pins.coming = None;
-            if pins.list.is_empty() && pins.running.is_none() {
-                self.pins = None;
-            }
-        }
-    }
-
-    fn plan(&mut self, sql: &[u8]) -> &mut Plan {
-        let pins = self.pins.get_or_insert_default();
-        pins.coming.get_or_insert_with(|| Plan {
-            text: shown(sql),
-            ..Plan::default()
-        })
-    }
-
-    /// Its command goes out: what it takes counts from now on. Gives the reasons that are new.
-    pub(crate) fn pins_are_sent(&mut self, now: Time) -> Vec<PinReason> {
-        let Some(pins) = &mut self.pins else {
-            return Vec::new();
-        };
-        pins.running = pins.coming.take();
-        let Some(mut plan) = pins.running.take() else {
-            return Vec::new();
-        };
-        let taken = plan.holdings.taken.drain(..);
-        let named = taken.map(|(cause, name)| (PinReason::Text(cause), Some(name)));
-        let causes = plan.holdings.for_good.iter().map(PinReason::Text);
-        let for_good = causes.chain(plan.reasons.iter().copied());
-        let all: Vec<_> = named.chain(for_good.map(|reason| (reason, None))).collect();
-        let mut reasons = Vec::new();
-        for (reason, name) in all {
-            let (first, new) = pins.add(reason, name.clone(), &plan.text, now);
-            if first {
-                reasons.push(reason);
-            }
-            if new {
-                plan.fresh.push((reason, name));
-            }
-        }
-        for cause in plan.holdings.blurred.iter() {
-            if let Some(pin) = pins.find(PinReason::Text(cause)) {
-                pin.names = None;
-            }
-        }
-        pins.running = Some(plan);
-        reasons
-    }
-
-    /// Its statement is answered: what it gave back has ended.
-    pub(crate) fn pins_are_answered(&mut self, heard: &Heard) {
-        let Some(pins) = &mut self.pins else { return };
-        if let Some(plan) = pins.running.take() {
-            // What has run may have failed for any reason, and of its own choice.
-            let hidden = plan.reasons.contains(&PinReason::HiddenCode);
-            if !hidden && plan.void.is_so(heard) {
-                pins.withdraw(plan.fresh);
-            }
-            if heard.error.is_none() {
-                for ended in &plan.holdings.ended {
-                    pins.end(ended);
-                }
-            }
-            pins.rename(&plan.holdings.renamed, heard.error.is_none());
-            pins.asks |= plan.holdings.asks_for_locks;
-        }
-        // Any statement may have used one up.
-        pins.asks |= pins.names(PinCause::VariableInUse).is_some();
-        self.forget_empty_pins();
-    }
-
-    fn forget_empty_pins(&mut self) {
-        let empty =
-            |pins: &Pins| pins.list.is_empty() && pins.coming.is_none() && pins.running.is_none();
-        if self.pins.as_ref().is_some_and(|pins| empty(pins)) {
-            self.pins = None;
-        }
-    }
-
-    /// Whether nothing pins it but what may have ended unnoticed.
-    pub(crate) fn may_have_ended(&self) -> bool {
-        let cursor = self.prepared.as_ref().is_some_and(|p| p.holds());
-        let fresh = self.touched.as_ref().is_some_and(|touched| touched.fresh);
-        let fresh = |pins: &Pins| fresh && pins.names(PinCause::UserVariable).is_some();
-        let told = |pin: &Pin| {
-            let among = matches!(pin.reason, PinReason::Text(cause) if TOLD.contains(&cause));
-            among && pin.names.is_some()
-        };
-        let may = |pins: &Pins| pins.list.iter().all(told) && (pins.asks_for_some() || fresh(pins));
-        !cursor && self.pins.as_deref().is_some_and(may)
-    }
-
-    /// Whether the server is to be asked what of it has ended.
-    pub(crate) fn asks_for_holdings(&self) -> bool {
-        self.pins.as_deref().is_some_and(Pins::asks_for_some)
-    }
-
-    /// One of the things that it holds for this cause has ended.
-    pub(crate) fn end_pin(&mut self, cause: PinCause, name: &[u8]) {
-        if let Some(pins) = &mut self.pins {
-            pins.end(&Ended::One(cause, name.into()));
-        }
-        self.forget_empty_pins();
-    }
-}
-
-/// Whether a text may commit or roll back, and with that end a connection whose `completion_type`
-/// says so.
-fn ends_transaction(sql: &[u8], mode: LexMode, found: &Statement) -> bool {
-    let ends = |token: &Token| {
-        let word = sql.get(token.start..token.end).unwrap_or_default();
-        let is = |other: &[u8]| word.eq_ignore_ascii_case(other);
-        token.kind == Kind::Word && (is(b"COMMIT") || is(b"ROLLBACK"))
-    };
-    match found.multi {
-        true => Lexer::new(sql, mode).any(|token| ends(&token)),
-        false => matches!(found.verb, Verb::Commit | Verb::Rollback),
-    }
-}
-
 /// Whether a text calls routines, and is none itself.
-fn only_calls(found: &Statement) -> bool {
+pub(crate) fn only_calls(found: &Statement) -> bool {
     !found.multi && !matches!(found.verb, Verb::Other | Verb::Begin)
 }
-
-impl<N: Net> Group<N> {
-    /// Notes that a client keeps its backend for good from now on, for what it did before.
-    pub(crate) fn pin(&mut self, key: Key, reason: PinReason) {
-        self.pin_for(key, reason, None);
-    }
-
-    /// Notes that it does as long as it has something of this name.
-    pub(crate) fn pin_while(&mut self, key: Key, reason: PinReason, name: &[u8]) {
-        self.pin_for(key, reason, Some(name.into()));
-    }
-
-    fn pin_for(&mut self, key: Key, reason: PinReason, name: Option<Name>) {
-        let since = self.net.now();
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let pins = client.pins.get_or_insert_default();
-        if pins.add(reason, name, &Text::default(), since).0 {
-            *self.counts.pins.entry(reason.name()).or_default() += 1;
-        }
-    }
-
-    /// The same for a statement, from the moment that it is sent.
-    pub(crate) fn pin_by(&mut self, key: Key, reason: PinReason, sql: &[u8]) {
-        if let Some(client) = self.clients.get_mut(key) {
-            client.plan(sql).reasons.push(reason);
-        }
-    }
-
-    /// Plans what a statement takes and gives back. `schema` is where its names are looked up.
-    /// Notes with `statement` what follows from it for the reports that come with its reply.
-    pub(crate) fn plan_pins(
-        &mut self,
-        key: Key,
-        sql: &[u8],
-        (mode, found): (LexMode, &Statement),
-        schema: Option<&[u8]>,
-        statement: &mut session::statement::Statement,
-    ) {
-        self.plan_hidden(key, (sql, mode), found, schema, statement);
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        let releases = client.session.releases && ends_transaction(sql, mode, found);
-        if found.causes.is_empty() && client.pins.is_none() && !releases {
-            return;
-        }
-        let mut holdings = holdings(sql, mode, found, schema);
-        if releases {
-            holdings.for_good.insert(PinCause::Release);
-        }
-        let tables = PinCause::TemporaryTable;
-        // A temporary table that is altered is made anew, which is reported as if it were another.
-        let own_table = PinReason::Text(tables);
-        let alters = found.verb == Verb::Ddl && !found.multi && client.is_pinned_for(own_table);
-        let ends_table = |ended: &Ended| matches!(ended, Ended::One(cause, _) if *cause == tables);
-        let changes_own = alters
-            || found.causes.contains(tables)
-            || holdings.ended.iter().any(ends_table)
-            || holdings.blurred.contains(tables)
-            || !holdings.renamed.is_empty();
-        if changes_own {
-            statement.explain();
-        }
-        let policy = self.shared.settings.stored_code;
-        if policy != StoredCode::Pin && only_calls(found) {
-            let calls = holdings.for_good.contains(PinCause::StoredCode);
-            statement.spoils |= calls && policy == StoredCode::Transaction;
-            if calls && policy == StoredCode::Trust {
-                statement.explain();
-            }
-            holdings.for_good.remove(PinCause::StoredCode);
-        }
-        if holdings.is_empty() {
-            return;
-        }
-        let plan = client.plan(sql);
-        plan.holdings = holdings;
-        plan.void = void_of((sql, mode), found, schema);
-    }
-
-    /// Plans what a statement does through code that its text does not show, or defines such code.
-    fn plan_hidden(
-        &mut self,
-        key: Key,
-        text: (&[u8], LexMode),
-        found: &Statement,
-        schema: Option<&[u8]>,
-        statement: &mut session::statement::Statement,
-    ) {
-        if let Some(coming) = self.defines_hidden(text, found, schema)
-            && let Some(client) = self.clients.get_mut(key)
-        {
-            client.plan(text.0).defines = Some(coming);
-        }
-        if found.sets_global
-            && let Some(client) = self.clients.get_mut(key)
-        {
-            client.plan(text.0).sets = Some(Setting(self.shared.clone()));
-        }
-        statement.judged = self.see_hidden();
-        if !self.runs_hidden(text, found, schema) {
-            return;
-        }
-        statement.ride = 0;
-        match self.shared.settings.stored_code {
-            StoredCode::Pin => self.pin_by(key, PinReason::HiddenCode, text.0),
-            StoredCode::Transaction => statement.spoils = true,
-            StoredCode::Trust => {}
-        }
-    }
-
-    /// Plans that a statement takes, or gives back, something that its text does not show.
-    pub(crate) fn plan_more(&mut self, key: Key, sql: &[u8], holdings: Holdings, void: Void) {
-        if let Some(client) = self.clients.get_mut(key) {
-            let plan = client.plan(sql);
-            (plan.holdings, plan.void) = (holdings, void);
-        }
-    }
-
-    /// A client's command goes out.
-    pub(crate) fn note_pins(&mut self, key: Key) {
-        let now = self.net.now();
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        for reason in client.pins_are_sent(now) {
-            *self.counts.pins.entry(reason.name()).or_default() += 1;
-        }
-    }
-
-    /// Asks the server which of what pins a client has ended: any of its named locks, each of its
-    /// variables in use.
-    pub(crate) fn ask_for_holdings(&mut self, lease: Key, owner: Key) {
-        let Some(client) = self.clients.get_mut(owner) else {
-            return;
-        };
-        let Some(pins) = &mut client.pins else { return };
-        pins.asks = false;
-        let locks = pins.names(PinCause::UserLock).unwrap_or_default();
-        let held = locks.iter().map(|name| {
-            let name = String::from_utf8_lossy(name);
-            format!("IS_USED_LOCK('{name}')<=>CONNECTION_ID()")
-        });
-        let held: Vec<String> = held.collect();
-        let mut columns = vec![match held.is_empty() {
-            true => "0".to_string(),
-            false => held.join(" OR "),
-        }];
-        for name in pins.names(PinCause::VariableInUse).unwrap_or_default() {
-            if let Some((name, rest)) = rests_at(name) {
-                columns.push(format!("@@SESSION.{name}<>{rest}"));
-            }
-        }
-        // With a limit of its own: `sql_select_limit` may be 0 in the client's session.
-        let sql = format!("SELECT {} LIMIT 1", columns.join(","));
-        self.send_own(lease, owner, Purpose::Holdings, &sql);
-    }
-
-    /// The server has said which are.
-    pub(crate) fn holdings_told(
-        &mut self,
-        key: Key,
-        owner: Option<Key>,
-        heard: &Heard,
-        collected: &[u8],
-    ) {
-        let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner)) else {
-            return self.retire(key);
-        };
-        let row = row_of(collected).filter(|_| heard.error.is_none());
-        let alone = self
-            .backends
-            .get(key)
-            .is_some_and(|backend| backend.flight().is_empty());
-        if let Some(pins) = &mut client.pins
-            && let Some(row) = row
-        {
-            if alone {
-                pins.end_as_told(&row);
-            } else {
-                // A statement went out behind the question, and may have taken one anew.
-                pins.asks = true;
-            }
-        }
-        client.forget_empty_pins();
-        self.settle(key);
-    }
-}
-
-#[cfg(test)]
-mod tests;

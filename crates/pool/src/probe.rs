@@ -6,9 +6,10 @@
 
 use crate::config::Settings;
 use crate::dial::{account_of, refusal};
-use crate::group::Shared;
 use crate::roster::Kind;
+use crate::rows::read_row;
 use crate::server_facts::{ServerFacts, ServerTimeouts};
+use crate::shared::Shared;
 use crate::upstream::Upstream;
 use reactor::{Address, Time};
 use session::text::Text;
@@ -386,11 +387,6 @@ fn beginning(sql: &str) -> String {
         Some((end, _)) => format!("{}...", &sql[..end]),
         None => sql.to_owned(),
     }
-}
-
-/// The values of a text row; NULL is an empty text.
-pub(crate) fn read_row(payload: &[u8]) -> Vec<Text> {
-    blocking::values(payload).map(Text::from).collect()
 }
 
 #[cfg(test)]

@@ -18,8 +18,7 @@
 //! Invariant: `waiting`, `waiting_bytes` and the users' counts are changed together, in
 //! [`Group::wait_in_lane`] and [`Group::forget_waiting`] and nowhere else.
 
-use crate::client::ClientState;
-use crate::clients::Handled;
+use crate::client::{ClientState, Handled};
 use crate::group::Group;
 use crate::lane::{LaneName, Waiting};
 use crate::priority::{Asked, Mode, Priority, asked};

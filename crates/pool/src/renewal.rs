@@ -23,12 +23,11 @@
 //! prepared on it is forgotten with the rest.
 
 use crate::backend::{Backend, InFlight, Purpose};
-use crate::backends::row_of;
-use crate::client::{Client, ClientState};
-use crate::clients::Handled;
+use crate::client::{Client, ClientState, Handled};
 use crate::dial::{ROLE, put_preparation};
 use crate::group::Group;
-use crate::prepared::OnBackend;
+use crate::prepared_statements::OnBackend;
+use crate::rows::row_of;
 use crate::touched::Touched;
 use crate::variables_had::{Had, UNCERTAIN};
 use reactor::{Key, Net};

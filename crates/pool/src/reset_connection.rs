@@ -18,8 +18,7 @@
 
 use crate::auth_delay::After;
 use crate::backend::{InFlight, Purpose};
-use crate::client::ClientState;
-use crate::clients::Handled;
+use crate::client::{ClientState, Handled};
 use crate::group::Group;
 use crate::login::{Before, Login};
 use crate::reasons::{PinReason, Refusal};

@@ -28,11 +28,10 @@
 //! that had succeeded, or its client is told that it may have.
 
 use crate::backend::{Backend, InFlight, Purpose};
-use crate::client::ClientState;
-use crate::clients::Handled;
+use crate::client::{ClientState, Handled};
 use crate::group::Group;
+use crate::message::payload_of;
 use crate::reasons::Refusal;
-use crate::statements::payload_of;
 use reactor::{Key, Net};
 use session::heard::Heard;
 use session::known_good::is_sure_between;

@@ -21,10 +21,10 @@
 //! role at their execution (tried on all three), so who prepared them makes no difference.
 
 use crate::backend::{Backend, Purpose};
-use crate::backends::row_of;
 use crate::client::Client;
 use crate::group::Group;
 use crate::reasons::PinReason;
+use crate::rows::row_of;
 use reactor::{Key, Net};
 use session::heard::Heard;
 use session::roles::{NONE, ROLE, argument_of};

@@ -8,13 +8,14 @@
 use crate::Settings;
 use crate::budget::Budget;
 use crate::counts::Census;
-use crate::group::{Group, LISTENER, MAILBOX, Order, Shared, listener_token};
+use crate::group::{Group, LISTENER, MAILBOX, listener_token};
 use crate::log::{self, Event, ReportLine, note, note_all};
 use crate::options::PoolArgs;
 use crate::password_workers::start_workers;
 use crate::probe::{Fault, probe};
 use crate::roster::Kind;
 use crate::server_facts::ServerFacts;
+use crate::shared::{Order, Shared};
 use crate::upstream::Upstream;
 use crate::watch::Watcher;
 use reactor::{

@@ -10,8 +10,9 @@
 //! Invariant: a want stands only while somebody waits for it, as of the end of the last turn.
 
 use crate::budget::Owed;
-use crate::group::{Group, Order};
+use crate::group::Group;
 use crate::lane::LaneName;
+use crate::shared::Order;
 use reactor::{Key, Net, Time};
 use std::time::Duration;
 

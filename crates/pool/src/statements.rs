@@ -12,29 +12,26 @@
 //! behind what puts it there (`restoring.rs`).
 
 use crate::backend::{InFlight, Purpose};
-use crate::client::ClientState;
-use crate::clients::Handled;
+use crate::client::{ClientState, Handled};
 use crate::diagnostics::{Previous, is_refused_whole};
 use crate::group::Group;
-use crate::kills::hides_kill;
-use crate::prepared::{PreparedText, Spoken};
+use crate::message::payload_of;
+use crate::prepared::named::{PreparedText, Spoken};
 use crate::reasons::Refusal;
 use crate::relay::{Middle, Relay, Shape, Told};
 use reactor::{Key, Net};
-use session::diagnostics::{Area, area_of};
-use session::found::{Found, HIDES, found_of, hides_reads};
-use session::known_code::Known;
+use session::beforehand::{class_with, statement_of, statement_without_text};
+use session::found::hides_reads;
 use session::shapes;
-use session::standing::{Front, Standing, standing_of, standing_of_execution};
+use session::standing::{Front, standing_of, standing_of_execution};
 use session::state::Session;
-use session::statement::{Code, Conditions, Explanation, NOT_JUDGED, Statement, Untold};
+use session::statement::{Code, Statement};
 use sql::classify::{self, PinCause, Reads, Verb, classify};
+use sql::hidden_kill::hides_kill;
 use sql::lex::{LexMode, Server};
-use std::borrow::Cow;
 use std::rc::Rc;
 use wire::capabilities as cap;
 use wire::command::{Command, ReplyShape};
-use wire::packet::{HEADER_LEN, PAYLOAD_MAX, join_payload};
 use wire::reply::{END, OK, Reply};
 use wire::track::Bound;
 
@@ -503,79 +500,4 @@ impl<N: Net> Group<N> {
         }
         self.count_busy(lease);
     }
-}
-
-/// A text's class where all the stored code that it runs is known.
-pub(crate) fn class_with(
-    found: &classify::Statement,
-    known: Option<&Known>,
-) -> classify::Statement {
-    match known {
-        Some(_) => found.with_known_code(),
-        None => *found,
-    }
-}
-
-pub(crate) fn statement_of(found: &classify::Statement, server: Server) -> Statement {
-    let hides = HIDES.iter().any(|cause| found.causes.contains(*cause));
-    let conditions = match found.verb {
-        _ if found.multi || hides => Conditions::Raises,
-        Verb::Diagnostics if found.reads.intersects(Reads::DIAGNOSTICS) => Conditions::Asks,
-        Verb::Diagnostics => Conditions::Raises,
-        _ => Conditions::Leaves,
-    };
-    Statement {
-        shape: ReplyShape::Results,
-        found: found_of(found, server),
-        area: area_of(found, server),
-        several: found.multi,
-        untold: Untold::by(found),
-        may_insert_id: found.may_insert_id,
-        counts_before: false,
-        explanation: match found.verb {
-            _ if found.passing => Explanation::Passing,
-            Verb::Set | Verb::Use | Verb::Diagnostics => Explanation::Lasting,
-            _ if found.multi => Explanation::Lasting,
-            _ => Explanation::None,
-        },
-        code: if hides { Code::Unread } else { Code::None },
-        spoils: false,
-        judged: NOT_JUDGED,
-        standing: Standing::Apart,
-        conditions,
-        ride: 0,
-    }
-}
-
-/// What is known of a command that has no text.
-fn statement_without_text(command: Command, server: Server) -> Statement {
-    let mut statement = Statement::plain(command.reply());
-    if command == Command::InitDb {
-        statement.explain();
-    }
-    statement.standing = match command {
-        Command::InitDb => Standing::NewSchema,
-        Command::FieldList | Command::Statistics => Standing::Anywhere,
-        _ => Standing::Apart,
-    };
-    statement.found = Found::Keeps;
-    if matches!(command, Command::InitDb | Command::Debug) {
-        statement.area = Area::Keeps;
-        statement.counts_before = server.is_mysql();
-    }
-    if matches!(command, Command::Debug | Command::Statistics) {
-        statement.area = Area::Keeps;
-        statement.conditions = Conditions::Uncounted;
-    }
-    statement
-}
-
-/// The payload of a whole message; only one of several packets is copied.
-pub(crate) fn payload_of(message: &[u8]) -> Cow<'_, [u8]> {
-    if message.len() < HEADER_LEN + PAYLOAD_MAX {
-        return Cow::Borrowed(&message[HEADER_LEN..]);
-    }
-    let mut joined = Vec::with_capacity(message.len());
-    join_payload(message, &mut joined);
-    Cow::Owned(joined)
 }

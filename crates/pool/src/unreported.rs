@@ -13,10 +13,10 @@
 //! about which something is still to be asked serves nobody else.
 
 use crate::backend::Purpose;
-use crate::backends::row_of;
 use crate::client::Client;
 use crate::group::Group;
 use crate::reasons::PinReason;
+use crate::rows::row_of;
 use reactor::{Key, Net};
 use session::heard::Heard;
 use session::state::CLOCK;

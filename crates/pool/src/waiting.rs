@@ -10,8 +10,7 @@
 //! there is followed by another at once.
 
 use crate::backend::{InFlight, Purpose};
-use crate::client::ClientState;
-use crate::clients::Handled;
+use crate::client::{ClientState, Handled};
 use crate::group::Group;
 use crate::lane::Waiting;
 use crate::statements::is_answered_here;

@@ -23,15 +23,15 @@
 //! what was known of it stands meanwhile.
 
 use crate::globals::find_names;
-use crate::group::Shared;
 use crate::hidden::look_once;
 use crate::log::{Event, note};
 use crate::privileges::{COUNTERS as ACCOUNTS, Counted};
 use crate::probe::{Connection, Fault, ProbeError, Rows, log_in_to_look};
+use crate::shared::Shared;
 use reactor::Time;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Release;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Between two questions, and behind one that failed.
@@ -48,38 +48,6 @@ const COUNTERS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Com_create_p
      'Com_alter_table','Com_rename_table','Com_create_table','Com_drop_procedure',\
      'Com_drop_function','Com_drop_trigger','Com_drop_view','Com_drop_db','Com_drop_package',\
      'Com_drop_package_body')";
-
-/// Rung when something that is watched may have changed.
-#[derive(Debug, Default)]
-pub(crate) struct Bell {
-    rung: Mutex<bool>,
-    heard: Condvar,
-}
-
-impl Bell {
-    fn lock(&self) -> MutexGuard<'_, bool> {
-        self.rung.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn ring(&self) {
-        *self.lock() = true;
-        self.heard.notify_one();
-    }
-
-    /// Waits until it rings, at most this long.
-    fn wait(&self, longest: Duration) {
-        let waited = self
-            .heard
-            .wait_timeout_while(self.lock(), longest, |rung| !*rung);
-        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
-    }
-
-    /// Waits, whether it rings or not.
-    fn pause(&self, time: Duration) {
-        let waited = self.heard.wait_timeout_while(self.lock(), time, |_| true);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
-    }
-}
 
 /// What was asked at once.
 struct Asked {
@@ -221,7 +189,11 @@ impl Watcher {
         // What the server has against a question does not harm the connection.
         self.connection = Some(connection);
         let values = answers.next().unwrap_or(Ok(Vec::new()));
-        let told = named.and_then(|()| shared.globals.answered(begun, values?));
+        let told = named.and_then(|()| {
+            let told = shared.globals.answered(begun, values?);
+            let unread = || ProbeError::passing("the server did not tell its global values");
+            told.ok_or_else(unread)
+        });
         let told = told.map(|(connections, prepared)| {
             shared.prepared_taken.store(prepared, Release);
             shared.fit_backends(connections);
@@ -319,18 +291,4 @@ fn look_at_code(shared: &Shared, connection: &mut Connection) -> Result<Duration
     let begun = Time::now();
     look_once(shared, connection)?;
     Ok(Time::now().since(begun))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bell_that_rang_before_is_heard() {
-        let bell = Bell::default();
-        bell.ring();
-        // It would wait for ever otherwise.
-        bell.wait(Duration::MAX);
-        assert!(!*bell.lock());
-    }
 }

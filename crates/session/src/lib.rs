@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 pub mod aside;
+pub mod beforehand;
 pub mod begun;
 pub mod conditions;
 pub mod diagnostics;

@@ -16,6 +16,7 @@
 
 pub mod asked;
 pub mod classify;
+pub mod hidden_kill;
 pub mod holdings;
 pub mod kill;
 pub mod lex;

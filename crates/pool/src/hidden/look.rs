@@ -13,9 +13,9 @@
 
 use super::{Besides, Object};
 use crate::config::Settings;
-use crate::group::Shared;
 use crate::probe::{Connection, Fault, ProbeError};
 use crate::server_facts::ServerFacts;
+use crate::shared::Shared;
 use session::text::Text;
 use sql::classify::stored::{Defined, Folded, Judged, Leaves, body, expression, fold};
 use sql::lex::{Charset, LexMode, Server};

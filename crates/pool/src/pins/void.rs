@@ -48,7 +48,7 @@ pub(crate) enum Void {
 
 impl Void {
     /// Whether it has not, by what was heard of it.
-    pub(super) fn is_so(&self, heard: &Heard) -> bool {
+    pub(crate) fn is_so(&self, heard: &Heard) -> bool {
         match self {
             Self::Never => false,
             Self::Unparsed => heard.is_error(UNPARSED) && heard.is_first(),
@@ -68,7 +68,7 @@ impl Void {
 }
 
 /// When a text with these findings has not taken what it was to take.
-pub(super) fn void_of(
+pub(crate) fn void_of(
     (sql, mode): (&[u8], LexMode),
     found: &Statement,
     schema: Option<&[u8]>,

@@ -9,12 +9,11 @@
 //! A text that can no longer be prepared fails as its execution would: a server that finds its
 //! tables changed prepares anew, and says what that said.
 
-use super::UnderWay;
-use super::named::Named;
 use crate::backend::{InFlight, Purpose};
-use crate::client::{Client, ClientState};
-use crate::clients::Handled;
+use crate::client::{Client, ClientState, Handled};
 use crate::group::Group;
+use crate::prepared_statements::UnderWay;
+use crate::prepared_statements::names::Named;
 use crate::reasons::{PinReason, Refusal, Unprepared};
 use reactor::{Key, Net};
 use session::heard::Heard;

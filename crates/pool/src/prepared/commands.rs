@@ -8,14 +8,13 @@
 //!
 //! Source of what is answered here: MariaDB 10.11 and MySQL 9.7, asked over the wire.
 
-use super::{Definition, Held, UnderWay};
-use crate::client::Client;
-use crate::clients::Handled;
+use crate::client::{Client, Handled};
 use crate::group::Group;
-use crate::kills::hides_kill;
+use crate::message::payload_of;
+use crate::prepared_statements::{Definition, Held, UnderWay};
 use crate::reasons::{PinReason, Refusal, Unprepared};
-use crate::statements::{class_with, payload_of, statement_of};
 use reactor::{Key, Net};
+use session::beforehand::{class_with, statement_of};
 use session::diagnostics::area_of;
 use session::found::{Found, hides_reads};
 use session::known_code::Known;
@@ -25,6 +24,7 @@ use session::state::Session;
 use session::statement::{Conditions, Statement};
 use session::text::mentions;
 use sql::classify::{self, Reads, Verb, classify};
+use sql::hidden_kill::hides_kill;
 use sql::kill::Kill;
 use sql::lex::Server;
 use sql::own_id::with_values;

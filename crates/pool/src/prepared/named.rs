@@ -16,12 +16,12 @@
 //! Invariants: a name on a backend means what [`OnBackend`] says, or belongs to the pinned client
 //! that has the backend; names count in the backend's share of `prepared_max`.
 
-use super::{Definition, OnBackend, Statements, UnderWay};
 use crate::backend::{InFlight, Purpose};
-use crate::clients::Handled;
+use crate::client::Handled;
 use crate::group::Group;
-use crate::kills::hides_kill;
-use crate::pins::Void;
+use crate::pins::void::Void;
+use crate::prepared_statements::names::{Named, NamedEntry};
+use crate::prepared_statements::{Definition, UnderWay};
 use crate::reasons::{PinReason, Refusal};
 use reactor::{Key, Net};
 use session::heard::Heard;
@@ -30,6 +30,7 @@ use session::state::Session;
 use session::statement::Statement;
 use session::user_variables::name_of;
 use sql::classify::{self, PinCause, PinCauses, classify};
+use sql::hidden_kill::hides_kill;
 use sql::holdings::{Ended, Holdings};
 use sql::lex::LexMode;
 use sql::text_prepared::{Name, TextPrepared, put_prepare, read};
@@ -37,26 +38,6 @@ use std::rc::Rc;
 use wire::attributes::{Form, put_query};
 use wire::command::{Command, ReplyShape};
 use wire::reply::OK;
-
-/// Statements that a client may carry by name.
-pub(super) const NAMED_MAX: usize = 64;
-/// Bytes of their texts.
-pub(super) const NAMED_BYTES_MAX: usize = 256 * 1024;
-
-/// What a command does with a name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Named {
-    /// Prepares the definition under it.
-    Prepare(Name),
-    /// Prepares under it a text that is not known.
-    PrepareUnread(Name),
-    /// Executes the definition under it.
-    Execute(Name),
-    /// Uses it though the client has no such statement.
-    Absent(Name),
-    /// Takes away one whose text is not known.
-    Deallocate(Name),
-}
 
 /// A text that is run by another.
 #[derive(Debug)]
@@ -79,78 +60,6 @@ pub(crate) enum Spoken {
     Handled(Handled),
     /// It runs this text.
     Runs(PreparedText),
-}
-
-/// A definition that a backend has under a name.
-#[derive(Debug)]
-pub(super) struct NamedEntry {
-    name: Name,
-    /// `None`: a text that is not known, of the pinned client that has the backend.
-    definition: Option<Rc<Definition>>,
-    pub(super) used: u64,
-}
-
-impl Statements {
-    /// What the client has under a name.
-    fn named(&self, name: &[u8]) -> Option<&Rc<Definition>> {
-        let mut all = self.named.iter();
-        let found = all.find(|(known, _)| **known == *name)?;
-        Some(&found.1)
-    }
-
-    fn forget_name(&mut self, name: &[u8]) {
-        self.named.retain(|(known, _)| **known != *name);
-    }
-
-    /// Whether the client may carry another text under this name.
-    pub(super) fn has_room_for(&self, name: &[u8], text: &[u8]) -> bool {
-        let others = || self.named.iter().filter(|(known, _)| **known != *name);
-        let bytes: usize = others().map(|(_, definition)| definition.sql.len()).sum();
-        others().count() < NAMED_MAX && bytes + text.len() <= NAMED_BYTES_MAX
-    }
-}
-
-impl OnBackend {
-    /// Whether it has this definition under this name.
-    pub(super) fn has_named(&self, name: &[u8], definition: &Rc<Definition>) -> bool {
-        let mut all = self.named.iter();
-        let found = all.find(|entry| *entry.name == *name);
-        let known = found.and_then(|entry| entry.definition.as_ref());
-        known.is_some_and(|known| Rc::ptr_eq(known, definition))
-    }
-
-    /// What it has under this name was used.
-    fn use_named(&mut self, name: &[u8]) {
-        self.uses += 1;
-        let mut all = self.named.iter_mut();
-        if let Some(entry) = all.find(|entry| *entry.name == *name) {
-            entry.used = self.uses;
-        }
-    }
-
-    /// Notes what the server has under a name from now on, if anything.
-    pub(super) fn set_named(&mut self, name: &Name, definition: Option<Option<Rc<Definition>>>) {
-        self.named.retain(|entry| entry.name != *name);
-        self.uses += 1;
-        if let Some(definition) = definition {
-            self.named.push(NamedEntry {
-                name: name.clone(),
-                definition,
-                used: self.uses,
-            });
-        }
-    }
-
-    fn has_name(&self, name: &[u8]) -> bool {
-        self.named.iter().any(|entry| *entry.name == *name)
-    }
-
-    /// The name that was not used for longest, of those that may be taken away.
-    pub(super) fn oldest_name(&self) -> Option<(u64, Name)> {
-        let all = self.named.iter().filter(|entry| entry.definition.is_some());
-        let oldest = all.min_by_key(|entry| entry.used)?;
-        Some((oldest.used, oldest.name.clone()))
-    }
 }
 
 impl<N: Net> Group<N> {

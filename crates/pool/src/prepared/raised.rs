@@ -7,11 +7,11 @@
 //! warnings of the statement before, as after RESIGNAL. A question that the pool refuses because
 //! nobody knows its answer any more fails in the same way, as a SIGNAL does on both.
 
-use crate::clients::Handled;
+use crate::client::Handled;
 use crate::group::Group;
 use crate::reasons::Refusal;
-use crate::statements::statement_of;
 use reactor::{Key, Net};
+use session::beforehand::statement_of;
 use session::standing::standing_of;
 use session::statement::Conditions;
 use sql::classify::classify;

@@ -5,12 +5,12 @@
 //! complete, client and backend remember what now exists: a statement, a cursor.
 
 use super::commands::{head_of, put_closes, put_long_data};
-use super::named::Named;
-use super::{Held, How, UnderWay, Wanted};
 use crate::client::Client;
 use crate::group::Group;
+use crate::message::payload_of;
+use crate::prepared_statements::names::Named;
+use crate::prepared_statements::{Held, How, UnderWay, Wanted};
 use crate::relay::Told;
-use crate::statements::payload_of;
 use reactor::{Key, Net};
 use session::heard::Heard;
 use wire::command::Command;

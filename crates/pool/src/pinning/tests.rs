@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::login::Login;
+use crate::pins::{NAMES_MAX, TEXT_MAX};
 use sql::classify::{PinCauses, classify};
 
 fn client() -> Client<()> {

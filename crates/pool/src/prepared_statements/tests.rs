@@ -1,6 +1,6 @@
 //! Tests of the lists: ids, definitions, what a backend has and what goes first.
 
-use super::named::{NAMED_BYTES_MAX, NAMED_MAX};
+use super::names::{NAMED_BYTES_MAX, NAMED_MAX};
 use super::*;
 use sql::lex::LexMode;
 

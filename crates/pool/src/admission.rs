@@ -1,0 +1,80 @@
+//! Connections that wait at the listeners, and when the next may come in.
+//!
+//! The pace alone; `arrivals.rs` accepts.
+//!
+//! Invariant: what was not let in for longer than [`BURST`] is not made up for.
+
+use reactor::Time;
+use std::time::Duration;
+
+/// What was not let in for so long is not made up for.
+const BURST: Duration = Duration::from_millis(2);
+
+/// Who knocks, and when the next may come in.
+#[derive(Debug, Default)]
+pub(crate) struct Arrivals {
+    pub(crate) knocking: Vec<usize>,
+    /// While statements wait: nobody is let in before.
+    pub(crate) next_at: Time,
+    /// After a failure: nobody is let in before.
+    pub(crate) again_at: Time,
+}
+
+impl Arrivals {
+    /// Whether one more may come in now, `gap` after the one before.
+    pub(crate) fn may_enter(&mut self, now: Time, gap: Duration) -> bool {
+        if gap == Duration::ZERO {
+            return true;
+        }
+        if self.next_at > now {
+            return false;
+        }
+        self.next_at = self.next_at.max(now - BURST) + gap;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GAP: Duration = Duration::from_micros(500);
+
+    /// How many may come in when the group has a turn every so often, for a second.
+    fn entered(arrivals: &mut Arrivals, begin: Time, turn_every: Duration) -> u32 {
+        let (mut now, mut entered) = (begin, 0);
+        while now < begin + Duration::from_secs(1) {
+            while arrivals.may_enter(now, GAP) {
+                entered += 1;
+            }
+            now = now + turn_every;
+        }
+        entered
+    }
+
+    #[test]
+    fn the_pace_is_kept_whatever_the_turns_are() {
+        let begin = Time(5_000_000_000);
+        for micros in [10, 300, 1000, 1999] {
+            let every = Duration::from_micros(micros);
+            let entered = entered(&mut Arrivals::default(), begin, every);
+            // What the last two milliseconds would have allowed comes on top at the start.
+            assert!((1990..=2004).contains(&entered), "{micros} us: {entered}");
+        }
+    }
+
+    #[test]
+    fn what_a_long_turn_missed_is_not_made_up_for() {
+        let mut arrivals = Arrivals::default();
+        let entered = entered(
+            &mut arrivals,
+            Time(5_000_000_000),
+            Duration::from_millis(100),
+        );
+        assert_eq!(entered, 10 * 5);
+        assert!(
+            arrivals.may_enter(Time(9_000_000_000), Duration::ZERO),
+            "no pace"
+        );
+    }
+}

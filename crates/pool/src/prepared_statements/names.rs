@@ -1,0 +1,100 @@
+//! Statements by name: what clients have under their names, and backends under theirs.
+//!
+//! A client's names are looked up here, and what its backend has under the same name. The texts
+//! that name them are read in `prepared/named.rs`.
+
+use super::{Definition, OnBackend, Statements};
+use sql::text_prepared::Name;
+use std::rc::Rc;
+
+/// Statements that a client may carry by name.
+pub(crate) const NAMED_MAX: usize = 64;
+/// Bytes of their texts.
+pub(crate) const NAMED_BYTES_MAX: usize = 256 * 1024;
+
+/// What a command does with a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// Prepares the definition under it.
+    Prepare(Name),
+    /// Prepares under it a text that is not known.
+    PrepareUnread(Name),
+    /// Executes the definition under it.
+    Execute(Name),
+    /// Uses it though the client has no such statement.
+    Absent(Name),
+    /// Takes away one whose text is not known.
+    Deallocate(Name),
+}
+
+/// A definition that a backend has under a name.
+#[derive(Debug)]
+pub(crate) struct NamedEntry {
+    pub(crate) name: Name,
+    /// `None`: a text that is not known, of the pinned client that has the backend.
+    pub(crate) definition: Option<Rc<Definition>>,
+    pub(crate) used: u64,
+}
+
+impl Statements {
+    /// What the client has under a name.
+    pub(crate) fn named(&self, name: &[u8]) -> Option<&Rc<Definition>> {
+        let mut all = self.named.iter();
+        let found = all.find(|(known, _)| **known == *name)?;
+        Some(&found.1)
+    }
+
+    pub(crate) fn forget_name(&mut self, name: &[u8]) {
+        self.named.retain(|(known, _)| **known != *name);
+    }
+
+    /// Whether the client may carry another text under this name.
+    pub(crate) fn has_room_for(&self, name: &[u8], text: &[u8]) -> bool {
+        let others = || self.named.iter().filter(|(known, _)| **known != *name);
+        let bytes: usize = others().map(|(_, definition)| definition.sql.len()).sum();
+        others().count() < NAMED_MAX && bytes + text.len() <= NAMED_BYTES_MAX
+    }
+}
+
+impl OnBackend {
+    /// Whether it has this definition under this name.
+    pub(crate) fn has_named(&self, name: &[u8], definition: &Rc<Definition>) -> bool {
+        let mut all = self.named.iter();
+        let found = all.find(|entry| *entry.name == *name);
+        let known = found.and_then(|entry| entry.definition.as_ref());
+        known.is_some_and(|known| Rc::ptr_eq(known, definition))
+    }
+
+    /// What it has under this name was used.
+    pub(crate) fn use_named(&mut self, name: &[u8]) {
+        self.uses += 1;
+        let mut all = self.named.iter_mut();
+        if let Some(entry) = all.find(|entry| *entry.name == *name) {
+            entry.used = self.uses;
+        }
+    }
+
+    /// Notes what the server has under a name from now on, if anything.
+    pub(crate) fn set_named(&mut self, name: &Name, definition: Option<Option<Rc<Definition>>>) {
+        self.named.retain(|entry| entry.name != *name);
+        self.uses += 1;
+        if let Some(definition) = definition {
+            self.named.push(NamedEntry {
+                name: name.clone(),
+                definition,
+                used: self.uses,
+            });
+        }
+    }
+
+    pub(crate) fn has_name(&self, name: &[u8]) -> bool {
+        self.named.iter().any(|entry| *entry.name == *name)
+    }
+
+    /// The name that was not used for longest, of those that may be taken away.
+    pub(crate) fn oldest_name(&self) -> Option<(u64, Name)> {
+        let all = self.named.iter().filter(|entry| entry.definition.is_some());
+        let oldest = all.min_by_key(|entry| entry.used)?;
+        Some((oldest.used, oldest.name.clone()))
+    }
+}

@@ -1,0 +1,253 @@
+//! What all groups share: settings, the server's facts, budgets, and what the watch has seen.
+//!
+//! Invariant: a group waits for no other here. What changes is an atomic number, or behind a lock
+//! that is held for a moment; what crosses from group to group goes by mailbox ([`Order`]).
+
+use crate::accounts::{Accounts, Door};
+use crate::auth_failures::AuthFailures;
+use crate::bell::Bell;
+use crate::budget::Budget;
+use crate::code_catalogue::Hidden;
+use crate::config::{Settings, accounts_of};
+use crate::fronts::Fronts;
+use crate::global_values::Watch;
+use crate::kill_jobs::{KillAsk, KillEnd, Threads};
+use crate::log::{self, note};
+use crate::memory::{self, ClientMemory};
+use crate::packing;
+use crate::password_checks::PasswordChecks;
+use crate::privileges::Privileges;
+use crate::room::InputBudget;
+use crate::server_facts::ServerFacts;
+use crate::spool::SpoolUse;
+use crate::upstream::Upstream;
+use reactor::Key;
+use std::sync::atomic::Ordering::Acquire;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Arc, Mutex};
+use wire::auth::caching_sha2::KeyPair;
+use wire::capabilities::{EXTENDED_OFFERED, LONG_PASSWORD, OFFERED, QUERY_ATTRIBUTES};
+use wire::packet::HEADER_LEN;
+
+/// Connections to the server besides backends: the watch, and a look at stored code; besides, each
+/// group has one while it carries a KILL.
+const BESIDE_BACKENDS: usize = 2;
+
+/// Connections that the pool leaves to others where the server takes few: administrators must get
+/// in, though the servers have one more for them.
+const FOR_ADMINISTRATORS: usize = 2;
+
+/// What all groups share and none changes.
+#[derive(Debug)]
+pub struct Shared {
+    /// What the user wants.
+    pub settings: Settings,
+    /// What the server is.
+    pub server: ServerFacts,
+    /// Capabilities that clients may choose from.
+    pub(crate) offered: u32,
+    /// MariaDB's extended ones.
+    pub(crate) extended: u32,
+    /// For full authentication.
+    pub keys: KeyPair,
+    /// Users by name.
+    pub(crate) accounts: Accounts,
+    /// Full authentications that wait for a worker.
+    pub(crate) checks: PasswordChecks,
+    /// Failed logins by address.
+    pub(crate) failures: AuthFailures,
+    /// How many groups there are.
+    pub groups: usize,
+    /// Cores of the machine.
+    pub cores: usize,
+    /// Clients that one group may hold: the descriptor limit's share.
+    pub clients_per_group: usize,
+    /// Clients of all groups at this moment; changed when one comes or goes.
+    pub clients: AtomicUsize,
+    /// The server's numbers of all groups' backends; changed when one comes or goes.
+    pub threads: Threads,
+    /// Since when the front of each group's lanes waits.
+    pub fronts: Fronts,
+    /// Connections to the server, and which group may open the next.
+    pub budget: Budget,
+    /// What replies that were taken off their backends have of the spool.
+    pub(crate) spool: SpoolUse,
+    /// What each user uses at this moment, by its index in the settings.
+    pub(crate) users: Box<[UserUse]>,
+    /// What clients' unfinished commands hold.
+    pub(crate) input: InputBudget,
+    /// No memory is left for more clients; the words say how much is used of what.
+    pub(crate) memory_full: Mutex<Option<String>>,
+    /// Whether it is so; read at each login.
+    pub(crate) is_memory_full: AtomicBool,
+    /// What is kept for clients.
+    pub(crate) memory: ClientMemory,
+    /// Triggers, views and columns that may change a session unseen.
+    pub(crate) hidden: Hidden,
+    /// What sessions begin with.
+    pub(crate) globals: Watch,
+    /// Which accounts and privileges the server has.
+    pub(crate) privileges: Privileges,
+    /// Prepared statements that the server takes of all its clients.
+    pub(crate) prepared_taken: AtomicUsize,
+    /// Something that is watched may have changed.
+    pub(crate) bell: Bell,
+    /// Where the server is, and whether it can be reached.
+    pub(crate) upstream: Arc<Upstream>,
+}
+
+/// What one user uses, in all groups.
+#[derive(Debug, Default)]
+pub(crate) struct UserUse {
+    /// Clients that have logged in.
+    pub clients: AtomicUsize,
+    /// Statements that wait; counted for users with a limit only.
+    pub waiting: AtomicUsize,
+    /// Bytes of unfinished and waiting commands; counted for users with a limit only.
+    pub input_bytes: AtomicUsize,
+    /// Backends that slow readers hold; counted for users with a limit only.
+    pub slow: AtomicUsize,
+}
+
+impl Shared {
+    /// What groups share at their start: `groups` of them on `cores`, each with room for
+    /// `clients_per_group`.
+    #[must_use]
+    pub fn new(
+        settings: Settings,
+        server: ServerFacts,
+        keys: KeyPair,
+        groups: usize,
+        cores: usize,
+        clients_per_group: usize,
+    ) -> Shared {
+        let users = settings.users.iter().map(|_| UserUse::default()).collect();
+        let budget = Budget::new(settings.backends_max, groups, settings.backends_reserved);
+        let mut offered = OFFERED | packing::offered(&settings, &server);
+        if server.flavour.is_mysql() {
+            offered |= server.capabilities & QUERY_ATTRIBUTES;
+        }
+        let extended = server.extended & EXTENDED_OFFERED;
+        if extended != 0 {
+            offered &= !LONG_PASSWORD;
+        }
+        let command_max = server.max_allowed_packet.saturating_add(HEADER_LEN);
+        let input_bytes = memory::input_bytes(
+            settings.input_bytes_max,
+            settings.memory_bytes_max,
+            command_max,
+        );
+        let settings_memory = settings.memory_bytes_max;
+        Shared {
+            input: InputBudget::new(input_bytes, command_max),
+            offered,
+            extended,
+            hidden: Hidden::new(&settings),
+            accounts: Accounts::new(accounts_of(&settings.users)),
+            checks: PasswordChecks::default(),
+            failures: AuthFailures::default(),
+            upstream: Arc::new(Upstream::new(settings.backend.clone())),
+            spool: SpoolUse::new(settings.spool_bytes_max, groups),
+            settings,
+            server,
+            keys,
+            groups,
+            cores,
+            clients_per_group,
+            clients: AtomicUsize::new(0),
+            fronts: Fronts::new(groups),
+            budget,
+            users,
+            memory: ClientMemory::new(settings_memory, groups),
+            memory_full: Mutex::new(None),
+            is_memory_full: AtomicBool::new(false),
+            threads: Threads::default(),
+            globals: Watch::default(),
+            privileges: Privileges::default(),
+            prepared_taken: AtomicUsize::new(usize::MAX),
+            bell: Bell::default(),
+        }
+    }
+
+    /// What logins go by.
+    pub(crate) fn door(&self) -> Door<'_> {
+        Door {
+            accounts: &self.accounts,
+            keys: &self.keys,
+        }
+    }
+
+    /// Bounds the backends by what the server takes: `connections` in all, of which it has to have
+    /// some for others. What the settings say holds again when there is room for it.
+    pub(crate) fn fit_backends(&self, connections: usize) {
+        let wished = self.settings.backends_max;
+        let beside = self.groups + BESIDE_BACKENDS + FOR_ADMINISTRATORS;
+        let least = self.groups;
+        let fitting = wished.min(connections.saturating_sub(beside).max(least));
+        if !self.budget.set_total(fitting) {
+            return;
+        }
+        let others = "the rest is for its own other connections and for administrators";
+        if fitting == wished {
+            note(
+                log::Event::BackendsMax,
+                format_args!(
+                    "the server takes {connections} connections (max_connections): backends_max, \
+                 {wished}, holds again"
+                ),
+            );
+        } else {
+            note(
+                log::Event::BackendsMax,
+                format_args!(
+                    "backends_max is {wished}, but the server takes {connections} connections \
+                 (max_connections): the pool opens at most {fitting} backends for now, {others}"
+                ),
+            );
+        }
+        self.upstream.tell_groups();
+    }
+
+    /// Backends of one group that may run statements at once, where `running` groups have any to
+    /// start: they share what as many groups as cores would run.
+    #[must_use]
+    pub fn busy_max(&self, running: usize) -> usize {
+        let all = (1 + self.settings.oversubscribe) * self.cores.min(self.groups);
+        all.div_ceil(running.max(1))
+    }
+
+    /// Idle backends that group number `index` keeps: its share of `backends_min`.
+    #[must_use]
+    pub(crate) fn backends_kept(&self, index: usize) -> usize {
+        let (all, groups) = (self.settings.backends_min, self.groups);
+        all / groups + usize::from(index < all % groups)
+    }
+
+    /// Statements that may be prepared on one backend: with as many backends as there may be, all
+    /// of them together stay within the budget, and within three quarters of what the server takes
+    /// (`max_prepared_stmt_count`), so that there is room for others. Each may have one.
+    #[must_use]
+    pub(crate) fn prepared_of_backend(&self) -> usize {
+        let taken = self.prepared_taken.load(Acquire);
+        let max = self.settings.prepared_max.min(taken - taken / 4);
+        (max / self.settings.backends_max).max(1)
+    }
+}
+
+/// A letter to a group, from the main thread or another group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Take no new clients, let running statements and transactions finish, then end.
+    Drain,
+    /// Write down every client, and why it is pinned.
+    Report,
+    /// A client of another group kills one of this.
+    Kill(Box<KillAsk>),
+    /// What became of the KILL of a client of this group.
+    Killed(Key, KillEnd),
+    /// A worker has checked what this client sent for its password.
+    PasswordChecked(Key, bool),
+    /// Another group lacks backends, or gave some back, or the server is back, or elsewhere: the
+    /// turn that follows looks at that.
+    Look,
+}

@@ -1,0 +1,79 @@
+//! What is known of a statement before it runs, from its text or its command alone.
+//!
+//! The classification of a text (`sql`) says what it does; here follows what that means for the
+//! session that it runs in.
+
+use crate::diagnostics::{Area, area_of};
+use crate::found::{Found, HIDES, found_of};
+use crate::known_code::Known;
+use crate::standing::Standing;
+use crate::statement::{Code, Conditions, Explanation, NOT_JUDGED, Statement, Untold};
+use sql::classify::{self, Reads, Verb};
+use sql::lex::Server;
+use wire::command::{Command, ReplyShape};
+
+/// A text's class where all the stored code that it runs is known.
+#[must_use]
+pub fn class_with(found: &classify::Statement, known: Option<&Known>) -> classify::Statement {
+    match known {
+        Some(_) => found.with_known_code(),
+        None => *found,
+    }
+}
+
+/// What is known of a text.
+#[must_use]
+pub fn statement_of(found: &classify::Statement, server: Server) -> Statement {
+    let hides = HIDES.iter().any(|cause| found.causes.contains(*cause));
+    let conditions = match found.verb {
+        _ if found.multi || hides => Conditions::Raises,
+        Verb::Diagnostics if found.reads.intersects(Reads::DIAGNOSTICS) => Conditions::Asks,
+        Verb::Diagnostics => Conditions::Raises,
+        _ => Conditions::Leaves,
+    };
+    Statement {
+        shape: ReplyShape::Results,
+        found: found_of(found, server),
+        area: area_of(found, server),
+        several: found.multi,
+        untold: Untold::by(found),
+        may_insert_id: found.may_insert_id,
+        counts_before: false,
+        explanation: match found.verb {
+            _ if found.passing => Explanation::Passing,
+            Verb::Set | Verb::Use | Verb::Diagnostics => Explanation::Lasting,
+            _ if found.multi => Explanation::Lasting,
+            _ => Explanation::None,
+        },
+        code: if hides { Code::Unread } else { Code::None },
+        spoils: false,
+        judged: NOT_JUDGED,
+        standing: Standing::Apart,
+        conditions,
+        ride: 0,
+    }
+}
+
+/// What is known of a command that has no text.
+#[must_use]
+pub fn statement_without_text(command: Command, server: Server) -> Statement {
+    let mut statement = Statement::plain(command.reply());
+    if command == Command::InitDb {
+        statement.explain();
+    }
+    statement.standing = match command {
+        Command::InitDb => Standing::NewSchema,
+        Command::FieldList | Command::Statistics => Standing::Anywhere,
+        _ => Standing::Apart,
+    };
+    statement.found = Found::Keeps;
+    if matches!(command, Command::InitDb | Command::Debug) {
+        statement.area = Area::Keeps;
+        statement.counts_before = server.is_mysql();
+    }
+    if matches!(command, Command::Debug | Command::Statistics) {
+        statement.area = Area::Keeps;
+        statement.conditions = Conditions::Uncounted;
+    }
+    statement
+}
