@@ -258,10 +258,11 @@ fn an_open_loop_is_written_everywhere() {
     );
     assert!(ran.stdout.contains("\n[ 1s ] queue length: "), "{ran:?}");
     let json = place.json();
-    let arrived = json["arrived"].as_u64().unwrap();
+    // The run may end late on a busy machine; events arrive until it does.
+    let arrived = json["arrived_per_s"].as_f64().unwrap();
     assert!(
-        (500..=600).contains(&arrived),
-        "300 a second for two seconds: {arrived}"
+        (250.0..=301.0).contains(&arrived),
+        "300 a second: {arrived}"
     );
     assert_eq!((&json["shed"], &json["expired"]), (&0.into(), &0.into()));
     let rows = place.read("series.csv");

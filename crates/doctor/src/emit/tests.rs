@@ -26,6 +26,8 @@ fn here() -> Facts {
     for (name, value) in defaults {
         facts.host.sysctls.insert(name.to_owned(), vec![value]);
     }
+    // What the kernel has counted since its start is no property of its settings.
+    facts.host.counts.values_mut().for_each(|count| *count = 0);
     facts
 }
 
