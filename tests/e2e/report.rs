@@ -5,14 +5,15 @@ use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::skipped;
 
-/// The line about a client, and the whole report.
+/// The line about a client that is idle.
 fn line_about(pool: &Pool, client: &Client, with: &str) -> String {
     let id = client.talk().greeting.as_ref().unwrap().connection_id;
-    pool.ask_for_report();
+    let line = pool.report_of(id).unwrap();
     let words = format!("client {id} account 'app' idle {with}");
     let from = client.local_address().unwrap();
     let part = format!("level=info event=client client={from} account=\"app\" message={words}");
-    pool.wait_for(&part).unwrap()
+    assert!(line.contains(&part), "expected {part}, got {line}");
+    line
 }
 
 #[test]

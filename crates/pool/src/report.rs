@@ -73,11 +73,15 @@ impl<N: Net> Group<N> {
     fn line_of(&self, client: &Client<N::Sock>) -> ReportLine {
         let account = self.roster.ranks.get(client.kind as usize);
         let account = account.map_or("", |ranks| ranks.kind.user.as_str());
+        let backend = client.lease().and_then(|lease| self.backends.get(lease));
+        let asked = backend.is_some_and(|backend| !backend.flight().is_empty());
         let state = match client.state() {
             ClientState::Greeted
             | ClientState::Proving
             | ClientState::Verifying
             | ClientState::Opening => "logging in",
+            // Its statement is answered, and what that left is being read back.
+            ClientState::Idle if asked => "finishing",
             ClientState::Idle => "idle",
             ClientState::Waiting => "waiting",
             ClientState::Restoring | ClientState::Running | ClientState::Feeding => "running",
@@ -85,7 +89,6 @@ impl<N: Net> Group<N> {
             ClientState::Delayed => "held back after a failed login",
             ClientState::Leaving => "leaving",
         };
-        let backend = client.lease().and_then(|lease| self.backends.get(lease));
         let lease = match backend {
             Some(backend) if backend.in_transaction() => {
                 format!("in a transaction on thread {}", backend.thread)

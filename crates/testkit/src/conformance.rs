@@ -200,28 +200,21 @@ impl Stage<'_> {
     }
 }
 
-/// How the pool keeps a client's backend for it, in a word; empty when it does not. What the pool
-/// still asks behind the client's last statement may pin it: so it is asked again until the client
-/// has no backend, or a reason to have one.
+/// How the pool keeps a client's backend for it, in a word; empty when it does not.
 fn kept(pool: Option<&Pool>, client: &Client) -> String {
     let Some(pool) = pool else {
         return String::new();
     };
     let id = number_of(client);
-    for _ in 0..REPORTS_MAX {
-        let line = pool.report_of(id).unwrap_or_else(|why| panic!("{why}"));
-        if let Some((_, rest)) = line.split_once("pinned (") {
-            let reason = rest.split(')').next().unwrap_or_default();
-            return format!("pin `{reason}`");
-        }
-        if line.contains("in a transaction") {
-            return "held".into();
-        }
-        if line.contains("on no thread") {
-            return String::new();
-        }
+    let line = pool.report_of(id).unwrap_or_else(|why| panic!("{why}"));
+    if let Some((_, rest)) = line.split_once("pinned (") {
+        let reason = rest.split(')').next().unwrap_or_default();
+        return format!("pin `{reason}`");
     }
-    panic!("client {id} has a backend for no reason that is told");
+    match line.contains("in a transaction") {
+        true => "held".into(),
+        false => String::new(),
+    }
 }
 
 fn connect(address: &Address, path: Path) -> Client {
@@ -232,9 +225,6 @@ fn number_of(client: &Client) -> u32 {
     let greeting = client.talk().greeting.as_ref();
     greeting.expect("logged in").connection_id
 }
-
-/// Reports that are asked for until the pool has done with a statement.
-const REPORTS_MAX: usize = 1000;
 
 const SETS: &str = "A sets it";
 

@@ -14,6 +14,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
+/// Reports that are asked for until the pool has done with a statement.
+const REPORTS_MAX: usize = 1000;
 /// The longest a pool may take to begin to listen or to end.
 const LIMIT: Duration = Duration::from_secs(40);
 /// How often a pool is asked for what it knows, and how many times at most.
@@ -209,15 +211,22 @@ impl Pool {
         signal(&self.running.child, Signal::USR2);
     }
 
-    /// What it says now of the client with this number in its greeting.
+    /// What it says of the client with this number in its greeting, once it has read back what the
+    /// client's last statement has left.
     ///
     /// # Errors
     /// What it said instead.
     pub fn report_of(&self, client: u32) -> Result<String, String> {
-        let from = self.running.stderr.count();
-        self.ask_for_report();
-        let part = format!("client {client} account");
-        self.running.stderr.wait_for(&part, from, LIMIT)
+        for _ in 0..REPORTS_MAX {
+            let from = self.running.stderr.count();
+            self.ask_for_report();
+            let part = format!("client {client} account");
+            let line = self.running.stderr.wait_for(&part, from, LIMIT)?;
+            if !line.contains(" finishing ") {
+                return Ok(line);
+            }
+        }
+        Err(format!("client {client} is still finishing"))
     }
 
     /// Asks for the report until it has read all code that was defined through it.
