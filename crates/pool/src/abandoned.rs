@@ -51,14 +51,14 @@ impl<N: Net> Group<N> {
         if !backend.is_read_in_vain(now) {
             return;
         }
-        let (kind, thread, at) = (backend.kind, backend.thread, backend.at.clone());
+        let (pool, thread, at) = (backend.pool, backend.thread, backend.at.clone());
         self.counts.abandoned += 1;
         self.part_riders(key, None);
         self.retire(key);
         let job = Job {
             asker: None,
             at,
-            kind,
+            pool,
             thread,
             aim: None,
         };
@@ -91,7 +91,7 @@ mod tests {
             let job = Job {
                 asker: None,
                 at: std::sync::Arc::new(reactor::Address::Unix("/s".into())),
-                kind: 0,
+                pool: 0,
                 thread,
                 aim: None,
             };

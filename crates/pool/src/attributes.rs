@@ -2,7 +2,7 @@
 //!
 //! The problem: a client that has agreed on query attributes puts named values in front of each
 //! text and among the parameters of each execution; they belong to that one statement and are for
-//! the server to read. The mechanism: the capability is a part of a backend's kind
+//! the server to read. The mechanism: the capability is a part of a backend's pool key
 //! (`wire/capabilities.rs: BACKEND_KEY`), so a client's command goes out in the form in which it
 //! came, attributes and all. What the pool does with a text, it does behind the header; where it
 //! says something else instead, the header stays; what it says on its own has an empty one

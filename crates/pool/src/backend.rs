@@ -162,8 +162,8 @@ pub(crate) struct Backend<S> {
     state: BackendState,
     /// The server's address at which it was dialled.
     pub(crate) at: Arc<Address>,
-    /// Which kind, an index into the roster.
-    pub kind: usize,
+    /// Its pool, an index into [`crate::backend_pools::BackendPools`].
+    pub pool: usize,
     /// How commands are written on it.
     pub(crate) form: Form,
     /// It was dialled without CLIENT_DEPRECATE_EOF: result sets end in EOF packets, which have no
@@ -269,7 +269,7 @@ impl<S> Backend<S> {
     /// A connection that is being opened.
     pub(crate) fn dialling(
         sock: S,
-        kind: usize,
+        pool: usize,
         now: Time,
         session: Rc<Session>,
         at: Arc<Address>,
@@ -279,7 +279,7 @@ impl<S> Backend<S> {
             sock,
             state: BackendState::Dialling,
             at,
-            kind,
+            pool,
             form: Form::Plain,
             eofs: false,
             reports: Reports::Complete,

@@ -9,11 +9,11 @@
 //! ones, so the memory that waits for slow clients is bounded.
 
 use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN, READ_LEN_LONG};
+use crate::backend_pools::DialEnd;
 use crate::client::{Client, ClientState, Output, Rest};
 use crate::dial::DialStep;
 use crate::group::Group;
 use crate::relay::{Relay, Shape, Stop, Unreported};
-use crate::roster::DialEnd;
 use crate::trackers::told_to;
 use reactor::{Event, Key, Net, Read};
 use session::heard::Heard;
@@ -169,8 +169,8 @@ impl<N: Net> Group<N> {
         let Some(mut dial) = backend.dial.take() else {
             return 0;
         };
-        let kind = &self.roster.ranks[backend.kind].kind;
-        let step = dial.packet(kind, &input[HEADER_LEN..total], last_seq);
+        let pool = &self.backend_pools.pools[backend.pool].key;
+        let step = dial.packet(pool, &input[HEADER_LEN..total], last_seq);
         backend.dial = Some(dial);
         match step {
             DialStep::Send(out) => self.send_backend(key, &out),
@@ -448,7 +448,7 @@ impl<N: Net> Group<N> {
             return false;
         };
         if let Some(schema) = client.schema_of_login() {
-            self.schemas.learn(client.kind as usize, schema);
+            self.schemas.learn(client.pool as usize, schema);
         }
         let opening = client.opening;
         if !client.change_state(ClientState::Idle, now) {
@@ -478,7 +478,7 @@ impl<N: Net> Group<N> {
             .get_mut(key)
             .is_some_and(|client| client.begins_late);
         if late {
-            // By now a backend of its kind has been dialled.
+            // By now a backend of its pool has been dialled.
             let _ = self.begins(key);
         }
         let (Some(client), Some(backend)) =

@@ -1,8 +1,8 @@
-//! What the logins of one kind leave in their sessions, as a value.
+//! What the logins of one pool leave in their sessions, as a value.
 //!
 //! `init_connect` of the server may set variables in each session. [`crate::init_connect`] reads
-//! what a fresh backend's session has; this is kept with the backend's kind, and sessions of
-//! clients of that kind begin with it.
+//! what a fresh backend's session has; this is kept with the backend's pool, and sessions of
+//! clients of that pool begin with it.
 
 use crate::server_facts::ServerFacts;
 use session::state::{CHARSET_VARIABLES, Session};
@@ -10,7 +10,7 @@ use session::text::Text;
 use std::rc::Rc;
 use wire::client_login::COLLATION;
 
-/// What the logins of one kind leave in their sessions.
+/// What the logins of one pool leave in their sessions.
 #[derive(Clone, Debug)]
 pub(crate) struct Begins {
     /// The variable's value that did it.

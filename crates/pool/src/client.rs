@@ -190,8 +190,8 @@ pub(crate) struct Client<S> {
     pub(crate) own_commands: OwnCommands,
     /// Statements that it has sent to backends; may begin again at 0.
     pub(crate) sent: u32,
-    /// Which kind of backend serves it, an index into the roster.
-    pub kind: u32,
+    /// The pool that serves it, an index into [`crate::backend_pools::BackendPools`].
+    pub pool: u32,
     /// Since when it is in its state, or since its peer took bytes last.
     pub since: Time,
     /// Since when its command waits for a backend; names its place in the lane.
@@ -321,7 +321,7 @@ impl<S> Client<S> {
             waits_in: LaneName::Low,
             tickets: 0,
             waiting_bytes: 0,
-            kind: 0,
+            pool: 0,
             since: now,
             waits_since: now,
             session,

@@ -448,17 +448,17 @@ impl<N: Net> Group<N> {
                 }
                 let user = &self.shared.settings.users[user];
                 let (name, password) = (user.backend_user.clone(), user.backend_password.clone());
-                let kind = self.kind_of(capabilities, &name, &password);
+                let pool = self.pool_of(capabilities, &name, &password);
                 let before = login.before.as_ref();
                 let role = before
-                    .and_then(|b| self.role_after_change(&b.session, (b.kind as usize, kind)));
+                    .and_then(|b| self.role_after_change(&b.session, (b.pool as usize, pool)));
                 if let Some(client) = self.clients.get_mut(key) {
                     if role.is_some() {
                         let mut session = (*client.session).clone();
                         session.role = role;
                         client.session = self.sessions.intern(session);
                     }
-                    client.kind = u32::try_from(kind).unwrap_or(0);
+                    client.pool = u32::try_from(pool).unwrap_or(0);
                     // Its schema may still be refused.
                     client.login = Some(login).filter(|login| login.before.is_some());
                 }
@@ -543,7 +543,7 @@ impl<N: Net> Group<N> {
             && client.session.schema_as_sent().is_none()
             && match &client.session.schema {
                 None => true,
-                Some(schema) => self.schemas.knows(client.kind as usize, schema),
+                Some(schema) => self.schemas.knows(client.pool as usize, schema),
             };
         let to = if known {
             ClientState::Idle

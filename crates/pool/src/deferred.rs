@@ -63,7 +63,7 @@ impl<N: Net> Group<N> {
         if client.lease().is_some() || self.draining.is_some() {
             return;
         }
-        let idle = &self.roster.ranks[client.kind as usize].idle;
+        let idle = &self.backend_pools.pools[client.pool as usize].idle;
         let is_home = |lease: &&Key| {
             self.backends.get(**lease).is_some_and(|backend| {
                 backend.home == Some((key, client.sent))
@@ -283,7 +283,7 @@ impl<N: Net> Group<N> {
             return !backend.flight().is_empty() || self.ask_for(lease, key);
         }
         let home = Some((key, client.sent));
-        let idle = &self.roster.ranks[client.kind as usize].idle;
+        let idle = &self.backend_pools.pools[client.pool as usize].idle;
         let is_home =
             |lease: &&Key| (self.backends.get(**lease)).is_some_and(|backend| backend.home == home);
         match idle.iter().find(is_home).copied().zip(home) {

@@ -1,14 +1,14 @@
 //! The backend's login: ours, on a server, and what is said before the first statement.
 //!
-//! The exchange is `wire`'s; [`Dial`] gives it the account of a kind of backend, and tells what of
+//! The exchange is `wire`'s; [`Dial`] gives it the account of a pool key, and tells what of
 //! its errors means that the account must be put right first. After the server's OK the pool
 //! switches on the session trackers and reads back what a fresh session looks like, in one write.
 //!
 //! Invariant: a server that lacks what the pool builds on (trackers, CLIENT_DEPRECATE_EOF), or what
-//! a client of this kind was offered (query attributes), is refused at its greeting, with the
+//! a client of this key was offered (query attributes), is refused at its greeting, with the
 //! missing capability's name.
 
-use crate::roster::Kind;
+use crate::backend_pools::PoolKey;
 use wire::attributes::{Form, put_query};
 use wire::capabilities::{BACKEND_ALWAYS, BACKEND_REQUIRED, CONNECT_ATTRS, QUERY_ATTRIBUTES};
 use wire::client_login::{Account, ClientLogin, LoginError, Progress};
@@ -63,8 +63,8 @@ impl Dial {
 
     /// Takes the server's next packet, numbered `seq`.
     #[must_use]
-    pub(crate) fn packet(&mut self, kind: &Kind, payload: &[u8], seq: u8) -> DialStep {
-        let account = account_of(kind, self.secure);
+    pub(crate) fn packet(&mut self, key: &PoolKey, payload: &[u8], seq: u8) -> DialStep {
+        let account = account_of(key, self.secure);
         if self.thread.is_none()
             && let Ok(greeting) = Greeting::read(payload)
         {
@@ -76,30 +76,30 @@ impl Dial {
             Ok(Progress::Waits) if out.is_empty() => DialStep::Wait,
             Ok(Progress::Waits) => DialStep::Send(out),
             Err(error) => {
-                let (why, lasting) = refusal(&error, kind);
+                let (why, lasting) = refusal(&error, key);
                 DialStep::Failed(why, lasting)
             }
         }
     }
 }
 
-/// What a connection of this kind logs in with. `secure`: nobody can listen in (a Unix socket).
-pub(crate) fn account_of(kind: &Kind, secure: bool) -> Account<'_> {
-    let offered = kind.capabilities & QUERY_ATTRIBUTES;
+/// What a connection of this key logs in with. `secure`: nobody can listen in (a Unix socket).
+pub(crate) fn account_of(key: &PoolKey, secure: bool) -> Account<'_> {
+    let offered = key.capabilities & QUERY_ATTRIBUTES;
     Account {
-        user: kind.user.as_bytes(),
-        password: kind.password.as_bytes(),
+        user: key.user.as_bytes(),
+        password: key.password.as_bytes(),
         schema: b"",
         private: secure,
-        wanted: BACKEND_ALWAYS | kind.capabilities | CONNECT_ATTRS,
-        extended: kind.extended,
+        wanted: BACKEND_ALWAYS | key.capabilities | CONNECT_ATTRS,
+        extended: key.extended,
         required: (BACKEND_REQUIRED.iter()).fold(offered, |all, (bit, _)| all | bit),
     }
 }
 
 /// Why a login failed, and whether the account or the server has to be put right first.
-pub(crate) fn refusal(error: &LoginError, kind: &Kind) -> (String, bool) {
-    (words(error, kind), needs_repair(error))
+pub(crate) fn refusal(error: &LoginError, key: &PoolKey) -> (String, bool) {
+    (words(error, key), needs_repair(error))
 }
 
 /// The account or the server must be put right before another attempt can do better.
@@ -118,9 +118,9 @@ fn needs_repair(error: &LoginError) -> bool {
     }
 }
 
-fn words(error: &LoginError, kind: &Kind) -> String {
+fn words(error: &LoginError, key: &PoolKey) -> String {
     match error {
-        LoginError::Plugin(_) => format!("account '{}': {error}", kind.user),
+        LoginError::Plugin(_) => format!("account '{}': {error}", key.user),
         _ => error.to_string(),
     }
 }

@@ -391,7 +391,7 @@ impl<N: Net> Group<N> {
         };
         client.session = session;
         if let Some(schema) = client.schema_of_login() {
-            self.schemas.learn(client.kind as usize, schema);
+            self.schemas.learn(client.pool as usize, schema);
         }
     }
 
@@ -600,7 +600,8 @@ impl<N: Net> Group<N> {
         }
         client.insert_id = id;
         backend.insert_id = Some(id);
-        let extended = (self.roster.ranks.get(backend.kind)).map_or(0, |ranks| ranks.kind.extended);
+        let extended =
+            (self.backend_pools.pools.get(backend.pool)).map_or(0, |pool| pool.key.extended);
         // The two may differ by now: COM_SET_OPTION changes the client's alone.
         let wide = client.is_pinned_for(PinReason::WideCharset);
         for session in [&mut client.session, &mut backend.session] {

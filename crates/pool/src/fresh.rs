@@ -6,9 +6,9 @@
 //! under other global values than those known now serves nobody.
 
 use crate::backend::{BackendState, InFlight, Purpose};
+use crate::backend_pools::DialEnd;
 use crate::dial::{ROLE, put_preparation};
 use crate::group::Group;
-use crate::roster::DialEnd;
 use crate::rows::row_of;
 use reactor::{Key, Net};
 use session::heard::Heard;
@@ -83,25 +83,25 @@ impl<N: Net> Group<N> {
             return self.retire(key);
         }
         let mut session = Session::at_login(b"", true, &charsets, &self.begun);
-        let kind = backend.kind;
-        let account = &self.roster.ranks[kind].kind;
+        let pool = backend.pool;
+        let account = &self.backend_pools.pools[pool].key;
         session.begin_interactive(account.capabilities);
         let results = results_collation(collected, account.extended, &session);
         session.results_collation = self.shared.server.results_in(results);
-        self.note_begins(kind, &mut session, values.as_ref());
+        self.note_begins(pool, &mut session, values.as_ref());
         let Some(backend) = self.backends.get_mut(key) else {
             return;
         };
         backend.session = self.sessions.intern(session);
         backend.session.accepted.note(backend.epoch);
         backend.login_role.clone_from(&role);
-        self.roster.ranks[kind].login_role = role;
+        self.backend_pools.pools[pool].login_role = role;
         if !backend.change_state(BackendState::Idle, now) {
             return self.lose(key, "the pool lost track of this connection");
         }
-        self.roster.dial_ends(kind);
+        self.backend_pools.dial_ends(pool);
         self.server_reached(key);
-        self.roster.ranks[kind].dial_succeeded(now);
+        self.backend_pools.pools[pool].dial_succeeded(now);
         self.offer(key);
     }
 }

@@ -19,6 +19,7 @@
 use crate::admission::Arrivals;
 use crate::auth_delay::AuthDelays;
 use crate::backend::Backend;
+use crate::backend_pools::BackendPools;
 use crate::client::{Client, ClientState, SpareInputs};
 use crate::code_catalogue::Seen;
 use crate::counts::{Census, Counts};
@@ -29,7 +30,6 @@ use crate::log::ReportLine;
 use crate::packing::Packing;
 use crate::prepared_statements::Definitions;
 use crate::room::Inputs;
-use crate::roster::Roster;
 use crate::schemas::Schemas;
 use crate::shared::{Order, Shared};
 use crate::spool::Spool;
@@ -70,7 +70,7 @@ pub struct Group<N: Net> {
     pub(crate) index: usize,
     pub(crate) clients: Slots<Client<N::Sock>>,
     pub(crate) backends: Slots<Backend<N::Sock>>,
-    pub(crate) roster: Roster,
+    pub(crate) backend_pools: BackendPools,
     pub(crate) sessions: Interner,
     /// What their user variables hold.
     pub(crate) variables: Meter,
@@ -86,7 +86,7 @@ pub struct Group<N: Net> {
     /// for before the moment.
     pub(crate) memory_published: usize,
     pub(crate) memory_look_at: Time,
-    /// Schemas that a kind of backend is known to have been let into.
+    /// Schemas that a pool is known to have been let into.
     pub(crate) schemas: Schemas,
     /// Statements and logins in lanes.
     pub(crate) waiting: usize,
@@ -180,8 +180,8 @@ pub struct Group<N: Net> {
     /// Outages of the server whose end it has seen, and changes of what its name means.
     pub(crate) returns_seen: u64,
     pub(crate) moves_seen: u64,
-    /// The kind of who was refused because the server is away: a dial looks whether it still is.
-    pub(crate) refused_kind: Option<usize>,
+    /// The pool of who was refused because the server is away: a dial looks whether it still is.
+    pub(crate) refused_pool: Option<usize>,
 }
 
 impl<N: Net> Group<N> {
@@ -196,7 +196,7 @@ impl<N: Net> Group<N> {
             index,
             clients: Slots::default(),
             backends: Slots::default(),
-            roster: Roster::default(),
+            backend_pools: BackendPools::default(),
             sessions: Interner::default(),
             variables: Meter::default(),
             warnings: Meter::default(),
@@ -254,7 +254,7 @@ impl<N: Net> Group<N> {
             address_at: Time::NEVER,
             returns_seen: 0,
             moves_seen: 0,
-            refused_kind: None,
+            refused_pool: None,
         }
     }
 

@@ -56,7 +56,7 @@ impl<N: Net> Group<N> {
         self.kill_connection = Some(KillConnection {
             sock,
             key,
-            kind: job.kind,
+            pool: job.pool,
             dial: Dial::new(matches!(*job.at, Address::Unix(_))),
             job,
             since: self.net.now(),
@@ -132,8 +132,8 @@ impl<N: Net> Group<N> {
                 self.kill_answered(payload);
                 continue;
             }
-            let kind = &self.roster.ranks[connection.kind].kind;
-            match connection.dial.packet(kind, payload, last_seq) {
+            let pool = &self.backend_pools.pools[connection.pool].key;
+            match connection.dial.packet(pool, payload, last_seq) {
                 DialStep::Send(out) => {
                     connection.output.extend_from_slice(&out);
                     self.write_kill_connection();
@@ -170,7 +170,7 @@ impl<N: Net> Group<N> {
             return;
         };
         let text = format!("KILL {what} {}", job.thread);
-        let form = self.roster.ranks[connection.kind].kind.form();
+        let form = self.backend_pools.pools[connection.pool].key.form();
         put_query(&mut connection.output, form, text.as_bytes());
         connection.sent = true;
         self.write_kill_connection();
@@ -194,7 +194,7 @@ impl<N: Net> Group<N> {
         };
         let job = connection.job.clone();
         connection.sent = false;
-        let same = |next: &&Job| next.kind == connection.kind && next.at == job.at;
+        let same = |next: &&Job| next.pool == connection.pool && next.at == job.at;
         let again = self.jobs.front().filter(same).cloned();
         let goes_on = again.is_some();
         match again {

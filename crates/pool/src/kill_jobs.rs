@@ -75,8 +75,8 @@ pub(crate) struct Job {
     pub(crate) asker: Option<Asker>,
     /// Where the connection is: its number means another one elsewhere.
     pub(crate) at: Arc<Address>,
-    /// The account, as an index into the roster.
-    pub(crate) kind: usize,
+    /// The pool of the account, an index into [`crate::backend_pools::BackendPools`].
+    pub(crate) pool: usize,
     /// The server's number of the connection.
     pub(crate) thread: u32,
     /// The statement; `None`: the connection, which the pool has closed on its side.
@@ -88,7 +88,7 @@ pub(crate) struct Job {
 pub(crate) struct KillConnection<S> {
     pub(crate) sock: S,
     pub(crate) key: Key,
-    pub(crate) kind: usize,
+    pub(crate) pool: usize,
     pub(crate) dial: Dial,
     pub(crate) job: Job,
     pub(crate) since: Time,

@@ -170,7 +170,10 @@ impl<N: Net> Group<N> {
             },
             id,
             query: kill.query,
-            user: self.roster.ranks[client.kind as usize].kind.user.clone(),
+            user: self.backend_pools.pools[client.pool as usize]
+                .key
+                .user
+                .clone(),
         };
         let group = (id - FIRST_ID) as usize % self.shared.groups;
         let end = if group == self.index {
@@ -288,7 +291,7 @@ impl<N: Net> Group<N> {
         };
         let client = self.clients.get(victim)?;
         let state = client.state();
-        let user = &self.roster.ranks.get(client.kind as usize)?.kind.user;
+        let user = &self.backend_pools.pools.get(client.pool as usize)?.key.user;
         // Nobody can tell whose it will be while its name is not proven.
         use ClientState::{Greeted, Proving, Verifying};
         let proven = !matches!(state, Greeted | Proving | Verifying) && client.known;
@@ -344,7 +347,7 @@ impl<N: Net> Group<N> {
         let job = Job {
             asker: Some(ask.asker),
             at: backend.at.clone(),
-            kind: backend.kind,
+            pool: backend.pool,
             thread: backend.thread,
             aim: Some(Aim {
                 lease,
@@ -365,7 +368,7 @@ impl<N: Net> Group<N> {
         let job = alone.map(|backend| Job {
             asker: Some(ask.asker),
             at: backend.at.clone(),
-            kind: backend.kind,
+            pool: backend.pool,
             thread: backend.thread,
             aim: None,
         });

@@ -1,7 +1,7 @@
 //! Lanes: where statements and logins wait for a backend, and who of them goes next.
 //!
 //! The problem: with one line, what must not wait long stands behind everything else; with a line
-//! that always goes first, the others may wait for ever. The mechanism: each kind of backend has
+//! that always goes first, the others may wait for ever. The mechanism: each pool has
 //! lanes, first come, first served within each ([`Lane`]). Between them ([`Lanes::next`]):
 //! - a statement of the high lane goes before one of the low lane, until that one has waited for
 //!   `prio_kickup`: from that moment it is in line with the high ones, in the order of these
@@ -27,7 +27,7 @@ use std::time::Duration;
 /// Statements that go before a login, while both wait.
 const STATEMENTS_PER_LOGIN: u32 = 3;
 
-/// Entries that may stay in the lanes of a kind when their clients have left, however few wait.
+/// Entries that may stay in the lanes of a pool when their clients have left, however few wait.
 const STALE_MAX: usize = 64;
 
 /// Which lane.
@@ -94,7 +94,7 @@ impl Lane {
     }
 }
 
-/// The lanes of one kind of backend.
+/// The lanes of one pool.
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     lanes: [Lane; 4],

@@ -1,22 +1,22 @@
 //! Leases: which client gets which backend, and when it gives it back.
 //!
-//! A statement gets an idle backend of its client's kind, or waits in the kind's lane, first come,
+//! A statement gets an idle backend of its client's pool, or waits in the pool's lane, first come,
 //! first served; a backend that becomes free goes to the front of the lane in the same turn.
 //! Backends are dialled while somebody waits, the budget allows and dialling does not fail.
 //!
-//! A kind that has waiting clients and no backend at all takes one from another kind, oldest
+//! A pool that has waiting clients and no backend at all takes one from another pool, oldest
 //! waiter first, so that no account can shut out another.
 //!
-//! Invariants: an idle backend and a waiting client of the same kind do not exist side by side
+//! Invariants: an idle backend and a waiting client of the same pool do not exist side by side
 //! (unless no command can bring that backend into the client's state; then it is replaced). The two
 //! name each other by [`crate::binding`].
 
 use crate::backend::{Backend, BackendState, Purpose, Reports};
+use crate::backend_pools::{BackendPool, DialEnd};
 use crate::client::{ClientState, Handled, command_len};
 use crate::group::{BACKEND, Group};
 use crate::lane::LaneName;
 use crate::priority::Priority;
-use crate::roster::{DialEnd, Ranks};
 use reactor::{Key, Net, Time, Token};
 use session::state::Session;
 use std::rc::Rc;
@@ -30,13 +30,13 @@ impl<N: Net> Group<N> {
     pub(crate) fn acquire(&mut self, key: Key) -> Option<Key> {
         self.leave_outdated(key);
         let client = self.clients.get(key)?;
-        let kind = client.kind as usize;
+        let pool = client.pool as usize;
         let low = client.priority != Some(Priority::High);
         let later = low && (self.is_reserve_reached() || self.is_ahead());
-        if later || self.busy >= self.busy_max() || self.front_of(kind).is_some() {
+        if later || self.busy >= self.busy_max() || self.front_of(pool).is_some() {
             return None;
         }
-        let found = self.pick_idle(kind, key)?;
+        let found = self.pick_idle(pool, key)?;
         self.place_of(key);
         self.bind(key, found).then_some(found)
     }
@@ -44,10 +44,10 @@ impl<N: Net> Group<N> {
     /// The best idle backend for a client: its own last one, one that stands in its state already,
     /// else the one used last that can be brought there. One whose last client may ask for what it
     /// has left there goes to others when there is no other that is as good.
-    fn pick_idle(&self, kind: usize, key: Key) -> Option<Key> {
+    fn pick_idle(&self, pool: usize, key: Key) -> Option<Key> {
         let client = self.clients.get(key)?;
         let session = &client.session;
-        let idle = &self.roster.ranks[kind].idle;
+        let idle = &self.backend_pools.pools[pool].idle;
         let alone_knows = client.found_rows.get().is_none() || client.warnings.is_some();
         let looked_at = if alone_knows {
             idle.len()
@@ -104,7 +104,7 @@ impl<N: Net> Group<N> {
         if !backend.change_state(BackendState::Leased, now) {
             return false;
         }
-        self.roster.ranks[backend.kind]
+        self.backend_pools.pools[backend.pool]
             .idle
             .retain(|&idle| idle != lease);
         backend.served = false;
@@ -199,9 +199,9 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get(lease) else {
             return;
         };
-        let kind = backend.kind;
-        let front = self.front_of(kind);
-        if let Some(starved) = self.starved_kind(kind, front.map(|waiting| waiting.since)) {
+        let pool = backend.pool;
+        let front = self.front_of(pool);
+        if let Some(starved) = self.starved_pool(pool, front.map(|waiting| waiting.since)) {
             self.let_go(lease);
             return self.dial(starved);
         }
@@ -212,14 +212,14 @@ impl<N: Net> Group<N> {
         if front.is_none() && self.draining.is_some() {
             return self.retire(lease);
         }
-        self.roster.ranks[kind].idle.push(lease);
-        self.serve(kind);
+        self.backend_pools.pools[pool].idle.push(lease);
+        self.serve(pool);
     }
 
-    /// Gives idle backends of a kind to those who wait for it, in order.
-    fn serve(&mut self, kind: usize) {
+    /// Gives idle backends of a pool to those who wait for it, in order.
+    fn serve(&mut self, pool: usize) {
         while self.busy < self.busy_max() && !self.yields() {
-            let Some(waiting) = self.front_to_serve(kind) else {
+            let Some(waiting) = self.front_to_serve(pool) else {
                 return;
             };
             let Some(client) = self.clients.get(waiting.client) else {
@@ -227,25 +227,25 @@ impl<N: Net> Group<N> {
             };
             let lease = match client.lease() {
                 Some(_) => None,
-                None => self.pick_idle(kind, waiting.client),
+                None => self.pick_idle(pool, waiting.client),
             };
             match lease {
                 Some(lease) => {
-                    self.pop(kind, waiting);
+                    self.pop(pool, waiting);
                     self.gets_on();
                     self.grant(waiting.client, lease);
                     self.take_riders(lease);
                 }
                 // Who has a backend can go on even when there is none for those in front.
-                None => match self.front_in(kind, LaneName::Held) {
-                    Some(held) => self.go_on_held(kind, held),
+                None => match self.front_in(pool, LaneName::Held) {
+                    Some(held) => self.go_on_held(pool, held),
                     None => return,
                 },
             }
         }
     }
 
-    /// Serves every kind; statements that have run for long no longer count.
+    /// Serves every pool; statements that have run for long no longer count.
     pub(crate) fn serve_all(&mut self) {
         if self.waiting == 0 {
             return;
@@ -253,17 +253,17 @@ impl<N: Net> Group<N> {
         if self.busy >= self.busy_max() {
             self.discount_stalled();
         }
-        for kind in 0..self.roster.ranks.len() {
-            self.serve(kind);
+        for pool in 0..self.backend_pools.pools.len() {
+            self.serve(pool);
         }
     }
 
     /// A backend on which a client's statement may ride now, behind others'.
     pub(crate) fn ride_for(&mut self, key: Key, message: &[u8]) -> Option<Key> {
         let client = self.clients.get(key)?;
-        let kind = client.kind as usize;
+        let pool = client.pool as usize;
         let trusted = self.shapes.trusts(client.statement.ride);
-        if !trusted || self.front_of(kind).is_some() || self.owes_next() || self.is_ahead() {
+        if !trusted || self.front_of(pool).is_some() || self.owes_next() || self.is_ahead() {
             return None;
         }
         self.place_for(key, message)
@@ -291,7 +291,7 @@ impl<N: Net> Group<N> {
         };
         backend.rideable
             && backend.flight().len() < self.shared.settings.ride_max
-            && backend.kind == client.kind as usize
+            && backend.pool == client.pool as usize
             && backend.insert_id == Some(client.insert_id)
             && Rc::ptr_eq(&backend.session, &client.session)
             && !client.is_held()
@@ -326,11 +326,11 @@ impl<N: Net> Group<N> {
             && !self.owes_next()
             && let Some(backend) = self.backends.get(lease)
             && backend.rideable
-            && let kind = backend.kind
-            && let Some(waiting) = self.front_of(kind)
+            && let pool = backend.pool
+            && let Some(waiting) = self.front_of(pool)
             && let Some(place) = self.place_for_waiting(lease, waiting.client)
         {
-            self.pop(kind, waiting);
+            self.pop(pool, waiting);
             self.gets_on();
             self.forget_waiting(waiting.client);
             let Some(client) = self.clients.get_mut(waiting.client) else {
@@ -379,19 +379,19 @@ impl<N: Net> Group<N> {
         self.settle(lease);
     }
 
-    /// Another kind whose clients wait, longer than `since`, without any backend.
-    fn starved_kind(&mut self, kind: usize, since: Option<Time>) -> Option<usize> {
-        if self.roster.ranks.len() < 2 || self.has_room() {
+    /// Another pool whose clients wait, longer than `since`, without any backend.
+    fn starved_pool(&mut self, pool: usize, since: Option<Time>) -> Option<usize> {
+        if self.backend_pools.pools.len() < 2 || self.has_room() {
             return None;
         }
         let now = self.net.now();
         // What is left of an older version of the privileges goes to whoever waits longest.
-        let outdated = self.is_outdated(kind);
+        let outdated = self.is_outdated(pool);
         let mut found: Option<(Time, usize)> = None;
-        for other in (0..self.roster.ranks.len()).filter(|&other| other != kind) {
-            let ranks = &self.roster.ranks[other];
-            let is_served = ranks.count > 0 && !(outdated && ranks.dialling < ranks.lanes.len());
-            if is_served || ranks.dial_at > now {
+        for other in (0..self.backend_pools.pools.len()).filter(|&other| other != pool) {
+            let pool = &self.backend_pools.pools[other];
+            let is_served = pool.count > 0 && !(outdated && pool.dialling < pool.lanes.len());
+            if is_served || pool.dial_at > now {
                 continue;
             }
             if let Some(front) = self.front_of(other)
@@ -408,8 +408,8 @@ impl<N: Net> Group<N> {
     pub(crate) fn dial_where_wanted(&mut self) {
         let mut lacks = false;
         if self.waiting > 0 && self.busy < self.busy_max() {
-            for kind in 0..self.roster.ranks.len() {
-                lacks |= self.dial_kind(kind);
+            for pool in 0..self.backend_pools.pools.len() {
+                lacks |= self.dial_for(pool);
             }
         }
         // What is given back before the want is seen, `is_behind` sees.
@@ -417,53 +417,53 @@ impl<N: Net> Group<N> {
         self.dial_for_refused();
     }
 
-    /// Opens connections of one kind; `true` when there is no slot for one that is wanted.
-    fn dial_kind(&mut self, kind: usize) -> bool {
+    /// Opens connections of one pool; `true` when there is no slot for one that is wanted.
+    fn dial_for(&mut self, pool: usize) -> bool {
         let now = self.net.now();
         loop {
-            let serves = self.wants_dial(kind);
-            if !(serves || self.wants_more(kind)) || !self.may_dial(kind, now) {
+            let serves = self.wants_dial(pool);
+            if !(serves || self.wants_more(pool)) || !self.may_dial(pool, now) {
                 return false;
             }
             if self.address_to_dial().is_none() {
                 return false;
             }
             if !(self.has_room() || serves && self.make_room()) {
-                return self.roster.count < self.shared.budget.most();
+                return self.backend_pools.count < self.shared.budget.most();
             }
-            self.dial(kind);
+            self.dial(pool);
         }
     }
 
-    /// Whether the first of a kind's lane waits because no backend of the kind can serve it.
-    pub(crate) fn wants_dial(&mut self, kind: usize) -> bool {
-        let Some(front) = self.front_to_serve(kind) else {
+    /// Whether the first of a pool's lane waits because no backend of the pool can serve it.
+    pub(crate) fn wants_dial(&mut self, pool: usize) -> bool {
+        let Some(front) = self.front_to_serve(pool) else {
             return false;
         };
         let Some(client) = self.clients.get(front.client) else {
             return false;
         };
-        client.lease().is_none() && self.pick_idle(kind, front.client).is_none()
+        client.lease().is_none() && self.pick_idle(pool, front.client).is_none()
     }
 
-    pub(crate) fn may_dial(&self, kind: usize, now: Time) -> bool {
-        let ranks = &self.roster.ranks[kind];
-        self.roster.dialling < self.shared.settings.dials_max
-            && now >= ranks.dial_at
-            && ranks.dialling < ranks.lanes.len()
+    pub(crate) fn may_dial(&self, pool: usize, now: Time) -> bool {
+        let pool = &self.backend_pools.pools[pool];
+        self.backend_pools.dialling < self.shared.settings.dials_max
+            && now >= pool.dial_at
+            && pool.dialling < pool.lanes.len()
             // More than may run at once would only lie idle.
-            && self.busy + ranks.dialling < self.busy_max()
+            && self.busy + pool.dialling < self.busy_max()
     }
 
-    /// Closes an idle backend when the budget is used up: it is of another kind that nobody waits
+    /// Closes an idle backend when the budget is used up: it is of another pool that nobody waits
     /// for, or cannot be brought into the waiting client's state.
     fn make_room(&mut self) -> bool {
         // The last one of an older version of the privileges cannot be dialled again.
         let now = self.shared.privileges.version();
-        let is_last = |ranks: &Ranks| ranks.kind.privileges != now && ranks.count == 1;
-        let all = self.roster.ranks.iter();
+        let is_last = |pool: &BackendPool| pool.key.privileges != now && pool.count == 1;
+        let all = self.backend_pools.pools.iter();
         let victim = all
-            .filter_map(|ranks| Some((is_last(ranks), *ranks.idle.first()?)))
+            .filter_map(|pool| Some((is_last(pool), *pool.idle.first()?)))
             .min_by_key(|(is_last, _)| *is_last)
             .map(|(_, victim)| victim);
         if let Some(victim) = victim {
@@ -473,10 +473,10 @@ impl<N: Net> Group<N> {
         self.has_room()
     }
 
-    /// Begins to open a connection of this kind.
-    pub(crate) fn dial(&mut self, kind: usize) {
+    /// Begins to open a connection of this pool.
+    pub(crate) fn dial(&mut self, pool: usize) {
         let now = self.net.now();
-        if now < self.roster.ranks[kind].dial_at {
+        if now < self.backend_pools.pools[pool].dial_at {
             return;
         }
         let Some(address) = self.address_to_dial() else {
@@ -493,16 +493,16 @@ impl<N: Net> Group<N> {
                 let words = self.shared.upstream.words(&address);
                 let why = format!("cannot connect to {words}: {error}");
                 self.shared.upstream.failed(&address, now, &why);
-                self.roster.ranks[kind].dial_failed(now, why);
+                self.backend_pools.pools[pool].dial_failed(now, why);
                 return self.give_back();
             }
         };
         let session = self.sessions.intern(Session::not_known(&self.begun));
-        let mut backend = Backend::dialling(sock, kind, now, session, address);
+        let mut backend = Backend::dialling(sock, pool, now, session, address);
         backend.epoch = self.epoch;
-        backend.form = self.roster.ranks[kind].kind.form();
-        backend.eofs = self.roster.ranks[kind].kind.sends_eofs();
-        self.roster.dial_begins(kind);
+        backend.form = self.backend_pools.pools[pool].key.form();
+        backend.eofs = self.backend_pools.pools[pool].key.sends_eofs();
+        self.backend_pools.dial_begins(pool);
         let key = self.backends.insert(backend);
         let watched = match self.backends.get(key) {
             Some(backend) => self.net.watch(&backend.sock, Token::new(BACKEND, key)),
@@ -523,13 +523,13 @@ impl<N: Net> Group<N> {
             backend.state(),
             BackendState::Dialling | BackendState::Preparing
         ) {
-            self.roster.dial_ends(backend.kind);
+            self.backend_pools.dial_ends(backend.pool);
         }
         if backend.counted {
             self.busy -= 1;
         }
         self.shared.forget_thread(backend.thread);
-        self.roster.leaves(backend.kind, lease);
+        self.backend_pools.leaves(backend.pool, lease);
         if backend.output.is_empty() && backend.flight().is_empty() {
             let mut quit = Vec::new();
             crate::dial::put_quit(&mut quit);
@@ -576,14 +576,14 @@ impl<N: Net> Group<N> {
 
     /// When the next dial that somebody waits for may be tried.
     pub(crate) fn next_dial(&mut self) -> Time {
-        if self.waiting == 0 || self.roster.dialling >= self.shared.settings.dials_max {
+        if self.waiting == 0 || self.backend_pools.dialling >= self.shared.settings.dials_max {
             return Time::NEVER;
         }
         let now = self.net.now();
-        let kinds = 0..self.roster.ranks.len();
-        let late = kinds.filter_map(|kind| {
-            let dial_at = self.roster.ranks[kind].dial_at;
-            let wanted = dial_at > now && (self.wants_dial(kind) || self.wants_more(kind));
+        let pools = 0..self.backend_pools.pools.len();
+        let late = pools.filter_map(|pool| {
+            let dial_at = self.backend_pools.pools[pool].dial_at;
+            let wanted = dial_at > now && (self.wants_dial(pool) || self.wants_more(pool));
             wanted.then_some(dial_at)
         });
         late.min().unwrap_or(Time::NEVER).min(self.address_at)

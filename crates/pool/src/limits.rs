@@ -13,10 +13,10 @@
 //! `clients.rs: close` or by changing to another user.
 
 use crate::backend::{BackendState, Purpose};
+use crate::backend_pools::{BackendPool, PoolKey};
 use crate::group::Group;
 use crate::memory::{meminfo, memory_of};
 use crate::reasons::Refusal;
-use crate::roster::{Kind, Ranks};
 use crate::secret::Secret;
 use crate::shared::Shared;
 use reactor::{Key, Net, Time};
@@ -159,7 +159,7 @@ impl<N: Net> Group<N> {
             if backend.state() != BackendState::Idle {
                 continue;
             }
-            let unused = now.since(backend.since) > idle_max && self.roster.count > kept;
+            let unused = now.since(backend.since) > idle_max && self.backend_pools.count > kept;
             if unused || now.since(backend.born) > life_of(key, backend.born, life_max) {
                 self.counts.trimmed += 1;
                 self.let_go(key);
@@ -169,27 +169,27 @@ impl<N: Net> Group<N> {
 }
 
 impl<N: Net> Group<N> {
-    /// The kind of backend of a client that has proven its account now.
-    pub(crate) fn kind_of(
+    /// The pool of a client that has proven its account now.
+    pub(crate) fn pool_of(
         &mut self,
         (capabilities, extended): (u32, u32),
         user: &str,
         password: &Secret,
     ) -> usize {
-        let kind = Kind {
+        let key = PoolKey {
             capabilities,
             extended,
             user: user.to_string(),
             password: password.clone(),
             privileges: self.shared.privileges.version(),
         };
-        if let Some(found) = self.roster.find(&kind) {
+        if let Some(found) = self.backend_pools.find(&key) {
             return found;
         }
         let used = self.kinds_in_use();
-        let index = self.roster.add(kind, |index| used.contains(&index));
+        let index = self.backend_pools.add(key, |index| used.contains(&index));
         // Its number may have been another's.
-        self.schemas.forget_kind(index);
+        self.schemas.forget_pool(index);
         index
     }
 
@@ -197,17 +197,17 @@ impl<N: Net> Group<N> {
     fn kinds_in_use(&self) -> HashSet<usize> {
         let mut used = HashSet::new();
         for (_, client) in self.clients.iter() {
-            used.insert(client.kind as usize);
+            used.insert(client.pool as usize);
             let login = client.login.as_ref();
-            used.extend(login.and_then(|login| Some(login.before.as_ref()?.kind as usize)));
+            used.extend(login.and_then(|login| Some(login.before.as_ref()?.pool as usize)));
         }
         used
     }
 
-    /// Whether a kind is of an older version of the privileges.
-    pub(crate) fn is_outdated(&self, kind: usize) -> bool {
-        let ranks = self.roster.ranks.get(kind);
-        ranks.is_some_and(|ranks| ranks.kind.privileges != self.shared.privileges.version())
+    /// Whether a pool is of an older version of the privileges.
+    pub(crate) fn is_outdated(&self, pool: usize) -> bool {
+        let pool = self.backend_pools.pools.get(pool);
+        pool.is_some_and(|pool| pool.key.privileges != self.shared.privileges.version())
     }
 
     /// A client that began under an older version of the privileges, of which no backend is left,
@@ -216,39 +216,39 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key).filter(|c| c.lease().is_none()) else {
             return;
         };
-        let old = client.kind as usize;
-        if !self.is_outdated(old) || self.roster.ranks[old].count > 0 {
+        let old = client.pool as usize;
+        if !self.is_outdated(old) || self.backend_pools.pools[old].count > 0 {
             return;
         }
         // Those who wait in its lane are served in their order.
         if self.front_of(old).is_some() {
             return;
         }
-        let Kind {
+        let PoolKey {
             capabilities,
             extended,
             user,
             password,
             ..
-        } = self.roster.ranks[old].kind.clone();
-        let kind = self.kind_of((capabilities, extended), &user, &password);
+        } = self.backend_pools.pools[old].key.clone();
+        let pool = self.pool_of((capabilities, extended), &user, &password);
         if let Some(client) = self.clients.get_mut(key) {
-            client.kind = u32::try_from(kind).unwrap_or(0);
+            client.pool = u32::try_from(pool).unwrap_or(0);
         }
     }
 
     /// Closes what lies idle of a version of the privileges that no client has any more.
     pub(crate) fn retire_outdated(&mut self) {
         let now = self.shared.privileges.version();
-        let outdated = |ranks: &Ranks| ranks.kind.privileges != now;
-        let idle = |ranks: &Ranks| outdated(ranks) && !ranks.idle.is_empty();
-        if !self.roster.ranks.iter().any(idle) {
+        let outdated = |pool: &BackendPool| pool.key.privileges != now;
+        let idle = |pool: &BackendPool| outdated(pool) && !pool.idle.is_empty();
+        if !self.backend_pools.pools.iter().any(idle) {
             return;
         }
         let used = self.kinds_in_use();
-        let all = self.roster.ranks.iter().enumerate();
-        let left = all.filter(|(index, ranks)| outdated(ranks) && !used.contains(index));
-        let left: Vec<Key> = left.flat_map(|(_, ranks)| ranks.idle.clone()).collect();
+        let all = self.backend_pools.pools.iter().enumerate();
+        let left = all.filter(|(index, pool)| outdated(pool) && !used.contains(index));
+        let left: Vec<Key> = left.flat_map(|(_, pool)| pool.idle.clone()).collect();
         for lease in left {
             self.retire(lease);
         }

@@ -29,7 +29,7 @@ use wire::packet::put_short;
 #[derive(Debug)]
 pub(crate) struct Before {
     pub(crate) session: Rc<Session>,
-    pub(crate) kind: u32,
+    pub(crate) pool: u32,
     pub(crate) user: u16,
 }
 

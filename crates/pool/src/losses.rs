@@ -7,11 +7,11 @@
 //! refuses the account itself.
 
 use crate::backend::{BackendState, InFlight, Purpose, Reports};
+use crate::backend_pools::DialEnd;
 use crate::client::{Client, ClientState};
 use crate::group::Group;
 use crate::log::{Event, Facts, note, note_of};
 use crate::reasons::Refusal;
-use crate::roster::DialEnd;
 use reactor::{Key, Net};
 use session::own_commands::OWN_COMMANDS_MAX;
 use session::roles::{NONE, is_refused};
@@ -37,25 +37,25 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get(key) else {
             return;
         };
-        let (kind, now) = (backend.kind, self.net.now());
+        let (pool, now) = (backend.pool, self.net.now());
         if end == DialEnd::Unreached {
             self.shared.upstream.failed(&backend.at, now, why);
         }
         self.counts.dial_failures += 1;
         self.epoch += 1;
         self.retire(key);
-        let ranks = &mut self.roster.ranks[kind];
-        let first = ranks.last_failure.is_none();
-        ranks.dial_failed(now, why.to_string());
-        let user = &ranks.kind.user;
+        let with_key = &mut self.backend_pools.pools[pool];
+        let first = with_key.last_failure.is_none();
+        with_key.dial_failed(now, why.to_string());
+        let user = &with_key.key.user;
         if end != DialEnd::Unreached && first {
             note(
                 Event::BackendRefused,
                 format_args!("no backend for '{user}': {why}"),
             );
         }
-        if end == DialEnd::Account && self.roster.ranks[kind].count == 0 {
-            self.give_up_all(kind, why);
+        if end == DialEnd::Account && self.backend_pools.pools[pool].count == 0 {
+            self.give_up_all(pool, why);
         }
     }
 
@@ -107,9 +107,9 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
-        let kind = client.kind as usize;
+        let pool = client.pool as usize;
         if let Some(schema) = client.session.schema.clone() {
-            self.schemas.forget(kind, &schema);
+            self.schemas.forget(pool, &schema);
         }
         if client.opening {
             let state = "42000";

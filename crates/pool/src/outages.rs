@@ -3,7 +3,7 @@
 //!
 //! [`crate::upstream`] knows of an outage, from all groups and the watch. Until it has lasted for
 //! `server_down_fail_ms`, clients wait for the server as they wait for a backend; from then on they
-//! are refused at once, if their kind has no backend that could become free. At the end of an
+//! are refused at once, if their pool has no backend that could become free. At the end of an
 //! outage the group dials anew, without regard to what earlier dials have come to.
 //!
 //! Invariant: who is refused has a dial made on its behalf, unless one is under way, so that a
@@ -66,10 +66,10 @@ impl<N: Net> Group<N> {
     /// end of a back-off.
     fn dial_anew(&mut self) {
         let now = self.net.now();
-        self.roster
-            .ranks
+        self.backend_pools
+            .pools
             .iter_mut()
-            .for_each(|ranks| ranks.dial_succeeded(now));
+            .for_each(|pool| pool.dial_succeeded(now));
         let stale = self.backends.iter().filter(|(_, backend)| {
             let asked = backend
                 .dial
@@ -96,20 +96,20 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// The server is away, and the kind has no backend that could serve: nobody waits for one.
-    pub(crate) fn refuse_while_down(&mut self, kind: usize, lasted: Duration) {
-        let ranks = &self.roster.ranks[kind];
-        if ranks.count > ranks.dialling {
+    /// The server is away, and the pool has no backend that could serve: nobody waits for one.
+    pub(crate) fn refuse_while_down(&mut self, pool: usize, lasted: Duration) {
+        let with_key = &self.backend_pools.pools[pool];
+        if with_key.count > with_key.dialling {
             return;
         }
-        let why = ranks.last_failure.clone();
+        let why = with_key.last_failure.clone();
         let why = why.unwrap_or_else(|| "the connections to it were lost".into());
         for lane in REFUSABLE {
-            while let Some(front) = self.front_in(kind, lane) {
-                self.roster.ranks[kind].lanes.pop(lane);
+            while let Some(front) = self.front_in(pool, lane) {
+                self.backend_pools.pools[pool].lanes.pop(lane);
                 let (lasted, why) = (lasted, why.clone());
                 self.give_up(front.client, &Refusal::ServerDown { lasted, why });
-                self.refused_kind = Some(kind);
+                self.refused_pool = Some(pool);
             }
         }
     }
@@ -117,11 +117,11 @@ impl<N: Net> Group<N> {
     /// Who was refused because the server is away gets a dial all the same, for those who come
     /// later, one at a time.
     pub(crate) fn dial_for_refused(&mut self) {
-        if let Some(kind) = self.refused_kind.take()
-            && self.roster.dialling == 0
+        if let Some(pool) = self.refused_pool.take()
+            && self.backend_pools.dialling == 0
             && self.has_room()
         {
-            self.dial(kind);
+            self.dial(pool);
         }
     }
 }

@@ -5,7 +5,7 @@
 //! who log in after it. The mechanism: [`crate::watch`] asks once a second how often the server has
 //! begun a statement about accounts ([`COUNTERS`]). When that has changed, it counts a version up,
 //! and once more a second later, since a statement is counted when it begins. The version is a part
-//! of a client's kind of backend from its login or change of user on. COM_RESET_CONNECTION changes
+//! of a client's pool from its login or change of user on. COM_RESET_CONNECTION changes
 //! no privileges, on either server.
 //!
 //! A session of before keeps backends of before, as it would keep its privileges on a server. One

@@ -4,9 +4,9 @@
 //! that its collation id means on this server, so the pool must know both before the first client.
 //! The probe is one plain blocking connection on the main thread; the groups' backends come later.
 
+use crate::backend_pools::PoolKey;
 use crate::config::Settings;
 use crate::dial::{account_of, refusal};
-use crate::roster::Kind;
 use crate::rows::read_row;
 use crate::server_facts::{ServerFacts, ServerTimeouts};
 use crate::shared::Shared;
@@ -98,18 +98,18 @@ pub(crate) struct Connection {
     longest: Duration,
 }
 
-/// Asks the server at `upstream`, with the account of `kind`, within the settings' time for a dial
+/// Asks the server at `upstream`, with the account of `key`, within the settings' time for a dial
 /// per answer.
 ///
 /// # Errors
 /// [`ProbeError`] with the server's or the system's words.
 pub(crate) fn probe(
     upstream: &Upstream,
-    kind: &Kind,
+    key: &PoolKey,
     settings: &Settings,
 ) -> Result<ServerFacts, ProbeError> {
     let mut connection = connect(upstream, settings)?;
-    let greeting = connection.log_in(kind)?;
+    let greeting = connection.log_in(key)?;
     let version = String::from_utf8_lossy(&greeting.version).into_owned();
     let settings = connection.query(SETTINGS)?;
     let settings = settings.first().filter(|row| row.len() == 16);
@@ -269,7 +269,7 @@ fn into_stream(at: &Address, socket: OwnedFd, longest: Duration) -> io::Result<B
 /// [`ProbeError`]: that there is no server, or that it refuses the account.
 pub(crate) fn log_in_to_look(shared: &Shared) -> Result<Connection, ProbeError> {
     let (user, password) = shared.settings.monitor_account();
-    let kind = Kind {
+    let key = PoolKey {
         capabilities: DEPRECATE_EOF,
         extended: 0,
         user,
@@ -277,7 +277,7 @@ pub(crate) fn log_in_to_look(shared: &Shared) -> Result<Connection, ProbeError> 
         privileges: 0,
     };
     let mut connection = connect(&shared.upstream, &shared.settings)?;
-    let logged_in = connection.log_in(&kind);
+    let logged_in = connection.log_in(&key);
     if let Err(error) = &logged_in
         && error.fault == Fault::Unreached
     {
@@ -290,12 +290,12 @@ pub(crate) fn log_in_to_look(shared: &Shared) -> Result<Connection, ProbeError> 
 
 impl Connection {
     /// Logs in; returns the server's greeting.
-    pub(crate) fn log_in(&mut self, kind: &Kind) -> Result<Greeting, ProbeError> {
-        let account = account_of(kind, matches!(*self.at, Address::Unix(_)));
+    pub(crate) fn log_in(&mut self, key: &PoolKey) -> Result<Greeting, ProbeError> {
+        let account = account_of(key, matches!(*self.at, Address::Unix(_)));
         let logged_in = self.connection.log_in(&account);
         logged_in.map_err(|failure| match failure {
             Failure::Login(error) => {
-                let (why, lasting) = refusal(&error, kind);
+                let (why, lasting) = refusal(&error, key);
                 let fault = if lasting {
                     Fault::Lasting
                 } else {

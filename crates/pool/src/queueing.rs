@@ -1,6 +1,6 @@
 //! Queueing: which lane a command waits in, within which limits, and how its wait ends.
 //!
-//! A command that gets no backend at once waits in a lane of its client's kind (`lane.rs` says who
+//! A command that gets no backend at once waits in a lane of its client's pool (`lane.rs` says who
 //! goes next), at the front of its client's input. A wait is bounded four ways: by the statements
 //! that wait in the group, by those of the client's user, by the bytes of their commands, and by
 //! time. Who meets a bound gets an error of its own number at once; nothing was executed, so it may
@@ -61,7 +61,9 @@ impl<N: Net> Group<N> {
         };
         self.take_place(waiting, len);
         if let Some(client) = self.clients.get(key) {
-            self.roster.ranks[client.kind as usize].lanes.push(waiting);
+            self.backend_pools.pools[client.pool as usize]
+                .lanes
+                .push(waiting);
         }
         self.counts.waited += 1;
         self.counts.waited_high += u64::from(lane == LaneName::High);
@@ -166,7 +168,7 @@ impl<N: Net> Group<N> {
         client.in_lane = false;
         self.waiting -= 1;
         self.waiting_bytes -= client.waiting_bytes as usize;
-        let (index, kind) = (client.user as usize, client.kind as usize);
+        let (index, pool) = (client.user as usize, client.pool as usize);
         if self.shared.settings.users[index]
             .limits
             .waiting_max
@@ -175,9 +177,8 @@ impl<N: Net> Group<N> {
             self.shared.users[index].waiting.fetch_sub(1, Relaxed);
         }
         let (clients, waiting) = (&self.clients, self.waiting);
-        if let Some(ranks) = self.roster.ranks.get_mut(kind) {
-            ranks
-                .lanes
+        if let Some(pool) = self.backend_pools.pools.get_mut(pool) {
+            pool.lanes
                 .drop_stale(waiting, |entry| stands(clients, entry));
         }
     }
@@ -187,39 +188,39 @@ impl<N: Net> Group<N> {
         self.clients.get(key).is_some_and(|client| client.in_lane)
     }
 
-    /// The one of a kind whose turn is next.
-    pub(crate) fn front_of(&mut self, kind: usize) -> Option<Waiting> {
+    /// The one of a pool whose turn is next.
+    pub(crate) fn front_of(&mut self, pool: usize) -> Option<Waiting> {
         let (now, kickup) = (self.net.now(), self.shared.settings.prio_kickup);
         let clients = &self.clients;
-        self.roster.ranks[kind]
+        self.backend_pools.pools[pool]
             .lanes
             .next(now, kickup, |waiting| stands(clients, waiting))
     }
 
-    /// The one of a kind who may be given a backend now: the one whose turn is next, unless what is
+    /// The one of a pool who may be given a backend now: the one whose turn is next, unless what is
     /// left of the backends is reserved for others.
-    pub(crate) fn front_to_serve(&mut self, kind: usize) -> Option<Waiting> {
-        let front = self.front_of(kind)?;
+    pub(crate) fn front_to_serve(&mut self, pool: usize) -> Option<Waiting> {
+        let front = self.front_of(pool)?;
         if front.lane != LaneName::Low || !self.is_reserve_reached() {
             return Some(front);
         }
         let others = [LaneName::Held, LaneName::Login, LaneName::High];
         others
             .into_iter()
-            .find_map(|lane| self.front_in(kind, lane))
+            .find_map(|lane| self.front_in(pool, lane))
     }
 
-    /// The front of one lane of a kind.
-    pub(crate) fn front_in(&mut self, kind: usize, lane: LaneName) -> Option<Waiting> {
+    /// The front of one lane of a pool.
+    pub(crate) fn front_in(&mut self, pool: usize, lane: LaneName) -> Option<Waiting> {
         let clients = &self.clients;
-        self.roster.ranks[kind]
+        self.backend_pools.pools[pool]
             .lanes
             .front(lane, |waiting| stands(clients, waiting))
     }
 
     /// Takes the one whose turn has come out of its lane.
-    pub(crate) fn pop(&mut self, kind: usize, waiting: Waiting) {
-        let lanes = &mut self.roster.ranks[kind].lanes;
+    pub(crate) fn pop(&mut self, pool: usize, waiting: Waiting) {
+        let lanes = &mut self.backend_pools.pools[pool].lanes;
         lanes.pop(waiting.lane);
         // Who waits was last looked at when its statement came, thousands of others ago.
         if let Some(coming) = lanes.second(waiting.lane) {
@@ -227,7 +228,7 @@ impl<N: Net> Group<N> {
         }
         let kicked_up = waiting.lane == LaneName::Low
             && self.net.now().since(waiting.since) >= self.shared.settings.prio_kickup
-            && self.front_in(kind, LaneName::High).is_some();
+            && self.front_in(pool, LaneName::High).is_some();
         self.counts.kicked_up += u64::from(kicked_up);
     }
 
@@ -237,10 +238,10 @@ impl<N: Net> Group<N> {
     }
 
     fn oldest_wait_in(&mut self, lanes: &[LaneName]) -> Option<Time> {
-        let kinds = 0..self.roster.ranks.len();
-        let fronts = kinds.flat_map(|kind| lanes.iter().map(move |&lane| (kind, lane)));
+        let pools = 0..self.backend_pools.pools.len();
+        let fronts = pools.flat_map(|pool| lanes.iter().map(move |&lane| (pool, lane)));
         fronts
-            .filter_map(|(kind, lane)| self.front_in(kind, lane))
+            .filter_map(|(pool, lane)| self.front_in(pool, lane))
             .map(|front| front.since)
             .min()
     }
@@ -266,8 +267,8 @@ impl<N: Net> Group<N> {
     }
 
     /// The turn of a client has come that had a backend all the while.
-    pub(crate) fn go_on_held(&mut self, kind: usize, held: Waiting) {
-        self.pop(kind, held);
+    pub(crate) fn go_on_held(&mut self, pool: usize, held: Waiting) {
+        self.pop(pool, held);
         self.gets_on();
         self.forget_waiting(held.client);
         let now = self.net.now();
@@ -305,22 +306,22 @@ impl<N: Net> Group<N> {
         let now = self.net.now();
         let longest = self.shared.settings.wait_max;
         let down = self.is_down_for();
-        for kind in 0..self.roster.ranks.len() {
+        for pool in 0..self.backend_pools.pools.len() {
             if let Some(lasted) = down {
-                self.refuse_while_down(kind, lasted);
+                self.refuse_while_down(pool, lasted);
             }
             for lane in REFUSABLE {
-                while let Some(front) = self.front_in(kind, lane) {
+                while let Some(front) = self.front_in(pool, lane) {
                     let waited = now.since(front.since);
                     if waited < longest {
                         break;
                     }
-                    self.roster.ranks[kind].lanes.pop(lane);
+                    self.backend_pools.pools[pool].lanes.pop(lane);
                     let refusal = Refusal::WaitedTooLong {
                         lane,
-                        ahead: self.ahead_of(kind, lane),
+                        ahead: self.ahead_of(pool, lane),
                         waited,
-                        detail: self.what_backends_do(kind),
+                        detail: self.what_backends_do(pool),
                     };
                     self.give_up(front.client, &refusal);
                 }
@@ -329,9 +330,11 @@ impl<N: Net> Group<N> {
     }
 
     /// Entries that stand in front of a lane's first.
-    fn ahead_of(&self, kind: usize, lane: LaneName) -> usize {
+    fn ahead_of(&self, pool: usize, lane: LaneName) -> usize {
         match lane {
-            LaneName::Low | LaneName::Held => self.roster.ranks[kind].lanes.len_of(LaneName::High),
+            LaneName::Low | LaneName::Held => {
+                self.backend_pools.pools[pool].lanes.len_of(LaneName::High)
+            }
             LaneName::High | LaneName::Login => 0,
         }
     }
@@ -357,27 +360,27 @@ impl<N: Net> Group<N> {
         self.pump(key);
     }
 
-    /// Every waiting client of a kind gets an error: its account is refused by the server.
-    pub(crate) fn give_up_all(&mut self, kind: usize, why: &str) {
-        while let Some(front) = self.front_of(kind) {
-            self.roster.ranks[kind].lanes.pop(front.lane);
+    /// Every waiting client of a pool gets an error: its account is refused by the server.
+    pub(crate) fn give_up_all(&mut self, pool: usize, why: &str) {
+        while let Some(front) = self.front_of(pool) {
+            self.backend_pools.pools[pool].lanes.pop(front.lane);
             self.give_up(front.client, &Refusal::BackendLogin(why.to_string()));
         }
     }
 
-    fn what_backends_do(&self, kind: usize) -> String {
+    fn what_backends_do(&self, pool: usize) -> String {
         let census = self.census();
-        let ranks = &self.roster.ranks[kind];
+        let pool = &self.backend_pools.pools[pool];
         let mut text = format!(
             "{} of this group's {} backends in use, {} of them by pinned clients, {} waiting; \
              all groups may have {}",
             census.backends_leased,
-            self.roster.count,
+            self.backend_pools.count,
             census.pinned,
             census.waiting,
             self.shared.budget.total()
         );
-        if let Some(why) = &ranks.last_failure {
+        if let Some(why) = &pool.last_failure {
             text.push_str("; last failure: ");
             text.push_str(why);
         }

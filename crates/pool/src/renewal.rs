@@ -273,7 +273,7 @@ impl<N: Net> Group<N> {
         let (Some(charsets), Some(backend)) = (charsets, self.backends.get_mut(key)) else {
             return self.lose(key, "the server did not say what its session is like");
         };
-        let account = &self.roster.ranks[backend.kind].kind;
+        let account = &self.backend_pools.pools[backend.pool].key;
         let stands = backend.session.begun == self.begun;
         let kept = backend.session.clone();
         let mut session = Session::at_login(b"", kept.multi_statements, &charsets, &self.begun);

@@ -71,8 +71,8 @@ impl<N: Net> Group<N> {
     }
 
     fn line_of(&self, client: &Client<N::Sock>) -> ReportLine {
-        let account = self.roster.ranks.get(client.kind as usize);
-        let account = account.map_or("", |ranks| ranks.kind.user.as_str());
+        let account = self.backend_pools.pools.get(client.pool as usize);
+        let account = account.map_or("", |pool| pool.key.user.as_str());
         let backend = client.lease().and_then(|lease| self.backends.get(lease));
         let asked = backend.is_some_and(|backend| !backend.flight().is_empty());
         let state = match client.state() {

@@ -134,7 +134,7 @@ impl<N: Net> Group<N> {
         let mut login = Login::new(fresh, client.secure);
         login.before = Some(Before {
             session: before,
-            kind: client.kind,
+            pool: client.pool,
             user: client.user,
         });
         client.login = Some(Box::new(login));
@@ -262,7 +262,7 @@ impl<N: Net> Group<N> {
         let settings = &self.shared.settings.users[before.user as usize];
         client.tickets = settings.limits.high_prio_tickets;
         client.user = before.user;
-        client.kind = before.kind;
+        client.pool = before.pool;
         client.session = before.session;
         (client.changing, client.opening) = (false, false);
         client.changes_failed = client.changes_failed.saturating_add(1);

@@ -110,16 +110,16 @@ impl<N: Net> Group<N> {
         owed && self.is_being_asked(key, Purpose::Role)
     }
 
-    /// A client has changed its user, to an account of this kind: the role before, where the server
+    /// A client has changed its user, to an account of this pool: the role before, where the server
     /// lets it stay.
     pub(crate) fn role_after_change(
         &self,
         before: &Rc<Session>,
-        kinds: (usize, usize),
+        pools: (usize, usize),
     ) -> Option<Text> {
-        let [old, new] = [kinds.0, kinds.1].map(|kind| &self.roster.ranks[kind]);
+        let [old, new] = [pools.0, pools.1].map(|pool| &self.backend_pools.pools[pool]);
         let stays = matches!(self.shared.server.flavour, Server::MariaDb(_))
-            && old.kind.user == new.kind.user
+            && old.key.user == new.key.user
             && new.login_role.as_deref().unwrap_or(NONE) == NONE;
         before.role.clone().filter(|_| stays)
     }

@@ -6,6 +6,7 @@
 //! census, SIGUSR2 every client and why it is pinned; SIGHUP is logged and changes nothing.
 
 use crate::Settings;
+use crate::backend_pools::PoolKey;
 use crate::budget::Budget;
 use crate::counts::Census;
 use crate::group::{Group, LISTENER, MAILBOX, listener_token};
@@ -13,7 +14,6 @@ use crate::log::{self, Event, ReportLine, note, note_all};
 use crate::options::PoolArgs;
 use crate::password_workers::start_workers;
 use crate::probe::{Fault, probe};
-use crate::roster::Kind;
 use crate::server_facts::ServerFacts;
 use crate::shared::{Order, Shared};
 use crate::upstream::Upstream;
@@ -223,7 +223,7 @@ fn ask_server(
     signals: &mut Signals,
 ) -> Result<Option<ServerFacts>, String> {
     let user = &settings.users[0];
-    let kind = Kind {
+    let key = PoolKey {
         capabilities: DEPRECATE_EOF,
         extended: 0,
         user: user.backend_user.clone(),
@@ -232,12 +232,12 @@ fn ask_server(
     };
     let mut said = None;
     loop {
-        match probe(upstream, &kind, settings) {
+        match probe(upstream, &key, settings) {
             Ok(facts) => return Ok(Some(facts)),
             Err(error) if error.fault == Fault::Lasting => {
                 return Err(format!(
                     "the server at {} refuses the pool's account '{}': {}",
-                    settings.backend, kind.user, error.why
+                    settings.backend, key.user, error.why
                 ));
             }
             Err(error) => {

@@ -1,13 +1,13 @@
 //! Schemas that the server has let an account into.
 //!
 //! The problem: whether a login may use its default schema is the server's to say, and asking costs
-//! each login a backend. The mechanism: what the server has said once is remembered for that kind
+//! each login a backend. The mechanism: what the server has said once is remembered for that pool
 //! of backend, until the server says otherwise. Invariant: the table is bounded ([`SCHEMAS_MAX`]);
 //! when it is full it is learnt again: whoever is not in it is asked for.
 
 use std::collections::HashSet;
 
-/// Schemas that a group remembers, for all kinds of backends.
+/// Schemas that a group remembers, for all pools.
 const SCHEMAS_MAX: usize = 4096;
 
 /// What a group remembers.
@@ -17,14 +17,14 @@ pub(crate) struct Schemas {
 }
 
 impl Schemas {
-    /// Whether backends of a kind are known to be let into a schema.
-    pub(crate) fn knows(&self, kind: usize, schema: &[u8]) -> bool {
-        self.let_in.contains(&(kind, Box::from(schema)))
+    /// Whether backends of a pool are known to be let into a schema.
+    pub(crate) fn knows(&self, pool: usize, schema: &[u8]) -> bool {
+        self.let_in.contains(&(pool, Box::from(schema)))
     }
 
-    /// A backend of this kind was let into a schema.
-    pub(crate) fn learn(&mut self, kind: usize, schema: &[u8]) {
-        let entry = (kind, Box::from(schema));
+    /// A backend of this pool was let into a schema.
+    pub(crate) fn learn(&mut self, pool: usize, schema: &[u8]) {
+        let entry = (pool, Box::from(schema));
         if self.let_in.len() >= SCHEMAS_MAX && !self.let_in.contains(&entry) {
             self.let_in.clear();
         }
@@ -32,13 +32,13 @@ impl Schemas {
     }
 
     /// It was not.
-    pub(crate) fn forget(&mut self, kind: usize, schema: &[u8]) {
-        self.let_in.remove(&(kind, Box::from(schema)));
+    pub(crate) fn forget(&mut self, pool: usize, schema: &[u8]) {
+        self.let_in.remove(&(pool, Box::from(schema)));
     }
 
-    /// Forgets what is known of one kind.
-    pub(crate) fn forget_kind(&mut self, kind: usize) {
-        self.let_in.retain(|(of, _)| *of != kind);
+    /// Forgets what is known of one pool.
+    pub(crate) fn forget_pool(&mut self, pool: usize) {
+        self.let_in.retain(|(of, _)| *of != pool);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Passwords: text that no `Debug` output shows, and where the configuration has it from.
 //!
-//! Settings, kinds of backends and what the user typed are printed by `{:?}` in tests and may be in
+//! Settings, pool keys and what the user typed are printed by `{:?}` in tests and may be in
 //! logs one day; a password in them must not be. A password may stand in the configuration itself,
 //! in a file, or in the environment; [`Typed::take`] makes one of the three.
 

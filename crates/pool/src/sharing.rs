@@ -28,8 +28,13 @@ impl<N: Net> Group<N> {
 
     /// Backends that no client has.
     fn unused(&self) -> usize {
-        let idle: usize = self.roster.ranks.iter().map(|ranks| ranks.idle.len()).sum();
-        idle + self.roster.dialling
+        let idle: usize = self
+            .backend_pools
+            .pools
+            .iter()
+            .map(|pool| pool.idle.len())
+            .sum();
+        idle + self.backend_pools.dialling
     }
 
     /// Whether as many backends are leased as the low lane may have: the rest is for statements of
@@ -41,11 +46,11 @@ impl<N: Net> Group<N> {
     }
 
     /// Whether the low lane waits for a backend besides the reserve, and the group may have more.
-    pub(crate) fn wants_more(&mut self, kind: usize) -> bool {
-        self.roster.count < self.shared.budget.most()
+    pub(crate) fn wants_more(&mut self, pool: usize) -> bool {
+        self.backend_pools.count < self.shared.budget.most()
             && self.unused() <= self.shared.budget.reserved(self.index)
             && self.is_reserve_reached()
-            && self.front_in(kind, LaneName::Low).is_some()
+            && self.front_in(pool, LaneName::Low).is_some()
     }
 
     /// Gives the slot of a backend back that is closed, and tells who can have it.
@@ -74,7 +79,8 @@ impl<N: Net> Group<N> {
     /// Whether the next backend that becomes free is owed to another group.
     pub(crate) fn owes_next(&self) -> bool {
         let budget = &self.shared.budget;
-        self.roster.count > budget.share(self.index) && budget.owed(self.index) == Owed::AtOnce
+        self.backend_pools.count > budget.share(self.index)
+            && budget.owed(self.index) == Owed::AtOnce
     }
 
     /// Closes idle backends that others need more.
@@ -105,7 +111,7 @@ impl<N: Net> Group<N> {
     }
 
     fn longest_idle(&self) -> Option<(Time, Key)> {
-        let all = self.roster.ranks.iter().flat_map(|ranks| &ranks.idle);
+        let all = self.backend_pools.pools.iter().flat_map(|pool| &pool.idle);
         all.filter_map(|key| Some((self.backends.get(*key)?.since, *key)))
             .min()
     }
@@ -115,7 +121,9 @@ impl<N: Net> Drop for Group<N> {
     /// What the group has is the others' when its thread ends.
     fn drop(&mut self) {
         self.backends = reactor::Slots::default();
-        self.shared.budget.give(self.index, self.roster.count);
+        self.shared
+            .budget
+            .give(self.index, self.backend_pools.count);
         self.shared.budget.unwant(self.index);
         self.shared.budget.note_idle(self.index, 0);
     }

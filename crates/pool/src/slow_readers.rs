@@ -354,8 +354,8 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return;
         };
-        let account = self.roster.ranks.get(client.kind as usize);
-        let account = account.map_or("", |ranks| ranks.kind.user.as_str());
+        let account = self.backend_pools.pools.get(client.pool as usize);
+        let account = account.map_or("", |pool| pool.key.user.as_str());
         let user = self.shared.settings.users.get(client.user as usize);
         let facts = Facts {
             client: Some(Peer::from(self.net.peer(&client.sock))),

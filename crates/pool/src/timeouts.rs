@@ -182,7 +182,7 @@ impl<N: Net> Group<N> {
         if idle < ALIVE {
             return true;
         }
-        let capabilities = self.roster.ranks[backend.kind].kind.capabilities;
+        let capabilities = self.backend_pools.pools[backend.pool].key.capabilities;
         let timeouts = &self.shared.server.timeouts;
         let max = timeouts.wait_of(&backend.session, capabilities);
         idle < max - (max / 2).min(MARGIN_MAX)

@@ -148,8 +148,8 @@ impl<N: Net> Group<N> {
         heard: &Heard,
         collected: &[u8],
     ) {
-        let kind = self.backends.get(key).map_or(0, |backend| backend.kind);
-        let extended = (self.roster.ranks.get(kind)).map_or(0, |ranks| ranks.kind.extended);
+        let pool = self.backends.get(key).map_or(0, |backend| backend.pool);
+        let extended = (self.backend_pools.pools.get(pool)).map_or(0, |pool| pool.key.extended);
         let row = collected_row(collected, extended).filter(|_| heard.error.is_none());
         let Some((columns, values)) = row else {
             return self.lose(key, "the server did not give a session's variables back");

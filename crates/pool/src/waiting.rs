@@ -32,8 +32,8 @@ impl<N: Net> Group<N> {
         let asks = !backend.flight().is_empty();
         let unsure = backend.astray || backend.flight().iter().any(reports);
         let ends = asks && !client.is_held() && !backend.in_transaction();
-        let kind = client.kind as usize;
-        asks && unsure || ends && self.front_of(kind).is_some()
+        let pool = client.pool as usize;
+        asks && unsure || ends && self.front_of(pool).is_some()
     }
 
     /// Whether a KILL for the statement before is under way, and may still hit this one.
@@ -114,7 +114,7 @@ impl<N: Net> Group<N> {
         }
         // The packet of a login is used up, but its place is still the one it had.
         client.placed |= std::mem::take(&mut client.opening);
-        let (kind, lane, len) = (client.kind as usize, client.waits_in, client.command_len());
+        let (pool, lane, len) = (client.pool as usize, client.waits_in, client.command_len());
         let since = self.place_of(key);
         let waiting = Waiting {
             client: key,
@@ -122,7 +122,7 @@ impl<N: Net> Group<N> {
             lane,
         };
         self.take_place(waiting, len);
-        self.roster.ranks[kind].lanes.push(waiting);
+        self.backend_pools.pools[pool].lanes.push(waiting);
     }
 
     /// Whether somebody waits for what could be given at once: backends that were lost at the end
@@ -132,14 +132,18 @@ impl<N: Net> Group<N> {
             return false;
         }
         let now = self.net.now();
-        let idle = self.roster.ranks.iter().any(|ranks| !ranks.idle.is_empty());
+        let idle = self
+            .backend_pools
+            .pools
+            .iter()
+            .any(|pool| !pool.idle.is_empty());
         let slot = self.has_room();
-        (0..self.roster.ranks.len()).any(|kind| {
-            let may_dial = self.may_dial(kind, now);
-            if self.front_to_serve(kind).is_some() {
-                may_dial && (slot || idle) || !self.wants_dial(kind)
+        (0..self.backend_pools.pools.len()).any(|pool| {
+            let may_dial = self.may_dial(pool, now);
+            if self.front_to_serve(pool).is_some() {
+                may_dial && (slot || idle) || !self.wants_dial(pool)
             } else {
-                may_dial && slot && self.wants_more(kind)
+                may_dial && slot && self.wants_more(pool)
             }
         })
     }

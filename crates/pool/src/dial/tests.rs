@@ -8,8 +8,8 @@ use wire::packet::HEADER_LEN;
 
 const NONCE: Nonce = *b"abcdefghijklmnopqrst";
 
-fn kind() -> Kind {
-    Kind {
+fn pool_key() -> PoolKey {
+    PoolKey {
         capabilities: cap::FOUND_ROWS,
         extended: 0,
         user: "app".into(),
@@ -46,7 +46,7 @@ fn sent(step: DialStep) -> Vec<u8> {
 #[test]
 fn a_native_login_is_one_answer() {
     let mut dial = Dial::new(false);
-    let out = sent(dial.packet(&kind(), &greeting(ALL, "mysql_native_password"), 0));
+    let out = sent(dial.packet(&pool_key(), &greeting(ALL, "mysql_native_password"), 0));
     assert_eq!(out[3], 1);
     let login = Login::read(&out[4..]).unwrap();
     assert_eq!(login.user, b"app");
@@ -55,16 +55,19 @@ fn a_native_login_is_one_answer() {
     assert_ne!(
         login.capabilities & cap::FOUND_ROWS,
         0,
-        "the key of this kind of backend"
+        "the key of this key of backend"
     );
     assert_eq!(login.capabilities & cap::SSL, 0);
-    assert_eq!(dial.packet(&kind(), b"\0\0\0\x02\0\0\0", 2), DialStep::In);
+    assert_eq!(
+        dial.packet(&pool_key(), b"\0\0\0\x02\0\0\0", 2),
+        DialStep::In
+    );
 }
 
 #[test]
 fn a_server_without_trackers_is_refused_by_name() {
     let old = ALL & !cap::SESSION_TRACK;
-    let step = Dial::new(false).packet(&kind(), &greeting(old, "mysql_native_password"), 0);
+    let step = Dial::new(false).packet(&pool_key(), &greeting(old, "mysql_native_password"), 0);
     let DialStep::Failed(text, true) = step else {
         panic!("{step:?}")
     };
@@ -74,16 +77,16 @@ fn a_server_without_trackers_is_refused_by_name() {
 #[test]
 fn the_server_may_ask_for_another_plugin() {
     let mut dial = Dial::new(false);
-    sent(dial.packet(&kind(), &greeting(ALL, "caching_sha2_password"), 0));
+    sent(dial.packet(&pool_key(), &greeting(ALL, "caching_sha2_password"), 0));
     let mut switch = b"\xfemysql_native_password\0".to_vec();
     switch.extend_from_slice(b"ABCDEFGHIJKLMNOPQRST\0");
-    let out = sent(dial.packet(&kind(), &switch, 2));
+    let out = sent(dial.packet(&pool_key(), &switch, 2));
     assert_eq!(out[..4], [20, 0, 0, 3]);
     assert_eq!(
         out[4..],
         wire::auth::native::answer(b"secret", b"ABCDEFGHIJKLMNOPQRST")
     );
-    let step = dial.packet(&kind(), b"\xfeed25519\0abcdefghijklmnopqrst\0", 2);
+    let step = dial.packet(&pool_key(), b"\xfeed25519\0abcdefghijklmnopqrst\0", 2);
     let DialStep::Failed(text, true) = step else {
         panic!("{step:?}")
     };
@@ -94,37 +97,37 @@ fn the_server_may_ask_for_another_plugin() {
 fn full_authentication_is_rsa_over_tcp_and_clear_over_a_unix_socket() {
     let keys = KeyPair::generate().unwrap();
     let mut dial = Dial::new(false);
-    sent(dial.packet(&kind(), &greeting(ALL, "caching_sha2_password"), 0));
+    sent(dial.packet(&pool_key(), &greeting(ALL, "caching_sha2_password"), 0));
     assert_eq!(
-        dial.packet(&kind(), &[1, 3], 2),
+        dial.packet(&pool_key(), &[1, 3], 2),
         DialStep::Wait,
         "the quick way"
     );
-    assert_eq!(sent(dial.packet(&kind(), &[1, 4], 2)), [1, 0, 0, 3, 2]);
+    assert_eq!(sent(dial.packet(&pool_key(), &[1, 4], 2)), [1, 0, 0, 3, 2]);
     let mut key = vec![1];
     key.extend_from_slice(keys.public_pem());
-    let out = sent(dial.packet(&kind(), &key, 4));
+    let out = sent(dial.packet(&pool_key(), &key, 4));
     let plain = keys.decrypt(&out[4..]).unwrap();
     let password = wire::auth::caching_sha2::unmask(&plain, &NONCE);
     assert_eq!(password, Some(b"secret".to_vec()));
     let mut local = Dial::new(true);
-    sent(local.packet(&kind(), &greeting(ALL, "caching_sha2_password"), 0));
+    sent(local.packet(&pool_key(), &greeting(ALL, "caching_sha2_password"), 0));
     assert_eq!(
-        sent(local.packet(&kind(), &[1, 4], 2)),
+        sent(local.packet(&pool_key(), &[1, 4], 2)),
         b"\x07\0\0\x03secret\0"
     );
 }
 
 #[test]
 fn the_servers_own_words_are_kept() {
-    let step = Dial::new(false).packet(&kind(), b"\xff\x10\x04Too many connections", 0);
+    let step = Dial::new(false).packet(&pool_key(), b"\xff\x10\x04Too many connections", 0);
     assert_eq!(
         step,
         DialStep::Failed("error 1040: Too many connections".into(), false)
     );
     let mut dial = Dial::new(false);
-    sent(dial.packet(&kind(), &greeting(ALL, "mysql_native_password"), 0));
-    let step = dial.packet(&kind(), b"\xff\x15\x04#28000Access denied", 2);
+    sent(dial.packet(&pool_key(), &greeting(ALL, "mysql_native_password"), 0));
+    let step = dial.packet(&pool_key(), b"\xff\x15\x04#28000Access denied", 2);
     assert_eq!(
         step,
         DialStep::Failed("error 1045: Access denied".into(), true)
@@ -136,9 +139,9 @@ fn a_locked_account_needs_somebody_who_opens_it() {
     // 3118 of MySQL, 4151 of MariaDB.
     for code in [b"\x2e\x0c", b"\x37\x10"] {
         let mut dial = Dial::new(false);
-        sent(dial.packet(&kind(), &greeting(ALL, "mysql_native_password"), 0));
+        sent(dial.packet(&pool_key(), &greeting(ALL, "mysql_native_password"), 0));
         let refusal = [b"\xff", &code[..], b"#HY000this account is locked"].concat();
-        let step = dial.packet(&kind(), &refusal, 2);
+        let step = dial.packet(&pool_key(), &refusal, 2);
         assert!(matches!(step, DialStep::Failed(_, true)), "{step:?}");
     }
 }
@@ -146,16 +149,16 @@ fn a_locked_account_needs_somebody_who_opens_it() {
 #[test]
 fn garbage_fails_with_a_sentence() {
     for payload in [&b""[..], b"\x09", b"HTTP/1.1 400 Bad Request"] {
-        let step = Dial::new(false).packet(&kind(), payload, 0);
+        let step = Dial::new(false).packet(&pool_key(), payload, 0);
         assert!(matches!(step, DialStep::Failed(..)), "{step:?}");
     }
 }
 
 #[test]
 fn a_server_without_the_attributes_that_clients_were_offered_is_refused() {
-    let attributed = Kind {
+    let attributed = PoolKey {
         capabilities: cap::QUERY_ATTRIBUTES,
-        ..kind()
+        ..pool_key()
     };
     let native = "mysql_native_password";
     let mut dial = Dial::new(false);
@@ -173,7 +176,7 @@ fn a_server_without_the_attributes_that_clients_were_offered_is_refused() {
     }
     // Who was not offered them does not ask for them either.
     let mut dial = Dial::new(false);
-    let out = sent(dial.packet(&kind(), &with, 0));
+    let out = sent(dial.packet(&pool_key(), &with, 0));
     let login = Login::read(&out[4..]).unwrap();
     assert_eq!(login.capabilities & cap::QUERY_ATTRIBUTES, 0);
 }

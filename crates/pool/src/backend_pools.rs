@@ -1,12 +1,12 @@
-//! The roster: a group's backends by kind, and who waits for each kind.
+//! A group's backends, in one pool for each account and set of capabilities.
 //!
-//! A kind is an account, the capabilities that change results, and the version of the server's
-//! privileges at the login of its clients (`privileges.rs`); a client's statements run only on
-//! backends of its kind. Each kind has lanes. What bounds the number of backends is the budget of
-//! all groups (`budget.rs`).
+//! A [`PoolKey`] is an account, the capabilities that change results, and the version of the
+//! server's privileges at the login of its clients (`privileges.rs`). A client's statements run
+//! only on backends of its pool. Each pool has lanes of clients that wait. What bounds the number of
+//! backends is the budget of all groups (`budget.rs`).
 //!
-//! When dialling fails, the next attempt of that kind waits, doubling from
-//! [`BACK_OFF_MIN`] to [`BACK_OFF_MAX`]; a success resets it.
+//! When a dial fails, the pool's next one waits, doubling from [`BACK_OFF_MIN`] to
+//! [`BACK_OFF_MAX`]; a success resets it.
 //!
 //! Idle backends are taken last in, first out (warm caches at both ends), but one that already
 //! stands in the client's session state goes first.
@@ -27,7 +27,7 @@ pub(crate) const BACK_OFF_MAX: Duration = Duration::from_secs(2);
 
 /// What a backend logs in with, and what it can be used for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Kind {
+pub(crate) struct PoolKey {
     /// Capabilities that change results, a subset of [`wire::capabilities::BACKEND_KEY`].
     pub capabilities: u32,
     /// The same of MariaDB's extended ones, of [`wire::capabilities::EXTENDED_OFFERED`].
@@ -41,7 +41,7 @@ pub(crate) struct Kind {
     pub(crate) privileges: u32,
 }
 
-impl Kind {
+impl PoolKey {
     /// How commands are written on its backends.
     pub(crate) fn form(&self) -> Form {
         Form::of(self.capabilities)
@@ -64,11 +64,11 @@ pub(crate) enum DialEnd {
     Account,
 }
 
-/// The backends of one kind and those who wait for them.
+/// The backends of one key and the clients that wait for them.
 #[derive(Debug)]
-pub(crate) struct Ranks {
+pub(crate) struct BackendPool {
     /// What they log in with.
-    pub kind: Kind,
+    pub key: PoolKey,
     /// Free ones, the last used at the end.
     pub idle: Vec<Key>,
     /// All of them, dialling ones included.
@@ -88,10 +88,10 @@ pub(crate) struct Ranks {
     pub(crate) login_role: Option<Text>,
 }
 
-impl Ranks {
-    fn new(kind: Kind) -> Ranks {
-        Ranks {
-            kind,
+impl BackendPool {
+    fn new(key: PoolKey) -> BackendPool {
+        BackendPool {
+            key,
             idle: Vec::new(),
             count: 0,
             dialling: 0,
@@ -119,63 +119,63 @@ impl Ranks {
     }
 }
 
-/// All kinds of a group.
+/// All pools of a group.
 #[derive(Debug, Default)]
-pub(crate) struct Roster {
-    /// By index; kinds are few and stay.
-    pub ranks: Vec<Ranks>,
-    /// Backends of all kinds, dialling ones included; each has a slot of the budget.
+pub(crate) struct BackendPools {
+    /// By index; pools are few and stay.
+    pub pools: Vec<BackendPool>,
+    /// Backends of all pools, dialling ones included; each has a slot of the budget.
     pub count: usize,
-    /// Dials under way, of all kinds.
+    /// Dials under way, of all pools.
     pub dialling: usize,
 }
 
-impl Roster {
-    /// The index of a kind, if there is such a kind.
-    pub(crate) fn find(&self, kind: &Kind) -> Option<usize> {
-        self.ranks.iter().position(|ranks| ranks.kind == *kind)
+impl BackendPools {
+    /// The index of a key, if there is such a key.
+    pub(crate) fn find(&self, key: &PoolKey) -> Option<usize> {
+        self.pools.iter().position(|pool| pool.key == *key)
     }
 
-    /// Gives a new kind its ranks: those of an older version of the privileges that has neither
-    /// clients (`is_used`) nor backends any more, or new ones. There are no more of them than kinds
-    /// and clients together.
-    pub(crate) fn add(&mut self, kind: Kind, is_used: impl Fn(usize) -> bool) -> usize {
-        let now = kind.privileges;
-        let left = self.ranks.iter().enumerate().position(|(index, ranks)| {
-            ranks.kind.privileges != now && ranks.count == 0 && !is_used(index)
+    /// The index of a pool for a new key. A pool of an older version of the privileges that has
+    /// neither clients (`is_used`) nor backends any more is used again, so there are never more
+    /// pools than accounts, sets of capabilities and clients call for.
+    pub(crate) fn add(&mut self, key: PoolKey, is_used: impl Fn(usize) -> bool) -> usize {
+        let now = key.privileges;
+        let left = self.pools.iter().enumerate().position(|(index, pool)| {
+            pool.key.privileges != now && pool.count == 0 && !is_used(index)
         });
-        let ranks = Ranks::new(kind);
+        let pool = BackendPool::new(key);
         match left {
             Some(index) => {
-                self.ranks[index] = ranks;
+                self.pools[index] = pool;
                 index
             }
             None => {
-                self.ranks.push(ranks);
-                self.ranks.len() - 1
+                self.pools.push(pool);
+                self.pools.len() - 1
             }
         }
     }
 
     /// Counts a backend that begins to dial; its slot is taken.
-    pub(crate) fn dial_begins(&mut self, kind: usize) {
+    pub(crate) fn dial_begins(&mut self, pool: usize) {
         self.count += 1;
         self.dialling += 1;
-        self.ranks[kind].count += 1;
-        self.ranks[kind].dialling += 1;
+        self.pools[pool].count += 1;
+        self.pools[pool].dialling += 1;
     }
 
     /// Notes that a dial ended, one way or the other.
-    pub(crate) fn dial_ends(&mut self, kind: usize) {
+    pub(crate) fn dial_ends(&mut self, pool: usize) {
         self.dialling -= 1;
-        self.ranks[kind].dialling -= 1;
+        self.pools[pool].dialling -= 1;
     }
 
     /// Takes a backend off the books.
-    pub(crate) fn leaves(&mut self, kind: usize, key: Key) {
+    pub(crate) fn leaves(&mut self, pool: usize, key: Key) {
         self.count -= 1;
-        self.ranks[kind].count -= 1;
-        self.ranks[kind].idle.retain(|&idle| idle != key);
+        self.pools[pool].count -= 1;
+        self.pools[pool].idle.retain(|&idle| idle != key);
     }
 }
 
@@ -183,8 +183,8 @@ impl Roster {
 mod tests {
     use super::*;
 
-    fn kind(capabilities: u32, user: &str, privileges: u32) -> Kind {
-        Kind {
+    fn key(capabilities: u32, user: &str, privileges: u32) -> PoolKey {
+        PoolKey {
             capabilities,
             extended: 0,
             user: user.into(),
@@ -194,44 +194,44 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_is_an_account_capabilities_and_a_version_of_privileges() {
-        let mut roster = Roster::default();
-        let a = roster.add(kind(0, "app", 0), |_| true);
-        assert_eq!(roster.find(&kind(0, "app", 0)), Some(a));
-        for other in [kind(2, "app", 0), kind(0, "other", 0), kind(0, "app", 1)] {
-            assert_eq!(roster.find(&other), None);
+    fn a_key_is_an_account_capabilities_and_a_version_of_privileges() {
+        let mut pools = BackendPools::default();
+        let a = pools.add(key(0, "app", 0), |_| true);
+        assert_eq!(pools.find(&key(0, "app", 0)), Some(a));
+        for other in [key(2, "app", 0), key(0, "other", 0), key(0, "app", 1)] {
+            assert_eq!(pools.find(&other), None);
         }
     }
 
     #[test]
     fn what_nobody_uses_of_an_older_version_is_used_again() {
-        let mut roster = Roster::default();
-        let a = roster.add(kind(0, "app", 0), |_| true);
-        let b = roster.add(kind(2, "app", 0), |_| false);
+        let mut pools = BackendPools::default();
+        let a = pools.add(key(0, "app", 0), |_| true);
+        let b = pools.add(key(2, "app", 0), |_| false);
         assert_ne!(a, b, "of the same version");
-        let c = roster.add(kind(0, "app", 1), |_| true);
+        let c = pools.add(key(0, "app", 1), |_| true);
         assert!(c != a && c != b, "both have clients");
-        roster.dial_begins(a);
-        assert_eq!(roster.add(kind(0, "app", 2), |index| index == c), b);
-        roster.dial_ends(a);
-        roster.leaves(a, Key::from_parts(1, 1));
-        assert_eq!(roster.add(kind(2, "app", 2), |index| index == c), a);
-        assert_eq!(roster.ranks.len(), 3);
+        pools.dial_begins(a);
+        assert_eq!(pools.add(key(0, "app", 2), |index| index == c), b);
+        pools.dial_ends(a);
+        pools.leaves(a, Key::from_parts(1, 1));
+        assert_eq!(pools.add(key(2, "app", 2), |index| index == c), a);
+        assert_eq!(pools.pools.len(), 3);
     }
 
     #[test]
     fn dials_back_off_and_recover() {
-        let mut roster = Roster::default();
-        let kind = roster.add(kind(0, "app", 0), |_| true);
-        let ranks = &mut roster.ranks[kind];
+        let mut pools = BackendPools::default();
+        let a = pools.add(key(0, "app", 0), |_| true);
+        let pool = &mut pools.pools[a];
         let mut waits = Vec::new();
         for _ in 0..8 {
-            ranks.dial_failed(Time(0), "refused".into());
-            waits.push(ranks.dial_at.since(Time(0)).as_millis());
+            pool.dial_failed(Time(0), "refused".into());
+            waits.push(pool.dial_at.since(Time(0)).as_millis());
         }
         assert_eq!(waits, [50, 100, 200, 400, 800, 1600, 2000, 2000]);
-        ranks.dial_succeeded(Time(0));
-        ranks.dial_failed(Time(0), "refused".into());
-        assert_eq!(ranks.dial_at.since(Time(0)), BACK_OFF_MIN);
+        pool.dial_succeeded(Time(0));
+        pool.dial_failed(Time(0), "refused".into());
+        assert_eq!(pool.dial_at.since(Time(0)), BACK_OFF_MIN);
     }
 }
