@@ -1,6 +1,6 @@
 //! Events that come when they come, whether or not anybody has time for them: the open loop.
 //!
-//! Each group draws its part of the arrivals itself, at exponential or even gaps along the course
+//! Each group draws its part of the arrivals itself, at exponential or even gaps along the profile
 //! of the rate. An arrival that finds no idle connection waits in a line; its clock runs from when
 //! it came, which is its intended start. A full line sheds the arrival: that is counted, and the
 //! run goes on.
@@ -8,9 +8,9 @@
 //! Invariant: arrivals are never skipped because the group was late; they are handed out late, with
 //! their own times.
 
-use crate::course::Course;
+use crate::durations::exponential;
 use crate::random::Random;
-use crate::spans::exponential;
+use crate::rate_profile::RateProfile;
 use reactor::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub enum Gaps {
 /// A group's arrivals, and its line of those that wait.
 #[derive(Debug)]
 pub(crate) struct Arrivals {
-    course: Course,
+    profile: RateProfile,
     gaps: Gaps,
     /// The group's part of the rate, above 0 up to 1.
     part: f64,
@@ -40,16 +40,16 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// Arrivals along `course`, of which this group gets `part`; [`Arrivals::start`] begins them.
+    /// Arrivals along `profile`, of which this group gets `part`; [`Arrivals::start`] begins them.
     pub(crate) fn new(
-        course: Course,
+        profile: RateProfile,
         gaps: Gaps,
         part: f64,
         line_max: u32,
         random: Random,
     ) -> Self {
         Arrivals {
-            course,
+            profile,
             gaps,
             part,
             random,
@@ -68,7 +68,7 @@ impl Arrivals {
             Gaps::Poisson => exponential(&mut self.random),
             Gaps::Constant => offset,
         };
-        self.next_s = self.course.reach(0.0, first / self.part);
+        self.next_s = self.profile.reach(0.0, first / self.part);
     }
 
     /// Nobody arrives any more; who waits goes on waiting.
@@ -94,7 +94,7 @@ impl Arrivals {
         };
         self.next_s = self
             .next_s
-            .and_then(|next| self.course.reach(next, amount / self.part));
+            .and_then(|next| self.profile.reach(next, amount / self.part));
         Some(due)
     }
 
@@ -142,9 +142,9 @@ mod tests {
 
     const START: Time = Time(7_000_000_000);
 
-    fn arrivals(course: &str, gaps: Gaps, part: f64) -> Arrivals {
+    fn arrivals(profile: &str, gaps: Gaps, part: f64) -> Arrivals {
         let random = Random::new(1, 2);
-        let mut arrivals = Arrivals::new(course.parse().unwrap(), gaps, part, 3, random);
+        let mut arrivals = Arrivals::new(profile.parse().unwrap(), gaps, part, 3, random);
         arrivals.start(START, 0.5);
         arrivals
     }

@@ -2,8 +2,8 @@
 //!
 //! Connecting -> LoggingIn -> SettingUp -> Idle <-> Executing <-> RollingBack. Within an event the
 //! next statement goes out at once where a reply ends; whether another event follows at once is for
-//! the model of load to say ([`Bench::next_start`]). [`Connection::become_state`] is the only place
-//! where the state changes; leaving for good is a [`Fault`] that is returned to the group.
+//! the model of load to say ([`Context::next_start`]). [`Connection::become_state`] is the only
+//! place where the state changes; leaving for good is a [`Fault`] that is returned to the group.
 //!
 //! Invariants:
 //! - an idle connection is its struct and nothing else: how bytes come and go is in `bytes.rs`;
@@ -14,10 +14,10 @@
 mod bytes;
 mod setting_up;
 
-use crate::bench::Bench;
+use crate::connection_slot::ConnectionSlot;
+use crate::context::Context;
 use crate::errors::{Fault, Phase};
 use crate::preparing::{self, Prepared};
-use crate::seat::Seat;
 use crate::stats::Class;
 use crate::transport::{Handshake, Transport};
 use crate::workload::{Event, Script};
@@ -92,7 +92,7 @@ pub(crate) struct Connection {
     event: Event,
     /// When the statement was to be sent; while connecting, when that began.
     sent_at: Time,
-    pub(crate) seat: Seat,
+    pub(crate) slot: ConnectionSlot,
     /// A timer looks after its patience.
     pub(crate) is_watched: bool,
     /// It has lived its life: it goes at the end of its event.
@@ -111,7 +111,7 @@ enum Outcome {
 
 impl Connection {
     /// A connection that the system has begun to open.
-    pub(crate) fn new(transport: Transport, seat: Seat, now: Time) -> Connection {
+    pub(crate) fn new(transport: Transport, slot: ConnectionSlot, now: Time) -> Connection {
         Connection {
             transport,
             state: State::Connecting,
@@ -120,7 +120,7 @@ impl Connection {
             reply: Reply::new(ReplyShape::None),
             event: Event::default(),
             sent_at: now,
-            seat,
+            slot,
             is_watched: false,
             is_leaving: false,
             is_packed: false,
@@ -159,11 +159,11 @@ impl Connection {
 
     /// The one place where the state changes. Who is executing is counted here, for the end of the
     /// run.
-    fn become_state(&mut self, bench: &mut Bench, next: State) {
+    fn become_state(&mut self, context: &mut Context, next: State) {
         debug_assert!(self.state.may_become(&next), "{:?} to {next:?}", self.state);
         match (self.state.is_executing(), next.is_executing()) {
-            (false, true) => bench.executing += 1,
-            (true, false) => bench.executing -= 1,
+            (false, true) => context.executing += 1,
+            (true, false) => context.executing -= 1,
             _ => {}
         }
         self.state = next;
@@ -177,29 +177,29 @@ impl Connection {
     /// From when on its patience counts: the intended start of what it waits for.
     pub(crate) fn asked_at(&self) -> Time {
         if self.is_opening() {
-            self.seat.asked_at
+            self.slot.asked_at
         } else {
             self.sent_at
         }
     }
 
     /// Begins an event of which `start` is the intended start.
-    pub(crate) fn begin(&mut self, bench: &mut Bench, start: Time) -> Result<(), Fault> {
+    pub(crate) fn begin(&mut self, context: &mut Context, start: Time) -> Result<(), Fault> {
         self.event = Event::default();
-        if let Some(rows) = bench.plan.script.rows_of_next(self.seat.made) {
-            Script::begin_bulk(&mut self.event, 1 + bench.take_events(rows - 1));
+        if let Some(rows) = context.plan.script.rows_of_next(self.slot.made) {
+            Script::begin_bulk(&mut self.event, 1 + context.take_events(rows - 1));
         }
-        self.seat.event_at = start;
-        self.seat.repeats = 0;
-        self.next_statement(bench, start)
+        self.slot.event_at = start;
+        self.slot.repeats = 0;
+        self.next_statement(context, start)
     }
 
-    /// Begins the event again that was given up before the connection was opened anew.
-    pub(crate) fn repeat(&mut self, bench: &mut Bench) -> Result<(), Fault> {
-        if let Some(rows) = bench.plan.script.rows_of_next(self.seat.made) {
+    /// Begins the event again that was given up before the connection was reopened.
+    pub(crate) fn repeat(&mut self, context: &mut Context) -> Result<(), Fault> {
+        if let Some(rows) = context.plan.script.rows_of_next(self.slot.made) {
             Script::begin_bulk(&mut self.event, rows);
         }
-        self.next_statement(bench, self.seat.asked_at)
+        self.next_statement(context, self.slot.asked_at)
     }
 
     /// Says goodbye; the socket is closed when the connection is dropped.
@@ -215,27 +215,27 @@ impl Connection {
     }
 
     /// The socket can be written: a connection stands or has failed, or there is room again.
-    pub(crate) fn on_writable(&mut self, bench: &mut Bench) -> Result<(), Fault> {
+    pub(crate) fn on_writable(&mut self, context: &mut Context) -> Result<(), Fault> {
         if matches!(self.state, State::Connecting) {
-            if self.open_further(bench)? == Handshake::Waits {
+            if self.open_further(context)? == Handshake::Waits {
                 return Ok(());
             }
             if !self.transport.is_emptied_by_short_read() {
                 // What came with the handshake has been read already: no event will tell of it.
-                self.on_readable(bench, false)?;
+                self.on_readable(context, false)?;
             }
         }
-        self.transport.flush(&mut bench.net)?;
-        self.send_rest(bench)
+        self.transport.flush(&mut context.net)?;
+        self.send_rest(context)
     }
 
     /// The socket is connected, or has failed to be; the handshake goes on, where there is one.
-    fn open_further(&mut self, bench: &mut Bench) -> Result<Handshake, Fault> {
-        let connected = bench.net.connected(self.transport.sock());
+    fn open_further(&mut self, context: &mut Context) -> Result<Handshake, Fault> {
+        let connected = context.net.connected(self.transport.sock());
         connected.map_err(|e| Fault::system(&e))?;
-        let how_far = self.transport.handshake(&mut bench.net)?;
+        let how_far = self.transport.handshake(&mut context.net)?;
         if how_far == Handshake::Done {
-            self.become_state(bench, State::LoggingIn(Box::new(ClientLogin::new())));
+            self.become_state(context, State::LoggingIn(Box::new(ClientLogin::new())));
         }
         Ok(how_far)
     }
@@ -250,14 +250,14 @@ impl Connection {
     }
 
     /// Deals with the packets at the front of `bytes`; returns how many bytes were used.
-    fn take_packets(&mut self, bench: &mut Bench, bytes: &[u8]) -> Result<usize, Fault> {
+    fn take_packets(&mut self, context: &mut Context, bytes: &[u8]) -> Result<usize, Fault> {
         let mut at = 0;
         loop {
             let pass = bytes.len().saturating_sub(at).min(self.skip as usize);
             at += pass;
             self.skip -= u32::try_from(pass).unwrap_or(self.skip);
             if matches!(self.state, State::Preparing) && self.skip == 0 && self.reply.is_done() {
-                self.send_statement(bench, Time::now())?;
+                self.send_statement(context, Time::now())?;
             }
             let rest = &bytes[at..];
             let Some(header) = Header::read(rest) else {
@@ -292,7 +292,7 @@ impl Connection {
             self.seq = header.seq.wrapping_add(1);
             at += HEADER_LEN + header.len;
             if is_reply {
-                let has_ended = self.on_reply(bench, role, payload)?;
+                let has_ended = self.on_reply(context, role, payload)?;
                 // The next statement left only now, so this cannot be its reply.
                 if has_ended && self.awaits_reply() && at < bytes.len() {
                     return Err(Fault::protocol(format!(
@@ -301,7 +301,7 @@ impl Connection {
                     )));
                 }
             } else {
-                self.on_other(bench, header.seq, payload)?;
+                self.on_other(context, header.seq, payload)?;
             }
         }
     }
@@ -315,7 +315,7 @@ impl Connection {
     }
 
     /// A packet that does not belong to a statement.
-    fn on_other(&mut self, bench: &mut Bench, seq: u8, payload: &[u8]) -> Result<(), Fault> {
+    fn on_other(&mut self, context: &mut Context, seq: u8, payload: &[u8]) -> Result<(), Fault> {
         let State::LoggingIn(login) = &mut self.state else {
             // Servers announce that they close an idle connection by an ERR packet.
             return Err(match payload.first() {
@@ -326,23 +326,28 @@ impl Connection {
                 )),
             });
         };
-        let mut out = std::mem::take(&mut bench.out);
+        let mut out = std::mem::take(&mut context.out);
         out.clear();
-        let progress = login.on_packet(&bench.plan.credentials.account(), seq, payload, &mut out);
+        let progress = login.on_packet(&context.plan.credentials.account(), seq, payload, &mut out);
         let result = match &progress {
-            Ok(Progress::Waits) => self.send(bench, &out),
+            Ok(Progress::Waits) => self.send(context, &out),
             _ => Ok(()),
         };
-        bench.out = out;
+        context.out = out;
         if let Progress::Done = progress? {
-            self.is_packed = bench.plan.credentials.compresses;
-            return self.set_up(bench, 0);
+            self.is_packed = context.plan.credentials.compresses;
+            return self.set_up(context, 0);
         }
         result
     }
 
     /// A packet that decides something about the statement. True when its reply has ended.
-    fn on_reply(&mut self, bench: &mut Bench, role: Role, payload: &[u8]) -> Result<bool, Fault> {
+    fn on_reply(
+        &mut self,
+        context: &mut Context,
+        role: Role,
+        payload: &[u8],
+    ) -> Result<bool, Fault> {
         let step = self.reply.advance(role, payload, payload.len())?;
         let outcome = match step {
             // The last of several results, after rows: CALL ends like this.
@@ -356,7 +361,7 @@ impl Connection {
                 return Err(Fault::protocol(what.to_owned()));
             }
             Step::Prepared(prepared) => {
-                if let Some(key) = bench.plan.script.key(&self.event) {
+                if let Some(key) = context.plan.script.key(&self.event) {
                     let known = self.prepared.get_or_insert_default();
                     known.insert(key, prepared.id);
                 }
@@ -367,14 +372,14 @@ impl Connection {
         let has_ended = self.reply.is_done();
         match self.state {
             _ if !has_ended => {}
-            State::SettingUp(number) => self.go_on_setting_up(bench, number, outcome)?,
-            _ => self.finish(bench, outcome)?,
+            State::SettingUp(number) => self.go_on_setting_up(context, number, outcome)?,
+            _ => self.finish(context, outcome)?,
         }
         Ok(has_ended)
     }
 
     /// The reply has ended: counts the statement and sends the next one.
-    fn finish(&mut self, bench: &mut Bench, outcome: Outcome) -> Result<(), Fault> {
+    fn finish(&mut self, context: &mut Context, outcome: Outcome) -> Result<(), Fault> {
         let now = Time::now();
         let again = match self.state {
             State::RollingBack { again } => Some(again),
@@ -382,148 +387,148 @@ impl Connection {
         };
         match (outcome, again) {
             (Outcome::Succeeded(class), again) => {
-                let verb = bench.plan.script.verb(&self.event);
-                let class = match bench.plan.counts_by_text && again.is_none() {
-                    true => bench.stats.class_by_verb(verb),
+                let verb = context.plan.script.verb(&self.event);
+                let class = match context.plan.counts_by_text && again.is_none() {
+                    true => context.stats.class_by_verb(verb),
                     false => class,
                 };
-                let (took, in_time) = (now.since(self.sent_at), bench.plan.model.in_time);
-                bench.stats.succeeded(class, took, in_time);
-                if bench.plan.script.is_mixed() && again.is_none() {
-                    let statement = bench.plan.script.number_of(&self.event);
-                    bench.stats.succeeded_with(statement, took);
+                let (took, in_time) = (now.since(self.sent_at), context.plan.model.in_time);
+                context.stats.succeeded(class, took, in_time);
+                if context.plan.script.is_mixed() && again.is_none() {
+                    let statement = context.plan.script.number_of(&self.event);
+                    context.stats.succeeded_with(statement, took);
                 }
                 match again {
-                    None => self.next_statement(bench, now),
-                    Some(again) => self.after_error(bench, again, now),
+                    None => self.next_statement(context, now),
+                    Some(again) => self.after_error(context, again, now),
                 }
             }
             (Outcome::Failed(fault), Some(again)) => {
-                bench.stats.failed(fault, false);
-                self.after_error(bench, again, now)
+                context.stats.failed(fault, false);
+                self.after_error(context, again, now)
             }
             (Outcome::Failed(fault), None)
                 if matches!(self.state, State::Preparing) && preparing::is_refusal(&fault) =>
             {
                 // It goes as text, then; that it did stands among the errors.
-                let number = bench.plan.script.number_of(&self.event);
-                bench.refusals.note(fault.code, number, now);
-                bench.stats.errors.count(Phase::Statement, fault);
-                self.send_statement(bench, now)
+                let number = context.plan.script.number_of(&self.event);
+                context.refusals.note(fault.code, number, now);
+                context.stats.errors.count(Phase::Statement, fault);
+                self.send_statement(context, now)
             }
             (Outcome::Failed(fault), None) => {
-                let again = bench.failed(fault);
-                if bench.running && bench.plan.script.in_transaction(&self.event) {
-                    self.become_state(bench, State::RollingBack { again });
-                    put_command(&mut bench.out, Command::Query, |out| {
+                let again = context.failed(fault);
+                if context.running && context.plan.script.in_transaction(&self.event) {
+                    self.become_state(context, State::RollingBack { again });
+                    put_command(&mut context.out, Command::Query, |out| {
                         out.extend_from_slice(b"ROLLBACK");
                     });
-                    self.send_command(bench, ReplyShape::Results, now)
+                    self.send_command(context, ReplyShape::Results, now)
                 } else {
-                    self.after_error(bench, again, now)
+                    self.after_error(context, again, now)
                 }
             }
         }
     }
 
     /// Runs the event again, with its clock going on, or gives it up for another.
-    fn after_error(&mut self, bench: &mut Bench, again: bool, now: Time) -> Result<(), Fault> {
+    fn after_error(&mut self, context: &mut Context, again: bool, now: Time) -> Result<(), Fault> {
         self.event.restart();
         if again {
-            self.next_statement(bench, now)
+            self.next_statement(context, now)
         } else {
-            self.begin_event(bench, now)
+            self.begin_event(context, now)
         }
     }
 
     /// Begins the next event where one is to follow at once.
-    pub(crate) fn begin_event(&mut self, bench: &mut Bench, now: Time) -> Result<(), Fault> {
+    pub(crate) fn begin_event(&mut self, context: &mut Context, now: Time) -> Result<(), Fault> {
         let start = match self.is_leaving {
             true => None,
-            false => bench.next_start(now),
+            false => context.next_start(now),
         };
         let Some(start) = start else {
-            self.rest(bench);
+            self.rest(context);
             return Ok(());
         };
-        self.begin(bench, start)
+        self.begin(context, start)
     }
 
     /// Sends the event's next statement, which was to be sent `now`; where the event is over counts
     /// it and begins another.
-    fn next_statement(&mut self, bench: &mut Bench, now: Time) -> Result<(), Fault> {
-        let script = &bench.plan.script;
-        if !script.advance(&mut self.event, &mut self.seat.draw()) {
-            self.count_event(bench, now);
-            return self.begin_event(bench, now);
+    fn next_statement(&mut self, context: &mut Context, now: Time) -> Result<(), Fault> {
+        let script = &context.plan.script;
+        if !script.advance(&mut self.event, &mut self.slot.draw()) {
+            self.count_event(context, now);
+            return self.begin_event(context, now);
         }
-        self.send_statement(bench, now)
+        self.send_statement(context, now)
     }
 
     /// Sends the present statement: as text, or as the values of a prepared one, or first the
     /// command that prepares it.
-    fn send_statement(&mut self, bench: &mut Bench, now: Time) -> Result<(), Fault> {
-        let goes_on = bench.plan.finishes_events && self.event.step > 1;
-        if !bench.running && !goes_on {
-            self.rest(bench);
+    fn send_statement(&mut self, context: &mut Context, now: Time) -> Result<(), Fault> {
+        let goes_on = context.plan.finishes_events && self.event.step > 1;
+        if !context.running && !goes_on {
+            self.rest(context);
             return Ok(());
         }
-        let (plan, event, mut draw) = (&bench.plan, &mut self.event, self.seat.draw());
+        let (plan, event, mut draw) = (&context.plan, &mut self.event, self.slot.draw());
         let script = &plan.script;
         let key = script.key(event);
         let id = key.and_then(|key| self.prepared.as_ref()?.id(key));
         let (command, shape, state) = match (key, id) {
-            (Some(_), None) if bench.refusals.allow(script.number_of(event), now) => {
+            (Some(_), None) if context.refusals.allow(script.number_of(event), now) => {
                 (Command::StmtPrepare, ReplyShape::Prepared, State::Preparing)
             }
             (Some(_), Some(_)) => (Command::StmtExecute, ReplyShape::Results, State::Executing),
             _ => (Command::Query, ReplyShape::Results, State::Executing),
         };
-        put_command(&mut bench.out, command, |out| match (command, id) {
+        put_command(&mut context.out, command, |out| match (command, id) {
             (Command::StmtPrepare, _) => script.put_prepared_text(event, out),
             (_, Some(id)) => script.put_values(id, event, &mut draw, out),
             _ => script.put_text(event, &mut draw, out),
         });
-        self.become_state(bench, state);
-        self.send_command(bench, shape, now)
+        self.become_state(context, state);
+        self.send_command(context, shape, now)
     }
 
     /// The event has run to its end. One that is many rows counts as many events, and all but the
     /// last have cost nothing.
-    fn count_event(&mut self, bench: &mut Bench, now: Time) {
-        let weight = bench.plan.script.weight(&self.event);
-        let latency = now.since(self.seat.event_at);
-        bench.stats.events += u64::from(weight);
+    fn count_event(&mut self, context: &mut Context, now: Time) {
+        let weight = context.plan.script.weight(&self.event);
+        let latency = now.since(self.slot.event_at);
+        context.stats.events += u64::from(weight);
         for _ in 1..weight {
-            bench.stats.event_latency.record(Duration::ZERO);
+            context.stats.event_latency.record(Duration::ZERO);
         }
-        bench.stats.event_latency.record(latency);
-        self.seat.events += weight;
-        self.seat.busy += latency;
-        self.is_leaving |= bench.plan.script.ends_life(self.seat.events);
+        context.stats.event_latency.record(latency);
+        self.slot.events += weight;
+        self.slot.busy += latency;
+        self.is_leaving |= context.plan.script.ends_life(self.slot.events);
     }
 
     /// Nothing more is asked of the server for now, so there is nothing to be asked again.
-    fn rest(&mut self, bench: &mut Bench) {
-        self.seat.repeats = 0;
+    fn rest(&mut self, context: &mut Context) {
+        self.slot.repeats = 0;
         if self.is_executing() {
-            self.become_state(bench, State::Idle);
+            self.become_state(context, State::Idle);
         }
     }
 
-    /// Sends the command in `bench.out`, which was to be sent `now`.
+    /// Sends the command in `context.out`, which was to be sent `now`.
     fn send_command(
         &mut self,
-        bench: &mut Bench,
+        context: &mut Context,
         shape: ReplyShape,
         now: Time,
     ) -> Result<(), Fault> {
-        let out = std::mem::take(&mut bench.out);
+        let out = std::mem::take(&mut context.out);
         self.reply = Reply::new(shape);
         self.seq = 1;
         self.sent_at = now;
-        let result = self.send(bench, &out);
-        bench.out = out;
+        let result = self.send(context, &out);
+        context.out = out;
         result
     }
 }

@@ -1,7 +1,7 @@
 //! What the main thread and its groups tell each other.
 //!
 //! The main thread gives each group its [`Share`] once, then an [`Order`] now and then; a group
-//! answers with a [`Letter`]. Groups tell each other nothing.
+//! answers with a [`Message`]. Groups tell each other nothing.
 
 use crate::allowance::Allowance;
 use crate::stats::{Stats, Tally};
@@ -73,7 +73,7 @@ pub(crate) enum Order {
 
 /// What a group tells the main thread.
 #[derive(Debug)]
-pub(crate) enum Letter {
+pub(crate) enum Message {
     /// Every connection has been tried.
     Settled,
     /// Counts since the last ones.

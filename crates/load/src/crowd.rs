@@ -9,7 +9,7 @@
 
 use crate::Outcome;
 use crate::control::Order;
-use crate::crew::Crew;
+use crate::group_threads::GroupThreads;
 use crate::hooks::{Hook, Hooks};
 use crate::layout::Layout;
 use crate::login::Credentials;
@@ -53,12 +53,12 @@ pub(crate) fn run(
     say(&report::header(args));
     let rss_before = process::own().map_or(0, |sample| sample.rss_bytes);
     let watchers = Watchers::open(args)?;
-    let crew = Crew::start(args, &plan, &layout)?;
+    let group_threads = GroupThreads::start(args, &plan, &layout)?;
     let mut crowd = Crowd {
         args,
         hooks,
         stop,
-        crew,
+        group_threads,
         watchers,
         measured: Measured::default(),
         began: None,
@@ -68,7 +68,7 @@ pub(crate) fn run(
     crowd.measured.rss_idle_bytes = process::own().map_or(0, |sample| sample.rss_bytes);
     crowd.measured.rss_before_bytes = rss_before;
     crowd.measured.cores = layout.usable_cores();
-    let can_run = crowd.measured.connected > 0 && crowd.crew.reason_to_stop().is_none();
+    let can_run = crowd.measured.connected > 0 && crowd.group_threads.reason_to_stop().is_none();
     if can_run {
         crowd.hold();
         crowd.say(report::THREADS_STARTED);
@@ -76,14 +76,14 @@ pub(crate) fn run(
     }
     crowd.end();
     crowd.watchers.step_aside();
-    let fatal = crowd.crew.fatal.take();
+    let fatal = crowd.group_threads.fatal.take();
     if can_run && !(fatal.is_some() && args.manner.finishes_events()) {
         let last = Whole::last(args, &crowd.measured);
         if !crowd.hooks.report(Hook::Cumulative, last.numbers(args)) {
             say(&last.text(args));
         }
     }
-    let failure = crowd.crew.failure.take();
+    let failure = crowd.group_threads.failure.take();
     let summary = Summary::new(args, &plan, &layout, &crowd.measured, failure);
     eprint!("{}", summary.text(&crowd.measured, &layout));
     output::write_files(&args.output, &summary)?;
@@ -118,14 +118,14 @@ struct Clock {
 }
 
 impl Clock {
-    fn new(args: &LoadArgs, crew: &Crew) -> Clock {
+    fn new(args: &LoadArgs, group_threads: &GroupThreads) -> Clock {
         let began = Time::now();
         let cpu = process::own().unwrap_or_default().cpu;
         let interval = Duration::from_secs(args.report_interval.max(1));
         Clock {
             began,
             cpu_began: cpu,
-            groups_cpu_began: crew.cpu(),
+            groups_cpu_began: group_threads.cpu(),
             cpu,
             point_from: began,
             point_due: began + SECOND,
@@ -246,7 +246,7 @@ struct Crowd<'a> {
     /// Who may write a report in place of the text.
     hooks: &'a mut dyn Hooks,
     stop: &'a AtomicBool,
-    crew: Crew,
+    group_threads: GroupThreads,
     watchers: Watchers,
     measured: Measured,
     /// When measuring began.
@@ -263,7 +263,7 @@ impl Crowd<'_> {
     }
 
     fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.crew.reason_to_stop().is_some()
+        self.stop.load(Ordering::Relaxed) || self.group_threads.reason_to_stop().is_some()
     }
 
     /// Opens all connections.
@@ -271,12 +271,12 @@ impl Crowd<'_> {
         let began = Time::now();
         let mut line_due = began + SECOND;
         let mut counts = Stats::default();
-        while self.crew.settled < self.crew.len() && !self.is_stopped() {
-            self.crew.listen(line_due);
+        while self.group_threads.settled < self.group_threads.len() && !self.is_stopped() {
+            self.group_threads.listen(line_due);
             if Time::now() >= line_due {
                 line_due = line_due + SECOND;
-                let new = self.crew.report(Order::Report);
-                self.watchers.show(&new, self.crew.gauges(), None);
+                let new = self.group_threads.report(Order::Report);
+                self.watchers.show(&new, self.group_threads.gauges(), None);
                 counts.merge(new);
                 if !self.watchers.is_live() {
                     self.say_ramp(&counts, began);
@@ -284,11 +284,11 @@ impl Crowd<'_> {
             }
         }
         self.measured.connect_s = Time::now().since(began).as_secs_f64();
-        let new = self.crew.report(Order::Report);
-        self.watchers.show(&new, self.crew.gauges(), None);
+        let new = self.group_threads.report(Order::Report);
+        self.watchers.show(&new, self.group_threads.gauges(), None);
         counts.merge(new);
         self.say_ramp(&counts, began);
-        self.measured.connected = self.crew.connected();
+        self.measured.connected = self.group_threads.connected();
         if self.args.lua.is_some() && self.args.manner.finishes_events() {
             self.measured.starting = counts.statements();
         }
@@ -299,7 +299,7 @@ impl Crowd<'_> {
         self.watchers.step_aside();
         eprintln!(
             "load: connected {} of {}, {} failed, {:.1} s",
-            self.crew.connected(),
+            self.group_threads.connected(),
             self.args.connections,
             counts.failed_connects,
             Time::now().since(began).as_secs_f64()
@@ -318,7 +318,7 @@ impl Crowd<'_> {
             self.measured.connected
         );
         self.wait(Time::now() + Duration::from_secs(seconds));
-        let counts = self.crew.report(Order::Report);
+        let counts = self.group_threads.report(Order::Report);
         if counts.lost > 0 {
             self.watchers.step_aside();
             eprintln!(
@@ -332,21 +332,21 @@ impl Crowd<'_> {
 
     fn wait(&mut self, until: Time) {
         while Time::now() < until && !self.is_stopped() {
-            self.crew.listen(until);
+            self.group_threads.listen(until);
         }
     }
 
     /// Executes for the time or the events that are wanted.
     fn measure(&mut self) {
-        self.crew.order(Order::Start);
+        self.group_threads.order(Order::Start);
         if self.args.warmup_time > 0 {
             self.watchers.step_aside();
             eprintln!("load: warming up for {} s", self.args.warmup_time);
             self.wait(Time::now() + Duration::from_secs(self.args.warmup_time));
-            self.crew.report(Order::Report);
-            self.crew.order(Order::Reset);
+            self.group_threads.report(Order::Report);
+            self.group_threads.order(Order::Reset);
         }
-        let mut clock = Clock::new(self.args, &self.crew);
+        let mut clock = Clock::new(self.args, &self.group_threads);
         self.began = Some(clock.began);
         clock.starting = self.measured.starting.clone();
         self.note_rest(&clock.starting);
@@ -355,9 +355,9 @@ impl Crowd<'_> {
             .duration()
             .map_or(Time::NEVER, |time| clock.began + time);
         loop {
-            self.crew.listen(clock.point_due.min(end));
+            self.group_threads.listen(clock.point_due.min(end));
             let now = Time::now();
-            let is_finished = self.crew.finished == self.crew.len();
+            let is_finished = self.group_threads.finished == self.group_threads.len();
             if now >= end || is_finished || self.is_stopped() {
                 break;
             }
@@ -390,17 +390,17 @@ impl Crowd<'_> {
     /// there is one.
     fn counts_at(&mut self, clock: &mut Clock, due: Time) -> Stats {
         if !clock.take_checkpoint(due) {
-            let counts = self.crew.report(Order::Report);
+            let counts = self.group_threads.report(Order::Report);
             self.note_rest(&counts);
             return counts;
         }
-        let counts = self.crew.report(Order::Checkpoint);
+        let counts = self.group_threads.report(Order::Checkpoint);
         self.note_rest(&counts);
-        let tally = std::mem::take(&mut self.crew.tally);
+        let tally = std::mem::take(&mut self.group_threads.tally);
         let seconds = Time::now().since(clock.began).as_secs_f64();
         let at = due.since(clock.began).as_secs_f64();
         let rest = self.measured.rest.take().unwrap_or_default();
-        let threads = self.crew.connected();
+        let threads = self.group_threads.connected();
         let whole = Whole::checkpoint(self.args, (at, seconds), threads, &rest, &tally);
         self.watchers.step_aside();
         match self
@@ -432,8 +432,12 @@ impl Crowd<'_> {
         measured.rss_bytes = sample.rss_bytes;
         measured.cpu_s = sample.cpu.saturating_sub(clock.cpu_began).as_secs_f64();
         measured.seconds = now.since(clock.began).as_secs_f64();
-        measured.waiting = self.crew.gauges().waiting;
-        let used = self.crew.cpu().into_iter().zip(&clock.groups_cpu_began);
+        measured.waiting = self.group_threads.gauges().waiting;
+        let used = self
+            .group_threads
+            .cpu()
+            .into_iter()
+            .zip(&clock.groups_cpu_began);
         measured.busiest_group_s = used
             .map(|(now, began)| now.saturating_sub(*began).as_secs_f64())
             .fold(0.0, f64::max);
@@ -448,7 +452,7 @@ impl Crowd<'_> {
         };
         let end = Time::now() + Duration::from_secs(seconds);
         self.end = Some(end);
-        self.crew.report(Order::Stop(end))
+        self.group_threads.report(Order::Stop(end))
     }
 
     /// One point of the series, which was to end at `due`, and a line of the report where one is
@@ -460,12 +464,12 @@ impl Crowd<'_> {
             due.since(clock.began),
             now.since(clock.point_from),
             &counts,
-            &self.crew.gauges(),
+            &self.group_threads.gauges(),
             cpu.saturating_sub(clock.cpu),
             self.measured.cores,
         );
         self.watchers
-            .show(&counts, self.crew.gauges(), Some(&point));
+            .show(&counts, self.group_threads.gauges(), Some(&point));
         self.measured.series.push(point);
         (clock.point_from, clock.cpu) = (now, cpu);
         clock.pending.merge(counts);
@@ -487,7 +491,7 @@ impl Crowd<'_> {
         if self.args.report_interval > 0 {
             let at = due.since(clock.began).as_secs_f64();
             let seconds = length.as_secs_f64();
-            let gauges = self.crew.gauges();
+            let gauges = self.group_threads.gauges();
             self.watchers.step_aside();
             let mut shown = counts.clone();
             shown.merge(std::mem::take(&mut clock.starting));
@@ -506,28 +510,28 @@ impl Crowd<'_> {
     fn let_events_end(&mut self) {
         let mut was_stopped = self.is_stopped();
         let mut line_due = Time::now() + ENDING_LINE;
-        while self.crew.ended < self.crew.len() {
+        while self.group_threads.ended < self.group_threads.len() {
             let until = self.end.unwrap_or_else(Time::now) + ENDING_MAX;
             let now = Time::now();
-            if now >= until || !self.crew.listen(until.min(line_due)) {
+            if now >= until || !self.group_threads.listen(until.min(line_due)) {
                 return;
             }
             if !was_stopped && self.is_stopped() {
                 was_stopped = true;
                 let end = (Time::now() + ENDING_MAX).min(until);
                 self.end = Some(end);
-                self.crew.order(Order::Stop(end));
+                self.group_threads.order(Order::Stop(end));
             }
             if Time::now() >= line_due {
                 line_due = line_due + ENDING_LINE;
-                self.crew.order(Order::Report);
+                self.group_threads.order(Order::Report);
                 self.say_ending();
             }
         }
     }
 
     fn say_ending(&mut self) {
-        let executing = self.crew.gauges().executing;
+        let executing = self.group_threads.gauges().executing;
         if executing > 0 && self.args.manner.finishes_events() {
             self.watchers.step_aside();
             eprintln!(
@@ -544,12 +548,12 @@ impl Crowd<'_> {
         }
         self.let_events_end();
         let until = self.end.unwrap_or_else(Time::now) + ENDING_MAX;
-        self.measured.drain.merge(self.crew.end(until));
+        self.measured.drain.merge(self.group_threads.end(until));
         self.measured.whole_seconds = self
             .began
             .map_or(0.0, |began| Time::now().since(began).as_secs_f64());
-        self.measured.tally = self.crew.tally;
-        self.measured.unfinished = self.crew.unfinished;
+        self.measured.tally = self.group_threads.tally;
+        self.measured.unfinished = self.group_threads.unfinished;
     }
 }
 

@@ -8,25 +8,26 @@
 //! Invariants:
 //! - nothing on a statement's way is shared with another thread, but the number of events that are
 //!   left where it has an end;
-//! - whoever is to do something has it coming: an answer, a timer, an arrival, a turn (`watchman`);
-//! - the buffers of [`Bench`] are lent to one connection at a time and are back when it returns;
+//! - whoever is to do something has it coming: an answer, a timer, an arrival, a turn
+//! (`idle_check`);
+//! - the buffers of [`Context`] are lent to one connection at a time and are back when it returns;
 //! - a group that has been told to stop ends within the time it was given, whatever servers do, and
 //!   counts what was still executing then.
 
+mod idle_check;
 mod tally;
-mod watchman;
 mod work;
 
-use crate::bench::Bench;
 use crate::connection::Connection;
-use crate::control::{Counted, Gauges, Letter, Order, Share};
+use crate::connection_slot::ConnectionSlot;
+use crate::context::Context;
+use crate::control::{Counted, Gauges, Message, Order, Share};
 use crate::errors::{Fault, Phase};
 use crate::event_loop::{self, CONNECTION, Milestone, Turns, Waking};
 use crate::opener::Opener;
 use crate::pace::Pace;
 use crate::plan::Plan;
 use crate::preparing::Refusals;
-use crate::seat::Seat;
 use crate::stats::{Stats, Tally};
 use crate::transport::Transport;
 use crate::work::Work;
@@ -44,7 +45,7 @@ const STARTS_PER_TURN: usize = 256;
 /// A group at work.
 struct Group {
     number: usize,
-    bench: Bench,
+    context: Context,
     connections: Slots<Connection>,
     opener: Opener,
     /// Connections being opened, the oldest first. Keys of those that are done find nothing new.
@@ -53,13 +54,13 @@ struct Group {
     /// Connections that are still to begin their first event.
     starting: Vec<Key>,
     mailbox: Mailbox<Order>,
-    letters: SyncSender<Letter>,
+    letters: SyncSender<Message>,
     reached: Milestone,
     /// When to end, once told to stop.
     end: Option<Time>,
     /// Sums over the connections that have been closed at the end.
     tally: Tally,
-    /// Where each seat stood at the last checkpoint.
+    /// Where each slot stood at the last checkpoint.
     marks: Marks,
 }
 
@@ -68,19 +69,19 @@ pub(crate) fn run(
     plan: Arc<Plan>,
     share: Share,
     mailbox: Mailbox<Order>,
-    letters: SyncSender<Letter>,
+    letters: SyncSender<Message>,
 ) {
     let failure = letters.clone();
     let result = Group::new(plan, share, mailbox, letters).and_then(event_loop::run);
     if let Err(error) = result {
         // When the main thread is gone nobody is left to be told.
-        let _ = failure.send(Letter::Failed(error));
+        let _ = failure.send(Message::Failed(error));
     }
 }
 
 impl Turns for Group {
     fn net(&mut self) -> &mut RealNet {
-        &mut self.bench.net
+        &mut self.context.net
     }
 
     fn deadline(&self) -> Time {
@@ -110,22 +111,22 @@ impl Turns for Group {
     }
 
     fn is_over(&self) -> bool {
-        let is_late = |end| self.bench.net.now() >= end;
+        let is_late = |end| self.context.net.now() >= end;
         self.end
-            .is_some_and(|end| self.bench.executing == 0 || is_late(end))
+            .is_some_and(|end| self.context.executing == 0 || is_late(end))
     }
 
     fn say_news(&mut self) {
-        if let Some(reason) = self.bench.fatal.take() {
-            self.tell(Letter::Fatal(reason));
+        if let Some(reason) = self.context.fatal.take() {
+            self.tell(Message::Fatal(reason));
         }
         if self.reached == Milestone::Opening && self.opener.is_settled() {
             self.reached = Milestone::Settled;
-            self.tell(Letter::Settled);
+            self.tell(Message::Settled);
         }
         if self.reached == Milestone::Settled && self.is_finished() {
             self.reached = Milestone::Finished;
-            self.tell(Letter::Finished);
+            self.tell(Message::Finished);
         }
     }
 
@@ -139,7 +140,7 @@ impl Group {
         plan: Arc<Plan>,
         share: Share,
         mailbox: Mailbox<Order>,
-        letters: SyncSender<Letter>,
+        letters: SyncSender<Message>,
     ) -> Result<Group, String> {
         let waking = Waking::keeping_time(plan.model.keeps_time());
         let mut net = event_loop::open(waking)?;
@@ -156,7 +157,7 @@ impl Group {
         let work = Work::new(&plan.model, share.part, share.connections, plan.seed);
         let mut group = Group {
             number: share.part.group as usize,
-            bench: Bench {
+            context: Context {
                 net,
                 plan,
                 stats: Stats::default(),
@@ -190,17 +191,17 @@ impl Group {
 
     /// When the next turn has to come at the latest.
     fn due(&self) -> Time {
-        let now = self.bench.net.now();
+        let now = self.context.net.now();
         if !self.starting.is_empty() {
             return now;
         }
         let expiry = self.opening.front().map_or(Time::NEVER, |(began, _)| {
-            *began + self.bench.plan.connect_timeout
+            *began + self.context.plan.connect_timeout
         });
         self.opener
             .due(now)
             .min(expiry)
-            .min(self.bench.work.due(&self.bench.plan.model, now))
+            .min(self.context.work.due(&self.context.plan.model, now))
             .min(self.end.unwrap_or(Time::NEVER))
     }
 
@@ -210,18 +211,18 @@ impl Group {
                 Order::Start => self.begin_work(),
                 Order::Report => {
                     let counted = self.counted();
-                    self.tell(Letter::Counted(counted));
+                    self.tell(Message::Counted(counted));
                 }
                 Order::Checkpoint => self.checkpoint(),
                 Order::Reset => self.reset(),
-                Order::Users(users) => self.bench.work.users = Some(users),
+                Order::Users(users) => self.context.work.users = Some(users),
                 // What there is to see is looked at in every turn.
                 Order::Look => {}
                 Order::Stop(end) => {
                     let counted = self.counted();
-                    self.tell(Letter::Counted(counted));
-                    self.bench.running = false;
-                    self.bench.work.stop();
+                    self.tell(Message::Counted(counted));
+                    self.context.running = false;
+                    self.context.work.stop();
                     self.starting = Vec::new();
                     self.end = Some(end);
                 }
@@ -229,19 +230,19 @@ impl Group {
         }
     }
 
-    fn tell(&self, letter: Letter) {
+    fn tell(&self, message: Message) {
         // The main thread outlives its groups; if it does not, the process is ending.
-        let _ = self.letters.send(letter);
+        let _ = self.letters.send(message);
     }
 
     fn counted(&mut self) -> Box<Counted> {
         Box::new(Counted {
             group: self.number,
-            stats: std::mem::take(&mut self.bench.stats),
+            stats: std::mem::take(&mut self.context.stats),
             gauges: Gauges {
                 connected: self.connected.into(),
-                executing: self.bench.executing.into(),
-                waiting: self.bench.work.waiting(),
+                executing: self.context.executing.into(),
+                waiting: self.context.work.waiting(),
                 cpu: measure::process::thread_cpu(),
             },
             ..Counted::default()
@@ -254,13 +255,13 @@ impl Group {
             return;
         };
         let (was_opening, was_busy) = (connection.is_opening(), !connection.is_idle());
-        let bench = &mut self.bench;
+        let context = &mut self.context;
         let mut result = Ok(());
         if event.writable {
-            result = connection.on_writable(bench);
+            result = connection.on_writable(context);
         }
         if event.readable && result.is_ok() {
-            result = connection.on_readable(bench, event.closed);
+            result = connection.on_readable(context, event.closed);
         }
         if result.is_ok() && was_opening && !connection.is_opening() {
             self.connected += 1;
@@ -272,7 +273,7 @@ impl Group {
             Ok(()) if self.end.is_none() => self.after_event(key, was_busy),
             // It may hold locks that others wait for: it goes at once. All others go later, for
             // closing slows down those that are still measured.
-            Ok(()) if self.bench.plan.script.has_transaction() => self.retire_idle(key),
+            Ok(()) if self.context.plan.script.has_transaction() => self.retire_idle(key),
             Ok(()) => {}
         }
     }
@@ -282,27 +283,33 @@ impl Group {
         let Some(connection) = self.connections.remove(key) else {
             return;
         };
-        let now = self.bench.net.now();
+        let now = self.context.net.now();
         if connection.is_opening() {
-            return self.count_failed_connect(connection.seat, connection.phase(), fault, now);
+            return self.count_failed_connect(connection.slot, connection.phase(), fault, now);
         }
         self.connected -= 1;
-        self.bench.stats.lost += 1;
+        self.context.stats.lost += 1;
         if connection.is_executing() {
-            self.bench.executing -= 1;
-            self.bench.failed(fault);
+            self.context.executing -= 1;
+            self.context.failed(fault);
         } else {
-            self.bench.stats.errors.count(Phase::Statement, fault);
+            self.context.stats.errors.count(Phase::Statement, fault);
         }
         // At the end it stays closed, but its part is counted with the others that wait.
-        self.opener.lost(connection.seat, now);
+        self.opener.lost(connection.slot, now);
     }
 
-    fn count_failed_connect(&mut self, seat: Seat, phase: Phase, fault: Fault, now: Time) {
-        if self.opener.failed(seat, &fault, now) {
-            self.bench.heed(&fault);
-            self.bench.stats.failed_connects += 1;
-            self.bench.stats.errors.count(phase, fault);
+    fn count_failed_connect(
+        &mut self,
+        slot: ConnectionSlot,
+        phase: Phase,
+        fault: Fault,
+        now: Time,
+    ) {
+        if self.opener.failed(slot, &fault, now) {
+            self.context.heed(&fault);
+            self.context.stats.failed_connects += 1;
+            self.context.stats.errors.count(phase, fault);
         }
     }
 
@@ -316,7 +323,7 @@ impl Group {
             if !connection.is_idle() {
                 continue;
             }
-            match connection.begin_event(&mut self.bench, now) {
+            match connection.begin_event(&mut self.context, now) {
                 Ok(()) => self.after_event(key, true),
                 Err(fault) => self.close(key, fault),
             }
@@ -324,37 +331,37 @@ impl Group {
     }
 
     fn open_some(&mut self) {
-        let now = self.bench.net.now();
+        let now = self.context.net.now();
         if self.end.is_some() {
             return;
         }
-        while let Some(seat) = self.opener.next(now) {
-            if let Err((seat, fault)) = self.open(seat, now) {
-                self.count_failed_connect(seat, Phase::Connect, fault, now);
+        while let Some(slot) = self.opener.next(now) {
+            if let Err((slot, fault)) = self.open(slot, now) {
+                self.count_failed_connect(slot, Phase::Connect, fault, now);
             }
         }
     }
 
-    fn open(&mut self, seat: Seat, now: Time) -> Result<(), (Seat, Fault)> {
-        let (source, address) = self.bench.plan.way_of(seat.index);
-        let dialled = self.bench.net.connect_from(address, source);
-        let sock = dialled.map_err(|error| (seat, Fault::system(&error)))?;
-        let security = &self.bench.plan.credentials.security;
-        let transport = Transport::new(sock, security).map_err(|fault| (seat, fault))?;
-        let connection = Connection::new(transport, seat, now);
+    fn open(&mut self, slot: ConnectionSlot, now: Time) -> Result<(), (ConnectionSlot, Fault)> {
+        let (source, address) = self.context.plan.way_of(slot.index);
+        let dialled = self.context.net.connect_from(address, source);
+        let sock = dialled.map_err(|error| (slot, Fault::system(&error)))?;
+        let security = &self.context.plan.credentials.security;
+        let transport = Transport::new(sock, security).map_err(|fault| (slot, fault))?;
+        let connection = Connection::new(transport, slot, now);
         let key = self.connections.insert(connection);
         if let Some(connection) = self.connections.get(key) {
             let watched = self
-                .bench
+                .context
                 .net
                 .watch(connection.sock(), Token::new(CONNECTION, key));
             if let Err(error) = watched {
                 self.connections.remove(key);
-                return Err((seat, Fault::system(&error)));
+                return Err((slot, Fault::system(&error)));
             }
         }
         self.opening.push_back((now, key));
-        if seat.repeats > 0 {
+        if slot.repeats > 0 {
             self.watch(key);
         }
         Ok(())
@@ -362,8 +369,8 @@ impl Group {
 
     /// Gives up connections that have been opening for too long.
     fn expire_some(&mut self) {
-        let now = self.bench.net.now();
-        let timeout = self.bench.plan.connect_timeout;
+        let now = self.context.net.now();
+        let timeout = self.context.plan.connect_timeout;
         while let Some(&(began, key)) = self.opening.front() {
             let is_opening = self
                 .connections

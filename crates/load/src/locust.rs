@@ -19,8 +19,8 @@ mod zmtp;
 
 use crate::Outcome;
 use crate::control::Order as GroupOrder;
-use crate::crew::Crew;
 use crate::crowd;
+use crate::group_threads::GroupThreads;
 use crate::layout::Layout;
 use crate::options::LoadArgs;
 use crate::stats::Stats;
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> Result<Outcome, St
     };
     let layout = Layout::choose(args);
     let plan = Arc::new(crowd::make_plan(args)?);
-    let crew = Crew::start(args, &plan, &layout)?;
+    let group_threads = GroupThreads::start(args, &plan, &layout)?;
     let titles = match plan.script.is_mixed() {
         true => plan.script.titles().map(str::to_owned).collect(),
         false => Vec::new(),
@@ -109,11 +109,11 @@ pub(crate) fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> Result<Outcome, St
         args.connections,
         layout.reason()
     );
-    crew.order(GroupOrder::Start);
+    group_threads.order(GroupOrder::Start);
     let mut fleet = Fleet {
         place,
         workers: workers(args.locust.workers),
-        crew,
+        group_threads,
         entries: Entries::default(),
         workload: args.workload_name().to_owned(),
         titles,
@@ -153,7 +153,7 @@ fn workers(count: u32) -> Vec<Worker> {
 struct Fleet {
     place: String,
     workers: Vec<Worker>,
-    crew: Crew,
+    group_threads: GroupThreads,
     entries: Entries,
     workload: String,
     /// The workload's statements, where it has several.
@@ -174,8 +174,8 @@ struct Fleet {
 impl Fleet {
     fn live(&mut self, stop: &AtomicBool) -> Result<(), String> {
         loop {
-            self.crew.listen(self.beat_due);
-            if let Some(reason) = self.crew.reason_to_stop() {
+            self.group_threads.listen(self.beat_due);
+            if let Some(reason) = self.group_threads.reason_to_stop() {
                 return Err(reason.clone());
             }
             for number in 0..self.workers.len() {
@@ -226,7 +226,7 @@ impl Fleet {
 
     /// A new test begins: what was counted belongs to none.
     fn forget(&mut self) {
-        self.crew.report(GroupOrder::Report);
+        self.group_threads.report(GroupOrder::Report);
         self.entries = Entries::default();
         self.started = wall_clock();
     }
@@ -244,13 +244,13 @@ impl Fleet {
         if wanted != self.users {
             self.users = wanted;
             let told = wanted.min(self.users_max);
-            self.crew.order(GroupOrder::Users(told));
+            self.group_threads.order(GroupOrder::Users(told));
         }
     }
 
     /// Collects counts, and says that all workers are alive.
     fn beat(&mut self) {
-        let counts: Stats = self.crew.report(GroupOrder::Report);
+        let counts: Stats = self.group_threads.report(GroupOrder::Report);
         self.entries
             .add(&counts, &self.workload, &self.titles, wall_clock());
         let sample = process::own().unwrap_or_default();
@@ -295,8 +295,8 @@ impl Fleet {
             worker.say("quit", Value::Nil);
         }
         let end = Time::now() + END_MAX;
-        self.crew.order(GroupOrder::Stop(end));
-        self.crew.end(end + END_MAX);
+        self.group_threads.order(GroupOrder::Stop(end));
+        self.group_threads.end(end + END_MAX);
     }
 }
 

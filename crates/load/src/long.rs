@@ -11,7 +11,7 @@
 //! | wrong | something else |
 //! | lost | nothing: it did not come, or the connection was gone |
 //!
-//! Files: [`options`] is the command line, [`run`] the main thread and its crew, [`group`] one
+//! Files: [`options`] is the command line, [`run`] the main thread and its workers, [`group`] one
 //! thread, [`hold`] and [`http`] what a connection does, [`answer`] how HTTP answers are read,
 //! [`http2`] the same over HTTP/2, with [`http2_frames`] and [`hpack`],
 //! [`counts`] and [`summary`] the numbers, [`live`] the page of a run, [`body`] what both sides

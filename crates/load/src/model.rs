@@ -6,8 +6,8 @@
 //! the connections while the others rest. Patience and lifetimes go with each of them.
 
 use crate::arrivals::Gaps;
-use crate::course::Course;
-use crate::spans::{Spread, parse_length};
+use crate::durations::{Spread, parse_length};
+use crate::rate_profile::RateProfile;
 use clap::Args;
 use std::str::FromStr;
 use std::time::Duration;
@@ -18,8 +18,8 @@ use std::time::Duration;
 pub struct ModelArgs {
     /// Open loop: events to begin each second over all connections, whether or not earlier ones are
     /// answered; a number, or stages TIME:RATE,... [default: closed loop]
-    #[arg(long, value_name = "N", value_parser = Course::from_str)]
-    pub rate: Option<Course>,
+    #[arg(long, value_name = "N", value_parser = RateProfile::from_str)]
+    pub rate: Option<RateProfile>,
 
     /// How the events of --rate follow each other
     #[arg(long, value_name = "GAPS", value_enum, default_value_t = Gaps::Poisson)]
@@ -39,10 +39,10 @@ pub struct ModelArgs {
     pub active: Option<Active>,
 
     /// Connections over time: TIME:NUMBER,... as in 0:100,60s:10000; overrides --connections
-    #[arg(long, value_name = "STAGES", value_parser = Course::from_str)]
-    pub stages: Option<Course>,
+    #[arg(long, value_name = "STAGES", value_parser = RateProfile::from_str)]
+    pub stages: Option<RateProfile>,
 
-    /// Close each connection in good order after this long and open it anew: D, D-D or exp:D
+    /// Close each connection in good order after this long and reopen it: D, D-D or exp:D
     #[arg(long, value_name = "D", value_parser = Spread::parse)]
     pub lifetime: Option<Spread>,
 
@@ -116,7 +116,7 @@ pub(crate) enum Loop {
     Closed,
     /// When one arrives.
     Open {
-        rate: Course,
+        rate: RateProfile,
         gaps: Gaps,
         queue_max: u32,
     },
@@ -130,7 +130,7 @@ pub(crate) enum Loop {
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     pub(crate) drive: Loop,
-    pub(crate) stages: Option<Course>,
+    pub(crate) stages: Option<RateProfile>,
     pub(crate) lifetime: Option<Spread>,
     pub(crate) give_up: Option<Duration>,
     pub(crate) retries: Option<u16>,
@@ -157,7 +157,7 @@ impl ModelArgs {
             ));
         }
         let is_never =
-            |course: &Option<Course>| course.as_ref().is_some_and(|c| c.highest() <= 0.0);
+            |profile: &Option<RateProfile>| profile.as_ref().is_some_and(|c| c.highest() <= 0.0);
         if is_never(&self.rate) {
             return Err("--rate is never above 0: nothing would be sent".into());
         }
@@ -232,7 +232,7 @@ impl Model {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "a course is not negative, and what is beyond a u32 is cut to `most`"
+        reason = "a profile is not negative, and what is beyond a u32 is cut to `most`"
     )]
     pub(crate) fn wanted(&self, seconds: f64, most: u32) -> u32 {
         match &self.stages {

@@ -1,22 +1,22 @@
 //! Which connection a group opens next, and when.
 //!
-//! The ramp opens every seat once, at the group's share of the connect rate and with a bound on how
-//! many are being opened at once; a seat that fails stays empty. A connection that is lost later is
+//! The ramp opens every slot once, at the group's share of the connect rate and with a bound on how
+//! many are being opened at once; a slot that fails stays empty. A connection that is lost later is
 //! opened again, a second after each failure. Those that we closed ourselves are opened again when
 //! their time comes, at no rate but their own. The ramp gives up early where going on makes no
 //! sense: at a limit of this machine, or after many failures in a row.
 //!
-//! How many may be out at all can change while it runs ([`Opener::allow`]); seats that are not
+//! How many may be out at all can change while it runs ([`Opener::allow`]); slots that are not
 //! wanted for a while are parked.
 //!
-//! Invariants: seats are handed out by [`Opener::next`] only, which keeps rate and bound; whoever
+//! Invariants: slots are handed out by [`Opener::next`] only, which keeps rate and bound; whoever
 //! got one reports back exactly once by [`Opener::opened`], [`Opener::failed`] or
 //! [`Opener::abandoned`], and once more when what was opened ends.
 
+use crate::connection_slot::ConnectionSlot;
 use crate::errors::Fault;
 use crate::pace::Pace;
 use crate::random::Random;
-use crate::seat::Seat;
 use crate::timers::Timers;
 use reactor::Time;
 use std::time::Duration;
@@ -28,7 +28,7 @@ const REOPEN_PAUSE: Duration = Duration::from_secs(1);
 /// How long to wait when a Unix listener's line is full.
 pub(crate) const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
-/// The seats of a group that are not connected.
+/// The slots of a group that are not connected.
 #[derive(Debug)]
 pub(crate) struct Opener {
     /// Seats never tried: so many, from this index on.
@@ -36,11 +36,11 @@ pub(crate) struct Opener {
     next_index: u32,
     seed: u64,
     /// Seats to be tried again at the connect rate, each not before its time.
-    again: Timers<Seat>,
+    again: Timers<ConnectionSlot>,
     /// Seats that we closed ourselves, to be opened at their time whatever the rate.
-    returning: Timers<Seat>,
+    returning: Timers<ConnectionSlot>,
     /// Seats that were open and are not wanted for now.
-    parked: Vec<Seat>,
+    parked: Vec<ConnectionSlot>,
     /// Seats that are being opened or open, and how many may be.
     out: u32,
     out_max: u32,
@@ -51,9 +51,9 @@ pub(crate) struct Opener {
 }
 
 impl Opener {
-    pub(crate) fn new(first: u32, seats: u32, seed: u64, in_flight_max: u32, pace: Pace) -> Opener {
+    pub(crate) fn new(first: u32, slots: u32, seed: u64, in_flight_max: u32, pace: Pace) -> Opener {
         Opener {
-            fresh: seats,
+            fresh: slots,
             next_index: first,
             seed,
             again: Timers::default(),
@@ -68,7 +68,7 @@ impl Opener {
         }
     }
 
-    /// Lets so many seats be open or being opened from now on. Who is open stays open.
+    /// Lets so many slots be open or being opened from now on. Who is open stays open.
     pub(crate) fn allow(&mut self, out_max: u32) {
         self.out_max = out_max;
     }
@@ -88,37 +88,40 @@ impl Opener {
         self.in_flight < self.in_flight_max && self.out < self.out_max
     }
 
-    /// A seat to be opened now, if there is one and its time has come.
-    pub(crate) fn next(&mut self, now: Time) -> Option<Seat> {
+    /// A slot to be opened now, if there is one and its time has come.
+    pub(crate) fn next(&mut self, now: Time) -> Option<ConnectionSlot> {
         if !self.has_room() {
             return None;
         }
-        let seat = match self.returning.take(now) {
-            Some((_, seat)) => seat,
+        let slot = match self.returning.take(now) {
+            Some((_, slot)) => slot,
             None => self.next_paced(now)?,
         };
         self.in_flight += 1;
         self.out += 1;
-        Some(seat)
+        Some(slot)
     }
 
     /// One that keeps to the connect rate: lost, parked, or never opened.
-    fn next_paced(&mut self, now: Time) -> Option<Seat> {
+    fn next_paced(&mut self, now: Time) -> Option<ConnectionSlot> {
         let is_again = self.again.next_due() <= now;
         let is_any = is_again || self.fresh > 0 || !self.parked.is_empty();
         if !is_any || !self.pace.take(now) {
             return None;
         }
         if is_again {
-            return self.again.take(now).map(|(_, seat)| seat);
+            return self.again.take(now).map(|(_, slot)| slot);
         }
-        if let Some(seat) = self.parked.pop() {
-            return Some(seat);
+        if let Some(slot) = self.parked.pop() {
+            return Some(slot);
         }
         let index = self.next_index;
         self.next_index += 1;
         self.fresh -= 1;
-        Some(Seat::new(Random::new(self.seed, index.into()), index))
+        Some(ConnectionSlot::new(
+            Random::new(self.seed, index.into()),
+            index,
+        ))
     }
 
     /// When [`Opener::next`] may have something.
@@ -136,24 +139,24 @@ impl Opener {
         paced.min(self.returning.next_due())
     }
 
-    /// A seat is connected and logged in.
+    /// A slot is connected and logged in.
     pub(crate) fn opened(&mut self) {
         self.in_flight -= 1;
         self.failures_in_row = 0;
     }
 
-    /// A seat could not be opened. True when that is to be counted as a failure.
-    pub(crate) fn failed(&mut self, seat: Seat, fault: &Fault, now: Time) -> bool {
+    /// A slot could not be opened. True when that is to be counted as a failure.
+    pub(crate) fn failed(&mut self, slot: ConnectionSlot, fault: &Fault, now: Time) -> bool {
         self.in_flight -= 1;
         self.out -= 1;
         if fault.is_busy_listener() {
             // It has been waiting since before: `asked_at` stays.
-            self.heap_of(&seat).add(now + BUSY_PAUSE, seat);
+            self.heap_of(&slot).add(now + BUSY_PAUSE, slot);
             return false;
         }
         self.failures_in_row += 1;
-        if seat.reopening {
-            self.put_again(now + REOPEN_PAUSE, seat);
+        if slot.reopening {
+            self.put_again(now + REOPEN_PAUSE, slot);
         }
         if fault.is_own_limit() || self.failures_in_row >= FAILURES_MAX {
             self.fresh = 0;
@@ -161,7 +164,7 @@ impl Opener {
         true
     }
 
-    /// Nobody waits any more for a seat that was being opened; it is handed to
+    /// Nobody waits any more for a slot that was being opened; it is handed to
     /// [`Opener::reopen_at`] if it is wanted again.
     pub(crate) fn abandoned(&mut self) {
         self.in_flight -= 1;
@@ -169,14 +172,14 @@ impl Opener {
     }
 
     /// An open connection was lost: it is to be opened again, at the connect rate.
-    pub(crate) fn lost(&mut self, seat: Seat, now: Time) {
+    pub(crate) fn lost(&mut self, slot: ConnectionSlot, now: Time) {
         self.closed();
-        let seat = Seat {
+        let slot = ConnectionSlot {
             repeats: 0,
             unpaced: false,
-            ..seat
+            ..slot
         };
-        self.put_again(now, seat);
+        self.put_again(now, slot);
     }
 
     /// An open connection was closed by us.
@@ -184,46 +187,46 @@ impl Opener {
         self.out -= 1;
     }
 
-    /// A seat that we closed is to be opened again at its own time.
-    pub(crate) fn reopen_at(&mut self, due: Time, seat: Seat) {
+    /// A slot that we closed is to be opened again at its own time.
+    pub(crate) fn reopen_at(&mut self, due: Time, slot: ConnectionSlot) {
         let unpaced = true;
-        self.put_again(due, Seat { unpaced, ..seat });
+        self.put_again(due, ConnectionSlot { unpaced, ..slot });
     }
 
-    /// A seat that we closed is not wanted for now.
-    pub(crate) fn park(&mut self, seat: Seat) {
-        self.parked.push(Seat {
+    /// A slot that we closed is not wanted for now.
+    pub(crate) fn park(&mut self, slot: ConnectionSlot) {
+        self.parked.push(ConnectionSlot {
             reopening: false,
             repeats: 0,
-            ..seat
+            ..slot
         });
     }
 
-    fn put_again(&mut self, due: Time, seat: Seat) {
-        let seat = Seat {
+    fn put_again(&mut self, due: Time, slot: ConnectionSlot) {
+        let slot = ConnectionSlot {
             reopening: true,
             asked_at: due,
-            ..seat
+            ..slot
         };
-        self.heap_of(&seat).add(due, seat);
+        self.heap_of(&slot).add(due, slot);
     }
 
-    fn heap_of(&mut self, seat: &Seat) -> &mut Timers<Seat> {
-        match seat.unpaced {
+    fn heap_of(&mut self, slot: &ConnectionSlot) -> &mut Timers<ConnectionSlot> {
+        match slot.unpaced {
             true => &mut self.returning,
             false => &mut self.again,
         }
     }
 
-    /// True when every seat has been tried that may be open.
+    /// True when every slot has been tried that may be open.
     pub(crate) fn is_settled(&self) -> bool {
         (self.fresh == 0 || self.out >= self.out_max)
             && self.in_flight == 0
-            && self.again.iter().all(|seat| seat.reopening)
+            && self.again.iter().all(|slot| slot.reopening)
     }
 
-    /// The seats that have been tried and are neither open nor being opened, in no order.
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Seat> {
+    /// The slots that have been tried and are neither open nor being opened, in no order.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &ConnectionSlot> {
         self.again
             .iter()
             .chain(self.returning.iter())
@@ -238,8 +241,8 @@ mod tests {
 
     const START: Time = Time(1_000_000_000);
 
-    fn opener(seats: u32, in_flight_max: u32) -> Opener {
-        Opener::new(10, seats, 1, in_flight_max, Pace::new(0.0, START))
+    fn opener(slots: u32, in_flight_max: u32) -> Opener {
+        Opener::new(10, slots, 1, in_flight_max, Pace::new(0.0, START))
     }
 
     fn fault(errno: i32) -> Fault {
@@ -265,8 +268,8 @@ mod tests {
     #[test]
     fn a_limit_of_this_machine_ends_the_ramp() {
         let mut opener = opener(1_000, 10);
-        let seat = opener.next(START).unwrap();
-        assert!(opener.failed(seat, &fault(crate::errors::EMFILE), START));
+        let slot = opener.next(START).unwrap();
+        assert!(opener.failed(slot, &fault(crate::errors::EMFILE), START));
         assert!(opener.is_settled());
     }
 
@@ -274,14 +277,14 @@ mod tests {
     fn many_failures_in_a_row_end_the_ramp() {
         let mut opener = opener(1_000, 10);
         for _ in 0..FAILURES_MAX - 1 {
-            let seat = opener.next(START).unwrap();
-            opener.failed(seat, &fault(111), START);
+            let slot = opener.next(START).unwrap();
+            opener.failed(slot, &fault(111), START);
         }
         assert!(!opener.is_settled());
         opener.next(START).unwrap();
         opener.opened();
-        let seat = opener.next(START).unwrap();
-        opener.failed(seat, &fault(111), START);
+        let slot = opener.next(START).unwrap();
+        opener.failed(slot, &fault(111), START);
         assert!(
             !opener.is_settled(),
             "a success in between begins the count again"
@@ -291,12 +294,12 @@ mod tests {
     #[test]
     fn a_busy_listener_is_no_failure() {
         let mut opener = opener(1, 10);
-        let seat = opener.next(START).unwrap();
-        assert!(!opener.failed(seat, &fault(11), START));
+        let slot = opener.next(START).unwrap();
+        assert!(!opener.failed(slot, &fault(11), START));
         assert!(opener.next(START).is_none());
         assert!(!opener.is_settled());
         let later = START + BUSY_PAUSE;
-        assert_eq!(opener.next(later).unwrap().index, seat.index);
+        assert_eq!(opener.next(later).unwrap().index, slot.index);
     }
 
     #[test]
@@ -322,27 +325,27 @@ mod tests {
     fn who_gave_up_comes_back_at_his_own_time_and_not_at_the_connect_rate() {
         let pace = Pace::new(1.0, START);
         let mut opener = Opener::new(0, 100, 1, 100, pace);
-        let seat = opener.next(START).unwrap();
+        let slot = opener.next(START).unwrap();
         assert!(opener.next(START).is_none(), "one each second");
         opener.abandoned();
         let due = START + Duration::from_millis(5);
         let repeats = 3;
-        opener.reopen_at(due, Seat { repeats, ..seat });
+        opener.reopen_at(due, ConnectionSlot { repeats, ..slot });
         assert_eq!(opener.due(START), START + Duration::from_millis(5));
         assert!(opener.next(START).is_none());
         let back = opener.next(due).unwrap();
         assert_eq!((back.index, back.repeats, back.asked_at), (0, 3, due));
         opener.opened();
         opener.lost(back, due);
-        assert_eq!(opener.waiting().map(|seat| seat.repeats).sum::<u16>(), 0);
+        assert_eq!(opener.waiting().map(|slot| slot.repeats).sum::<u16>(), 0);
     }
 
     #[test]
     fn a_lost_connection_is_opened_until_it_stands() {
         let mut opener = opener(1, 10);
-        let seat = opener.next(START).unwrap();
+        let slot = opener.next(START).unwrap();
         opener.opened();
-        opener.lost(seat, START);
+        opener.lost(slot, START);
         assert!(opener.is_settled(), "the ramp is over all the same");
         let again = opener.next(START).unwrap();
         assert!(again.reopening);

@@ -7,8 +7,8 @@ mod models;
 mod setting_up;
 
 use crate::control::Order;
-use crate::crew::Crew;
 use crate::errors::Phase;
+use crate::group_threads::GroupThreads;
 use crate::layout::Layout;
 use crate::login::Credentials;
 use crate::options::LoadArgs;
@@ -214,9 +214,9 @@ fn talk(stream: TcpStream, script: &Script) -> std::io::Result<()> {
     }
 }
 
-/// A crew at work against a server that follows `script`.
+/// A group_threads at work against a server that follows `script`.
 struct Trial {
-    crew: Crew,
+    group_threads: GroupThreads,
     stats: Stats,
 }
 
@@ -250,47 +250,48 @@ impl Trial {
             descriptors: 1_000,
             own_tables: true,
         };
-        let crew = Crew::start(&args, &Arc::new(plan), &layout).unwrap();
+        let group_threads = GroupThreads::start(&args, &Arc::new(plan), &layout).unwrap();
         let mut trial = Trial {
-            crew,
+            group_threads,
             stats: Stats::default(),
         };
-        trial.wait(|crew| crew.settled == crew.len());
+        trial.wait(|group_threads| group_threads.settled == group_threads.len());
         trial.report(Order::Report);
         trial
     }
 
     fn report(&mut self, order: Order) {
-        let stats = self.crew.report(order);
+        let stats = self.group_threads.report(order);
         self.stats.merge(stats);
     }
 
-    fn wait(&mut self, done: impl Fn(&Crew) -> bool) {
+    fn wait(&mut self, done: impl Fn(&GroupThreads) -> bool) {
         let until = Time::now() + Duration::from_secs(20);
-        while !done(&self.crew) {
+        while !done(&self.group_threads) {
             assert!(Time::now() < until, "waited too long");
-            self.crew.listen(until);
+            self.group_threads.listen(until);
         }
     }
 
     /// Executes until all events have run or `enough` says so, then ends.
-    fn run(mut self, enough: impl Fn(&Stats) -> bool) -> (Stats, Crew) {
-        self.crew.order(Order::Start);
+    fn run(mut self, enough: impl Fn(&Stats) -> bool) -> (Stats, GroupThreads) {
+        self.group_threads.order(Order::Start);
         let until = Time::now() + Duration::from_secs(20);
         loop {
             assert!(Time::now() < until, "ran too long: {:?}", self.stats.errors);
-            self.crew.listen(Time::now() + Duration::from_millis(20));
+            self.group_threads
+                .listen(Time::now() + Duration::from_millis(20));
             self.report(Order::Report);
-            if self.crew.finished == self.crew.len() || enough(&self.stats) {
+            if self.group_threads.finished == self.group_threads.len() || enough(&self.stats) {
                 break;
             }
         }
         self.report(Order::Stop(Time::now() + Duration::from_millis(300)));
-        let rest = self.crew.end(Time::now() + Duration::from_secs(5));
+        let rest = self.group_threads.end(Time::now() + Duration::from_secs(5));
         self.stats.merge(rest);
-        assert_eq!(self.crew.ended, self.crew.len());
-        assert_eq!(self.crew.failure, None);
-        (self.stats, self.crew)
+        assert_eq!(self.group_threads.ended, self.group_threads.len());
+        assert_eq!(self.group_threads.failure, None);
+        (self.stats, self.group_threads)
     }
 }
 
@@ -303,32 +304,32 @@ fn every_event_is_run_and_counted_once() {
     let trial = Trial::new("select --threads 20 --events 500", |_| {
         Answer::Send(one_row())
     });
-    assert_eq!(trial.crew.connected(), 20);
-    let (stats, crew) = trial.run(never);
+    assert_eq!(trial.group_threads.connected(), 20);
+    let (stats, group_threads) = trial.run(never);
     assert_eq!((stats.reads, stats.events, stats.failed), (500, 500, 0));
     assert_eq!(stats.statement_latency().count(), 500);
-    assert_eq!(crew.unfinished, 0);
-    assert_eq!(crew.tally.events().0, 25.0);
+    assert_eq!(group_threads.unfinished, 0);
+    assert_eq!(group_threads.tally.events().0, 25.0);
 }
 
 #[test]
 fn a_checkpoint_sums_connections_since_the_one_before() {
     let options = "select --threads 20 --events 500";
     let mut trial = Trial::new(options, |_| Answer::Send(one_row()));
-    trial.crew.order(Order::Start);
-    trial.wait(|crew| crew.finished == crew.len());
+    trial.group_threads.order(Order::Start);
+    trial.wait(|group_threads| group_threads.finished == group_threads.len());
     trial.report(Order::Checkpoint);
-    let first = std::mem::take(&mut trial.crew.tally);
+    let first = std::mem::take(&mut trial.group_threads.tally);
     assert_eq!((first.connections(), first.events().0), (20, 25.0));
     assert!(first.seconds().0 > 0.0);
     // Nothing has run since, here and at the end.
     trial.report(Order::Checkpoint);
-    let second = std::mem::take(&mut trial.crew.tally);
+    let second = std::mem::take(&mut trial.group_threads.tally);
     assert_eq!((second.connections(), second.events()), (20, (0.0, 0.0)));
     assert_eq!(second.seconds(), (0.0, 0.0));
-    let (stats, crew) = trial.run(never);
+    let (stats, group_threads) = trial.run(never);
     assert_eq!(stats.events, 500);
-    assert_eq!(crew.tally, second);
+    assert_eq!(group_threads.tally, second);
 }
 
 #[test]
@@ -405,17 +406,20 @@ fn a_lost_connection_is_counted_and_opened_again() {
         _ => Answer::Send(one_row()),
     };
     let trial = Trial::new("select --threads 2", script);
-    let (stats, crew) = trial.run(|stats| stats.reconnects > 0 && stats.reads > 20);
+    let (stats, group_threads) = trial.run(|stats| stats.reconnects > 0 && stats.reads > 20);
     assert_eq!((stats.lost, stats.reconnects, stats.failed), (1, 1, 1));
     assert_eq!(stats.errors.sorted()[0].code, 2013);
-    assert!(crew.tally.events().0 > 0.0);
+    assert!(group_threads.tally.events().0 > 0.0);
 }
 
 #[test]
 fn a_statement_without_a_reply_does_not_keep_the_run_from_ending() {
     let script = |_: &str| Answer::Silence;
-    let (stats, crew) = Trial::new("select --threads 5", script).run(|_| true);
-    assert_eq!((crew.unfinished, stats.reads, stats.failed), (5, 0, 0));
+    let (stats, group_threads) = Trial::new("select --threads 5", script).run(|_| true);
+    assert_eq!(
+        (group_threads.unfinished, stats.reads, stats.failed),
+        (5, 0, 0)
+    );
 }
 
 #[test]
@@ -424,7 +428,7 @@ fn a_server_that_says_nothing_is_given_up_after_a_time() {
     let address = listener.local_addr().unwrap();
     let trial = Trial::at(address, "select --threads 2 --connect-timeout 1");
     assert_eq!(
-        (trial.crew.connected(), trial.stats.failed_connects),
+        (trial.group_threads.connected(), trial.stats.failed_connects),
         (0, 2)
     );
     let errors = trial.stats.errors.sorted();
@@ -533,7 +537,7 @@ fn a_statement_that_cannot_be_prepared_for_another_reason_fails() {
 }
 
 #[test]
-fn a_connection_is_opened_anew_after_its_events() {
+fn a_connection_is_reopened_after_its_events() {
     let script = |_: &str| Answer::Send(one_row());
     let trial = Trial::new("select --threads 1 --events 18 --reconnect 4", script);
     let (stats, _) = trial.run(never);

@@ -1,7 +1,7 @@
 //! The groups' threads as the main thread has them: started, told what to do, heard.
 //!
-//! Orders go out by mailbox, letters come back by a bounded channel. A thread that has ended
-//! without a last letter has panicked: nobody waits for it.
+//! Orders go out by mailbox, messages come back by a bounded channel. A thread that has ended
+//! without a last message has panicked: nobody waits for it.
 //!
 //! Invariant: mailboxes are made before any group takes its own descriptor table.
 
@@ -21,7 +21,7 @@ const LETTERS_EACH: usize = 4;
 /// How long the main thread waits at a time, so that it sees a signal soon.
 const WAIT_MAX: Duration = Duration::from_millis(100);
 
-/// A thread for each group, with orders `O` and letters `L`.
+/// A thread for each group, with orders `O` and messages `L`.
 pub(crate) struct Threads<O, L> {
     orders: Vec<Sender<O>>,
     threads: Vec<JoinHandle<()>>,
@@ -31,11 +31,11 @@ pub(crate) struct Threads<O, L> {
 /// What came in a short while.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Heard<L> {
-    Letter(L),
+    Message(L),
     Nothing,
     /// So many threads have ended by now, and not all of them said so.
     Lost(usize),
-    /// No thread is left, and no letter.
+    /// No thread is left, and no message.
     Nobody,
 }
 
@@ -88,12 +88,12 @@ impl<O: Copy + Send + 'static, L: Send + 'static> Threads<O, L> {
         self.orders.iter().for_each(|group| group.send(order));
     }
 
-    /// The next letter, if one comes until then, and in a short while. So many groups have said
+    /// The next message, if one comes until then, and in a short while. So many groups have said
     /// that they have ended.
     pub(crate) fn hear(&self, until: Time, ended: usize) -> Heard<L> {
         let wait = until.since(Time::now()).min(WAIT_MAX);
         match self.letters.recv_timeout(wait) {
-            Ok(letter) => return Heard::Letter(letter),
+            Ok(message) => return Heard::Message(message),
             Err(RecvTimeoutError::Disconnected) => return Heard::Nobody,
             Err(RecvTimeoutError::Timeout) => {}
         }
@@ -102,9 +102,9 @@ impl<O: Copy + Send + 'static, L: Send + 'static> Threads<O, L> {
         if gone <= ended {
             return Heard::Nothing;
         }
-        // A last letter may have come between the two looks.
+        // A last message may have come between the two looks.
         let late = self.letters.try_recv();
-        late.map_or(Heard::Lost(gone), Heard::Letter)
+        late.map_or(Heard::Lost(gone), Heard::Message)
     }
 
     /// Waits for the end of all threads.
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(threads.len(), 3);
         threads.order(1);
         let mut heard = [0, 1, 2].map(|ended| match next(&threads, ended) {
-            Heard::Letter(number) => number,
+            Heard::Message(number) => number,
             other => panic!("{other:?}"),
         });
         heard.sort_unstable();
@@ -171,7 +171,7 @@ mod tests {
         .unwrap();
         assert_eq!(next(&threads, 0), Heard::Lost(1));
         threads.order(1);
-        assert_eq!(next(&threads, 1), Heard::Letter(1));
+        assert_eq!(next(&threads, 1), Heard::Message(1));
         assert_eq!(threads.join(), Err(PANICKED));
     }
 }

@@ -5,15 +5,15 @@
 
 use crate::arrivals::Arrivals;
 use crate::control::Part;
-use crate::course::Course;
 use crate::model::{Loop, Model};
 use crate::random::Random;
+use crate::rate_profile::RateProfile;
 use crate::timers::Timers;
 use reactor::{Key, Time};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How often the number of connections is set anew while it changes.
+/// How often the number of connections is set again while it changes.
 pub(crate) const STAGE_STEP: Duration = Duration::from_millis(10);
 
 /// Why a connection has a timer.
@@ -154,7 +154,7 @@ impl Work {
 
     /// True until the last stage has been followed, however late that is.
     pub(crate) fn has_stages_left(&self, model: &Model) -> bool {
-        let end = model.stages.as_ref().map(Course::end);
+        let end = model.stages.as_ref().map(RateProfile::end);
         self.began.is_some() && end.is_some_and(|end| self.staged_s <= end)
     }
 
@@ -172,7 +172,7 @@ impl Work {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spans::Spread;
+    use crate::durations::Spread;
 
     /// A group that gets no processor while its last stage passes must follow it all the same.
     #[test]

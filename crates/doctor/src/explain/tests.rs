@@ -120,7 +120,7 @@ const SOURCES: &[&str] = &[
     include_str!("../../../pool/src/watch.rs"),
     include_str!("../../../load/src/errors.rs"),
     include_str!("../../../load/src/threads.rs"),
-    include_str!("../../../load/src/crew.rs"),
+    include_str!("../../../load/src/group_threads.rs"),
     include_str!("../../../climb/src/limits.rs"),
 ];
 

@@ -8,7 +8,7 @@
 //! a call returns.
 
 use super::{Connection, State};
-use crate::bench::Bench;
+use crate::context::Context;
 use crate::errors::Fault;
 use crate::transport::{Came, Handshake};
 use reactor::Write;
@@ -32,22 +32,22 @@ impl Spill {
 
 impl Connection {
     /// The socket can be read: reads until nothing is left and deals with it.
-    pub(crate) fn on_readable(&mut self, bench: &mut Bench, closed: bool) -> Result<(), Fault> {
+    pub(crate) fn on_readable(&mut self, context: &mut Context, closed: bool) -> Result<(), Fault> {
         if matches!(self.state, State::Connecting) {
             let is_plain = self.transport.is_emptied_by_short_read();
-            if is_plain || self.open_further(bench)? == Handshake::Waits {
+            if is_plain || self.open_further(context)? == Handshake::Waits {
                 return Ok(());
             }
         }
-        let mut buffer = std::mem::take(&mut bench.buffer);
-        let result = self.read_all(bench, &mut buffer, closed);
-        bench.buffer = buffer;
+        let mut buffer = std::mem::take(&mut context.buffer);
+        let result = self.read_all(context, &mut buffer, closed);
+        context.buffer = buffer;
         result
     }
 
     fn read_all(
         &mut self,
-        bench: &mut Bench,
+        context: &mut Context,
         buffer: &mut [u8],
         closed: bool,
     ) -> Result<(), Fault> {
@@ -60,7 +60,7 @@ impl Connection {
                 }
                 _ => 0,
             };
-            let came = match self.transport.read(&mut bench.net, &mut buffer[kept..]) {
+            let came = match self.transport.read(&mut context.net, &mut buffer[kept..]) {
                 Came::Bytes(came) => came,
                 Came::Blocked => return Ok(()),
                 Came::End(_) => return Err(Fault::ended(self.doing())),
@@ -68,9 +68,9 @@ impl Connection {
             };
             let bytes = &buffer[..kept + came];
             if self.is_packed {
-                self.take_frames(bench, bytes)?;
+                self.take_frames(context, bytes)?;
             } else {
-                let used = self.take_packets(bench, bytes)?;
+                let used = self.take_packets(context, bytes)?;
                 self.spill_over(&bytes[used..], |spill| &mut spill.partial);
             }
             // Less than was asked for means that the socket is empty: no second read to hear it,
@@ -83,7 +83,7 @@ impl Connection {
     }
 
     /// Unpacks the frames that have come whole and deals with their packets.
-    fn take_frames(&mut self, bench: &mut Bench, came: &[u8]) -> Result<(), Fault> {
+    fn take_frames(&mut self, context: &mut Context, came: &[u8]) -> Result<(), Fault> {
         let mut spill = self.spill.take().unwrap_or_default();
         let mut frames = std::mem::take(&mut spill.partial_frame);
         let bytes = if frames.is_empty() {
@@ -92,31 +92,31 @@ impl Connection {
             frames.extend_from_slice(came);
             &frames
         };
-        let mut plain = std::mem::take(&mut bench.plain);
+        let mut plain = std::mem::take(&mut context.plain);
         plain.clear();
         plain.append(&mut spill.partial);
         self.keep(spill);
-        let result = self.take_unpacked(bench, bytes, &mut plain);
-        bench.plain = plain;
+        let result = self.take_unpacked(context, bytes, &mut plain);
+        context.plain = plain;
         result
     }
 
     fn take_unpacked(
         &mut self,
-        bench: &mut Bench,
+        context: &mut Context,
         bytes: &[u8],
         plain: &mut Vec<u8>,
     ) -> Result<(), Fault> {
         let mut at = 0;
         loop {
-            let unpacked = bench.packer.unpack(&bytes[at..], plain);
+            let unpacked = context.packer.unpack(&bytes[at..], plain);
             let broken = |error| Fault::protocol(format!("from the server: {error}"));
             match unpacked.map_err(broken)? {
                 Some(used) => at += used,
                 None => break,
             }
         }
-        let used = self.take_packets(bench, plain)?;
+        let used = self.take_packets(context, plain)?;
         self.spill_over(&plain[used..], |spill| &mut spill.partial);
         self.spill_over(&bytes[at..], |spill| &mut spill.partial_frame);
         Ok(())
@@ -139,36 +139,36 @@ impl Connection {
     }
 
     /// There is room in the socket again: sends what is waiting.
-    pub(super) fn send_rest(&mut self, bench: &mut Bench) -> Result<(), Fault> {
+    pub(super) fn send_rest(&mut self, context: &mut Context) -> Result<(), Fault> {
         let Some(mut spill) = self.spill.take() else {
             return Ok(());
         };
         let unsent = std::mem::take(&mut spill.unsent);
         self.keep(spill);
-        self.write(bench, &unsent)
+        self.write(context, &unsent)
     }
 
     /// Sends packets, in frames where that was agreed.
-    pub(super) fn send(&mut self, bench: &mut Bench, packets: &[u8]) -> Result<(), Fault> {
+    pub(super) fn send(&mut self, context: &mut Context, packets: &[u8]) -> Result<(), Fault> {
         if !self.is_packed {
-            return self.write(bench, packets);
+            return self.write(context, packets);
         }
-        let mut frames = std::mem::take(&mut bench.frames);
+        let mut frames = std::mem::take(&mut context.frames);
         frames.clear();
-        bench.packer.pack(packets, &mut frames);
-        let result = self.write(bench, &frames);
-        bench.frames = frames;
+        context.packer.pack(packets, &mut frames);
+        let result = self.write(context, &frames);
+        context.frames = frames;
         result
     }
 
-    fn write(&mut self, bench: &mut Bench, bytes: &[u8]) -> Result<(), Fault> {
+    fn write(&mut self, context: &mut Context, bytes: &[u8]) -> Result<(), Fault> {
         let waiting = self
             .spill
             .as_ref()
             .is_some_and(|spill| !spill.unsent.is_empty());
         let mut sent = 0;
         while sent < bytes.len() && !waiting {
-            match self.transport.write(&mut bench.net, &bytes[sent..]) {
+            match self.transport.write(&mut context.net, &bytes[sent..]) {
                 Write::Bytes(n) => sent += n,
                 Write::Blocked => break,
                 Write::Failed(error) => return Err(Fault::system(&error)),

@@ -9,7 +9,7 @@
 //! up as asked runs no event.
 
 use super::{Connection, Outcome, State, put_command};
-use crate::bench::Bench;
+use crate::context::Context;
 use crate::errors::Fault;
 use wire::command::{Command, ReplyShape};
 
@@ -20,29 +20,29 @@ impl Connection {
     }
 
     /// Sends the statement of this number; behind the last one the connection is open.
-    pub(super) fn set_up(&mut self, bench: &mut Bench, number: u16) -> Result<(), Fault> {
-        let Bench { plan, out, .. } = bench;
+    pub(super) fn set_up(&mut self, context: &mut Context, number: u16) -> Result<(), Fault> {
+        let Context { plan, out, .. } = context;
         let Some(text) = plan.init_sql.get(usize::from(number)) else {
-            self.become_state(bench, State::Idle);
+            self.become_state(context, State::Idle);
             return Ok(());
         };
         put_command(out, Command::Query, |out| {
             out.extend_from_slice(text.as_bytes());
         });
-        self.become_state(bench, State::SettingUp(number));
+        self.become_state(context, State::SettingUp(number));
         // The time of connecting goes on.
-        self.send_command(bench, ReplyShape::Results, self.sent_at)
+        self.send_command(context, ReplyShape::Results, self.sent_at)
     }
 
     /// The statement of this number was answered.
     pub(super) fn go_on_setting_up(
         &mut self,
-        bench: &mut Bench,
+        context: &mut Context,
         number: u16,
         outcome: Outcome,
     ) -> Result<(), Fault> {
         match outcome {
-            Outcome::Succeeded(_) => self.set_up(bench, number.saturating_add(1)),
+            Outcome::Succeeded(_) => self.set_up(context, number.saturating_add(1)),
             Outcome::Failed(fault) => Err(fault),
         }
     }

@@ -7,15 +7,15 @@
 //!
 //! Invariants: a resting connection stands in `idle` or has a timer, never both; a watched one has
 //! one timer for its patience, however many statements it sends; what has been given up goes on in
-//! the seat, so it is neither lost nor run twice at a time.
+//! the slot, so it is neither lost nor run twice at a time.
 
 use super::Group;
-use crate::bench::Bench;
 use crate::connection::Connection;
+use crate::connection_slot::ConnectionSlot;
+use crate::context::Context;
+use crate::durations::unit;
 use crate::errors::Fault;
 use crate::model::Loop;
-use crate::seat::Seat;
-use crate::spans::unit;
 use crate::work::Why;
 use reactor::{Key, Net, Time};
 
@@ -23,12 +23,12 @@ impl Group {
     /// The order to execute has come.
     pub(super) fn begin_work(&mut self) {
         let now = Time::now();
-        self.bench.running = true;
-        self.bench.work.began = Some(now);
+        self.context.running = true;
+        self.context.work.began = Some(now);
         // Who is being opened begins after the login.
         let at_rest = self.connections.iter().filter(|(_, c)| c.is_idle());
         let keys: Vec<Key> = at_rest.map(|(key, _)| key).collect();
-        let Bench { work, plan, .. } = &mut self.bench;
+        let Context { work, plan, .. } = &mut self.context;
         let part = work.part;
         if let Some(arrivals) = &mut work.arrivals {
             arrivals.start(now, f64::from(part.group + 1) / f64::from(part.groups));
@@ -49,30 +49,30 @@ impl Group {
 
     /// A connection has logged in: it begins its life, and an event if one waits for it.
     pub(super) fn on_login(&mut self, key: Key) -> Result<(), Fault> {
-        let now = self.bench.net.now();
+        let now = self.context.net.now();
         let Some(connection) = self.connections.get_mut(key) else {
             return Ok(());
         };
-        let Bench {
+        let Context {
             work, plan, stats, ..
-        } = &mut self.bench;
+        } = &mut self.context;
         let took = now.since(connection.sent_at());
-        match connection.seat.reopening {
+        match connection.slot.reopening {
             true => stats.reconnect_latency.record(took),
             false => stats.connect_latency.record(took),
         }
-        stats.reconnects += u64::from(connection.seat.reopening);
+        stats.reconnects += u64::from(connection.slot.reopening);
         if let Some(lifetime) = plan.model.lifetime {
             let life = lifetime.draw(&mut work.random);
             work.timers.add(now + life, (key, Why::Lifetime));
         }
         let is_closed = work.is_closed;
-        match self.bench.running {
-            true if connection.seat.repeats > 0 => {
-                self.bench.work.repeating -= 1;
-                connection.repeat(&mut self.bench)
+        match self.context.running {
+            true if connection.slot.repeats > 0 => {
+                self.context.work.repeating -= 1;
+                connection.repeat(&mut self.context)
             }
-            true if is_closed => connection.begin_event(&mut self.bench, now),
+            true if is_closed => connection.begin_event(&mut self.context, now),
             _ => Ok(()),
         }
     }
@@ -92,14 +92,14 @@ impl Group {
 
     /// Sees to it that a timer looks after a connection's patience.
     pub(super) fn watch(&mut self, key: Key) {
-        let Some(patience) = self.bench.plan.model.give_up else {
+        let Some(patience) = self.context.plan.model.give_up else {
             return;
         };
         match self.connections.get_mut(key) {
             Some(connection) if !connection.is_watched => {
                 connection.is_watched = true;
                 let due = connection.asked_at() + patience;
-                self.bench.work.timers.add(due, (key, Why::Patience));
+                self.context.work.timers.add(due, (key, Why::Patience));
             }
             _ => {}
         }
@@ -110,12 +110,12 @@ impl Group {
             return self.renew(key);
         }
         let now = Time::now();
-        let Bench {
+        let Context {
             work,
             plan,
             running: true,
             ..
-        } = &mut self.bench
+        } = &mut self.context
         else {
             return;
         };
@@ -142,7 +142,7 @@ impl Group {
         let Some(connection) = self.connections.get_mut(key) else {
             return;
         };
-        match connection.begin(&mut self.bench, start) {
+        match connection.begin(&mut self.context, start) {
             Ok(()) => self.watch(key),
             Err(fault) => self.close(key, fault),
         }
@@ -150,11 +150,11 @@ impl Group {
 
     /// Does what the model of load has due: timers, stages, arrivals, turns.
     pub(super) fn work_due(&mut self) {
-        if self.bench.work.is_closed && self.bench.work.timers.next_due() == Time::NEVER {
+        if self.context.work.is_closed && self.context.work.timers.next_due() == Time::NEVER {
             return self.follow_stages();
         }
         let now = Time::now();
-        while let Some((due, (key, why))) = self.bench.work.timers.take(now) {
+        while let Some((due, (key, why))) = self.context.work.timers.take(now) {
             match why {
                 Why::Pause => self.end_pause(key, due, now),
                 Why::Patience => self.look_at_patience(key, now),
@@ -164,15 +164,15 @@ impl Group {
         self.follow_stages();
         self.take_arrivals();
         while self
-            .bench
+            .context
             .work
             .active
-            .is_some_and(|active| self.bench.executing < active && self.bench.running)
+            .is_some_and(|active| self.context.executing < active && self.context.running)
         {
             let Some(key) = self.pop_idle() else {
                 break;
             };
-            if !self.bench.take_event() {
+            if !self.context.take_event() {
                 break;
             }
             self.begin(key, Time::now());
@@ -183,53 +183,54 @@ impl Group {
     fn pop_idle(&mut self) -> Option<Key> {
         let connections = &self.connections;
         let is_idle = |key: &Key| connections.get(*key).is_some_and(Connection::is_idle);
-        let idle = &mut self.bench.work.idle;
+        let idle = &mut self.context.work.idle;
         std::iter::from_fn(|| idle.pop_front()).find(is_idle)
     }
 
     fn end_pause(&mut self, key: Key, due: Time, now: Time) {
-        if !self.connections.get(key).is_some_and(Connection::is_idle) || !self.bench.running {
+        if !self.connections.get(key).is_some_and(Connection::is_idle) || !self.context.running {
             return;
         }
-        if self.bench.work.surplus > 0 {
-            self.bench.work.surplus -= 1;
+        if self.context.work.surplus > 0 {
+            self.context.work.surplus -= 1;
             return self.park(key);
         }
-        if self.bench.take_event() {
-            self.bench.stats.lag.record(now.since(due));
+        if self.context.take_event() {
+            self.context.stats.lag.record(now.since(due));
             self.begin(key, due);
         }
     }
 
     fn take_arrivals(&mut self) {
         let now = Time::now();
-        while let Some(arrivals) = &mut self.bench.work.arrivals {
+        while let Some(arrivals) = &mut self.context.work.arrivals {
             let Some(start) = arrivals.take(now) else {
                 break;
             };
-            if !self.bench.take_event() {
-                self.bench.work.close();
+            if !self.context.take_event() {
+                self.context.work.close();
                 break;
             }
-            self.bench.stats.arrived += 1;
+            self.context.stats.arrived += 1;
             if let Some(key) = self.pop_idle() {
-                self.bench.stats.lag.record(now.since(start));
+                self.context.stats.lag.record(now.since(start));
                 self.begin(key, start);
-            } else if let Some(arrivals) = &mut self.bench.work.arrivals {
-                self.bench.stats.shed += u64::from(!arrivals.wait(start));
+            } else if let Some(arrivals) = &mut self.context.work.arrivals {
+                self.context.stats.shed += u64::from(!arrivals.wait(start));
             }
         }
-        if let (Some(arrivals), Some(patience)) =
-            (&mut self.bench.work.arrivals, self.bench.plan.model.give_up)
-        {
-            self.bench.stats.expired += arrivals.expire(now - patience);
+        if let (Some(arrivals), Some(patience)) = (
+            &mut self.context.work.arrivals,
+            self.context.plan.model.give_up,
+        ) {
+            self.context.stats.expired += arrivals.expire(now - patience);
         }
     }
 
     /// Lets as many connections be open as the stages want now.
     fn follow_stages(&mut self) {
-        let now = self.bench.net.now();
-        let Bench { work, plan, .. } = &mut self.bench;
+        let now = self.context.net.now();
+        let Context { work, plan, .. } = &mut self.context;
         let wanted = match (work.users, work.began, plan.model.stages.is_some()) {
             (Some(users), ..) => users,
             (None, Some(began), true) => {
@@ -243,18 +244,18 @@ impl Group {
         let wanted = work.part.of(wanted);
         self.opener.allow(wanted);
         work.surplus = self.connected.saturating_sub(wanted);
-        while self.bench.work.surplus > 0 {
+        while self.context.work.surplus > 0 {
             let Some(key) = self.pop_idle() else {
                 return;
             };
-            self.bench.work.surplus -= 1;
+            self.context.work.surplus -= 1;
             self.park(key);
         }
     }
 
     /// Before execution: as many as the first stage wants.
     pub(super) fn allow_first_stage(&mut self) {
-        let Bench { work, plan, .. } = &mut self.bench;
+        let Context { work, plan, .. } = &mut self.context;
         work.users = plan.ordered_users;
         let staged = plan.model.wanted(0.0, work.part.connections);
         let wanted = plan.ordered_users.unwrap_or(staged);
@@ -263,7 +264,7 @@ impl Group {
 
     /// Gives a connection up if it has waited too long; else looks again when that may be so.
     fn look_at_patience(&mut self, key: Key, now: Time) {
-        let patience = self.bench.plan.model.give_up;
+        let patience = self.context.plan.model.give_up;
         let (Some(connection), Some(patience)) = (self.connections.get_mut(key), patience) else {
             return;
         };
@@ -271,9 +272,9 @@ impl Group {
         if connection.is_idle() {
             connection.is_watched = false;
         } else if due > now {
-            self.bench.work.timers.add(due, (key, Why::Patience));
+            self.context.work.timers.add(due, (key, Why::Patience));
         } else {
-            self.bench.stats.lag.record(now.since(due));
+            self.context.stats.lag.record(now.since(due));
             self.give_up(key, now);
         }
     }
@@ -283,30 +284,30 @@ impl Group {
         let Some(connection) = self.connections.remove(key) else {
             return;
         };
-        self.bench.stats.gave_up += 1;
-        let mut seat = connection.seat;
+        self.context.stats.gave_up += 1;
+        let mut slot = connection.slot;
         if connection.is_opening() {
             self.opener.abandoned();
-            self.bench.work.repeating -= 1;
-            self.bench.stats.failed_connects += 1;
-            let waited = self.bench.plan.model.give_up.unwrap_or_default();
+            self.context.work.repeating -= 1;
+            self.context.stats.failed_connects += 1;
+            let waited = self.context.plan.model.give_up.unwrap_or_default();
             let fault = Fault::impatience(waited);
-            self.bench.stats.errors.count(connection.phase(), fault);
+            self.context.stats.errors.count(connection.phase(), fault);
         } else {
             self.opener.closed();
             self.connected -= 1;
-            self.bench.executing -= 1;
+            self.context.executing -= 1;
         }
-        let model = &self.bench.plan.model;
+        let model = &self.context.plan.model;
         let is_repeated =
-            model.retries.is_none_or(|most| seat.repeats < most) && self.end.is_none();
-        seat.repeats = match is_repeated {
-            true => seat.repeats.saturating_add(1),
+            model.retries.is_none_or(|most| slot.repeats < most) && self.end.is_none();
+        slot.repeats = match is_repeated {
+            true => slot.repeats.saturating_add(1),
             false => 0,
         };
-        self.bench.work.repeating += u32::from(is_repeated);
-        let pause = model.retry_pause.draw(&mut self.bench.work.random);
-        self.opener.reopen_at(now + pause, seat);
+        self.context.work.repeating += u32::from(is_repeated);
+        let pause = model.retry_pause.draw(&mut self.context.work.random);
+        self.opener.reopen_at(now + pause, slot);
     }
 
     /// A connection's lifetime is over: at once where it rests, else at the end of its event.
@@ -318,27 +319,27 @@ impl Group {
         }
     }
 
-    /// Closes a connection at rest in good order, to be opened anew.
+    /// Closes a connection at rest in good order, to be reopened.
     fn renew(&mut self, key: Key) {
-        if let Some(seat) = self.say_goodbye(key) {
-            self.bench.stats.retired += 1;
-            let now = self.bench.net.now();
-            self.opener.reopen_at(now, seat);
+        if let Some(slot) = self.say_goodbye(key) {
+            self.context.stats.retired += 1;
+            let now = self.context.net.now();
+            self.opener.reopen_at(now, slot);
         }
     }
 
     /// Closes a connection at rest that is not wanted for now.
     fn park(&mut self, key: Key) {
-        if let Some(seat) = self.say_goodbye(key) {
-            self.opener.park(seat);
+        if let Some(slot) = self.say_goodbye(key) {
+            self.opener.park(slot);
         }
     }
 
-    fn say_goodbye(&mut self, key: Key) -> Option<Seat> {
+    fn say_goodbye(&mut self, key: Key) -> Option<ConnectionSlot> {
         let mut connection = self.connections.remove(key)?;
-        connection.quit(&mut self.bench.net);
+        connection.quit(&mut self.context.net);
         self.connected -= 1;
         self.opener.closed();
-        Some(connection.seat)
+        Some(connection.slot)
     }
 }

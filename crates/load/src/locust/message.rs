@@ -18,7 +18,7 @@ pub(super) enum Order {
     },
     Stop,
     Quit,
-    /// The connection is to be made anew.
+    /// The connection is to be recreated.
     Reconnect,
     /// It is alive.
     Heartbeat,

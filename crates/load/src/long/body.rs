@@ -3,7 +3,7 @@
 //! `onramp load` judges what `onramp target` sends, so both are told the same, in the same words: a
 //! text, or a size for which both make the same bytes; and a period, which is never zero.
 
-use crate::spans::parse_length;
+use crate::durations::parse_length;
 use clap::Args;
 use std::sync::Arc;
 use std::time::Duration;

@@ -71,7 +71,7 @@ pub(super) enum Order {
 
 /// What a group tells the main thread.
 #[derive(Debug)]
-pub(super) enum Letter {
+pub(super) enum Message {
     /// Every connection has been tried.
     Settled,
     Counted(Box<Counted>),
@@ -97,7 +97,7 @@ pub(super) enum Next {
 }
 
 /// What a connection works with besides itself.
-pub(super) struct Desk<'a, P> {
+pub(super) struct Context<'a, P> {
     pub(super) plan: &'a P,
     pub(super) counts: &'a mut Counts,
     pub(super) marks: &'a mut Marks,
@@ -111,7 +111,7 @@ pub(super) struct Desk<'a, P> {
     pub(super) wake_at: Option<Time>,
 }
 
-impl<P> Desk<'_, P> {
+impl<P> Context<'_, P> {
     /// Writes from `bytes`, which is not empty.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Write {
         self.transport.write(self.net, bytes)
@@ -138,7 +138,7 @@ pub(super) trait Talk: Sized {
     /// It stands, which was asked for at an earlier moment.
     fn new(asked_at: Time, now: Time) -> Self;
     /// It stands: says what has to be said before anybody begins to talk.
-    fn greet(&mut self, _desk: &mut Desk<'_, Self::Plan>) -> Result<Next, Fault> {
+    fn greet(&mut self, _context: &mut Context<'_, Self::Plan>) -> Result<Next, Fault> {
         Ok(Next::Stays)
     }
     /// Why a connection with what both sides agreed on is of no use, if it is of none.
@@ -146,21 +146,25 @@ pub(super) trait Talk: Sized {
         None
     }
     /// It may begin to talk: with everybody else (`is_first`), or because it was opened later.
-    fn begin(&mut self, desk: &mut Desk<'_, Self::Plan>, is_first: bool) -> Result<Next, Fault>;
+    fn begin(
+        &mut self,
+        context: &mut Context<'_, Self::Plan>,
+        is_first: bool,
+    ) -> Result<Next, Fault>;
     /// It asked to be woken.
-    fn wake(&mut self, desk: &mut Desk<'_, Self::Plan>) -> Result<Next, Fault>;
+    fn wake(&mut self, context: &mut Context<'_, Self::Plan>) -> Result<Next, Fault>;
     /// There is room to write again.
-    fn resume(&mut self, desk: &mut Desk<'_, Self::Plan>) -> Result<Next, Fault>;
+    fn resume(&mut self, context: &mut Context<'_, Self::Plan>) -> Result<Next, Fault>;
     /// Bytes have come.
-    fn hear(&mut self, desk: &mut Desk<'_, Self::Plan>, bytes: &[u8]) -> Result<Next, Fault>;
+    fn hear(&mut self, context: &mut Context<'_, Self::Plan>, bytes: &[u8]) -> Result<Next, Fault>;
     /// The server has ended the connection.
-    fn ended(&mut self, desk: &mut Desk<'_, Self::Plan>, how: Ending) -> Result<Next, Fault>;
+    fn ended(&mut self, context: &mut Context<'_, Self::Plan>, how: Ending) -> Result<Next, Fault>;
     /// Why it has taken too long, if it has.
     fn overdue(&self, plan: &Self::Plan, now: Time) -> Option<Fault>;
     /// It waits for something that the end of the run should wait for.
     fn is_busy(&self) -> bool;
     /// It is gone, before its time.
-    fn lost(&mut self, desk: &mut Desk<'_, Self::Plan>);
+    fn lost(&mut self, context: &mut Context<'_, Self::Plan>);
     /// The run is over, or was when the connection was gone already.
     fn finish(&mut self, plan: &Self::Plan, counts: &mut Counts, marks: &mut Marks, end: Time);
 }
@@ -194,7 +198,7 @@ impl<T> Stage<T> {
 struct Line<T> {
     transport: Transport,
     /// Which of the group's connections.
-    seat: u32,
+    slot: u32,
     stage: Stage<T>,
     /// When it began to be opened.
     since: Time,
@@ -203,7 +207,7 @@ struct Line<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Wake {
     Talk(Key),
-    /// A seat is to be opened again.
+    /// A slot is to be opened again.
     Open(u32),
 }
 
@@ -213,9 +217,9 @@ struct Group<T: Talk> {
     plan: Arc<Plan<T::Plan>>,
     share: Share,
     lines: Slots<Line<T>>,
-    /// Talks whose connection is gone for good, with their seats.
+    /// Talks whose connection is gone for good, with their slots.
     gone: Vec<(u32, T)>,
-    /// A byte for each seat.
+    /// A byte for each slot.
     marks: Vec<Marks>,
     counts: Counts,
     random: Random,
@@ -229,7 +233,7 @@ struct Group<T: Talk> {
     standing: u32,
     buffer: Vec<u8>,
     mailbox: Mailbox<Order>,
-    letters: SyncSender<Letter>,
+    letters: SyncSender<Message>,
     running: bool,
     reached: Milestone,
     /// When to end at the latest, once told to stop; and when that was.
@@ -241,13 +245,13 @@ pub(super) fn run<T: Talk>(
     plan: Arc<Plan<T::Plan>>,
     share: Share,
     mailbox: Mailbox<Order>,
-    letters: SyncSender<Letter>,
+    letters: SyncSender<Message>,
 ) {
     let failure = letters.clone();
     let result = Group::<T>::new(plan, share, mailbox, letters).and_then(event_loop::run);
     if let Err(reason) = result {
         // When the main thread is gone nobody is left to be told.
-        let _ = failure.send(Letter::Failed(reason));
+        let _ = failure.send(Message::Failed(reason));
     }
 }
 
@@ -285,7 +289,7 @@ impl<T: Talk> Turns for Group<T> {
         self.sweep();
         if self.reached == Milestone::Opening && self.fresh == 0 && self.in_flight == 0 {
             self.reached = Milestone::Settled;
-            self.tell(Letter::Settled);
+            self.tell(Message::Settled);
         }
     }
 
@@ -305,7 +309,7 @@ impl<T: Talk> Group<T> {
         plan: Arc<Plan<T::Plan>>,
         share: Share,
         mailbox: Mailbox<Order>,
-        letters: SyncSender<Letter>,
+        letters: SyncSender<Message>,
     ) -> Result<Group<T>, String> {
         let mut net = event_loop::open(Waking::Gently)?;
         event_loop::watch_mailbox(&mut net, &mailbox)?;
@@ -341,12 +345,12 @@ impl<T: Talk> Group<T> {
                 Order::Start => {
                     self.running = true;
                     for key in self.lines.keys() {
-                        self.talk(key, |talk, desk| talk.begin(desk, true));
+                        self.talk(key, |talk, context| talk.begin(context, true));
                     }
                 }
                 Order::Report => {
                     let counted = self.counted();
-                    self.tell(Letter::Counted(counted));
+                    self.tell(Message::Counted(counted));
                 }
                 Order::Stop(end) => {
                     self.running = false;
@@ -357,9 +361,9 @@ impl<T: Talk> Group<T> {
         }
     }
 
-    fn tell(&self, letter: Letter) {
+    fn tell(&self, message: Message) {
         // The main thread outlives its groups; if it does not, the process is ending.
-        let _ = self.letters.send(letter);
+        let _ = self.letters.send(message);
     }
 
     fn counted(&mut self) -> Box<Counted> {
@@ -386,9 +390,9 @@ impl<T: Talk> Group<T> {
             return self.go_on_opening(key, event);
         }
         if event.writable {
-            self.talk(key, |talk, desk| {
-                desk.transport.flush(desk.net)?;
-                talk.resume(desk)
+            self.talk(key, |talk, context| {
+                context.transport.flush(context.net)?;
+                talk.resume(context)
             });
         }
         if event.readable {
@@ -434,7 +438,7 @@ impl<T: Talk> Group<T> {
         self.standing += 1;
         self.talk(key, Talk::greet);
         if self.running {
-            self.talk(key, |talk, desk| talk.begin(desk, false));
+            self.talk(key, |talk, context| talk.begin(context, false));
         }
         let line = self.lines.get(key);
         // What came with the end of a handshake has been read already: no event will tell of it.
@@ -451,7 +455,7 @@ impl<T: Talk> Group<T> {
             match line.transport.read(&mut self.net, &mut buffer) {
                 Came::Bytes(count) => {
                     self.counts.bytes += count as u64;
-                    self.talk(key, |talk, desk| talk.hear(desk, &buffer[..count]));
+                    self.talk(key, |talk, context| talk.hear(context, &buffer[..count]));
                     // Less than was asked for means that the socket is empty, unless the peer's
                     // end is still to be heard.
                     if count < buffer.len() && is_plain && !closed {
@@ -460,7 +464,9 @@ impl<T: Talk> Group<T> {
                 }
                 Came::Blocked => break,
                 Came::End(how) => {
-                    self.talk(key, |talk, desk| talk.ended(desk, how).map(|_| Next::Ends));
+                    self.talk(key, |talk, context| {
+                        talk.ended(context, how).map(|_| Next::Ends)
+                    });
                 }
                 Came::Failed(fault) => self.talk(key, |_, _| Err(fault)),
             }
@@ -472,7 +478,7 @@ impl<T: Talk> Group<T> {
     fn talk(
         &mut self,
         key: Key,
-        act: impl FnOnce(&mut T, &mut Desk<'_, T::Plan>) -> Result<Next, Fault>,
+        act: impl FnOnce(&mut T, &mut Context<'_, T::Plan>) -> Result<Next, Fault>,
     ) {
         let Some(line) = self.lines.get_mut(key) else {
             return;
@@ -480,10 +486,10 @@ impl<T: Talk> Group<T> {
         let Some(talk) = line.stage.talk_mut() else {
             return;
         };
-        let mut desk = Desk {
+        let mut context = Context {
             plan: &self.plan.own,
             counts: &mut self.counts,
-            marks: &mut self.marks[line.seat as usize],
+            marks: &mut self.marks[line.slot as usize],
             random: &mut self.random,
             net: &mut self.net,
             transport: &mut line.transport,
@@ -491,11 +497,11 @@ impl<T: Talk> Group<T> {
             running: self.running,
             wake_at: None,
         };
-        let result = act(talk, &mut desk);
+        let result = act(talk, &mut context);
         if result.is_err() {
-            talk.lost(&mut desk);
+            talk.lost(&mut context);
         }
-        let (now, wake_at) = (desk.now, desk.wake_at);
+        let (now, wake_at) = (context.now, context.wake_at);
         match result {
             Ok(Next::Stays) => {
                 if let Some(at) = wake_at {
@@ -520,20 +526,20 @@ impl<T: Talk> Group<T> {
         };
         self.standing -= 1;
         if T::REOPENS {
-            self.wakes.push(Reverse((again, Wake::Open(line.seat))));
+            self.wakes.push(Reverse((again, Wake::Open(line.slot))));
         } else if let Stage::Talking(talk) = line.stage {
-            self.gone.push((line.seat, talk));
+            self.gone.push((line.slot, talk));
         }
     }
 
     /// A connection could not be opened.
     fn open_failed(&mut self, key: Key, fault: &Fault) {
         if let Some(line) = self.lines.remove(key) {
-            self.seat_failed(line.seat, fault);
+            self.slot_failed(line.slot, fault);
         }
     }
 
-    fn seat_failed(&mut self, seat: u32, fault: &Fault) {
+    fn slot_failed(&mut self, slot: u32, fault: &Fault) {
         self.in_flight -= 1;
         self.failures += 1;
         self.counts.connect_failed(fault.clone());
@@ -542,7 +548,7 @@ impl<T: Talk> Group<T> {
         }
         if T::REOPENS && self.running {
             let again = self.net.now() + REOPEN_PAUSE;
-            self.wakes.push(Reverse((again, Wake::Open(seat))));
+            self.wakes.push(Reverse((again, Wake::Open(slot))));
         }
     }
 
@@ -556,9 +562,9 @@ impl<T: Talk> Group<T> {
             match wake {
                 Wake::Talk(key) => self.talk(key, Talk::wake),
                 Wake::Open(_) if self.end.is_some() => {}
-                Wake::Open(seat) => {
+                Wake::Open(slot) => {
                     self.counts.reopened += 1;
-                    self.open(seat);
+                    self.open(slot);
                 }
             }
         }
@@ -568,30 +574,30 @@ impl<T: Talk> Group<T> {
         let now = self.net.now();
         while self.fresh > 0 && self.in_flight < self.plan.connects_in_flight && self.pace.take(now)
         {
-            let seat = self.share.connections - self.fresh;
+            let slot = self.share.connections - self.fresh;
             self.fresh -= 1;
-            self.open(seat);
+            self.open(slot);
         }
     }
 
-    fn open(&mut self, seat: u32) {
+    fn open(&mut self, slot: u32) {
         self.in_flight += 1;
         let source = self
             .plan
             .sources
-            .of(u64::from(self.share.first) + u64::from(seat));
+            .of(u64::from(self.share.first) + u64::from(slot));
         let sock = match self.net.connect_from(&self.plan.address, source) {
             Ok(sock) => sock,
-            Err(error) => return self.seat_failed(seat, &Fault::system(&error)),
+            Err(error) => return self.slot_failed(slot, &Fault::system(&error)),
         };
         let transport = match Transport::new(sock, &self.plan.security) {
             Ok(transport) => transport,
-            Err(fault) => return self.seat_failed(seat, &fault),
+            Err(fault) => return self.slot_failed(slot, &fault),
         };
         let since = Time::now();
         let key = self.lines.insert(Line {
             transport,
-            seat,
+            slot,
             stage: Stage::Connecting,
             since,
         });
@@ -639,19 +645,19 @@ impl<T: Talk> Group<T> {
         let own = &self.plan.own;
         for key in self.lines.keys() {
             if let Some(Line {
-                seat,
+                slot,
                 stage: Stage::Talking(talk),
                 ..
             }) = self.lines.get_mut(key)
             {
-                talk.finish(own, &mut self.counts, &mut self.marks[*seat as usize], end);
+                talk.finish(own, &mut self.counts, &mut self.marks[*slot as usize], end);
             }
         }
-        for (seat, talk) in &mut self.gone {
-            talk.finish(own, &mut self.counts, &mut self.marks[*seat as usize], end);
+        for (slot, talk) in &mut self.gone {
+            talk.finish(own, &mut self.counts, &mut self.marks[*slot as usize], end);
         }
         let census = Census::of(&self.marks);
         let counted = self.counted();
-        self.tell(Letter::Ended(counted, census));
+        self.tell(Message::Ended(counted, census));
     }
 }

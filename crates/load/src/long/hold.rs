@@ -13,7 +13,7 @@
 //! fault.
 
 use super::counts::{Counts, Marks, Verdict};
-use super::group::{Desk, Next, Talk};
+use super::group::{Context, Next, Talk};
 use crate::errors::Fault;
 use crate::transport::Ending;
 use reactor::Time;
@@ -111,34 +111,34 @@ impl Talk for Hold {
         }
     }
 
-    fn begin(&mut self, _: &mut Desk<'_, Agreed>, _: bool) -> Result<Next, Fault> {
+    fn begin(&mut self, _: &mut Context<'_, Agreed>, _: bool) -> Result<Next, Fault> {
         Ok(Next::Stays)
     }
 
-    fn wake(&mut self, _: &mut Desk<'_, Agreed>) -> Result<Next, Fault> {
+    fn wake(&mut self, _: &mut Context<'_, Agreed>) -> Result<Next, Fault> {
         Ok(Next::Stays)
     }
 
-    fn resume(&mut self, _: &mut Desk<'_, Agreed>) -> Result<Next, Fault> {
+    fn resume(&mut self, _: &mut Context<'_, Agreed>) -> Result<Next, Fault> {
         Ok(Next::Stays)
     }
 
-    fn hear(&mut self, desk: &mut Desk<'_, Agreed>, mut bytes: &[u8]) -> Result<Next, Fault> {
+    fn hear(&mut self, context: &mut Context<'_, Agreed>, mut bytes: &[u8]) -> Result<Next, Fault> {
         while !bytes.is_empty() {
-            let due = self.due(desk.plan);
-            let (count, verdict) = self.take(desk.plan, desk.now, bytes);
+            let due = self.due(context.plan);
+            let (count, verdict) = self.take(context.plan, context.now, bytes);
             bytes = &bytes[count..];
             if let Some(verdict) = verdict {
-                desk.judge(verdict, 1);
+                context.judge(verdict, 1);
                 if verdict != Verdict::Wrong {
-                    desk.counts.latency.record(desk.now.since(due));
+                    context.counts.latency.record(context.now.since(due));
                 }
             }
         }
         Ok(Next::Stays)
     }
 
-    fn ended(&mut self, _: &mut Desk<'_, Agreed>, _: Ending) -> Result<Next, Fault> {
+    fn ended(&mut self, _: &mut Context<'_, Agreed>, _: Ending) -> Result<Next, Fault> {
         Err(Fault::ended("while it was held"))
     }
 
@@ -150,7 +150,7 @@ impl Talk for Hold {
         false
     }
 
-    fn lost(&mut self, _: &mut Desk<'_, Agreed>) {}
+    fn lost(&mut self, _: &mut Context<'_, Agreed>) {}
 
     fn finish(&mut self, agreed: &Agreed, counts: &mut Counts, marks: &mut Marks, end: Time) {
         let missing = self.missing(agreed, end);

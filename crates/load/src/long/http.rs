@@ -8,9 +8,9 @@
 
 use super::answer::{Answer, Reader};
 use super::counts::{Counts, Marks, Verdict};
-use super::group::{Desk, Next, Talk};
+use super::group::{Context, Next, Talk};
+use crate::durations::{Spread, unit};
 use crate::errors::Fault;
-use crate::spans::{Spread, unit};
 use crate::transport::Ending;
 use reactor::{Time, Write};
 use std::sync::Arc;
@@ -58,20 +58,20 @@ pub(super) struct Asker {
 }
 
 impl Asker {
-    fn ask(&mut self, desk: &mut Desk<'_, Question>) -> Result<Next, Fault> {
-        (self.sent_at, self.sent, self.asking) = (desk.now, 0, true);
-        self.resume(desk)
+    fn ask(&mut self, context: &mut Context<'_, Question>) -> Result<Next, Fault> {
+        (self.sent_at, self.sent, self.asking) = (context.now, 0, true);
+        self.resume(context)
     }
 
-    fn on_answer(&mut self, desk: &mut Desk<'_, Question>, answer: Answer) {
+    fn on_answer(&mut self, context: &mut Context<'_, Question>, answer: Answer) {
         self.asking = false;
-        judge(desk, self.sent_at, answer.status, answer.as_expected);
+        judge(context, self.sent_at, answer.status, answer.as_expected);
     }
 }
 
 /// The pause in front of the next request.
-pub(super) fn think(desk: &mut Desk<'_, Question>) -> Duration {
-    desk.plan.think.draw(desk.random)
+pub(super) fn think(context: &mut Context<'_, Question>) -> Duration {
+    context.plan.think.draw(context.random)
 }
 
 /// Why an answer that was asked for at `sent_at` is given up, if it is.
@@ -88,17 +88,22 @@ pub(super) fn overdue(question: &Question, sent_at: Time, now: Time) -> Option<F
 }
 
 /// Judges an answer that has come whole.
-pub(super) fn judge(desk: &mut Desk<'_, Question>, sent_at: Time, status: u16, as_expected: bool) {
-    let took = desk.now.since(sent_at);
+pub(super) fn judge(
+    context: &mut Context<'_, Question>,
+    sent_at: Time,
+    status: u16,
+    as_expected: bool,
+) {
+    let took = context.now.since(sent_at);
     let is_right = (200..300).contains(&status) && as_expected;
     let verdict = match is_right {
         false => Verdict::Wrong,
-        true if took > desk.plan.late_after => Verdict::Late,
+        true if took > context.plan.late_after => Verdict::Late,
         true => Verdict::Right,
     };
-    desk.judge(verdict, 1);
+    context.judge(verdict, 1);
     if is_right {
-        desk.counts.latency.record(took);
+        context.counts.latency.record(took);
         return;
     }
     let what = match as_expected {
@@ -110,7 +115,8 @@ pub(super) fn judge(desk: &mut Desk<'_, Question>, sent_at: Time, status: u16, a
         sqlstate: "HTTP".to_owned(),
         message: format!("status {status}{what}"),
     };
-    desk.counts
+    context
+        .counts
         .errors
         .count(crate::errors::Phase::Statement, fault);
 }
@@ -129,31 +135,35 @@ impl Talk for Asker {
         }
     }
 
-    fn begin(&mut self, desk: &mut Desk<'_, Question>, is_first: bool) -> Result<Next, Fault> {
-        let think = think(desk);
+    fn begin(
+        &mut self,
+        context: &mut Context<'_, Question>,
+        is_first: bool,
+    ) -> Result<Next, Fault> {
+        let think = think(context);
         if is_first && think > Duration::ZERO {
             // Nobody begins in step with everybody else.
-            desk.wake_at = Some(desk.now + think.mul_f64(unit(desk.random)));
+            context.wake_at = Some(context.now + think.mul_f64(unit(context.random)));
             return Ok(Next::Stays);
         }
-        self.ask(desk)
+        self.ask(context)
     }
 
-    fn wake(&mut self, desk: &mut Desk<'_, Question>) -> Result<Next, Fault> {
-        if desk.running && !self.asking {
-            return self.ask(desk);
+    fn wake(&mut self, context: &mut Context<'_, Question>) -> Result<Next, Fault> {
+        if context.running && !self.asking {
+            return self.ask(context);
         }
         Ok(Next::Stays)
     }
 
-    fn resume(&mut self, desk: &mut Desk<'_, Question>) -> Result<Next, Fault> {
+    fn resume(&mut self, context: &mut Context<'_, Question>) -> Result<Next, Fault> {
         while self.asking {
-            let plan = desk.plan;
+            let plan = context.plan;
             let rest = &plan.request[self.sent as usize..];
             if rest.is_empty() {
                 break;
             }
-            match desk.write(rest) {
+            match context.write(rest) {
                 Write::Bytes(count) => self.sent += u32::try_from(count).unwrap_or(0),
                 Write::Blocked => break,
                 Write::Failed(error) => return Err(Fault::system(&error)),
@@ -162,46 +172,50 @@ impl Talk for Asker {
         Ok(Next::Stays)
     }
 
-    fn hear(&mut self, desk: &mut Desk<'_, Question>, mut bytes: &[u8]) -> Result<Next, Fault> {
+    fn hear(
+        &mut self,
+        context: &mut Context<'_, Question>,
+        mut bytes: &[u8],
+    ) -> Result<Next, Fault> {
         while !bytes.is_empty() {
             if !self.asking {
                 let what = "the server sent an answer that nobody asked for";
                 return Err(Fault::protocol(what.to_owned()));
             }
-            let (used, answer) = self.reader.take(bytes, desk.plan.expected.as_deref())?;
+            let (used, answer) = self.reader.take(bytes, context.plan.expected.as_deref())?;
             bytes = &bytes[used..];
             let Some(answer) = answer else {
                 continue;
             };
-            self.on_answer(desk, answer);
-            let think = think(desk);
-            if answer.close || !desk.plan.keep_alive {
-                desk.wake_at = Some(desk.now + think);
+            self.on_answer(context, answer);
+            let think = think(context);
+            if answer.close || !context.plan.keep_alive {
+                context.wake_at = Some(context.now + think);
                 return Ok(Next::Ends);
             }
-            if !desk.running {
+            if !context.running {
                 continue;
             }
             if think > Duration::ZERO {
-                desk.wake_at = Some(desk.now + think);
+                context.wake_at = Some(context.now + think);
             } else {
-                self.ask(desk)?;
+                self.ask(context)?;
             }
         }
         Ok(Next::Stays)
     }
 
-    fn ended(&mut self, desk: &mut Desk<'_, Question>, how: Ending) -> Result<Next, Fault> {
+    fn ended(&mut self, context: &mut Context<'_, Question>, how: Ending) -> Result<Next, Fault> {
         if self.asking {
             let answer = match how {
-                Ending::Announced => self.reader.end(desk.plan.expected.as_deref()),
+                Ending::Announced => self.reader.end(context.plan.expected.as_deref()),
                 // A body that ends with the connection may have been cut.
                 Ending::Cut => None,
             };
             let answer = answer.ok_or_else(|| Fault::ended("before its answer was over"))?;
-            self.on_answer(desk, answer);
+            self.on_answer(context, answer);
         }
-        desk.wake_at = Some(desk.now + think(desk));
+        context.wake_at = Some(context.now + think(context));
         Ok(Next::Ends)
     }
 
@@ -214,9 +228,9 @@ impl Talk for Asker {
         self.asking
     }
 
-    fn lost(&mut self, desk: &mut Desk<'_, Question>) {
+    fn lost(&mut self, context: &mut Context<'_, Question>) {
         if std::mem::take(&mut self.asking) {
-            desk.judge(Verdict::Lost, 1);
+            context.judge(Verdict::Lost, 1);
         }
     }
 

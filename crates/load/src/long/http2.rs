@@ -18,13 +18,13 @@
 
 use super::answer::Body;
 use super::counts::{Counts, Marks, Verdict};
-use super::group::{Desk, Next, Talk};
+use super::group::{Context, Next, Talk};
 use super::hpack;
 use super::http::{self, Question, USER_AGENT, think};
 use super::http2_frames::{self as frames, Frames, Head, PAYLOAD_BYTES_MAX, Part, put};
 use super::place::Place;
+use crate::durations::unit;
 use crate::errors::Fault;
-use crate::spans::unit;
 use crate::transport::Ending;
 use reactor::{Time, Write};
 use std::time::Duration;
@@ -170,21 +170,21 @@ impl State {
     }
 
     /// Sends the requests that are due, asks to be woken for the next one, and sends what waits.
-    fn go_on(&mut self, desk: &mut Desk<'_, Question>) -> Result<Next, Fault> {
-        if self.stage == Stage::Open && desk.running {
-            self.ask_due(desk);
+    fn go_on(&mut self, context: &mut Context<'_, Question>) -> Result<Next, Fault> {
+        if self.stage == Stage::Open && context.running {
+            self.ask_due(context);
         }
-        self.send(desk)?;
+        self.send(context)?;
         if self.stage == Stage::Draining && self.asked().next().is_none() {
-            desk.wake_at = Some(self.reopens_at(desk.now));
+            context.wake_at = Some(self.reopens_at(context.now));
             return Ok(Next::Ends);
         }
         // Where the server allows no more, the next answer is what the next request waits for.
         let may_ask = self.count_asked() < u64::from(self.allowed);
         let earliest = self.earliest();
-        if self.stage == Stage::Open && desk.running && may_ask && earliest < self.wakes_at {
+        if self.stage == Stage::Open && context.running && may_ask && earliest < self.wakes_at {
             self.wakes_at = earliest;
-            desk.wake_at = Some(earliest);
+            context.wake_at = Some(earliest);
         }
         Ok(Next::Stays)
     }
@@ -206,10 +206,10 @@ impl State {
         }
     }
 
-    fn ask_due(&mut self, desk: &Desk<'_, Question>) {
+    fn ask_due(&mut self, context: &Context<'_, Question>) {
         let mut asking = self.count_asked();
         for lane in &mut self.lanes {
-            let is_due = matches!(lane, Lane::Thinking(due) if *due <= desk.now);
+            let is_due = matches!(lane, Lane::Thinking(due) if *due <= context.now);
             if !is_due || asking >= u64::from(self.allowed) {
                 continue;
             }
@@ -218,13 +218,13 @@ impl State {
                 return;
             }
             let flags = frames::END_HEADERS | frames::END_STREAM;
-            let block = &desk.plan.request;
+            let block = &context.plan.request;
             put(&mut self.out, frames::HEADERS, flags, self.next, block);
             *lane = Lane::Asking(Asked {
                 stream: self.next,
                 status: 0,
                 used: 0,
-                sent_at: desk.now,
+                sent_at: context.now,
                 content_length: None,
                 body: Body::default(),
             });
@@ -233,10 +233,10 @@ impl State {
         }
     }
 
-    fn send(&mut self, desk: &mut Desk<'_, Question>) -> Result<(), Fault> {
+    fn send(&mut self, context: &mut Context<'_, Question>) -> Result<(), Fault> {
         let mut sent = 0;
         while sent < self.out.len() {
-            match desk.write(&self.out[sent..]) {
+            match context.write(&self.out[sent..]) {
                 Write::Bytes(count) => sent += count,
                 Write::Blocked => break,
                 Write::Failed(error) => return Err(Fault::system(&error)),
@@ -256,7 +256,11 @@ impl State {
         Ok(())
     }
 
-    fn on_part(&mut self, desk: &mut Desk<'_, Question>, part: Part<'_>) -> Result<(), Fault> {
+    fn on_part(
+        &mut self,
+        context: &mut Context<'_, Question>,
+        part: Part<'_>,
+    ) -> Result<(), Fault> {
         let (head, payload) = match part {
             Part::Data {
                 stream,
@@ -265,7 +269,7 @@ impl State {
                 is_last,
             } => {
                 self.refuse_before_settings(frames::DATA)?;
-                return self.on_data(desk, (stream, bytes, used), is_last);
+                return self.on_data(context, (stream, bytes, used), is_last);
             }
             Part::Frame(head, payload) => (head, payload),
         };
@@ -274,8 +278,8 @@ impl State {
             return Err(wrong("another frame between those of one block of fields"));
         }
         match head.kind {
-            frames::HEADERS => self.on_headers(desk, head, payload),
-            frames::CONTINUATION => self.on_continuation(desk, head, payload),
+            frames::HEADERS => self.on_headers(context, head, payload),
+            frames::CONTINUATION => self.on_continuation(context, head, payload),
             frames::SETTINGS => self.on_settings(head, payload),
             frames::PING if payload.len() != 8 => Err(wrong("a PING that has not 8 bytes")),
             frames::PING if head.has(frames::ACK) => Ok(()),
@@ -283,8 +287,8 @@ impl State {
                 put(&mut self.out, frames::PING, frames::ACK, 0, payload);
                 Ok(())
             }
-            frames::RST_STREAM => self.on_reset(desk, head.stream, payload),
-            frames::GOAWAY => self.on_goaway(desk, payload),
+            frames::RST_STREAM => self.on_reset(context, head.stream, payload),
+            frames::GOAWAY => self.on_goaway(context, payload),
             frames::PUSH_PROMISE => Err(wrong("a PUSH_PROMISE, which was ruled out")),
             // Requests have no body, so the server's windows are never used; priorities and frames
             // of kinds that are not known are passed over.
@@ -323,7 +327,7 @@ impl State {
 
     fn on_headers(
         &mut self,
-        desk: &mut Desk<'_, Question>,
+        context: &mut Context<'_, Question>,
         head: Head,
         payload: &[u8],
     ) -> Result<(), Fault> {
@@ -339,7 +343,7 @@ impl State {
         }
         let end = fields.len().checked_sub(padding).ok_or_else(broken)?;
         if head.has(frames::END_HEADERS) {
-            return self.on_fields(desk, head, &fields[..end]);
+            return self.on_fields(context, head, &fields[..end]);
         }
         self.block = Some(Box::new((head, fields[..end].to_vec())));
         Ok(())
@@ -347,7 +351,7 @@ impl State {
 
     fn on_continuation(
         &mut self,
-        desk: &mut Desk<'_, Question>,
+        context: &mut Context<'_, Question>,
         head: Head,
         payload: &[u8],
     ) -> Result<(), Fault> {
@@ -362,7 +366,7 @@ impl State {
             )));
         }
         if head.has(frames::END_HEADERS) {
-            return self.on_fields(desk, block.0, &block.1);
+            return self.on_fields(context, block.0, &block.1);
         }
         self.block = Some(block);
         Ok(())
@@ -371,7 +375,7 @@ impl State {
     /// Header fields have come whole: of an answer, an interim one, or behind a body.
     fn on_fields(
         &mut self,
-        desk: &mut Desk<'_, Question>,
+        context: &mut Context<'_, Question>,
         head: Head,
         block: &[u8],
     ) -> Result<(), Fault> {
@@ -391,21 +395,21 @@ impl State {
             _ => return Err(wrong("two heads of one answer")),
         }
         match is_last {
-            true => self.on_answer(desk, head.stream),
+            true => self.on_answer(context, head.stream),
             false => Ok(()),
         }
     }
 
     fn on_data(
         &mut self,
-        desk: &mut Desk<'_, Question>,
+        context: &mut Context<'_, Question>,
         (stream, bytes, used): (u32, &[u8], u32),
         is_last: bool,
     ) -> Result<(), Fault> {
         if self.block.is_some() {
             return Err(wrong("another frame between those of one block of fields"));
         }
-        let expected = desk.plan.expected.as_deref();
+        let expected = context.plan.expected.as_deref();
         let Some(Lane::Asking(asked)) = self.lane_of(stream) else {
             return Err(wrong("a body that nobody asked for"));
         };
@@ -427,14 +431,14 @@ impl State {
             self.widen(0, used);
         }
         match is_last {
-            true => self.on_answer(desk, stream),
+            true => self.on_answer(context, stream),
             false => Ok(()),
         }
     }
 
     /// The last byte of an answer is here.
-    fn on_answer(&mut self, desk: &mut Desk<'_, Question>, stream: u32) -> Result<(), Fault> {
-        let next = desk.now + think(desk);
+    fn on_answer(&mut self, context: &mut Context<'_, Question>, stream: u32) -> Result<(), Fault> {
+        let next = context.now + think(context);
         let Some(lane) = self.lane_of(stream) else {
             return Ok(());
         };
@@ -446,15 +450,15 @@ impl State {
             && has_body
             && length != asked.body.came()
         {
-            desk.judge(Verdict::Lost, 1);
+            context.judge(Verdict::Lost, 1);
             return Err(wrong(&format!(
                 "{} bytes of a body that was to have {length}",
                 asked.body.came()
             )));
         }
-        let as_expected = asked.body.is_as_expected(desk.plan.expected.as_deref());
-        http::judge(desk, asked.sent_at, asked.status, as_expected);
-        if !desk.plan.keep_alive {
+        let as_expected = asked.body.is_as_expected(context.plan.expected.as_deref());
+        http::judge(context, asked.sent_at, asked.status, as_expected);
+        if !context.plan.keep_alive {
             self.stage = Stage::Draining;
         }
         Ok(())
@@ -463,14 +467,14 @@ impl State {
     /// The server gives one answer up.
     fn on_reset(
         &mut self,
-        desk: &mut Desk<'_, Question>,
+        context: &mut Context<'_, Question>,
         stream: u32,
         payload: &[u8],
     ) -> Result<(), Fault> {
         let Ok(code) = <[u8; 4]>::try_from(payload) else {
             return Err(wrong("an RST_STREAM that has not 4 bytes"));
         };
-        let next = desk.now + think(desk);
+        let next = context.now + think(context);
         let is_past = self.is_past(stream);
         let Some(lane) = self.lane_of(stream) else {
             return match is_past {
@@ -479,17 +483,22 @@ impl State {
             };
         };
         *lane = Lane::Thinking(next);
-        desk.judge(Verdict::Lost, 1);
+        context.judge(Verdict::Lost, 1);
         let name = error_name(u32::from_be_bytes(code));
         let fault = Fault::protocol(format!("the server gave an answer up: {name}"));
-        desk.counts
+        context
+            .counts
             .errors
             .count(crate::errors::Phase::Statement, fault);
         Ok(())
     }
 
     /// The server takes no more requests.
-    fn on_goaway(&mut self, desk: &mut Desk<'_, Question>, payload: &[u8]) -> Result<(), Fault> {
+    fn on_goaway(
+        &mut self,
+        context: &mut Context<'_, Question>,
+        payload: &[u8],
+    ) -> Result<(), Fault> {
         let (words, _) = payload.as_chunks::<4>();
         let [last, code, ..] = words else {
             return Err(wrong("a GOAWAY that is too short"));
@@ -505,7 +514,7 @@ impl State {
         for lane in &mut self.lanes {
             // What the server has not taken is asked again on the next connection.
             if matches!(lane, Lane::Asking(asked) if asked.stream > last & STREAM_MAX) {
-                *lane = Lane::Thinking(desk.now);
+                *lane = Lane::Thinking(context.now);
             }
         }
         Ok(())
@@ -563,37 +572,45 @@ impl Talk for Multiplexed {
         })
     }
 
-    fn greet(&mut self, desk: &mut Desk<'_, Question>) -> Result<Next, Fault> {
+    fn greet(&mut self, context: &mut Context<'_, Question>) -> Result<Next, Fault> {
         self.0.greet();
-        self.0.go_on(desk)
+        self.0.go_on(context)
     }
 
-    fn begin(&mut self, desk: &mut Desk<'_, Question>, is_first: bool) -> Result<Next, Fault> {
+    fn begin(
+        &mut self,
+        context: &mut Context<'_, Question>,
+        is_first: bool,
+    ) -> Result<Next, Fault> {
         let state = &mut *self.0;
-        for _ in 0..desk.plan.streams {
+        for _ in 0..context.plan.streams {
             // Nobody begins in step with everybody else.
             let pause = match is_first {
-                true => think(desk).mul_f64(unit(desk.random)),
+                true => think(context).mul_f64(unit(context.random)),
                 false => Duration::ZERO,
             };
-            state.lanes.push(Lane::Thinking(desk.now + pause));
+            state.lanes.push(Lane::Thinking(context.now + pause));
         }
-        state.go_on(desk)
+        state.go_on(context)
     }
 
-    fn wake(&mut self, desk: &mut Desk<'_, Question>) -> Result<Next, Fault> {
-        if self.0.wakes_at <= desk.now {
+    fn wake(&mut self, context: &mut Context<'_, Question>) -> Result<Next, Fault> {
+        if self.0.wakes_at <= context.now {
             self.0.wakes_at = Time::NEVER;
         }
-        self.0.go_on(desk)
+        self.0.go_on(context)
     }
 
-    fn resume(&mut self, desk: &mut Desk<'_, Question>) -> Result<Next, Fault> {
-        self.0.send(desk)?;
+    fn resume(&mut self, context: &mut Context<'_, Question>) -> Result<Next, Fault> {
+        self.0.send(context)?;
         Ok(Next::Stays)
     }
 
-    fn hear(&mut self, desk: &mut Desk<'_, Question>, mut bytes: &[u8]) -> Result<Next, Fault> {
+    fn hear(
+        &mut self,
+        context: &mut Context<'_, Question>,
+        mut bytes: &[u8],
+    ) -> Result<Next, Fault> {
         let state = &mut *self.0;
         let mut frames = std::mem::replace(&mut state.frames, Frames::new());
         while !bytes.is_empty() {
@@ -603,22 +620,22 @@ impl Talk for Multiplexed {
                 Stage::Open | Stage::Draining => wrong(&what),
             })?;
             if let Some(part) = part {
-                state.on_part(desk, part)?;
+                state.on_part(context, part)?;
             }
             bytes = &bytes[used..];
         }
         state.frames = frames;
-        state.go_on(desk)
+        state.go_on(context)
     }
 
-    fn ended(&mut self, desk: &mut Desk<'_, Question>, _: Ending) -> Result<Next, Fault> {
+    fn ended(&mut self, context: &mut Context<'_, Question>, _: Ending) -> Result<Next, Fault> {
         if self.0.stage == Stage::Greeting {
             return Err(Fault::ended(&format!("before its SETTINGS; {LOOK}")));
         }
         if self.0.count_asked() > 0 {
             return Err(Fault::ended("before its answer was over"));
         }
-        desk.wake_at = Some(self.0.reopens_at(desk.now));
+        context.wake_at = Some(self.0.reopens_at(context.now));
         Ok(Next::Ends)
     }
 
@@ -637,8 +654,8 @@ impl Talk for Multiplexed {
         self.0.count_asked() > 0
     }
 
-    fn lost(&mut self, desk: &mut Desk<'_, Question>) {
-        desk.judge(Verdict::Lost, self.0.count_asked());
+    fn lost(&mut self, context: &mut Context<'_, Question>) {
+        context.judge(Verdict::Lost, self.0.count_asked());
         self.0.lanes.clear();
     }
 

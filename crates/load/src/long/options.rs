@@ -7,7 +7,7 @@
 use super::Kind;
 use super::body::{BodyArgs, parse_period};
 use super::place::Place;
-use crate::spans::{Spread, parse_length};
+use crate::durations::{Spread, parse_length};
 use crate::transport::TlsArgs;
 use clap::{Args, Command, FromArgMatches};
 use std::ffi::OsString;

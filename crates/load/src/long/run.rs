@@ -1,11 +1,11 @@
 //! The run of long connections: open them, let them talk, stop, say what came.
 //!
-//! The main thread gives orders and collects letters; what a group counts it keeps until it is
+//! The main thread gives orders and collects messages; what a group counts it keeps until it is
 //! asked. All connections are opened first, at the rate that was asked for and without a limit of
 //! time for the whole; the time of the run counts from then on.
 
 use super::counts::{Census, Counts};
-use super::group::{self, Counted, Letter, Order, Plan, Share, Talk};
+use super::group::{self, Counted, Message, Order, Plan, Share, Talk};
 use super::hold::{Agreed, Hold};
 use super::http::{Asker, Question, USER_AGENT};
 use super::http2::{self, Multiplexed};
@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How often the page of the run is made anew.
+/// How often the page of the run is recreated.
 const SHOWN_EVERY: Duration = Duration::from_secs(1);
 /// How long groups may take to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
@@ -182,28 +182,28 @@ fn run_kind<T: Talk>(
             Some(LivePage::open(address, scene, layout.cores)?)
         }
     };
-    let mut crew = Crew::start::<T>(args, &layout, plan)?;
-    crew.page = page;
+    let mut group_threads = GroupThreads::start::<T>(args, &layout, plan)?;
+    group_threads.page = page;
     let mut summary = Summary::new(words, args, place, &layout, &security);
-    crew.ramp(args, stop);
-    summary.ramped(&crew.total, crew.elapsed());
-    if crew.failure.is_none() && summary.connected > 0 {
+    group_threads.ramp(args, stop);
+    summary.ramped(&group_threads.total, group_threads.elapsed());
+    if group_threads.failure.is_none() && summary.connected > 0 {
         let rss = process::own().map_or(0, |sample| sample.rss_bytes);
         summary.rss_bytes_per_connection =
             rss.saturating_sub(rss_before) as f64 / summary.connected as f64;
-        crew.order(Order::Start);
-        crew.hold(args, words, time, stop);
+        group_threads.order(Order::Start);
+        group_threads.hold(args, words, time, stop);
     }
-    let standing = crew.ask(Order::Report);
-    let seconds = crew.elapsed() - summary.connect_s;
-    let census = crew.end(patience);
-    summary.finish(&crew.total, standing, census, seconds);
+    let standing = group_threads.ask(Order::Report);
+    let seconds = group_threads.elapsed() - summary.connect_s;
+    let census = group_threads.end(patience);
+    summary.finish(&group_threads.total, standing, census, seconds);
     summary.write(args.json.as_deref())?;
     // Whoever reads it may have gone; the run is what counts.
     let _ = io::stdout()
         .lock()
         .write_all(summary.text(words).as_bytes());
-    match crew.failure {
+    match group_threads.failure {
         Some(reason) => Err(reason),
         None if summary.connected == 0 => Err("no connection came to stand".to_owned()),
         None => Ok(()),
@@ -211,8 +211,8 @@ fn run_kind<T: Talk>(
 }
 
 /// All groups, as the main thread sees them.
-struct Crew {
-    threads: Threads<Order, Letter>,
+struct GroupThreads {
+    threads: Threads<Order, Message>,
     began: Time,
     /// How the connections of each group stand.
     gauges: Vec<Gauges>,
@@ -226,12 +226,12 @@ struct Crew {
     failure: Option<String>,
 }
 
-impl Crew {
+impl GroupThreads {
     fn start<T: Talk>(
         args: &SwarmArgs,
         layout: &Layout,
         plan: Plan<T::Plan>,
-    ) -> Result<Crew, String> {
+    ) -> Result<GroupThreads, String> {
         let plan = Arc::new(plan);
         let began = Time::now();
         let threads = Threads::start(layout.groups, |number| {
@@ -246,7 +246,7 @@ impl Crew {
             let plan = plan.clone();
             move |mailbox, letters| group::run::<T>(plan, share, mailbox, letters)
         })?;
-        Ok(Crew {
+        Ok(GroupThreads {
             threads,
             began,
             gauges: vec![Gauges::default(); layout.groups as usize],
@@ -278,10 +278,10 @@ impl Crew {
         stop.load(Ordering::Relaxed) || self.failure.is_some()
     }
 
-    /// Reads one letter, if one comes in a short while.
+    /// Reads one message, if one comes in a short while.
     fn listen(&mut self, until: Time) {
         match self.threads.hear(until, self.ended) {
-            Heard::Letter(letter) => self.take(letter),
+            Heard::Message(message) => self.take(message),
             Heard::Nothing => {}
             Heard::Lost(gone) => {
                 self.ended = gone;
@@ -296,19 +296,19 @@ impl Crew {
         }
     }
 
-    fn take(&mut self, letter: Letter) {
-        match letter {
-            Letter::Settled => self.settled += 1,
-            Letter::Counted(counted) => {
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Settled => self.settled += 1,
+            Message::Counted(counted) => {
                 self.answers += 1;
                 self.count(*counted);
             }
-            Letter::Ended(counted, census) => {
+            Message::Ended(counted, census) => {
                 self.ended += 1;
                 self.census.add(census);
                 self.count(*counted);
             }
-            Letter::Failed(reason) => {
+            Message::Failed(reason) => {
                 self.ended += 1;
                 self.failure = Some(reason);
             }

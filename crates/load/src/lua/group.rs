@@ -19,7 +19,7 @@ use super::rand::Generators;
 use crate::allowance::Allowance;
 use crate::arrivals::Arrivals;
 use crate::control::Gauges;
-use crate::control::{Counted, Letter, Order, Share};
+use crate::control::{Counted, Message, Order, Share};
 use crate::errors::{Fault, Phase as Doing};
 use crate::event_loop::{self, CONNECTION, Milestone, Turns, Waking};
 use crate::model::Loop;
@@ -879,7 +879,7 @@ struct Group {
     pace: Pace,
     name: Rc<str>,
     mailbox: Mailbox<Order>,
-    letters: SyncSender<Letter>,
+    letters: SyncSender<Message>,
     reached: Milestone,
     /// When to end, once told to stop.
     end: Option<Time>,
@@ -891,13 +891,13 @@ pub(crate) fn run(
     program: &Program,
     share: Share,
     mailbox: Mailbox<Order>,
-    letters: SyncSender<Letter>,
+    letters: SyncSender<Message>,
 ) {
     let failure = letters.clone();
     let result = Group::new(plan, program, share, mailbox, letters).and_then(event_loop::run);
     if let Err(error) = result {
         // When the main thread is gone nobody is left to be told.
-        let _ = failure.send(Letter::Failed(error));
+        let _ = failure.send(Message::Failed(error));
     }
 }
 
@@ -942,18 +942,18 @@ impl Turns for Group {
         {
             let reason = reason.clone();
             self.reached = Milestone::Finished;
-            self.tell(Letter::Fatal(reason));
+            self.tell(Message::Fatal(reason));
         }
         let all = self.share.connections;
         let are_settled = self.born == all && self.stage.ready + self.stage.ended == all;
         if self.reached == Milestone::Opening && are_settled {
             self.reached = Milestone::Settled;
-            self.tell(Letter::Settled);
+            self.tell(Message::Settled);
         }
         let are_over = self.stage.running && self.stage.ended == all;
         if self.reached == Milestone::Settled && are_over {
             self.reached = Milestone::Finished;
-            self.tell(Letter::Finished);
+            self.tell(Message::Finished);
         }
     }
 
@@ -968,7 +968,7 @@ impl Group {
         program: &Program,
         share: Share,
         mailbox: Mailbox<Order>,
-        letters: SyncSender<Letter>,
+        letters: SyncSender<Message>,
     ) -> Result<Group, String> {
         let waking = Waking::keeping_time(plan.model.keeps_time());
         let net = event_loop::open(waking)?;
@@ -1012,12 +1012,12 @@ impl Group {
                 Order::Start => self.stage.start(&self.share),
                 Order::Report => {
                     let counted = self.counted();
-                    self.tell(Letter::Counted(counted));
+                    self.tell(Message::Counted(counted));
                 }
                 Order::Checkpoint => {
                     let mut counted = self.counted();
                     counted.tally = self.stage.tally();
-                    self.tell(Letter::Counted(counted));
+                    self.tell(Message::Counted(counted));
                 }
                 Order::Reset => {
                     self.stage.stats = Stats::default();
@@ -1028,7 +1028,7 @@ impl Group {
                 Order::Look | Order::Users(_) => {}
                 Order::Stop(end) => {
                     let counted = self.counted();
-                    self.tell(Letter::Counted(counted));
+                    self.tell(Message::Counted(counted));
                     self.stage.stop();
                     self.end = Some(end);
                 }
@@ -1036,9 +1036,9 @@ impl Group {
         }
     }
 
-    fn tell(&self, letter: Letter) {
+    fn tell(&self, message: Message) {
         // The main thread outlives its groups; if it does not, the process is ending.
-        let _ = self.letters.send(letter);
+        let _ = self.letters.send(message);
     }
 
     fn counted(&mut self) -> Box<Counted> {
@@ -1071,6 +1071,6 @@ impl Group {
                 client.quit(&mut self.stage.net);
             }
         }
-        self.tell(Letter::Ended(counted));
+        self.tell(Message::Ended(counted));
     }
 }

@@ -437,7 +437,7 @@ pub(super) const SCRIPTS: &[Known] = &[
         Int,
         "0",
         Load("reconnect"),
-        "connect anew after so many events; 0: never",
+        "reconnect after so many events; 0: never",
     ),
     known(
         "random-points",

@@ -43,7 +43,7 @@ pub(super) enum Order {
 
 /// What a group tells the main thread.
 #[derive(Debug)]
-pub(super) enum Letter {
+pub(super) enum Message {
     /// It listens.
     Ready,
     Counted(Counts),
@@ -88,17 +88,17 @@ struct Group {
     counts: Counts,
     buffer: Vec<u8>,
     mailbox: Mailbox<Order>,
-    letters: SyncSender<Letter>,
+    letters: SyncSender<Message>,
     /// The main thread has told it to end.
     is_stopped: bool,
 }
 
 /// The life of a group's thread.
-pub(super) fn run(plan: Arc<Plan>, mailbox: Mailbox<Order>, letters: SyncSender<Letter>) {
+pub(super) fn run(plan: Arc<Plan>, mailbox: Mailbox<Order>, letters: SyncSender<Message>) {
     let failure = letters.clone();
     if let Err(reason) = Group::new(plan, mailbox, letters).and_then(event_loop::run) {
         // When the main thread is gone nobody is left to be told.
-        let _ = failure.send(Letter::Failed(reason));
+        let _ = failure.send(Message::Failed(reason));
     }
 }
 
@@ -116,7 +116,7 @@ impl Turns for Group {
             match order {
                 Order::Report => {
                     let counts = self.counts();
-                    self.tell(Letter::Counted(counts));
+                    self.tell(Message::Counted(counts));
                 }
                 Order::Stop => self.is_stopped = true,
             }
@@ -140,7 +140,7 @@ impl Turns for Group {
 
     fn finish(mut self) {
         let counts = self.counts();
-        self.tell(Letter::Ended(counts));
+        self.tell(Message::Ended(counts));
     }
 }
 
@@ -148,7 +148,7 @@ impl Group {
     fn new(
         plan: Arc<Plan>,
         mailbox: Mailbox<Order>,
-        letters: SyncSender<Letter>,
+        letters: SyncSender<Message>,
     ) -> Result<Group, String> {
         let mut net = event_loop::open(Waking::Gently)?;
         event_loop::watch_mailbox(&mut net, &mailbox)?;
@@ -156,7 +156,7 @@ impl Group {
         net.listen(&plan.address, plan.backlog, token)
             .map_err(|error| event_loop::wrong("listen", &error))?;
         // When the main thread is gone nobody is left to be told.
-        let _ = letters.send(Letter::Ready);
+        let _ = letters.send(Message::Ready);
         Ok(Group {
             net,
             plan,
@@ -177,9 +177,9 @@ impl Group {
         }
     }
 
-    fn tell(&self, letter: Letter) {
+    fn tell(&self, message: Message) {
         // The main thread outlives its groups; if it does not, the process is ending.
-        let _ = self.letters.send(letter);
+        let _ = self.letters.send(message);
     }
 
     fn accept_some(&mut self) {

@@ -1,6 +1,6 @@
 //! A target's main thread: from options to groups that serve, and to their end.
 
-use super::group::{self, Counts, Letter, Order, Plan};
+use super::group::{self, Counts, Message, Order, Plan};
 use super::options::{Kind, SizeArgs, TargetArgs};
 use super::peer::Texts;
 use crate::threads::{Heard, PANICKED, Threads};
@@ -75,11 +75,11 @@ fn serve(
         every,
         room,
     };
-    let crew = Crew::start(groups, plan)?;
+    let group_threads = GroupThreads::start(groups, plan)?;
     eprintln!(
         "target: {groups} groups with room for {room} connections each; listening on {address}"
     );
-    crew.attend(size.report_interval, stop)
+    group_threads.attend(size.report_interval, stop)
 }
 
 /// How many groups, and how many connections each has room for.
@@ -111,43 +111,43 @@ fn plan_groups(size: &SizeArgs) -> (u32, usize) {
     )
 }
 
-struct Crew {
-    threads: Threads<Order, Letter>,
+struct GroupThreads {
+    threads: Threads<Order, Message>,
     every: Option<Duration>,
     address: SocketAddr,
 }
 
-impl Crew {
-    fn start(groups: u32, plan: Plan) -> Result<Crew, String> {
+impl GroupThreads {
+    fn start(groups: u32, plan: Plan) -> Result<GroupThreads, String> {
         let plan = Arc::new(plan);
         let threads = Threads::start(groups, |_| {
             let plan = plan.clone();
             move |mailbox, letters| group::run(plan, mailbox, letters)
         })?;
-        let crew = Crew {
+        let group_threads = GroupThreads {
             threads,
             every: plan.every,
             address: plan.address,
         };
         let until = Time::now() + ANSWER_MAX;
         let mut ready = 0;
-        while ready < crew.threads.len() {
-            match crew.hear(until, 0)? {
-                Some(Letter::Ready) => ready += 1,
+        while ready < group_threads.threads.len() {
+            match group_threads.hear(until, 0)? {
+                Some(Message::Ready) => ready += 1,
                 None if Time::now() >= until => {
                     return Err("a group did not begin to listen in time".to_owned());
                 }
                 _ => {}
             }
         }
-        Ok(crew)
+        Ok(group_threads)
     }
 
-    /// The next letter, if one comes in a short while.
-    fn hear(&self, until: Time, ended: usize) -> Result<Option<Letter>, String> {
+    /// The next message, if one comes in a short while.
+    fn hear(&self, until: Time, ended: usize) -> Result<Option<Message>, String> {
         match self.threads.hear(until, ended) {
-            Heard::Letter(Letter::Failed(reason)) => Err(reason),
-            Heard::Letter(letter) => Ok(Some(letter)),
+            Heard::Message(Message::Failed(reason)) => Err(reason),
+            Heard::Message(message) => Ok(Some(message)),
             Heard::Nothing => Ok(None),
             Heard::Lost(_) => Err(PANICKED.to_owned()),
             Heard::Nobody => Err("all groups have ended".to_owned()),
@@ -191,7 +191,7 @@ impl Crew {
         while answers < self.threads.len() {
             // Whoever ends says so in his answer.
             match self.hear(until, answers)? {
-                Some(Letter::Counted(counts) | Letter::Ended(counts)) => {
+                Some(Message::Counted(counts) | Message::Ended(counts)) => {
                     answers += 1;
                     total.add(counts);
                 }

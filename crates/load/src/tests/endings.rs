@@ -13,7 +13,7 @@ fn a_group_without_a_connection_leaves_its_events_to_others() {
         _ => Answer::Send(one_row()),
     };
     let trial = Trial::new("select --threads 2 --events 10 --init-sql DO(1)", script);
-    assert_eq!(trial.crew.connected(), 1);
+    assert_eq!(trial.group_threads.connected(), 1);
     let (stats, _) = trial.run(never);
     assert_eq!((stats.events, stats.failed_connects), (10, 1));
 }
@@ -72,7 +72,7 @@ fn a_rate_that_falls_to_nothing_ends_the_run() {
     assert_eq!(stats.events, stats.arrived);
 }
 
-/// An event that was given up and then answered is over: its seat, closed and opened again at the
+/// An event that was given up and then answered is over: its slot, closed and opened again at the
 /// end of a lifetime, does not run it a third time.
 #[test]
 fn an_event_that_was_answered_is_not_run_again_by_the_next_connection() {

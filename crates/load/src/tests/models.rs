@@ -79,14 +79,16 @@ fn who_finds_no_connection_waits_and_the_clock_runs() {
     // One executes, 50 wait, 10 are shed; nobody else comes.
     let options = "select --threads 1 --rate 1000 --arrivals constant --queue-max 50 --events 61";
     let mut trial = Trial::new(options, script);
-    trial.crew.order(Order::Start);
+    trial.group_threads.order(Order::Start);
     let until = Time::now() + Duration::from_secs(20);
     while trial.stats.shed < 10 {
         assert!(Time::now() < until, "{:?}", trial.stats.arrived);
-        trial.crew.listen(Time::now() + Duration::from_millis(5));
+        trial
+            .group_threads
+            .listen(Time::now() + Duration::from_millis(5));
         trial.report(Order::Report);
     }
-    assert_eq!(trial.crew.gauges().waiting, 50, "a full line");
+    assert_eq!(trial.group_threads.gauges().waiting, 50, "a full line");
     drop(held);
     let (stats, _) = trial.run(never);
     assert_eq!((stats.arrived, stats.shed, stats.events), (61, 10, 51));
@@ -117,12 +119,15 @@ fn clients_give_up_hang_up_and_try_again_until_they_are_answered() {
         }
     };
     let options = "select --threads 2 --events 2 --give-up 30ms";
-    let (stats, crew) = Trial::new(options, script).run(never);
+    let (stats, group_threads) = Trial::new(options, script).run(never);
     // On a busy machine some may lose their patience before they are logged in.
     assert!(stats.gave_up >= 6, "{}", stats.gave_up);
     assert_eq!(stats.gave_up, stats.reconnects + stats.failed_connects);
     assert_eq!((stats.events, stats.reads), (2, 2));
-    assert_eq!((stats.failed, stats.lost, crew.unfinished), (0, 0, 0));
+    assert_eq!(
+        (stats.failed, stats.lost, group_threads.unfinished),
+        (0, 0, 0)
+    );
     assert_eq!(stats.reconnect_latency.count(), stats.reconnects);
     // An event's clock runs through all its repetitions, a statement's through the last one.
     let given_up_ms = stats.event_latency.sum_ms() - stats.statement_latency().sum_ms();
@@ -223,13 +228,19 @@ fn connections_follow_their_stages_up_and_down() {
     let script = |_: &str| Answer::Send(one_row());
     let options = "select --threads 12 --stages 0:2,100ms:12,200ms:12,200ms:3 --connect-rate 0";
     let mut trial = Trial::new(options, script);
-    assert_eq!(trial.crew.connected(), 2);
-    trial.crew.order(Order::Start);
+    assert_eq!(trial.group_threads.connected(), 2);
+    trial.group_threads.order(Order::Start);
     for wanted in [12, 3] {
         let until = Time::now() + Duration::from_secs(20);
-        while trial.crew.connected() != wanted {
-            assert!(Time::now() < until, "{} stand", trial.crew.connected());
-            trial.crew.listen(Time::now() + Duration::from_millis(2));
+        while trial.group_threads.connected() != wanted {
+            assert!(
+                Time::now() < until,
+                "{} stand",
+                trial.group_threads.connected()
+            );
+            trial
+                .group_threads
+                .listen(Time::now() + Duration::from_millis(2));
             trial.report(Order::Report);
         }
     }

@@ -40,7 +40,7 @@ fn each_connection_is_set_up_once_before_its_first_event() {
         let heard = Heard::default();
         let options = format!("select --threads 6 --events 30 {options}");
         let trial = trial(&options, &heard, well);
-        assert_eq!(trial.crew.connected(), 6);
+        assert_eq!(trial.group_threads.connected(), 6);
         let before: Vec<_> = heard.by_connection();
         assert_eq!(before, vec![["SET@a=1", "SELECT(@a)"]; 6], "no event yet");
         assert_eq!(trial.stats.connect_latency.count(), 6);
@@ -56,7 +56,7 @@ fn each_connection_is_set_up_once_before_its_first_event() {
 }
 
 #[test]
-fn a_connection_that_is_opened_anew_is_set_up_anew() {
+fn a_connection_that_is_reopened_is_set_up_again() {
     let heard = Heard::default();
     // The fifth life has two events left.
     let options = "select --threads 1 --events 18 --reconnect 4";
@@ -77,7 +77,7 @@ fn a_session_that_cannot_be_set_up_runs_nothing() {
         _ => Answer::Send(err(1054, "Unknown column")),
     };
     let trial = trial("select --threads 3", &heard, refuse);
-    assert_eq!(trial.crew.connected(), 0);
+    assert_eq!(trial.group_threads.connected(), 0);
     let (stats, _) = trial.run(|_| true);
     assert_eq!((stats.failed_connects, stats.failed), (3, 0));
     assert_eq!(heard.by_connection(), vec![["SET@a=1", "SELECT(@a)"]; 3]);
@@ -96,7 +96,7 @@ fn a_connection_lost_or_stuck_while_it_is_set_up_has_failed_to_connect() {
         let trial = trial("select --threads 2 --connect-timeout 1", &heard, answer);
         let errors = trial.stats.errors.clone().sorted();
         assert_eq!((errors[0].phase, errors[0].code), (Phase::Init, code));
-        let failed = (trial.crew.connected(), trial.stats.failed_connects);
+        let failed = (trial.group_threads.connected(), trial.stats.failed_connects);
         assert_eq!((failed, trial.stats.lost), ((0, 2), 0));
         assert_eq!(heard.by_connection(), vec![["SET@a=1"]; 2]);
     }

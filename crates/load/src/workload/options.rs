@@ -105,7 +105,7 @@ pub(crate) struct ScriptArgs {
           num_args = 0..=1, require_equals = true)]
     pub(crate) skip_trx: bool,
 
-    /// Close a connection in good order after so many events and open it anew; 0: never
+    /// Close a connection in good order after so many events and reopen it; 0: never
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) reconnect: u32,
 

@@ -105,7 +105,7 @@ pub(crate) struct Script {
     bulk: bool,
     /// Statements that can be are prepared.
     prepares: bool,
-    /// Events after which a connection is opened anew; 0 for never.
+    /// Events after which a connection is reopened; 0 for never.
     reconnect: u32,
     /// Steps from the first to the last of these stand in a transaction.
     transaction: Option<(u16, u16)>,
@@ -198,7 +198,7 @@ impl Script {
         if self.bulk { event.row } else { 1 }
     }
 
-    /// True where a connection that has run `events` is to be opened anew.
+    /// True where a connection that has run `events` is to be reopened.
     pub(crate) fn ends_life(&self, events: u32) -> bool {
         self.reconnect > 0 && events.is_multiple_of(self.reconnect)
     }

@@ -1,10 +1,10 @@
 //! The groups as the main thread sees them: with what share they start, and what they report.
 //!
-//! Invariant: [`Crew::report`] returns what was counted since it was last called, so nothing is
-//! counted twice or lost.
+//! Invariant: [`GroupThreads::report`] returns what was counted since it was last called, so
+//! nothing is counted twice or lost.
 
 use crate::allowance::Allowance;
-use crate::control::{Counted, Gauges, Letter, Order, Part, Share};
+use crate::control::{Counted, Gauges, Message, Order, Part, Share};
 use crate::group;
 use crate::layout::Layout;
 use crate::lua;
@@ -20,8 +20,8 @@ use std::time::Duration;
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 /// All groups.
-pub(crate) struct Crew {
-    threads: Threads<Order, Letter>,
+pub(crate) struct GroupThreads {
+    threads: Threads<Order, Message>,
     /// Counted since the last report, of all groups.
     stats: Stats,
     /// How things stood in each group when it last answered.
@@ -39,13 +39,13 @@ pub(crate) struct Crew {
     pub(crate) fatal: Option<String>,
 }
 
-impl Crew {
+impl GroupThreads {
     /// Starts all groups; they begin to connect at once.
     pub(crate) fn start(
         args: &LoadArgs,
         plan: &Arc<Plan>,
         layout: &Layout,
-    ) -> Result<Crew, String> {
+    ) -> Result<GroupThreads, String> {
         let events = Arc::new(Allowance::new(args.events));
         let threads = Threads::start(layout.groups, |number| {
             let (first, connections) = layout.deal(number, args.connections);
@@ -67,7 +67,7 @@ impl Crew {
                 None => group::run(plan, share, mailbox, letters),
             }
         })?;
-        Ok(Crew {
+        Ok(GroupThreads {
             threads,
             stats: Stats::default(),
             gauges: vec![Gauges::default(); layout.groups as usize],
@@ -119,10 +119,10 @@ impl Crew {
         self.threads.order(order);
     }
 
-    /// Reads letters until `until`, for a short while at most. False when no group is left.
+    /// Reads messages until `until`, for a short while at most. False when no group is left.
     pub(crate) fn listen(&mut self, until: Time) -> bool {
         match self.threads.hear(until, self.ended) {
-            Heard::Letter(letter) => self.take(letter),
+            Heard::Message(message) => self.take(message),
             Heard::Nothing => {}
             Heard::Lost(gone) => {
                 self.ended = gone;
@@ -136,29 +136,29 @@ impl Crew {
         true
     }
 
-    fn take(&mut self, letter: Letter) {
-        match letter {
-            Letter::Settled => self.settled += 1,
-            Letter::Finished => {
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Settled => self.settled += 1,
+            Message::Finished => {
                 // The others may be asleep, and have nothing left to do either.
                 if self.finished == 0 {
                     self.order(Order::Look);
                 }
                 self.finished += 1;
             }
-            Letter::Counted(counted) => {
+            Message::Counted(counted) => {
                 self.answers += 1;
                 self.count(*counted);
             }
-            Letter::Ended(counted) => {
+            Message::Ended(counted) => {
                 self.ended += 1;
                 self.unfinished += counted.unfinished;
                 self.count(*counted);
             }
-            Letter::Fatal(reason) => {
+            Message::Fatal(reason) => {
                 self.fatal.get_or_insert(reason);
             }
-            Letter::Failed(reason) => {
+            Message::Failed(reason) => {
                 self.ended += 1;
                 self.failure = Some(reason);
             }

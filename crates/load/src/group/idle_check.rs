@@ -5,7 +5,7 @@
 //!
 //! The mechanism: whatever a group waits for is an answer of the server, a connection that is being
 //! opened (which has a time limit), or something that [`Group::due`] knows the time of: a
-//! timer, an arrival, a seat to be opened. With none of them nothing can ever happen in it, so it
+//! timer, an arrival, a slot to be opened. With none of them nothing can ever happen in it, so it
 //! is finished, whatever is left over. And in builds with assertions each turn of a small group
 //! checks that all its connections are in one of these places, and that what is counted in passing
 //! is what there is.
@@ -21,17 +21,17 @@ const LOOKED_AFTER_MAX: usize = 64;
 impl Group {
     /// True when all events have run, or this group can run none of those that are left.
     pub(super) fn is_finished(&self) -> bool {
-        let bench = &self.bench;
-        if !bench.events.is_bounded() || bench.executing > 0 || !self.starting.is_empty() {
+        let context = &self.context;
+        if !context.events.is_bounded() || context.executing > 0 || !self.starting.is_empty() {
             return false;
         }
-        (bench.events.is_used_up() && bench.work.is_done()) || self.waits_for_nothing()
+        (context.events.is_used_up() && context.work.is_done()) || self.waits_for_nothing()
     }
 
     /// True when nothing can happen here any more but by an order.
     fn waits_for_nothing(&self) -> bool {
-        self.bench.running
-            && self.bench.executing == 0
+        self.context.running
+            && self.context.executing == 0
             && self.opener.in_flight() == 0
             && self.due() == Time::NEVER
     }
@@ -60,10 +60,10 @@ impl Group {
         assert_eq!(self.opener.in_flight() as usize, opening);
         assert_eq!(self.connected as usize, self.connections.len() - opening);
         let executing = self.count(Connection::is_executing);
-        assert_eq!(self.bench.executing as usize, executing);
-        let coming = self.count(|c| c.is_opening() && c.seat.repeats > 0);
-        let hung_up = self.opener.waiting().filter(|seat| seat.repeats > 0);
-        assert_eq!(self.bench.work.repeating(), coming + hung_up.count());
+        assert_eq!(self.context.executing as usize, executing);
+        let coming = self.count(|c| c.is_opening() && c.slot.repeats > 0);
+        let hung_up = self.opener.waiting().filter(|slot| slot.repeats > 0);
+        assert_eq!(self.context.work.repeating(), coming + hung_up.count());
         let timed: HashSet<Key> = self.opening.iter().map(|(_, key)| *key).collect();
         for (key, connection) in self.connections.iter() {
             assert!(
@@ -75,12 +75,12 @@ impl Group {
 
     /// Who waits for an answer has a timer for his patience.
     fn check_patience(&self) {
-        if self.bench.plan.model.give_up.is_none() {
+        if self.context.plan.model.give_up.is_none() {
             return;
         }
-        let watched: HashSet<Key> = self.bench.work.watched().collect();
+        let watched: HashSet<Key> = self.context.work.watched().collect();
         for (key, connection) in self.connections.iter() {
-            let is_repeating = connection.is_opening() && connection.seat.repeats > 0;
+            let is_repeating = connection.is_opening() && connection.slot.repeats > 0;
             assert!(
                 !(connection.is_executing() || is_repeating) || watched.contains(&key),
                 "nobody looks after the patience of {connection:?}"
@@ -90,14 +90,14 @@ impl Group {
 
     /// Who is at rest while there is something to do will be found.
     fn check_rest(&self) {
-        let bench = &self.bench;
-        if !bench.running || bench.events.is_used_up() {
+        let context = &self.context;
+        if !context.running || context.events.is_used_up() {
             return;
         }
-        let found: HashSet<Key> = match bench.plan.model.drive {
+        let found: HashSet<Key> = match context.plan.model.drive {
             Loop::Closed => self.starting.iter().copied().collect(),
-            Loop::Open { .. } | Loop::Active(_) => bench.work.idle().collect(),
-            Loop::Thinking(_) => bench.work.pausing().collect(),
+            Loop::Open { .. } | Loop::Active(_) => context.work.idle().collect(),
+            Loop::Thinking(_) => context.work.pausing().collect(),
         };
         for (key, connection) in self.connections.iter() {
             assert!(

@@ -1,7 +1,7 @@
 //! What a connection works with besides itself: lent by its group, one connection at a time.
 //!
 //! A connection of the generator has no buffers and no counters, so that a million of them fit.
-//! Its group has one [`Bench`] and passes it to whoever an event is for. Invariant: between two
+//! Its group has one [`Context`] and passes it to whoever an event is for. Invariant: between two
 //! connections the buffers are empty.
 
 use crate::allowance::Allowance;
@@ -14,7 +14,7 @@ use reactor::{RealNet, Time};
 use std::sync::Arc;
 use wire::compressed::Packer;
 /// What a connection works with besides itself.
-pub(crate) struct Bench {
+pub(crate) struct Context {
     pub(crate) net: RealNet,
     pub(crate) plan: Arc<Plan>,
     pub(crate) stats: Stats,
@@ -38,7 +38,7 @@ pub(crate) struct Bench {
     pub(crate) events: Arc<Allowance>,
 }
 
-impl Bench {
+impl Context {
     /// Counts a statement that failed; true when its event is to be run again.
     pub(crate) fn failed(&mut self, fault: Fault) -> bool {
         let again = self.plan.tolerance.ignores(&fault);

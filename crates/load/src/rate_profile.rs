@@ -4,7 +4,7 @@
 //! straight line from one stage to the next, and stays what the last one says. Two stages at one
 //! time are a step. Times count from the start of execution.
 
-use crate::spans::parse_length;
+use crate::durations::parse_length;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ const HIGHEST: f64 = 1e9;
 
 /// A number over time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Course {
+pub struct RateProfile {
     /// Seconds and number; at least one, the first at 0, in order of time.
     points: Vec<(f64, f64)>,
 }
 
-impl Course {
+impl RateProfile {
     /// The number at `seconds`.
     pub(crate) fn at(&self, seconds: f64) -> f64 {
         let after = self.points.partition_point(|(time, _)| *time <= seconds);
@@ -39,7 +39,7 @@ impl Course {
         self.points.last().map_or(0.0, |point| point.0)
     }
 
-    /// When the area below the course, from `seconds` on, is `amount`; `None` if it never is.
+    /// When the area below the profile, from `seconds` on, is `amount`; `None` if it never is.
     ///
     /// With `amount` 1 for even and an exponential number for random arrivals, this is when the
     /// next one comes, exactly, also while the rate changes.
@@ -62,17 +62,17 @@ impl Course {
     }
 }
 
-impl FromStr for Course {
+impl FromStr for RateProfile {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Course, String> {
+    fn from_str(text: &str) -> Result<RateProfile, String> {
         let number = |text: &str| {
             let number: f64 = text.parse().ok()?;
             (0.0..=HIGHEST).contains(&number).then_some(number)
         };
         if let Some(number) = number(text) {
             let points = vec![(0.0, number)];
-            return Ok(Course { points });
+            return Ok(RateProfile { points });
         }
         let mut points = Vec::new();
         for stage in text.split(',') {
@@ -90,7 +90,7 @@ impl FromStr for Course {
         if points.windows(2).any(|pair| pair[0].0 > pair[1].0) {
             return Err(format!("'{text}': stages stand in order of time"));
         }
-        Ok(Course { points })
+        Ok(RateProfile { points })
     }
 }
 
@@ -98,13 +98,13 @@ impl FromStr for Course {
 mod tests {
     use super::*;
 
-    fn course(text: &str) -> Course {
+    fn profile(text: &str) -> RateProfile {
         text.parse().unwrap()
     }
 
     #[test]
     fn stages_are_joined_by_straight_lines() {
-        let ramp = course("0:100,60s:1000,60s:50,2m:50,3m:0");
+        let ramp = profile("0:100,60s:1000,60s:50,2m:50,3m:0");
         for (seconds, number) in [
             (0.0, 100.0),
             (30.0, 550.0),
@@ -116,32 +116,32 @@ mod tests {
             assert_eq!(ramp.at(seconds), number, "at {seconds} s");
         }
         assert_eq!((ramp.highest(), ramp.end()), (1_000.0, 180.0));
-        assert_eq!(course("250").at(7.0), 250.0);
+        assert_eq!(profile("250").at(7.0), 250.0);
     }
 
     #[test]
     fn the_area_is_followed_through_all_stages() {
-        let flat = course("100");
+        let flat = profile("100");
         assert_eq!(flat.reach(2.0, 50.0), Some(2.5));
-        let ramp = course("0:0,10s:100,10s:0,20s:0,20s:10");
+        let ramp = profile("0:0,10s:100,10s:0,20s:0,20s:10");
         // Half the height holds a quarter of the area, 500.
         let half = ramp.reach(0.0, 125.0).unwrap();
         assert!((half - 5.0).abs() < 1e-9, "{half}");
         assert_eq!(ramp.reach(0.0, 510.0), Some(21.0));
         assert_eq!(ramp.reach(12.0, 5.0), Some(20.5));
-        assert_eq!(course("0:10,1s:0").reach(0.0, 6.0), None);
-        assert_eq!(course("0").reach(0.0, 1.0), None);
+        assert_eq!(profile("0:10,1s:0").reach(0.0, 6.0), None);
+        assert_eq!(profile("0").reach(0.0, 1.0), None);
     }
 
     #[test]
     fn a_ramp_down_is_solved_on_its_falling_side() {
-        let down = course("0:100,10s:0");
+        let down = profile("0:100,10s:0");
         let reached = down.reach(0.0, 375.0).unwrap();
         assert!((reached - 5.0).abs() < 1e-9, "{reached}");
     }
 
     #[test]
-    fn what_is_no_course_is_refused_with_an_example() {
+    fn what_is_no_profile_is_refused_with_an_example() {
         for (text, words) in [
             ("much", "TIME:NUMBER"),
             ("0:1,5s", "TIME:NUMBER"),
@@ -151,7 +151,7 @@ mod tests {
             ("0:1,5x:2", "250ms"),
             ("-5", "TIME:NUMBER"),
         ] {
-            let error = text.parse::<Course>().unwrap_err();
+            let error = text.parse::<RateProfile>().unwrap_err();
             assert!(error.contains(words), "{text}: {error}");
         }
     }

@@ -1,7 +1,7 @@
-//! A connection's place in the run: what stays when it is closed and opened anew.
+//! A connection's place in the run: what stays when it is closed and reopened.
 //!
 //! Connections come and go (lost, given up, at the end of a lifetime); the run goes on in their
-//! seats: the random numbers, the counts, and an event that was given up and is to be run again.
+//! slots: the random numbers, the counts, and an event that was given up and is to be run again.
 
 use crate::random::Random;
 use crate::workload::Draw;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// What a connection is of the run, whether it is open or not.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seat {
+pub(crate) struct ConnectionSlot {
     pub(crate) random: Random,
     /// Decides its source address.
     pub(crate) index: u32,
@@ -31,9 +31,9 @@ pub(crate) struct Seat {
     pub(crate) asked_at: Time,
 }
 
-impl Seat {
-    pub(crate) fn new(random: Random, index: u32) -> Seat {
-        Seat {
+impl ConnectionSlot {
+    pub(crate) fn new(random: Random, index: u32) -> ConnectionSlot {
+        ConnectionSlot {
             random,
             index,
             reopening: false,
