@@ -6,7 +6,7 @@
 //! What is harmful has two backends.
 
 use crate::compare::{Story, same_on};
-use crate::hidden::{join, servers};
+use crate::triggers_and_views::{join, servers};
 use crate::world::{app, fresh_schema, mysql, server, start_pool};
 use testkit::client::Client;
 use testkit::onramp::Pool;
@@ -478,9 +478,9 @@ fn the_report_names_the_code() {
         );
         let pool = start_pool(real, "calls_report.toml", TWO);
         pool.ask_for_report();
-        pool.wait_for("hidden code that matters: ").unwrap();
+        pool.wait_for("triggers and views that matter: ").unwrap();
         let said = pool.said();
-        let object = "hidden code: trigger tr on calls_report.t (calls takes: GET_LOCK())";
+        let object = "triggers and views: trigger tr on calls_report.t (calls takes: GET_LOCK())";
         assert!(said.lines().any(|line| line.ends_with(object)), "{said}");
         let routine = "stored code: routine calls_report.takes (GET_LOCK())";
         assert!(said.lines().any(|line| line.ends_with(routine)), "{said}");

@@ -183,7 +183,7 @@ fn variables(client: &mut Client) -> Vec<Vec<String>> {
 }
 
 /// What a reset changes of a session that has set nothing since its login: whatever else is in this
-/// list on a new server has to be restored on a backend that begins anew.
+/// list on a new server has to be restored on a backend that starts over.
 #[test]
 fn a_reset_forgets_nothing_of_a_login_but_what_is_known() {
     let test = "forgets_at_resets";

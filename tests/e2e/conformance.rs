@@ -50,7 +50,7 @@ fn check(started: Result<Real, String>, test: &str) {
     let differs = page::differences(committed, &found);
     assert!(
         differs.is_empty(),
-        "docs/conformance.md says otherwise (ONRAMP_WRITE=1 writes it anew):\n{}",
+        "docs/conformance.md says otherwise (ONRAMP_WRITE=1 rewrites it):\n{}",
         differs.join("\n")
     );
 }

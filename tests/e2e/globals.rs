@@ -73,8 +73,8 @@ fn join(pool: &Pool) -> Client {
     login(&pool.address, &app())
 }
 
-/// What a session shows of its variables, but for those that each statement or connection has anew,
-/// and for what the pool needs of the trackers.
+/// What a session shows of its variables, but for those that each statement or connection has
+/// again, and for what the pool needs of the trackers.
 fn shown(client: &mut Client) -> BTreeMap<String, String> {
     const OWN: [&str; 11] = [
         "timestamp",
@@ -169,7 +169,7 @@ fn a_session_keeps_the_values_of_its_beginning() {
         // Texts are cut as the session's own `sql_mode` has it, by the pool as by the server.
         assert_eq!(old.value(r#"SELECT "it's text""#), "it's text");
         assert_eq!(new.failure(r#"SELECT "it's a name""#).code, 1054);
-        // What goes back to its default takes the value of now, as does a session begun anew.
+        // What goes back to its default takes the value of now, as does a session started over.
         old.must("SET group_concat_max_len = DEFAULT");
         assert_eq!(old.value("SELECT @@group_concat_max_len"), "4321");
         assert_eq!(
@@ -237,7 +237,8 @@ fn a_change_through_the_pool_is_told() {
     });
 }
 
-/// An interactive login waits as long as `interactive_timeout` says, a session begun anew does not.
+/// An interactive login waits as long as `interactive_timeout` says, a session started over does
+/// not.
 #[test]
 fn an_interactive_login_has_its_own_wait_timeout() {
     servers("an_interactive_login_has_its_own_wait_timeout").run(|real| {

@@ -185,7 +185,7 @@ fn changes_of_accounts_are_seen(real: &Real) {
         pool.wait_for(&format!("{TOLD} (Com_")).unwrap();
         until(real, &what, || may_login(&pool.address) == expected);
         assert_eq!(may(&mut through), may(&mut own), "{what}: a session before");
-        // Both begin anew with what a login has now; a reset reads nothing.
+        // Both start over with what a login has now; a reset reads nothing.
         if expected.is_some() {
             for client in [&mut own, &mut through] {
                 client.change_user(&small()).unwrap();

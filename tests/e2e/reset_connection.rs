@@ -11,7 +11,7 @@ use wire::command::Command;
 
 /// A server has given everything back when it says the next word, be that an OK or an error. A pool
 /// that only closed its backend would speak before the server has noticed.
-fn what_it_held_is_free(real: &Real, test: &str, anew: impl Fn(&mut Client)) {
+fn what_it_held_is_free(real: &Real, test: &str, reset: impl Fn(&mut Client)) {
     if direct() {
         return;
     }
@@ -33,13 +33,13 @@ fn what_it_held_is_free(real: &Real, test: &str, anew: impl Fn(&mut Client)) {
     for _ in 0..20 {
         assert_eq!(holds.value(&format!("SELECT GET_LOCK('{test}', 0)")), "1");
         holds.must("LOCK TABLES u READ");
-        anew(&mut holds);
+        reset(&mut holds);
         admin.must(&tables);
         let free = format!("SELECT IS_FREE_LOCK('{test}')");
         assert_eq!(admin.value(&free), "1");
         holds.must("BEGIN");
         holds.must("UPDATE t SET v = v + 1 WHERE id = 1");
-        anew(&mut holds);
+        reset(&mut holds);
         admin.must(&format!(
             "SELECT v FROM {test}.t WHERE id = 1 FOR UPDATE NOWAIT"
         ));

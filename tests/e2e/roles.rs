@@ -186,7 +186,7 @@ fn prepared_statements_run_in_the_role_of_their_execution() {
 }
 
 /// A role outlives a reset; what a change of user makes of it is the server's.
-fn anew(real: &Real, test: &str) {
+fn fresh(real: &Real, test: &str) {
     same_on(real, test, 1, |story| {
         let _roles = make_roles(real, test);
         let (a, b) = (format!("{test}_a"), format!("{test}_b"));
@@ -224,7 +224,7 @@ fn a_role_outlives_a_reset() {
         (mysql("roles_anew_mysql"), "roles_anew_mysql"),
     ] {
         if let Some(real) = found {
-            anew(real, test);
+            fresh(real, test);
         }
     }
 }

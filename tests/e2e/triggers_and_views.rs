@@ -222,8 +222,8 @@ fn run(client: &mut Client, story: &Story) {
 
 /// What was there when the pool started is known from the first statement on.
 #[test]
-fn what_hidden_code_leaves_reaches_nobody_else() {
-    for real in servers("what_hidden_code_leaves_reaches_nobody_else") {
+fn what_triggers_and_views_leave_reaches_nobody_else() {
+    for real in servers("what_triggers_and_views_leave_reaches_nobody_else") {
         let fits = |story: &&Story| story.only.is_none_or(|only| only == real.flavour());
         for story in STORIES.iter().filter(fits) {
             let schema = format!("hidden_{}", story.name);
@@ -250,7 +250,8 @@ fn what_hidden_code_leaves_reaches_nobody_else() {
             run(&mut one, story);
             assert_eq!(other.failure("SELECT 1").code, 9501, "{schema}");
             pool.ask_for_report();
-            pool.wait_for("pinned now: {\"hidden_code\": 1}").unwrap();
+            pool.wait_for("pinned now: {\"triggers_and_views\": 1}")
+                .unwrap();
         }
     }
 }
@@ -320,7 +321,8 @@ fn a_statement_that_waited_is_judged_again() {
             waiting.join().unwrap();
         });
         pool.ask_for_report();
-        pool.wait_for("pinned now: {\"hidden_code\": 1}").unwrap();
+        pool.wait_for("pinned now: {\"triggers_and_views\": 1}")
+            .unwrap();
     }
 }
 
@@ -355,10 +357,10 @@ fn harmless_code_pins_nobody() {
     }
 }
 
-/// The policies of stored code hold for hidden code too.
+/// The policies of stored code hold for code in triggers and views too.
 #[test]
-fn the_policy_decides_about_hidden_code() {
-    for real in servers("the_policy_decides_about_hidden_code") {
+fn the_policy_decides_about_triggers_and_views() {
+    for real in servers("the_policy_decides_about_triggers_and_views") {
         prepare(real, "hidden_policy");
         make(real, "hidden_policy", &[TAKES]);
         let held = named(HELD, "hidden_policy");
@@ -412,7 +414,8 @@ fn what_the_account_may_not_see_is_said() {
         let mut one = join(&pool, "hidden_dark");
         one.must("SELECT * FROM vw");
         pool.ask_for_report();
-        pool.wait_for("pinned now: {\"hidden_code\": 1}").unwrap();
+        pool.wait_for("pinned now: {\"triggers_and_views\": 1}")
+            .unwrap();
         drop(pool);
         // Another account may look in its place.
         let monitor = "[backend]\nmonitor_user = \"app\"\nmonitor_password = \"app\"\n";

@@ -214,7 +214,7 @@ fn only_a_variable_that_is_not_to_be_there_lets_a_backend_begin_anew() {
 }
 
 /// Servers may take a name with an accent for another one (`@ä` is `@a` on some), so a backend that
-/// has had one may have to begin anew. What the client itself has set is no reason for that: it
+/// has had one may have to start over. What the client itself has set is no reason for that: it
 /// would be set again, and again be one.
 #[test]
 fn a_client_with_a_name_beyond_ascii_reads_one_that_it_has_never_set() {

@@ -20,7 +20,7 @@ fn on_mariadb(test: &str, story: impl Fn(&mut Story)) {
     }
 }
 
-/// Two clients take turns with what they set; then both look, one begins anew, and both look again.
+/// Two clients take turns with what they set; then both look, one starts over, and both look again.
 fn in_turns(story: &mut Story, first: &[&str], second: &[&str], probe: &str) {
     let (a, b) = (story.join(), story.join());
     for who in [a, b] {

@@ -205,7 +205,7 @@ impl ClimbArgs {
 /// A scenario, by its name in `--scenario`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Scenario {
-    /// Clients who give up after 1 s, connect anew and try again: at up to 5 times what the server
+    /// Clients who give up after 1 s, reconnect and try again: at up to 5 times what the server
     /// can do, how much is still answered in time
     Snowball,
     /// Updates of one row, and sysbench's read-write, in transactions; with priority for open

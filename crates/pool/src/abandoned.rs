@@ -32,10 +32,10 @@ impl<S> Backend<S> {
     /// Whether enough of a reply that nobody waits for has been read.
     fn is_read_in_vain(&self, now: Time) -> bool {
         let left = self.flight().front().and_then(|command| command.left);
-        let sends_rows = self.heard.columns.is_some();
+        let sends_rows = self.summary.columns.is_some();
         left.is_some_and(|left| {
             sends_rows
-                && (self.heard.len.saturating_sub(left.len) > UNREAD_BYTES_MAX
+                && (self.summary.len.saturating_sub(left.len) > UNREAD_BYTES_MAX
                     || now.since(left.at) > UNREAD_MAX)
         })
     }
@@ -111,10 +111,10 @@ mod tests {
         let mut backend = Backend::dialling((), 0, Time(0), Rc::default(), at);
         let command = InFlight::own(None, Purpose::Statement, ReplyShape::Results);
         backend.expect(command);
-        backend.heard.columns = Some(1);
-        backend.heard.len = before;
+        backend.summary.columns = Some(1);
+        backend.summary.len = before;
         backend.note_left(Time(7));
-        backend.heard.len += since;
+        backend.summary.len += since;
         backend
     }
 
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn what_has_sent_no_rows_is_carried_out() {
         let mut backend = backend(0, UNREAD_BYTES_MAX + 1);
-        backend.heard.columns = None;
+        backend.summary.columns = None;
         let later = Time(8) + UNREAD_MAX;
         assert!(!backend.is_read_in_vain(later));
     }

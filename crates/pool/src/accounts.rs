@@ -103,7 +103,7 @@ impl Accounts {
 }
 
 /// What all logins share.
-pub(crate) struct Door<'a> {
+pub(crate) struct LoginContext<'a> {
     /// Who may log in.
     pub accounts: &'a Accounts,
     /// For full authentication.
@@ -134,12 +134,16 @@ impl Proof {
     }
 
     /// Whether this is the user's password; what is learnt from it is kept.
-    pub(crate) fn is_proven_by(&self, password: &[u8], door: &Door<'_>) -> bool {
-        let right = door.accounts.of(self.like).verifier.is_password(password);
+    pub(crate) fn is_proven_by(&self, password: &[u8], login_context: &LoginContext<'_>) -> bool {
+        let right = login_context
+            .accounts
+            .of(self.like)
+            .verifier
+            .is_password(password);
         let hash: Cached = caching_sha2::cached(password);
         match self.user {
             Some(user) if right => {
-                door.accounts.learn(user, hash);
+                login_context.accounts.learn(user, hash);
                 true
             }
             _ => false,

@@ -29,7 +29,7 @@ pub(crate) const FREE: u64 = 10;
 const DELAY_STEP: Duration = Duration::from_millis(20);
 /// The longest time that the error for a failed login is held back.
 pub(crate) const DELAY_MAX: Duration = Duration::from_secs(2);
-/// A level rises to this at most: two minutes without a failure, and an address begins anew.
+/// A level rises to this at most: two minutes without a failure, and an address starts over.
 const LEVEL_MAX: u64 = 120;
 /// Bits of a cell that hold the level; the others hold the second of its last change.
 const LEVEL_BITS: u32 = 8;

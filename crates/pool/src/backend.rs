@@ -16,8 +16,8 @@ use crate::prepared_statements::OnBackend;
 use crate::relay::Middle;
 use crate::variables_had::Had;
 use reactor::{Address, Key, Time};
-use session::heard::Heard;
 use session::meter::Charge;
+use session::reply_summary::ReplySummary;
 use session::state::{On, Session};
 use session::statement::Explanation;
 use session::text::Text;
@@ -102,11 +102,12 @@ pub(crate) enum Purpose {
     Clock,
     /// Has the server report what an EOF packet had no room for; `true` for the last command.
     Reports(bool),
-    /// Asks what the client before has left, see [`crate::deferred`]; `true` for the last question.
+    /// Asks what the client before has left, see [`crate::lazy_readback`]; `true` for the last
+    /// question.
     Debt(bool),
-    /// COM_RESET_CONNECTION: the client's session begins anew, and what it holds is given back.
+    /// COM_RESET_CONNECTION: the client's session starts over, and what it holds is given back.
     GiveBack,
-    /// Has its session begin anew for a client that is to find no user variables there
+    /// Has its session start over for a client that is to find no user variables there
     /// ([`crate::renewal`]); `true` for the question what it is like then.
     Renew(bool),
 }
@@ -200,7 +201,7 @@ pub(crate) struct Backend<S> {
     /// Its FOUND_ROWS() before, and its client's, until it has been asked which of them counts.
     pub(crate) unsettled: Option<(u64, u64)>,
     /// The client that it served last, and how many statements that had sent then.
-    pub(crate) home: Option<(Key, u32)>,
+    pub(crate) last_client: Option<(Key, u32)>,
     /// User variables that it has had.
     pub(crate) had: Had,
     /// The client whose conditions (warnings, errors) it may still hold.
@@ -253,7 +254,7 @@ pub(crate) struct Backend<S> {
     /// The client that has it.
     pub binding: Binding,
     /// What the oldest reply has said so far.
-    pub heard: Heard,
+    pub summary: ReplySummary,
     /// The reply of a command of the pool's own, being collected.
     pub collected: Vec<u8>,
     /// What it keeps of commands and replies, counted.
@@ -297,7 +298,7 @@ impl<S> Backend<S> {
             insert_id: Some(0),
             found: None,
             unsettled: None,
-            home: None,
+            last_client: None,
             had: Had::default(),
             conditions_of: None,
             asked: None,
@@ -322,7 +323,7 @@ impl<S> Backend<S> {
             readable: false,
             ended: false,
             binding: Binding::default(),
-            heard: Heard::default(),
+            summary: ReplySummary::default(),
             collected: Vec::new(),
             kept: Charge::default(),
         }
@@ -399,7 +400,7 @@ impl<S> Backend<S> {
 
     /// Notes which replies in flight nobody waits for any more.
     pub(crate) fn note_left(&mut self, now: Time) {
-        let mut len = self.heard.len;
+        let mut len = self.summary.len;
         for command in &mut self.flight {
             if command.owner.is_none() {
                 command.left.get_or_insert(Left { at: now, len });

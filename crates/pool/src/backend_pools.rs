@@ -2,8 +2,8 @@
 //!
 //! A [`PoolKey`] is an account, the capabilities that change results, and the version of the
 //! server's privileges at the login of its clients (`privileges.rs`). A client's statements run
-//! only on backends of its pool. Each pool has lanes of clients that wait. What bounds the number of
-//! backends is the budget of all groups (`budget.rs`).
+//! only on backends of its pool. Each pool has lanes of clients that wait. What bounds the number
+//! of backends is the budget of all groups (`budget.rs`).
 //!
 //! When a dial fails, the pool's next one waits, doubling from [`BACK_OFF_MIN`] to
 //! [`BACK_OFF_MAX`]; a success resets it.

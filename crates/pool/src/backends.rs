@@ -13,10 +13,10 @@ use crate::backend_pools::DialEnd;
 use crate::client::{Client, ClientState, Output, Rest};
 use crate::dial::DialStep;
 use crate::group::Group;
-use crate::relay::{Relay, Shape, Stop, Unreported};
+use crate::relay::{PendingChanges, Relay, Shape, Stop};
 use crate::trackers::told_to;
 use reactor::{Event, Key, Net, Read};
-use session::heard::Heard;
+use session::reply_summary::ReplySummary;
 use session::roles::switch;
 use session::shapes::REPLY_MAX;
 use session::standing::Behind;
@@ -214,21 +214,21 @@ impl<N: Net> Group<N> {
             .owner
             .filter(|_| relayed)
             .and_then(|k| self.clients.get_mut(k));
-        let (mut own_seq, mut heard) = (0, std::mem::take(&mut backend.heard));
+        let (mut own_seq, mut summary) = (0, std::mem::take(&mut backend.summary));
         let mut wanted = client.as_deref().map(|c| told_to(c, &self.shared.server));
         if backend.astray {
             // It stands in a schema that is not its client's, and reports that.
             wanted = wanted.map(|wanted| wanted.without_schema());
         }
         let mysql = self.shared.server.flavour.is_mysql();
-        let mut nobodys = Unreported::default();
-        let (seq, unreported, shape) = match client {
+        let mut nobodys = PendingChanges::default();
+        let (seq, pending_changes, shape) = match client {
             Some(client) => {
                 let mut shape = shape_for(client, wanted.as_deref(), mysql);
                 if told.schema {
                     shape.schema = client.session.schema.as_deref();
                 }
-                (&mut client.seq, &mut client.unreported, shape)
+                (&mut client.seq, &mut client.pending_changes, shape)
             }
             None => (&mut own_seq, &mut nobodys, Shape::own()),
         };
@@ -239,12 +239,12 @@ impl<N: Net> Group<N> {
             shape,
             status: backend.status,
             told,
-            unreported,
+            pending_changes,
             bound: &mut backend.bound,
         };
-        let fed = relay.feed(input, &mut out, |notice| heard.notice(notice));
-        heard.len += out.len();
-        backend.heard = heard;
+        let fed = relay.feed(input, &mut out, |notice| summary.notice(notice));
+        summary.len += out.len();
+        backend.summary = summary;
         if let Some(front) = backend.flight_mut().next() {
             front.reply = command.reply;
         }
@@ -265,7 +265,7 @@ impl<N: Net> Group<N> {
     /// Counts what a backend keeps of commands and replies.
     pub(crate) fn count_kept(&mut self, key: Key) {
         if let Some(backend) = self.backends.get_mut(key) {
-            let reply = backend.collected.capacity() + backend.heard.changes.capacity();
+            let reply = backend.collected.capacity() + backend.summary.changes.capacity();
             backend
                 .kept
                 .set(&self.in_transit, reply + backend.output.capacity());
@@ -278,7 +278,7 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get(key) else {
             return Ok(());
         };
-        let (collected, changes) = (backend.collected.len(), backend.heard.changes.len());
+        let (collected, changes) = (backend.collected.len(), backend.summary.changes.len());
         let too_long = |what, len| Err(Malformed { what, at: 0, len });
         if collected > COLLECTED_MAX {
             return too_long(
@@ -293,9 +293,9 @@ impl<N: Net> Group<N> {
     }
 
     /// The server has told us what belongs to a client: it is told with its next OK.
-    pub(crate) fn tell_later(&mut self, key: Key, owner: Key, heard: &Heard) {
+    pub(crate) fn tell_later(&mut self, key: Key, owner: Key, summary: &ReplySummary) {
         let mysql = self.shared.server.flavour.is_mysql();
-        if heard.changes.is_empty() || !mysql {
+        if summary.changes.is_empty() || !mysql {
             return;
         }
         let (Some(client), Some(backend)) =
@@ -309,8 +309,8 @@ impl<N: Net> Group<N> {
         }
         if let Some(wanted) = shape_for(client, Some(&wanted), mysql).track {
             let mut changes = Vec::new();
-            let kept = keep(&heard.changes, wanted, &mut backend.bound, &mut changes);
-            if kept.is_err() || client.unreported.add(&changes).is_err() {
+            let kept = keep(&summary.changes, wanted, &mut backend.bound, &mut changes);
+            if kept.is_err() || client.pending_changes.add(&changes).is_err() {
                 self.lose(key, "the server sent session changes that cannot be read");
             }
         }
@@ -343,7 +343,7 @@ impl<N: Net> Group<N> {
                     // The file may have come with the statement already.
                     self.pump(owner);
                 } else {
-                    self.doom(owner);
+                    self.close_later(owner);
                 }
             }
             None => self.lose(key, "the client left while the server waited for its file"),
@@ -359,7 +359,7 @@ impl<N: Net> Group<N> {
         let Some(lease) = client.lease() else { return };
         let last = message.len() == HEADER_LEN;
         if last && !client.change_state(ClientState::Running, now) {
-            return self.doom(key);
+            return self.close_later(key);
         }
         self.send_backend(lease, message);
     }
@@ -372,11 +372,11 @@ impl<N: Net> Group<N> {
         let Some(command) = backend.take_answered() else {
             return;
         };
-        if let Some(status) = backend.heard.status {
+        if let Some(status) = backend.summary.status {
             backend.note_status(status);
         }
-        let mut heard = std::mem::take(&mut backend.heard);
-        heard.due = backend.reports.due();
+        let mut summary = std::mem::take(&mut backend.summary);
+        summary.due = backend.reports.due();
         let collected = std::mem::take(&mut backend.collected);
         backend.busy_since = self.net.now();
         backend.held_up_since = None;
@@ -390,49 +390,49 @@ impl<N: Net> Group<N> {
         if !self.may_go_on(key, &command) {
             return;
         }
-        self.note_reports(key, &command, &heard);
-        self.note_conditions_left(key, &command, &heard);
+        self.note_reports(key, &command, &summary);
+        self.note_conditions_left(key, &command, &summary);
         match command.purpose {
-            Purpose::Prepare(fresh) => self.prepared(key, fresh, &heard, &collected),
-            Purpose::Restore(last) => self.restored(key, command.owner, last, &heard),
-            Purpose::Joined(last) => self.joined(key, command.owner, last, &heard),
-            Purpose::Schema => self.schema_set(key, &heard),
-            Purpose::Ahead => self.prepared_ahead(key, command.owner, &heard, &collected),
-            Purpose::Statement => self.statement_done(key, &command, &heard),
+            Purpose::Prepare(fresh) => self.prepared(key, fresh, &summary, &collected),
+            Purpose::Restore(last) => self.restored(key, command.owner, last, &summary),
+            Purpose::Joined(last) => self.joined(key, command.owner, last, &summary),
+            Purpose::Schema => self.schema_set(key, &summary),
+            Purpose::Ahead => self.prepared_ahead(key, command.owner, &summary, &collected),
+            Purpose::Statement => self.statement_done(key, &command, &summary),
             Purpose::Clearing => {}
-            Purpose::Warnings => self.warnings_read(key, command.owner, &heard, collected),
+            Purpose::Warnings => self.warnings_read(key, command.owner, &summary, collected),
             Purpose::UserVariables(old) => {
-                self.variables_read(key, command.owner, old, &heard, &collected);
+                self.variables_read(key, command.owner, old, &summary, &collected);
             }
-            Purpose::Role => self.role_told(key, command.owner, &heard, &collected),
-            Purpose::Holdings => self.holdings_told(key, command.owner, &heard, &collected),
-            Purpose::Retold => self.retold(key, command.owner, &heard),
-            Purpose::Reports(last) => self.reported(key, command.owner, last, &heard),
-            Purpose::Clock => self.clock_told(key, command.owner, &heard, &collected),
+            Purpose::Role => self.role_told(key, command.owner, &summary, &collected),
+            Purpose::Holdings => self.holdings_told(key, command.owner, &summary, &collected),
+            Purpose::Retold => self.retold(key, command.owner, &summary),
+            Purpose::Reports(last) => self.reported(key, command.owner, last, &summary),
+            Purpose::Clock => self.clock_told(key, command.owner, &summary, &collected),
             Purpose::ReadBack(counts) => {
-                self.read_back(key, (command.owner, counts), &heard, &collected);
+                self.read_back(key, (command.owner, counts), &summary, &collected);
             }
-            Purpose::Debt(last) => self.debt_paid(key, last, &heard, &collected),
+            Purpose::Debt(last) => self.debt_paid(key, last, &summary, &collected),
             Purpose::GiveBack => self.given_back(key, command.owner),
-            Purpose::Renew(last) => self.renewed(key, (command.owner, last), &heard, &collected),
+            Purpose::Renew(last) => self.renewed(key, (command.owner, last), &summary, &collected),
         }
         if let Some(backend) = self.backends.get_mut(key) {
-            backend.heard.take_room(heard.changes);
+            backend.summary.take_room(summary.changes);
         }
     }
 
     /// A command that restores a session was answered.
-    fn restored(&mut self, key: Key, owner: Option<Key>, last: bool, heard: &Heard) {
+    fn restored(&mut self, key: Key, owner: Option<Key>, last: bool, summary: &ReplySummary) {
         let Some(owner) = owner.filter(|owner| self.clients.get(*owner).is_some()) else {
             return self.retire(key);
         };
-        if let Some((code, text)) = &heard.error {
+        if let Some((code, text)) = &summary.error {
             return self.restore_failed(key, owner, Behind::Unknown, (*code, text));
         }
         if !last {
             return;
         }
-        self.note_schema_sent(key, owner, heard);
+        self.note_schema_sent(key, owner, summary);
         self.note_accepted(key);
         if self.stands_restored(owner) {
             self.pump(owner);
@@ -452,7 +452,7 @@ impl<N: Net> Group<N> {
         }
         let opening = client.opening;
         if !client.change_state(ClientState::Idle, now) {
-            self.doom(owner);
+            self.close_later(owner);
             return false;
         }
         if opening {
@@ -521,7 +521,7 @@ impl<N: Net> Group<N> {
         }
         self.lent = out;
         if !moved {
-            self.doom(key);
+            self.close_later(key);
         }
         moved && commands == 0 && self.stands_restored(key)
     }
@@ -542,7 +542,7 @@ fn shape_for<'a, S>(client: &Client<S>, wanted: Option<&'a Wanted>, mysql: bool)
 /// counting from those of the command, which took at least number 0 ("Sequence ID" in MySQL's
 /// protocol documentation), so at a reply's very first packet number 0 is the server's own word.
 fn is_unasked<S>(backend: &Backend<S>, command: &InFlight, input: &[u8]) -> bool {
-    backend.heard.len == 0
+    backend.summary.len == 0
         && command.reply.is_at_start()
         && backend.middle.at_packet_start()
         && Header::read(input).is_some_and(|header| header.seq == 0)

@@ -10,7 +10,7 @@
 //!   idle backends that it has not used for a while lends them ([`Owed::Idle`]).
 //!
 //! Who cannot have a slot says so ([`Budget::want`]); who gives one back tells those who can have
-//! it now ([`Budget::served`]). Letters carry that; there are no locks, and while nobody wants
+//! it now ([`Budget::served`]). Messages carry that; there are no locks, and while nobody wants
 //! anything a statement's path costs one read of a line that is hardly ever written.
 //!
 //! The whole may be lowered, when the server takes fewer connections, and raised again
@@ -26,7 +26,7 @@
 //!
 //! What groups read of each other may be older than the count of free slots, never newer: a slot is
 //! noted as given back before it is free, and as held after it was free. So a stale look refuses
-//! what it could have granted, and the giver's letter mends that.
+//! what it could have granted, and the giver's message mends that.
 
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::SeqCst};
 

@@ -14,18 +14,18 @@ use crate::pins::Pins;
 use crate::prepared_statements::Statements;
 use crate::priority::Priority;
 use crate::reasons::PinReason;
-use crate::relay::Unreported;
+use crate::relay::PendingChanges;
 use crate::room::make_room;
 use crate::spool::Tail;
 use crate::touched::Touched;
 use reactor::{Key, Time};
 use session::diagnostics::{Diagnostics, Told};
 use session::found::FoundRows;
-use session::heard::Heard;
 use session::meter::{Charge, Charged, Meter};
 use session::own_commands::OwnCommands;
+use session::reply_summary::ReplySummary;
 use session::state::Session;
-use session::statement::{Conditions, Explanation, Owed, Statement, Untold};
+use session::statement::{Conditions, Explanation, Owed, Statement, Untracked};
 use sql::classify::{PinCause, Reads};
 use sql::tracking::Retracked;
 use std::rc::Rc;
@@ -135,7 +135,7 @@ pub(crate) struct Client<S> {
     /// It will send no more.
     pub ended: bool,
     /// It is to be closed at the end of the turn.
-    pub doomed: bool,
+    pub closing: bool,
     /// It stands in a lane.
     pub in_lane: bool,
     /// Its command has a place already (`waits_since`), in a lane or not.
@@ -219,7 +219,7 @@ pub(crate) struct Client<S> {
     /// Conditions of its last statement alone, as MySQL counts them in the OK of COM_PING.
     pub(crate) conditions: u16,
     /// What it is still to be told of changes in its session.
-    pub(crate) unreported: Unreported,
+    pub(crate) pending_changes: PendingChanges,
     /// Its prepared statements, if it has any.
     pub(crate) prepared: Option<Box<Statements>>,
     /// The id of the statement that it prepared last; the next one's is higher.
@@ -296,7 +296,7 @@ impl<S> Client<S> {
             seq: 1,
             readable: false,
             ended: false,
-            doomed: false,
+            closing: false,
             in_lane: false,
             placed: false,
             changing: false,
@@ -333,7 +333,7 @@ impl<S> Client<S> {
             retracking: None,
             told: Told::default(),
             conditions: 0,
-            unreported: Unreported::default(),
+            pending_changes: PendingChanges::default(),
             prepared: None,
             statements_made: 0,
             binding: Binding::default(),
@@ -450,16 +450,16 @@ impl<S> Client<S> {
     }
 
     /// Notes what a finished statement left for the next one to read.
-    pub(crate) fn note_result(&mut self, heard: &Heard) {
-        let failed = heard.error.is_some();
-        self.pins_are_answered(heard);
+    pub(crate) fn note_result(&mut self, summary: &ReplySummary) {
+        let failed = summary.error.is_some();
+        self.pins_are_answered(summary);
         // GET DIAGNOSTICS with a warning is one that asked for what there is not.
         let conditions = self.statement.conditions;
         let odd = failed
             || conditions == Conditions::Uncounted
-            || (conditions == Conditions::Asks && heard.warnings > 0);
+            || (conditions == Conditions::Asks && summary.warnings > 0);
         if odd || !conditions.keep_counts() {
-            self.row_count = match heard.affected {
+            self.row_count = match summary.affected {
                 Some(rows) if !odd => i64::try_from(rows).unwrap_or(i64::MAX),
                 _ => -1,
             };
@@ -472,10 +472,10 @@ impl<S> Client<S> {
             true => self.statement.explanation,
             false => Explanation::None,
         };
-        self.owed.insert_id |= heard.insert_id != 0 || self.statement.may_insert_id;
-        let untold = self.statement.untold;
-        self.owed.collation |= untold.contains(Untold::CHARSET);
-        self.owed.role |= untold.contains(Untold::ROLE);
+        self.owed.insert_id |= summary.insert_id != 0 || self.statement.may_insert_id;
+        let untracked = self.statement.untracked;
+        self.owed.collation |= untracked.contains(Untracked::CHARSET);
+        self.owed.role |= untracked.contains(Untracked::ROLE);
     }
 
     /// Whether its login waits for a worker, or for the time at which it hears that it failed.

@@ -5,7 +5,7 @@
 //! there is. Commands that were read together are handled one after the other, so pipelining works
 //! and is answered in order.
 
-use crate::accounts::Door;
+use crate::accounts::LoginContext;
 use crate::auth_delay::{After, Delayed};
 use crate::auth_failures::{FREE, delay_at};
 use crate::client::{Client, ClientState, Handled};
@@ -82,7 +82,7 @@ impl<N: Net> Group<N> {
         };
         if watched.is_err() {
             self.counts.accept_failures += 1;
-            return self.doom(key);
+            return self.close_later(key);
         }
         let mut out = Vec::new();
         Greeting {
@@ -118,11 +118,11 @@ impl<N: Net> Group<N> {
         if client.takes_input() {
             self.pump(key);
         } else if event.closed && client.waits_to_log_in() {
-            self.doom(key);
+            self.close_later(key);
         } else if event.closed && self.is_waiting(key) {
             // Nothing of its statement has been executed, and nobody is there for the reply.
             self.counts.gave_up += 1;
-            self.doom(key);
+            self.close_later(key);
         }
     }
 
@@ -137,7 +137,7 @@ impl<N: Net> Group<N> {
             let Some(client) = self.clients.get_mut(key) else {
                 return;
             };
-            if !client.takes_input() || client.doomed || self.is_fed_enough(key) {
+            if !client.takes_input() || client.closing || self.is_fed_enough(key) {
                 return;
             }
             let Some(client) = self.clients.get_mut(key) else {
@@ -176,7 +176,7 @@ impl<N: Net> Group<N> {
         if client.compresses() {
             return self.fill_frames(key);
         }
-        if !client.readable || client.doomed {
+        if !client.readable || client.closing {
             return false;
         }
         if client.input.is_some() {
@@ -249,7 +249,7 @@ impl<N: Net> Group<N> {
             client.readable = false;
         }
         if !matches!(read, Read::Blocked) {
-            self.doom(key);
+            self.close_later(key);
         }
         false
     }
@@ -263,7 +263,7 @@ impl<N: Net> Group<N> {
             };
             // The place was that of the command before.
             client.placed &= at == 0;
-            if client.doomed {
+            if client.closing {
                 return bytes.len();
             }
             let state = client.state();
@@ -399,7 +399,9 @@ impl<N: Net> Group<N> {
         }
         client.session = self.sessions.intern(session);
         let seq = client.seq;
-        self.exchange(key, |login, door| login.begin(door, &parsed, fresh, seq));
+        self.exchange(key, |login, login_context| {
+            login.begin(login_context, &parsed, fresh, seq)
+        });
     }
 
     fn on_proof(&mut self, key: Key, payload: &[u8]) {
@@ -413,30 +415,32 @@ impl<N: Net> Group<N> {
                 .peer(&client.sock)
                 .is_some_and(|peer| peer.ip().is_loopback());
         }
-        self.exchange(key, |login, door| login.answer(door, payload, seq));
+        self.exchange(key, |login, login_context| {
+            login.answer(login_context, payload, seq)
+        });
     }
 
     /// One step of a login.
     pub(crate) fn exchange(
         &mut self,
         key: Key,
-        step: impl FnOnce(&mut Login, &Door<'_>) -> Outcome,
+        step: impl FnOnce(&mut Login, &LoginContext<'_>) -> Outcome,
     ) {
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
         let Some(mut login) = client.login.take() else {
-            return self.doom(key);
+            return self.close_later(key);
         };
-        let door = self.shared.door();
-        match step(&mut login, &door) {
+        let login_context = self.shared.login_context();
+        match step(&mut login, &login_context) {
             Outcome::Send(out) => {
                 // The last packet's number: answers go on from there.
                 client.seq = client.seq.wrapping_add(1);
                 client.login = Some(login);
                 if !client.change_state(ClientState::Proving, now) {
-                    return self.doom(key);
+                    return self.close_later(key);
                 }
                 self.send_client(key, &out);
             }
@@ -485,7 +489,7 @@ impl<N: Net> Group<N> {
         };
         let address = self.net.peer(&client.sock).map(|peer| peer.ip());
         let Some(login) = &mut client.login else {
-            return self.doom(key);
+            return self.close_later(key);
         };
         // Counted as failed until it is right, so that many at once are noticed as well.
         let level = self.shared.failures.note(address, now);
@@ -501,7 +505,7 @@ impl<N: Net> Group<N> {
             Ok(waits) => {
                 login.waits = Some(waits);
                 if !client.change_state(ClientState::Verifying, now) {
-                    self.doom(key);
+                    self.close_later(key);
                 }
             }
             Err(Full { waiting }) => {
@@ -551,7 +555,7 @@ impl<N: Net> Group<N> {
             ClientState::Opening
         };
         if !client.change_state(to, now) {
-            return self.doom(key);
+            return self.close_later(key);
         }
         if known {
             client.login = None;
@@ -623,7 +627,7 @@ impl<N: Net> Group<N> {
             return self.leave(key);
         }
         if !client.change_state(ClientState::Delayed, now) {
-            return self.doom(key);
+            return self.close_later(key);
         }
         let delayed = Delayed {
             key,
@@ -650,7 +654,7 @@ impl<N: Net> Group<N> {
                 continue;
             }
             if !client.change_state(ClientState::Idle, now) {
-                self.doom(key);
+                self.close_later(key);
                 continue;
             }
             self.send_error(key, delayed.error, &delayed.text);
@@ -699,10 +703,10 @@ impl<N: Net> Group<N> {
         let flushed = client.output.is_none();
         if client.state() != ClientState::Leaving && !client.change_state(ClientState::Leaving, now)
         {
-            return self.doom(key);
+            return self.close_later(key);
         }
         if flushed {
-            self.doom(key);
+            self.close_later(key);
         }
     }
 

@@ -1,8 +1,9 @@
 //! The catalogue of triggers, views and columns that may change a session unseen: what all groups
 //! share, and what each has taken of it.
 //!
-//! `hidden/look.rs` reads it from the server, `hidden.rs` judges statements by it. What is defined
-//! through the pool counts from the moment that it is sent until a look has read it back.
+//! `triggers_and_views/look.rs` reads it from the server, `triggers_and_views.rs` judges statements
+//! by it. What is defined through the pool counts from the moment that it is sent until a look has
+//! read it back.
 
 use crate::config::{Settings, StoredCode};
 use crate::log::{Event, note};
@@ -19,7 +20,7 @@ const DEFINITIONS_MAX: usize = 1024;
 
 /// The catalogue, which all groups share.
 #[derive(Debug)]
-pub(crate) struct Hidden {
+pub(crate) struct CodeCatalogue {
     /// Whether anything is looked for at all.
     pub(crate) on: bool,
     /// Counts the changes of the names.
@@ -64,10 +65,10 @@ pub(crate) struct Seen {
     pub(crate) names: Arc<Names>,
 }
 
-impl Hidden {
-    pub(crate) fn new(settings: &Settings) -> Hidden {
+impl CodeCatalogue {
+    pub(crate) fn new(settings: &Settings) -> CodeCatalogue {
         let on = settings.stored_code != StoredCode::Trust;
-        Hidden {
+        CodeCatalogue {
             on: on && settings.stored_code_refresh.is_some(),
             version: AtomicU64::new(0),
             state: Mutex::default(),
@@ -85,12 +86,15 @@ impl Hidden {
         }
         let state = self.lock();
         let lines = state.names.lines.iter();
-        let mut lines: Vec<String> = lines.map(|line| format!("hidden code: {line}")).collect();
+        let mut lines: Vec<String> = lines
+            .map(|line| format!("triggers and views: {line}"))
+            .collect();
         let objects = lines.len();
         let unknown = state.names.unknown.iter();
         lines.extend(unknown.map(|line| format!("stored code: {line}")));
         lines.push(format!(
-            "hidden code that matters: {} objects; read {} times, {} definitions not read yet",
+            "triggers and views that matter: {} objects; read {} times, \
+             {} definitions not read yet",
             objects,
             state.looks,
             state.coming.len()
@@ -101,7 +105,7 @@ impl Hidden {
         lines
     }
 
-    /// Works the names out anew. The version is stored before the lock is given up.
+    /// Works the names out again. The version is stored before the lock is given up.
     fn publish(&self, state: &mut State) {
         let coming = state.coming.iter().flat_map(|one| &one.objects);
         let objects: Vec<&Object> = state.found.iter().chain(coming).collect();
@@ -214,7 +218,7 @@ impl Hidden {
         let may_be_later = state.under_way > 0;
         state.too_much = (state.too_much).filter(|looks| *looks >= number || may_be_later);
         if unseen != state.unseen && !unseen.is_empty() {
-            note(Event::HiddenUnseen, format_args!("{unseen}"));
+            note(Event::CodeUnseen, format_args!("{unseen}"));
         }
         state.unseen = unseen;
         (state.found, state.besides) = (found, besides);
@@ -225,7 +229,7 @@ impl Hidden {
 /// What is said where there is more code than is read.
 fn say_too_much(why: &str) {
     note(
-        Event::HiddenUnread,
+        Event::CodeUnread,
         format_args!(
             "{why}: each statement counts as one that runs stored code; if no code of the server \
              changes its session unseen, set stored_code = \"trust\""
@@ -248,9 +252,9 @@ fn say_new(old: &[String], lines: &[String]) {
     };
     let said = new[..new.len().min(SAID_MAX)].join("; ");
     note(
-        Event::HiddenCode,
+        Event::CodeCatalogue,
         format_args!(
-            "hidden code may change its session in ways that the server does not report; \
+            "triggers and views may change a session in ways that the server does not report; \
              statements that reach it count as stored_code: {said}{more}"
         ),
     );
@@ -277,8 +281,8 @@ mod tests {
     use sql::lex::LexMode;
     use std::collections::BTreeSet;
 
-    fn hidden() -> Hidden {
-        Hidden {
+    fn catalogue() -> CodeCatalogue {
+        CodeCatalogue {
             on: true,
             version: AtomicU64::new(0),
             state: Mutex::default(),
@@ -296,49 +300,49 @@ mod tests {
         }]
     }
 
-    fn reaches(hidden: &Hidden) -> bool {
-        let names = hidden.lock().names.clone();
+    fn reaches(catalogue: &CodeCatalogue) -> bool {
+        let names = catalogue.lock().names.clone();
         let text = (&b"INSERT INTO orders VALUES (1)"[..], LexMode::default());
         !names.is_empty() && names.reached_by(text, Some(b"shop"), false)
     }
 
     #[test]
     fn more_definitions_than_are_remembered_make_every_statement_one_with_stored_code() {
-        let hidden = hidden();
+        let catalogue = catalogue();
         for n in 0..DEFINITIONS_MAX {
-            let number = hidden.defines(trigger(n));
-            hidden.is_defined(number);
+            let number = catalogue.defines(trigger(n));
+            catalogue.is_defined(number);
             // One that defines no object is not remembered for long.
-            let other = hidden.defines(Vec::new());
-            hidden.is_defined(other);
+            let other = catalogue.defines(Vec::new());
+            catalogue.is_defined(other);
         }
-        assert!(!reaches(&hidden));
-        assert!(hidden.lock().coming.len() <= DEFINITIONS_MAX);
+        assert!(!reaches(&catalogue));
+        assert!(catalogue.lock().coming.len() <= DEFINITIONS_MAX);
         // A look that has begun before may not have seen it.
-        let early = hidden.looks();
-        let number = hidden.defines(trigger(0));
-        hidden.is_defined(number);
-        assert!(reaches(&hidden));
-        assert_eq!(hidden.lock().coming.len(), DEFINITIONS_MAX);
-        hidden.looked(early, Default::default(), String::new());
-        assert!(reaches(&hidden));
-        let late = hidden.looks();
-        hidden.looked(late, Default::default(), String::new());
-        assert!(!reaches(&hidden));
-        assert_eq!(hidden.lock().coming.len(), 0);
+        let early = catalogue.looks();
+        let number = catalogue.defines(trigger(0));
+        catalogue.is_defined(number);
+        assert!(reaches(&catalogue));
+        assert_eq!(catalogue.lock().coming.len(), DEFINITIONS_MAX);
+        catalogue.looked(early, Default::default(), String::new());
+        assert!(reaches(&catalogue));
+        let late = catalogue.looks();
+        catalogue.looked(late, Default::default(), String::new());
+        assert!(!reaches(&catalogue));
+        assert_eq!(catalogue.lock().coming.len(), 0);
     }
 
     #[test]
     fn more_code_than_is_read_makes_every_statement_one_with_stored_code() {
-        let hidden = hidden();
-        let look = hidden.looks();
-        hidden.found_too_much(look, "the answer has more than 64 MiB");
-        assert!(reaches(&hidden));
-        let look = hidden.looks();
-        hidden.found_too_much(look, "the answer has more than 64 MiB");
-        assert!(reaches(&hidden));
-        let look = hidden.looks();
-        hidden.looked(look, Default::default(), String::new());
-        assert!(!reaches(&hidden));
+        let catalogue = catalogue();
+        let look = catalogue.looks();
+        catalogue.found_too_much(look, "the answer has more than 64 MiB");
+        assert!(reaches(&catalogue));
+        let look = catalogue.looks();
+        catalogue.found_too_much(look, "the answer has more than 64 MiB");
+        assert!(reaches(&catalogue));
+        let look = catalogue.looks();
+        catalogue.looked(look, Default::default(), String::new());
+        assert!(!reaches(&catalogue));
     }
 }

@@ -175,7 +175,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return false;
         };
-        if !client.readable || client.doomed {
+        if !client.readable || client.closing {
             return false;
         }
         let Some(compression) = &mut client.compression else {

@@ -62,7 +62,7 @@ pub struct Counts {
     pub restored: u64,
     /// Those of them that nobody waited for: in front of the statement, in the same write.
     pub restored_in_front: u64,
-    /// Times a backend's session began anew, for a user variable that its client had never set.
+    /// Times a backend's session started over, for a user variable that its client had never set.
     pub renewed: u64,
     /// Statements that ran stored code, all of it known to leave nothing that pins.
     pub code_known: u64,

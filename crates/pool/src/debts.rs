@@ -1,7 +1,7 @@
 //! What is still to be asked of a client's last backend, as a value.
 //!
-//! [`crate::deferred`] decides when it is asked; a backend holds [`Asked`] while the answers are on
-//! their way.
+//! [`crate::lazy_readback`] decides when it is asked; a backend holds [`Asked`] while the answers
+//! are on their way.
 
 use reactor::Key;
 

@@ -25,9 +25,9 @@ use crate::prepared::raised::is_raised;
 use reactor::{Key, Net};
 use session::conditions::{absent_condition, number_in};
 use session::diagnostics::{Area, Diagnostics, Told, area_of};
-use session::heard::Heard;
 use session::last_gtid::LastGtid;
 use session::meter::{Charged, Meter};
+use session::reply_summary::ReplySummary;
 use session::state::Session;
 use session::statement::Conditions;
 use sql::asked::{Question, Which, question};
@@ -61,31 +61,40 @@ impl<S> Client<S> {
 
     /// Notes what a finished statement did to warnings and FOUND_ROWS(); `alone`: nothing of others
     /// stands behind it on its backend. Returns whether FOUND_ROWS() stays for certain.
-    pub(crate) fn note_left(&mut self, heard: &Heard, rows: u64, alone: bool, mysql: bool) -> bool {
-        let failed = heard.error.is_some();
+    pub(crate) fn note_left(
+        &mut self,
+        summary: &ReplySummary,
+        rows: u64,
+        alone: bool,
+        mysql: bool,
+    ) -> bool {
+        let failed = summary.error.is_some();
         if failed || !self.statement.counts_before {
             // How many the error brought with it is known once they have been read.
-            self.conditions = if failed { 1 } else { heard.warnings };
+            self.conditions = if failed { 1 } else { summary.warnings };
         }
-        let warned = failed || heard.warnings > 0 || (heard.warned && self.statement.several);
+        let warned = failed || summary.warnings > 0 || (summary.warned && self.statement.several);
         if warned {
-            self.note_conditions(heard, alone);
+            self.note_conditions(summary, alone);
         } else {
             self.note_clean(alone);
         }
-        self.note_found(heard, rows, alone, mysql)
+        self.note_found(summary, rows, alone, mysql)
     }
 
-    fn note_conditions(&mut self, heard: &Heard, alone: bool) {
-        let failed = heard.error.is_some();
+    fn note_conditions(&mut self, summary: &ReplySummary, alone: bool) {
+        let failed = summary.error.is_some();
         let asks = self.statement.conditions == Conditions::Asks;
-        if asks && heard.is_error(NO_HANDLER_STACKED) {
+        if asks && summary.is_error(NO_HANDLER_STACKED) {
             // It stands nowhere but in its packet.
             self.warnings_native &= alone;
             return;
         }
-        let raised = heard.error.as_ref().is_some_and(|error| is_raised(error.0));
-        let follows = asks && (!failed || heard.is_error(NO_HANDLER) || raised);
+        let raised = summary
+            .error
+            .as_ref()
+            .is_some_and(|error| is_raised(error.0));
+        let follows = asks && (!failed || summary.is_error(NO_HANDLER) || raised);
         self.owed.warnings = true;
         if follows && !self.warnings_native {
             self.told = Told {
@@ -98,22 +107,22 @@ impl<S> Client<S> {
         self.warnings_lost = false;
         self.warnings_native = alone;
         self.told = Told {
-            warnings: (!failed && !follows && !self.statement.several).then_some(heard.warnings),
-            state: failed.then_some(heard.state),
+            warnings: (!failed && !follows && !self.statement.several).then_some(summary.warnings),
+            state: failed.then_some(summary.state),
             signals: self.statement.conditions == Conditions::Raises,
             follows: false,
         };
     }
 
     /// A statement could not be prepared again on its backend, which is its error.
-    pub(crate) fn note_ahead_failed(&mut self, heard: &Heard) {
+    pub(crate) fn note_ahead_failed(&mut self, summary: &ReplySummary) {
         self.warnings = None;
         self.warnings_lost = false;
         self.warnings_native = true;
         self.counts_native = true;
         self.conditions = 1;
         self.told = Told {
-            state: Some(heard.state),
+            state: Some(summary.state),
             ..Told::default()
         };
     }
@@ -196,7 +205,12 @@ impl<N: Net> Group<N> {
     }
 
     /// A backend has answered a command: notes whose conditions it may hold from now on.
-    pub(crate) fn note_conditions_left(&mut self, lease: Key, command: &InFlight, heard: &Heard) {
+    pub(crate) fn note_conditions_left(
+        &mut self,
+        lease: Key,
+        command: &InFlight,
+        summary: &ReplySummary,
+    ) {
         if !matches!(
             command.purpose,
             Purpose::Statement | Purpose::Ahead | Purpose::Joined(_)
@@ -206,7 +220,7 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
-        if heard.error.is_some() || heard.warned {
+        if summary.error.is_some() || summary.warned {
             backend.conditions_of = command.owner.or(backend.conditions_of);
             return;
         }
@@ -247,13 +261,18 @@ impl<N: Net> Group<N> {
     }
 
     /// SHOW WARNINGS on a client's behalf has been answered.
-    pub(crate) fn keep_warnings(&mut self, owner: Option<Key>, heard: &Heard, collected: Vec<u8>) {
+    pub(crate) fn keep_warnings(
+        &mut self,
+        owner: Option<Key>,
+        summary: &ReplySummary,
+        collected: Vec<u8>,
+    ) {
         let client = owner.and_then(|owner| self.clients.get_mut(owner));
         let Some(client) = client.filter(|client| client.keeps_warnings) else {
             return;
         };
         let follows = std::mem::take(&mut client.told.follows);
-        if heard.error.is_some() || !has_room(&self.warnings, collected.len()) {
+        if summary.error.is_some() || !has_room(&self.warnings, collected.len()) {
             // Who asks for them elsewhere hears that they are not there any more.
             client.warnings_lost = true;
             client.warnings = None;

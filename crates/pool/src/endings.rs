@@ -15,10 +15,10 @@ use crate::reasons::{PinReason, Refusal};
 use crate::rows::row_of;
 use crate::trackers::PINNED;
 use reactor::{Key, Net};
-use session::heard::Heard;
+use session::reply_summary::ReplySummary;
 use session::shapes::Ending;
 use session::state::{CHARSET_VARIABLES, CLOCK, Session};
-use session::statement::{Code, Explanation, Owed, Trace, Untold};
+use session::statement::{Code, Explanation, Owed, Trace, Untracked};
 use session::user_variables::results_collation;
 use sql::classify::PinCause;
 use sql::lex::Server;
@@ -34,7 +34,7 @@ const READ_BACK: &str = "SELECT FOUND_ROWS(),LAST_INSERT_ID(),@@sql_notes,@@max_
 /// Reported behind each write, and no setting (see [`session::last_gtid`]).
 const LAST_GTID: &[u8] = b"last_gtid";
 /// Variables that servers report by themselves: each statement has its own.
-const MADE_ANEW: [&[u8]; 5] = [
+const RECREATED: [&[u8]; 5] = [
     b"statement_id",
     b"last_insert_id",
     b"identity",
@@ -68,12 +68,12 @@ const TRACE: &[u8] = b"\x04Note\x044094";
 const UNPARSED: u16 = 1064;
 
 /// Whether a statement that failed or warned on MariaDB may have left its trace among the warnings.
-fn trace_of<S>(client: &Client<S>, heard: &Heard) -> Trace {
+fn trace_of<S>(client: &Client<S>, summary: &ReplySummary) -> Trace {
     match client.statement.code {
         // One that was left before, in the same transaction, is still to be asked.
         _ if client.owed.trace.is_asked() => client.owed.trace,
         Code::Known => Trace::Known,
-        _ if heard.error.is_some() && !heard.is_error(UNPARSED) => Trace::Asked(0),
+        _ if summary.error.is_some() && !summary.is_error(UNPARSED) => Trace::Asked(0),
         _ => Trace::Unasked,
     }
 }
@@ -115,20 +115,20 @@ impl<S> Client<S> {
 
 impl<N: Net> Group<N> {
     /// A client's statement is answered to its last byte.
-    pub(crate) fn statement_done(&mut self, key: Key, command: &InFlight, heard: &Heard) {
+    pub(crate) fn statement_done(&mut self, key: Key, command: &InFlight, summary: &ReplySummary) {
         self.counts.statements += 1;
         if let Some(backend) = self.backends.get_mut(key) {
             backend.served = true;
         }
-        self.note_prepared(key, command.owner, heard);
-        self.note_savepoint(key, command.owner, heard);
-        let contaminated = self.learn(key, command, heard);
+        self.note_prepared(key, command.owner, summary);
+        self.note_savepoint(key, command.owner, summary);
+        let contaminated = self.learn(key, command, summary);
         self.pass_lease_on(key);
         let Some(owner) = command
             .owner
             .filter(|owner| self.clients.get(*owner).is_some())
         else {
-            return self.statement_of_nobody(key, heard, contaminated);
+            return self.statement_of_nobody(key, summary, contaminated);
         };
         let alone = self
             .backends
@@ -138,20 +138,20 @@ impl<N: Net> Group<N> {
             self.part_riders(key, Some(owner));
         }
         let explanation = self.clients.get(owner).map(Client::explanation);
-        let explanation = explanation.unwrap_or_default().with_due(heard.due);
-        self.note_changes(key, owner, heard, explanation);
-        self.note_retracked(key, owner, heard.error.is_none());
+        let explanation = explanation.unwrap_or_default().with_due(summary.due);
+        self.note_changes(key, owner, summary, explanation);
+        self.note_retracked(key, owner, summary.error.is_none());
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
-        client.note_result(heard);
-        if let Some((code, _)) = &heard.error {
+        client.note_result(summary);
+        if let Some((code, _)) = &summary.error {
             session::last_gtid::doubt(&mut self.gtids, owner, *code);
         }
         let mysql = self.shared.server.flavour.is_mysql();
         let found_before = client.found_rows.get();
-        let kept = client.note_left(heard, command.reply.rows(), alone, mysql);
+        let kept = client.note_left(summary, command.reply.rows(), alone, mysql);
         if let Some(backend) = self.backends.get_mut(key) {
             backend.unsettled = backend.found.zip(found_before);
             backend.found = match client.found_native {
@@ -159,15 +159,15 @@ impl<N: Net> Group<N> {
                 false => backend.found.filter(|_| kept),
             };
         }
-        if !mysql && (heard.error.is_some() || heard.warnings > 0) {
-            client.owed.trace = trace_of(client, heard);
+        if !mysql && (summary.error.is_some() || summary.warnings > 0) {
+            client.owed.trace = trace_of(client, summary);
         }
         // A backend that knows nothing of the statement before does not learn it by this one.
         let statement = client.statement;
-        let went = heard.error.is_none();
+        let went = summary.error.is_none();
         client.counts_native =
             alone && (client.counts_native || !(statement.conditions.keep_counts() && went));
-        // What is to follow would begin with COM_SET_OPTION, which counts anew.
+        // What is to follow would begin with COM_SET_OPTION, which counts again.
         let multi = client.session.multi_statements;
         let stays = |b: &Backend<N::Sock>| b.session.multi_statements == multi;
         client.counts_native &= self.backends.get(key).is_some_and(stays);
@@ -181,7 +181,7 @@ impl<N: Net> Group<N> {
             return;
         };
         if !client.change_state(ClientState::Idle, now) {
-            return self.doom(owner);
+            return self.close_later(owner);
         }
         self.settle(key);
         self.take_riders(key);
@@ -193,14 +193,14 @@ impl<N: Net> Group<N> {
 
     /// Notes what the statement has done to savepoints. Where its client has gone, nobody knows
     /// what that may be.
-    fn note_savepoint(&mut self, key: Key, owner: Option<Key>, heard: &Heard) {
-        let went = heard.error.is_none();
+    fn note_savepoint(&mut self, key: Key, owner: Option<Key>, summary: &ReplySummary) {
+        let went = summary.error.is_none();
         let statement = owner.and_then(|owner| Some(&self.clients.get(owner)?.statement));
         let set = statement.is_none_or(|statement| {
-            statement.untold.contains(Untold::SAVEPOINT) && (went || statement.several)
+            statement.untracked.contains(Untracked::SAVEPOINT) && (went || statement.several)
         });
-        let ended =
-            statement.is_some_and(|statement| statement.untold.contains(Untold::NO_SAVEPOINT));
+        let ended = statement
+            .is_some_and(|statement| statement.untracked.contains(Untracked::NO_SAVEPOINT));
         if let Some(backend) = self.backends.get_mut(key) {
             backend.note_savepoint(set, ended && went);
         }
@@ -208,18 +208,18 @@ impl<N: Net> Group<N> {
 
     /// Learns whether statements of this shape may ride; `true` when this one has changed the
     /// session that those in flight behind it run in.
-    fn learn(&mut self, key: Key, command: &InFlight, heard: &Heard) -> bool {
+    fn learn(&mut self, key: Key, command: &InFlight, summary: &ReplySummary) -> bool {
         let Some(backend) = self.backends.get(key) else {
             return false;
         };
         let due = backend.reports != Reports::Complete;
-        let contaminated = !heard.changes.is_empty() || due || backend.in_transaction();
-        let left_something = contaminated || heard.error.is_some() || heard.warnings > 0;
+        let contaminated = !summary.changes.is_empty() || due || backend.in_transaction();
+        let left_something = contaminated || summary.error.is_some() || summary.warnings > 0;
         let service = command.first.then(|| self.net.now().since(command.sent));
         let ending = Ending {
             left_something,
             service,
-            reply_len: heard.len,
+            reply_len: summary.len,
         };
         self.shapes.learn(command.shape, ending);
         contaminated
@@ -250,7 +250,7 @@ impl<N: Net> Group<N> {
             if client.change_state(ClientState::Idle, now) {
                 self.pump(rider);
             } else {
-                self.doom(rider);
+                self.close_later(rider);
             }
         }
     }
@@ -265,7 +265,7 @@ impl<N: Net> Group<N> {
     }
 
     /// The client left while its statement ran.
-    fn statement_of_nobody(&mut self, key: Key, heard: &Heard, contaminated: bool) {
+    fn statement_of_nobody(&mut self, key: Key, summary: &ReplySummary, contaminated: bool) {
         let Some(backend) = self.backends.get_mut(key) else {
             return;
         };
@@ -282,7 +282,7 @@ impl<N: Net> Group<N> {
         {
             return self.settle(key);
         }
-        let unknown = heard.error.is_some() || heard.warned || !heard.changes.is_empty();
+        let unknown = summary.error.is_some() || summary.warned || !summary.changes.is_empty();
         let due = backend.reports != Reports::Complete;
         if unknown || due || backend.in_transaction() {
             return self.retire(key);
@@ -296,10 +296,10 @@ impl<N: Net> Group<N> {
         &mut self,
         key: Key,
         owner: Key,
-        heard: &Heard,
+        summary: &ReplySummary,
         explanation: Explanation,
     ) {
-        if heard.changes.is_empty() {
+        if summary.changes.is_empty() {
             return;
         }
         let (Some(client), Some(backend)) =
@@ -315,13 +315,13 @@ impl<N: Net> Group<N> {
         let tracks = client.is_pinned_for(PINNED);
         let (mut pin, mut bare, mut explained) = (None, false, explains || passing);
         let mut wide = false;
-        let read = changes(&heard.changes, |change| match change {
+        let read = changes(&summary.changes, |change| match change {
             Change::Variable { name, value } if name == LAST_GTID => {
                 self.gtids.entry(owner).or_default().set(value)
             }
             // SET STATEMENT: reported as if it lasted.
             Change::Variable { .. } if passing => {}
-            Change::Variable { name, .. } if MADE_ANEW.contains(&name) => {}
+            Change::Variable { name, .. } if RECREATED.contains(&name) => {}
             // The pool's own.
             Change::Variable { name, .. } if name.starts_with(TRACKING) && !tracks => {}
             // SET STATEMENT gives the value back behind its answer, and it is reported later, to
@@ -405,14 +405,14 @@ impl<N: Net> Group<N> {
         &mut self,
         key: Key,
         owner: Option<Key>,
-        heard: &Heard,
+        summary: &ReplySummary,
         collected: Vec<u8>,
     ) {
         if let Some(owner) = owner {
             let owed = (self.clients.get(owner)).map(|client| client.owed.explanation);
-            let explanation = owed.unwrap_or_default().with_due(heard.due);
-            self.note_changes(key, owner, heard, explanation);
-            self.tell_later(key, owner, heard);
+            let explanation = owed.unwrap_or_default().with_due(summary.due);
+            self.note_changes(key, owner, summary, explanation);
+            self.tell_later(key, owner, summary);
             let known = self
                 .clients
                 .get(owner)
@@ -421,7 +421,7 @@ impl<N: Net> Group<N> {
                 self.pin(owner, PinReason::FailedCode);
             }
         }
-        self.keep_warnings(owner, heard, collected);
+        self.keep_warnings(owner, summary, collected);
         if let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner))
             && let Trace::Asked(conditions) = &mut client.owed.trace
         {
@@ -450,23 +450,23 @@ impl<N: Net> Group<N> {
         if !rests || backend.frozen {
             return;
         }
-        let untold = client.touched.as_ref().is_some_and(|t| t.is_untold());
+        let untracked = client.touched.as_ref().is_some_and(|t| t.is_untracked());
         let asks = client.may_have_ended();
         let owed = client.owed;
         if owed.found && !backend.transaction_announced {
             return self.read_back_now(key, owner);
         }
-        if client.is_held() && !asks && !untold {
+        if client.is_held() && !asks && !untracked {
             return self.resume(key);
         }
         let in_transaction = backend.in_transaction();
         // After an error the status is unknown; the reply to SHOW WARNINGS tells it.
-        if owed.warnings && (!in_transaction || owed.failed || untold) {
+        if owed.warnings && (!in_transaction || owed.failed || untracked) {
             client.owed.warnings = false;
             client.owed.failed = false;
             return self.send_own(key, owner, Purpose::Warnings, WARNINGS);
         }
-        if untold {
+        if untracked {
             return self.retell(key, owner);
         }
         if in_transaction && !reports {
@@ -562,10 +562,10 @@ impl<N: Net> Group<N> {
         &mut self,
         key: Key,
         (owner, counts): (Option<Key>, bool),
-        heard: &Heard,
+        summary: &ReplySummary,
         collected: &[u8],
     ) {
-        let row = row_of(collected).filter(|row| row.len() == 5 && heard.error.is_none());
+        let row = row_of(collected).filter(|row| row.len() == 5 && summary.error.is_none());
         let number = |at: usize| std::str::from_utf8(&row.as_ref()?[at]).ok()?.parse().ok();
         let (Some(row), Some(found), Some(id)) = (&row, number(0), number(1)) else {
             return self.lose(key, "the server did not give a session's state back");

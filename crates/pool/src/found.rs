@@ -4,9 +4,9 @@
 //! may have served others since. Most texts tell: the rows of the reply count, or the number stays
 //! ([`Found`]). Where a query counts otherwise than it sends (UNION, OFFSET, INTO,
 //! SQL_CALC_FOUND_ROWS), its backend is asked before it serves anybody else; no client pins for
-//! that (`deferred.rs`). Where the text does not even tell whether it counts at all (CALL, EXPLAIN,
-//! an UPDATE of several tables), the backend knows it if it had the client's number before; else a
-//! question about it is refused.
+//! that (`lazy_readback.rs`). Where the text does not even tell whether it counts at all (CALL,
+//! EXPLAIN, an UPDATE of several tables), the backend knows it if it had the client's number
+//! before; else a question about it is refused.
 //!
 //! A plain UPDATE leaves the number on MariaDB; on MySQL it is that of the rows that matched, as
 //! the OK tells, but where the condition can never be true it stays: behind one that matched
@@ -22,7 +22,7 @@ use crate::client::Client;
 use crate::group::Group;
 use reactor::{Key, Net};
 use session::found::Found;
-use session::heard::Heard;
+use session::reply_summary::ReplySummary;
 use session::statement::Statement;
 use sql::classify::Reads;
 
@@ -30,23 +30,23 @@ impl<S> Client<S> {
     /// Notes what a finished statement did to FOUND_ROWS(); returns whether it stays for certain.
     pub(crate) fn note_found(
         &mut self,
-        heard: &Heard,
+        summary: &ReplySummary,
         rows: u64,
         alone: bool,
         mysql: bool,
     ) -> bool {
-        let found = match heard.error {
-            Some((code, _)) => self.found_after_error(code, heard, mysql),
+        let found = match summary.error {
+            Some((code, _)) => self.found_after_error(code, summary, mysql),
             None => self.statement.found,
         };
         let mut replaced = matches!(found, Found::Rows | Found::Nested | Found::Counts);
         match found {
             Found::Keeps => {}
             Found::Rows | Found::Nested => {
-                let rows = heard.affected.is_none().then_some(rows);
+                let rows = summary.affected.is_none().then_some(rows);
                 self.found_rows.set(rows);
             }
-            Found::Matched => match heard.counted {
+            Found::Matched => match summary.counted {
                 Some(matched) if matched > 0 => {
                     self.found_rows.set(Some(matched));
                     replaced = true;
@@ -67,7 +67,7 @@ impl<S> Client<S> {
 
     /// What an error makes of it. On MySQL a statement counts when it has succeeded; on MariaDB
     /// also the rows that it had sent before, and the rows of queries inside of it.
-    fn found_after_error(&self, code: u16, heard: &Heard, mysql: bool) -> Found {
+    fn found_after_error(&self, code: u16, summary: &ReplySummary, mysql: bool) -> Found {
         // Found before anything was executed: no such table, no such column, no statement at all.
         const BEFORE: [u16; 4] = [1064, 1146, 1054, 1065];
         let Statement { found, several, .. } = self.statement;
@@ -81,7 +81,7 @@ impl<S> Client<S> {
             return Found::Keeps;
         }
         match found {
-            Found::Rows if heard.columns.is_some() => Found::Rows,
+            Found::Rows if summary.columns.is_some() => Found::Rows,
             Found::Rows => Found::Keeps,
             _ => Found::Unsure,
         }

@@ -11,7 +11,7 @@ use crate::dial::{ROLE, put_preparation};
 use crate::group::Group;
 use crate::rows::row_of;
 use reactor::{Key, Net};
-use session::heard::Heard;
+use session::reply_summary::ReplySummary;
 use session::roles::{argument_of, has_roles};
 use session::state::{CHARSET_VARIABLES, Session};
 use session::text::Text;
@@ -52,8 +52,14 @@ impl<N: Net> Group<N> {
     }
 
     /// One of the two was answered.
-    pub(crate) fn prepared(&mut self, key: Key, fresh: bool, heard: &Heard, collected: &[u8]) {
-        if let Some((code, text)) = &heard.error {
+    pub(crate) fn prepared(
+        &mut self,
+        key: Key,
+        fresh: bool,
+        summary: &ReplySummary,
+        collected: &[u8],
+    ) {
+        if let Some((code, text)) = &summary.error {
             let why = format!("the server refused to switch on its trackers: {code} {text}");
             return self.dial_failed(key, &why, DialEnd::Account);
         }

@@ -14,7 +14,7 @@
 //! - a lease is bound and released in `leases.rs` only, and binds one client and one backend;
 //! - each backend, dialling ones included, has a slot of the budget that all groups share;
 //! - an object is never removed in the middle of its own handling: clients that must go are noted
-//!   in `doomed` and closed at the end of the turn.
+//!   in `closing` and closed at the end of the turn.
 
 use crate::admission::Arrivals;
 use crate::auth_delay::AuthDelays;
@@ -108,8 +108,8 @@ pub struct Group<N: Net> {
     pub(crate) lacks: bool,
     /// Which statements may ride with others'.
     pub(crate) shapes: Shapes,
-    /// What it knows of hidden code.
-    pub(crate) hidden: Seen,
+    /// What it knows of code in triggers and views.
+    pub(crate) code_seen: Seen,
     /// What sessions begin with.
     pub(crate) begun: Begun,
     /// Backends that something is to be written to at the end of the turn.
@@ -147,8 +147,8 @@ pub struct Group<N: Net> {
     /// Lines about logins that failed, and about lost connections to the server.
     pub(crate) lines_of_logins: LineLimit,
     pub(crate) lines_of_losses: LineLimit,
-    /// Letters to other groups, by their number, to be sent after the turn.
-    pub(crate) letters: Vec<(usize, Order)>,
+    /// Messages to other groups, by their number, to be sent after the turn.
+    pub(crate) messages: Vec<(usize, Order)>,
     /// The connection that carries a KILL to the server, while there is one.
     pub(crate) kill_connection: Option<KillConnection<N::Sock>>,
     /// How many there have been.
@@ -160,7 +160,7 @@ pub struct Group<N: Net> {
     /// Clients whose failed authentication is answered later.
     pub(crate) auth_delays: AuthDelays,
     /// Clients to be closed at the end of the turn.
-    pub(crate) doomed: Vec<Key>,
+    pub(crate) closing: Vec<Key>,
     pub(crate) counts: Counts,
     /// Lent to whoever reads from a client.
     pub(crate) scratch: Vec<u8>,
@@ -216,7 +216,7 @@ impl<N: Net> Group<N> {
             look: Look::default(),
             lacks: false,
             shapes: Shapes::default(),
-            hidden: Seen::default(),
+            code_seen: Seen::default(),
             begun: Begun::default(),
             dirty: Vec::new(),
             unwritten: Vec::new(),
@@ -238,13 +238,13 @@ impl<N: Net> Group<N> {
             lines: Vec::new(),
             lines_of_logins: LineLimit::default(),
             lines_of_losses: LineLimit::default(),
-            letters: Vec::new(),
+            messages: Vec::new(),
             kill_connection: None,
             kill_connections_count: 0,
             jobs: VecDeque::new(),
             inputs: Inputs::default(),
             auth_delays: AuthDelays::default(),
-            doomed: Vec::new(),
+            closing: Vec::new(),
             counts: Counts::default(),
             scratch: vec![0; SCRATCH_LEN],
             lent: Vec::new(),
@@ -284,7 +284,7 @@ impl<N: Net> Group<N> {
         self.serve_inputs();
         self.send_unsent();
         self.accept_arrivals();
-        self.bury();
+        self.close_marked();
         self.expire();
         self.answer_delayed();
         if self.net.now() >= self.sweep_at {
@@ -297,7 +297,7 @@ impl<N: Net> Group<N> {
         self.dial_where_wanted();
         self.lend();
         self.flush_dirty();
-        self.bury();
+        self.close_marked();
         self.flush_dirty();
         self.publish_front();
         self.publish_idle();
@@ -309,7 +309,7 @@ impl<N: Net> Group<N> {
     pub fn deadline(&mut self) -> Time {
         let goes_on =
             !self.again.is_empty() || !self.unwritten.is_empty() || self.inputs.has_line();
-        if goes_on || !self.doomed.is_empty() || self.is_behind() {
+        if goes_on || !self.closing.is_empty() || self.is_behind() {
             return Time(0);
         }
         let mut next = self
@@ -351,7 +351,7 @@ impl<N: Net> Group<N> {
             Order::PasswordChecked(key, right) => self.on_password_checked(key, right),
             Order::Look => {}
         }
-        self.bury();
+        self.close_marked();
     }
 
     /// Takes what [`Order::Report`] has written down.
@@ -359,9 +359,9 @@ impl<N: Net> Group<N> {
         std::mem::take(&mut self.lines)
     }
 
-    /// Takes the letters that are to go to other groups, each with its group's number.
-    pub fn take_letters(&mut self) -> Vec<(usize, Order)> {
-        std::mem::take(&mut self.letters)
+    /// Takes the messages that are to go to other groups, each with its group's number.
+    pub fn take_messages(&mut self) -> Vec<(usize, Order)> {
+        std::mem::take(&mut self.messages)
     }
 
     /// True when a drain has ended: nobody is left, or its time is up.
@@ -408,7 +408,7 @@ impl<N: Net> Group<N> {
             _ => false,
         };
         if idle {
-            self.doom(key);
+            self.close_later(key);
         }
     }
 
@@ -438,18 +438,18 @@ impl<N: Net> Group<N> {
     }
 
     /// Notes that a client must go at the end of this turn.
-    pub(crate) fn doom(&mut self, key: Key) {
+    pub(crate) fn close_later(&mut self, key: Key) {
         if let Some(client) = self.clients.get_mut(key)
-            && !client.doomed
+            && !client.closing
         {
-            client.doomed = true;
-            self.doomed.push(key);
+            client.closing = true;
+            self.closing.push(key);
         }
     }
 
     /// Closes those who must go; closing one may free a backend for another.
-    fn bury(&mut self) {
-        while let Some(key) = self.doomed.pop() {
+    fn close_marked(&mut self) {
+        while let Some(key) = self.closing.pop() {
             self.gtids.remove(&key);
             self.close(key);
         }

@@ -25,7 +25,7 @@ pub(crate) struct Coming {
 
 impl Drop for Coming {
     fn drop(&mut self) {
-        self.shared.hidden.is_defined(self.number);
+        self.shared.code_catalogue.is_defined(self.number);
         self.shared.bell.ring();
     }
 }

@@ -266,7 +266,7 @@ impl<N: Net> Group<N> {
         if client.change_state(ClientState::Idle, now) {
             self.pump(owner);
         } else {
-            self.doom(owner);
+            self.close_later(owner);
         }
     }
 

@@ -3,10 +3,11 @@
 //! The problem: a client's CONNECTION_ID() is the number in our greeting, which means nothing to
 //! the server; the server's number of the backend that runs its statement means another client a
 //! moment later. The mechanism: a KILL is read here ([`sql::kill`]) and looked up. The victim's
-//! group is in its id; another group is asked by letter and answers by letter. There, a statement
-//! that was not sent is answered by the pool; one that runs alone on its backend is ended by a KILL
-//! that another connection carries to the server (`kill_connection.rs`); one that others ride with
-//! is answered at once, and its reply dropped when it comes. A connection is ended by closing it.
+//! group is in its id; another group is asked by a message and answers by a message. There, a
+//! statement that was not sent is answered by the pool; one that runs alone on its backend is ended
+//! by a KILL that another connection carries to the server (`kill_connection.rs`); one that others
+//! ride with is answered at once, and its reply dropped when it comes. A connection is ended by
+//! closing it.
 //!
 //! Ids begin above [`FIRST_ID`], where no server's numbers are found in practice, so that a number
 //! read from SHOW PROCESSLIST never means a client. Such a KILL goes to the server as it is, unless
@@ -71,7 +72,7 @@ impl<N: Net> Group<N> {
     /// The client with this id. KILL is rare, so this looks at all of them.
     fn client_of(&self, id: u32) -> Option<Key> {
         let mut clients = self.clients.iter();
-        clients.find_map(|(key, client)| (client.id == id && !client.doomed).then_some(key))
+        clients.find_map(|(key, client)| (client.id == id && !client.closing).then_some(key))
     }
 
     /// A client says KILL in words.
@@ -179,7 +180,7 @@ impl<N: Net> Group<N> {
         let end = if group == self.index {
             self.kill(&ask)
         } else {
-            self.letters.push((group, Order::Kill(Box::new(ask))));
+            self.messages.push((group, Order::Kill(Box::new(ask))));
             None
         };
         match end {
@@ -194,7 +195,7 @@ impl<N: Net> Group<N> {
         if let Some(client) = self.clients.get_mut(key)
             && !client.change_state(ClientState::Asking, now)
         {
-            self.doom(key);
+            self.close_later(key);
         }
     }
 
@@ -227,8 +228,8 @@ impl<N: Net> Group<N> {
         if asker.group == self.index {
             self.kill_ends(asker.killer, &end);
         } else {
-            let letter = Order::Killed(asker.killer, end);
-            self.letters.push((asker.group, letter));
+            let message = Order::Killed(asker.killer, end);
+            self.messages.push((asker.group, message));
         }
     }
 
@@ -242,7 +243,7 @@ impl<N: Net> Group<N> {
             return;
         }
         if !client.change_state(ClientState::Idle, now) {
-            return self.doom(killer);
+            return self.close_later(killer);
         }
         self.tell_killer(killer, end);
         self.pump(killer);
@@ -308,7 +309,7 @@ impl<N: Net> Group<N> {
                 Some(KillEnd::Done)
             }
             (None, false) => {
-                self.doom(victim);
+                self.close_later(victim);
                 Some(KillEnd::Done)
             }
         }
@@ -322,7 +323,8 @@ impl<N: Net> Group<N> {
                 if let Some(client) = self.clients.get_mut(victim)
                     && !client.opening
                 {
-                    // Heard when the backend stands in its state, and instead of the statement.
+                    // ReplySummary when the backend stands in its state, and instead of the
+                    // statement.
                     client.interrupted = true;
                 }
             }
@@ -372,7 +374,7 @@ impl<N: Net> Group<N> {
             thread: backend.thread,
             aim: None,
         });
-        self.doom(victim);
+        self.close_later(victim);
         let Some(job) = job else {
             return Some(KillEnd::Done);
         };
@@ -389,7 +391,7 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
-        let begun = backend.heard.len > 0 || !backend.middle.at_packet_start();
+        let begun = backend.summary.len > 0 || !backend.middle.at_packet_start();
         let owns = |c: &crate::backend::InFlight| {
             c.owner == Some(victim) && c.purpose == Purpose::Statement
         };
@@ -411,7 +413,7 @@ impl<N: Net> Group<N> {
         if client.change_state(ClientState::Idle, now) {
             self.pump(victim);
         } else {
-            self.doom(victim);
+            self.close_later(victim);
         }
     }
 

@@ -3,11 +3,12 @@
 //! The problem: of some statements neither text nor reply tells what they leave (FOUND_ROWS()
 //! behind UNION or OFFSET, the items of a condition). To ask behind each of them costs a round trip
 //! that hardly any client wants. The mechanism: a backend that becomes free is its last client's
-//! *home* ([`crate::backend::Backend::home`]) until somebody else gets it. Until then the client's
-//! own question goes there and the server answers it ([`Group::go_home`]). When another client gets
-//! the backend, or it is to be closed, the questions that save the answers go out first, in one
-//! write with that client's commands ([`Group::ask_for`]): GET DIAGNOSTICS into variables of the
-//! pool's own, which clears nothing, then one SELECT of FOUND_ROWS() and of those variables.
+//! *home* ([`crate::backend::Backend::last_client`]) until somebody else gets it. Until then the
+//! client's own question goes there and the server answers it ([`Group::return_to_last_backend`]).
+//! When another client gets the backend, or it is to be closed, the questions that save the answers
+//! go out first, in one write with that client's commands ([`Group::ask_for`]): GET DIAGNOSTICS
+//! into variables of the pool's own, which clears nothing, then one SELECT of FOUND_ROWS() and of
+//! those variables.
 //!
 //! A home is known by its client and that client's count of statements sent, so it is none any more
 //! once the client has run something elsewhere.
@@ -22,7 +23,7 @@ use crate::debts::{Asked, Debts};
 use crate::group::Group;
 use crate::rows::row_of;
 use reactor::{Key, Net};
-use session::heard::Heard;
+use session::reply_summary::ReplySummary;
 use session::state::can_restore;
 use session::text::Text;
 use sql::classify::{self, Reads};
@@ -45,18 +46,18 @@ impl<S> Client<S> {
 
 impl<N: Net> Group<N> {
     /// Binds a client to its home, if that is free, for a text that reads what was left there.
-    pub(crate) fn go_home(&mut self, key: Key, class: &classify::Statement) {
+    pub(crate) fn return_to_last_backend(&mut self, key: Key, class: &classify::Statement) {
         let asks = Reads::ROW_COUNT
             .union(Reads::FOUND_ROWS)
             .union(Reads::DIAGNOSTICS)
             .union(Reads::LAST_GTID);
         if class.reads.intersects(asks) {
-            self.go_home_to_ask(key);
+            self.return_to_ask(key);
         }
     }
 
     /// The same for a text that is known to read, or runs code that may.
-    pub(crate) fn go_home_to_ask(&mut self, key: Key) {
+    pub(crate) fn return_to_ask(&mut self, key: Key) {
         let Some(client) = self.clients.get(key) else {
             return;
         };
@@ -64,20 +65,20 @@ impl<N: Net> Group<N> {
             return;
         }
         let idle = &self.backend_pools.pools[client.pool as usize].idle;
-        let is_home = |lease: &&Key| {
+        let is_its_last = |lease: &&Key| {
             self.backends.get(**lease).is_some_and(|backend| {
-                backend.home == Some((key, client.sent))
+                backend.last_client == Some((key, client.sent))
                     && self.lives_on(backend)
                     && can_restore(&backend.session, &client.session)
             })
         };
-        if let Some(&home) = idle.iter().rev().find(is_home) {
+        if let Some(&home) = idle.iter().rev().find(is_its_last) {
             self.bind(key, home);
         }
     }
 
     /// The lease of a client that has not used it after all ends.
-    pub(crate) fn leave_home(&mut self, key: Key) {
+    pub(crate) fn leave_last_backend(&mut self, key: Key) {
         let client = self.clients.get(key);
         let lease = client.filter(|client| client.state() == ClientState::Idle);
         if let Some(lease) = lease.and_then(|client| client.lease()) {
@@ -148,19 +149,25 @@ impl<N: Net> Group<N> {
     }
 
     /// A deferred question was answered; `last`: the one that has the answers.
-    pub(crate) fn debt_paid(&mut self, lease: Key, last: bool, heard: &Heard, collected: &[u8]) {
+    pub(crate) fn debt_paid(
+        &mut self,
+        lease: Key,
+        last: bool,
+        summary: &ReplySummary,
+        collected: &[u8],
+    ) {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
         if !last {
             if let Some(asked) = &mut backend.asked {
-                asked.failed |= heard.error.is_some() || heard.warnings > 0;
+                asked.failed |= summary.error.is_some() || summary.warnings > 0;
             }
             return;
         }
         let asked = backend.asked.take();
         if let Some(asked) = asked {
-            let row = row_of(collected).filter(|_| heard.error.is_none());
+            let row = row_of(collected).filter(|_| summary.error.is_none());
             self.take_answers(asked, row);
         }
         // What else is to be read back goes out in front of the client's next command.
@@ -222,7 +229,7 @@ impl<N: Net> Group<N> {
         if client.change_state(ClientState::Idle, now) {
             self.pump(key);
         } else {
-            self.doom(key);
+            self.close_later(key);
         }
     }
 
@@ -242,21 +249,24 @@ impl<N: Net> Group<N> {
 
     /// Closes an idle backend, once its last client's questions are answered.
     pub(crate) fn let_go(&mut self, lease: Key) {
-        let home = self.backends.get(lease).and_then(|backend| backend.home);
-        if !home.is_some_and(|home| self.ask_at_home(lease, home)) {
+        let home = self
+            .backends
+            .get(lease)
+            .and_then(|backend| backend.last_client);
+        if !home.is_some_and(|home| self.ask_last_backend(lease, home)) {
             self.retire(lease);
         }
     }
 
     /// Binds a client to its idle home to ask there; `false` when there is nothing to ask.
-    fn ask_at_home(&mut self, lease: Key, (key, sent): (Key, u32)) -> bool {
+    fn ask_last_backend(&mut self, lease: Key, (key, sent): (Key, u32)) -> bool {
         let server = self.shared.server.flavour;
         let idle = self
             .backends
             .get(lease)
             .is_some_and(|backend| backend.state() == BackendState::Idle);
         let owes = self.clients.get(key).is_some_and(|client| {
-            let free = client.lease().is_none() && !client.in_lane && !client.doomed;
+            let free = client.lease().is_none() && !client.in_lane && !client.closing;
             free && client.sent == sent && !client.debts(server).is_none()
         });
         idle && owes && self.bind(key, lease) && self.ask_for(lease, key)
@@ -284,10 +294,11 @@ impl<N: Net> Group<N> {
         }
         let home = Some((key, client.sent));
         let idle = &self.backend_pools.pools[client.pool as usize].idle;
-        let is_home =
-            |lease: &&Key| (self.backends.get(**lease)).is_some_and(|backend| backend.home == home);
-        match idle.iter().find(is_home).copied().zip(home) {
-            Some((lease, home)) => self.ask_at_home(lease, home),
+        let is_its_last = |lease: &&Key| {
+            (self.backends.get(**lease)).is_some_and(|backend| backend.last_client == home)
+        };
+        match idle.iter().find(is_its_last).copied().zip(home) {
+            Some((lease, home)) => self.ask_last_backend(lease, home),
             None => false,
         }
     }

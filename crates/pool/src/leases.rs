@@ -55,11 +55,11 @@ impl<N: Net> Group<N> {
             HOMES_LOOKED_AT
         };
         let home = Some((key, client.sent));
-        let is_home = |lease: &&Key| {
+        let is_its_last = |lease: &&Key| {
             (self.backends.get(**lease).filter(|b| self.lives_on(b)))
-                .is_some_and(|b| b.home == home && self.can_serve(client, b))
+                .is_some_and(|b| b.last_client == home && self.can_serve(client, b))
         };
-        if let Some(home) = idle.iter().rev().take(looked_at).find(is_home) {
+        if let Some(home) = idle.iter().rev().take(looked_at).find(is_its_last) {
             return Some(*home);
         }
         let find = |fits: &dyn Fn(&Backend<N::Sock>) -> bool| {
@@ -83,7 +83,7 @@ impl<N: Net> Group<N> {
     /// Whether the last client of an idle backend has just had a count or conditions there, about
     /// which it may ask next.
     fn may_be_asked(&self, backend: &Backend<N::Sock>) -> bool {
-        let Some((last, sent)) = backend.home else {
+        let Some((last, sent)) = backend.last_client else {
             return false;
         };
         let last = self.clients.get(last).filter(|last| last.sent == sent);
@@ -109,7 +109,7 @@ impl<N: Net> Group<N> {
             .retain(|&idle| idle != lease);
         backend.served = false;
         client.binding.bind(&mut backend.binding, (key, lease));
-        let home = backend.home.take();
+        let home = backend.last_client.take();
         if home == Some((key, client.sent)) {
             return true;
         }
@@ -184,7 +184,7 @@ impl<N: Net> Group<N> {
             && let Some(client) = self.clients.get_mut(owner)
         {
             if let Some(backend) = self.backends.get_mut(lease) {
-                backend.home = Some((owner, client.sent));
+                backend.last_client = Some((owner, client.sent));
             }
             // Who is being asked for goes on when that is answered.
             if client.state() == ClientState::Waiting && !client.in_lane && !client.asked_for {
@@ -337,7 +337,7 @@ impl<N: Net> Group<N> {
                 return;
             };
             let Some(input) = client.input.take() else {
-                return self.doom(waiting.client);
+                return self.close_later(waiting.client);
             };
             let len = command_len(&input);
             self.ride(waiting.client, place, &input[..len]);
@@ -373,7 +373,7 @@ impl<N: Net> Group<N> {
             return;
         }
         if !client.change_state(ClientState::Idle, now) {
-            return self.doom(key);
+            return self.close_later(key);
         }
         self.pump(key);
         self.settle(lease);

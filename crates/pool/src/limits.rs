@@ -100,7 +100,7 @@ impl<N: Net> Group<N> {
                 self.counts.too_slow += 1;
                 // The client's end is closed, and with it whatever is left on the backend.
                 self.refuse_and_leave(owner, &refusal);
-                self.doom(owner);
+                self.close_later(owner);
                 self.retire_of(lease, owner);
             }
         }

@@ -113,12 +113,12 @@ events! {
     WatchBack "watch-back" Info "it is noticed again",
     Globals "globals" Info "global values of the server have changed",
     Accounts "accounts" Info "accounts or privileges of the server may have changed",
-    HiddenCode "hidden-code" Info "triggers, views and columns that may change sessions unseen",
-    HiddenUnseen "hidden-unseen" Warning "the account that looks for hidden code is not shown all",
-    HiddenUnread "hidden-unread" Warning "hidden code cannot be looked for; it is tried again",
+    CodeCatalogue "code-catalogue" Info "triggers and views that may change sessions",
+    CodeUnseen "code-catalogue-partial" Warning "the account is not shown all triggers and views",
+    CodeUnread "code-catalogue-unread" Warning "triggers and views cannot be read; tried again",
     Census "census" Info "SIGUSR1: the census",
     Client "client" Info "SIGUSR2: one client",
-    Group "group" Info "SIGUSR2: the clients of one group, and hidden code",
+    Group "group" Info "SIGUSR2: the clients of one group; triggers and views",
     LinesLost "lines-lost" Warning "lines that could not be written in time; `omitted` counts them",
 }
 

@@ -14,7 +14,7 @@
 //! (which a worker decrypts: [`crate::password_checks`]), or in clear over a Unix socket or the
 //! loopback interface, where nobody listens in between.
 
-use crate::accounts::{Door, Identity, Proof};
+use crate::accounts::{Identity, LoginContext, Proof};
 use crate::password_checks::Waits;
 use crate::verifier::Verifier;
 use session::state::Session;
@@ -95,27 +95,27 @@ impl Login {
     #[must_use]
     pub(crate) fn begin(
         &mut self,
-        door: &Door<'_>,
+        login_context: &LoginContext<'_>,
         login: &handshake::Login<'_>,
         fresh: Nonce,
         seq: u8,
     ) -> Outcome {
         self.name = login.user.to_vec();
-        self.identity = door.accounts.find(login.user);
+        self.identity = login_context.accounts.find(login.user);
         let given = if login.plugin.is_empty() {
             Some(Plugin::Native)
         } else {
             Plugin::from_name(login.plugin)
         };
-        let wanted = door.accounts.of(self.identity.like).plugin;
+        let wanted = login_context.accounts.of(self.identity.like).plugin;
         match (given, wanted) {
             (Some(given), None) => {
                 self.stage = Stage::Answer(given);
-                self.answer(door, login.answer, seq)
+                self.answer(login_context, login.answer, seq)
             }
             (Some(given), Some(wanted)) if given == wanted => {
                 self.stage = Stage::Answer(given);
-                self.answer(door, login.answer, seq)
+                self.answer(login_context, login.answer, seq)
             }
             (_, wanted) => self.switch(wanted.unwrap_or(Plugin::Native), fresh, seq),
         }
@@ -127,14 +127,14 @@ impl Login {
     #[must_use]
     pub(crate) fn change(
         &mut self,
-        door: &Door<'_>,
+        login_context: &LoginContext<'_>,
         name: &[u8],
         (greeted, fresh): (Nonce, Nonce),
         seq: u8,
     ) -> Outcome {
         self.name = name.to_vec();
-        self.identity = door.accounts.find(name);
-        let wanted = door.accounts.of(self.identity.like).plugin;
+        self.identity = login_context.accounts.find(name);
+        let wanted = login_context.accounts.of(self.identity.like).plugin;
         match wanted.unwrap_or(Plugin::Native) {
             Plugin::Native => self.switch(Plugin::Native, greeted, seq),
             Plugin::CachingSha2 => self.switch(Plugin::CachingSha2, fresh, seq),
@@ -151,10 +151,15 @@ impl Login {
 
     /// A further answer.
     #[must_use]
-    pub(crate) fn answer(&mut self, door: &Door<'_>, answer: &[u8], seq: u8) -> Outcome {
+    pub(crate) fn answer(
+        &mut self,
+        login_context: &LoginContext<'_>,
+        answer: &[u8],
+        seq: u8,
+    ) -> Outcome {
         match self.stage {
             Stage::Answer(Plugin::Native) => {
-                let verifier = self.verifier(door);
+                let verifier = self.verifier(login_context);
                 let proven = native::verify(answer, &self.nonce, &verifier.native);
                 let right = match verifier.empty {
                     true => answer.is_empty(),
@@ -162,13 +167,13 @@ impl Login {
                 };
                 self.verdict(right, Vec::new(), seq, !answer.is_empty())
             }
-            Stage::Answer(Plugin::CachingSha2) => self.answer_sha2(door, answer, seq),
-            Stage::Password => self.answer_password(door, answer, seq),
+            Stage::Answer(Plugin::CachingSha2) => self.answer_sha2(login_context, answer, seq),
+            Stage::Password => self.answer_password(login_context, answer, seq),
         }
     }
 
-    fn verifier<'d>(&self, door: &Door<'d>) -> &'d Verifier {
-        &door.accounts.of(self.identity.like).verifier
+    fn verifier<'d>(&self, login_context: &LoginContext<'d>) -> &'d Verifier {
+        &login_context.accounts.of(self.identity.like).verifier
     }
 
     fn verdict(&self, right: bool, out: Vec<u8>, seq: u8, with_password: bool) -> Outcome {
@@ -178,12 +183,12 @@ impl Login {
         }
     }
 
-    fn answer_sha2(&mut self, door: &Door<'_>, answer: &[u8], seq: u8) -> Outcome {
-        let verifier = self.verifier(door);
+    fn answer_sha2(&mut self, login_context: &LoginContext<'_>, answer: &[u8], seq: u8) -> Outcome {
+        let verifier = self.verifier(login_context);
         if answer.is_empty() {
             return self.verdict(verifier.empty, Vec::new(), seq, false);
         }
-        let learnt = door.accounts.learnt(self.identity.like);
+        let learnt = login_context.accounts.learnt(self.identity.like);
         let known = verifier.sha2.as_ref().or(learnt);
         // Nothing is known of some: what is compared then cannot be met, and takes as long.
         let proven = caching_sha2::verify(answer, &self.nonce, known.unwrap_or(&Cached::default()));
@@ -220,23 +225,28 @@ impl Login {
         }
     }
 
-    fn answer_password(&mut self, door: &Door<'_>, answer: &[u8], seq: u8) -> Outcome {
+    fn answer_password(
+        &mut self,
+        login_context: &LoginContext<'_>,
+        answer: &[u8],
+        seq: u8,
+    ) -> Outcome {
         if answer == [REQUEST_PUBLIC_KEY] {
             let mut out = Vec::new();
             put_short(&mut out, seq, |out| {
                 out.push(AUTH_MORE);
-                out.extend_from_slice(door.keys.public_pem());
+                out.extend_from_slice(login_context.keys.public_pem());
             });
             return Outcome::Send(out);
         }
         if let (true, Some((0, password))) = (self.secure, answer.split_last()) {
-            let right = self.proof().is_proven_by(password, door);
+            let right = self.proof().is_proven_by(password, login_context);
             // One encrypted answer in 256 ends like a password in clear.
-            if right || !door.keys.may_decrypt(answer) {
+            if right || !login_context.keys.may_decrypt(answer) {
                 return self.verdict(right, Vec::new(), seq, true);
             }
         }
-        if !door.keys.may_decrypt(answer) {
+        if !login_context.keys.may_decrypt(answer) {
             return self.verdict(false, Vec::new(), seq, true);
         }
         Outcome::Check(answer.to_vec())

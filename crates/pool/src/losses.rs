@@ -134,7 +134,7 @@ impl<N: Net> Group<N> {
             _ => Refusal::Restore(format!("error {code}: {text}")),
         };
         if !client.change_state(ClientState::Idle, now) {
-            return self.doom(owner);
+            return self.close_later(owner);
         }
         if !sent {
             let len = client.command_len();
@@ -203,13 +203,13 @@ impl<N: Net> Group<N> {
         }
         for (i, owner) in owners.into_iter().enumerate() {
             // Only the first in flight can have got a part of its reply.
-            self.bereave(owner, (keeps, served), whole || i > 0, why);
+            self.backend_lost(owner, (keeps, served), whole || i > 0, why);
         }
     }
 
     /// A client's backend is gone. `held`: a transaction was open on it, and it had run something
     /// of the client already. `whole`: the client has not got a part of a packet.
-    fn bereave(&mut self, owner: Key, held: (bool, bool), whole: bool, why: &str) {
+    fn backend_lost(&mut self, owner: Key, held: (bool, bool), whole: bool, why: &str) {
         let now = self.net.now();
         self.unbind(owner);
         let Some(client) = self.clients.get_mut(owner) else {
@@ -246,7 +246,7 @@ impl<N: Net> Group<N> {
                 self.end_idle(owner);
             }
             // Half a packet has been sent, or the session was on the backend alone.
-            _ => self.doom(owner),
+            _ => self.close_later(owner),
         }
     }
 
@@ -285,7 +285,7 @@ impl<N: Net> Group<N> {
         match waits {
             true => self.refuse_and_leave(owner, &Refusal::OwnCommands),
             // Its statement was answered, or a part of the answer has been sent.
-            false => self.doom(owner),
+            false => self.close_later(owner),
         }
         false
     }

@@ -165,6 +165,6 @@ impl<N: Net> Group<N> {
             self.refuse_input(key, &Refusal::Input { len: held, limit });
         }
         // A lease or a reply of its ends as when a client has left.
-        self.doom(key);
+        self.close_later(key);
     }
 }

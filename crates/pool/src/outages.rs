@@ -4,7 +4,7 @@
 //! [`crate::upstream`] knows of an outage, from all groups and the watch. Until it has lasted for
 //! `server_down_fail_ms`, clients wait for the server as they wait for a backend; from then on they
 //! are refused at once, if their pool has no backend that could become free. At the end of an
-//! outage the group dials anew, without regard to what earlier dials have come to.
+//! outage the group dials again, without regard to what earlier dials have come to.
 //!
 //! Invariant: who is refused has a dial made on its behalf, unless one is under way, so that a
 //! group finds the server's return even where nothing else looks for it.
@@ -17,7 +17,7 @@ use reactor::{Address, Key, Net, Time};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A dial that has stood unanswered for so long is begun anew when the server is back.
+/// A dial that has stood unanswered for so long is started over when the server is back.
 const STALE_AFTER: Duration = Duration::from_millis(250);
 
 impl<N: Net> Group<N> {
@@ -55,7 +55,7 @@ impl<N: Net> Group<N> {
         let upstream = &self.shared.upstream;
         let (returns, moves) = (upstream.returns(), upstream.moves());
         if std::mem::replace(&mut self.returns_seen, returns) != returns {
-            self.dial_anew();
+            self.redial();
         }
         if std::mem::replace(&mut self.moves_seen, moves) != moves {
             self.leave_old_addresses();
@@ -64,7 +64,7 @@ impl<N: Net> Group<N> {
 
     /// The server is back: what was dialled before may never be answered, and nobody waits for the
     /// end of a back-off.
-    fn dial_anew(&mut self) {
+    fn redial(&mut self) {
         let now = self.net.now();
         self.backend_pools
             .pools

@@ -15,7 +15,7 @@
 //! an attempt whose client has left is dropped unchecked; the queue is bounded by [`CHECKS_MAX`],
 //! [`SUSPECT_CHECKS_MAX`] and [`ATTEMPTS_PER_CHECK_MAX`].
 
-use crate::accounts::{Door, Proof};
+use crate::accounts::{LoginContext, Proof};
 use reactor::Key;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -183,20 +183,21 @@ impl PasswordChecks {
 
 impl Check {
     /// Decrypts the answer, and judges it for each login that still waits.
-    pub(crate) fn run(self, door: &Door<'_>) -> Vec<Verdict> {
+    pub(crate) fn run(self, login_context: &LoginContext<'_>) -> Vec<Verdict> {
         let waits = |attempt: &Attempt| attempt.waits.strong_count() > 0;
         let mut decrypted = None;
         let mut verdicts = Vec::new();
         for attempt in self.attempts.into_iter().filter(waits) {
             let proof = &attempt.proof;
-            let right = proof.is_proven_quickly(door.accounts) || {
-                let plain = decrypted.get_or_insert_with(|| door.keys.decrypt(&self.answer));
+            let right = proof.is_proven_quickly(login_context.accounts) || {
+                let plain =
+                    decrypted.get_or_insert_with(|| login_context.keys.decrypt(&self.answer));
                 let plain = plain.as_deref().unwrap_or_default();
                 // What is no password is compared as one, so that it takes the same steps.
                 let password = caching_sha2::unmask(plain, &proof.nonce);
                 let is_one = password.is_some();
                 let password = password.unwrap_or_default();
-                proof.is_proven_by(&password, door) && is_one
+                proof.is_proven_by(&password, login_context) && is_one
             };
             verdicts.push(Verdict {
                 group: attempt.group,

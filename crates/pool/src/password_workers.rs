@@ -31,8 +31,8 @@ impl Shared {
     pub fn check_one_password(&self) -> Vec<(usize, Order)> {
         let check = self.checks.next(Line::Prompt);
         let check = check.or_else(|| self.checks.next(Line::Suspect));
-        let verdicts = check.map_or_else(Vec::new, |check| check.run(&self.door()));
-        verdicts.into_iter().map(letter).collect()
+        let verdicts = check.map_or_else(Vec::new, |check| check.run(&self.login_context()));
+        verdicts.into_iter().map(message).collect()
     }
 }
 
@@ -60,7 +60,7 @@ fn work(shared: &Shared, line: Line, groups: &[Sender<Order>]) {
     loop {
         let check = shared.checks.wait(line);
         let began = Time::now();
-        for (group, verdict) in check.run(&shared.door()).into_iter().map(letter) {
+        for (group, verdict) in check.run(&shared.login_context()).into_iter().map(message) {
             groups[group].send(verdict);
         }
         if line == Line::Suspect {
@@ -69,8 +69,8 @@ fn work(shared: &Shared, line: Line, groups: &[Sender<Order>]) {
     }
 }
 
-/// A letter to the group of a verdict's client.
-fn letter(verdict: Verdict) -> (usize, Order) {
+/// A message to the group of a verdict's client.
+fn message(verdict: Verdict) -> (usize, Order) {
     let order = Order::PasswordChecked(verdict.client, verdict.right);
     (verdict.group, order)
 }

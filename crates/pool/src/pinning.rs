@@ -13,7 +13,7 @@ use crate::pins::{Pin, Pins, Plan, TOLD, only_calls, shown};
 use crate::reasons::PinReason;
 use crate::rows::row_of;
 use reactor::{Key, Net, Time};
-use session::heard::Heard;
+use session::reply_summary::ReplySummary;
 use session::text::Text;
 use sql::classify::{PinCause, Statement, Verb, rests_at};
 use sql::holdings::{Ended, Holdings, Name, holdings};
@@ -116,20 +116,20 @@ impl<S> Client<S> {
     }
 
     /// Its statement is answered: what it gave back has ended.
-    pub(crate) fn pins_are_answered(&mut self, heard: &Heard) {
+    pub(crate) fn pins_are_answered(&mut self, summary: &ReplySummary) {
         let Some(pins) = &mut self.pins else { return };
         if let Some(plan) = pins.running.take() {
             // What has run may have failed for any reason, and of its own choice.
-            let hidden = plan.reasons.contains(&PinReason::HiddenCode);
-            if !hidden && plan.void.is_so(heard) {
+            let hidden = plan.reasons.contains(&PinReason::TriggersAndViews);
+            if !hidden && plan.void.is_so(summary) {
                 pins.withdraw(plan.fresh);
             }
-            if heard.error.is_none() {
+            if summary.error.is_none() {
                 for ended in &plan.holdings.ended {
                     pins.end(ended);
                 }
             }
-            pins.rename(&plan.holdings.renamed, heard.error.is_none());
+            pins.rename(&plan.holdings.renamed, summary.error.is_none());
             pins.asks |= plan.holdings.asks_for_locks;
         }
         // Any statement may have used one up.
@@ -225,7 +225,7 @@ impl<N: Net> Group<N> {
         schema: Option<&[u8]>,
         statement: &mut session::statement::Statement,
     ) {
-        self.plan_hidden(key, (sql, mode), found, schema, statement);
+        self.plan_triggers_and_views(key, (sql, mode), found, schema, statement);
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -238,7 +238,7 @@ impl<N: Net> Group<N> {
             holdings.for_good.insert(PinCause::Release);
         }
         let tables = PinCause::TemporaryTable;
-        // A temporary table that is altered is made anew, which is reported as if it were another.
+        // A temporary table that is altered is recreated, which is reported as if it were another.
         let own_table = PinReason::Text(tables);
         let alters = found.verb == Verb::Ddl && !found.multi && client.is_pinned_for(own_table);
         let ends_table = |ended: &Ended| matches!(ended, Ended::One(cause, _) if *cause == tables);
@@ -268,7 +268,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Plans what a statement does through code that its text does not show, or defines such code.
-    fn plan_hidden(
+    fn plan_triggers_and_views(
         &mut self,
         key: Key,
         text: (&[u8], LexMode),
@@ -276,7 +276,7 @@ impl<N: Net> Group<N> {
         schema: Option<&[u8]>,
         statement: &mut session::statement::Statement,
     ) {
-        if let Some(coming) = self.defines_hidden(text, found, schema)
+        if let Some(coming) = self.defines_code(text, found, schema)
             && let Some(client) = self.clients.get_mut(key)
         {
             client.plan(text.0).defines = Some(coming);
@@ -286,13 +286,13 @@ impl<N: Net> Group<N> {
         {
             client.plan(text.0).sets = Some(Setting(self.shared.clone()));
         }
-        statement.judged = self.see_hidden();
-        if !self.runs_hidden(text, found, schema) {
+        statement.judged = self.see_code_catalogue();
+        if !self.runs_triggers_or_views(text, found, schema) {
             return;
         }
         statement.ride = 0;
         match self.shared.settings.stored_code {
-            StoredCode::Pin => self.pin_by(key, PinReason::HiddenCode, text.0),
+            StoredCode::Pin => self.pin_by(key, PinReason::TriggersAndViews, text.0),
             StoredCode::Transaction => statement.spoils = true,
             StoredCode::Trust => {}
         }
@@ -350,13 +350,13 @@ impl<N: Net> Group<N> {
         &mut self,
         key: Key,
         owner: Option<Key>,
-        heard: &Heard,
+        summary: &ReplySummary,
         collected: &[u8],
     ) {
         let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner)) else {
             return self.retire(key);
         };
-        let row = row_of(collected).filter(|_| heard.error.is_none());
+        let row = row_of(collected).filter(|_| summary.error.is_none());
         let alone = self
             .backends
             .get(key)
@@ -367,7 +367,7 @@ impl<N: Net> Group<N> {
             if alone {
                 pins.end_as_told(&row);
             } else {
-                // A statement went out behind the question, and may have taken one anew.
+                // A statement went out behind the question, and may have taken one again.
                 pins.asks = true;
             }
         }

@@ -19,8 +19,8 @@
 use crate::log::{Event, note};
 use std::sync::atomic::{AtomicU32, Ordering::Acquire, Ordering::Release};
 
-/// Statements that change accounts, roles or privileges, or have them read anew. MariaDB counts SET
-/// DEFAULT ROLE and SET PASSWORD as any SET, so that those are not among them.
+/// Statements that change accounts, roles or privileges, or have them read again. MariaDB counts
+/// SET DEFAULT ROLE and SET PASSWORD as any SET, so that those are not among them.
 pub(crate) const COUNTERS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Com_grant',\
      'Com_grant_role','Com_grant_roles','Com_revoke','Com_revoke_all','Com_revoke_role',\
      'Com_revoke_roles','Com_create_user','Com_alter_user','Com_alter_user_default_role',\

@@ -51,7 +51,7 @@ impl<N: Net> Group<N> {
         };
         // A client that logs in stays in its own state while it waits.
         if client.state() == ClientState::Idle && !client.change_state(ClientState::Waiting, now) {
-            self.doom(key);
+            self.close_later(key);
             return Handled::Used;
         }
         let waiting = Waiting {
@@ -278,7 +278,7 @@ impl<N: Net> Group<N> {
         if client.change_state(ClientState::Idle, now) {
             self.pump(held.client);
         } else {
-            self.doom(held.client);
+            self.close_later(held.client);
         }
     }
 
@@ -355,7 +355,7 @@ impl<N: Net> Group<N> {
         let len = client.command_len();
         client.drop_input(len);
         if !client.change_state(ClientState::Idle, now) {
-            return self.doom(key);
+            return self.close_later(key);
         }
         self.pump(key);
     }

@@ -22,7 +22,7 @@ pub(crate) enum PinReason {
     /// Stored code that no text shows has failed; what it changed before is not reported.
     FailedCode,
     /// The text reaches a trigger, a view or a column whose code may leave something unseen.
-    HiddenCode,
+    TriggersAndViews,
     /// A statement that asks for the default schema was prepared without one.
     PreparedSchema,
     /// Results or literals are in a character set of two or four bytes, in which the pool's own
@@ -38,7 +38,7 @@ impl PinReason {
             PinReason::Text(cause) => cause.name(),
             PinReason::UnexplainedChange => "unexplained_change",
             PinReason::FailedCode => "failed_code",
-            PinReason::HiddenCode => "hidden_code",
+            PinReason::TriggersAndViews => "triggers_and_views",
             PinReason::PreparedSchema => "prepared_schema",
             PinReason::WideCharset => "wide_charset",
         }

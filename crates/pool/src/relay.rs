@@ -7,13 +7,13 @@
 //!   (`wire/capabilities.rs: BACKEND_KEY`). Only between such a backend and the pool itself, and
 //!   between a reply that the pool has kept and such a client, they are left out or put in;
 //! - session tracker blocks are reduced to those the client asked for; what an EOF packet has no
-//!   room for comes with a later OK ([`Unreported`]).
+//!   room for comes with a later OK ([`PendingChanges`]).
 //!
 //! Invariants: a packet that carries a decision (OK, ERR, counts) is taken whole, so a reply is
 //! never half told; every other byte is forwarded at once, so a row may be larger than any buffer;
 //! nothing is allocated here but what the output needs to grow.
 
-use session::heard::Notice;
+use session::reply_summary::Notice;
 use wire::execution::set_statement_id;
 use wire::packet::{HEADER_LEN, Header, Malformed, Reader, put_short};
 use wire::reply::{END, EOF_LEN, OK, OkPacket, Reply, Role, Step};
@@ -58,9 +58,9 @@ impl Shape<'_> {
     clippy::box_collection,
     reason = "8 bytes of an idle client instead of 24"
 )]
-pub(crate) struct Unreported(Option<Box<Vec<u8>>>);
+pub(crate) struct PendingChanges(Option<Box<Vec<u8>>>);
 
-impl Unreported {
+impl PendingChanges {
     /// Adds changes that no OK has reported to the client.
     ///
     /// # Errors
@@ -133,7 +133,7 @@ pub(crate) struct Relay<'a> {
     /// Of a prepared statement: what the client knows it by.
     pub(crate) told: Told,
     /// What the client is still to be told.
-    pub(crate) unreported: &'a mut Unreported,
+    pub(crate) pending_changes: &'a mut PendingChanges,
     /// What it was told last of the transaction on this backend.
     pub(crate) bound: &'a mut Bound,
 }
@@ -144,7 +144,7 @@ pub(crate) struct Told {
     /// Its id, while it is being prepared.
     pub(crate) id: Option<u32>,
     /// Columns of its result; others than these are announced by a status flag, as a server does
-    /// that had to prepare it anew.
+    /// that had to prepare it again.
     pub(crate) columns: Option<u16>,
     /// Warnings of the statement before, which its OK counts; the backend's were another's.
     pub(crate) warnings: Option<u16>,
@@ -367,10 +367,10 @@ impl Relay<'_> {
         }
         let eof = first == END && !self.shape.deprecate_eof;
         if !eof && self.shape.track.is_some() {
-            self.unreported.put(&mut changes, self.shape.mysql)?;
+            self.pending_changes.put(&mut changes, self.shape.mysql)?;
             changed |= !changes.is_empty();
         } else if eof {
-            self.unreported.add(&changes)?;
+            self.pending_changes.add(&changes)?;
         }
         let mut status = self.flags(ok.status) & !status::SESSION_STATE_CHANGED;
         changed |= self.told.changed && self.shape.track.is_some();

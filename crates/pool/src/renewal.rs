@@ -5,7 +5,7 @@
 //! gives 1 in each row. No statement takes a variable away; what one client has set stays on its
 //! backend, NULL at best. The mechanism: a backend notes the names that it has ever had ([`Had`]).
 //! A statement that names one which its client has never set ([`unset_in`]) goes to a backend that
-//! never had it, if one is idle. Else the backend begins anew before it: COM_RESET_CONNECTION, that
+//! never had it, if one is idle. Else the backend starts over before it: COM_RESET_CONNECTION, that
 //! takes all of them away, the trackers, and what the session is like, in one write. That is waited
 //! for, since a session begins with the global values of that moment; then the client's own session
 //! is restored as on any other backend. Where `init_connect` says what a session begins with, a
@@ -16,7 +16,7 @@
 //! administrators set that (error 1227). A reset of the backend in the client's schema sets it for
 //! everybody.
 //!
-//! A client that holds its backend (a transaction, a pin) cannot leave it, nor can that begin anew:
+//! A client that holds its backend (a transaction, a pin) cannot leave it, nor can that start over:
 //! there an unset variable is the NULL that is most like one (`session/state/written.rs`).
 //!
 //! Invariants: whatever a backend has had since its session began is in its [`Had`]; what was
@@ -31,7 +31,7 @@ use crate::rows::row_of;
 use crate::touched::Touched;
 use crate::variables_had::{Had, UNCERTAIN};
 use reactor::{Key, Net};
-use session::heard::Heard;
+use session::reply_summary::ReplySummary;
 use session::roles::has_roles;
 use session::state::{CHARSET_VARIABLES, Session, can_restore};
 use session::text::Text;
@@ -181,7 +181,7 @@ impl<N: Net> Group<N> {
             && from.needs_reset_for(to, &self.begun)
     }
 
-    /// Lets the session of a client's backend begin anew, where its command needs that; `None`
+    /// Lets the session of a client's backend start over, where its command needs that; `None`
     /// where it does not, or where the client holds its backend.
     pub(crate) fn renew(&mut self, key: Key, lease: Key) -> Option<Handled> {
         let (client, backend) = (self.clients.get(key)?, self.backends.get(lease)?);
@@ -206,7 +206,7 @@ impl<N: Net> Group<N> {
         let begun = self.sessions.intern(Session::not_known(&self.begun));
         let (client, backend) = (self.clients.get_mut(key)?, self.backends.get_mut(lease)?);
         if !client.change_state(ClientState::Restoring, now) {
-            self.doom(key);
+            self.close_later(key);
             return Some(Handled::Used);
         }
         let before = std::mem::replace(&mut backend.session, begun);
@@ -251,17 +251,17 @@ impl<N: Net> Group<N> {
         Some(Handled::Kept)
     }
 
-    /// A backend whose session begins anew has answered; `last`: with what that is like.
+    /// A backend whose session starts over has answered; `last`: with what that is like.
     pub(crate) fn renewed(
         &mut self,
         key: Key,
         (owner, last): (Option<Key>, bool),
-        heard: &Heard,
+        summary: &ReplySummary,
         collected: &[u8],
     ) {
         let now = self.net.now();
-        if let Some((code, text)) = &heard.error {
-            let why = format!("the server did not let a session begin anew: {code} {text}");
+        if let Some((code, text)) = &summary.error {
+            let why = format!("the server did not let a session start over: {code} {text}");
             return self.lose(key, &why);
         }
         if !last {
@@ -280,7 +280,7 @@ impl<N: Net> Group<N> {
         session.schema.clone_from(&kept.schema);
         session.forget_schema_charset();
         session.role.clone_from(&kept.role);
-        // MySQL (seen on 9.7) begins an interactive session anew as one, MariaDB (10.11) not.
+        // MySQL (seen on 9.7) restarts an interactive session as one, MariaDB (10.11) not.
         if self.shared.server.flavour.is_mysql() {
             session.begin_interactive(account.capabilities);
         }
@@ -294,7 +294,7 @@ impl<N: Net> Group<N> {
             return self.retire(key);
         };
         if !client.change_state(ClientState::Idle, now) {
-            return self.doom(owner);
+            return self.close_later(owner);
         }
         if !stands {
             // It may have begun under either.

@@ -1,8 +1,9 @@
 //! The report: every client in one line, pinned or not, why, since when and by which statement.
 //!
 //! SIGUSR2 asks for it. Each group writes its own lines and, behind them, how many of its clients
-//! are pinned now, by reason; the first also tells of hidden code ([`crate::hidden`]). The lines
-//! are printed by a thread of their own, so that a slow terminal holds up nobody's statements.
+//! are pinned now, by reason; the first also tells of code in triggers and views
+//! ([`crate::triggers_and_views`]). The lines are printed by a thread of their own, so that a slow
+//! terminal holds up nobody's statements.
 
 use crate::client::{Client, ClientState};
 use crate::group::Group;
@@ -50,7 +51,7 @@ impl<N: Net> Group<N> {
         if self.index == 0 {
             lines = self
                 .shared
-                .hidden
+                .code_catalogue
                 .lines()
                 .into_iter()
                 .map(of_group)

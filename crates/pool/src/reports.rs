@@ -18,7 +18,7 @@ use crate::client::Client;
 use crate::group::Group;
 use crate::trackers::told_to;
 use reactor::{Key, Net};
-use session::heard::Heard;
+use session::reply_summary::ReplySummary;
 use session::statement::{Code, Explanation};
 use wire::attributes::put_query;
 use wire::capabilities::SESSION_TRACK;
@@ -35,7 +35,7 @@ impl<S> Backend<S> {
     /// no status flag tells.
     fn reports_after(
         &mut self,
-        heard: &Heard,
+        summary: &ReplySummary,
         mysql: bool,
         (code, explanation): (bool, Explanation),
     ) -> Reports {
@@ -44,7 +44,7 @@ impl<S> Backend<S> {
             Reports::Complete => explanation,
             Reports::Due(before) => before.and(explanation),
         });
-        match (&heard.error, heard.eof) {
+        match (&summary.error, summary.eof) {
             (Some(_), _) if mysql => due,
             (Some(_), _) => now,
             (None, Some(status)) => {
@@ -59,8 +59,8 @@ impl<S> Backend<S> {
                 self.transaction_announced &= mysql || !owes || code;
                 if owes { due } else { now }
             }
-            (None, None) => match heard.status {
-                Some(_) if mysql || !heard.changes.is_empty() => Reports::Complete,
+            (None, None) => match summary.status {
+                Some(_) if mysql || !summary.changes.is_empty() => Reports::Complete,
                 _ => now,
             },
         }
@@ -80,13 +80,13 @@ impl<S> Client<S> {
 
 impl<N: Net> Group<N> {
     /// A command was answered: notes whether the server owes a report.
-    pub(crate) fn note_reports(&mut self, key: Key, command: &InFlight, heard: &Heard) {
+    pub(crate) fn note_reports(&mut self, key: Key, command: &InFlight, summary: &ReplySummary) {
         let mysql = self.shared.server.flavour.is_mysql();
         let client = command.owner.and_then(|owner| self.clients.get(owner));
         let code = command.purpose == Purpose::Statement && client.is_none_or(Client::runs_unseen);
         let explanation = client.map_or(Explanation::None, |client| client.statement.explanation);
         if let Some(backend) = self.backends.get_mut(key).filter(|backend| backend.eofs) {
-            backend.reports = backend.reports_after(heard, mysql, (code, explanation));
+            backend.reports = backend.reports_after(summary, mysql, (code, explanation));
         }
     }
 
@@ -128,8 +128,14 @@ impl<N: Net> Group<N> {
     }
 
     /// It was answered.
-    pub(crate) fn reported(&mut self, key: Key, owner: Option<Key>, last: bool, heard: &Heard) {
-        if heard.error.is_some() {
+    pub(crate) fn reported(
+        &mut self,
+        key: Key,
+        owner: Option<Key>,
+        last: bool,
+        summary: &ReplySummary,
+    ) {
+        if summary.error.is_some() {
             return self.lose(
                 key,
                 "the server did not report what a statement had changed",
@@ -139,9 +145,9 @@ impl<N: Net> Group<N> {
             return self.retire(key);
         };
         // Its next statement may have come meanwhile, and explains nothing of this.
-        let explanation = heard.due.unwrap_or_default();
-        self.note_changes(key, owner, heard, explanation);
-        self.tell_report(key, owner, heard);
+        let explanation = summary.due.unwrap_or_default();
+        self.note_changes(key, owner, summary, explanation);
+        self.tell_report(key, owner, summary);
         if last {
             if let Some(backend) = self.backends.get_mut(key) {
                 backend.reports = Reports::Complete;
@@ -151,14 +157,14 @@ impl<N: Net> Group<N> {
     }
 
     /// A report that the pool has fetched is the client's: it is told with its next OK.
-    fn tell_report(&mut self, key: Key, owner: Key, heard: &Heard) {
+    fn tell_report(&mut self, key: Key, owner: Key, summary: &ReplySummary) {
         let server = &self.shared.server;
         let (Some(client), Some(backend)) =
             (self.clients.get_mut(owner), self.backends.get_mut(key))
         else {
             return;
         };
-        if client.capabilities & SESSION_TRACK == 0 || heard.changes.is_empty() {
+        if client.capabilities & SESSION_TRACK == 0 || summary.changes.is_empty() {
             return;
         }
         let mut wanted: Wanted = (*told_to(client, server)).clone();
@@ -168,8 +174,8 @@ impl<N: Net> Group<N> {
             wanted.transactions = Transactions::Nothing;
         }
         let mut changes = Vec::new();
-        let kept = keep(&heard.changes, &wanted, &mut backend.bound, &mut changes);
-        if kept.is_err() || client.unreported.add(&changes).is_err() {
+        let kept = keep(&summary.changes, &wanted, &mut backend.bound, &mut changes);
+        if kept.is_err() || client.pending_changes.add(&changes).is_err() {
             self.lose(key, "the server sent session changes that cannot be read");
         }
     }
@@ -188,11 +194,11 @@ mod tests {
         backend
     }
 
-    fn eof(status: u16) -> Heard {
-        Heard {
+    fn eof(status: u16) -> ReplySummary {
+        ReplySummary {
             status: Some(status),
             eof: Some(status),
-            ..Heard::default()
+            ..ReplySummary::default()
         }
     }
 
@@ -216,9 +222,9 @@ mod tests {
             backend.reports_after(&eof(3), true, (false, Explanation::None)),
             Reports::Complete
         );
-        let failed = Heard {
+        let failed = ReplySummary {
             error: Some((1062, String::new())),
-            ..Heard::default()
+            ..ReplySummary::default()
         };
         assert_eq!(
             backend.reports_after(&failed, true, (false, Explanation::None)),
@@ -226,12 +232,12 @@ mod tests {
         );
         backend.reports = Reports::Due(Explanation::None);
         assert_eq!(
-            backend.reports_after(&Heard::default(), true, (false, Explanation::None)),
+            backend.reports_after(&ReplySummary::default(), true, (false, Explanation::None)),
             Reports::Due(Explanation::None)
         );
-        let ok = Heard {
+        let ok = ReplySummary {
             status: Some(2),
-            ..Heard::default()
+            ..ReplySummary::default()
         };
         assert_eq!(
             backend.reports_after(&ok, true, (false, Explanation::None)),
@@ -270,9 +276,9 @@ mod tests {
         backend.reports_after(&eof(flagged), false, (false, Explanation::None));
         assert!(!backend.transaction_announced);
         backend.reports = Reports::Due(Explanation::None);
-        let mut ok = Heard {
+        let mut ok = ReplySummary {
             status: Some(2),
-            ..Heard::default()
+            ..ReplySummary::default()
         };
         assert_eq!(
             backend.reports_after(&ok, false, (false, Explanation::None)),

@@ -22,7 +22,7 @@ use crate::client::{ClientState, Handled};
 use crate::group::Group;
 use crate::login::{Before, Login};
 use crate::reasons::{PinReason, Refusal};
-use crate::relay::Unreported;
+use crate::relay::PendingChanges;
 use crate::server_facts::ServerFacts;
 use reactor::{Key, Net};
 use session::begun::Begun;
@@ -46,7 +46,7 @@ const CHANGES_FAILED_MAX: u8 = 3;
 /// How long a client waits for the word that its change of user failed.
 const CHANGE_DELAY: Duration = Duration::from_secs(1);
 
-/// MySQL (seen on 9.7) begins anew with the mode of the login's capability, MariaDB (10.11) not.
+/// MySQL (seen on 9.7) starts over with the mode of the login's capability, MariaDB (10.11) not.
 fn begin_spaced(session: &mut Session, capabilities: u32, server: &ServerFacts) {
     if server.flavour.is_mysql() && capabilities & IGNORE_SPACE != 0 {
         session.ignore_space(&server.sql_mode);
@@ -59,7 +59,7 @@ impl<N: Net> Group<N> {
         if let Some(handled) = self.give_all_back(key) {
             return handled;
         }
-        self.forsake(key);
+        self.discard_session(key);
         if let Some(client) = self.clients.get_mut(key) {
             let old = &client.session;
             let (charsets, results) = self.shared.server.charsets_after_reset(client.collation);
@@ -71,7 +71,7 @@ impl<N: Net> Group<N> {
             );
             session.results_collation = results;
             session.forget_schema_charset();
-            // MySQL (seen on 9.7) begins an interactive session anew as one, MariaDB (10.11) not.
+            // MySQL (seen on 9.7) restarts an interactive session as one, MariaDB (10.11) not.
             if self.shared.server.flavour.is_mysql() {
                 session.begin_interactive(client.capabilities);
             }
@@ -95,7 +95,7 @@ impl<N: Net> Group<N> {
         if let Some(handled) = self.give_all_back(key) {
             return handled;
         }
-        self.forsake(key);
+        self.discard_session(key);
         let (fresh, nonce_key) = (self.nonce(), self.nonce_key);
         let Some(client) = self.clients.get_mut(key) else {
             return Handled::Used;
@@ -165,7 +165,7 @@ impl<N: Net> Group<N> {
             return Some(self.wait_for_read_back(key));
         }
         if !client.change_state(ClientState::Restoring, now) {
-            self.doom(key);
+            self.close_later(key);
             return Some(Handled::Used);
         }
         let command = Command::ResetConnection;
@@ -198,13 +198,13 @@ impl<N: Net> Group<N> {
         if client.change_state(ClientState::Idle, now) {
             self.pump(key);
         } else {
-            self.doom(key);
+            self.close_later(key);
         }
     }
 
     /// Gives up everything the session had, but FOUND_ROWS(), which servers keep too: a backend
     /// that may hold something of it is closed.
-    fn forsake(&mut self, key: Key) {
+    fn discard_session(&mut self, key: Key) {
         let lease = self.unbind(key);
         let Some(client) = self.clients.get_mut(key) else {
             return;
@@ -219,7 +219,7 @@ impl<N: Net> Group<N> {
         client.forget_warnings();
         client.warnings_native = false;
         client.counts_native = false;
-        client.unreported = Unreported::default();
+        client.pending_changes = PendingChanges::default();
         client.owed = Owed::default();
         client.priority = None;
         client.insert_id = 0;

@@ -33,8 +33,8 @@ use crate::group::Group;
 use crate::message::payload_of;
 use crate::reasons::Refusal;
 use reactor::{Key, Net};
-use session::heard::Heard;
 use session::known_good::is_sure_between;
+use session::reply_summary::ReplySummary;
 use session::roles::{is_sure, switch};
 use session::standing::{Behind, Front, Joined, Standing, is_one_statement};
 use session::state::{Session, put_multi, restore, restore_as_text};
@@ -277,7 +277,7 @@ impl<N: Net> Group<N> {
     }
 
     /// A client has logged in with a schema in its own character set: the report of it is in UTF-8.
-    pub(crate) fn note_schema_sent(&mut self, key: Key, owner: Key, heard: &Heard) {
+    pub(crate) fn note_schema_sent(&mut self, key: Key, owner: Key, summary: &ReplySummary) {
         let (Some(client), Some(backend)) =
             (self.clients.get_mut(owner), self.backends.get_mut(key))
         else {
@@ -287,7 +287,7 @@ impl<N: Net> Group<N> {
             return;
         }
         let mut told = None;
-        let read = changes(&heard.changes, |change| {
+        let read = changes(&summary.changes, |change| {
             if let Change::Schema(schema) = change {
                 told = Some(Text::from(schema));
             }
@@ -308,7 +308,7 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         if !client.change_state(ClientState::Restoring, now) {
-            self.doom(key);
+            self.close_later(key);
             return Handled::Used;
         }
         self.send_backend(lease, out);
@@ -318,11 +318,17 @@ impl<N: Net> Group<N> {
 
     /// A restoring command was answered, without whose success its client's statement has no
     /// effect.
-    pub(crate) fn joined(&mut self, key: Key, owner: Option<Key>, last: bool, heard: &Heard) {
+    pub(crate) fn joined(
+        &mut self,
+        key: Key,
+        owner: Option<Key>,
+        last: bool,
+        summary: &ReplySummary,
+    ) {
         let Some(owner) = owner.filter(|owner| self.clients.get(*owner).is_some()) else {
             return self.retire(key);
         };
-        if let Some((code, text)) = &heard.error {
+        if let Some((code, text)) = &summary.error {
             return self.restore_failed(key, owner, Behind::NotRun, (*code, text));
         }
         if !last {
@@ -334,7 +340,7 @@ impl<N: Net> Group<N> {
             let standing = client.statement.standing;
             client.state() == ClientState::Running && standing != Standing::Anywhere
         });
-        let more = heard.status.unwrap_or_default() & status::MORE_RESULTS != 0;
+        let more = summary.status.unwrap_or_default() & status::MORE_RESULTS != 0;
         if joined && !more {
             // Nobody would ever answer.
             self.lose(key, "the server found no statement in the client's text");
@@ -352,11 +358,11 @@ impl<N: Net> Group<N> {
 
     /// The default schema was set in front of an execution, or could not be. The execution runs in
     /// its own schema; the backend stands in none that its client could use by name.
-    pub(crate) fn schema_set(&mut self, key: Key, heard: &Heard) {
+    pub(crate) fn schema_set(&mut self, key: Key, summary: &ReplySummary) {
         let Some(backend) = self.backends.get_mut(key) else {
             return;
         };
-        if heard.error.is_none() {
+        if summary.error.is_none() {
             return;
         }
         let mut elsewhere = (*backend.session).clone();

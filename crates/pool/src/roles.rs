@@ -3,9 +3,9 @@
 //! The problem: a session's role decides what its statements may do, and no tracker tells which it
 //! is. The mechanism: a statement that may set it says so ([`sql::classify`]); before its lease
 //! ends CURRENT_ROLE() is asked, and the answer becomes what stands behind `SET ROLE` to be in that
-//! role anew ([`argument_of`]). It is restored in front of everything else, because a schema may be
-//! open to the role alone. Only `SET ROLE NONE` is certain to go well, any other is joined with the
-//! text or waited for.
+//! role again ([`argument_of`]). It is restored in front of everything else, because a schema may
+//! be open to the role alone. Only `SET ROLE NONE` is certain to go well, any other is joined with
+//! the text or waited for.
 //!
 //! A client that has never set its role has that of the login of its backend, which is asked when
 //! the backend is fresh. Where that cannot be given back, a backend that has left it serves nobody
@@ -26,10 +26,10 @@ use crate::group::Group;
 use crate::reasons::PinReason;
 use crate::rows::row_of;
 use reactor::{Key, Net};
-use session::heard::Heard;
+use session::reply_summary::ReplySummary;
 use session::roles::{NONE, ROLE, argument_of};
 use session::state::Session;
-use session::statement::Untold;
+use session::statement::Untracked;
 use session::text::Text;
 use sql::classify::PinCause;
 use sql::lex::Server;
@@ -52,7 +52,7 @@ impl<S> Client<S> {
 
     /// Whether its backend may be in a role that was not read back.
     pub(crate) fn role_is_unread(&self) -> bool {
-        self.owed.role || self.statement.untold.contains(Untold::ROLE)
+        self.owed.role || self.statement.untracked.contains(Untracked::ROLE)
     }
 }
 
@@ -67,15 +67,15 @@ impl<N: Net> Group<N> {
         &mut self,
         key: Key,
         owner: Option<Key>,
-        heard: &Heard,
+        summary: &ReplySummary,
         collected: &[u8],
     ) {
         let gives_back = |backend: &Backend<N::Sock>| !backend.flight().is_empty();
-        if heard.error.is_some() && self.backends.get(key).is_some_and(gives_back) {
+        if summary.error.is_some() && self.backends.get(key).is_some_and(gives_back) {
             // Refused where a reset is about to follow, as in the middle of an XA transaction.
             return;
         }
-        let row = row_of(collected).filter(|_| heard.error.is_none());
+        let row = row_of(collected).filter(|_| summary.error.is_none());
         let Some(current) = row.and_then(|row| row.into_iter().next()) else {
             return self.lose(key, "the server did not give a session's role back");
         };

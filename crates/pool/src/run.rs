@@ -168,21 +168,21 @@ fn serve(mut settings: Settings) -> Result<(), String> {
     shared.upstream = upstream;
     let shared = Arc::new(shared);
     let watcher = Watcher::first(&shared);
-    let doors = open_doors(&shared.settings)?;
-    let crew = Crew::start(&shared, &doors, signals.handle())?;
-    start_workers(&shared, &crew.orders.clone().into())?;
-    let orders = crew.orders.clone();
+    let listeners = open_listeners(&shared.settings)?;
+    let group_threads = GroupThreads::start(&shared, &listeners, signals.handle())?;
+    start_workers(&shared, &group_threads.orders.clone().into())?;
+    let orders = group_threads.orders.clone();
     let tell = move || orders.iter().for_each(|order| order.send(Order::Look));
     shared.upstream.tell(Box::new(tell));
     watcher.keep_watching(shared.clone());
-    let addresses: Vec<String> = doors.iter().map(Door::to_string).collect();
+    let addresses: Vec<String> = listeners.iter().map(Listener::to_string).collect();
     note(
         Event::Listening,
         format_args!("listening on {}", addresses.join(", ")),
     );
-    let result = crew.attend(signals, shared.settings.drain_max);
-    for door in &doors {
-        door.remove_file();
+    let result = group_threads.attend(signals, shared.settings.drain_max);
+    for listener in &listeners {
+        listener.remove_file();
     }
     result
 }
@@ -279,7 +279,7 @@ fn pause(time: Duration) {
 }
 
 /// Where clients come in.
-enum Door {
+enum Listener {
     /// Groups listen by themselves; the socket holds the port until they do.
     Tcp(
         SocketAddr,
@@ -289,31 +289,31 @@ enum Door {
     Unix(std::path::PathBuf, Arc<OwnedFd>),
 }
 
-impl std::fmt::Display for Door {
+impl std::fmt::Display for Listener {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Door::Tcp(address, _) => address.fmt(f),
-            Door::Unix(path, _) => path.display().fmt(f),
+            Listener::Tcp(address, _) => address.fmt(f),
+            Listener::Unix(path, _) => path.display().fmt(f),
         }
     }
 }
 
-impl Door {
+impl Listener {
     fn remove_file(&self) {
-        if let Door::Unix(path, _) = self {
+        if let Listener::Unix(path, _) = self {
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
-fn open_doors(settings: &Settings) -> Result<Vec<Door>, String> {
+fn open_listeners(settings: &Settings) -> Result<Vec<Listener>, String> {
     let open = |address: &Address| match address {
         Address::Tcp(address) => {
-            socket::reserve(address).map(|(held, bound)| Door::Tcp(bound, held))
+            socket::reserve(address).map(|(held, bound)| Listener::Tcp(bound, held))
         }
         Address::Unix(path) => {
             socket::listen_unix(path, settings.socket_access(), settings.backlog)
-                .map(|listener| Door::Unix(path.clone(), Arc::new(listener)))
+                .map(|listener| Listener::Unix(path.clone(), Arc::new(listener)))
         }
     };
     settings
@@ -326,7 +326,7 @@ fn open_doors(settings: &Settings) -> Result<Vec<Door>, String> {
 }
 
 /// The ways to reach the groups' threads.
-struct Crew {
+struct GroupThreads {
     orders: Vec<Sender<Order>>,
     census: Vec<Arc<Mutex<Census>>>,
 }
@@ -359,7 +359,7 @@ impl Drop for Presence {
 struct Post {
     index: usize,
     shared: Arc<Shared>,
-    doors: Vec<DoorKey>,
+    listeners: Vec<ListenerKey>,
     mailbox: Mailbox<Order>,
     /// The ways to all groups, by their number.
     groups: Arc<[Sender<Order>]>,
@@ -367,19 +367,23 @@ struct Post {
     presence: Presence,
 }
 
-enum DoorKey {
+enum ListenerKey {
     Tcp(SocketAddr),
     Unix(Arc<OwnedFd>),
 }
 
-impl Crew {
-    fn start(shared: &Arc<Shared>, doors: &[Door], signals: Handle) -> Result<Crew, String> {
+impl GroupThreads {
+    fn start(
+        shared: &Arc<Shared>,
+        listeners: &[Listener],
+        signals: Handle,
+    ) -> Result<GroupThreads, String> {
         let pairs = (0..shared.groups).map(|_| mailbox());
         let pairs: Result<Vec<_>, _> = pairs.collect();
         let pairs = pairs.map_err(|error| format!("cannot make a mailbox: {error}"))?;
         let (orders, mailboxes): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
         let groups: Arc<[Sender<Order>]> = orders.clone().into();
-        let mut crew = Crew {
+        let mut group_threads = GroupThreads {
             orders,
             census: Vec::new(),
         };
@@ -390,17 +394,17 @@ impl Crew {
         let mut posts = Vec::new();
         for (index, mailbox) in mailboxes.into_iter().enumerate() {
             let census = Arc::new(Mutex::new(Census::default()));
-            crew.census.push(census.clone());
-            let doors = doors.iter().map(|door| match door {
-                Door::Tcp(address, _) => DoorKey::Tcp(*address),
-                Door::Unix(_, listener) => DoorKey::Unix(listener.clone()),
+            group_threads.census.push(census.clone());
+            let listeners = listeners.iter().map(|listener| match listener {
+                Listener::Tcp(address, _) => ListenerKey::Tcp(*address),
+                Listener::Unix(_, listener) => ListenerKey::Unix(listener.clone()),
             });
-            let doors = doors.collect();
+            let listeners = listeners.collect();
             let (shared, presence) = (shared.clone(), presence.another());
             posts.push(Post {
                 index,
                 shared,
-                doors,
+                listeners,
                 mailbox,
                 groups: groups.clone(),
                 census,
@@ -421,7 +425,7 @@ impl Crew {
                 .recv()
                 .map_err(|_| "a group ended before it began")??;
         }
-        Ok(crew)
+        Ok(group_threads)
     }
 
     /// Waits for signals and for the groups' end.
@@ -520,7 +524,7 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
         }
         group.turn(&events);
         print_report(group.take_report());
-        for (index, order) in group.take_letters() {
+        for (index, order) in group.take_messages() {
             groups[index].send(order);
         }
         if Time::now() >= census_at + CENSUS_EVERY {
@@ -559,12 +563,12 @@ fn set_up(post: Post) -> Result<(Group<RealNet>, Mailbox<Order>, Presence), Stri
         post.shared.settings.client_keepalive(),
         post.shared.settings.backend_keepalive(),
     );
-    for (index, door) in (0..).zip(&post.doors) {
+    for (index, listener) in (0..).zip(&post.listeners) {
         let token = listener_token(index);
         debug_assert_eq!(token.kind(), LISTENER);
-        let opened = match door {
-            DoorKey::Tcp(address) => net.listen(address, post.shared.settings.backlog, token),
-            DoorKey::Unix(listener) => net.share(listener.clone(), token),
+        let opened = match listener {
+            ListenerKey::Tcp(address) => net.listen(address, post.shared.settings.backlog, token),
+            ListenerKey::Unix(listener) => net.share(listener.clone(), token),
         };
         opened.map_err(|error| format!("a group cannot listen: {error}"))?;
     }

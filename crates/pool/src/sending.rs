@@ -43,7 +43,7 @@ impl<N: Net> Group<N> {
                 match self.net.write(&client.sock, rest) {
                     Write::Bytes(n) => rest = &rest[n..],
                     Write::Blocked => break,
-                    Write::Failed(_) => return self.doom(key),
+                    Write::Failed(_) => return self.close_later(key),
                 }
             }
         }
@@ -68,7 +68,7 @@ impl<N: Net> Group<N> {
                     client.since = self.net.now();
                 }
                 Write::Blocked => return,
-                Write::Failed(_) => return self.doom(key),
+                Write::Failed(_) => return self.close_later(key),
             }
         }
         if !self.flush_spooled(key) {
@@ -79,7 +79,7 @@ impl<N: Net> Group<N> {
         };
         client.output = None;
         if client.state() == ClientState::Leaving {
-            return self.doom(key);
+            return self.close_later(key);
         }
         if let Some(backend) = client.lease() {
             self.again.push(backend);
@@ -236,9 +236,11 @@ impl<N: Net> Group<N> {
         }
         let mysql = self.shared.server.flavour.is_mysql();
         // These bytes have been read before, so they can be.
-        if tracks && (first == OK || modern) && client.unreported.put(&mut changes, mysql).is_err()
+        if tracks
+            && (first == OK || modern)
+            && client.pending_changes.put(&mut changes, mysql).is_err()
         {
-            return self.doom(key);
+            return self.close_later(key);
         }
         if !changes.is_empty() {
             status |= status::SESSION_STATE_CHANGED;

@@ -3,11 +3,11 @@
 //! Invariant: a group waits for no other here. What changes is an atomic number, or behind a lock
 //! that is held for a moment; what crosses from group to group goes by mailbox ([`Order`]).
 
-use crate::accounts::{Accounts, Door};
+use crate::accounts::{Accounts, LoginContext};
 use crate::auth_failures::AuthFailures;
 use crate::bell::Bell;
 use crate::budget::Budget;
-use crate::code_catalogue::Hidden;
+use crate::code_catalogue::CodeCatalogue;
 use crate::config::{Settings, accounts_of};
 use crate::fronts::Fronts;
 use crate::global_values::Watch;
@@ -83,7 +83,7 @@ pub struct Shared {
     /// What is kept for clients.
     pub(crate) memory: ClientMemory,
     /// Triggers, views and columns that may change a session unseen.
-    pub(crate) hidden: Hidden,
+    pub(crate) code_catalogue: CodeCatalogue,
     /// What sessions begin with.
     pub(crate) globals: Watch,
     /// Which accounts and privileges the server has.
@@ -142,7 +142,7 @@ impl Shared {
             input: InputBudget::new(input_bytes, command_max),
             offered,
             extended,
-            hidden: Hidden::new(&settings),
+            code_catalogue: CodeCatalogue::new(&settings),
             accounts: Accounts::new(accounts_of(&settings.users)),
             checks: PasswordChecks::default(),
             failures: AuthFailures::default(),
@@ -170,8 +170,8 @@ impl Shared {
     }
 
     /// What logins go by.
-    pub(crate) fn door(&self) -> Door<'_> {
-        Door {
+    pub(crate) fn login_context(&self) -> LoginContext<'_> {
+        LoginContext {
             accounts: &self.accounts,
             keys: &self.keys,
         }
@@ -234,7 +234,7 @@ impl Shared {
     }
 }
 
-/// A letter to a group, from the main thread or another group.
+/// A message to a group, from the main thread or another group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Take no new clients, let running statements and transactions finish, then end.

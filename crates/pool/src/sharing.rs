@@ -3,7 +3,7 @@
 //! `budget.rs` has the rules; this is when a group follows them. It takes a slot when a dial
 //! begins, and gives it back when a backend is closed ([`Group::retire`]). While somebody in its
 //! lanes could be served by one more backend and there is no slot, it wants one
-//! ([`Group::note_lack`]); groups with idle backends are told by letter, busy ones see it when a
+//! ([`Group::note_lack`]); groups with idle backends are told by a message, busy ones see it when a
 //! lease ends. A group lends what has been idle for [`LEND_AFTER`], and at once what it owes,
 //! unless that is reserved; a backend that is leased is never taken away.
 //!
@@ -58,7 +58,7 @@ impl<N: Net> Group<N> {
         let budget = &self.shared.budget;
         budget.give(self.index, 1);
         let served = budget.served(self.index);
-        self.letters
+        self.messages
             .extend(served.map(|group| (group, Order::Look)));
     }
 
@@ -71,7 +71,7 @@ impl<N: Net> Group<N> {
         } else if self.shared.budget.want(self.index) {
             self.lacks = true;
             let lenders = self.shared.budget.lenders(self.index);
-            self.letters
+            self.messages
                 .extend(lenders.map(|group| (group, Order::Look)));
         }
     }

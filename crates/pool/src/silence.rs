@@ -94,7 +94,7 @@ impl<N: Net> Group<N> {
         let silent: Vec<Key> = silent.map(|(key, _)| key).collect();
         for key in silent {
             self.counts.too_slow += 1;
-            self.doom(key);
+            self.close_later(key);
         }
     }
 }

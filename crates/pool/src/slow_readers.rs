@@ -116,7 +116,7 @@ impl<N: Net> Group<N> {
                 }
                 Write::Blocked => break false,
                 Write::Failed(_) => {
-                    self.doom(key);
+                    self.close_later(key);
                     break false;
                 }
             }
@@ -373,7 +373,7 @@ impl<N: Net> Group<N> {
                  {ms} ms, and {why}"
             ),
         );
-        self.doom(key);
+        self.close_later(key);
     }
 
     /// When the next reader becomes slow while others wait.

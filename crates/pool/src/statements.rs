@@ -27,8 +27,8 @@ use session::standing::{Front, standing_of, standing_of_execution};
 use session::state::Session;
 use session::statement::{Code, Statement};
 use sql::classify::{self, PinCause, Reads, Verb, classify};
-use sql::hidden_kill::hides_kill;
 use sql::lex::{LexMode, Server};
+use sql::nested_kill::hides_kill;
 use std::rc::Rc;
 use wire::capabilities as cap;
 use wire::command::{Command, ReplyShape};
@@ -78,7 +78,7 @@ impl<N: Net> Group<N> {
             return self.wait_for_read_back(key);
         }
         match command {
-            Command::Quit => self.doom(key),
+            Command::Quit => self.close_later(key),
             Command::Ping => self.on_ping(key),
             Command::SetOption => self.on_set_option(key, arguments),
             Command::ResetConnection => return self.on_reset(key),
@@ -177,14 +177,14 @@ impl<N: Net> Group<N> {
         let text = match self.speak_of_named(key, message, sql, (mode, &found)) {
             Spoken::Plain => {
                 let handled = self.run_text(key, message, sql, (mode, &found));
-                self.leave_home(key);
+                self.leave_last_backend(key);
                 return handled;
             }
             Spoken::Handled(handled) => return handled,
             Spoken::Runs(text) => text,
         };
         let handled = self.run_prepared_text(key, message, &text);
-        self.leave_home(key);
+        self.leave_last_backend(key);
         handled
     }
 
@@ -196,7 +196,7 @@ impl<N: Net> Group<N> {
         sql: &[u8],
         (mode, found): (LexMode, &classify::Statement),
     ) -> Handled {
-        self.go_home(key, found);
+        self.return_to_last_backend(key, found);
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
@@ -254,7 +254,7 @@ impl<N: Net> Group<N> {
     /// Runs a text that was prepared by name, or is executed at once: what it does is what its
     /// client's command does.
     fn run_prepared_text(&mut self, key: Key, message: &[u8], text: &PreparedText) -> Handled {
-        self.go_home(key, &text.class);
+        self.return_to_last_backend(key, &text.class);
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
@@ -302,7 +302,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Runs a prepared text that reads what the statement before left, on a backend that does not
-    /// know. It can be said anew only as it is: with values in it, or prepared in another session,
+    /// know. It can be said again only as it is: with values in it, or prepared in another session,
     /// it is not the same.
     fn run_reading(
         &mut self,
@@ -375,7 +375,7 @@ impl<N: Net> Group<N> {
             shape,
             status,
             told: Told::default(),
-            unreported: &mut client.unreported,
+            pending_changes: &mut client.pending_changes,
             bound: &mut Bound::default(),
         };
         client.row_count = -1;
@@ -451,7 +451,7 @@ impl<N: Net> Group<N> {
             return;
         };
         if !client.change_state(ClientState::Running, now) {
-            return self.doom(key);
+            return self.close_later(key);
         }
         client.binding.join(lease);
         client.keeps_warnings = true;

@@ -81,7 +81,7 @@ impl<N: Net> Group<N> {
                 Late::Idle => self.end_idle(key),
                 Late::Stalled => {}
             }
-            self.doom(key);
+            self.close_later(key);
         }
     }
 
@@ -106,7 +106,7 @@ impl<N: Net> Group<N> {
             match self.net.read(&client.sock, &mut bytes) {
                 Read::Blocked => {}
                 Read::Bytes(n) if bytes[..n] != QUIT => client.keep_input(&bytes[..n]),
-                Read::Bytes(_) | Read::End | Read::Failed(_) => self.doom(key),
+                Read::Bytes(_) | Read::End | Read::Failed(_) => self.close_later(key),
             }
         }
     }
@@ -157,7 +157,7 @@ impl<N: Net> Group<N> {
     /// Closes an idle client in the words of the server.
     pub(crate) fn end_idle(&mut self, key: Key) {
         if !matches!(self.shared.server.flavour, Server::MySql(version) if version >= WORDS_SINCE) {
-            return self.doom(key);
+            return self.close_later(key);
         }
         if let Some(client) = self.clients.get_mut(key) {
             // It answers nothing.

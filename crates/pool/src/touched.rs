@@ -1,6 +1,6 @@
 //! What a client's statements may have set on its backend, as a value.
 //!
-//! It is noted from the statement's text and kept with the client. [`crate::unreported`] and
+//! It is noted from the statement's text and kept with the client. [`crate::untracked_changes`] and
 //! `user_variables.rs` ask the server what came of it.
 
 use session::text::Text;
@@ -33,12 +33,12 @@ impl Touched {
         Touched {
             fresh: !names.is_empty(),
             names,
-            sets: match found.unreported {
+            sets: match found.untracked {
                 true => retold(sql, mode),
                 false => Vec::new(),
             },
             // Without a report there is nothing yet to compare with.
-            clock: u8::from(found.sets_clock) * (1 + u8::from(found.unreported)),
+            clock: u8::from(found.sets_clock) * (1 + u8::from(found.untracked)),
             ..Touched::default()
         }
     }
@@ -74,7 +74,7 @@ impl Touched {
     }
 
     /// Whether SETs are to be sent before anything else.
-    pub(crate) fn is_untold(&self) -> bool {
+    pub(crate) fn is_untracked(&self) -> bool {
         !self.sets.is_empty()
     }
 

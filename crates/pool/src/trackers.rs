@@ -89,7 +89,7 @@ impl<S> Client<S> {
             put_schema(&mut block, schema);
         }
         // What was written here can be read.
-        let added = self.unreported.add(&block);
+        let added = self.pending_changes.add(&block);
         debug_assert!(added.is_ok());
     }
 

@@ -1,4 +1,4 @@
-//! Hidden code: triggers, views and columns that run stored code which no statement's text shows.
+//! Triggers, views and columns: stored code that a statement runs without naming it.
 //!
 //! The problem: what such code does to its session may be reported by no tracker (a named lock, a
 //! user variable set by INTO, on MariaDB whatever it did before it failed; docs/trackers.md), and
@@ -71,56 +71,57 @@ fn short(version: u64) -> u16 {
 }
 
 impl<N: Net> Group<N> {
-    /// Whether a text may run hidden code; `schema` is its default schema, empty where there is
-    /// none, if that is certain.
-    pub(crate) fn runs_hidden(
+    /// Whether a text may run code in triggers and views; `schema` is its default schema, empty
+    /// where there is none, if that is certain.
+    pub(crate) fn runs_triggers_or_views(
         &mut self,
         (sql, mode): (&[u8], LexMode),
         found: &classify::Statement,
         schema: Option<&[u8]>,
     ) -> bool {
-        self.see_hidden();
-        let names = &self.hidden.names;
+        self.see_code_catalogue();
+        let names = &self.code_seen.names;
         !names.is_empty() && names.reached_by((sql, mode), schema, reads(found))
     }
 
     /// Sees the latest names, and gives their version in short: never [`NOT_JUDGED`].
-    pub(crate) fn see_hidden(&mut self) -> u16 {
-        let hidden = &self.shared.hidden;
-        if hidden.version.load(Ordering::Acquire) != self.hidden.version {
+    pub(crate) fn see_code_catalogue(&mut self) -> u16 {
+        let hidden = &self.shared.code_catalogue;
+        if hidden.version.load(Ordering::Acquire) != self.code_seen.version {
             let state = hidden.lock();
-            self.hidden = Seen {
+            self.code_seen = Seen {
                 version: hidden.version.load(Ordering::Acquire),
                 names: state.names.clone(),
             };
         }
-        short(self.hidden.version)
+        short(self.code_seen.version)
     }
 
     /// Whether this is the version of the names that count now.
     pub(crate) fn is_judged(&self, judged: u16) -> bool {
-        judged == NOT_JUDGED || judged == short(self.shared.hidden.version.load(Ordering::Acquire))
+        judged == NOT_JUDGED
+            || judged == short(self.shared.code_catalogue.version.load(Ordering::Acquire))
     }
 
     /// What a text defines, if it defines code; from here on that counts.
-    pub(crate) fn defines_hidden(
+    pub(crate) fn defines_code(
         &mut self,
         (sql, mode): (&[u8], LexMode),
         found: &classify::Statement,
         schema: Option<&[u8]>,
     ) -> Option<Coming> {
-        if !self.shared.hidden.on || !(found.verb == Verb::Ddl || found.multi) {
+        if !self.shared.code_catalogue.on || !(found.verb == Verb::Ddl || found.multi) {
             return None;
         }
-        self.see_hidden();
+        self.see_code_catalogue();
         let defined = definitions(sql, mode);
-        let tables = defined.tables && !self.hidden.names.is_empty();
+        let tables = defined.tables && !self.code_seen.names.is_empty();
         if !defined.code && !tables && defined.list.is_empty() {
             return None;
         }
         let objects = defined.list.into_iter();
         let objects = objects.map(|one| object_of(one, schema)).collect();
-        let number = self.shared.hidden.defines(objects);
+        let number = self.shared.code_catalogue.defines(objects);
         let shared = self.shared.clone();
         Some(Coming { shared, number })
     }
@@ -135,13 +136,14 @@ impl<N: Net> Group<N> {
     }
 
     /// Judges a command again that is about to be sent, if the names have changed since it was
-    /// judged: it has waited for a backend, and hidden code has come into being meanwhile.
+    /// judged: it has waited for a backend, and code in triggers and views has come into being
+    /// meanwhile.
     pub(crate) fn judge_again(&mut self, key: Key, lease: Key, message: &[u8]) {
         // Who rides was chosen by the present names (`leases.rs: takes_rider`).
         if self.runs_behind_others(lease) {
             return;
         }
-        let version = self.see_hidden();
+        let version = self.see_code_catalogue();
         let Some(client) = self.clients.get(key) else {
             return;
         };
@@ -173,10 +175,10 @@ impl<N: Net> Group<N> {
             && self
                 .known_code((&sql, mode), &found, schema, &session)
                 .is_none();
-        if within || unknown || self.runs_hidden((&sql, mode), &found, schema) {
+        if within || unknown || self.runs_triggers_or_views((&sql, mode), &found, schema) {
             let policy = self.shared.settings.stored_code;
             if policy == StoredCode::Pin {
-                self.pin_by(key, PinReason::HiddenCode, &sql);
+                self.pin_by(key, PinReason::TriggersAndViews, &sql);
             }
             if let Some(client) = self.clients.get_mut(key) {
                 client.statement.spoils |= policy == StoredCode::Transaction;

@@ -18,7 +18,7 @@ use crate::group::Group;
 use crate::reasons::PinReason;
 use crate::rows::row_of;
 use reactor::{Key, Net};
-use session::heard::Heard;
+use session::reply_summary::ReplySummary;
 use session::state::CLOCK;
 use session::statement::Explanation;
 
@@ -54,21 +54,21 @@ impl<N: Net> Group<N> {
     }
 
     /// The answer to one of them.
-    pub(crate) fn retold(&mut self, key: Key, owner: Option<Key>, heard: &Heard) {
+    pub(crate) fn retold(&mut self, key: Key, owner: Option<Key>, summary: &ReplySummary) {
         let Some((owner, client)) =
             owner.and_then(|owner| Some((owner, self.clients.get_mut(owner)?)))
         else {
             return self.retire(key);
         };
-        client.warnings_native &= !heard.warned && heard.error.is_none();
+        client.warnings_native &= !summary.warned && summary.error.is_none();
         let mut failed = false;
         if let Some(touched) = &mut client.touched {
             touched.awaited = touched.awaited.saturating_sub(1);
             failed = touched.failed;
             touched.failed &= touched.awaited > 0;
         }
-        match &heard.error {
-            None => self.note_changes(key, owner, heard, Explanation::Lasting),
+        match &summary.error {
+            None => self.note_changes(key, owner, summary, Explanation::Lasting),
             Some((code, _)) if failed || NOT_BEGUN.contains(code) => {}
             Some(_) => self.pin(owner, PinReason::UnexplainedChange),
         }
@@ -90,10 +90,10 @@ impl<N: Net> Group<N> {
         &mut self,
         key: Key,
         owner: Option<Key>,
-        heard: &Heard,
+        summary: &ReplySummary,
         collected: &[u8],
     ) {
-        let row = row_of(collected).filter(|row| row.len() == 1 && heard.error.is_none());
+        let row = row_of(collected).filter(|row| row.len() == 1 && summary.error.is_none());
         let Some(now) = row.and_then(|row| row.into_iter().next()) else {
             return self.lose(key, "the server did not give a session's clock back");
         };

@@ -15,7 +15,7 @@
 //! it, and log `server-lost` and `server-back`. After
 //! `server_down_fail_ms` of it, what waits for a backend where there is none is refused at once
 //! (`outages.rs`). The watch ([`crate::watch`]) finds the server's return within half a
-//! second, by connections of its own; then every group dials anew.
+//! second, by connections of its own; then every group dials again.
 //!
 //! Invariants: no group looks up a name; an address that is dialled is one that the last look-up
 //! told, or the last that succeeded; an answer of the server, be it an error, is no outage.

@@ -3,7 +3,7 @@
 //! The problem: a user variable lives in one server session, and no tracker tells its value. The
 //! mechanism: the text names the variables that it may set ([`touched`]); when the lease would end,
 //! they are read back once, with type and collation, and each becomes the literal that makes it
-//! anew ([`literal_of`]): a part of the session, restored by difference like any other. What no
+//! again ([`literal_of`]): a part of the session, restored by difference like any other. What no
 //! literal gives back exactly, and what is too long or too much to carry, pins, and is read again
 //! whenever the client may have set it to something else.
 //!
@@ -30,7 +30,7 @@ use crate::group::Group;
 use crate::reasons::PinReason;
 use crate::touched::Touched;
 use reactor::{Key, Net};
-use session::heard::Heard;
+use session::reply_summary::ReplySummary;
 use session::state::{UserVariables, is_tricky};
 use session::text::Text;
 use session::user_variables::{
@@ -51,7 +51,7 @@ const VALUES: &[u8] = b"values";
 impl<N: Net> Group<N> {
     /// A client's command is this text: notes what it may set, for when it is sent.
     pub(crate) fn touch(&mut self, key: Key, sql: &[u8], mode: LexMode, found: &Statement) {
-        let others = found.unreported || found.sets_clock;
+        let others = found.untracked || found.sets_clock;
         if !(found.user_variables || others) {
             return;
         }
@@ -145,12 +145,12 @@ impl<N: Net> Group<N> {
         key: Key,
         owner: Option<Key>,
         old: bool,
-        heard: &Heard,
+        summary: &ReplySummary,
         collected: &[u8],
     ) {
         let pool = self.backends.get(key).map_or(0, |backend| backend.pool);
         let extended = (self.backend_pools.pools.get(pool)).map_or(0, |pool| pool.key.extended);
-        let row = collected_row(collected, extended).filter(|_| heard.error.is_none());
+        let row = collected_row(collected, extended).filter(|_| summary.error.is_none());
         let Some((columns, values)) = row else {
             return self.lose(key, "the server did not give a session's variables back");
         };

@@ -59,7 +59,7 @@ impl<N: Net> Group<N> {
         if let Some(client) = self.clients.get_mut(key)
             && !client.change_state(ClientState::Waiting, now)
         {
-            self.doom(key);
+            self.close_later(key);
         }
         Handled::Kept
     }
@@ -91,7 +91,7 @@ impl<N: Net> Group<N> {
         if client.change_state(ClientState::Idle, now) {
             self.pump(key);
         } else {
-            self.doom(key);
+            self.close_later(key);
         }
     }
 
@@ -110,7 +110,7 @@ impl<N: Net> Group<N> {
         let moved = client.change_state(to, now)
             && (client.opening || client.change_state(ClientState::Waiting, now));
         if !moved {
-            return self.doom(key);
+            return self.close_later(key);
         }
         // The packet of a login is used up, but its place is still the one it had.
         client.placed |= std::mem::take(&mut client.opening);

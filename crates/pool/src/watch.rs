@@ -7,8 +7,8 @@
 //! defined code), one write asks for all global values ([`crate::globals`]) and for how often the
 //! server has begun a statement that defines code (`Com_create_trigger` and its like, those inside
 //! of stored code too). Where these counts have changed, a look at the code follows
-//! ([`crate::hidden`]), and another behind the next asking, since a statement is counted when it
-//! begins and may take effect later.
+//! ([`crate::triggers_and_views`]), and another behind the next asking, since a statement is
+//! counted when it begins and may take effect later.
 //!
 //! A look may take the server long where there are many tables. So there are at least [`PAUSE`]
 //! times its own length between two that no statement through the pool asked for; and it is taken
@@ -23,11 +23,11 @@
 //! what was known of it stands meanwhile.
 
 use crate::globals::find_names;
-use crate::hidden::look_once;
 use crate::log::{Event, note};
 use crate::privileges::{COUNTERS as ACCOUNTS, Counted};
 use crate::probe::{Connection, Fault, ProbeError, Rows, log_in_to_look};
 use crate::shared::Shared;
+use crate::triggers_and_views::look_once;
 use reactor::Time;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Release;
@@ -101,7 +101,7 @@ impl Watcher {
             asked.told
         });
         watcher.say(&told);
-        if shared.hidden.is_on() {
+        if shared.code_catalogue.is_on() {
             let looked = match &mut watcher.connection {
                 Some(connection) => look_at_code(shared, connection),
                 None => Err(ProbeError::passing("there is no connection")),
@@ -181,7 +181,7 @@ impl Watcher {
             false => find_names(shared, &mut connection),
         };
         let mut texts = vec![shared.globals.question(), ACCOUNTS.into()];
-        if shared.hidden.is_on() {
+        if shared.code_catalogue.is_on() {
             texts.push(COUNTERS.into());
         }
         let begun = Time::now();
@@ -213,7 +213,7 @@ impl Watcher {
         let every = shared.settings.stored_code_refresh.unwrap_or(EVERY);
         self.due |= news || now.since(end) >= every;
         let rested = now.since(end) >= length * PAUSE;
-        let wanted = shared.hidden.is_asked() || rested && self.due;
+        let wanted = shared.code_catalogue.is_asked() || rested && self.due;
         if self.look.is_some() || !wanted || now < self.look_at {
             return;
         }
@@ -251,15 +251,15 @@ impl Watcher {
             Err(error) => {
                 if !std::mem::replace(&mut self.look_failed, true) {
                     note(
-                        Event::HiddenUnread,
+                        Event::CodeUnread,
                         format_args!(
-                            "the catalogue of hidden code cannot be read, so that new triggers and \
-                         views are not known: {}; it is tried again",
+                            "the catalogue of triggers and views cannot be read, so that new \
+                             ones are not known: {}; it is tried again",
                             error.why
                         ),
                     );
                 }
-                shared.hidden.ask();
+                shared.code_catalogue.ask();
                 self.look_at = now + EVERY;
             }
         }

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 #[derive(Debug)]
 struct Inner<T> {
-    letters: Mutex<Vec<T>>,
+    messages: Mutex<Vec<T>>,
     wake: OwnedFd,
 }
 
@@ -38,27 +38,27 @@ impl<T> Clone for Sender<T> {
 pub fn mailbox<T>() -> io::Result<(Sender<T>, Mailbox<T>)> {
     let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
     let inner = Arc::new(Inner {
-        letters: Mutex::new(Vec::new()),
+        messages: Mutex::new(Vec::new()),
         wake,
     });
     Ok((Sender(inner.clone()), Mailbox(inner)))
 }
 
 impl<T> Sender<T> {
-    /// Puts `letter` in the box and wakes its owner.
-    pub fn send(&self, letter: T) {
+    /// Puts `message` in the box and wakes its owner.
+    pub fn send(&self, message: T) {
         self.0
-            .letters
+            .messages
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .push(letter);
+            .push(message);
         // A full counter (the only failure) means that the owner is being woken anyway.
         let _ = rustix::io::write(&self.0.wake, &1u64.to_ne_bytes());
     }
 }
 
 impl<T> Mailbox<T> {
-    /// Takes all letters, oldest first.
+    /// Takes all messages, oldest first.
     #[must_use]
     pub fn take(&self) -> Vec<T> {
         // Nothing to read means that another wake-up already took them: an empty list is right.
@@ -66,7 +66,7 @@ impl<T> Mailbox<T> {
         std::mem::take(
             &mut *self
                 .0
-                .letters
+                .messages
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner),
         )

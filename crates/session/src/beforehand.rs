@@ -7,7 +7,7 @@ use crate::diagnostics::{Area, area_of};
 use crate::found::{Found, HIDES, found_of};
 use crate::known_code::Known;
 use crate::standing::Standing;
-use crate::statement::{Code, Conditions, Explanation, NOT_JUDGED, Statement, Untold};
+use crate::statement::{Code, Conditions, Explanation, NOT_JUDGED, Statement, Untracked};
 use sql::classify::{self, Reads, Verb};
 use sql::lex::Server;
 use wire::command::{Command, ReplyShape};
@@ -36,7 +36,7 @@ pub fn statement_of(found: &classify::Statement, server: Server) -> Statement {
         found: found_of(found, server),
         area: area_of(found, server),
         several: found.multi,
-        untold: Untold::by(found),
+        untracked: Untracked::by(found),
         may_insert_id: found.may_insert_id,
         counts_before: false,
         explanation: match found.verb {

@@ -32,7 +32,7 @@ pub enum Notice<'a> {
 
 /// Notes of one reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct ReplySummary {
     /// Status flags of the last OK.
     pub status: Option<u16>,
     /// Number and words of the error that ended it.
@@ -64,7 +64,7 @@ pub struct Heard {
     pub changes: Vec<u8>,
 }
 
-impl Heard {
+impl ReplySummary {
     /// Whether it ended with this error.
     pub fn is_error(&self, number: u16) -> bool {
         self.error.as_ref().is_some_and(|(code, _)| *code == number)
@@ -148,14 +148,14 @@ mod tests {
             info: b"",
             changes: b"\x02\x011",
         };
-        let mut heard = Heard::default();
-        heard.notice(Notice::Ok {
+        let mut summary = ReplySummary::default();
+        summary.notice(Notice::Ok {
             ok,
             ends_rows: false,
             eof: false,
         });
         assert_eq!(
-            (heard.affected, heard.insert_id, heard.warnings),
+            (summary.affected, summary.insert_id, summary.warnings),
             (Some(3), 7, 1)
         );
         let ok = OkPacket {
@@ -163,21 +163,21 @@ mod tests {
             warnings: 0,
             ..ok
         };
-        heard.notice(Notice::Ok {
+        summary.notice(Notice::Ok {
             ok,
             ends_rows: true,
             eof: false,
         });
         assert_eq!(
-            (heard.affected, heard.insert_id, heard.warnings),
+            (summary.affected, summary.insert_id, summary.warnings),
             (None, 7, 0)
         );
-        assert_eq!(heard.changes, b"\x02\x011\x02\x011");
-        heard.notice(Notice::Err(ErrPacket {
+        assert_eq!(summary.changes, b"\x02\x011\x02\x011");
+        summary.notice(Notice::Err(ErrPacket {
             code: 1064,
             state: b"42000",
             message: b"bad",
         }));
-        assert_eq!(heard.error, Some((1064, "bad".to_string())));
+        assert_eq!(summary.error, Some((1064, "bad".to_string())));
     }
 }

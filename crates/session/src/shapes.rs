@@ -8,7 +8,7 @@
 //! its session, has run alone before and left nothing: no reported change, no warning, no error, a
 //! small result, in little time. Whatever breaks the promise once is not trusted again.
 //!
-//! Invariant: the table is bounded (`SHAPES_MAX`); when it is full it is learnt anew.
+//! Invariant: the table is bounded (`SHAPES_MAX`); when it is full it is learnt again.
 
 use crate::found::Found;
 use sql::classify::{Reads, Statement, Verb};

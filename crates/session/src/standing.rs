@@ -112,7 +112,7 @@ pub fn is_one_statement(sql: &[u8], mode: LexMode) -> bool {
 }
 
 /// Where what is quoted ends, behind its closing quote. A doubled quote ends it too, and what is
-/// behind begins anew with the second one.
+/// behind starts over with the second one.
 fn end_of_quoted(text: &[u8], quote: u8, escapes: bool) -> Option<usize> {
     let mut at = 0;
     while let Some(&byte) = text.get(at) {

@@ -49,7 +49,7 @@ pub struct Statement {
     /// It is a text of several statements.
     pub several: bool,
     /// What it may change without a report of it.
-    pub untold: Untold,
+    pub untracked: Untracked,
     /// What its text says of changes that are reported.
     pub explanation: Explanation,
     /// Its OK counts the warnings of the statement before (MySQL's COM_INIT_DB).
@@ -64,7 +64,8 @@ pub struct Statement {
     pub code: Code,
     /// It may leave something that nobody is to meet: its backend serves no other client.
     pub spoils: bool,
-    /// The catalogue of hidden code that it was judged by (hidden code: see `pool`).
+    /// The catalogue of code in triggers and views that it was judged by (code in triggers and
+    /// views: see `pool`).
     pub judged: u16,
     /// How it may stand behind what restores its session.
     pub standing: Standing,
@@ -86,7 +87,7 @@ impl Statement {
             found: Found::Unsure,
             area: Area::Unsure,
             several: false,
-            untold: Untold::NONE,
+            untracked: Untracked::NONE,
             explanation: Explanation::None,
             counts_before: false,
             may_insert_id: false,
@@ -140,25 +141,25 @@ impl Explanation {
 
 /// What a statement may change without a report of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Untold(u8);
+pub struct Untracked(u8);
 
-impl Untold {
-    const NONE: Untold = Untold(0);
+impl Untracked {
+    const NONE: Untracked = Untracked(0);
     /// The collation.
-    pub const CHARSET: Untold = Untold(1);
+    pub const CHARSET: Untracked = Untracked(1);
     /// The role.
-    pub const ROLE: Untold = Untold(2);
+    pub const ROLE: Untracked = Untracked(2);
     /// A savepoint is set, which MariaDB does not tell while no transaction is open.
-    pub const SAVEPOINT: Untold = Untold(4);
+    pub const SAVEPOINT: Untracked = Untracked(4);
     /// With its success no savepoint is left.
-    pub const NO_SAVEPOINT: Untold = Untold(8);
+    pub const NO_SAVEPOINT: Untracked = Untracked(8);
 
     /// What a text may change so.
     #[must_use]
-    pub fn by(found: &classify::Statement) -> Untold {
+    pub fn by(found: &classify::Statement) -> Untracked {
         let savepoint = found.sets_savepoint || found.verb == Verb::Call;
         let ends = matches!(found.verb, Verb::Commit | Verb::Rollback) && !found.multi;
-        Untold(
+        Untracked(
             u8::from(found.sets_charset)
                 | u8::from(found.sets_role) << 1
                 | u8::from(savepoint) << 2
@@ -168,7 +169,7 @@ impl Untold {
 
     /// Whether any of these is among them.
     #[must_use]
-    pub fn contains(self, other: Untold) -> bool {
+    pub fn contains(self, other: Untracked) -> bool {
         self.0 & other.0 != 0
     }
 }

@@ -378,7 +378,7 @@ pub struct Statement {
     /// It sets a savepoint.
     pub sets_savepoint: bool,
     /// It sets a session variable in a form that the server does not report.
-    pub unreported: bool,
+    pub untracked: bool,
     /// It sets `timestamp`, perhaps back to the clock.
     pub sets_clock: bool,
     /// SET STATEMENT: what is reported of variables holds for this statement alone.
@@ -412,7 +412,7 @@ impl Statement {
         sets_charset: false,
         sets_role: false,
         sets_savepoint: false,
-        unreported: false,
+        untracked: false,
         sets_clock: false,
         passing: false,
         sets_global: false,
@@ -436,7 +436,7 @@ impl Statement {
         sets_charset: true,
         sets_role: true,
         sets_savepoint: true,
-        unreported: false,
+        untracked: false,
         sets_clock: false,
         passing: false,
         sets_global: false,
@@ -483,7 +483,7 @@ impl Statement {
             sets_charset: self.sets_charset | other.sets_charset,
             sets_role: self.sets_role | other.sets_role,
             sets_savepoint: self.sets_savepoint | other.sets_savepoint,
-            unreported: self.unreported | other.unreported,
+            untracked: self.untracked | other.untracked,
             sets_clock: self.sets_clock | other.sets_clock,
             passing: self.passing & other.passing,
             sets_global: self.sets_global | other.sets_global,

@@ -16,10 +16,10 @@
 
 pub mod asked;
 pub mod classify;
-pub mod hidden_kill;
 pub mod holdings;
 pub mod kill;
 pub mod lex;
+pub mod nested_kill;
 pub mod own_id;
 pub mod sqlstate;
 pub mod text_prepared;

@@ -3,7 +3,7 @@
 //! A statement that is prepared by name lives in one server session. To follow its client it must
 //! be known whole: its name, as the servers compare it, and the text, as they read the literal.
 //! Only forms that leave no doubt are read; any other is [`None`], and its client keeps its
-//! backend. [`put_prepare`] writes the same statement anew.
+//! backend. [`put_prepare`] writes the same statement again.
 
 use crate::holdings::words::Words;
 use crate::lex::{Charset, Kind, LexMode, Lexer, Token};

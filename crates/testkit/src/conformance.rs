@@ -309,7 +309,7 @@ impl Duo<'_> {
             }
             _ => return,
         };
-        self.record.push(("A starts anew", text_of(reply)));
+        self.record.push(("A starts over", text_of(reply)));
     }
 
     fn prepared(&mut self) {

@@ -66,7 +66,7 @@ pub fn run(name: &str, data: &[u8]) {
 }
 
 /// Cuts `data` into the pieces in which it might arrive. The cuts follow from the bytes alone: the
-/// corpus needs no room for them, and each mutation is also cut anew.
+/// corpus needs no room for them, and each mutation is also cut again.
 fn pieces(data: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut random = Random::new(hash(data));
     let mut rest = data;

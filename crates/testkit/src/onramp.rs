@@ -234,7 +234,11 @@ impl Pool {
     /// # Errors
     /// What it said instead, after the longest time that anything here may take.
     pub fn wait_for_definitions(&self) -> Result<(), String> {
-        self.ask_until(Signal::USR2, "hidden code that matters", " 0 definitions")?;
+        self.ask_until(
+            Signal::USR2,
+            "triggers and views that matter",
+            " 0 definitions",
+        )?;
         Ok(())
     }
 

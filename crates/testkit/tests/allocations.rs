@@ -64,7 +64,7 @@ fn live(group: &mut Group<RealNet>, events: &mut Vec<Event>, done: &Done, until:
         let deadline = group.deadline().min(at_most);
         group.net_mut().wait(deadline, events).unwrap();
         group.turn(events);
-        assert!(group.take_letters().is_empty());
+        assert!(group.take_messages().is_empty());
         assert!(group.take_report().is_empty());
     }
 }

@@ -5,7 +5,7 @@
 //! types of its parameters; an execution may leave them out when they are those of the one before.
 //! The mechanism: [`statement_id`] and [`set_statement_id`] touch the four bytes behind the command
 //! byte, where every such command has them; [`types`] finds the types in an execution, and
-//! [`put_with_types`] writes it anew with types in it.
+//! [`put_with_types`] rewrites it with types in it.
 //!
 //! Source: MariaDB's "Clientserver Protocol" pages on COM_STMT_EXECUTE, COM_STMT_BULK_EXECUTE and
 //! COM_STMT_SEND_LONG_DATA, and MySQL's manual of internals ("Prepared Statements").

@@ -234,7 +234,7 @@ pub fn keep(
     out: &mut Vec<u8>,
 ) -> Result<bool, Malformed> {
     let start = out.len();
-    let mut anew = false;
+    let mut fresh = false;
     let put = |out: &mut Vec<u8>, kind: u8, text: &[u8]| {
         out.push(kind);
         let mut body = Vec::with_capacity(text.len() + 3);
@@ -266,13 +266,13 @@ pub fn keep(
     })?;
     if wanted.transactions == Transactions::Bounds {
         let (now, begun) = bound.after(blocks)?;
-        anew = begun;
+        fresh = begun;
         if *bound != now {
             *bound = now;
             put(out, TRX_STATE, now.text());
         }
     }
-    Ok(anew || out.len() > start)
+    Ok(fresh || out.len() > start)
 }
 
 /// What a block is about: its type and, for a variable, its name.

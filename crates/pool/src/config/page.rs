@@ -1,6 +1,6 @@
 //! docs/pool/settings.md, made from the table of settings and compared with what is committed.
 //!
-//! `ONRAMP_WRITE=1 cargo test -p pool settings_page` writes it anew.
+//! `ONRAMP_WRITE=1 cargo test -p pool settings_page` rewrites it.
 
 use super::PAGE;
 use super::row::{Absent, Kind, Row, grouped};
@@ -242,7 +242,7 @@ fn the_settings_page_is_what_the_table_says() {
     let differs = pairs.clone().find(|(made, committed)| made != committed);
     assert!(
         page == committed,
-        "{PAGE} says otherwise (ONRAMP_WRITE=1 cargo test -p pool settings_page writes it anew); \
+        "{PAGE} says otherwise (ONRAMP_WRITE=1 cargo test -p pool settings_page rewrites it); \
          first made and committed line that differ: {differs:?}"
     );
 }

@@ -51,20 +51,20 @@ impl Fixture {
 
     /// As [`Login::answer`], with the worker's verdict in place of the wait for it.
     fn answer(&self, login: &mut Login, answer: &[u8], seq: u8) -> Outcome {
-        match login.answer(&self.door(), answer, seq) {
+        match login.answer(&self.login_context(), answer, seq) {
             Outcome::Check(answer) => {
                 let plain = KEYS.decrypt(&answer).unwrap_or_default();
                 let proof = login.proof();
                 let password = caching_sha2::unmask(&plain, &proof.nonce).unwrap_or_default();
-                let right = proof.is_proven_by(&password, &self.door());
+                let right = proof.is_proven_by(&password, &self.login_context());
                 login.checked(right, seq)
             }
             outcome => outcome,
         }
     }
 
-    fn door(&self) -> Door<'_> {
-        Door {
+    fn login_context(&self) -> LoginContext<'_> {
+        LoginContext {
             keys: &KEYS,
             accounts: &self.accounts,
         }
@@ -82,7 +82,7 @@ impl Fixture {
             zstd_level: 3,
             extended: 0,
         };
-        login.begin(&self.door(), &sent, FRESH, 2)
+        login.begin(&self.login_context(), &sent, FRESH, 2)
     }
 }
 
@@ -223,13 +223,13 @@ fn what_cannot_be_an_encrypted_password_is_not_decrypted() {
     for len in [1, 255, 257, 5000] {
         let mut login = Login::new(NONCE, false);
         let _ = fixture.begin(&mut login, "hashed", Plugin::CachingSha2, "secret");
-        let outcome = login.answer(&fixture.door(), &vec![7; len], 4);
+        let outcome = login.answer(&fixture.login_context(), &vec![7; len], 4);
         assert_eq!(outcome, Outcome::Denied(4, true), "{len} bytes");
     }
 }
 
 /// Everything that a client hears that logs in, or changes its user, with a wrong password.
-fn heard(
+fn summary(
     fixture: &Fixture,
     name: &str,
     first: Plugin,
@@ -239,7 +239,7 @@ fn heard(
     let mut login = Login::new(NONCE, false);
     let (mut nonce, mut plugin) = (NONCE, first);
     let mut outcome = if change {
-        login.change(&fixture.door(), name.as_bytes(), (FRESH, FRESH), 2)
+        login.change(&fixture.login_context(), name.as_bytes(), (FRESH, FRESH), 2)
     } else {
         fixture.begin(&mut login, name, first, password)
     };
@@ -296,7 +296,7 @@ fn an_unknown_user_hears_what_a_known_one_hears_for_a_wrong_password() {
             (Plugin::Native, true),
         ] {
             for password in ["wrong", ""] {
-                let of = |name: &str| heard(&fixture, name, first, change, password);
+                let of = |name: &str| summary(&fixture, name, first, change, password);
                 let known = (0..plugins.len()).map(|number| of(&format!("user{number}")));
                 let known: Vec<_> = known.collect();
                 let mut met = vec![false; known.len()];
@@ -366,7 +366,7 @@ fn an_account_without_password_takes_no_password() {
 #[test]
 fn a_change_of_user_asks_native_passwords_with_the_nonce_of_the_greeting() {
     let fixture = Fixture::new();
-    let door = fixture.door();
+    let login_context = fixture.login_context();
     for (user, plugin, nonce) in [
         (&b"any"[..], "mysql_native_password", NONCE),
         (b"sha2", "caching_sha2_password", FRESH),
@@ -374,12 +374,12 @@ fn a_change_of_user_asks_native_passwords_with_the_nonce_of_the_greeting() {
         let mut login = Login::new(NONCE, false);
         let mut expected = Vec::new();
         handshake::put_auth_switch(&mut expected, 1, plugin, &nonce);
-        let outcome = login.change(&door, user, (NONCE, FRESH), 1);
+        let outcome = login.change(&login_context, user, (NONCE, FRESH), 1);
         assert_eq!(outcome, Outcome::Send(expected));
         let answer = Plugin::from_name(plugin.as_bytes())
             .unwrap()
             .answer(b"secret", &nonce);
-        let outcome = login.answer(&door, &answer, 3);
+        let outcome = login.answer(&login_context, &answer, 3);
         assert!(matches!(outcome, Outcome::Welcome(..)));
     }
 }

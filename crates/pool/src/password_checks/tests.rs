@@ -64,11 +64,11 @@ fn sent(password: &[u8]) -> Vec<u8> {
 fn run(checks: &PasswordChecks) -> Vec<Verdict> {
     let next = |line| checks.next(line);
     let check = next(Line::Prompt).or_else(|| next(Line::Suspect));
-    let door = Door {
+    let login_context = LoginContext {
         accounts: &WORLD.accounts,
         keys: &WORLD.keys,
     };
-    check.map_or_else(Vec::new, |check| check.run(&door))
+    check.map_or_else(Vec::new, |check| check.run(&login_context))
 }
 
 #[test]

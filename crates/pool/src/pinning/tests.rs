@@ -28,11 +28,11 @@ fn fails(client: &mut Client<()>, sql: &str, error: Option<(u16, String)>) {
     plan.holdings = holdings;
     plan.void = void_of((sql.as_bytes(), mode), &found, Some(b"Db"));
     client.pins_are_sent(Time(2));
-    let heard = Heard {
+    let summary = ReplySummary {
         error,
-        ..Heard::default()
+        ..ReplySummary::default()
     };
-    client.pins_are_answered(&heard);
+    client.pins_are_answered(&summary);
 }
 
 fn names(client: &Client<()>) -> Vec<&'static str> {
@@ -113,10 +113,10 @@ fn what_ran_before_the_part_that_cannot_be_read_counts() {
     client.plan(b"x").holdings.for_good = PinCauses::of(PinCause::Role);
     client.plan(b"x").void = Void::Unparsed;
     client.pins_are_sent(Time(2));
-    client.pins_are_answered(&Heard {
+    client.pins_are_answered(&ReplySummary {
         status: Some(2),
         error: Some((1064, String::new())),
-        ..Heard::default()
+        ..ReplySummary::default()
     });
     assert_eq!(names(&client), ["unknown", "role"]);
 }

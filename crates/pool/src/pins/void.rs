@@ -7,7 +7,7 @@
 //! the error must name it. Doubts are [`Void::Never`].
 
 use super::only_calls;
-use session::heard::Heard;
+use session::reply_summary::ReplySummary;
 use session::text::mentions;
 use sql::classify::stored::run_by;
 use sql::classify::{PinCause, PinCauses, Statement, Verb};
@@ -48,15 +48,15 @@ pub(crate) enum Void {
 
 impl Void {
     /// Whether it has not, by what was heard of it.
-    pub(crate) fn is_so(&self, heard: &Heard) -> bool {
+    pub(crate) fn is_so(&self, summary: &ReplySummary) -> bool {
         match self {
             Self::Never => false,
-            Self::Unparsed => heard.is_error(UNPARSED) && heard.is_first(),
-            Self::Unset => heard.is_error(UNPARSED) || heard.is_error(NO_VARIABLE),
-            Self::Failed => heard.error.is_some(),
+            Self::Unparsed => summary.is_error(UNPARSED) && summary.is_first(),
+            Self::Unset => summary.is_error(UNPARSED) || summary.is_error(NO_VARIABLE),
+            Self::Failed => summary.error.is_some(),
             Self::Missing(name) => {
-                heard.is_first()
-                    && heard.error.as_ref().is_some_and(|error| {
+                summary.is_first()
+                    && summary.error.as_ref().is_some_and(|error| {
                         let (number, words) = error;
                         let words = words.to_ascii_lowercase();
                         let named = words.split(' ').any(|word| word.as_bytes() == &**name);

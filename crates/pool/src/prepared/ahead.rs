@@ -1,13 +1,13 @@
 //! Ahead: preparing on a backend what a client's execution needs there.
 //!
-//! The execution stays in its client's input, and is looked at anew when the backend has answered:
+//! The execution stays in its client's input, and is looked at again when the backend has answered:
 //! in one write the backend is brought into the session in which the client prepared the statement,
 //! if it is in another, and prepares the text; then the execution takes its usual way. Only the
 //! answer to the preparation is waited for, since it has the id. What was prepared in a wrong
 //! session is closed with its backend.
 //!
 //! A text that can no longer be prepared fails as its execution would: a server that finds its
-//! tables changed prepares anew, and says what that said.
+//! tables changed prepares again, and says what that said.
 
 use crate::backend::{InFlight, Purpose};
 use crate::client::{Client, ClientState, Handled};
@@ -16,7 +16,7 @@ use crate::prepared_statements::UnderWay;
 use crate::prepared_statements::names::Named;
 use crate::reasons::{PinReason, Refusal, Unprepared};
 use reactor::{Key, Net};
-use session::heard::Heard;
+use session::reply_summary::ReplySummary;
 use session::standing::Standing;
 use session::state::Session;
 use sql::text_prepared::put_prepare;
@@ -145,7 +145,7 @@ impl<N: Net> Group<N> {
         if client.change_state(ClientState::Idle, now) {
             self.pump(key);
         } else {
-            self.doom(key);
+            self.close_later(key);
         }
     }
 
@@ -190,7 +190,7 @@ impl<N: Net> Group<N> {
         &mut self,
         lease: Key,
         owner: Option<Key>,
-        heard: &Heard,
+        summary: &ReplySummary,
         collected: &[u8],
     ) {
         let Some(owner) = owner.filter(|owner| self.clients.get(*owner).is_some()) else {
@@ -204,8 +204,8 @@ impl<N: Net> Group<N> {
         let prepared = client.and_then(|client| client.prepared.as_ref());
         let under_way = prepared.and_then(|prepared| prepared.under_way.as_ref());
         let named = under_way.and_then(|under_way| under_way.named.clone());
-        match (preparing, heard.prepared, &named) {
-            (Some(definition), _, Some(Named::Execute(name))) if heard.error.is_none() => {
+        match (preparing, summary.prepared, &named) {
+            (Some(definition), _, Some(Named::Execute(name))) if summary.error.is_none() => {
                 backend.prepared.set_named(name, Some(Some(definition)));
             }
             (Some(definition), Some(header), _) => backend.prepared.add(definition, header.id),
@@ -220,15 +220,15 @@ impl<N: Net> Group<N> {
         // What stood on the backend for SHOW WARNINGS may be gone.
         client.warnings_native = false;
         if !client.change_state(ClientState::Idle, now) {
-            return self.doom(owner);
+            return self.close_later(owner);
         }
-        if heard.error.is_some() {
+        if summary.error.is_some() {
             self.drop_command(owner);
             self.replay(owner, collected);
             if let Some(client) = self.clients.get_mut(owner) {
                 client.owed.failed = true;
                 client.owed.warnings = true;
-                client.note_ahead_failed(heard);
+                client.note_ahead_failed(summary);
             }
             self.settle(lease);
             return self.pump(owner);

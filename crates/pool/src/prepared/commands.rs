@@ -24,9 +24,9 @@ use session::state::Session;
 use session::statement::{Conditions, Statement};
 use session::text::mentions;
 use sql::classify::{self, Reads, Verb, classify};
-use sql::hidden_kill::hides_kill;
 use sql::kill::Kill;
 use sql::lex::Server;
+use sql::nested_kill::hides_kill;
 use sql::own_id::with_values;
 use std::rc::Rc;
 use wire::attributes::Form;
@@ -219,9 +219,9 @@ impl<N: Net> Group<N> {
             let parameter = plain.then(|| only_number(payload, earlier, form)).flatten();
             return self.on_kill_execution(key, &definition, parameter);
         }
-        self.go_home(key, &definition.class);
+        self.return_to_last_backend(key, &definition.class);
         let handled = self.execute_read(key, (command, id), definition, message);
-        self.leave_home(key);
+        self.leave_last_backend(key);
         handled
     }
 

@@ -24,15 +24,15 @@ use crate::prepared_statements::names::{Named, NamedEntry};
 use crate::prepared_statements::{Definition, UnderWay};
 use crate::reasons::{PinReason, Refusal};
 use reactor::{Key, Net};
-use session::heard::Heard;
+use session::reply_summary::ReplySummary;
 use session::standing::Standing;
 use session::state::Session;
 use session::statement::Statement;
 use session::user_variables::name_of;
 use sql::classify::{self, PinCause, PinCauses, classify};
-use sql::hidden_kill::hides_kill;
 use sql::holdings::{Ended, Holdings};
 use sql::lex::LexMode;
+use sql::nested_kill::hides_kill;
 use sql::text_prepared::{Name, TextPrepared, put_prepare, read};
 use std::rc::Rc;
 use wire::attributes::{Form, put_query};
@@ -424,12 +424,12 @@ impl<N: Net> Group<N> {
         owner: Option<Key>,
         under_way: &UnderWay,
         definition: Option<Rc<Definition>>,
-        heard: &Heard,
+        summary: &ReplySummary,
     ) {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
-        let went = heard.error.is_none();
+        let went = summary.error.is_none();
         if let Some(Named::Prepare(name) | Named::PrepareUnread(name)) = &under_way.named
             && let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner))
             && let Some(prepared) = &mut client.prepared

@@ -12,7 +12,7 @@ use crate::prepared_statements::names::Named;
 use crate::prepared_statements::{Held, How, UnderWay, Wanted};
 use crate::relay::Told;
 use reactor::{Key, Net};
-use session::heard::Heard;
+use session::reply_summary::ReplySummary;
 use wire::command::Command;
 use wire::execution::{TypeList, Types, put_with_types, set_statement_id, types};
 use wire::status;
@@ -77,7 +77,7 @@ impl<N: Net> Group<N> {
         if let Some(Named::Execute(name)) = &under_way.named {
             backend.prepared.set_named(name, None);
         } else {
-            // The same text anew: what it means may have changed since.
+            // The same text again: what it means may have changed since.
             let old = backend.prepared.take_all_of(&under_way.definition);
             put_closes(out, &old);
         }
@@ -184,7 +184,7 @@ impl<N: Net> Group<N> {
 
     /// The reply to a statement is complete: notes what it has prepared, opened or closed.
     /// `owner` is gone when the client is.
-    pub(crate) fn note_prepared(&mut self, lease: Key, owner: Option<Key>, heard: &Heard) {
+    pub(crate) fn note_prepared(&mut self, lease: Key, owner: Option<Key>, summary: &ReplySummary) {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
@@ -193,7 +193,7 @@ impl<N: Net> Group<N> {
             let session = backend.session.clone();
             self.definitions.with_session(&definition, session)
         });
-        if let (Some(definition), Some(new)) = (&preparing, heard.prepared) {
+        if let (Some(definition), Some(new)) = (&preparing, summary.prepared) {
             backend.prepared.add(definition.clone(), new.id);
         }
         let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner)) else {
@@ -203,24 +203,24 @@ impl<N: Net> Group<N> {
         let Some(mut under_way) = prepared.and_then(|prepared| prepared.under_way.take()) else {
             return;
         };
-        let failed = heard.error.is_some();
-        let unread = heard.is_error(1210) || heard.is_error(1835);
+        let failed = summary.error.is_some();
+        let unread = summary.is_error(1210) || summary.is_error(1835);
         if failed && !unread && under_way.runs_outside(&client.session) {
             client.owe_schema(&self.shared.server);
         }
         if under_way.named.is_some() {
             client.forget_command();
-            return self.note_named(lease, owner, &under_way, preparing, heard);
+            return self.note_named(lease, owner, &under_way, preparing, summary);
         }
         let Some(prepared) = &mut client.prepared else {
             return;
         };
         let open = |flags| flags & (status::CURSOR_EXISTS | status::LAST_ROW_SENT);
-        let flags = heard.status.unwrap_or_default();
+        let flags = summary.status.unwrap_or_default();
         let is_open = match under_way.command {
             Command::StmtPrepare => {
                 let definition = preparing.unwrap_or(under_way.definition);
-                let header = heard.prepared.filter(|_| !failed);
+                let header = summary.prepared.filter(|_| !failed);
                 prepared.note_new(under_way.id, definition, header);
                 prepared.count(&self.statements);
                 return client.forget_command();
@@ -244,7 +244,7 @@ impl<N: Net> Group<N> {
             return self.close_on(lease, &[sent_to]);
         }
         let held = prepared.get_mut(under_way.id).filter(|h| h.columns > 0);
-        if let (Some(columns), Some(held)) = (heard.columns, held) {
+        if let (Some(columns), Some(held)) = (summary.columns, held) {
             held.columns = columns;
         }
         let what = (&under_way.definition, under_way.id);
@@ -279,7 +279,7 @@ impl<N: Net> Group<N> {
             return Told::default();
         };
         // Prepared without a schema it runs without one, and a server says the client's again.
-        let anew = under_way.definition.session.schema.is_none();
+        let fresh = under_way.definition.session.schema.is_none();
         let columns = || {
             let known = prepared.get(under_way.id)?.columns;
             // A statement without a result, CALL among them, has none to compare.
@@ -287,7 +287,7 @@ impl<N: Net> Group<N> {
         };
         match under_way.command {
             _ if under_way.named.is_some() => Told {
-                schema: anew && matches!(under_way.named, Some(Named::Execute(_))),
+                schema: fresh && matches!(under_way.named, Some(Named::Execute(_))),
                 ..Told::default()
             },
             Command::StmtPrepare => Told {
@@ -296,11 +296,11 @@ impl<N: Net> Group<N> {
             },
             Command::StmtExecute => Told {
                 columns: columns(),
-                schema: anew,
+                schema: fresh,
                 ..Told::default()
             },
             Command::StmtBulkExecute => Told {
-                schema: anew,
+                schema: fresh,
                 ..Told::default()
             },
             _ => Told::default(),

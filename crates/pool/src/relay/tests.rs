@@ -1,7 +1,7 @@
 //! What a client gets of a reply, byte by byte, in pieces of any length.
 
 use super::*;
-use session::heard::Notice;
+use session::reply_summary::Notice;
 use wire::command::ReplyShape;
 use wire::packet::put_packet;
 
@@ -53,7 +53,7 @@ fn relay_form(
     let (mut middle, mut seq) = (Middle::default(), 1);
     let (mut out, mut said, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     let mut stop = Stop::Hungry;
-    let (mut unreported, mut bound) = (Unreported::default(), Bound::default());
+    let (mut pending_changes, mut bound) = (PendingChanges::default(), Bound::default());
     for chunk in input.chunks(piece) {
         kept.extend_from_slice(chunk);
         let mut relay = Relay {
@@ -63,7 +63,7 @@ fn relay_form(
             shape,
             status: 2,
             told,
-            unreported: &mut unreported,
+            pending_changes: &mut pending_changes,
             bound: &mut bound,
         };
         let (used, why) = relay
@@ -93,7 +93,7 @@ fn a_packet_that_must_be_whole_is_bounded() {
         let input = [header, &[1, 0xff]].concat();
         let mut reply = Reply::new(ReplyShape::Results);
         let (mut middle, mut seq) = (Middle::default(), 1);
-        let (mut unreported, mut bound) = (Unreported::default(), Bound::default());
+        let (mut pending_changes, mut bound) = (PendingChanges::default(), Bound::default());
         let mut relay = Relay {
             reply: &mut reply,
             middle: &mut middle,
@@ -101,7 +101,7 @@ fn a_packet_that_must_be_whole_is_bounded() {
             shape: MODERN,
             status: 2,
             told: Told::default(),
-            unreported: &mut unreported,
+            pending_changes: &mut pending_changes,
             bound: &mut bound,
         };
         let fed = relay.feed(&input, &mut Vec::new(), |_| {});

@@ -34,10 +34,10 @@ impl<N: Net> Group<N> {
         schema: Option<&[u8]>,
         session: &Session,
     ) -> Option<Known> {
-        if !found.causes.contains(PinCause::StoredCode) || !self.shared.hidden.on {
+        if !found.causes.contains(PinCause::StoredCode) || !self.shared.code_catalogue.on {
             return None;
         }
-        self.see_hidden();
+        self.see_code_catalogue();
         let sql_mode = session.value(b"sql_mode");
         let sql_mode = sql_mode.unwrap_or(self.shared.server.sql_mode.as_bytes());
         if sql_mode
@@ -55,7 +55,7 @@ impl<N: Net> Group<N> {
             return None;
         }
         let run = run_by(sql, mode, found)?;
-        let (leaves, sets) = self.hidden.names.known(&run, schema, mode.server)?;
+        let (leaves, sets) = self.code_seen.names.known(&run, schema, mode.server)?;
         Some(Known {
             leaves,
             sets: sets.into_iter().collect(),
@@ -77,7 +77,7 @@ impl<N: Net> Group<N> {
         if !calls && triggers.is_empty() {
             return false;
         }
-        self.go_home_to_ask(key);
+        self.return_to_ask(key);
         let Some(client) = self.clients.get(key) else {
             return false;
         };
@@ -92,11 +92,11 @@ impl<N: Net> Group<N> {
         };
         asked = asked.union(triggers.without(left_by_first(sql, mode, found)));
         if calls
-            && self.shared.hidden.on
+            && self.shared.code_catalogue.on
             && let Some(run) = run_by(sql, mode, found)
         {
-            self.see_hidden();
-            let inside = self.hidden.names.asked_by(&run, schema);
+            self.see_code_catalogue();
+            let inside = self.code_seen.names.asked_by(&run, schema);
             // What the first of several statements leaves is its text's own.
             asked = asked.union(inside.without(left_by_first(sql, mode, found)));
         }
@@ -110,8 +110,8 @@ impl<N: Net> Group<N> {
         found: &classify::Statement,
         schema: Option<&[u8]>,
     ) -> Reads {
-        self.see_hidden();
-        let names = &self.hidden.names;
+        self.see_code_catalogue();
+        let names = &self.code_seen.names;
         match names.triggers_ask() && !reads(found) {
             true => names.asked_by_triggers(text, schema),
             false => Reads::NONE,

@@ -56,11 +56,15 @@ type Found = (Vec<Object>, Besides, String);
 /// That the connection was lost, or what the server said.
 pub(crate) fn look_once(shared: &Shared, connection: &mut Connection) -> Result<(), ProbeError> {
     connection.query(SETTINGS)?;
-    let number = shared.hidden.looks();
+    let number = shared.code_catalogue.looks();
     match look(&shared.settings, &shared.server, connection) {
-        Ok((found, besides, unseen)) => shared.hidden.looked(number, (found, besides), unseen),
+        Ok((found, besides, unseen)) => {
+            shared
+                .code_catalogue
+                .looked(number, (found, besides), unseen)
+        }
         Err(error) if error.fault == Fault::TooLong => {
-            shared.hidden.found_too_much(number, &error.why);
+            shared.code_catalogue.found_too_much(number, &error.why);
         }
         Err(error) => return Err(error),
     }
@@ -277,8 +281,9 @@ impl Reading {
             return String::new();
         }
         format!(
-            "hidden code: the account '{user}' is not shown {}; GRANT SELECT, SHOW VIEW, TRIGGER, \
-             EXECUTE ON *.* to it, or name an account that has them as monitor_user of [backend]",
+            "triggers and views: the account '{user}' is not shown {}; GRANT SELECT, SHOW VIEW, \
+             TRIGGER, EXECUTE ON *.* to it, or name an account that has them as monitor_user of \
+             [backend]",
             parts.join(", ")
         )
     }

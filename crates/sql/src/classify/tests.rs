@@ -511,10 +511,10 @@ fn deep_nesting_is_bounded() {
 }
 
 /// Through a pool on MariaDB 10.11 `SET @@autocommit = OFF` reached the next client, so it had gone
-/// unreported; of other variables that is taken for granted, which costs a question at most.
+/// untracked; of other variables that is taken for granted, which costs a question at most.
 #[test]
 fn a_variable_set_without_word_of_its_scope_is_not_reported() {
-    for (sql, unreported) in [
+    for (sql, untracked) in [
         ("SET @@autocommit = 0", true),
         ("SET sql_mode = '', @@sql_mode = 'ANSI_QUOTES'", true),
         ("SET autocommit = 0", false),
@@ -524,8 +524,8 @@ fn a_variable_set_without_word_of_its_scope_is_not_reported() {
         ("SET autocommit = @@autocommit", false),
     ] {
         let found = classify(sql.as_bytes(), LexMode::default());
-        assert_eq!((found.unreported, found.pin), (unreported, None), "{sql}");
-        assert!(!classify(sql.as_bytes(), MYSQL).unreported, "{sql}");
+        assert_eq!((found.untracked, found.pin), (untracked, None), "{sql}");
+        assert!(!classify(sql.as_bytes(), MYSQL).untracked, "{sql}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Executions of prepared statements, and texts with query attributes: ids and types are put in,
 //! everything else stays.
 //!
-//! A value that moves by one byte is another value in somebody's table, so what is written anew is
+//! A value that moves by one byte is another value in somebody's table, so what is written again is
 //! compared with what came, byte for byte. A header that is read as longer or shorter than it is
 //! would hide a part of a statement from the pool.
 

@@ -14,7 +14,7 @@ use sql::lex::{Charset, LexMode, Server};
 use sql::unscoped::retold;
 
 /// States that a trigger can leave while nothing is reported: the pool finds such triggers by their
-/// bodies (`hidden.rs`).
+/// bodies (`triggers_and_views.rs`).
 pub const OUT_OF_SIGHT: [&str; 8] = [
     "user variable by INTO",
     "user variable by :=",
@@ -123,7 +123,7 @@ fn covered(row: &Row, way: Way, cell: &str, found: &Statement) -> bool {
     let number = cell.bytes().all(|byte| byte.is_ascii_digit());
     // Nothing happened.
     if number || matches!(cell, "-" | "refused" | "unchanged") || found.pin.is_some() {
-        // But for what is set anew for the next statement, and then read as before.
+        // But for what is set again for the next statement, and then read as before.
         return !(cell == "unchanged" && row.name.starts_with("session_track_"))
             || found.pin.is_some()
             || way.hides();

@@ -23,7 +23,7 @@ const ZSTD_BYTES: usize = 160 * 1024;
 /// What unpacks, between two pieces of a body. One serves one body at a time.
 pub struct Inflater {
     by: By,
-    /// Bytes unpacked since it was begun anew: its window holds at most as many.
+    /// Bytes unpacked since it was started over: its window holds at most as many.
     unpacked: usize,
 }
 

@@ -329,7 +329,7 @@ impl Scan<'_> {
         let mysql = self.mode.server.is_mysql();
         let reported = matches!(self.mode.server, Server::MySql(version) if version >= 80_000);
         if token.kind == Kind::SystemVariable && unscoped && !reported {
-            self.out.unreported = true;
+            self.out.untracked = true;
         }
         match set::setting(name) {
             Setting::Restorable => {}

@@ -77,7 +77,7 @@ pub(super) const HABITS: &[Habit] = &[
             "SELECT CHARSET('x'), COLLATION('x'), HEX('\u{e4}'), LENGTH('\u{e4}')",
             "SELECT '\u{e4}' = 'A', 'a' = 'A', '\u{e4}'",
             "SHOW VARIABLES LIKE 'character_set_c%'",
-            // Of the schema, whose backend may have begun anew.
+            // Of the schema, whose backend may have started over.
             "SELECT DATABASE(), @@character_set_database, @@collation_database",
             "SET CHARACTER SET latin1 ;; SELECT @@collation_connection, CHARSET('x')",
         ],

@@ -1,6 +1,6 @@
-//! The groups of a simulated pool, their turns, and the letters between them.
+//! The groups of a simulated pool, their turns, and the messages between them.
 //!
-//! Groups take their turns in any order, and a letter arrives with any later turn of its group.
+//! Groups take their turns in any order, and a message arrives with any later turn of its group.
 //! The kernel's dealing of clients is chance, with a bias to the first group, so that the others
 //! often have slots that it could use.
 //!
@@ -29,7 +29,7 @@ const OPEN_GATE: usize = 100;
 
 struct Member {
     group: Group<SimNet>,
-    letters: VecDeque<Order>,
+    messages: VecDeque<Order>,
     idle_turns: u32,
     /// Since when it waits while it could be helped.
     helpless: Option<Time>,
@@ -45,7 +45,7 @@ impl Crew {
     pub(super) fn new(net: &SimNet, shared: &Arc<Shared>) -> Crew {
         let member = |index| Member {
             group: Group::new(net.of(index), shared.clone(), index),
-            letters: VecDeque::new(),
+            messages: VecDeque::new(),
             idle_turns: 0,
             helpless: None,
         };
@@ -62,7 +62,7 @@ impl Crew {
     /// Whether a group's turn has come.
     pub(super) fn is_due(&mut self, index: usize, wires: &Wires) -> bool {
         let member = &mut self.members[index];
-        let woken = !member.letters.is_empty() || wires.has_events(index);
+        let woken = !member.messages.is_empty() || wires.has_events(index);
         woken || member.group.deadline() <= wires.now
     }
 
@@ -70,16 +70,16 @@ impl Crew {
         (0..self.len()).any(|index| wires.has_events(index))
     }
 
-    /// A turn of a group; without `all`, the letters that came stay for a later one.
+    /// A turn of a group; without `all`, the messages that came stay for a later one.
     pub(super) fn turn(&mut self, index: usize, net: &SimNet, all: bool) {
         let member = &mut self.members[index];
         net.0.borrow_mut().take_events(index, &mut self.events);
-        let letters = if all || self.events.is_empty() {
-            std::mem::take(&mut member.letters)
+        let messages = if all || self.events.is_empty() {
+            std::mem::take(&mut member.messages)
         } else {
             VecDeque::new()
         };
-        let idle = self.events.is_empty() && letters.is_empty();
+        let idle = self.events.is_empty() && messages.is_empty();
         member.idle_turns = if idle { member.idle_turns + 1 } else { 0 };
         assert!(
             member.idle_turns < IDLE_TURNS_MAX,
@@ -89,15 +89,15 @@ impl Crew {
         let events = &self.events;
         net.0
             .borrow()
-            .note(|| format!("turn of {index} {events:?} {letters:?}"));
-        for letter in letters {
-            member.group.order(letter);
+            .note(|| format!("turn of {index} {events:?} {messages:?}"));
+        for message in messages {
+            member.group.order(message);
         }
         member.group.turn(&self.events);
         let wrong = member.group.miscounted();
         assert_eq!(wrong, None, "group {index}");
-        for (to, letter) in member.group.take_letters() {
-            self.members[to].letters.push_back(letter);
+        for (to, message) in member.group.take_messages() {
+            self.members[to].messages.push_back(message);
         }
     }
 
@@ -114,9 +114,9 @@ impl Crew {
         );
     }
 
-    /// Puts a letter of a thread that is no group's in a group's mailbox.
-    pub(super) fn send(&mut self, group: usize, letter: Order) {
-        self.members[group].letters.push_back(letter);
+    /// Puts a message of a thread that is no group's in a group's mailbox.
+    pub(super) fn send(&mut self, group: usize, message: Order) {
+        self.members[group].messages.push_back(message);
     }
 
     /// What happened around the groups may give them something to do.
