@@ -16,8 +16,15 @@ const EDGES: &[(&str, &[&str])] = &[
     ("measure", &[]),
     ("chart", &[]),
     ("reactor", &[]),
-    ("pool", &["session", "sql", "wire", "reactor", "measure"]),
-    ("load", &["sql", "wire", "reactor", "measure", "chart"]),
+    ("httpd", &["reactor"]),
+    (
+        "pool",
+        &["session", "sql", "wire", "reactor", "measure", "httpd"],
+    ),
+    (
+        "load",
+        &["sql", "wire", "reactor", "measure", "chart", "httpd"],
+    ),
     ("doctor", &["wire"]),
     ("climb", &["wire", "measure", "doctor", "chart"]),
     (

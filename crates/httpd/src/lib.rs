@@ -1,0 +1,244 @@
+//! A small HTTP/1.1 server for figures and pages: what `onramp pool` and `onramp load` show of
+//! themselves while they run.
+//!
+//! The problem: a probe of the health of a process has to be answered at once, however many other
+//! readers are slow, silent or hostile, and the threads that do the process's work must not notice.
+//! The mechanism: one thread polls all its sockets and never waits for one of them. A request is
+//! read by `httparse`, answered in one piece, and the connection is closed. There are at most
+//! [`CONNECTIONS_MAX`] connections: one more closes the oldest. A request has at most
+//! [`REQUEST_BYTES_MAX`] bytes and [`ASK_MAX`] to arrive; the answer has [`TAKE_MAX`] to be taken.
+//!
+//! Invariant: a reader's socket exists in this thread's descriptor table only. A group that begins
+//! while a reader is being answered copies the main table; a copy of the socket there would keep it
+//! open for as long as the group lives, and the reader would wait for its end all that time.
+
+mod connection;
+
+use connection::{Connection, Progress};
+use reactor::{Time, descriptors};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io;
+use std::net::TcpListener;
+use std::thread;
+use std::time::Duration;
+
+/// Connections at once; one more closes the oldest.
+pub const CONNECTIONS_MAX: usize = 64;
+/// Bytes of a request, its body left out: it is not read.
+pub const REQUEST_BYTES_MAX: usize = 16 * 1024;
+/// How long a request may take to arrive.
+pub const ASK_MAX: Duration = Duration::from_secs(2);
+/// How long an answer may take to be taken.
+pub const TAKE_MAX: Duration = Duration::from_secs(10);
+/// After an accept that failed for want of descriptors, the next one is tried so much later.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+/// The longest that the thread sleeps.
+const SLEEP_MAX: Duration = Duration::from_secs(3600);
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// The path, without the `?` and what follows it.
+    pub path: &'a str,
+    /// The value of the header `Accept`; empty where there is none.
+    pub accept: &'a str,
+}
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The status.
+    pub status: Status,
+    /// The value of the header `Content-Type`.
+    pub kind: &'static str,
+    /// The body.
+    pub body: String,
+}
+
+/// The status of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// 200.
+    Ok,
+    /// 400: no request of HTTP/1.
+    BadRequest,
+    /// 404.
+    NotFound,
+    /// 405: neither GET nor HEAD.
+    MethodNotAllowed,
+    /// 431: longer than [`REQUEST_BYTES_MAX`], or too many headers.
+    TooLarge,
+    /// 503.
+    Unavailable,
+}
+
+impl Status {
+    fn line(self) -> &'static str {
+        match self {
+            Status::Ok => "200 OK",
+            Status::BadRequest => "400 Bad Request",
+            Status::NotFound => "404 Not Found",
+            Status::MethodNotAllowed => "405 Method Not Allowed",
+            Status::TooLarge => "431 Request Header Fields Too Large",
+            Status::Unavailable => "503 Service Unavailable",
+        }
+    }
+}
+
+/// Content types of answers.
+pub mod kind {
+    /// Plain text.
+    pub const TEXT: &str = "text/plain; charset=utf-8";
+    /// A page.
+    pub const HTML: &str = "text/html; charset=utf-8";
+    /// JSON.
+    pub const JSON: &str = "application/json";
+    /// Figures in the text format of Prometheus.
+    pub const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
+    /// Figures in the format of OpenMetrics.
+    pub const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+}
+
+impl Reply {
+    /// A 200 with this body.
+    #[must_use]
+    pub fn ok(kind: &'static str, body: impl Into<String>) -> Reply {
+        Reply {
+            status: Status::Ok,
+            kind,
+            body: body.into(),
+        }
+    }
+
+    /// A line of text with another status.
+    #[must_use]
+    pub fn text(status: Status, line: &str) -> Reply {
+        Reply {
+            status,
+            kind: kind::TEXT,
+            body: format!("{line}\n"),
+        }
+    }
+}
+
+/// What answers requests.
+pub trait Site {
+    /// The answer to a request. It must not wait for anything.
+    fn answer(&mut self, request: &Request<'_>) -> Reply;
+
+    /// How often [`Site::tick`] is called; `None`: never.
+    fn every(&self) -> Option<Duration> {
+        None
+    }
+
+    /// A moment has passed.
+    fn tick(&mut self) {}
+}
+
+impl<F: FnMut(&Request<'_>) -> Reply> Site for F {
+    fn answer(&mut self, request: &Request<'_>) -> Reply {
+        self(request)
+    }
+}
+
+/// Answers whoever comes, in a thread of its own, until the process ends.
+///
+/// # Errors
+/// The system's, where the listener cannot be used or the thread cannot be started.
+pub fn serve(listener: TcpListener, site: impl Site + Send + 'static) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let work = move || {
+        // Where this is not allowed no group has a table of its own either, and nothing is copied.
+        let _ = descriptors::own_table();
+        Server {
+            listener,
+            site,
+            connections: Vec::new(),
+            accept_at: Time(0),
+        }
+        .run();
+    };
+    let builder = thread::Builder::new().name("http".to_owned());
+    builder.spawn(work).map(|_| ())
+}
+
+struct Server<S> {
+    listener: TcpListener,
+    site: S,
+    /// The oldest first.
+    connections: Vec<Connection>,
+    /// No connection is accepted before this moment.
+    accept_at: Time,
+}
+
+impl<S: Site> Server<S> {
+    fn run(mut self) {
+        let every = self.site.every();
+        let mut tick_at = every.map_or(Time::NEVER, |every| Time::now() + every);
+        loop {
+            self.wait(tick_at);
+            let now = Time::now();
+            if let Some(every) = every.filter(|_| now >= tick_at) {
+                self.site.tick();
+                tick_at = now + every;
+            }
+            let site = &mut self.site;
+            self.connections
+                .retain_mut(|connection| connection.go_on(site, now) == Progress::Open);
+            if now >= self.accept_at {
+                self.accept(now);
+            }
+        }
+    }
+
+    /// Waits until a socket is ready or a time limit has come.
+    fn wait(&self, tick_at: Time) {
+        let now = Time::now();
+        let accepts = now >= self.accept_at;
+        let mut until = tick_at;
+        if !accepts {
+            until = until.min(self.accept_at);
+        }
+        let mut polled = Vec::with_capacity(self.connections.len() + 1);
+        for connection in &self.connections {
+            until = until.min(connection.until());
+            let flags = match connection.is_writing() {
+                true => PollFlags::OUT,
+                false => PollFlags::IN,
+            };
+            polled.push(PollFd::new(connection.socket(), flags));
+        }
+        if accepts {
+            polled.push(PollFd::new(&self.listener, PollFlags::IN));
+        }
+        // A timespec of a bounded time always exists; an interrupted wait is one that has ended.
+        let sleep = until.since(now).min(SLEEP_MAX);
+        let _ = poll(&mut polled, Timespec::try_from(sleep).ok().as_ref());
+    }
+
+    fn accept(&mut self, now: Time) {
+        for _ in 0..CONNECTIONS_MAX {
+            match self.listener.accept() {
+                Ok((socket, _)) => {
+                    if self.connections.len() >= CONNECTIONS_MAX {
+                        self.connections.remove(0);
+                    }
+                    if let Ok(connection) = Connection::new(socket, now) {
+                        self.connections.push(connection);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                // No descriptor is left, or no memory.
+                Err(_) => {
+                    self.accept_at = now + ACCEPT_AGAIN;
+                    return;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! Answers to requests of any form, and readers that are slow, silent or many.
+
+use super::*;
+use crate::connection::answer;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::mpsc::sync_channel;
+
+fn site(request: &Request<'_>) -> Reply {
+    match request.path {
+        "/long" => Reply::ok(kind::TEXT, "x".repeat(32 << 20)),
+        "/gone" => Reply::text(Status::Unavailable, "not now"),
+        path => Reply::ok(kind::TEXT, format!("{path} {}", request.accept)),
+    }
+}
+
+fn said(asked: &[u8]) -> Option<String> {
+    answer(asked, &mut site).map(|answer| String::from_utf8(answer).unwrap())
+}
+
+#[test]
+fn a_request_is_answered_when_it_has_come_whole() {
+    let asked = b"GET /a?b=c HTTP/1.1\r\nHost: x\r\nACCEPT: text/plain\r\n\r\n";
+    for end in 0..asked.len() {
+        assert_eq!(said(&asked[..end]), None, "{end}");
+    }
+    let whole = said(asked).unwrap();
+    assert!(whole.starts_with("HTTP/1.1 200 OK\r\n"), "{whole}");
+    assert!(whole.contains("\r\nContent-Length: 13\r\n"), "{whole}");
+    assert!(whole.ends_with("\r\n\r\n/a text/plain"), "{whole}");
+    let head = said(b"HEAD /a HTTP/1.0\r\n\r\n").unwrap();
+    assert!(
+        head.contains("Content-Length: 3\r\n") && head.ends_with("\r\n\r\n"),
+        "{head}"
+    );
+}
+
+#[test]
+fn what_is_no_request_is_told_so() {
+    for (asked, status) in [
+        (&b"POST / HTTP/1.1\r\n\r\n"[..], "405 Method Not Allowed"),
+        (b"\x00\x01\x02\r\n\r\n", "400 Bad Request"),
+        (b"GET / HTTP/9.9\r\n\r\n", "400 Bad Request"),
+        (b"GET /gone HTTP/1.1\r\n\r\n", "503 Service Unavailable"),
+    ] {
+        let whole = said(asked).unwrap();
+        assert!(
+            whole.starts_with(&format!("HTTP/1.1 {status}\r\n")),
+            "{whole}"
+        );
+    }
+    assert!(
+        said(b"POST / HTTP/1.1\r\n\r\n")
+            .unwrap()
+            .contains("\r\nAllow: GET, HEAD\r\n")
+    );
+}
+
+#[test]
+fn a_request_has_an_upper_bound() {
+    let of = |len: usize| [b"GET / HTTP/1.1\r\nX: ", &*vec![b'x'; len]].concat();
+    let front = of(0).len();
+    assert_eq!(said(&of(REQUEST_BYTES_MAX - front - 1)), None);
+    let whole = said(&of(REQUEST_BYTES_MAX - front)).unwrap();
+    assert!(whole.starts_with("HTTP/1.1 431 "), "{whole}");
+    let many = format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(65));
+    assert!(said(many.as_bytes()).unwrap().starts_with("HTTP/1.1 431 "));
+}
+
+fn served() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    serve(listener, site).unwrap();
+    address
+}
+
+fn get(address: SocketAddr, path: &str) -> String {
+    let mut reader = TcpStream::connect(address).unwrap();
+    let asked = format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
+    reader.write_all(asked.as_bytes()).unwrap();
+    let mut said = String::new();
+    reader.read_to_string(&mut said).unwrap();
+    said
+}
+
+#[test]
+fn whoever_asks_is_answered_whatever_others_do() {
+    let address = served();
+    let connect = || TcpStream::connect(address).unwrap();
+    // Silent ones, half a request, and one that does not take its answer: more than there may be.
+    let mut others: Vec<TcpStream> = (0..2 * CONNECTIONS_MAX).map(|_| connect()).collect();
+    for (at, other) in others.iter_mut().enumerate() {
+        match at % 16 {
+            0 => other.write_all(b"GET /long HTTP/1.1\r\n\r\n"),
+            1..8 => other.write_all(b"GET / HT"),
+            _ => Ok(()),
+        }
+        .unwrap_or_default();
+    }
+    assert!(get(address, "/here").ends_with("\r\n\r\n/here "));
+    // The oldest had to go for the others.
+    let mut rest = [0; 1];
+    let first = others[15].read(&mut rest);
+    assert!(!matches!(first, Ok(1..)), "{first:?}");
+    assert_eq!(get(address, "/long").len() & !0xfff, 32 << 20);
+}
+
+/// One that asks byte by byte has no longer than one that says nothing.
+#[test]
+fn a_reader_that_is_slow_is_left() {
+    let mut slow = TcpStream::connect(served()).unwrap();
+    let step = Duration::from_millis(100);
+    slow.set_read_timeout(Some(step)).unwrap();
+    let mut sent = 0;
+    while slow.write_all(b"x").is_ok() && sent < REQUEST_BYTES_MAX {
+        sent += 1;
+        match slow.read(&mut [0; 1]) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            _ => break,
+        }
+    }
+    assert!(sent < REQUEST_BYTES_MAX);
+}
+
+/// True when the server has accepted this connection: until then its end has no inode.
+/// (Documentation/networking/proc_net_tcp.rst of Linux: both ends are the second and third column,
+/// ports in hexadecimal, the inode the tenth.)
+fn is_accepted(reader: &TcpStream) -> bool {
+    let port = |address: SocketAddr| format!(":{:04X}", address.port());
+    let ours = port(reader.local_addr().unwrap());
+    let theirs = port(reader.peer_addr().unwrap());
+    let table = std::fs::read_to_string("/proc/thread-self/net/tcp").unwrap();
+    table.lines().any(|line| {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        columns[1].ends_with(&theirs) && columns[2].ends_with(&ours) && columns[9] != "0"
+    })
+}
+
+#[test]
+fn a_reader_hears_the_end_although_a_group_begins_while_he_is_answered() {
+    let mut reader = TcpStream::connect(served()).unwrap();
+    reader.write_all(b"GET /metrics HTTP/1.0\r\n").unwrap();
+    while !is_accepted(&reader) {
+        thread::yield_now();
+    }
+    let ((begun, begins), (end, ends)) = (sync_channel(1), sync_channel::<()>(1));
+    let group = thread::spawn(move || {
+        descriptors::own_table().unwrap();
+        begun.send(()).unwrap();
+        // Until the other end is dropped.
+        ends.recv()
+    });
+    begins.recv().unwrap();
+    let _ = reader.write_all(b"\r\n");
+    // A test that does not get on for longer than a reader may take finds the connection reset,
+    // which is an end as well.
+    reader.set_read_timeout(Some(20 * ASK_MAX)).unwrap();
+    let heard = reader.read_to_end(&mut Vec::new());
+    let kind = heard.map_err(|error| error.kind());
+    assert_ne!(kind, Err(ErrorKind::WouldBlock), "he waits for the end");
+    drop(end);
+    assert!(group.join().unwrap().is_err());
+}
+
+#[test]
+fn a_site_is_told_that_time_passes() {
+    struct Clock(std::sync::mpsc::Sender<()>);
+    impl Site for Clock {
+        fn answer(&mut self, _: &Request<'_>) -> Reply {
+            Reply::text(Status::NotFound, "")
+        }
+        fn every(&self) -> Option<Duration> {
+            Some(Duration::from_millis(1))
+        }
+        fn tick(&mut self) {
+            let _ = self.0.send(());
+        }
+    }
+    let (sender, ticks) = std::sync::mpsc::channel();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    serve(listener, Clock(sender)).unwrap();
+    assert_eq!(ticks.iter().take(3).count(), 3);
+}
