@@ -47,6 +47,7 @@ mod long;
 mod long_tls;
 mod lua;
 mod memory;
+mod metrics;
 mod mysql;
 mod named;
 mod names;

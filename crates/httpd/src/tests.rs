@@ -164,7 +164,7 @@ fn a_reader_hears_the_end_although_a_group_begins_while_he_is_answered() {
 
 #[test]
 fn a_site_is_told_that_time_passes() {
-    struct Clock(std::sync::mpsc::Sender<()>);
+    struct Clock(std::sync::mpsc::SyncSender<()>);
     impl Site for Clock {
         fn answer(&mut self, _: &Request<'_>) -> Reply {
             Reply::text(Status::NotFound, "")
@@ -173,10 +173,10 @@ fn a_site_is_told_that_time_passes() {
             Some(Duration::from_millis(1))
         }
         fn tick(&mut self) {
-            let _ = self.0.send(());
+            let _ = self.0.try_send(());
         }
     }
-    let (sender, ticks) = std::sync::mpsc::channel();
+    let (sender, ticks) = sync_channel(1);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     serve(listener, Clock(sender)).unwrap();
     assert_eq!(ticks.iter().take(3).count(), 3);

@@ -57,6 +57,7 @@ impl<N: Net> Group<N> {
         };
         if let Some(refusal) = refusal {
             self.counts.refused += 1;
+            *self.counts.refusals.entry(refusal.name()).or_default() += 1;
             self.log_refused(Some(&sock), None, &refusal);
             let mut out = Vec::new();
             put_err(&mut out, 0, refusal.code(), &refusal.to_string());

@@ -16,7 +16,7 @@ use crate::secret::{Secret, Typed};
 use crate::verifier::Verifier;
 use reactor::socket::{FileAccess, Keepalive};
 pub(crate) use row::{At, Keys, Kind, Row, Value};
-pub use rows::{FileMode, GroupNumber, Limits, Settings, UserNumber};
+pub use rows::{FileMode, GroupNumber, HttpAddress, Limits, Settings, UserNumber};
 use rows::{ServerKeys, UserKeys};
 pub(crate) use rows::{server_rows, top_rows, user_rows};
 use std::path::Path;

@@ -130,6 +130,7 @@ impl<N: Net> Group<N> {
         else {
             return self.statement_of_nobody(key, summary, contaminated);
         };
+        self.note_service(owner, command, summary);
         let alone = self
             .backends
             .get(key)
@@ -189,6 +190,19 @@ impl<N: Net> Group<N> {
             self.leave_if_idle(owner);
         }
         self.pump(owner);
+    }
+
+    /// Measures how long a statement of a client took, and counts how it ended.
+    fn note_service(&mut self, owner: Key, command: &InFlight, summary: &ReplySummary) {
+        let Some(client) = self.clients.get(owner) else {
+            return;
+        };
+        let service = self.net.now().since(command.sent);
+        self.figures
+            .answered(client.user, service, summary.error.is_some());
+        if let Some((number, _)) = &summary.error {
+            self.shared.errors.count(*number);
+        }
     }
 
     /// Notes what the statement has done to savepoints. Where its client has gone, nobody knows

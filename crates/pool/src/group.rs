@@ -23,6 +23,7 @@ use crate::backend_pools::BackendPools;
 use crate::client::{Client, ClientState, SpareInputs};
 use crate::code_catalogue::Seen;
 use crate::counts::{Census, Counts};
+use crate::figures::{Figures, GroupView, Stage, Turns};
 use crate::fronts::Look;
 use crate::kill_jobs::{Job, KillConnection};
 use crate::line_limit::LineLimit;
@@ -162,6 +163,7 @@ pub struct Group<N: Net> {
     /// Clients to be closed at the end of the turn.
     pub(crate) closing: Vec<Key>,
     pub(crate) counts: Counts,
+    pub(crate) figures: Figures,
     /// Lent to whoever reads from a client.
     pub(crate) scratch: Vec<u8>,
     /// Boxes for what clients that wait have sent.
@@ -190,6 +192,7 @@ impl<N: Net> Group<N> {
         let sweep_at = net.now() + SWEEP_EVERY;
         let mut nonce_key = [0; 32];
         net.random(&mut nonce_key);
+        let figures = Figures::new(shared.settings.users.len());
         Group {
             net,
             shared,
@@ -246,6 +249,7 @@ impl<N: Net> Group<N> {
             auth_delays: AuthDelays::default(),
             closing: Vec::new(),
             counts: Counts::default(),
+            figures,
             scratch: vec![0; SCRATCH_LEN],
             lent: Vec::new(),
             packing: Packing::default(),
@@ -336,6 +340,11 @@ impl<N: Net> Group<N> {
         &mut self.net
     }
 
+    /// The moment of the present turn.
+    pub(crate) fn now(&self) -> Time {
+        self.net.now()
+    }
+
     /// Carries out an order.
     pub fn order(&mut self, order: Order) {
         match order {
@@ -394,6 +403,25 @@ impl<N: Net> Group<N> {
             census.count_backend(backend.state(), backend.lease().is_some());
         }
         census
+    }
+
+    /// What others may know of this group at this moment.
+    pub(crate) fn view(&self, turns: Turns) -> GroupView {
+        let mut view = GroupView {
+            at: self.net.now(),
+            census: self.census(),
+            stages: Default::default(),
+            pinned: BTreeMap::new(),
+            figures: self.figures.clone(),
+            turns,
+        };
+        for (_, client) in self.clients.iter() {
+            view.stages[Stage::of(client.state(), client.lease().is_some()) as usize] += 1;
+            for pin in client.pins.iter().flat_map(|pins| pins.list()) {
+                *view.pinned.entry(pin.reason.name()).or_default() += 1;
+            }
+        }
+        view
     }
 
     /// During a drain: a client that keeps nothing on a backend may go.

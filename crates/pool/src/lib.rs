@@ -35,7 +35,9 @@ mod debts;
 mod diagnostics;
 mod dial;
 mod endings;
+mod error_counts;
 mod fairness;
+mod figures;
 mod found;
 mod fresh;
 mod fronts;
@@ -59,6 +61,7 @@ mod losses;
 mod memory;
 mod memory_share;
 mod message;
+mod metrics;
 mod options;
 mod outages;
 mod packing;
@@ -90,6 +93,7 @@ mod server_facts;
 mod shared;
 mod sharing;
 mod silence;
+mod site;
 mod slow_readers;
 mod spool;
 mod statements;
@@ -105,7 +109,9 @@ mod verifier;
 mod waiting;
 mod watch;
 
-pub use config::{FileMode, GroupNumber, Limits, Raw, Settings, StoredCode, UserNumber};
+pub use config::{
+    FileMode, GroupNumber, HttpAddress, Limits, Raw, Settings, StoredCode, UserNumber,
+};
 pub use counts::{Census, Counts};
 pub use group::{Group, listener_token};
 pub use kill_jobs::{KillAsk, KillEnd, Threads};

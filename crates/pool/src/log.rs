@@ -92,6 +92,7 @@ events! {
     Bug "bug" Error "a client was closed for a fault of the pool's own: please report the line",
     Start "start" Info "what the server is, and what the pool makes of its settings",
     Waiting "waiting" Warning "the server cannot be reached at start; the pool waits for it",
+    Http "http" Info "figures and health are served over HTTP; says where",
     Listening "listening" Info "clients may come",
     Failed "failed" Error "the pool, or a part of it, cannot go on; the message says why",
     Signal "signal" Info "a signal that changes nothing has come",

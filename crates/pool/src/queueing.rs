@@ -226,8 +226,10 @@ impl<N: Net> Group<N> {
         if let Some(coming) = lanes.second(waiting.lane) {
             self.clients.prefetch(coming);
         }
+        let waited = self.net.now().since(waiting.since);
+        self.figures.waited_in(waiting.lane, waited);
         let kicked_up = waiting.lane == LaneName::Low
-            && self.net.now().since(waiting.since) >= self.shared.settings.prio_kickup
+            && waited >= self.shared.settings.prio_kickup
             && self.front_in(pool, LaneName::High).is_some();
         self.counts.kicked_up += u64::from(kicked_up);
     }

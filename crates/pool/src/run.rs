@@ -9,13 +9,16 @@ use crate::Settings;
 use crate::backend_pools::PoolKey;
 use crate::budget::Budget;
 use crate::counts::Census;
+use crate::figures::{Published, Turns};
 use crate::group::{Group, LISTENER, MAILBOX, listener_token};
 use crate::log::{self, Event, ReportLine, note, note_all};
+use crate::metrics::Board;
 use crate::options::PoolArgs;
 use crate::password_workers::start_workers;
 use crate::probe::{Fault, probe};
 use crate::server_facts::ServerFacts;
 use crate::shared::{Order, Shared};
+use crate::site;
 use crate::upstream::Upstream;
 use crate::watch::Watcher;
 use reactor::{
@@ -26,9 +29,9 @@ use signal_hook::iterator::{Handle, Signals};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use wire::auth::caching_sha2::KeyPair;
 use wire::capabilities::DEPRECATE_EOF;
@@ -147,6 +150,10 @@ fn serve(mut settings: Settings) -> Result<(), String> {
     let plan = plan(&settings, limit.soft, cores)?;
     let upstream = Arc::new(Upstream::new(settings.backend.clone()));
     upstream.keep_looking_up()?;
+    let board = Arc::new(Board::default());
+    if let Some(http) = settings.http {
+        site::serve(http.0, board.clone())?;
+    }
     let Some(server) = ask_server(&upstream, &settings, &mut signals)? else {
         note(
             Event::Ended,
@@ -170,6 +177,7 @@ fn serve(mut settings: Settings) -> Result<(), String> {
     let watcher = Watcher::first(&shared);
     let listeners = open_listeners(&shared.settings)?;
     let group_threads = GroupThreads::start(&shared, &listeners, signals.handle())?;
+    board.serves(shared.clone(), group_threads.published.clone());
     start_workers(&shared, &group_threads.orders.clone().into())?;
     let orders = group_threads.orders.clone();
     let tell = move || orders.iter().for_each(|order| order.send(Order::Look));
@@ -180,7 +188,7 @@ fn serve(mut settings: Settings) -> Result<(), String> {
         Event::Listening,
         format_args!("listening on {}", addresses.join(", ")),
     );
-    let result = group_threads.attend(signals, shared.settings.drain_max);
+    let result = group_threads.attend(signals, shared.settings.drain_max, &board);
     for listener in &listeners {
         listener.remove_file();
     }
@@ -328,7 +336,7 @@ fn open_listeners(settings: &Settings) -> Result<Vec<Listener>, String> {
 /// The ways to reach the groups' threads.
 struct GroupThreads {
     orders: Vec<Sender<Order>>,
-    census: Vec<Arc<Mutex<Census>>>,
+    published: Vec<Arc<Published>>,
 }
 
 /// Held by every group's thread; the last one to drop it ends the main thread's wait for signals.
@@ -363,7 +371,7 @@ struct Post {
     mailbox: Mailbox<Order>,
     /// The ways to all groups, by their number.
     groups: Arc<[Sender<Order>]>,
-    census: Arc<Mutex<Census>>,
+    published: Arc<Published>,
     presence: Presence,
 }
 
@@ -385,7 +393,7 @@ impl GroupThreads {
         let groups: Arc<[Sender<Order>]> = orders.clone().into();
         let mut group_threads = GroupThreads {
             orders,
-            census: Vec::new(),
+            published: Vec::new(),
         };
         let presence = Presence {
             present: Arc::new(AtomicUsize::new(1)),
@@ -393,8 +401,8 @@ impl GroupThreads {
         };
         let mut posts = Vec::new();
         for (index, mailbox) in mailboxes.into_iter().enumerate() {
-            let census = Arc::new(Mutex::new(Census::default()));
-            group_threads.census.push(census.clone());
+            let published = Arc::new(Published::new(shared.settings.users.len()));
+            group_threads.published.push(published.clone());
             let listeners = listeners.iter().map(|listener| match listener {
                 Listener::Tcp(address, _) => ListenerKey::Tcp(*address),
                 Listener::Unix(_, listener) => ListenerKey::Unix(listener.clone()),
@@ -407,7 +415,7 @@ impl GroupThreads {
                 listeners,
                 mailbox,
                 groups: groups.clone(),
-                census,
+                published,
                 presence,
             });
         }
@@ -429,7 +437,12 @@ impl GroupThreads {
     }
 
     /// Waits for signals and for the groups' end.
-    fn attend(&self, mut signals: Signals, drain_max: Duration) -> Result<(), String> {
+    fn attend(
+        &self,
+        mut signals: Signals,
+        drain_max: Duration,
+        board: &Board,
+    ) -> Result<(), String> {
         let mut draining = false;
         for signal in &mut signals {
             if signal == SIGUSR1 {
@@ -453,6 +466,7 @@ impl GroupThreads {
                 return Ok(());
             }
             draining = true;
+            board.drains();
             note(
                 Event::Draining,
                 format_args!("draining, for at most {} ms", drain_max.as_millis()),
@@ -479,8 +493,8 @@ impl GroupThreads {
 
     fn sum(&self) -> Census {
         let mut total = Census::default();
-        for census in &self.census {
-            total += &*census.lock().unwrap_or_else(PoisonError::into_inner);
+        for published in &self.published {
+            total += &published.get().census;
         }
         total
     }
@@ -488,7 +502,7 @@ impl GroupThreads {
 
 /// A group's thread.
 fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
-    let (census, groups) = (post.census.clone(), post.groups.clone());
+    let (published, groups) = (post.published.clone(), post.groups.clone());
     let (shared, first) = (post.shared.clone(), post.index == 0);
     if first {
         shared.look_at_memory();
@@ -505,6 +519,7 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
     };
     let mut events = Vec::new();
     let mut census_at = Time::now();
+    let mut turns = Turns::default();
     while !group.is_drained() {
         let deadline = group.deadline().min(census_at + CENSUS_EVERY);
         if let Err(error) = group.net_mut().wait(deadline, &mut events) {
@@ -527,15 +542,22 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
         for (index, order) in group.take_messages() {
             groups[index].send(order);
         }
-        if Time::now() >= census_at + CENSUS_EVERY {
-            census_at = Time::now();
+        let now = Time::now();
+        turns.lengths.record(now.since(group.now()));
+        if now >= census_at + CENSUS_EVERY {
             if first {
                 shared.look_at_memory();
             }
-            *census.lock().unwrap_or_else(PoisonError::into_inner) = group.census();
+            // Who reads the last one holds it for a moment only: the next turn tries again.
+            if published.put(group.view(turns.clone())) {
+                census_at = now;
+            }
+            turns.publishing += Time::now().since(now);
         }
     }
-    *census.lock().unwrap_or_else(PoisonError::into_inner) = group.census();
+    while !published.put(group.view(turns.clone())) {
+        std::thread::yield_now();
+    }
 }
 
 /// Prints a group's report, if there is one, without keeping the group waiting.

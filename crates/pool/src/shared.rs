@@ -9,6 +9,7 @@ use crate::bell::Bell;
 use crate::budget::Budget;
 use crate::code_catalogue::CodeCatalogue;
 use crate::config::{Settings, accounts_of};
+use crate::error_counts::ErrorCounts;
 use crate::fronts::Fronts;
 use crate::global_values::Watch;
 use crate::kill_jobs::{KillAsk, KillEnd, Threads};
@@ -92,6 +93,8 @@ pub struct Shared {
     pub(crate) prepared_taken: AtomicUsize,
     /// Something that is watched may have changed.
     pub(crate) bell: Bell,
+    /// Errors of the server, by number.
+    pub(crate) errors: ErrorCounts,
     /// Where the server is, and whether it can be reached.
     pub(crate) upstream: Arc<Upstream>,
 }
@@ -166,6 +169,7 @@ impl Shared {
             privileges: Privileges::default(),
             prepared_taken: AtomicUsize::new(usize::MAX),
             bell: Bell::default(),
+            errors: ErrorCounts::default(),
         }
     }
 

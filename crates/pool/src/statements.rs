@@ -30,6 +30,7 @@ use sql::classify::{self, PinCause, Reads, Verb, classify};
 use sql::lex::{LexMode, Server};
 use sql::nested_kill::hides_kill;
 use std::rc::Rc;
+use std::time::Duration;
 use wire::capabilities as cap;
 use wire::command::{Command, ReplyShape};
 use wire::reply::{END, OK, Reply};
@@ -453,6 +454,11 @@ impl<N: Net> Group<N> {
         if !client.change_state(ClientState::Running, now) {
             return self.close_later(key);
         }
+        let waited = match client.placed {
+            true => now.since(client.waits_since),
+            false => Duration::ZERO,
+        };
+        self.figures.sent(client.user, waited);
         client.binding.join(lease);
         client.keeps_warnings = true;
         if client.statement.spoils {

@@ -11,8 +11,9 @@ use std::path::PathBuf;
 /// The longest line of a paragraph.
 const COLUMNS: usize = 100;
 /// The headings in their order.
-const SECTIONS: [&str; 6] = [
+const SECTIONS: [&str; 7] = [
     "Listening",
+    "Watching",
     "The server",
     "Scheduling",
     "Limits on clients",

@@ -12,6 +12,7 @@ use crate::priority::{Mode, Priority};
 use crate::secret::Secret;
 use crate::upstream::Place;
 use reactor::{Address, accounts};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use wire::auth::Plugin;
@@ -79,6 +80,16 @@ table! {
             /// level 1 and zstd at the client's level, 6 at most. Connections to the server stay
             /// uncompressed.
             compression: bool { .of(Kind::Switch).or(Absent::Switch(true)) }
+        }
+
+        section "Watching" {
+            /// Serve metrics, health and a page over HTTP here: HOST:PORT.
+            ///
+            /// See [Metrics and health](metrics.md). Whoever reaches the address can read there and
+            /// change nothing; there is no login. Port 0 takes a free one, which the log says.
+            http: Option<HttpAddress> {
+                .of(Kind::Text("HOST:PORT")).or_nothing("off").option("ADDRESS")
+            }
         }
 
         section "The server" {
@@ -517,6 +528,20 @@ impl FromValue for UserNumber {
 impl FromValue for GroupNumber {
     fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
         looked_up(row, value, accounts::group_id).map(GroupNumber)
+    }
+}
+
+/// Where HTTP is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HttpAddress(pub SocketAddr);
+
+impl FromValue for HttpAddress {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        let text = String::from_value(row, value)?;
+        match Address::parse(&text)? {
+            Address::Tcp(address) => Ok(HttpAddress(address)),
+            Address::Unix(_) => Err(format!("expected {}, got '{text}'", row.expected())),
+        }
     }
 }
 

@@ -1,0 +1,377 @@
+//! What the pool serves over HTTP: figures that move as the work does, health and readiness.
+
+use crate::world::{
+    app, binary, config, config_file, direct, login, own_server, server, start_pool,
+};
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+use testkit::client::Client;
+use testkit::onramp::Pool;
+use testkit::real::{Real, skipped};
+use testkit::talk::Account;
+
+const HTTP: &str = "http = \"127.0.0.1:0\"\n";
+/// How often the figures are asked for until they are as expected: they are up to half a second
+/// old, and there is no event that says when they are made.
+const ASKED_MAX: u32 = 800;
+const ASKED_EVERY: Duration = Duration::from_millis(50);
+
+/// Where a pool serves HTTP.
+fn place_of(pool: &Pool) -> String {
+    let line = pool.wait_for("figures at http://").unwrap();
+    let (_, rest) = line.split_once("http://").unwrap();
+    rest.split_once('/').unwrap().0.to_owned()
+}
+
+/// The status and the body of an answer.
+fn get(place: &str, path: &str, accept: &str) -> (u16, String) {
+    let mut reader = TcpStream::connect(place).unwrap();
+    let asked = format!("GET {path} HTTP/1.1\r\nHost: pool\r\nAccept: {accept}\r\n\r\n");
+    reader.write_all(asked.as_bytes()).unwrap();
+    let mut answer = String::new();
+    reader.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, body.to_owned())
+}
+
+/// The figures by name and labels.
+fn figures(place: &str) -> BTreeMap<String, f64> {
+    let (status, text) = get(place, "/metrics", "*/*");
+    assert_eq!(status, 200);
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let pairs = lines.map(|line| line.rsplit_once(' ').unwrap());
+    pairs
+        .map(|(name, value)| (name.to_owned(), value.parse().unwrap()))
+        .collect()
+}
+
+/// Asks again and again until it is so.
+fn until<T>(mut look: impl FnMut() -> Result<T, String>) -> T {
+    let mut why = String::new();
+    for _ in 0..ASKED_MAX {
+        match look() {
+            Ok(found) => return found,
+            Err(not) => why = not,
+        }
+        let (_sender, never) = sync_channel::<()>(0);
+        let _ = never.recv_timeout(ASKED_EVERY);
+    }
+    panic!("{why}");
+}
+
+/// Waits until figures have these values.
+fn await_figures(place: &str, expected: &[(&str, f64)]) -> BTreeMap<String, f64> {
+    until(|| {
+        let found = figures(place);
+        for (name, value) in expected {
+            if found.get(*name) != Some(value) {
+                return Err(format!(
+                    "{name}: expected {value}, got {:?}",
+                    found.get(*name)
+                ));
+            }
+        }
+        Ok(found)
+    })
+}
+
+fn await_status(place: &str, path: &str, status: u16, words: &str) {
+    until(|| match get(place, path, "") {
+        (got, said) if got == status && said.contains(words) => Ok(()),
+        other => Err(format!("expected {status} {words}, got {other:?}")),
+    });
+}
+
+#[test]
+fn figures_move_as_the_work_does() {
+    let test = "figures_move_as_the_work_does";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    let pool = start_pool(real, "figures.toml", &format!("{HTTP}groups = 2"));
+    let place = place_of(&pool);
+    let mut client = login(&pool.address, &app());
+    for _ in 0..50 {
+        client.must("SELECT 1");
+    }
+    for _ in 0..3 {
+        assert_eq!(client.failure("SELECT * FROM shop.nowhere").code, 1146);
+    }
+    client.must("SELECT GET_LOCK('figures', 0)");
+    assert!(Client::connect(&pool.address, &Account::new("app", "wrong")).is_err());
+    let figures = await_figures(
+        &place,
+        &[
+            ("onramp_pool_statements_total", 54.0),
+            ("onramp_pool_server_errors_total{number=\"1146\"}", 3.0),
+            ("onramp_pool_user_statement_errors_total{user=\"app\"}", 3.0),
+            ("onramp_pool_pins_total{reason=\"user_lock\"}", 1.0),
+            ("onramp_pool_pinned_clients{reason=\"user_lock\"}", 1.0),
+            ("onramp_pool_pinned_backends", 1.0),
+            ("onramp_pool_clients{state=\"holding\"}", 1.0),
+            ("onramp_pool_user_clients{user=\"app\"}", 1.0),
+            ("onramp_pool_logins_total", 1.0),
+            ("onramp_pool_login_failures_total", 1.0),
+            ("onramp_pool_connections_accepted_total", 2.0),
+            ("onramp_pool_wait_seconds_count{user=\"app\"}", 54.0),
+            ("onramp_pool_service_seconds_count{user=\"app\"}", 54.0),
+            ("onramp_pool_service_seconds_count{user=\"other\"}", 0.0),
+            ("onramp_pool_backends{state=\"leased\"}", 1.0),
+            ("onramp_pool_server_up", 1.0),
+            ("onramp_pool_ready", 1.0),
+            ("onramp_pool_groups", 2.0),
+        ],
+    );
+    let above = |name: &str, least: f64| {
+        let found = figures[name];
+        assert!(found > least, "{name}: {found}");
+    };
+    above("onramp_pool_service_seconds_sum{user=\"app\"}", 0.0);
+    above("onramp_pool_turn_seconds_count", 54.0);
+    above("onramp_pool_turn_seconds_sum", 0.0);
+    above("onramp_pool_client_memory_bytes", 0.0);
+    above("process_resident_memory_bytes", 1e6);
+    let turns: f64 = ["0", "1"]
+        .map(|group| figures[&format!("onramp_pool_group_turns_total{{group=\"{group}\"}}")])
+        .iter()
+        .sum();
+    assert_eq!(turns, figures["onramp_pool_turn_seconds_count"]);
+    drop(client);
+    await_figures(
+        &place,
+        &[
+            ("onramp_pool_clients{state=\"holding\"}", 0.0),
+            ("onramp_pool_user_clients{user=\"app\"}", 0.0),
+        ],
+    );
+}
+
+#[test]
+fn who_waits_is_seen_while_waiting_and_measured_afterwards() {
+    let test = "who_waits_is_seen_while_waiting_and_measured_afterwards";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    let extra = format!("{HTTP}groups = 1\nbackends_max = 1");
+    let pool = start_pool(real, "waits.toml", &extra);
+    let place = place_of(&pool);
+    let mut holds = login(&pool.address, &app());
+    let mut waits = login(&pool.address, &app());
+    holds.must("BEGIN");
+    // The first statement has waited for a backend to be dialled.
+    let low = "onramp_pool_lane_wait_seconds_count{lane=\"low\"}";
+    let before = await_figures(&place, &[("onramp_pool_statements_total", 1.0)]);
+    let waited = before[low];
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| waits.must("SELECT 1"));
+        await_figures(
+            &place,
+            &[
+                ("onramp_pool_waiting", 1.0),
+                ("onramp_pool_clients{state=\"waiting\"}", 1.0),
+                (low, waited),
+            ],
+        );
+        holds.must("COMMIT");
+        waiting.join().unwrap();
+    });
+    let figures = await_figures(
+        &place,
+        &[
+            ("onramp_pool_waiting", 0.0),
+            ("onramp_pool_waited_total", waited + 1.0),
+            (low, waited + 1.0),
+            ("onramp_pool_wait_seconds_count{user=\"app\"}", 3.0),
+        ],
+    );
+    let lane = figures["onramp_pool_lane_wait_seconds_sum{lane=\"low\"}"];
+    let user = figures["onramp_pool_wait_seconds_sum{user=\"app\"}"];
+    assert!(lane > 0.0 && user >= lane, "{lane} {user}");
+}
+
+#[test]
+fn a_pool_is_ready_while_it_takes_clients_and_its_server_answers() {
+    let test = "a_pool_is_ready_while_it_takes_clients_and_its_server_answers";
+    if direct() {
+        return;
+    }
+    let Some(mut real) = own_server(test) else {
+        return;
+    };
+    real.create_user("app", "app");
+    let file = config_file(&real, "ready.toml", &config(&real.address(), HTTP));
+    let arguments = ["--config", file.to_str().unwrap()];
+    real.stop();
+    let pool = Pool::start_waiting(binary(), &arguments, "waiting for the server").unwrap();
+    let place = place_of(&pool);
+    await_status(&place, "/readyz", 503, "starting");
+    await_status(&place, "/healthz", 200, "ok");
+    real.restart().unwrap();
+    pool.wait_for("listening on").unwrap();
+    await_status(&place, "/readyz", 200, "ok");
+    let mut client = login(&pool.address, &app());
+    client.must("SELECT 1");
+    // The server that was not there at start counts too.
+    let outages = figures(&place)["onramp_pool_server_outages_total"];
+    real.stop();
+    // Its backend is lost, and none can be dialled: that is an error in any case.
+    let _ = client.query("SELECT 1");
+    await_status(&place, "/readyz", 503, "the server cannot be reached");
+    await_status(&place, "/healthz", 200, "ok");
+    await_figures(
+        &place,
+        &[("onramp_pool_server_up", 0.0), ("onramp_pool_ready", 0.0)],
+    );
+    real.restart().unwrap();
+    await_status(&place, "/readyz", 200, "ok");
+    await_figures(
+        &place,
+        &[("onramp_pool_server_outages_total", outages + 1.0)],
+    );
+    let mut client = login(&pool.address, &app());
+    client.must("BEGIN");
+    pool.terminate();
+    await_status(&place, "/readyz", 503, "draining");
+    client.must("COMMIT");
+    assert!(pool.wait().0.success());
+}
+
+#[test]
+fn each_format_is_what_its_reader_expects() {
+    let test = "each_format_is_what_its_reader_expects";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    let pool = start_pool(real, "formats.toml", &format!("{HTTP}groups = 2"));
+    let place = place_of(&pool);
+    let mut client = login(&pool.address, &app());
+    client.must("SELECT 1");
+    await_figures(&place, &[("onramp_pool_statements_total", 1.0)]);
+    let (_, text) = get(&place, "/metrics", "text/plain");
+    assert!(text.contains("# TYPE onramp_pool_statements_total counter\n"));
+    let wants = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5";
+    let (_, open) = get(&place, "/metrics", wants);
+    assert!(open.contains("# TYPE onramp_pool_statements counter\n"));
+    assert!(open.contains("\nonramp_pool_statements_total 1\n") && open.ends_with("\n# EOF\n"));
+    let (_, json) = get(&place, "/stats.json", "");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let statements = &json["onramp_pool_statements_total"]["values"][0]["value"];
+    assert_eq!(statements.as_f64(), Some(1.0));
+    assert_eq!(get(&place, "/nowhere", "").0, 404);
+    let promtool = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    match promtool {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            skipped(test, "promtool is not installed");
+        }
+        started => {
+            let mut promtool = started.unwrap();
+            let mut stdin = promtool.stdin.take().unwrap();
+            stdin.write_all(text.as_bytes()).unwrap();
+            drop(stdin);
+            let ran = promtool.wait_with_output().unwrap();
+            let said = String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned();
+            assert!(ran.status.success() && said.is_empty(), "{said}");
+        }
+    }
+}
+
+/// The number of values of a label.
+fn values_of(figures: &BTreeMap<String, f64>, label: &str) -> usize {
+    let with = format!("{label}=\"");
+    let values = figures.keys().filter_map(|name| {
+        let (_, rest) = name.split_once(&with)?;
+        rest.split('"').next()
+    });
+    values.collect::<std::collections::BTreeSet<_>>().len()
+}
+
+#[test]
+fn no_label_has_more_values_than_its_bound() {
+    let test = "no_label_has_more_values_than_its_bound";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    let users: String = (0..60)
+        .map(|n| {
+            format!(
+                "[[user]]\nname = \"many{n}\"\npassword = \"p\"\nbackend_user = \"app\"\n\
+                 backend_password = \"app\"\n"
+            )
+        })
+        .collect();
+    let text = format!(
+        "{}{users}",
+        config(&real.address(), &format!("{HTTP}groups = 1"))
+    );
+    let file = config_file(real, "bounds.toml", &text);
+    let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+    let place = place_of(&pool);
+    let mut last = login(&pool.address, &Account::new("many59", "p"));
+    // More numbers of errors than have a place.
+    let raise = |number: u32| {
+        format!("SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = 'x'")
+    };
+    for number in 20_000..20_120 {
+        assert_eq!(u32::from(last.failure(&raise(number)).code), number);
+    }
+    let figures = await_figures(
+        &place,
+        &[
+            ("onramp_pool_service_seconds_count{user=\"other_\"}", 120.0),
+            ("onramp_pool_server_errors_total{number=\"other\"}", 20.0),
+            ("onramp_pool_server_errors_total{number=\"20000\"}", 1.0),
+        ],
+    );
+    // The configuration has a user who is called "other".
+    assert_eq!(values_of(&figures, "user"), 51);
+    assert_eq!(values_of(&figures, "number"), 101);
+}
+
+fn own_address(real: &Real) -> String {
+    let file = config_file(real, "taken.toml", &config(&real.address(), ""));
+    file.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_address_that_cannot_be_had_ends_the_pool_with_the_reason() {
+    let test = "an_address_that_cannot_be_had_ends_the_pool_with_the_reason";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    let config = own_address(real);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = taken.local_addr().unwrap().to_string();
+    let ran = |http: &str| {
+        let listen = format!("127.0.0.1:{}", testkit::onramp::free_port());
+        let arguments = [
+            "pool", "--listen", &listen, "--config", &config, "--http", http,
+        ];
+        testkit::onramp::run(binary(), &arguments, Duration::from_secs(40))
+    };
+    let ran_taken = ran(&place);
+    assert_eq!(ran_taken.status.code(), Some(1));
+    let expected = format!("http: cannot listen on {place}: ");
+    assert!(ran_taken.stderr.contains(&expected), "{}", ran_taken.stderr);
+    let wrong = ran("/a/path");
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(
+        wrong.stderr.contains("--http: expected HOST:PORT"),
+        "{}",
+        wrong.stderr
+    );
+}
