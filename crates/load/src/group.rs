@@ -9,7 +9,7 @@
 //! - nothing on a statement's way is shared with another thread, but the number of events that are
 //!   left where it has an end;
 //! - whoever is to do something has it coming: an answer, a timer, an arrival, a turn
-//! (`idle_check`);
+//!   (`idle_check`);
 //! - the buffers of [`Context`] are lent to one connection at a time and are back when it returns;
 //! - a group that has been told to stop ends within the time it was given, whatever servers do, and
 //!   counts what was still executing then.
