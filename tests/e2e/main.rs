@@ -44,6 +44,7 @@ mod load_ports;
 mod locust;
 mod login;
 mod long;
+mod long_http2;
 mod long_tls;
 mod lua;
 mod memory;
