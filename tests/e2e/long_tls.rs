@@ -4,6 +4,7 @@
 //! What is late depends on the machine, so no test asserts that something was in time.
 
 use crate::world::{binary, direct, found};
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -382,6 +383,127 @@ fn a_server_without_tls_or_http2_is_said_to_be_one() {
     assert_eq!(number(&ran, "answers:", "right"), 0, "{ran:?}");
 }
 
+#[test]
+fn a_client_s_certificate_is_shown_to_a_server_that_wants_one() {
+    let test = "a_client_s_certificate_is_shown_to_a_server_that_wants_one";
+    let Some(mut scene) = Scene::new(test, &["haproxy"]) else {
+        return;
+    };
+    let target = target("tcp", &["--every", "100ms"]);
+    let port = free_port();
+    scene.haproxy(&format!(
+        "listen a\n mode tcp\n \
+         bind 127.0.0.1:{port} ssl crt good.pem ca-file ca.pem verify required\n server t {}\n",
+        target.address
+    ));
+    let (place, ca) = (format!("tls://127.0.0.1:{port}"), scene.file("ca.pem"));
+    let usual = ["tcp-hold", "--target", &place, "--ca", &ca, "--time", "1s"];
+    let rest = ["--every", "100ms", "--late-after", "20s"];
+    let hold = |more: &[&str]| scene.load(&[&usual[..], &rest, more].concat());
+    let (certificate, key) = (scene.file("good.crt"), scene.file("server.key"));
+    let ran = hold(&["--tls-cert", &certificate, "--tls-key", &key]);
+    assert_all_came(&ran, "messages:", 1);
+    let ran = hold(&[]);
+    assert!(
+        ran.stdout.contains("wants a certificate of this client"),
+        "{ran:?}"
+    );
+    let (foreign, its_key) = (scene.file("other.pem"), scene.file("other.key"));
+    let ran = hold(&["--tls-cert", &foreign, "--tls-key", &its_key]);
+    assert!(
+        ran.stdout.contains("does not accept this client's"),
+        "{ran:?}"
+    );
+    for (more, code, words) in [
+        (&["--tls-cert", &*certificate][..], 2, "--tls-key"),
+        (
+            &["--tls-cert", &certificate, "--tls-key", &its_key],
+            1,
+            "--tls-key",
+        ),
+        (
+            &["--tls-cert", &certificate, "--tls-key", &certificate],
+            1,
+            "BEGIN PRIVATE KEY",
+        ),
+        (
+            &["--tls-cert", &key, "--tls-key", &key],
+            1,
+            "no certificate in it",
+        ),
+    ] {
+        let ran = hold(more);
+        assert_eq!(ran.status.code(), Some(code), "{words}: {ran:?}");
+        assert!(ran.stderr.contains(words), "{words}: {ran:?}");
+    }
+}
+
+#[test]
+fn sessions_are_resumed_where_that_is_wanted() {
+    let test = "sessions_are_resumed_where_that_is_wanted";
+    let Some(mut scene) = Scene::new(test, &["haproxy"]) else {
+        return;
+    };
+    let target = target("http", &[]);
+    let (new, old) = (free_port(), free_port());
+    scene.haproxy(&format!(
+        "listen b\n mode http\n bind 127.0.0.1:{new} ssl crt good.pem ssl-min-ver TLSv1.3\n \
+         bind 127.0.0.1:{old} ssl crt good.pem ssl-max-ver TLSv1.2\n server t {}\n",
+        target.address
+    ));
+    let ca = scene.file("ca.pem");
+    for port in [new, old] {
+        let url = format!("https://127.0.0.1:{port}/");
+        let usual = [&*url, "--ca", &ca, "--no-keep-alive", "--time", "1s"];
+        let rest = ["--late-after", "20s", "--think-time", "1ms"];
+        let ask = |more: &[&str]| scene.load(&[&usual[..], &rest, more].concat());
+        let ran = ask(&["--tls-resume"]);
+        assert_all_came(&ran, "answers:", 10);
+        let line = ran
+            .stdout
+            .lines()
+            .find(|line| line.contains("handshakes resumed"));
+        let count = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        // The first connection has nothing to resume; all others have, one after the other.
+        assert!(count >= Some(9), "{ran:?}");
+        let ran = ask(&[]);
+        assert_all_came(&ran, "answers:", 2);
+        assert!(!ran.stdout.contains("resumed"), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_silent_server_is_not_said_to_owe_a_login() {
+    let test = "a_silent_server_is_not_said_to_owe_a_login";
+    if direct() {
+        return skipped(test, "it is about the load generator");
+    }
+    // The system accepts for it, and nobody ever reads.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let (url, place) = (
+        format!("https://127.0.0.1:{port}/"),
+        format!("tls://127.0.0.1:{port}"),
+    );
+    for first in [&[&*url][..], &["tcp-hold", "--target", &place]] {
+        let rest = [
+            "--insecure",
+            "--connect-timeout",
+            "1s",
+            "--report-interval",
+            "0",
+        ];
+        let ran = run(binary(), &[&["load"], first, &rest].concat(), LIMIT);
+        assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+        assert!(
+            ran.stdout
+                .contains("did not finish the TLS handshake within 1 s"),
+            "{ran:?}"
+        );
+        assert!(!ran.stdout.contains("login"), "{ran:?}");
+    }
+}
+
 /// What runs for each connection, in a script of sysbench.
 const SCRIPT: &str = "
 function thread_init() con = sysbench.sql.driver():connect() end
@@ -464,6 +586,7 @@ fn statements_under_tls(scene: &Scene, real: &Real) {
         let is_checked = !ran.stderr.contains("INSECURE");
         assert_eq!(is_checked, more.len() == 2, "{ran:?}");
     }
+    modes_of_tls(scene, real);
     let wrong = format!("--mysql-ssl-ca={other}");
     let ran = sysbench(&["--mysql-ssl=VERIFY_IDENTITY", &wrong]);
     assert_eq!(ran.status.code(), Some(1), "{ran:?}");
@@ -471,12 +594,123 @@ fn statements_under_tls(scene: &Scene, real: &Real) {
     assert!(said.contains("not signed by an authority"), "{ran:?}");
 }
 
+/// The modes of MySQL's clients, in a target and on a line of sysbench, with certificates of
+/// clients, towards a server that lets nobody in without TLS.
+fn modes_of_tls(scene: &Scene, real: &Real) {
+    real.execute(&[
+        "CREATE USER shown IDENTIFIED BY 'app' REQUIRE X509",
+        "GRANT ALL ON *.* TO shown",
+    ]);
+    let (ca, other) = (scene.file("ca.pem"), scene.file("other.pem"));
+    let (certificate, key) = (scene.file("good.crt"), scene.file("server.key"));
+    let port = real.port().to_string();
+    let own = ["--tls-cert", &*certificate, "--tls-key", &key];
+    let load = |user: &str, mode: &str, more: &[&str]| {
+        // The login asks for the whole password, which must not go out in clear.
+        real.execute(&["FLUSH PRIVILEGES"]);
+        let target = format!("mysql://{user}:app@127.0.0.1:{port}/sbtest?ssl-mode={mode}");
+        let words = "oltp_point_select run --table-size 300 --events 4 --time 0 --live never";
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let first = ["load", "--target", &target];
+        run(binary(), &[&first, &words[..], more].concat(), LIMIT)
+    };
+    let elsewhere = ["--ca", &*ca, "--tls-name", "db.example"];
+    for (user, mode, more) in [
+        ("app", "PREFERRED", &[][..]),
+        ("app", "REQUIRED", &[]),
+        ("app", "verify_ca", &elsewhere),
+        ("app", "VERIFY_IDENTITY", &["--ca", &ca]),
+        ("shown", "PREFERRED", &own),
+        ("shown", "VERIFY_CA", &[&elsewhere[..], &own].concat()),
+    ] {
+        let ran = load(user, mode, more);
+        assert_eq!(ran.status.code(), Some(0), "{user} {mode}: {ran:?}");
+        assert!(
+            ran.stderr.contains("4 succeeded, 0 failed"),
+            "{mode}: {ran:?}"
+        );
+    }
+    for (user, mode, more, words) in [
+        ("app", "DISABLED", &[][..], "error 3159"),
+        ("app", "VERIFY_CA", &["--ca", &other], "not signed by"),
+        ("app", "VERIFY_IDENTITY", &elsewhere, "'db.example'"),
+        ("shown", "REQUIRED", &[], "1045"),
+        ("app", "REQUIRED", &["--tls"], "leave one out"),
+        ("app", "VERIFY_CA", &["--insecure"], "leave one out"),
+        ("app", "REQUIRED", &["--ca", &ca], "checks no certificate"),
+        ("app", "on", &[], "expected one of DISABLED, PREFERRED"),
+    ] {
+        let ran = load(user, mode, more);
+        assert!(matches!(ran.status.code(), Some(1 | 2)), "{mode}: {ran:?}");
+        let is_other_number = words == "error 3159" && ran.stderr.contains("1045");
+        assert!(
+            ran.stderr.contains(words) || is_other_number,
+            "{mode}: {ran:?}"
+        );
+    }
+    let sysbench = |mode: &str, more: &[&str]| {
+        let line = format!(
+            "sysbench oltp_point_select --mysql-host=127.0.0.1 --mysql-port={port} \
+             --mysql-user=shown --mysql-password=app --mysql-db=sbtest --table-size=300 \
+             --events=4 --time=0 --mysql-ssl={mode}"
+        );
+        let words: Vec<&str> = line.split_whitespace().collect();
+        run(binary(), &[&words[..], more, &["run"]].concat(), LIMIT)
+    };
+    let shown = [
+        format!("--mysql-ssl-cert={certificate}"),
+        format!("--mysql-ssl-key={key}"),
+    ];
+    let trusted = format!("--mysql-ssl-ca={ca}");
+    for mode in [
+        "on",
+        "PREFERRED",
+        "REQUIRED",
+        "VERIFY_CA",
+        "VERIFY_IDENTITY",
+    ] {
+        let ran = sysbench(mode, &[&shown[0], &shown[1], &trusted]);
+        assert_eq!(ran.status.code(), Some(0), "{mode}: {ran:?}");
+    }
+    let ran = sysbench("REQUIRED", &[]);
+    assert_eq!(ran.status.code(), Some(1), "{ran:?}");
+    // Other programs say that they have no TLS, and do not go on in clear.
+    let target = format!("mysql://app:app@127.0.0.1:{port}?ssl-mode=REQUIRED");
+    let ran = run(binary(), &["doctor", "--target", &target], LIMIT);
+    assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("connects without TLS"), "{ran:?}");
+}
+
 /// The server's options for its certificate.
-fn secured(scene: &Scene) -> [String; 2] {
+fn secured(scene: &Scene) -> [String; 3] {
     [
+        format!("--ssl-ca={}", scene.file("ca.pem")),
         format!("--ssl-cert={}", scene.file("good.crt")),
         format!("--ssl-key={}", scene.file("server.key")),
     ]
+}
+
+/// A server that offers no TLS: PREFERRED goes on in clear, REQUIRED does not.
+fn in_clear_where_there_is_no_tls(real: &Real) {
+    real.execute(&["CREATE DATABASE sbtest"]);
+    for (mode, code) in [("PREFERRED", 0), ("REQUIRED", 1)] {
+        real.execute(&["FLUSH PRIVILEGES"]);
+        let place = format!("127.0.0.1:{}/sbtest", real.port());
+        let target = format!("mysql://app:app@{place}?ssl-mode={mode}");
+        let prepare = ["load", "select", "prepare", "--target", &target];
+        let ran = run(
+            binary(),
+            &[&prepare[..], &["--table-size", "9"]].concat(),
+            LIMIT,
+        );
+        assert_eq!(ran.status.code(), Some(code), "{mode}: {ran:?}");
+        let runs = [
+            "load", "select", "run", "--target", &target, "--events", "4",
+        ];
+        let more = ["--table-size", "9", "--time", "0", "--connections", "2"];
+        let ran = run(binary(), &[&runs[..], &more].concat(), LIMIT);
+        assert_eq!(ran.status.code(), Some(code), "{mode}: {ran:?}");
+    }
 }
 
 #[test]
@@ -485,13 +719,14 @@ fn statements_run_under_tls_on_mariadb() {
     let Some(scene) = Scene::new(test, &[]) else {
         return;
     };
-    let [certificate, key] = secured(&scene);
-    if let Some(real) = found(Real::start(&[&certificate, &key]), test) {
+    let [authority, certificate, key] = secured(&scene);
+    if let Some(real) = found(Real::start(&[&authority, &certificate, &key]), test) {
         statements_under_tls(&scene, &real);
     }
     // A server that offers none gets no login.
     if let Some(real) = found(Real::start(&["--skip-ssl"]), test) {
         real.create_user("app", "app");
+        in_clear_where_there_is_no_tls(&real);
         let target = format!("mysql://app:app@127.0.0.1:{}/mysql", real.port());
         let line = [
             "load",
@@ -517,8 +752,13 @@ fn statements_run_under_tls_on_mysql() {
     let Some(scene) = Scene::new(test, &[]) else {
         return;
     };
-    let [certificate, key] = secured(&scene);
-    if let Some(real) = found(Real::start_mysql(&[&certificate, &key]), test) {
+    let [authority, certificate, key] = secured(&scene);
+    if let Some(real) = found(Real::start_mysql(&[&authority, &certificate, &key]), test) {
         statements_under_tls(&scene, &real);
+    }
+    // Without TLS the server's key keeps the password from being read.
+    if let Some(real) = found(Real::start_mysql(&["--tls-version="]), test) {
+        real.create_user("app", "app");
+        in_clear_where_there_is_no_tls(&real);
     }
 }

@@ -35,7 +35,7 @@ pub struct DoctorArgs {
     /// Ask this server too: mysql://USER@HOST[:PORT] or mysql://USER@localhost?socket=/PATH, with
     /// the password in a file (password_file=FILE behind the ?), or in the environment
     /// (password_env=NAME)
-    #[arg(long, value_name = "DSN", value_parser = Dsn::read)]
+    #[arg(long, value_name = "DSN", value_parser = Dsn::read_plain)]
     pub target: Option<Dsn>,
 
     /// What runs on this host [default: all of it; with a target on another host, the clients]

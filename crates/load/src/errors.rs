@@ -44,6 +44,14 @@ impl Phase {
     }
 }
 
+/// What a connection waits for while it is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Connect,
+    Tls,
+    Login,
+}
+
 /// One error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
@@ -90,14 +98,23 @@ impl Fault {
         }
     }
 
-    /// A connection was not ready in time.
-    pub(crate) fn timeout(seconds: u64) -> Fault {
+    /// A connection was not ready in time; `which` step of opening it was not over.
+    pub(crate) fn timeout(which: Step, seconds: u64) -> Fault {
+        let what = match which {
+            Step::Connect => "the server did not accept the connection",
+            Step::Tls => "the server accepted the connection and did not finish the TLS handshake",
+            Step::Login => "the server did not finish the login",
+        };
+        let look = match which {
+            Step::Connect | Step::Login => "look whether it is overloaded",
+            Step::Tls => "look whether it expects TLS on this port, or is overloaded",
+        };
         Fault {
             code: ETIMEDOUT.unsigned_abs(),
             sqlstate: String::new(),
             message: format!(
-                "ETIMEDOUT: the server did not finish the login within {seconds} s; look whether \
-                 it is overloaded, or allow more time (--connect-timeout)"
+                "ETIMEDOUT: {what} within {seconds} s; {look}, or allow more time \
+                 (--connect-timeout)"
             ),
         }
     }

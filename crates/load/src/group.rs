@@ -22,7 +22,7 @@ use crate::connection::Connection;
 use crate::connection_slot::ConnectionSlot;
 use crate::context::Context;
 use crate::control::{Counted, Gauges, Message, Order, Share};
-use crate::errors::{Fault, Phase};
+use crate::errors::{Fault, Phase, Step};
 use crate::event_loop::{self, CONNECTION, Milestone, Turns, Waking};
 use crate::opener::Opener;
 use crate::pace::Pace;
@@ -381,7 +381,7 @@ impl Group {
             }
             self.opening.pop_front();
             if is_opening {
-                self.close(key, Fault::timeout(timeout.as_secs()));
+                self.close(key, Fault::timeout(Step::Login, timeout.as_secs()));
             }
         }
     }

@@ -63,23 +63,34 @@ impl Credentials {
     /// The same over connections that are secured like this.
     #[must_use]
     pub(crate) fn securing(self, security: Security) -> Credentials {
-        let security = security.behind_greeting(self.account().wanted);
-        Credentials { security, ..self }
+        let secured = Credentials { security, ..self };
+        let wanted = secured.account().wanted;
+        Credentials {
+            security: secured.security.asking(wanted),
+            ..secured
+        }
     }
 
     /// The same for the exchange.
     pub(crate) fn account(&self) -> Account<'_> {
         let compress = if self.compresses { cap::COMPRESS } else { 0 };
-        let is_secure = !matches!(self.security, Security::Plain);
-        let tls = if is_secure { cap::SSL } else { 0 };
+        let wanted_tls = match self.security {
+            Security::Plain => 0,
+            Security::Tls(_) => cap::SSL,
+        };
+        let required_tls = if self.security.is_required() {
+            cap::SSL
+        } else {
+            0
+        };
         Account {
             user: &self.user,
             password: &self.password,
             schema: &self.schema,
-            private: self.private || is_secure,
-            wanted: WANTED | compress | tls,
+            private: self.private,
+            wanted: WANTED | compress | wanted_tls,
             extended: 0,
-            required: REQUIRED | compress | tls,
+            required: REQUIRED | compress | required_tls,
         }
     }
 }

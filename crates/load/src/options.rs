@@ -10,7 +10,7 @@ use crate::output_options::OutputArgs;
 use crate::program::Program;
 use crate::random::{RandArgs, Rows};
 use crate::tolerance::ToleranceArgs;
-use crate::transport::{Security, TlsArgs};
+use crate::transport::{Check, Security, TlsArgs};
 use crate::workload::catalogue;
 use crate::workload::{Script, ScriptArgs, Workload};
 use clap::{Args, ValueEnum};
@@ -18,7 +18,7 @@ use sql::lex::{Kind, LexMode, Lexer};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use wire::dsn::Dsn;
+use wire::dsn::{Dsn, SslMode};
 
 /// The most connections that are taken.
 const CONNECTIONS_MAX: u32 = 16_000_000;
@@ -131,7 +131,8 @@ pub struct LoadArgs {
     #[arg(long)]
     pub compression: bool,
 
-    /// Connections are under TLS; the server has to offer it
+    /// Connections are under TLS; the server has to offer it, and its certificate is checked. The
+    /// target may say the same and other modes (?ssl-mode=VERIFY_IDENTITY)
     #[arg(long = "tls")]
     pub wants_tls: bool,
 
@@ -325,25 +326,65 @@ impl LoadArgs {
     /// # Errors
     /// A sentence: files that cannot be read, targets that TLS does not go with.
     pub(crate) fn security(&self) -> Result<Security, String> {
-        if !self.wants_tls {
-            return Ok(Security::Plain);
-        }
+        let mode = match (self.wants_tls, self.target.ssl_mode) {
+            (false, None) => SslMode::Disabled,
+            (true, None) if self.tls.insecure => SslMode::Required,
+            (true, None) => SslMode::VerifyIdentity,
+            (false, Some(mode)) => mode,
+            (true, Some(mode)) => {
+                return Err(format!(
+                    "both --tls and the target's ssl-mode={} say how connections are secured; \
+                     leave one out",
+                    mode.name()
+                ));
+            }
+        };
+        let is_optional = mode == SslMode::Preferred;
         if self.target.socket.is_some() {
-            return Err("--tls is for TCP; a Unix socket needs none".to_owned());
+            return match mode {
+                SslMode::Disabled | SslMode::Preferred => Ok(Security::Plain),
+                _ => Err("TLS is for TCP; a Unix socket needs none".to_owned()),
+            };
+        }
+        let check = match mode {
+            SslMode::Disabled => return Ok(Security::Plain),
+            SslMode::Preferred | SslMode::Required => Check::Nothing,
+            SslMode::VerifyCa => Check::Authority,
+            SslMode::VerifyIdentity => Check::Identity,
+        };
+        if self.tls.insecure && check != Check::Nothing {
+            return Err(format!(
+                "--insecure checks no certificate, but the target's ssl-mode is {}; leave one out",
+                mode.name()
+            ));
+        }
+        if self.tls.ca.is_some() && check == Check::Nothing {
+            return Err(format!(
+                "--ca has no use with ssl-mode={}, which checks no certificate; VERIFY_CA and \
+                 VERIFY_IDENTITY do",
+                mode.name()
+            ));
         }
         let has_more = !self.target_hosts.is_empty() || !self.manner.more_targets.is_empty();
-        if has_more && !self.tls.insecure && self.tls.tls_name.is_none() {
+        if has_more && check == Check::Identity && self.tls.tls_name.is_none() {
             return Err(
-                "--tls with several hosts needs --tls-name, a name that all their certificates \
-                 have"
+                "TLS to several hosts needs --tls-name, a name that all their certificates have"
                     .to_owned(),
             );
         }
-        let security = Security::tls(&self.tls, &self.target.host, &[])?;
-        if self.tls.insecure {
-            eprintln!("load: TLS: INSECURE: no certificate is checked");
+        let security = Security::tls(&self.tls, check, &self.target.host, &[])?;
+        match check {
+            Check::Nothing if is_optional => eprintln!(
+                "load: TLS: INSECURE: only where the server offers it, and no certificate is \
+                 checked (PREFERRED)"
+            ),
+            Check::Nothing => eprintln!("load: TLS: INSECURE: no certificate is checked"),
+            Check::Authority => {
+                eprintln!("load: TLS: the name in the server's certificate is not checked");
+            }
+            Check::Identity => {}
         }
-        Ok(security)
+        Ok(security.of_mysql(is_optional))
     }
 
     /// Connections being opened at once in each group. Clients who give up know nothing of each

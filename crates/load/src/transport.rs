@@ -19,12 +19,12 @@ mod mysql;
 mod security;
 
 pub(crate) use mysql::{Stream, blocking};
-pub(crate) use security::Security;
-pub(crate) use security::TlsArgs;
+pub(crate) use security::{Check, Security, TlsArgs};
 
 use crate::errors::Fault;
 use reactor::{Net, Read, RealNet, Write};
-use rustls::ClientConnection;
+use rustls::{ClientConnection, HandshakeKind};
+use security::Asking;
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 
@@ -79,11 +79,13 @@ struct Tls {
 enum Begin {
     /// Now, or it has begun.
     AtOnce,
-    /// When a MySQL server has greeted, and has been asked with these capabilities.
-    BehindGreeting(u32),
+    /// When a MySQL server has greeted, and has been asked.
+    BehindGreeting(Asking),
     /// Never: the server does not offer it, or has refused the connection. The caller reads what
     /// the server has said, and can send nothing.
     Never,
+    /// Never, and the connection goes on in clear.
+    InClear,
 }
 
 impl Transport {
@@ -93,7 +95,7 @@ impl Transport {
     /// What rustls says, where it cannot make a connection of its own.
     pub(crate) fn new(sock: OwnedFd, security: &Security) -> Result<Transport, Fault> {
         let begin = security
-            .greeted()
+            .of_greeting()
             .map_or(Begin::AtOnce, Begin::BehindGreeting);
         let tls = security.connection()?.map(|connection| {
             Box::new(Tls {
@@ -130,14 +132,14 @@ impl Transport {
             return Ok(Handshake::Done);
         };
         let sock = &self.sock;
-        if let Begin::BehindGreeting(wanted) = tls.begin {
-            let begin = mysql::greeted(net, sock, wanted, &mut tls.kept)?;
+        if let Begin::BehindGreeting(asking) = tls.begin {
+            let begin = mysql::greeted(net, sock, asking, &mut tls.kept)?;
             let Some(begin) = begin else {
                 return Ok(Handshake::Waits);
             };
             tls.begin = begin;
         }
-        if tls.begin == Begin::Never {
+        if tls.begin != Begin::AtOnce {
             return Ok(Handshake::Done);
         }
         let tls = &mut tls.connection;
@@ -154,8 +156,19 @@ impl Transport {
         Ok(Handshake::Done)
     }
 
+    /// True where the handshake went on from an earlier connection's.
+    pub(crate) fn is_resumed(&self) -> bool {
+        let kind = self.tls.as_ref().map(|tls| tls.connection.handshake_kind());
+        kind == Some(Some(HandshakeKind::Resumed))
+    }
+
     /// Reads into `buffer`, which is not empty.
     pub(crate) fn read(&mut self, net: &mut RealNet, buffer: &mut [u8]) -> Came {
+        let is_plain = |tls: &Tls| tls.begin == Begin::InClear && tls.kept.is_empty();
+        if self.tls.as_deref().is_some_and(is_plain) {
+            // The greeting has been read: from now on this is a connection like others.
+            self.tls = None;
+        }
         let sock = &self.sock;
         let Some(tls) = &mut self.tls else {
             return match net.read(sock, buffer) {
@@ -205,8 +218,12 @@ impl Transport {
         let Some(tls) = &mut self.tls else {
             return net.write(sock, bytes);
         };
-        if tls.begin != Begin::AtOnce {
-            return Write::Failed(io::Error::other("nothing is sent before TLS has begun"));
+        match tls.begin {
+            Begin::AtOnce => {}
+            Begin::InClear => return net.write(sock, bytes),
+            Begin::BehindGreeting(_) | Begin::Never => {
+                return Write::Failed(io::Error::other("nothing is sent before TLS has begun"));
+            }
         }
         let tls = &mut tls.connection;
         let result = match send_pending(tls, net, sock) {
@@ -227,8 +244,11 @@ impl Transport {
     /// The system's.
     pub(crate) fn flush(&mut self, net: &mut RealNet) -> Result<(), Fault> {
         match &mut self.tls {
-            Some(tls) => send_ciphertext(&mut tls.connection, net, &self.sock),
-            None => Ok(()),
+            Some(tls) if tls.begin == Begin::AtOnce => {
+                send_ciphertext(&mut tls.connection, net, &self.sock)
+            }
+            // In clear nothing of TLS may be sent, though it has its first message ready.
+            Some(_) | None => Ok(()),
         }
     }
 }

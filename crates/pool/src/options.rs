@@ -130,7 +130,7 @@ impl PoolArgs {
         };
         raw.top.override_with(self.options.keys);
         if let Some(text) = &self.backend {
-            let dsn = Dsn::read(text).map_err(|error| format!("--backend: {error}"))?;
+            let dsn = Dsn::read_plain(text).map_err(|error| format!("--backend: {error}"))?;
             take_dsn(&mut raw, dsn)?;
         }
         Ok(raw)

@@ -3,11 +3,12 @@
 //! greeting -> login -> (another plugin? -> answer) -> (more data -> answer)* -> OK or ERR.
 //! `mysql_native_password` and `caching_sha2_password` are spoken. When the latter's server has not
 //! cached the user's hash it wants the password itself: in clear where nobody can listen (a Unix
-//! socket), else encrypted by the server's RSA key, which is asked for first.
+//! socket, or TLS), else encrypted by the server's RSA key, which is asked for first.
 //!
-//! Invariants: the password goes out in clear over a Unix socket only; whatever the server sends,
-//! the result is an answer or a [`LoginError`] that says what was expected. Whoever logs in to a
-//! server, a million times or once, uses this: the load generator, the pool's backends, the doctor.
+//! Invariants: the password goes out in clear over a Unix socket or under TLS only; whatever the
+//! server sends, the result is an answer or a [`LoginError`] that says what was expected. Whoever
+//! logs in to a server, a million times or once, uses this: the load generator, the pool's
+//! backends, the doctor.
 
 use crate::auth::{Nonce, Plugin, caching_sha2};
 use crate::capabilities as cap;
@@ -30,8 +31,10 @@ pub struct Account<'a> {
     pub schema: &'a [u8],
     /// Nobody can listen (a Unix socket): the password may go out in clear.
     pub private: bool,
-    /// Capabilities that are asked for. What the server does not offer is left out, but for
-    /// LONG_PASSWORD: it says towards MariaDB that its extended capabilities are not in use.
+    /// Capabilities that are asked for. With CLIENT_SSL the connection is under TLS where the
+    /// server offers it ([`put_tls_request`]), and nobody can listen there either. What the server
+    /// does not offer is left out, but for LONG_PASSWORD: it says towards MariaDB that its extended
+    /// capabilities are not in use.
     pub wanted: u32,
     /// MariaDB's extended capabilities that are asked for, as far as the server offers them; they
     /// turn LONG_PASSWORD off.
@@ -139,6 +142,8 @@ pub struct ClientLogin {
     stage: Stage,
     plugin: Plugin,
     nonce: Nonce,
+    /// What both sides can, once the greeting is here.
+    capabilities: u32,
 }
 
 impl Default for ClientLogin {
@@ -155,7 +160,13 @@ impl ClientLogin {
             stage: Stage::Greeting,
             plugin: Plugin::Native,
             nonce: Nonce::default(),
+            capabilities: 0,
         }
+    }
+
+    /// True where nobody can read what is sent.
+    fn is_private(&self, who: &Account<'_>) -> bool {
+        who.private || self.capabilities & cap::SSL != 0
     }
 
     /// Takes the server's packet numbered `seq`; appends what is to be sent.
@@ -204,6 +215,7 @@ impl ClientLogin {
         if extended != 0 {
             capabilities &= !cap::LONG_PASSWORD;
         }
+        self.capabilities = capabilities;
         let login = Login {
             capabilities,
             extended,
@@ -246,7 +258,9 @@ impl ClientLogin {
     ) -> Result<Progress, LoginError> {
         match (self.plugin, self.stage, data) {
             (Plugin::CachingSha2, Stage::Answered, [caching_sha2::FAST_AUTH_OK]) => {}
-            (Plugin::CachingSha2, Stage::Answered, [caching_sha2::FULL_AUTH]) if who.private => {
+            (Plugin::CachingSha2, Stage::Answered, [caching_sha2::FULL_AUTH])
+                if self.is_private(who) =>
+            {
                 put_short(out, seq, |out| {
                     out.extend_from_slice(who.password);
                     out.push(0);

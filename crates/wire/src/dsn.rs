@@ -1,14 +1,17 @@
 //! A server's address with its login, as users write it in one word.
 //!
 //! `mysql://USER[:PASSWORD]@HOST[:PORT][/SCHEMA][?NAME=VALUE&...]`, with the names `socket`,
-//! `password_file` and `password_env`. What would end a part (`:`, `@`, `/`, `?`, `%`, `&`) is
-//! written `%XX` inside it. IPv6 addresses stand in brackets. With a socket the host may be empty:
-//! it is not used.
+//! `password_file`, `password_env` and `ssl-mode`. What would end a part (`:`, `@`, `/`, `?`, `%`,
+//! `&`) is written `%XX` inside it. IPv6 addresses stand in brackets. With a socket the host may be
+//! empty: it is not used.
 //!
 //! Invariants: no name is looked up here, and nothing but a file with a password is opened; neither
 //! an error nor the `Debug` text ever shows the password.
 
 pub mod password;
+mod ssl_mode;
+
+pub use ssl_mode::SslMode;
 
 use password::Source;
 use std::fmt;
@@ -36,6 +39,8 @@ pub struct Dsn {
     pub schema: String,
     /// Path of a Unix socket; where it is given, host and port are not used.
     pub socket: Option<String>,
+    /// How connections are to be secured, where the target says so.
+    pub ssl_mode: Option<SslMode>,
 }
 
 impl Dsn {
@@ -57,7 +62,11 @@ impl Dsn {
             Some((user, password)) => (user, Some(password)),
             None => (login, None),
         };
-        let (socket, source) = read_query(query)?;
+        let Query {
+            socket,
+            source,
+            ssl_mode,
+        } = read_query(query)?;
         let password_source = match (password, source) {
             (None, source) => source,
             (Some(_), Source::Nowhere) => Source::Text,
@@ -81,6 +90,7 @@ impl Dsn {
             port,
             schema: decode(schema, "schema")?,
             socket,
+            ssl_mode,
         })
     }
 
@@ -96,6 +106,22 @@ impl Dsn {
             Source::Env(name) => dsn.password = password::of_env(name)?,
         }
         Ok(dsn)
+    }
+
+    /// The same, for programs that speak to servers without TLS.
+    ///
+    /// # Errors
+    /// As [`Dsn::read`], and a sentence where the target asks for TLS.
+    pub fn read_plain(text: &str) -> Result<Dsn, String> {
+        let dsn = Dsn::read(text)?;
+        match dsn.ssl_mode {
+            None | Some(SslMode::Disabled) => Ok(dsn),
+            Some(mode) => Err(format!(
+                "the target's ssl-mode is {}, but this program connects without TLS; write \
+                 ssl-mode=DISABLED, or leave it out",
+                mode.name()
+            )),
+        }
     }
 
     /// A sentence about the file with its password, where others can read it.
@@ -140,9 +166,13 @@ impl fmt::Display for Dsn {
             parameter("socket", path)?;
         }
         match &self.password_source {
-            Source::Nowhere | Source::Text => Ok(()),
-            Source::File(path) => parameter("password_file", path),
-            Source::Env(name) => parameter("password_env", name),
+            Source::Nowhere | Source::Text => {}
+            Source::File(path) => parameter("password_file", path)?,
+            Source::Env(name) => parameter("password_env", name)?,
+        }
+        match self.ssl_mode {
+            Some(mode) => parameter("ssl-mode", mode.name()),
+            None => Ok(()),
         }
     }
 }
@@ -190,9 +220,16 @@ fn read_place(place: &str) -> Result<(&str, u16), String> {
 const TWO_PASSWORDS: &str = "the target names more than one password; expected one of :PASSWORD, \
      password_file=FILE and password_env=NAME";
 
-/// What stands behind the `?`: the socket, and where the password is.
-fn read_query(query: &str) -> Result<(Option<String>, Source), String> {
-    let mut socket = None;
+/// What stands behind the `?`.
+struct Query {
+    socket: Option<String>,
+    /// Where the password is.
+    source: Source,
+    ssl_mode: Option<SslMode>,
+}
+
+fn read_query(query: &str) -> Result<Query, String> {
+    let (mut socket, mut ssl_mode) = (None, None);
     let mut source = Source::Nowhere;
     for part in query.split('&').filter(|part| !part.is_empty()) {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
@@ -201,12 +238,16 @@ fn read_query(query: &str) -> Result<(Option<String>, Source), String> {
                 socket = Some(decode(value, "socket")?);
                 continue;
             }
+            ("ssl-mode", false) => {
+                ssl_mode = Some(SslMode::read(value)?);
+                continue;
+            }
             ("password_file", false) => Source::File(decode(value, "password_file")?),
             ("password_env", false) => Source::Env(decode(value, "password_env")?),
             _ => {
                 return Err(format!(
                     "the target's parameter '{name}' is unknown or empty; known are socket=/PATH, \
-                     password_file=FILE and password_env=NAME"
+                     password_file=FILE, password_env=NAME and ssl-mode=MODE"
                 ));
             }
         };
@@ -215,7 +256,11 @@ fn read_query(query: &str) -> Result<(Option<String>, Source), String> {
         }
         source = found;
     }
-    Ok((socket, source))
+    Ok(Query {
+        socket,
+        source,
+        ssl_mode,
+    })
 }
 
 /// Replaces each `%XX` by its byte.
@@ -303,6 +348,27 @@ mod tests {
             error.contains("password_file /nowhere/p: No such file"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_mode_of_tls_is_read_in_either_case_and_written_again() {
+        for mode in SslMode::ALL {
+            let text = format!("mysql://a@h:3306?ssl-mode={}", mode.name());
+            let dsn = Dsn::parse(&text).unwrap();
+            assert_eq!((dsn.ssl_mode, dsn.to_string()), (Some(mode), text));
+            let lower = format!("mysql://a@h?ssl-mode={}", mode.name().to_lowercase());
+            assert_eq!(Dsn::parse(&lower).unwrap().ssl_mode, Some(mode));
+            let is_plain = mode == SslMode::Disabled;
+            assert_eq!(Dsn::read_plain(&lower).is_ok(), is_plain, "{lower}");
+        }
+        assert_eq!(Dsn::parse("mysql://a@h").unwrap().ssl_mode, None);
+        let error = Dsn::parse("mysql://a@h?ssl-mode=on").unwrap_err();
+        assert!(
+            error.contains("'on'") && error.contains("VERIFY_CA"),
+            "{error}"
+        );
+        let error = Dsn::read_plain("mysql://a@h?ssl-mode=verify_ca").unwrap_err();
+        assert!(error.contains("without TLS"), "{error}");
     }
 
     #[test]

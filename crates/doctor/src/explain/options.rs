@@ -20,7 +20,7 @@ pub struct ExplainArgs {
     /// Ask this server for its values: mysql://USER@HOST[:PORT] or
     /// mysql://USER@localhost?socket=/PATH, with the password in a file (password_file=FILE behind
     /// the ?), or in the environment (password_env=NAME)
-    #[arg(long, value_name = "DSN", value_parser = Dsn::read)]
+    #[arg(long, value_name = "DSN", value_parser = Dsn::read_plain)]
     pub target: Option<Dsn>,
 
     /// The server's process on this host [default: as the target says, or the only one]

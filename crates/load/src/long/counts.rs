@@ -24,6 +24,8 @@ pub(super) struct Counts {
     verdicts: [u64; 4],
     /// Connections that came to stand, and how long that took.
     pub(super) connects: Histogram,
+    /// Of them, those whose TLS session went on from an earlier connection's.
+    pub(super) resumed: u64,
     pub(super) failed_connects: u64,
     /// Connections that ended before the run did, not in order.
     pub(super) lost_connections: u64,
@@ -71,6 +73,7 @@ impl Counts {
             *sum += count;
         }
         self.connects.merge(&other.connects);
+        self.resumed += other.resumed;
         self.failed_connects += other.failed_connects;
         self.lost_connections += other.lost_connections;
         self.reopened += other.reopened;

@@ -13,7 +13,7 @@
 
 use super::counts::{Census, Counts, Marks, Verdict};
 use super::live::Gauges;
-use crate::errors::Fault;
+use crate::errors::{Fault, Step};
 use crate::event_loop::{self, CONNECTION, Milestone, Turns, Waking};
 use crate::pace::Pace;
 use crate::ports::Sources;
@@ -434,6 +434,7 @@ impl<T: Talk> Group<T> {
         let now = Time::now();
         line.stage = Stage::Talking(T::new(line.since, now));
         self.counts.connected(now.since(line.since));
+        self.counts.resumed += u64::from(line.transport.is_resumed());
         (self.in_flight, self.failures) = (self.in_flight - 1, 0);
         self.standing += 1;
         self.talk(key, Talk::greet);
@@ -617,25 +618,27 @@ impl<T: Talk> Group<T> {
             return;
         }
         self.sweep_at = now + SWEEP_EVERY;
-        let mut late = Vec::new();
+        let (mut late, mut unopened) = (Vec::new(), Vec::new());
         for (key, line) in self.lines.iter() {
-            match line.stage.talk() {
-                None if now.since(line.since) > self.plan.connect_timeout => late.push((key, None)),
-                None => {}
-                Some(talk) => late.extend(
-                    talk.overdue(&self.plan.own, now)
-                        .map(|fault| (key, Some(fault))),
-                ),
+            let step = match &line.stage {
+                Stage::Talking(talk) => {
+                    let fault = talk.overdue(&self.plan.own, now);
+                    late.extend(fault.map(|fault| (key, fault)));
+                    continue;
+                }
+                Stage::Connecting => Step::Connect,
+                Stage::Securing => Step::Tls,
+            };
+            if now.since(line.since) > self.plan.connect_timeout {
+                unopened.push((key, step));
             }
         }
         for (key, fault) in late {
-            match fault {
-                Some(fault) => self.talk(key, |_, _| Err(fault)),
-                None => {
-                    let seconds = self.plan.connect_timeout.as_secs();
-                    self.open_failed(key, &Fault::timeout(seconds));
-                }
-            }
+            self.talk(key, |_, _| Err(fault));
+        }
+        let seconds = self.plan.connect_timeout.as_secs();
+        for (key, step) in unopened {
+            self.open_failed(key, &Fault::timeout(step, seconds));
         }
     }
 

@@ -136,7 +136,7 @@ fn run_kind<T: Talk>(
 ) -> Result<(), String> {
     let layout = Layout::choose_for(args.connections, args.groups, args.descriptors_per_group);
     let security = match place.is_secure() {
-        true => Security::tls(&args.tls, &place.host, T::PROTOCOLS)?,
+        true => Security::tls(&args.tls, args.tls.check(), &place.host, T::PROTOCOLS)?,
         false => Security::Plain,
     };
     let address = place.resolve()?;

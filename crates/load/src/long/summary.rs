@@ -104,6 +104,8 @@ pub(super) struct Summary {
     connections: u32,
     /// Came to stand in the ramp, for however long.
     pub(super) connected: u64,
+    /// Handshakes that resumed a session; null where that was not wanted.
+    resumed_handshakes: Option<u64>,
     /// Stood at the end.
     standing: u64,
     failed_connects: u64,
@@ -148,6 +150,7 @@ impl Summary {
             tls: security.name(),
             connections: args.connections,
             connected: 0,
+            resumed_handshakes: (place.is_secure() && args.tls.tls_resume).then_some(0),
             standing: 0,
             failed_connects: 0,
             lost_connections: 0,
@@ -183,6 +186,7 @@ impl Summary {
     /// The run is over: `seconds` after the ramp, with so many connections standing.
     pub(super) fn finish(&mut self, counts: &Counts, standing: u64, census: Census, seconds: f64) {
         self.standing = standing;
+        self.resumed_handshakes = self.resumed_handshakes.map(|_| counts.resumed);
         self.failed_connects = counts.failed_connects;
         self.lost_connections = counts.lost_connections;
         self.reopened_connections = counts.reopened;
@@ -227,6 +231,12 @@ impl Summary {
                 "INSECURE: no certificate was checked (--insecure)".to_owned(),
             ),
             _ => {}
+        }
+        if let Some(resumed) = self.resumed_handshakes {
+            line(
+                "",
+                format!("{resumed} handshakes resumed the session of an earlier connection"),
+            );
         }
         let messages = self.messages;
         let Verdicts {

@@ -20,7 +20,7 @@ use crate::allowance::Allowance;
 use crate::arrivals::Arrivals;
 use crate::control::Gauges;
 use crate::control::{Counted, Message, Order, Share};
-use crate::errors::{Fault, Phase as Doing};
+use crate::errors::{Fault, Phase as Doing, Step};
 use crate::event_loop::{self, CONNECTION, Milestone, Turns, Waking};
 use crate::model::Loop;
 use crate::opener::BUSY_PAUSE;
@@ -635,7 +635,7 @@ impl Stage {
             }
             self.opening.pop_front();
             if let Some(line) = line {
-                self.lose(line, Fault::timeout(timeout.as_secs()));
+                self.lose(line, Fault::timeout(Step::Login, timeout.as_secs()));
             }
         }
     }

@@ -146,7 +146,11 @@ fn what_is_wrong_is_named() {
         ("oltp_read_write --rand-type=foo run", "foo"),
         ("oltp_read_write --db-ps-mode=foo run", "foo"),
         ("oltp_read_write --db-driver=pgsql run", "pgsql"),
-        ("oltp_read_write --mysql-ssl=verify_ca run", "REQUIRED"),
+        ("oltp_read_write --mysql-ssl=verify run", "VERIFY_CA"),
+        (
+            "oltp_read_write --mysql-ssl=required --mysql-ssl-cert=/c run",
+            "name both",
+        ),
         ("oltp_read_write --percentile=101 run", "101"),
         (
             "oltp_read_write --mysql-port=99999 --mysql-host=h run",

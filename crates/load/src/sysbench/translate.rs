@@ -11,8 +11,8 @@ use crate::options::LoadArgs;
 use crate::workload::Workload;
 use clap::Parser;
 use std::path::Path;
-use wire::dsn::Dsn;
 use wire::dsn::password::Source;
+use wire::dsn::{Dsn, SslMode};
 
 use super::known::{self, Fate};
 
@@ -121,20 +121,37 @@ fn unknown_script(script: &str) -> String {
     )
 }
 
-/// What `--mysql-ssl` and `--mysql-ssl-ca` come down to.
-fn tls(line: &Line) -> Result<Vec<String>, String> {
-    let ca = line.value("mysql-ssl-ca");
-    let mut words = vec!["--tls".to_owned()];
+/// What `--mysql-ssl` comes down to: 1.0 has a switch, later versions have the modes of MySQL's
+/// clients.
+fn ssl_mode(line: &Line) -> Result<SslMode, String> {
     match line.value("mysql-ssl").to_ascii_lowercase().as_str() {
-        "off" | "false" | "0" | "disabled" | "preferred" => return Ok(Vec::new()),
-        "on" | "true" | "1" | "required" => words.push("--insecure".to_owned()),
-        "verify_identity" if ca.is_empty() => {}
-        "verify_identity" => words.push(format!("--ca={ca}")),
-        other => {
-            return Err(format!(
-                "--mysql-ssl={other}: expected DISABLED, REQUIRED (TLS, no certificate is \
-                 checked) or VERIFY_IDENTITY (with --mysql-ssl-ca=FILE)"
-            ));
+        "off" | "false" | "0" => Ok(SslMode::Disabled),
+        "on" | "true" | "1" => Ok(SslMode::Required),
+        mode => SslMode::read(mode).map_err(|error| format!("--mysql-ssl: {error}, on or off")),
+    }
+}
+
+/// What the files of `--mysql-ssl-ca`, `--mysql-ssl-cert` and `--mysql-ssl-key` come down to. As in
+/// MySQL's clients, an authority has no use where no certificate is checked.
+fn tls(line: &Line) -> Result<Vec<String>, String> {
+    let mode = ssl_mode(line)?;
+    if line.value("mysql-ssl-cert").is_empty() != line.value("mysql-ssl-key").is_empty() {
+        return Err("--mysql-ssl-cert and --mysql-ssl-key belong together: name both".to_owned());
+    }
+    let mut words = Vec::new();
+    for (name, option) in [
+        ("mysql-ssl-ca", "ca"),
+        ("mysql-ssl-cert", "tls-cert"),
+        ("mysql-ssl-key", "tls-key"),
+    ] {
+        let file = line.value(name);
+        let is_used = match mode {
+            SslMode::Disabled => false,
+            SslMode::Preferred | SslMode::Required => option != "ca",
+            SslMode::VerifyCa | SslMode::VerifyIdentity => true,
+        };
+        if is_used && !file.is_empty() {
+            words.push(format!("--{option}={file}"));
         }
     }
     Ok(words)
@@ -204,6 +221,7 @@ fn forced(line: &Line) -> Result<Option<String>, String> {
 /// All servers, in the order in which connections go to them: every port of a host, then the next
 /// host; sockets win over hosts.
 fn targets(line: &Line) -> Result<Vec<Dsn>, String> {
+    let mode = ssl_mode(line)?;
     let dsn = |host: &str, port: u16, socket: Option<String>| Dsn {
         user: line.value("mysql-user").to_owned(),
         password: line.value("mysql-password").to_owned(),
@@ -212,6 +230,7 @@ fn targets(line: &Line) -> Result<Vec<Dsn>, String> {
         port,
         schema: line.value("mysql-db").to_owned(),
         socket,
+        ssl_mode: (mode != SslMode::Disabled).then_some(mode),
     };
     let sockets = list(line, "mysql-socket");
     let mut all: Vec<Dsn> = sockets

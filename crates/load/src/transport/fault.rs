@@ -37,6 +37,19 @@ pub(super) fn tls(error: &Error) -> Fault {
             "the server speaks none of the protocols that were offered; look at --http-version"
                 .to_owned()
         }
+        Error::AlertReceived(AlertDescription::CertificateRequired) => {
+            "the server wants a certificate of this client; name one with --tls-cert and --tls-key"
+                .to_owned()
+        }
+        Error::AlertReceived(
+            alert @ (AlertDescription::BadCertificate
+            | AlertDescription::CertificateExpired
+            | AlertDescription::CertificateRevoked
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::UnknownCA),
+        ) => {
+            format!("the server does not accept this client's certificate ({alert:?}); --tls-cert")
+        }
         Error::AlertReceived(alert) => format!("the server refused the connection: {alert:?}"),
         Error::PeerIncompatible(_) => {
             format!("the server and this client have no way in common: {error}")
@@ -99,7 +112,12 @@ mod tests {
         assert!(of(CertificateError::Expired).contains("has expired"));
         assert!(of(CertificateError::NotValidYet).contains("not valid yet"));
         assert!(of(CertificateError::UnknownIssuer).contains("--ca"));
-        let alert = tls(&Error::AlertReceived(AlertDescription::HandshakeFailure));
+        let alert = |alert| tls(&Error::AlertReceived(alert));
+        let wants = alert(AlertDescription::CertificateRequired).message;
+        assert!(wants.contains("wants a certificate"), "{wants}");
+        let distrusts = alert(AlertDescription::UnknownCA).message;
+        assert!(distrusts.contains("does not accept"), "{distrusts}");
+        let alert = alert(AlertDescription::HandshakeFailure);
         assert_eq!(
             (alert.code, alert.message.as_str()),
             (

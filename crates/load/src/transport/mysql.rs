@@ -6,12 +6,13 @@
 //! packet in front of theirs then has.
 //!
 //! Invariants: not a byte more than the greeting is taken in clear, so that nothing that somebody
-//! put in front of TLS is believed; where the server does not offer TLS nothing is sent.
+//! put in front of TLS is believed; where the server does not offer TLS nothing is sent, unless TLS
+//! is optional.
 
-use super::{Begin, Security, fault};
+use super::{Asking, Begin, Security, fault};
 use crate::errors::Fault;
 use reactor::{Net, Read, RealNet, Write};
-use rustls::{ClientConnection, StreamOwned};
+use rustls::StreamOwned;
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
@@ -27,7 +28,7 @@ const GREETING_BYTES_MAX: usize = 4096;
 pub(super) fn greeted(
     net: &mut RealNet,
     sock: &OwnedFd,
-    wanted: u32,
+    asking: Asking,
     kept: &mut Vec<u8>,
 ) -> Result<Option<Begin>, Fault> {
     let mut buffer = [0; GREETING_BYTES_MAX];
@@ -43,8 +44,11 @@ pub(super) fn greeted(
             Read::Failed(error) => return Err(Fault::system(&error)),
         }
     }
-    let Some(request) = request(wanted, kept)? else {
-        return Ok(Some(Begin::Never));
+    let Some(request) = request(asking.wanted, kept)? else {
+        return Ok(Some(match asking.is_optional {
+            true => Begin::InClear,
+            false => Begin::Never,
+        }));
     };
     match net.write(sock, &request) {
         Write::Bytes(count) if count == request.len() => Ok(Some(Begin::AtOnce)),
@@ -87,13 +91,13 @@ fn request(wanted: u32, kept: &mut [u8]) -> Result<Option<Vec<u8>>, Fault> {
 pub(crate) trait Stream: io::Read + io::Write + Send {}
 impl<T: io::Read + io::Write + Send> Stream for T {}
 
-/// The greeting, and TLS behind it.
-struct Greeted {
+/// The greeting, and what comes behind it.
+struct Greeted<S> {
     greeting: io::Cursor<Vec<u8>>,
-    stream: StreamOwned<ClientConnection, TcpStream>,
+    stream: S,
 }
 
-impl io::Read for Greeted {
+impl<S: io::Read> io::Read for Greeted<S> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.greeting.read(buffer)? {
             0 => self.stream.read(buffer),
@@ -102,7 +106,7 @@ impl io::Read for Greeted {
     }
 }
 
-impl io::Write for Greeted {
+impl<S: io::Write> io::Write for Greeted<S> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.stream.write(bytes)
     }
@@ -120,7 +124,7 @@ pub(crate) fn blocking(
     mut stream: TcpStream,
     security: &Security,
 ) -> Result<Box<dyn Stream>, Fault> {
-    let (Some(connection), Some(wanted)) = (security.connection()?, security.greeted()) else {
+    let (Some(connection), Some(asking)) = (security.connection()?, security.of_greeting()) else {
         return Ok(Box::new(stream));
     };
     let system = |error: io::Error| Fault::system(&error);
@@ -134,9 +138,13 @@ pub(crate) fn blocking(
         kept.resize(before + missing, 0);
         stream.read_exact(&mut kept[before..]).map_err(system)?;
     }
-    let Some(request) = request(wanted, &mut kept)? else {
-        // The login finds out what the server has to say, and sends nothing.
-        return Ok(Box::new(io::Cursor::new(kept)));
+    let Some(request) = request(asking.wanted, &mut kept)? else {
+        let greeting = io::Cursor::new(kept);
+        return Ok(match asking.is_optional {
+            true => Box::new(Greeted { greeting, stream }),
+            // The login finds out what the server has to say, and sends nothing.
+            false => Box::new(greeting),
+        });
     };
     stream.write_all(&request).map_err(system)?;
     let mut stream = StreamOwned::new(connection, stream);

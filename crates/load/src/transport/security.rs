@@ -1,21 +1,27 @@
 //! How connections are secured: the options, and what they come down to for rustls.
 //!
-//! Certificates are checked unless `--insecure` says not to: that the authority signed it, that it
-//! is valid now, and that it names the server that was asked for. Sessions are not resumed: each
-//! connection makes a whole handshake, as a client does that comes for the first time.
+//! What is checked of a server's certificate is a [`Check`]. By default sessions are not resumed:
+//! each connection makes a whole handshake, as a client does that comes for the first time. With
+//! `--tls-resume` all connections of a run take and leave tickets in one place, as the connections
+//! of one client do.
 
 use crate::errors::Fault;
 use clap::Args;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{ClientConnection, Resumption};
+use rustls::client::{ClientConnection, Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How a server is checked under TLS.
+/// Servers whose tickets are kept; a run has one name for all of its servers.
+const RESUMED_SERVERS_MAX: usize = 8;
+
+/// How a server is checked under TLS, and what it is shown.
 #[derive(Args, Clone, Debug, Default)]
 pub struct TlsArgs {
     /// Under TLS, trust the certificate authorities in this PEM file, and no others [default: those
@@ -31,6 +37,48 @@ pub struct TlsArgs {
     /// is told [default: the host of the target]
     #[arg(long, value_name = "NAME")]
     pub tls_name: Option<String>,
+
+    /// Under TLS, show the server the certificate in this PEM file, with those that lead to its
+    /// authority behind it
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// Under TLS, the key of --tls-cert, in a PEM file
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+
+    /// Under TLS, resume the sessions of earlier connections where the server gives tickets
+    #[arg(long)]
+    pub tls_resume: bool,
+}
+
+impl TlsArgs {
+    /// What is checked where nothing else says so.
+    pub(crate) fn check(&self) -> Check {
+        match self.insecure {
+            true => Check::Nothing,
+            false => Check::Identity,
+        }
+    }
+}
+
+/// What is checked of a server's certificate. That the server has its key is checked always.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Check {
+    /// An authority that is trusted signed it, it is valid now, and it names the server.
+    Identity,
+    /// The same without the name.
+    Authority,
+    Nothing,
+}
+
+/// How TLS of a MySQL connection begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Asking {
+    /// What is asked of the server besides.
+    pub(super) wanted: u32,
+    /// Where the server does not offer TLS, the connection goes on without it.
+    pub(super) is_optional: bool,
 }
 
 /// What is done to a connection before it is used.
@@ -45,9 +93,9 @@ pub(crate) enum Security {
 pub(crate) struct TlsSettings {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
-    is_checked: bool,
-    /// TLS begins behind the greeting of a MySQL server, and is asked for with these capabilities.
-    greeted: Option<u32>,
+    check: Check,
+    /// TLS begins behind the greeting of a MySQL server.
+    asking: Option<Asking>,
 }
 
 impl Security {
@@ -55,7 +103,12 @@ impl Security {
     ///
     /// # Errors
     /// A sentence: files that cannot be read, a host that no certificate can name.
-    pub(crate) fn tls(args: &TlsArgs, host: &str, protocols: &[&[u8]]) -> Result<Security, String> {
+    pub(crate) fn tls(
+        args: &TlsArgs,
+        check: Check,
+        host: &str,
+        protocols: &[&[u8]],
+    ) -> Result<Security, String> {
         let host = args.tls_name.as_deref().unwrap_or(host);
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let name = ServerName::try_from(host.to_owned())
@@ -64,41 +117,85 @@ impl Security {
         let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .map_err(|error| format!("TLS: {error}"))?;
-        let builder = match args.insecure {
-            true => builder
+        let builder = match check {
+            Check::Nothing => builder
                 .dangerous()
                 .with_custom_certificate_verifier(Arc::new(Anybody { provider })),
-            false => builder.with_root_certificates(roots(args.ca.as_deref())?),
+            Check::Authority => {
+                let roots = Arc::new(roots(args.ca.as_deref())?);
+                let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider).build();
+                let verifier = verifier.map_err(|error| format!("TLS: {error}"))?;
+                builder
+                    .dangerous()
+                    .with_custom_certificate_verifier(Arc::new(AnyName { verifier }))
+            }
+            Check::Identity => builder.with_root_certificates(roots(args.ca.as_deref())?),
         };
-        let mut config = builder.with_no_client_auth();
+        let mut config = match (&args.tls_cert, &args.tls_key) {
+            (Some(certificate), Some(key)) => {
+                let (chain, secret) = (own_chain(certificate)?, own_key(key)?);
+                let built = builder.with_client_auth_cert(chain, secret);
+                built.map_err(|error| {
+                    let (certificate, key) = (certificate.display(), key.display());
+                    format!("--tls-cert {certificate}, --tls-key {key}: {error}")
+                })?
+            }
+            _ => builder.with_no_client_auth(),
+        };
         config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
-        config.resumption = Resumption::disabled();
+        config.resumption = match args.tls_resume {
+            true => Resumption::in_memory_sessions(RESUMED_SERVERS_MAX),
+            false => Resumption::disabled(),
+        };
         Ok(Security::Tls(TlsSettings {
             config: Arc::new(config),
             name,
-            is_checked: !args.insecure,
-            greeted: None,
+            check,
+            asking: None,
         }))
     }
 
-    /// The same for a MySQL server, which says in clear that it offers TLS, and is asked for it
-    /// with these capabilities.
+    /// The same for MySQL servers, which say in clear whether they offer TLS; `is_optional` goes on
+    /// without it where they do not.
     #[must_use]
-    pub(crate) fn behind_greeting(self, wanted: u32) -> Security {
+    pub(crate) fn of_mysql(self, is_optional: bool) -> Security {
         match self {
             Security::Plain => Security::Plain,
             Security::Tls(settings) => Security::Tls(TlsSettings {
-                greeted: Some(wanted),
+                asking: Some(Asking {
+                    wanted: 0,
+                    is_optional,
+                }),
                 ..settings
             }),
         }
     }
 
-    /// The capabilities to ask a MySQL server with, if it is one.
-    pub(super) fn greeted(&self) -> Option<u32> {
+    /// The same; a MySQL server is asked for these capabilities with TLS.
+    #[must_use]
+    pub(crate) fn asking(self, wanted: u32) -> Security {
+        match self {
+            Security::Plain => Security::Plain,
+            Security::Tls(settings) => Security::Tls(TlsSettings {
+                asking: settings.asking.map(|asking| Asking { wanted, ..asking }),
+                ..settings
+            }),
+        }
+    }
+
+    /// How TLS of a MySQL connection begins, if it is one.
+    pub(super) fn of_greeting(&self) -> Option<Asking> {
         match self {
             Security::Plain => None,
-            Security::Tls(settings) => settings.greeted,
+            Security::Tls(settings) => settings.asking,
+        }
+    }
+
+    /// True where a server without TLS is not spoken to.
+    pub(crate) fn is_required(&self) -> bool {
+        match self {
+            Security::Plain => false,
+            Security::Tls(settings) => !settings.asking.is_some_and(|asking| asking.is_optional),
         }
     }
 
@@ -106,8 +203,11 @@ impl Security {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Security::Plain => "none",
-            Security::Tls(settings) if settings.is_checked => "verified",
-            Security::Tls(_) => "insecure",
+            Security::Tls(settings) => match settings.check {
+                Check::Identity => "verified",
+                Check::Authority => "authority",
+                Check::Nothing => "insecure",
+            },
         }
     }
 
@@ -137,21 +237,90 @@ fn roots(ca: Option<&Path>) -> Result<RootCertStore, String> {
         }
         return Ok(store);
     };
+    for certificate in certificates("--ca", file)? {
+        store
+            .add(certificate)
+            .map_err(|error| format!("--ca {}: {error}", file.display()))?;
+    }
+    Ok(store)
+}
+
+/// The certificates in the file that an option names, at least one.
+fn certificates(option: &str, file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let shown = file.display();
     let certificates = CertificateDer::pem_file_iter(file)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|error| format!("--ca {shown}: {error}"))?;
-    if certificates.is_empty() {
-        return Err(format!(
-            "--ca {shown}: no certificate in it; expected PEM, with BEGIN CERTIFICATE"
-        ));
+        .map_err(|error| format!("{option} {shown}: {error}"))?;
+    match certificates.is_empty() {
+        false => Ok(certificates),
+        true => Err(format!(
+            "{option} {shown}: no certificate in it; expected PEM, with BEGIN CERTIFICATE"
+        )),
     }
-    for certificate in certificates {
-        store
-            .add(certificate)
-            .map_err(|error| format!("--ca {shown}: {error}"))?;
+}
+
+/// What a server is shown.
+fn own_chain(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    certificates("--tls-cert", file)
+}
+
+fn own_key(file: &Path) -> Result<PrivateKeyDer<'static>, String> {
+    PrivateKeyDer::from_pem_file(file).map_err(|error| {
+        format!(
+            "--tls-key {}: {error}; expected PEM, with BEGIN PRIVATE KEY, without a passphrase",
+            file.display()
+        )
+    })
+}
+
+/// Takes a certificate of an authority that is trusted, whatever name it has.
+#[derive(Debug)]
+struct AnyName {
+    verifier: Arc<WebPkiServerVerifier>,
+}
+
+impl ServerCertVerifier for AnyName {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let verifier = &self.verifier;
+        match verifier.verify_server_cert(certificate, intermediates, name, ocsp, now) {
+            // The name is what is looked at last: all else was right.
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            checked => checked,
+        }
     }
-    Ok(store)
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let verifier = &self.verifier;
+        verifier.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let verifier = &self.verifier;
+        verifier.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.verifier.supported_verify_schemes()
+    }
 }
 
 /// Takes any certificate. That the peer has its key is checked nevertheless.

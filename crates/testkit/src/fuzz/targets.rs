@@ -38,6 +38,9 @@ pub(super) fn dsn(data: &[u8]) {
         Source::File(path) => query += &format!("&password_file={}", escaped(path)),
         Source::Env(name) => query += &format!("&password_env={}", escaped(name)),
     }
+    if let Some(mode) = dsn.ssl_mode {
+        query += &format!("&ssl-mode={}", mode.name());
+    }
     let (port, schema) = (dsn.port, escaped(&dsn.schema));
     let again = format!("mysql://{user}{password}@{host}:{port}/{schema}{query}");
     assert!(Dsn::parse(&again).as_ref() == Ok(&dsn), "{again}: {dsn}");

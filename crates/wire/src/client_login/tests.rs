@@ -128,6 +128,22 @@ fn full_authentication_is_clear_where_nobody_listens() {
 }
 
 #[test]
+fn full_authentication_is_clear_under_tls_and_only_where_the_server_has_it() {
+    let mut who = who("secret", false);
+    who.wanted |= cap::SSL;
+    for (without, answer) in [(0, &b"secret\0"[..]), (cap::SSL, &[2])] {
+        let mut login = ClientLogin::new();
+        let greeting = greeting("caching_sha2_password", without);
+        step(&mut login, &who, 0, &greeting);
+        assert_eq!(
+            step(&mut login, &who, 2, b"\x01\x04"),
+            (3, answer.to_vec()),
+            "{without:x}"
+        );
+    }
+}
+
+#[test]
 fn full_authentication_is_encrypted_over_tcp() {
     let pair = caching_sha2::KeyPair::generate().unwrap();
     let (mut login, who) = (ClientLogin::new(), who("secret", false));
