@@ -127,14 +127,14 @@ class Scene:
         return int(float(subprocess.run(line, capture_output=True, check=True).stdout))
 
     def until_connected(self, users):
-        """Waits until so many connections to the pool stand: a worker reports its users as soon as it
-        has been told of them, and logins cost as much as statements."""
+        """Waits until so many connections to the pool stand, and for their logins: a worker reports
+        its users as soon as it has been told of them, and logins cost as much as statements."""
         port = f":{int(re.search(r':([0-9]+)/', self.args.pool).group(1)):04X} 01 "
         end = time.monotonic() + LIMIT
         while time.monotonic() < end:
             with open("/proc/net/tcp", encoding="ascii") as table:
                 if sum(port in line for line in table) >= users:
-                    time.sleep(3)
+                    time.sleep(15)
                     return
             time.sleep(0.5)
         raise SystemExit(f"{users} connections did not come to stand")
@@ -144,13 +144,19 @@ class Scene:
         for a million of them of all that takes part."""
         before, began, used = self.statements(), time.monotonic(), self.cpu()
         time.sleep(self.args.seconds)
-        count = self.statements() - before
-        used, seconds = self.cpu() - used, time.monotonic() - began
-        return count / seconds, used / max(count, 1) * 1e6
+        count = max(self.statements() - before, 1)
+        seconds = time.monotonic() - began
+        cost = [(now - then) / count * 1e6 for now, then in zip(self.cpu(), used)]
+        return count / seconds, cost
 
     def cpu(self):
-        children = [child.pid for child in self.children]
-        return sum(cpu(pid) for pid in children + [int(pid) for pid in self.args.pids.split(",")])
+        """CPU seconds of the server, the pool and everything else."""
+        own = [cpu(int(pid)) for pid in self.args.pids.split(",")]
+        return own + [sum(cpu(child.pid) for child in self.children)]
+
+
+def shown(numbers):
+    return " + ".join(f"{number:.1f}" for number in numbers)
 
 
 def median(numbers):
@@ -209,12 +215,12 @@ def measure_rate(scene):
         rate, cost, asked, failed, own = with_locust(scene, file)
         alone, alone_cost = first or without(scene)
         ratios.append(rate / alone)
-        costs.append(alone_cost / cost)
+        costs.append(sum(alone_cost) / sum(cost))
         print(f"{scene.args.users} users, 4 workers: {rate:.0f} requests/s under Locust "
               f"({asked:.0f} by its own count, {failed} failed), {alone:.0f} without: "
-              f"{ratios[-1]:.3f}; CPU seconds for a million of them, of server, pool, workers and "
-              f"master: {cost:.1f} and {alone_cost:.1f}: {costs[-1]:.3f}; the master used "
-              f"{own:.2f} of a core", flush=True)
+              f"{ratios[-1]:.3f}; CPU seconds for a million of them, of server, pool, and workers "
+              f"with master: {shown(cost)}, without {shown(alone_cost)}: {costs[-1]:.3f}; the "
+              f"master used {own:.2f} of a core", flush=True)
     print(f"median of {len(ratios)} pairs: {median(ratios):.3f}; on cores that do nothing else, by "
           f"the CPU time: {median(costs):.3f}", flush=True)
 
