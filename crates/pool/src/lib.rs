@@ -115,6 +115,7 @@ pub use config::{
 pub use counts::{Census, Counts};
 pub use group::{Group, listener_token};
 pub use kill_jobs::{KillAsk, KillEnd, Threads};
+pub use log::{Level, LogFormat};
 pub use options::PoolArgs;
 pub use priority::{Mode, Priority};
 pub use run::{run, settings};

@@ -9,9 +9,11 @@
 //!     client=192.0.2.7:41710 account="app" reason=wrong-password message=Access denied for ...
 //! ```
 //!
-//! (in one line). What peers say cannot begin a line of its own or end a value: control characters
-//! and quotes are escaped. [`Event`] names every event; docs/pool/signals-and-log.md has them as a
-//! table, which a test compares with it.
+//! (in one line). With `log_format = "json"` it is an object with the same keys instead, and
+//! `time`. `log_level` leaves out what matters less; what a signal asks for is always logged. What
+//! peers say cannot begin a line of its own or end a value: control characters and quotes are
+//! escaped. [`Event`] names every event; docs/pool/signals-and-log.md has them as a table, which a
+//! test compares with it.
 //!
 //! Once [`start`] has been called, lines are written by a thread of their own: a standard error
 //! that takes nothing, a terminal that was stopped, must not stop a group. At most [`LINES_MAX`]
@@ -34,9 +36,9 @@ const FLUSH_MAX: Duration = Duration::from_secs(2);
 /// Bytes of a message; the rest is left out.
 const MESSAGE_MAX: usize = 8 * 1024;
 
-/// How much a line matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Level {
+/// How much a line matters, the most important first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
     /// The pool cannot do what it is for, or ends.
     Error,
     /// Something is wrong somewhere; the pool goes on.
@@ -46,11 +48,35 @@ pub(crate) enum Level {
 }
 
 impl Level {
+    pub(crate) fn from_name(name: &str) -> Option<Level> {
+        let all = [Level::Error, Level::Warning, Level::Info];
+        all.into_iter().find(|level| level.name() == name)
+    }
+
     fn name(self) -> &'static str {
         match self {
             Level::Error => "error",
             Level::Warning => "warning",
             Level::Info => "info",
+        }
+    }
+}
+
+/// How a line is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Keys with values, for people and for `grep`.
+    Text,
+    /// An object of JSON, for programs.
+    Json,
+}
+
+impl LogFormat {
+    pub(crate) fn from_name(name: &str) -> Option<LogFormat> {
+        match name {
+            "text" => Some(LogFormat::Text),
+            "json" => Some(LogFormat::Json),
+            _ => None,
         }
     }
 }
@@ -123,6 +149,14 @@ events! {
     LinesLost "lines-lost" Warning "lines that could not be written in time; `omitted` counts them",
 }
 
+impl Event {
+    /// Whether it is logged when lines up to this level are.
+    fn is_logged(self, up_to: Level) -> bool {
+        let asked_for = matches!(self, Event::Census | Event::Client | Event::Group);
+        asked_for || self.level() <= up_to
+    }
+}
+
 /// The facts of a line that have keys of their own.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Facts<'a> {
@@ -167,7 +201,18 @@ enum Message {
 }
 
 static WRITER: OnceLock<SyncSender<Message>> = OnceLock::new();
+static STYLE: OnceLock<(LogFormat, Level)> = OnceLock::new();
 static OMITTED: AtomicU64 = AtomicU64::new(0);
+
+/// How lines are written, and which, from now on.
+pub(crate) fn set_style(format: LogFormat, up_to: Level) {
+    let _ = STYLE.set((format, up_to));
+}
+
+/// What [`set_style`] said.
+fn style() -> (LogFormat, Level) {
+    *STYLE.get().unwrap_or(&(LogFormat::Text, Level::Info))
+}
 
 /// Begins to write lines on a thread of its own.
 ///
@@ -222,6 +267,9 @@ pub(crate) fn note(event: Event, text: fmt::Arguments<'_>) {
 
 /// Logs an event with facts.
 pub(crate) fn note_of(event: Event, facts: &Facts<'_>, text: fmt::Arguments<'_>) {
+    if !event.is_logged(style().1) {
+        return;
+    }
     let line = line(event, facts, text);
     let Some(writer) = WRITER.get() else {
         return write(&line);
@@ -267,6 +315,18 @@ pub struct ReportLine {
 
 fn line(event: Event, facts: &Facts<'_>, text: fmt::Arguments<'_>) -> String {
     let time = measure::utc::text(reactor::utc_now());
+    let mut message = text.to_string();
+    if message.len() > MESSAGE_MAX {
+        message.truncate(message.floor_char_boundary(MESSAGE_MAX));
+        message.push_str(" ...");
+    }
+    match style().0 {
+        LogFormat::Text => text_line(&time, event, facts, &message),
+        LogFormat::Json => json_line(&time, event, facts, &message),
+    }
+}
+
+fn text_line(time: &str, event: Event, facts: &Facts<'_>, message: &str) -> String {
     let (level, name) = (event.level().name(), event.name());
     let mut line = format!("{time} onramp pool: level={level} event={name}");
     // Writing to a string does not fail.
@@ -283,13 +343,30 @@ fn line(event: Event, facts: &Facts<'_>, text: fmt::Arguments<'_>) -> String {
     if facts.omitted > 0 {
         let _ = write!(line, " omitted={}", facts.omitted);
     }
-    let mut text = text.to_string();
-    if text.len() > MESSAGE_MAX {
-        text.truncate(text.floor_char_boundary(MESSAGE_MAX));
-        text.push_str(" ...");
-    }
-    let _ = writeln!(line, " message={}", printable(&text));
+    let _ = writeln!(line, " message={}", printable(message));
     line
+}
+
+fn json_line(time: &str, event: Event, facts: &Facts<'_>, message: &str) -> String {
+    let mut line = serde_json::Map::new();
+    let mut put = |key: &str, value: serde_json::Value| line.insert(key.into(), value);
+    put("time", time.into());
+    put("level", event.level().name().into());
+    put("event", event.name().into());
+    if let Some(client) = facts.client {
+        put("client", client.to_string().into());
+    }
+    if let Some(account) = facts.account {
+        put("account", String::from_utf8_lossy(account).into());
+    }
+    if let Some(reason) = facts.reason {
+        put("reason", reason.into());
+    }
+    if facts.omitted > 0 {
+        put("omitted", facts.omitted.into());
+    }
+    put("message", message.into());
+    serde_json::Value::Object(line).to_string() + "\n"
 }
 
 /// The text in one line.

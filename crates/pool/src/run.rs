@@ -62,6 +62,7 @@ pub fn settings(args: PoolArgs) -> Result<Settings, ExitCode> {
 /// Runs the pool until it is told to end; 0 after a drain, 1 when it could not serve.
 #[must_use]
 pub fn run(settings: Settings) -> ExitCode {
+    log::set_style(settings.log_format, settings.log_level);
     for warning in &settings.warnings {
         note(Event::Warning, format_args!("{warning}"));
     }

@@ -8,6 +8,7 @@
 use super::row::{Absent, DAY_MS, FromValue, Keys, Kind, MANY, Row, Value, YEAR_S, named, row_of};
 use super::row::{table, take, wrong_type};
 use super::{StoredCode, User};
+use crate::log::{Level, LogFormat};
 use crate::priority::{Mode, Priority};
 use crate::secret::Secret;
 use crate::upstream::Place;
@@ -89,6 +90,21 @@ table! {
             /// change nothing; there is no login. Port 0 takes a free one, which the log says.
             http: Option<HttpAddress> {
                 .of(Kind::Text("HOST:PORT")).or_nothing("off").option("ADDRESS")
+            }
+
+            /// How lines of the log are written: text or json.
+            ///
+            /// Both have the same facts under the same names. See [Log](signals-and-log.md#log).
+            log_format: LogFormat {
+                .of(Kind::OneOf(&["text", "json"])).or(Absent::Text("text")).option("FORMAT")
+            }
+
+            /// Log what is at least so important: error, warning or info.
+            ///
+            /// What SIGUSR1 and SIGUSR2 ask for is logged in any case.
+            log_level: Level {
+                .of(Kind::OneOf(&["error", "warning", "info"])).or(Absent::Text("info"))
+                .option("LEVEL")
             }
         }
 
@@ -554,6 +570,18 @@ impl FromValue for Place {
 impl FromValue for StoredCode {
     fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
         named(row, value, StoredCode::from_name)
+    }
+}
+
+impl FromValue for LogFormat {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        named(row, value, LogFormat::from_name)
+    }
+}
+
+impl FromValue for Level {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        named(row, value, Level::from_name)
     }
 }
 

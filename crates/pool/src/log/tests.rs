@@ -57,6 +57,34 @@ fn a_message_has_an_upper_bound() {
 }
 
 #[test]
+fn a_line_of_json_is_one_object_with_the_same_keys() {
+    let facts = Facts {
+        client: Some(Peer::Unix),
+        account: Some(b"a\"\n\xff"),
+        reason: Some("wrong-password"),
+        omitted: 3,
+    };
+    let line = json_line("T", Event::LoginFailed, &facts, "for 'a\r\nb'\t\u{1b}");
+    assert_eq!(
+        line,
+        "{\"time\":\"T\",\"level\":\"warning\",\"event\":\"login-failed\",\"client\":\"unix\",\
+         \"account\":\"a\\\"\\n\u{fffd}\",\"reason\":\"wrong-password\",\"omitted\":3,\
+         \"message\":\"for 'a\\r\\nb'\\t\\u001b\"}\n"
+    );
+    let line = json_line("T", Event::Listening, &Facts::default(), "m");
+    let keys = "{\"time\":\"T\",\"level\":\"info\",\"event\":\"listening\",\"message\":\"m\"}\n";
+    assert_eq!(line, keys);
+}
+
+#[test]
+fn a_level_leaves_out_what_matters_less_but_not_what_is_asked_for() {
+    assert!(Event::Failed.is_logged(Level::Error) && !Event::Warning.is_logged(Level::Error));
+    assert!(Event::Warning.is_logged(Level::Warning) && !Event::Start.is_logged(Level::Warning));
+    assert!(Event::ALL.iter().all(|event| event.is_logged(Level::Info)));
+    assert!(Event::Census.is_logged(Level::Error) && Event::Client.is_logged(Level::Error));
+}
+
+#[test]
 fn the_documentation_lists_every_event() {
     let row = |event: &Event| {
         let (name, level) = (event.name(), event.level().name());

@@ -24,6 +24,8 @@ scrape_configs:
       - targets: [\"127.0.0.1:9104\"]
 ```
 
+[monitoring/](../../monitoring/README.md) has alert rules and a dashboard for Grafana.
+
 | path | answers |
 |---|---|
 | `/metrics` | the figures below: OpenMetrics 1.0.0 where `Accept` asks for it, otherwise \

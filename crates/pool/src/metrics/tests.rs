@@ -90,3 +90,74 @@ fn before_the_server_has_answered_there_is_little_to_say() {
     board.drains();
     assert!(board.sample().unready().unwrap().starts_with("draining"));
 }
+
+/// The names of metrics in a text, those of a histogram's values as that of the histogram.
+fn names_in(text: &str) -> BTreeSet<&str> {
+    let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let words = text.split(|c| !is_part(c));
+    words
+        .filter(|word| word.starts_with("onramp_") || word.starts_with("process_"))
+        .filter(|word| *word != "onramp_pool_")
+        .map(|word| {
+            let ends = ["_bucket", "_sum", "_count"];
+            ends.iter()
+                .find_map(|end| word.strip_suffix(end))
+                .unwrap_or(word)
+        })
+        .collect()
+}
+
+/// The labels that a text names: `by (a, b)`, `{{a}}` and `$labels.a`.
+fn labels_in(text: &str) -> BTreeSet<&str> {
+    let between = |from: &'static str, to: char| {
+        let parts = text.split(from).skip(1);
+        parts.filter_map(move |part| part.split(to).next())
+    };
+    let shown = between("{{", '}').map(|label| label.trim().trim_start_matches("$labels."));
+    let grouped = between("by (", ')').flat_map(|labels| labels.split(','));
+    let labels = shown.filter(|label| !label.is_empty()).chain(grouped);
+    labels.map(str::trim).collect()
+}
+
+#[test]
+fn what_monitoring_names_exists() {
+    let files = [
+        include_str!("../../../../monitoring/alerts.yml"),
+        include_str!("../../../../monitoring/grafana-dashboard.json"),
+    ];
+    let metrics: BTreeSet<&str> = METRICS.iter().map(|metric| metric.name).collect();
+    let labels = METRICS.iter().flat_map(|metric| metric.labels);
+    let labels: BTreeSet<&str> = labels.copied().chain(["instance", "le"]).collect();
+    for text in files {
+        let names = names_in(text);
+        assert!(names.len() > 10);
+        let unknown: Vec<_> = names.difference(&metrics).collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
+        let unknown: Vec<_> = labels_in(text).difference(&labels).copied().collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
+    }
+}
+
+#[test]
+fn the_dashboard_is_one() {
+    let text = include_str!("../../../../monitoring/grafana-dashboard.json");
+    let board: serde_json::Value = serde_json::from_str(text).unwrap();
+    let panels = board["panels"].as_array().unwrap();
+    let mut places = BTreeSet::new();
+    for (at, panel) in panels.iter().enumerate() {
+        assert_eq!(panel["id"].as_u64(), Some(at as u64 + 1));
+        let place = |name: &str| panel["gridPos"][name].as_u64().unwrap();
+        assert!(place("x") + place("w") <= 24, "{panel}");
+        assert!(places.insert((place("y"), place("x"))), "{panel}");
+        if panel["type"] == "row" {
+            continue;
+        }
+        let targets = panel["targets"].as_array().unwrap();
+        assert!(!targets.is_empty(), "{panel}");
+        for target in targets {
+            let query = target["expr"].as_str().unwrap();
+            let open = query.matches('(').count();
+            assert_eq!(open, query.matches(')').count(), "{query}");
+        }
+    }
+}
