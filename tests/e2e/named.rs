@@ -1,7 +1,7 @@
 //! Statements prepared by name, as text: many clients, few backends, the same answers.
 
-use crate::compare::same;
-use crate::world::{app, direct, fresh_schema, login, own_server, server, start_pool};
+use crate::compare::{same, same_on};
+use crate::world::{app, direct, fresh_schema, login, mysql, own_server, server, start_pool};
 use wire::capabilities as cap;
 
 #[test]
@@ -273,5 +273,69 @@ fn procedures_may_use_names_that_clients_use() {
         calls.must("PREPARE s FROM 'SELECT 4'");
         calls.must("CALL runs()");
         assert_eq!(calls.value("EXECUTE s"), "4");
+    }
+}
+
+/// What an executed text asks about the statement before is answered on any backend: with values in
+/// it, prepared in another session, and where it sets a variable.
+#[test]
+fn a_text_with_values_asks_about_the_statement_before() {
+    let test = "a_text_with_values_asks_about_the_statement_before";
+    for (real, mysql) in [(server(test), false), (mysql(test), true)] {
+        let Some(real) = real else { continue };
+        same_on(real, "names_ask", 1, |story| {
+            let (a, b) = (story.join(), story.join());
+            story.all(
+                a,
+                &[
+                    "CREATE TABLE t (v INT)",
+                    "SET @x = 40, @text = 'a''b'",
+                    "PREPARE p FROM 'SELECT ROW_COUNT(), ? + 1, ?'",
+                    "PREPARE found FROM 'SELECT FOUND_ROWS(), ? FROM DUAL'",
+                    "PREPARE plain FROM 'SELECT ROW_COUNT() + 1'",
+                    "PREPARE sets FROM 'SELECT ROW_COUNT(), ? INTO @n, @m'",
+                    "PREPARE stays FROM 'SELECT ROW_COUNT() INTO @k'",
+                    "PREPARE counts FROM 'SELECT @@warning_count, @@error_count, ?'",
+                ],
+            );
+            if !mysql {
+                story.all(
+                    a,
+                    &[
+                        "PREPARE shows FROM 'SHOW WARNINGS'",
+                        "PREPARE gets FROM 'GET DIAGNOSTICS @r = ROW_COUNT, @w = NUMBER'",
+                    ],
+                );
+            }
+            for charset in ["utf8mb4", "latin1"] {
+                story.sql(a, &format!("SET NAMES {charset}"));
+                for sql in [
+                    "EXECUTE p USING @x, @text",
+                    "EXECUTE plain",
+                    "EXECUTE sets USING @x",
+                    "EXECUTE stays",
+                    "EXECUTE counts USING @text",
+                    "EXECUTE shows",
+                    "EXECUTE gets",
+                    "EXECUTE found USING @text",
+                ] {
+                    for before in [
+                        "INSERT INTO t VALUES (1), (2)",
+                        "DO 1",
+                        "SELECT v FROM t",
+                        "SELECT 1/0",
+                    ] {
+                        story.sql(a, before);
+                        story.all(
+                            b,
+                            &["SELECT 7 UNION SELECT 8", "SELECT CAST('b' AS SIGNED)"],
+                        );
+                        story.sql(a, sql);
+                        story.all(b, &["PREPARE p FROM 'SELECT 5'", "EXECUTE p", "SELECT 1"]);
+                        story.sql(a, "SELECT @n, @m, @k, @r, @w");
+                    }
+                }
+            }
+        });
     }
 }

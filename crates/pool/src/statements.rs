@@ -276,15 +276,27 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return Handled::Used;
         };
+        // It can be said as it is, unless there are values in it, or it is of another session.
+        let as_it_is = Rc::ptr_eq(&text.session, &session) && !sql.contains(&b'?');
+        let mut instead = None;
         if told && found.reads.intersects(client.reads_elsewhere()) {
             if self.is_read_back_now(key, found.reads) {
                 return self.wait_for_read_back(key);
             }
-            let Some(client) = self.clients.get_mut(key) else {
-                return Handled::Used;
-            };
-            client.forget_command();
-            return self.run_reading(key, message, text, statement);
+            match self.previous(key, sql, mode, found) {
+                Previous::Answered => {
+                    self.forget_command(key);
+                    return Handled::Used;
+                }
+                Previous::Text(text_instead) if as_it_is || !text.immediate => {
+                    instead = Some(text_instead);
+                }
+                Previous::Text(_) | Previous::Gone => {
+                    self.forget_command(key);
+                    return self.previous_gone(key);
+                }
+                Previous::Same => {}
+            }
         }
         if text.immediate {
             statement.explain();
@@ -299,40 +311,22 @@ impl<N: Net> Group<N> {
         self.plan_pins(key, sql, (mode, found), schema, &mut statement);
         self.touch(key, sql, mode, found);
         self.touch_by_code(key, known.as_ref());
+        let Some(instead) = instead else {
+            return self.start(key, message, statement);
+        };
+        if as_it_is {
+            self.forget_command(key);
+            statement.standing = standing_of(found);
+            let message = self.reworded(key, message, &instead);
+            return self.start(key, &message, statement);
+        }
+        self.execute_instead(key, &instead, text);
         self.start(key, message, statement)
     }
 
-    /// Runs a prepared text that reads what the statement before left, on a backend that does not
-    /// know. It can be said again only as it is: with values in it, or prepared in another session,
-    /// it is not the same.
-    fn run_reading(
-        &mut self,
-        key: Key,
-        message: &[u8],
-        text: &PreparedText,
-        statement: Statement,
-    ) -> Handled {
-        let Some(client) = self.clients.get(key) else {
-            return Handled::Used;
-        };
-        let as_it_is = Rc::ptr_eq(&text.session, &client.session) && !text.sql.contains(&b'?');
-        let mode = self.lex_mode(&text.session, client.capabilities);
-        match self.previous(key, &text.sql, mode, &text.class) {
-            Previous::Answered => Handled::Used,
-            Previous::Text(sql) if as_it_is => {
-                let message = self.reworded(key, message, &sql);
-                let standing = standing_of(&text.class);
-                self.start(
-                    key,
-                    &message,
-                    Statement {
-                        standing,
-                        ..statement
-                    },
-                )
-            }
-            Previous::Same => self.start(key, message, statement),
-            Previous::Text(_) | Previous::Gone => self.previous_gone(key),
+    fn forget_command(&mut self, key: Key) {
+        if let Some(client) = self.clients.get_mut(key) {
+            client.forget_command();
         }
     }
 

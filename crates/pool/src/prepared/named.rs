@@ -29,7 +29,7 @@ use session::standing::Standing;
 use session::state::Session;
 use session::statement::Statement;
 use session::user_variables::name_of;
-use sql::classify::{self, PinCause, PinCauses, classify};
+use sql::classify::{self, PinCause, PinCauses, Reads, classify};
 use sql::holdings::{Ended, Holdings};
 use sql::lex::LexMode;
 use sql::nested_kill::hides_kill;
@@ -263,6 +263,20 @@ impl<N: Net> Group<N> {
         let under_way = UnderWay::named(Command::StmtExecute, definition, named);
         client.prepared.get_or_insert_default().under_way = Some(under_way);
         Spoken::Runs(text)
+    }
+
+    /// The EXECUTE under way runs another text in place of its client's: what that asks about the
+    /// statement before stands in it as values. Its backend prepares it under the client's name,
+    /// and the client's own text again when that is executed next.
+    pub(crate) fn execute_instead(&mut self, key: Key, sql: &[u8], text: &PreparedText) {
+        let mut class = text.class;
+        class.reads = Reads::NONE;
+        let definition = self.define(sql, &text.session, class);
+        let client = self.clients.get_mut(key);
+        let prepared = client.and_then(|client| client.prepared.as_mut());
+        if let Some(under_way) = prepared.and_then(|prepared| prepared.under_way.as_mut()) {
+            under_way.definition = definition;
+        }
     }
 
     /// DEALLOCATE PREPARE: what a backend has stays there for others.
