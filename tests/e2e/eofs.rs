@@ -5,6 +5,7 @@
 use crate::compare::{Story, same, same_on};
 use crate::world::{app, mysql, server};
 use wire::capabilities as cap;
+use wire::command::Command;
 
 /// Clients that agreed on neither, one or both of what says where a result set ends.
 fn old_and_new(story: &mut Story) -> [usize; 3] {
@@ -79,6 +80,50 @@ fn out_parameters_of_a_prepared_call_are_marked() {
                 "SELECT b FROM (SELECT 1 b UNION SELECT 2) t WHERE b = ?",
             );
             story.execute(who, none.id, &[Some(b"1")]);
+        }
+    });
+}
+
+/// libmariadb reads the results of a CALL one by one, and asks for the next as the flags say. It
+/// waits for ever, or takes the next answer for this one's, where they say otherwise.
+#[test]
+fn results_of_calls_are_read_one_by_one() {
+    on_both("eof_calls", 2, |story| {
+        let clients = old_and_new(story);
+        let owner = clients[0];
+        story.sql(owner, "CREATE TABLE t (a INT)");
+        for who in clients {
+            story.all(
+                owner,
+                &[
+                    "DROP PROCEDURE IF EXISTS p",
+                    "CREATE PROCEDURE p(OUT text VARCHAR(19), IN v INT, INOUT w INT) BEGIN \
+                     SET v = 300, text = 'an OUT parameter', w = 200; \
+                     SELECT w, v, SUBSTRING(text, 4); END",
+                ],
+            );
+            let call = story.prepare(who, "CALL p(?, ?, ?)");
+            for _ in 0..2 {
+                story.execute(who, call.id, &[None, Some(b"20"), Some(b"30")]);
+                story.command(who, Command::StmtReset, &call.id.to_le_bytes());
+            }
+            story.all(
+                owner,
+                &[
+                    "DROP PROCEDURE p",
+                    "CREATE PROCEDURE p() BEGIN SELECT 1, 2, 3; SELECT 'foo'; \
+                     INSERT INTO t VALUES (2); END",
+                ],
+            );
+            let call = story.prepare(who, "CALL p()");
+            story.execute(who, call.id, &[]);
+            story.command(who, Command::StmtReset, &call.id.to_le_bytes());
+            story.sql(who, "CALL p()");
+            let select = story.prepare(who, "SELECT a FROM t");
+            story.execute(who, select.id, &[]);
+            story.sql(who, "SELECT 3; INSERT INTO t VALUES (4)");
+            story.execute(who, select.id, &[]);
+            story.execute(who, call.id, &[]);
         }
     });
 }

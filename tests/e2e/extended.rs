@@ -59,6 +59,41 @@ fn bulk_executions_are_those_of_the_server_itself() {
     });
 }
 
+/// A bulk execution that leaves out its types, behind an ALTER TABLE, on a backend that has never
+/// seen them.
+#[test]
+fn a_bulk_execution_goes_on_with_its_types_of_before() {
+    same("bulk_types", 1, |story| {
+        let account = app().schema(&story.schema).extended(EXTENDED_BULK);
+        let clients = [
+            story.join_as(&account),
+            story.join_as(&account.clone().without(cap::DEPRECATE_EOF)),
+        ];
+        let other = story.join();
+        for who in clients {
+            story.sql(other, "CREATE TABLE t (a INT)");
+            let insert = story.prepare(who, "INSERT INTO t (a) VALUES (?)");
+            let rows: [&[Option<&[u8]>]; 2] = [&[Some(b"1")], &[Some(b"2")]];
+            for (typed, alters) in [
+                (true, "ALTER TABLE t ADD b INT"),
+                (false, "ALTER TABLE t ADD c INT"),
+                (false, "DROP TABLE t"),
+                (false, "CREATE TABLE t (a INT)"),
+                (false, "SELECT SUM(a) FROM t"),
+            ] {
+                story.command(
+                    who,
+                    Command::StmtBulkExecute,
+                    &bulk_execution(insert.id, typed, &rows),
+                );
+                story.sql(other, alters);
+            }
+            story.sql(who, "SELECT * FROM t");
+            story.sql(other, "DROP TABLE t");
+        }
+    });
+}
+
 #[test]
 fn extended_metadata_tell_of_types_what_the_server_tells() {
     same("extended", 2, |story| {
