@@ -1,7 +1,7 @@
 //! Logins: who gets in, and what those are told who do not.
 
 use crate::world::{
-    SHA_PASSWORD, app, binary, config_file, direct, login, server, start_pool, through,
+    SHA_PASSWORD, app, binary, config_file, direct, login, mysql, server, start_pool, through,
 };
 use reactor::Address;
 use std::io::{Read, Write};
@@ -466,6 +466,42 @@ fn an_unknown_user_hears_the_bytes_of_a_wrong_password() {
                     }
                 }
             }
+        }
+    }
+}
+
+/// Some drivers speak the character set of the greeting's collation, unless they are told another.
+#[test]
+fn the_greeting_names_the_servers_collation() {
+    let test = "the_greeting_names_the_servers_collation";
+    for (real, expected) in [(server(test), None), (mysql(test), Some(255))] {
+        let Some(real) = real else { continue };
+        let pool = through(real, 1);
+        let collation = |client: Client| client.talk().greeting.as_ref().unwrap().collation;
+        let direct = collation(Client::connect(&real.address(), &app()).unwrap());
+        assert_eq!(collation(login(&pool, &app())), direct);
+        assert_eq!(expected.unwrap_or(direct), direct);
+    }
+}
+
+/// The OK of a login reports the schema that it named, to clients that are told of changes.
+#[test]
+fn the_ok_of_a_login_is_the_servers() {
+    let test = "the_ok_of_a_login_is_the_servers";
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        let pool = through(real, 2);
+        let schema = app().schema("mysql");
+        let accounts = [
+            app(),
+            schema.clone(),
+            schema.clone().without(cap::DEPRECATE_EOF),
+            schema.clone().without(cap::SESSION_TRACK),
+            schema.with(cap::COMPRESS),
+        ];
+        // Schemas that the pool has tried, and those that it tries now.
+        for account in accounts.iter().chain(&accounts) {
+            let direct = Client::connect(&real.address(), account).unwrap();
+            assert_eq!(login(&pool, account).talk().let_in, direct.talk().let_in);
         }
     }
 }

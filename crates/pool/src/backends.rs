@@ -24,7 +24,6 @@ use wire::attributes::put_query;
 use wire::capabilities as cap;
 use wire::command::{Command, ReplyShape, put_command};
 use wire::packet::{Frame, HEADER_LEN, Header, Malformed, frame};
-use wire::reply::OK;
 use wire::track::{Wanted, keep};
 
 /// Bytes read from one backend in a turn, but for a part of the last read; then others have theirs.
@@ -459,7 +458,7 @@ impl<N: Net> Group<N> {
             client.opening = false;
             client.login = None;
             self.counts.logins += 1;
-            self.send_ok(owner, b"", OK);
+            self.send_logged_in(owner, b"");
             if let Some(client) = self.clients.get_mut(owner) {
                 client.begin_compression();
             }

@@ -140,7 +140,7 @@ pub(crate) struct Client<S> {
     pub in_lane: bool,
     /// Its command has a place already (`waits_since`), in a lane or not.
     pub(crate) placed: bool,
-    /// It is changing its user, which ends with a report of its schema.
+    /// It is changing its user.
     pub(crate) changing: bool,
     /// Times that it has failed to change its user.
     pub(crate) changes_failed: u8,

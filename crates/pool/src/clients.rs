@@ -25,7 +25,7 @@ use wire::capabilities::{self as cap, BACKEND_KEY};
 use wire::errors::ErrorCode;
 use wire::handshake::{self, Greeting, nonce_from_random, nonce_of_connection};
 use wire::packet::{Frame, HEADER_LEN, Header, frame};
-use wire::reply::{OK, put_err};
+use wire::reply::put_err;
 use wire::status;
 use wire::stranger::Stranger;
 
@@ -92,7 +92,7 @@ impl<N: Net> Group<N> {
             nonce,
             capabilities: self.shared.offered,
             extended: self.shared.extended,
-            collation: wire::client_login::COLLATION,
+            collation: self.shared.server.collation,
             status: status::AUTOCOMMIT,
             plugin: Plugin::Native.name().as_bytes().to_vec(),
         }
@@ -561,7 +561,7 @@ impl<N: Net> Group<N> {
         if known {
             client.login = None;
             self.counts.logins += 1;
-            self.send_ok(key, front, OK);
+            self.send_logged_in(key, front);
             if let Some(client) = self.clients.get_mut(key) {
                 client.begin_compression();
             }

@@ -151,6 +151,7 @@ pub(crate) fn probe(
         default_charsets,
         flavour,
         timeouts,
+        collation: greeting.collation,
         capabilities: greeting.capabilities,
         extended: greeting.extended,
         version,

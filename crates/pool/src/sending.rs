@@ -204,36 +204,41 @@ impl<N: Net> Group<N> {
     /// Sends an OK of the pool's own, after `front` (packets that belong before it). `first` is
     /// [`OK`], or `END` where the protocol has an EOF.
     pub(crate) fn send_ok(&mut self, key: Key, front: &[u8], first: u8) {
-        self.put_ok(key, front, first, 0);
+        self.put_ok(key, front, first, (0, &[]));
+    }
+
+    /// The OK of a login, or of a change of user: it reports the default schema.
+    pub(crate) fn send_logged_in(&mut self, key: Key, front: &[u8]) {
+        let mut changes = Vec::new();
+        if let Some(client) = self.clients.get_mut(key) {
+            client.changing = false;
+            if told_to(client, &self.shared.server).schema
+                && let Some(schema) = &client.session.schema
+            {
+                wire::track::put_schema(&mut changes, schema);
+            }
+        }
+        self.put_ok(key, front, OK, (0, &changes));
     }
 
     /// An OK that leaves the warnings before it; MySQL counts those of the last statement in it.
     pub(crate) fn send_warned_ok(&mut self, key: Key, first: u8) {
         let mysql = self.shared.server.flavour.is_mysql();
         let warnings = self.clients.get(key).map_or(0, |client| client.conditions);
-        self.put_ok(key, b"", first, if mysql { warnings } else { 0 });
+        self.put_ok(key, b"", first, (if mysql { warnings } else { 0 }, &[]));
     }
 
-    fn put_ok(&mut self, key: Key, front: &[u8], first: u8, warnings: u16) {
+    fn put_ok(&mut self, key: Key, front: &[u8], first: u8, (warnings, reports): (u16, &[u8])) {
         let mut status = self.status_of(key);
-        let shared = self.shared.clone();
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let reports_schema = told_to(client, &shared.server).schema;
         let mut out = std::mem::take(&mut self.lent);
         out.clear();
         out.extend_from_slice(front);
         let modern = client.capabilities & capabilities::DEPRECATE_EOF != 0;
         let tracks = client.capabilities & capabilities::SESSION_TRACK != 0;
-        let mut changes = Vec::new();
-        if std::mem::take(&mut client.changing)
-            && reports_schema
-            && tracks
-            && let Some(schema) = &client.session.schema
-        {
-            wire::track::put_schema(&mut changes, schema);
-        }
+        let mut changes = if tracks { reports.to_vec() } else { Vec::new() };
         let mysql = self.shared.server.flavour.is_mysql();
         // These bytes have been read before, so they can be.
         if tracks

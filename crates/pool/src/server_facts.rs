@@ -16,6 +16,9 @@ use wire::capabilities::INTERACTIVE;
 pub struct ServerFacts {
     /// Its version, mirrored in our greeting.
     pub version: String,
+    /// The collation in its greeting, mirrored in ours: some drivers (PHP's) speak its character
+    /// set unless they are told another.
+    pub collation: u8,
     /// Its capabilities.
     pub capabilities: u32,
     /// MariaDB's extended ones.

@@ -171,6 +171,8 @@ pub struct Talk {
     pub extended: u32,
     /// The server's greeting, once it is there.
     pub greeting: Option<Greeting>,
+    /// The OK packet that ended the login, once it is there.
+    pub let_in: Vec<u8>,
     /// How often the login went over RSA or in clear.
     pub full_authentications: u32,
     /// Query attributes of the next COM_QUERY or execution, and of no other; sent where both
@@ -194,6 +196,7 @@ impl Talk {
             capabilities: 0,
             extended: 0,
             greeting: None,
+            let_in: Vec::new(),
             full_authentications: 0,
             attributes: Vec::new(),
         }
@@ -401,6 +404,7 @@ impl Talk {
             }
             (Phase::Answered(_), Some(OK)) => {
                 self.phase = Phase::In;
+                self.let_in = payload.to_vec();
                 return Ok(Some(Happened::In));
             }
             (_, Some(AUTH_SWITCH)) => {

@@ -72,6 +72,7 @@ pub fn facts() -> ServerFacts {
     ServerFacts {
         conditions_max: 64,
         version: "5.5.5-10.11.14-MariaDB".into(),
+        collation: 45,
         capabilities: 0,
         extended: 0,
         max_allowed_packet: 1 << 20,
