@@ -303,7 +303,170 @@ def suite_go(end, report):
     return found
 
 
+@functools.cache
+def debian(*packages):
+    """The folder with the files of these packages of Debian, which are not installed."""
+    if not shutil.which("apt-get"):
+        raise Missing("there is no apt-get here")
+    root = TARGET / "debian" / "-".join(packages)
+    if root.exists():
+        return root
+    files = TARGET / "debian" / "files"
+    files.mkdir(parents=True, exist_ok=True)
+    work = root.with_suffix(".part")
+    shutil.rmtree(work, ignore_errors=True)
+    for package in packages:
+        run(["apt-get", "-q", "download", package], cwd=files)
+        run(["dpkg", "-x", str(max(files.glob(f"{package}_*.deb"))), str(work)])
+    work.rename(root)
+    return root
+
+
+@functools.cache
+def debian_source(package, parts):
+    """The parts of the source of a package of Debian, from the mirror that apt uses here."""
+    unpacked = TARGET / "debian" / f"{package}-source"
+    if unpacked.exists():
+        return unpacked
+    work = TARGET / "debian" / "apt"
+    (work / "lists" / "partial").mkdir(parents=True, exist_ok=True)
+    (work / "cache").mkdir(exist_ok=True)
+    lists = [pathlib.Path("/etc/apt/sources.list"),
+             *sorted(pathlib.Path("/etc/apt/sources.list.d").glob("*"))]
+    said = "\n".join(file.read_text(encoding="utf-8") for file in lists if file.is_file())
+    mirror = re.search(r"^(?:deb |URIs:).*?(\w+://\S+/debian)/?\s", said, re.MULTILINE)
+    system = pathlib.Path("/etc/os-release").read_text(encoding="utf-8")
+    suite = re.search(r"^VERSION_CODENAME=(\w+)", system, re.MULTILINE)
+    if not mirror or not suite:
+        raise Missing("no Debian mirror in apt's lists")
+    (work / "list").write_text(
+        "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] "
+        f"{mirror.group(1)} {suite.group(1)} main\n", encoding="utf-8")
+    apt = ["apt-get", "-q", "-o", f"Dir::Etc::sourcelist={work}/list",
+           "-o", "Dir::Etc::sourceparts=/dev/null", "-o", f"Dir::State::lists={work}/lists",
+           "-o", f"Dir::Cache={work}/cache"]
+    run([*apt, "update"])
+    run([*apt, "--download-only", "source", package], cwd=work)
+    archive = max(work.glob(f"{package}_*.orig.tar.*[!c]"))
+    shutil.rmtree(work / "unpacked", ignore_errors=True)
+    (work / "unpacked").mkdir()
+    run(["tar", "-xf", str(archive), "-C", str(work / "unpacked"), "--strip-components=1",
+         "--wildcards", *parts])
+    (work / "unpacked").rename(unpacked)
+    return unpacked
+
+
+def programs(runs, where, env, limit_s, log):
+    """Runs a program for each test; its outcome is how the program ends."""
+    found = {}
+    with open(log, "w", encoding="utf-8") as out:
+        for name, command in runs:
+            print(f"=== {name}", file=out, flush=True)
+            try:
+                done = subprocess.run(command, cwd=where, env={**ENV, **env}, stdout=out,
+                                      stderr=out, timeout=limit_s, check=False)
+                found[name] = "passed" if done.returncode == 0 else "failure"
+            except subprocess.TimeoutExpired:
+                found[name] = f"longer than {limit_s} s"
+    return found
+
+
+def suite_php(end, report):
+    if not shutil.which("apt-cache"):
+        raise Missing("there is no apt-cache here")
+    version = re.search(r"Depends: php(\d\.\d)-cli", run(["apt-cache", "depends", "php-cli"]))
+    if not version:
+        raise Missing("apt knows no PHP")
+    php = f"php{version.group(1)}"
+    root = debian(f"{php}-cli", f"{php}-common", f"{php}-mysql")
+    # The tests are of the version that Debian's main archive has, which may be a little older.
+    source = debian_source(php, ("*/ext/mysqli/tests", "*/ext/pdo_mysql/tests", "*/ext/pdo/tests",
+                                 "*/run-tests.php"))
+    program = str(root / "usr" / "bin" / php)
+    extensions = next((root / "usr" / "lib" / "php").glob("20*"))
+    options = [f"extension_dir={extensions}"]
+    options += [f"extension={name}" for name in ("mysqlnd", "mysqli", "pdo", "pdo_mysql")]
+    options = [word for option in options for word in ("-d", option)]
+    account = {"HOST": "127.0.0.1", "PORT": str(end.port), "USER": "app", "PASSWD": "app",
+               "DB": "test"}
+    env = {f"MYSQL_TEST_{name}": value for name, value in account.items()}
+    env |= {"PDO_MYSQL_TEST_DSN": f"mysql:host=127.0.0.1;port={end.port};dbname=test",
+            "PDO_MYSQL_TEST_HOST": "127.0.0.1", "PDO_MYSQL_TEST_PORT": str(end.port),
+            "PDO_MYSQL_TEST_USER": "app", "PDO_MYSQL_TEST_PASS": "app",
+            "PDO_MYSQL_TEST_DB": "test", "TEST_PHP_EXECUTABLE": program, "NO_INTERACTION": "1",
+            "TEST_PHP_JUNIT": str(report), "SKIP_SLOW_TESTS": "1", "SKIP_ONLINE_TESTS": "1"}
+    with open(f"{report}.log", "w", encoding="utf-8") as out:
+        subprocess.run([program, "-n", "run-tests.php", "-q", "-n", *options,
+                        "ext/mysqli/tests", "ext/pdo_mysql/tests"],
+                       cwd=source, env={**ENV, **env}, stdout=out, stderr=out, timeout=LIMIT_S,
+                       check=False)
+    if not pathlib.Path(report).exists():
+        raise Missing(f"PHP's tests wrote no report, see {report}.log")
+    return {re.sub(r"^.*/(ext/)", r"\1", name): outcome
+            for name, outcome in outcomes_of_junit(report).items()}
+
+
+def suite_mysql2(end, report):
+    if not shutil.which("npm"):
+        raise Missing("npm is not installed")
+    # The tests of the last version whose package has them, with the driver of today.
+    folder = TARGET / "sources" / "mysql2"
+    driver = folder / "node_modules" / "mysql2"
+    if not (driver / "test").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        run(["npm", "pack", "--silent", "mysql2@0.15.8"], cwd=folder)
+        run(["tar", "-xzf", "mysql2-0.15.8.tgz"], cwd=folder)
+        run(["npm", "install", "--silent", "--ignore-scripts", "--no-save", "--prefix", ".",
+             "mysql2@3.24.6"], cwd=folder)
+        # What the tests take from the driver's own files has moved to a package of its own.
+        moved = driver / "lib" / "sql_string.js"
+        moved.write_text('module.exports = require("sql-escaper");\n', encoding="utf-8")
+        shutil.move(folder / "package" / "test", driver / "test")
+    tests = sorted((driver / "test" / "integration").glob("**/test-*.js"))
+    env = {"CI": "1", "MYSQL_HOST": "127.0.0.1", "MYSQL_PORT": str(end.port),
+           "MYSQL_USER": "app", "MYSQL_PASSWORD": "app", "MYSQL_DATABASE": "test"}
+    return programs([(test.stem, ["node", str(test)]) for test in tests], driver, env, 60,
+                    f"{report}.log")
+
+
+def suite_mysqlclient(end, report):
+    root = debian("libmariadb-dev", "libmariadb3")
+    libraries = next((root / "usr" / "lib").glob("*/libmariadb.so.3")).parent
+    # pip builds a little of it to read its metadata, too.
+    ENV.update(MYSQLCLIENT_CFLAGS=f"-I{root}/usr/include/mariadb",
+               MYSQLCLIENT_LDFLAGS=f"-L{libraries} -lmariadb")
+    source = source_of("mysqlclient", "2.2.7")
+    program = python(str(source))
+    # The account and the schema are those of the file that TESTDB names.
+    settings = source / "tests" / "suite.cnf"
+    settings.write_text(f"[MySQLdb-tests]\nhost=127.0.0.1\nport={end.port}\nuser=app\n"
+                        "password=app\ndatabase=test\ndefault-character-set=utf8mb4\n")
+    return pytest(program, source / "tests", report, ["."],
+                  {"TESTDB": "suite.cnf", "LD_LIBRARY_PATH": str(libraries)})
+
+
+def suite_client_test(end, report):
+    root = debian("mariadb-test")
+    program = str(root / "usr" / "bin" / "mariadb-client-test")
+    named = run([program, "--no-defaults", "--show-tests"]).splitlines()
+    names = [name for name in named if re.fullmatch(r"\w+", name)]
+    if not names:
+        raise Missing("mariadb-client-test names no tests")
+    folder = pathlib.Path(report).parent / "vardir"
+    for part in ("tmp", "log"):
+        (folder / part).mkdir(parents=True)
+    plugins = "/usr/lib/x86_64-linux-gnu/libmariadb3/plugin"
+    common = [program, "--no-defaults", f"--plugin-dir={plugins}", "--testcase", "--silent",
+              "--host=127.0.0.1", f"--port={end.port}", "--user=app", "--password=app",
+              f"--vardir={folder}"]
+    # What one test leaves of its tables when it fails is gone with their schema.
+    return programs([(name, [*common, name]) for name in names], folder, {}, 60,
+                    f"{report}.log")
+
+
 SUITES = {"pymysql": suite_pymysql, "aiomysql": suite_aiomysql, "go-sql-driver": suite_go,
+          "mysqlclient": suite_mysqlclient, "mysql2": suite_mysql2, "php": suite_php,
+          "mariadb-client-test": suite_client_test,
           "sqlalchemy": suite_sqlalchemy, "django": suite_django}
 
 
