@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
 #
 # What: measures what others feel of clients that send or take a lot: 1,000 clients that begin
-#   compressed commands of 16 MiB and do not end them, 3 clients that loop replies of 40 MiB, 6 that
-#   loop statements of 16 to 60 MiB, each through the pool, and where it makes sense without. Prints
-#   the latencies of 32 clients that ask short questions meanwhile, and how far the pool's memory
-#   has grown.
+#   compressed commands of 16 MiB and do not end them (zlib; zstd in front of MySQL), 3 clients that
+#   loop replies of 40 MiB, 6 that loop statements of 16 to 60 MiB, each through the pool, and where
+#   it makes sense without. Prints the latencies of 32 clients that ask short questions meanwhile,
+#   how often the burden was done, and how far the pool's memory has grown.
 # Why: nobody may be held up, and no memory taken, by what one client sends.
 # Changes on the machine: installs MariaDB (Debian) if it is missing, as scripts/lib.sh describes;
-#   the server runs from a folder below /tmp on a free port.
-# Restores: ends the server and the pool and removes the folder.
+#   the servers run from a folder below /tmp on free ports.
+# Restores: ends the servers and the pools and removes the folder.
 #
-# SECONDS_EACH (10), ROUNDS (2) and FRAMES (1000) may be set in the environment.
+# Each burden runs twice: as fast as it goes, where the pool may carry more of it than the server
+# does by itself, and with PACE milliseconds (1000) from one beginning to the next, where both carry
+# the same. SECONDS_EACH (10), ROUNDS (2), FRAMES (1000) and MODES may be set in the environment.
+# zstd is left out where there is no MySQL (scripts/get-mysql.sh, or ONRAMP_MYSQL).
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -20,29 +23,65 @@ source scripts/server.sh
 seconds=${SECONDS_EACH:-10}
 rounds=${ROUNDS:-2}
 frames=${FRAMES:-1000}
+pace=${PACE:-1000}
+modes=${MODES:-"none zlib replies replies@$pace statements statements@$pace zstd"}
 
 get_ready -p onramp -p testkit --bin onramp --example heavy
 heavy=${HEAVY:-$(dirname "$binary")/examples/heavy}
-
-# A direct client needs the limit for its statements; the pool's room is that of the default.
-start_server --max-allowed-packet=64M --max-connections=2000
-start_pool "clients_max = 5000" "input_bytes_max = 134217728"
+bounds=("clients_max = 5000" "input_bytes_max = 134217728")
 
 through() {
-    printf '%-20s %s\n' "pool $1" \
+    printf '%-22s %s\n' "pool $1" \
         "$("$heavy" "127.0.0.1:$pool_port" "$1" "$2" "$seconds" "$pool_pid")"
 }
 direct() {
-    printf '%-20s %s\n' "direct $1" \
+    printf '%-22s %s\n' "direct $1" \
         "$("$heavy" "127.0.0.1:$server_port" "$1" "$2" "$seconds")"
 }
 
+# A direct client needs the limit for its statements; the pool's room is that of the default.
+start_server --max-allowed-packet=64M --max-connections=2000
+admin sbtest -e 'CREATE TABLE forty (n INT PRIMARY KEY) SELECT seq AS n FROM seq_1_to_40'
+start_pool "${bounds[@]}"
 for ((round = 0; round < rounds; round++)); do
-    direct none 0
-    through none 0
-    through zlib "$frames"
-    direct replies 3
-    through replies 3
-    direct statements 6
-    through statements 6
+    for mode in $modes; do
+        case $mode in
+            zstd) ;;
+            zlib) through zlib "$frames" ;;
+            none) direct none 0 && through none 0 ;;
+            replies*) direct "$mode" 3 && through "$mode" 3 ;;
+            statements*) direct "$mode" 6 && through "$mode" 6 ;;
+            *) fail "MODES: $mode is unknown" ;;
+        esac
+    done
 done
+
+mysql=${ONRAMP_MYSQL:-target/mysql}/run
+if [[ " $modes " == *" zstd "* && -x $mysql ]]; then
+    mysql_port=$((32000 + RANDOM % 500))
+    end_pool
+    options=(--no-defaults "--datadir=$folder/mysql")
+    [[ $EUID != 0 ]] || options+=(--user=root)
+    "$mysql" mysqld "${options[@]}" --initialize-insecure 2>"$folder/mysql.log"
+    "$mysql" mysqld "${options[@]}" --port="$mysql_port" --bind-address=127.0.0.1 \
+        --socket="$folder/mysql.socket" --mysqlx=OFF --max-connections=2000 \
+        2>>"$folder/mysql.log" &
+    mysql_pid=$!
+    server_pid="$server_pid $mysql_pid"
+    tell() { mariadb --no-defaults -S "$folder/mysql.socket" -uroot "$@"; }
+    tries=0
+    until tell -e 'SELECT 1' >/dev/null 2>&1; do
+        ((++tries < 200)) || fail "MySQL did not start: $(tail -3 "$folder/mysql.log")"
+        sleep 0.2
+    done
+    tell -e "CREATE DATABASE sbtest; CREATE USER app@'%' IDENTIFIED BY 'app';
+        GRANT ALL ON *.* TO app@'%'"
+    server_port=$mysql_port
+    start_pool "${bounds[@]}"
+    for ((round = 0; round < rounds; round++)); do
+        through none 0
+        through zstd "$frames"
+    done
+elif [[ " $modes " == *" zstd "* ]]; then
+    printf 'zstd: left out, there is no MySQL\n'
+fi
