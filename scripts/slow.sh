@@ -12,7 +12,8 @@
 # Restores: ends the server, the pool and the loads, and removes the folder.
 #
 # WORKING (32), SLOW (40), TIME (20, seconds of each run), EXPORT_MB (2000; 0 leaves the export out)
-# and RATE_MB (10) may be set in the environment.
+# and RATE_MB (10) may be set in the environment; SPOOL names another folder for the spool than one
+# below /tmp.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -28,7 +29,7 @@ rate_mb=${RATE_MB:-10}
 get_ready --bin onramp
 
 start_server --innodb-flush-log-at-trx-commit=0 --max-allowed-packet=64M
-start_pool 'backends_max = 16' "spool_folder = \"$folder\"" 'spool_bytes_max = 8589934592'
+start_pool 'backends_max = 16' "spool_folder = \"${SPOOL:-$folder}\"" 'spool_bytes_max = 8589934592'
 make_tables --table-size 100000
 admin sbtest -e 'CREATE TABLE t (v INT); INSERT INTO t SELECT seq FROM seq_1_to_100'
 

@@ -10,6 +10,7 @@
 
 use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN, READ_LEN_LONG};
 use crate::backend_pools::DialEnd;
+use crate::bulk::{LONG, Piece};
 use crate::client::{Client, ClientState, Output, Rest};
 use crate::dial::DialStep;
 use crate::group::Group;
@@ -26,7 +27,7 @@ use wire::command::{Command, ReplyShape, put_command};
 use wire::packet::{Frame, HEADER_LEN, Header, Malformed, frame};
 use wire::track::{Wanted, keep};
 
-/// Bytes read from one backend in a turn, but for a part of the last read; then others have theirs.
+/// Bytes read of a reply that is not long, but for a part of the last read; then others have theirs.
 const READ_TURN_BYTES: usize = 128 * 1024;
 /// Longest answer to a question of the pool's own. SHOW WARNINGS is the longest: 65,535 conditions
 /// of 256 bytes.
@@ -52,14 +53,34 @@ impl<N: Net> Group<N> {
         if event.writable {
             self.flush_backend(key);
         }
-        self.read_backend(key);
+        self.read_or_line_up(key);
     }
 
-    /// Reads what a backend has sent, as long as its client takes it.
+    /// Reads what a backend has sent; a long reply waits for the group's bulk work.
+    pub(crate) fn read_or_line_up(&mut self, key: Key) {
+        if self.sends_long_reply(key) {
+            self.bulk.push(Piece::Reply(key));
+        } else {
+            self.read_backend(key);
+        }
+    }
+
+    fn sends_long_reply(&self, key: Key) -> bool {
+        let backend = self.backends.get(key);
+        backend.is_some_and(|backend| backend.summary.len >= LONG)
+    }
+
+    /// Reads what a backend has sent, as long as its client takes it: a piece of a long reply, and
+    /// of another as much as makes it long.
     pub(crate) fn read_backend(&mut self, key: Key) {
         let mut buffer = std::mem::take(&mut self.received);
-        let (mut taken, mut len) = (0, READ_LEN);
-        while taken < READ_TURN_BYTES && self.may_read(key) {
+        let long = self.sends_long_reply(key);
+        let (share, mut len) = match long {
+            true => (READ_LEN_LONG, READ_LEN_LONG),
+            false => (READ_TURN_BYTES, READ_LEN),
+        };
+        let mut taken = 0;
+        while taken < share && self.may_read(key) {
             if !self.read_once(key, &mut buffer, len) {
                 break;
             }
@@ -73,7 +94,10 @@ impl<N: Net> Group<N> {
             .is_some_and(|backend| backend.readable)
         {
             if self.may_read(key) {
-                self.again.push(key);
+                match self.sends_long_reply(key) {
+                    true => self.bulk.push(Piece::Reply(key)),
+                    false => self.again.push(key),
+                }
             } else {
                 self.note_held_up(key);
             }
@@ -375,6 +399,9 @@ impl<N: Net> Group<N> {
             backend.note_status(status);
         }
         let mut summary = std::mem::take(&mut backend.summary);
+        if command.purpose == Purpose::Statement && summary.len < LONG {
+            self.bulk.note_others(self.net.now());
+        }
         summary.due = backend.reports.due();
         let collected = std::mem::take(&mut backend.collected);
         backend.busy_since = self.net.now();

@@ -745,7 +745,7 @@ fn drop_front(input: &mut Vec<u8>, used: usize) {
 
 /// The message at the front. File contents are single packets, an empty one of which is their end;
 /// everything else may go on over several packets.
-fn next_message(state: ClientState, bytes: &[u8]) -> Frame {
+pub(crate) fn next_message(state: ClientState, bytes: &[u8]) -> Frame {
     if state != ClientState::Feeding {
         return frame(bytes);
     }

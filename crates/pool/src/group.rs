@@ -20,6 +20,7 @@ use crate::admission::Arrivals;
 use crate::auth_delay::AuthDelays;
 use crate::backend::Backend;
 use crate::backend_pools::BackendPools;
+use crate::bulk::Bulk;
 use crate::client::{Client, ClientState, SpareInputs};
 use crate::code_catalogue::Seen;
 use crate::counts::{Census, Counts};
@@ -115,8 +116,8 @@ pub struct Group<N: Net> {
     pub(crate) begun: Begun,
     /// Backends that something is to be written to at the end of the turn.
     pub(crate) dirty: Vec<Key>,
-    /// Those of them that go on in the next turn, having had their share of this one.
-    pub(crate) unwritten: Vec<Key>,
+    /// What is long, and goes on in later turns.
+    pub(crate) bulk: Bulk,
     /// Who waits to be accepted.
     pub(crate) arrivals: Arrivals,
     /// Counts up when another server may answer from here on (see [`session::known_good`]).
@@ -132,9 +133,6 @@ pub struct Group<N: Net> {
     pub(crate) held_up: Vec<Key>,
     /// Clients whose replies were taken off their backends.
     pub(crate) spooled: Vec<Key>,
-    /// Clients that go on with the next turn: they take more of the spool than one turn sends, or
-    /// the server has taken what they had sent of a file.
-    pub(crate) unsent: Vec<Key>,
     /// Backends that slow readers of limited users hold here, as all groups were told.
     pub(crate) slow_of_users: BTreeMap<u16, usize>,
     /// Replies that were taken off their backends.
@@ -222,7 +220,7 @@ impl<N: Net> Group<N> {
             code_seen: Seen::default(),
             begun: Begun::default(),
             dirty: Vec::new(),
-            unwritten: Vec::new(),
+            bulk: Bulk::default(),
             epoch: 1,
             spare_inputs: SpareInputs::default(),
             received: Vec::new(),
@@ -233,7 +231,6 @@ impl<N: Net> Group<N> {
             again: Vec::new(),
             held_up: Vec::new(),
             spooled: Vec::new(),
-            unsent: Vec::new(),
             slow_of_users: BTreeMap::new(),
             spool: Spool::default(),
             spool_buffer: Vec::new(),
@@ -281,12 +278,10 @@ impl<N: Net> Group<N> {
                 _ => {}
             }
         }
-        self.dirty.append(&mut self.unwritten);
         for key in std::mem::take(&mut self.again) {
-            self.read_backend(key);
+            self.read_or_line_up(key);
         }
-        self.serve_inputs();
-        self.send_unsent();
+        self.do_bulk_work();
         self.accept_arrivals();
         self.close_marked();
         self.expire();
@@ -311,9 +306,7 @@ impl<N: Net> Group<N> {
 
     /// When [`Group::turn`] must be called at the latest, events or not.
     pub fn deadline(&mut self) -> Time {
-        let goes_on =
-            !self.again.is_empty() || !self.unwritten.is_empty() || self.inputs.has_line();
-        if goes_on || !self.closing.is_empty() || self.is_behind() {
+        if !self.again.is_empty() || !self.closing.is_empty() || self.is_behind() {
             return Time(0);
         }
         let mut next = self
@@ -328,7 +321,8 @@ impl<N: Net> Group<N> {
             .min(self.next_arrival())
             .min(self.inputs.next_look(self.net.now()))
             .min(self.next_memory_look())
-            .min(self.next_relief());
+            .min(self.next_relief())
+            .min(self.bulk.next(self.inputs.has_line()));
         if let Some(since) = self.draining {
             next = next.min(since + self.shared.settings.drain_max);
         }

@@ -30,9 +30,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use wire::packet::{Frame, HEADER_LEN, PAYLOAD_MAX, frame};
 
 /// Bytes that are read or unpacked for one client in a turn, beyond those.
-pub(crate) const CLIENT_TURN_BYTES: usize = 256 * 1024;
+pub(crate) const CLIENT_TURN_BYTES: usize = 128 * 1024;
 /// The same for all clients of a group.
-pub(crate) const TURN_BYTES: usize = 1024 * 1024;
+pub(crate) const TURN_BYTES: usize = 256 * 1024;
 /// What is not counted: so much of each client, as a statement that waits in a lane may have.
 const HOLDER_MIN: usize = 4 * 1024;
 /// A client that is amid a command must send so much between two sweeps (a second) while others

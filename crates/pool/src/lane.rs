@@ -175,6 +175,12 @@ impl Lanes {
         }
     }
 
+    /// Whether a client that waits since this moment has an entry.
+    pub(crate) fn has(&self, client: Key, since: Time) -> bool {
+        let mut all = self.lanes.iter().flat_map(|lane| &lane.line);
+        all.any(|entry| entry.client == client && entry.since == since)
+    }
+
     /// Entries of one lane, those that no longer stand included.
     #[must_use]
     pub(crate) fn len_of(&self, lane: LaneName) -> usize {

@@ -133,6 +133,11 @@ impl Inputs {
         !self.line.is_empty()
     }
 
+    /// Whether somebody waits for room.
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.no_room.is_empty()
+    }
+
     /// When room must be looked for again.
     pub(crate) fn next_look(&self, now: Time) -> Time {
         match self.no_room.is_empty() {

@@ -6,6 +6,7 @@
 //! others wait for the backend, the rest may go to a file instead (`slow_readers.rs`).
 
 use crate::backend::Backend;
+use crate::bulk::Piece;
 use crate::client::{Client, ClientState, Output};
 use crate::group::Group;
 use crate::reasons::Refusal;
@@ -21,7 +22,7 @@ const FED_MAX: usize = 256 * 1024;
 /// A backend's buffer above this size is given back once it is empty.
 const OUTPUT_KEPT: usize = 64 * 1024;
 /// Bytes that are written to one backend in a turn; then others have theirs.
-pub(crate) const WRITE_TURN_BYTES: usize = 1024 * 1024;
+pub(crate) const WRITE_TURN_BYTES: usize = 256 * 1024;
 
 impl<N: Net> Group<N> {
     /// Sends `bytes` to a client, or keeps what does not fit.
@@ -122,18 +123,23 @@ impl<N: Net> Group<N> {
         {
             // It could not be heard meanwhile.
             client.heard_from(now);
-            self.unsent.push(key);
+            self.bulk.push(Piece::Client(key));
         }
     }
 
     /// Writes to every backend that has something in line.
     pub(crate) fn flush_dirty(&mut self) {
         while let Some(key) = self.dirty.pop() {
-            if let Some(backend) = self.backends.get_mut(key) {
-                backend.dirty = false;
-                self.flush_backend(key);
-                self.count_kept(key);
-            }
+            self.write_on(key);
+        }
+    }
+
+    /// Goes on writing to a backend that has had its share of an earlier turn.
+    pub(crate) fn write_on(&mut self, key: Key) {
+        if let Some(backend) = self.backends.get_mut(key) {
+            backend.dirty = false;
+            self.flush_backend(key);
+            self.count_kept(key);
         }
     }
 
@@ -171,7 +177,7 @@ impl<N: Net> Group<N> {
         }
         if left > 0 && !blocked && broken.is_none() && !backend.dirty {
             backend.dirty = true;
-            self.unwritten.push(key);
+            self.bulk.push(Piece::Command(key));
         }
         if let Some(error) = broken {
             let why = self.why_broken(&error);

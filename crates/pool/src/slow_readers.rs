@@ -12,6 +12,8 @@
 //!    (`spool.rs`), from which the client reads at its own pace. Its lease ends with its reply as
 //!    any other does: within a transaction, or with a pin, it does not, so such a reply is left
 //!    where it is.
+//!    Where statements of other clients were sent behind it on its backend, it goes first, whatever
+//!    the share: they wait for its end.
 //! 3. Where the spool has no room, the reader of all groups that has taken nothing for longest is
 //!    closed, once that is `slow_reader_ms_max`; and so is one beyond the share whose session keeps
 //!    its backend. The log and the census say so.
@@ -21,6 +23,7 @@
 //! Invariant: whose reply is taken off its backend is sent every byte of it in order, or is closed.
 
 use crate::backend::Purpose;
+use crate::bulk::Piece;
 use crate::client::{ClientState, Rest};
 use crate::group::Group;
 use crate::log::{Event, Facts, Peer, note_of};
@@ -43,6 +46,8 @@ struct Reader {
     client: Key,
     lease: Key,
     user: u16,
+    /// Statements of others were sent behind its own.
+    has_riders: bool,
 }
 
 impl<N: Net> Group<N> {
@@ -98,7 +103,7 @@ impl<N: Net> Group<N> {
             }
             (output.bytes, output.sent) = (Vec::new(), 0);
             if sent >= SENT_PER_TURN {
-                self.unsent.push(key);
+                self.bulk.push(Piece::Client(key));
                 break false;
             }
             let bytes = match self.spool.read(tail, &mut buffer) {
@@ -134,15 +139,6 @@ impl<N: Net> Group<N> {
         done
     }
 
-    /// Goes on sending to those who take more than one turn may send.
-    pub(crate) fn send_unsent(&mut self) {
-        for key in std::mem::take(&mut self.unsent) {
-            self.flush_client(key);
-            // What it has said meanwhile has waited for the end of its reply.
-            self.pump(key);
-        }
-    }
-
     /// Notes that a backend is not read because its client has not taken the last bytes.
     pub(crate) fn note_held_up(&mut self, key: Key) {
         let now = self.net.now();
@@ -168,7 +164,9 @@ impl<N: Net> Group<N> {
         let mut slow = self.slow_readers();
         self.publish_slow(&slow);
         self.read_on();
-        if slow.is_empty() || !(self.waiting > 0 || self.owes_next()) {
+        let others_wait = self.waiting > 0 || self.owes_next();
+        slow.retain(|reader| others_wait || reader.has_riders);
+        if slow.is_empty() {
             return self.publish_longest();
         }
         slow.sort_unstable_by_key(|reader| reader.since);
@@ -176,7 +174,7 @@ impl<N: Net> Group<N> {
         let mut of_users = self.users_over();
         for reader in slow {
             let of_user = of_users.get_mut(&reader.user).filter(|over| **over > 0);
-            if over == 0 && of_user.is_none() {
+            if over == 0 && of_user.is_none() && !reader.has_riders {
                 continue;
             }
             over = over.saturating_sub(1);
@@ -226,9 +224,20 @@ impl<N: Net> Group<N> {
                     client: owner,
                     lease: *lease,
                     user: client.user,
+                    has_riders: self.has_riders(*lease),
                 })
             })
             .collect()
+    }
+
+    /// Whether statements of others stand behind the one whose reply a backend sends.
+    fn has_riders(&self, lease: Key) -> bool {
+        let Some(backend) = self.backends.get(lease) else {
+            return false;
+        };
+        let mut owners = backend.flight().iter().filter_map(|command| command.owner);
+        let first = owners.next();
+        owners.any(|owner| Some(owner) != first)
     }
 
     /// Tells all groups how many backends the slow readers of each limited user hold here.
@@ -378,17 +387,13 @@ impl<N: Net> Group<N> {
 
     /// When the next reader becomes slow while others wait.
     pub(crate) fn next_relief(&self) -> Time {
-        if !self.unsent.is_empty() {
-            return Time(0);
-        }
-        if self.waiting == 0 || self.held_up.is_empty() {
-            return Time::NEVER;
-        }
         let now = self.net.now();
+        let matters = |key: &&Key| self.waiting > 0 || self.has_riders(**key);
         let since = |key: &Key| self.backends.get(*key)?.held_up_since;
         let slow_at = self
             .held_up
             .iter()
+            .filter(matters)
             .filter_map(since)
             .map(|s| s + SLOW_AFTER);
         slow_at.filter(|at| *at > now).min().unwrap_or(Time::NEVER)

@@ -20,8 +20,8 @@ use std::time::Duration;
 
 /// Bytes of one block.
 pub(crate) const BLOCK: usize = 64 * 1024;
-/// Bytes that one client is sent from the file before others have their turn.
-pub(crate) const SENT_PER_TURN: usize = 8 * BLOCK;
+/// Bytes that one client is sent from the file at once; then others have theirs.
+pub(crate) const SENT_PER_TURN: usize = 2 * BLOCK;
 /// Who lacks room says so once in each sweep, or more often.
 const LACK_LASTS: Duration = Duration::from_secs(2);
 /// A file that failed is not tried again before this time is over.

@@ -97,6 +97,12 @@ pub trait Net {
     /// The moment of this turn.
     fn now(&self) -> Time;
 
+    /// The time as it goes on within the turn. It costs a call, and tells only how long work took:
+    /// what is decided of clients goes by [`Net::now`].
+    fn clock(&self) -> Time {
+        self.now()
+    }
+
     /// The next connection waiting at listener number `listener` (in the order in which they were
     /// given); `None` when there is none.
     ///

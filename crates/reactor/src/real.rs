@@ -171,6 +171,10 @@ impl Net for RealNet {
         self.now
     }
 
+    fn clock(&self) -> Time {
+        Time::now()
+    }
+
     fn accept(&mut self, listener: usize) -> io::Result<Option<OwnedFd>> {
         match self.listeners.get(listener) {
             None => Ok(None),

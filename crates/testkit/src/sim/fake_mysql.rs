@@ -26,7 +26,8 @@ use wire::capabilities::{
 };
 use wire::command::Command;
 use wire::errors::{
-    ACCESS_DENIED, BAD_DB, ErrorCode, QUERY_INTERRUPTED, UNKNOWN_COM, WRONG_VALUE_FOR_VAR,
+    ACCESS_DENIED, BAD_DB, ErrorCode, NOT_SUPPORTED, QUERY_INTERRUPTED, UNKNOWN_COM,
+    WRONG_VALUE_FOR_VAR,
 };
 use wire::handshake::{Greeting, Login};
 use wire::packet::{Frame, HEADER_LEN, frame, put_short};
@@ -450,6 +451,11 @@ impl Seat {
                 [value, None, Some("binary".into())]
             });
             return Answer::row(values.collect());
+        }
+        // An error that the pool has the server give.
+        if sql.starts_with("SIGNAL SQLSTATE '42000' SET MYSQL_ERRNO=1235,") {
+            let words = sql.split("MESSAGE_TEXT=").nth(1).unwrap_or_default();
+            return Answer::Err(NOT_SUPPORTED, words.trim_matches('\'').into());
         }
         panic!("the fake server does not understand: {sql}");
     }

@@ -6,6 +6,8 @@
 //!
 //! What holds, or the run ends with a panic:
 //! - connections to the server of all groups together stay within the budget (`net.rs` counts);
+//! - whoever has something to do stands in a line, or waits for an event that is sure to come
+//!   (`Group::forgotten`), so nobody is passed over while others are served;
 //! - what is kept for clients is counted rightly, and within its bound (`memory_bytes_max`);
 //! - where nothing else holds statements back (no faults, an open gate), nobody waits for longer
 //!   than [`HELP_MAX`] in a group that has nothing under way, while a slot is free or a backend
@@ -96,6 +98,7 @@ impl Crew {
         member.group.turn(&self.events);
         let wrong = member.group.miscounted();
         assert_eq!(wrong, None, "group {index}");
+        assert_eq!(member.group.forgotten(), None, "group {index}");
         for (to, message) in member.group.take_messages() {
             self.members[to].messages.push_back(message);
         }

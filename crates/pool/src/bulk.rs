@@ -1,0 +1,168 @@
+//! Bulk work: long replies and long statements, and what they may take of a group's time.
+//!
+//! The problem: a group is one thread. A client that takes replies of 40 MiB one after the other
+//! keeps it at work all the time, and every short statement waits behind its pieces. Worse, the
+//! kernel sees a thread that never sleeps, and lets it wait for a processor as long as any other
+//! of that kind.
+//!
+//! The mechanism: what is long does not run where it is noticed. It stands in a line, and the line
+//! is served once in each turn, behind everything short, a piece at a time and each in turn:
+//! - backends whose reply has more than [`LONG`] bytes so far;
+//! - clients that are sent more of the spool than one piece, or whose file the server takes again;
+//! - clients with long commands (`input.rs` has their line and says what they may take of memory);
+//! - backends that have not taken a long command yet.
+//!
+//! One turn spends at most [`TURN_MAX`] on it, but for the last piece. While short statements are
+//! answered as well, the group then leaves bulk work alone for [`REST`] times what it has spent: a
+//! third of its time goes to bulk work, and no more. With nobody else to serve there is no rest.
+//!
+//! The bytes that are not read meanwhile stay in the kernel, which holds back who sends them.
+//!
+//! Invariant: who stands in the line is served in a later turn, however many stand there; a group
+//! with a line has a deadline.
+
+use crate::group::Group;
+use reactor::{Key, Net, Time};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// A reply is long once it has so many bytes.
+pub(crate) const LONG: usize = 128 * 1024;
+/// What a turn spends on bulk work.
+const TURN_MAX: Duration = Duration::from_micros(300);
+/// For each moment of bulk work, so many without.
+const REST: u32 = 2;
+/// One rest is at most this long, however long a piece took.
+const REST_MAX: Duration = Duration::from_millis(10);
+/// A short statement that was answered so long ago says that others are there to be served.
+const OTHERS_WITHIN: Duration = Duration::from_millis(20);
+
+/// Something long that goes on in a later turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Piece {
+    /// A backend that sends a long reply.
+    Reply(Key),
+    /// A client that takes its reply from the spool, or sends a file.
+    Client(Key),
+    /// A backend that is sent a long command.
+    Command(Key),
+}
+
+/// The bulk work of a group.
+#[derive(Debug, Default)]
+pub(crate) struct Bulk {
+    line: VecDeque<Piece>,
+    /// Nothing is done before.
+    rests_until: Time,
+    /// When a short statement was answered last.
+    others_at: Time,
+}
+
+impl Bulk {
+    /// Has this done in a later turn.
+    pub(crate) fn push(&mut self, piece: Piece) {
+        if !self.line.contains(&piece) {
+            self.line.push_back(piece);
+        }
+    }
+
+    /// Whether a backend's long reply goes on in a later turn.
+    pub(crate) fn has_reply_of(&self, lease: Key) -> bool {
+        self.line.contains(&Piece::Reply(lease))
+    }
+
+    /// A short statement has been answered.
+    pub(crate) fn note_others(&mut self, now: Time) {
+        self.others_at = now;
+    }
+
+    /// When the line must be served.
+    pub(crate) fn next(&self, also: bool) -> Time {
+        match self.line.is_empty() && !also {
+            true => Time::NEVER,
+            false => self.rests_until,
+        }
+    }
+
+    /// Work has been done from `began` to `end`, in a turn of the moment `now`.
+    fn rest(&mut self, now: Time, began: Time, end: Time) {
+        if now.since(self.others_at) < OTHERS_WITHIN {
+            let spent = end.since(began);
+            self.rests_until = now + spent + (spent * REST).min(REST_MAX);
+        }
+    }
+}
+
+impl<N: Net> Group<N> {
+    /// Does what a turn may do of bulk work.
+    pub(crate) fn do_bulk_work(&mut self) {
+        let now = self.net.now();
+        let nothing =
+            self.bulk.line.is_empty() && !(self.inputs.has_line() || self.inputs.has_waiting());
+        if nothing || self.bulk.rests_until > now {
+            return;
+        }
+        let began = self.net.clock();
+        self.serve_inputs();
+        let mut end = self.net.clock();
+        // What a piece leaves goes behind the others.
+        while let Some(piece) = self.bulk.line.pop_front() {
+            match piece {
+                Piece::Reply(key) => self.read_backend(key),
+                Piece::Client(key) => {
+                    self.flush_client(key);
+                    // What it has said meanwhile has waited for the end of its reply.
+                    self.pump(key);
+                }
+                Piece::Command(key) => self.write_on(key),
+            }
+            end = self.net.clock();
+            if end.since(began) >= TURN_MAX {
+                break;
+            }
+        }
+        self.bulk.rest(now, began, end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEGAN: Time = Time(5_000_000_000);
+
+    fn after_work(spent: Duration, others_at: Time) -> Time {
+        let mut bulk = Bulk::default();
+        bulk.push(Piece::Reply(Key::from_parts(1, 0)));
+        bulk.note_others(others_at);
+        bulk.rest(BEGAN, BEGAN, BEGAN + spent);
+        bulk.next(false)
+    }
+
+    #[test]
+    fn beside_others_it_takes_a_third_of_the_time() {
+        let spent = Duration::from_micros(300);
+        assert_eq!(after_work(spent, BEGAN), BEGAN + spent * 3);
+        let long = Duration::from_millis(80);
+        assert_eq!(after_work(long, BEGAN), BEGAN + long + REST_MAX);
+    }
+
+    #[test]
+    fn alone_it_does_not_rest() {
+        let spent = Duration::from_micros(300);
+        let now = after_work(spent, Time(BEGAN.0 - 20_000_000));
+        assert!(now <= BEGAN, "{now:?}");
+    }
+
+    #[test]
+    fn each_stands_in_the_line_once() {
+        let mut bulk = Bulk::default();
+        assert_eq!(bulk.next(false), Time::NEVER);
+        for _ in 0..3 {
+            bulk.push(Piece::Reply(Key::from_parts(1, 0)));
+            bulk.push(Piece::Command(Key::from_parts(1, 0)));
+        }
+        assert_eq!(bulk.line.len(), 2);
+        assert_eq!(bulk.next(false), Time(0));
+    }
+}
