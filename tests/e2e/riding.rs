@@ -76,6 +76,45 @@ fn clients_of_two_sessions_ride_apart() {
     assert!(!census.contains(" ridden: 0,"), "{census}");
 }
 
+/// A reply that has always been short may be long once. Who has sent a statement behind it waits for
+/// its end, and its client need not read.
+#[test]
+fn who_rides_behind_a_reader_that_has_stopped_is_answered() {
+    let test = "who_rides_behind_a_reader_that_has_stopped_is_answered";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        const LONG: &str = "SELECT text FROM shop.riding_long";
+        let settings = "backends_max = 1\ngroups = 1";
+        let name = format!("riding_long_{:?}.toml", real.flavour());
+        let pool = start_pool(real, &name, settings);
+        real.execute(&[
+            "DROP TABLE IF EXISTS shop.riding_long",
+            "CREATE TABLE shop.riding_long (text LONGTEXT)",
+            "INSERT INTO shop.riding_long VALUES ('short')",
+        ]);
+        let [mut reader, mut rider] = [(); 2].map(|()| login(&pool.address, &app()));
+        // Once each, so that the texts have shown that they leave nothing.
+        assert_eq!(reader.value(LONG), "short");
+        assert_eq!(rider.value(TEXT), "3");
+        let row = "INSERT INTO shop.riding_long SELECT REPEAT('x', 1000000)";
+        real.execute(&[row; 24]);
+        for round in 0..2 {
+            reader.send(&[(Command::Query, LONG.as_bytes())]).unwrap();
+            rider.send(&[(Command::Query, TEXT.as_bytes())]).unwrap();
+            let reply = rider.receive().unwrap();
+            assert!(matches!(reply[..], [Outcome::Rows(_)]), "{reply:?}");
+            match &reader.receive().unwrap()[..] {
+                [Outcome::Rows(rows)] => assert_eq!(rows.rows.len(), 25, "round {round}"),
+                other => panic!("{other:?}"),
+            }
+        }
+        let census = pool.wait_for_census(" statements: 6,").unwrap();
+        assert!(!census.contains(" ridden: 0,"), "{census}");
+    }
+}
+
 /// With all variables tracked, MySQL 9 reports the number of each statement: no change of anything.
 #[test]
 fn statements_ride_on_mysql() {
