@@ -76,8 +76,8 @@ fn clients_of_two_sessions_ride_apart() {
     assert!(!census.contains(" ridden: 0,"), "{census}");
 }
 
-/// A reply that has always been short may be long once. Who has sent a statement behind it waits for
-/// its end, and its client need not read.
+/// A reply that has always been short may be long once. Who has sent a statement behind it waits
+/// for its end, and its client need not read.
 #[test]
 fn who_rides_behind_a_reader_that_has_stopped_is_answered() {
     let test = "who_rides_behind_a_reader_that_has_stopped_is_answered";

@@ -27,7 +27,8 @@ use wire::command::{Command, ReplyShape, put_command};
 use wire::packet::{Frame, HEADER_LEN, Header, Malformed, frame};
 use wire::track::{Wanted, keep};
 
-/// Bytes read of a reply that is not long, but for a part of the last read; then others have theirs.
+/// Bytes read of a reply that is not long, but for a part of the last read; then others have
+/// theirs.
 const READ_TURN_BYTES: usize = 128 * 1024;
 /// Longest answer to a question of the pool's own. SHOW WARNINGS is the longest: 65,535 conditions
 /// of 256 bytes.

@@ -21,15 +21,14 @@
 //! Invariant: who stands in the line is served in a later turn, however many stand there; a group
 //! with a line has a deadline.
 
-use crate::group::Group;
-use reactor::{Key, Net, Time};
+use reactor::{Key, Time};
 use std::collections::VecDeque;
 use std::time::Duration;
 
 /// A reply is long once it has so many bytes.
 pub(crate) const LONG: usize = 128 * 1024;
 /// What a turn spends on bulk work.
-const TURN_MAX: Duration = Duration::from_micros(300);
+pub(crate) const TURN_MAX: Duration = Duration::from_micros(300);
 /// For each moment of bulk work, so many without.
 const REST: u32 = 2;
 /// One rest is at most this long, however long a piece took.
@@ -84,44 +83,22 @@ impl Bulk {
         }
     }
 
+    /// What is done next.
+    pub(crate) fn pop(&mut self) -> Option<Piece> {
+        self.line.pop_front()
+    }
+
+    /// Whether nothing may be done at this moment, or there is nothing.
+    pub(crate) fn is_at_rest(&self, now: Time, also: bool) -> bool {
+        self.line.is_empty() && !also || self.rests_until > now
+    }
+
     /// Work has been done from `began` to `end`, in a turn of the moment `now`.
-    fn rest(&mut self, now: Time, began: Time, end: Time) {
+    pub(crate) fn rest(&mut self, now: Time, began: Time, end: Time) {
         if now.since(self.others_at) < OTHERS_WITHIN {
             let spent = end.since(began);
             self.rests_until = now + spent + (spent * REST).min(REST_MAX);
         }
-    }
-}
-
-impl<N: Net> Group<N> {
-    /// Does what a turn may do of bulk work.
-    pub(crate) fn do_bulk_work(&mut self) {
-        let now = self.net.now();
-        let nothing =
-            self.bulk.line.is_empty() && !(self.inputs.has_line() || self.inputs.has_waiting());
-        if nothing || self.bulk.rests_until > now {
-            return;
-        }
-        let began = self.net.clock();
-        self.serve_inputs();
-        let mut end = self.net.clock();
-        // What a piece leaves goes behind the others.
-        while let Some(piece) = self.bulk.line.pop_front() {
-            match piece {
-                Piece::Reply(key) => self.read_backend(key),
-                Piece::Client(key) => {
-                    self.flush_client(key);
-                    // What it has said meanwhile has waited for the end of its reply.
-                    self.pump(key);
-                }
-                Piece::Command(key) => self.write_on(key),
-            }
-            end = self.net.clock();
-            if end.since(began) >= TURN_MAX {
-                break;
-            }
-        }
-        self.bulk.rest(now, began, end);
     }
 }
 

@@ -25,6 +25,7 @@ mod bell;
 mod binding;
 mod budget;
 mod bulk;
+mod bulk_turn;
 mod client;
 mod clients;
 mod code_catalogue;
