@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 import urllib.request
 
@@ -364,6 +365,8 @@ def main():
     for name in ("users", "seconds", "rounds"):
         parser.add_argument(f"--{name}", type=int, required=True)
     scene = Scene(parser.parse_args())
+    # What it has started ends with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         for part in scene.args.parts.split():
             PARTS[part](scene)

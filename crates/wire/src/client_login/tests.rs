@@ -25,7 +25,7 @@ fn greeting(plugin: &str, without: u32) -> Vec<u8> {
         version: b"8.0.36".to_vec(),
         connection_id: 7,
         nonce: NONCE,
-        capabilities: (cap::OFFERED | cap::DEPRECATE_EOF) & !without,
+        capabilities: (cap::OFFERED | cap::DEPRECATE_EOF | cap::SSL) & !without,
         extended: 0,
         collation: 45,
         status: 2,
