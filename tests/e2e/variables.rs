@@ -283,6 +283,86 @@ fn what_mysql_uses_up_keeps_its_client_until_then() {
     });
 }
 
+/// Statements that cannot read LAST_INSERT_ID() run where another client's stands. Each client still
+/// finds its own: by function and variable, in views, triggers and routines, behind ids that were
+/// given, and where an INSERT fails halfway or has no id at all.
+#[test]
+fn the_last_insert_id_is_the_clients_own_wherever_it_is_read() {
+    on_both("last_insert_ids", |story| {
+        let (a, b) = (story.join(), story.join());
+        story.all(
+            a,
+            &[
+                "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT UNIQUE, w INT)",
+                "CREATE TABLE plain (v INT)",
+                "CREATE TABLE noted (v BIGINT)",
+                "INSERT INTO plain VALUES (1), (2)",
+                "CREATE FUNCTION last_id() RETURNS BIGINT NO SQL RETURN LAST_INSERT_ID()",
+                "CREATE VIEW shows AS SELECT LAST_INSERT_ID() AS id",
+                "CREATE VIEW calls AS SELECT last_id() AS id",
+                "CREATE TRIGGER notes AFTER UPDATE ON plain FOR EACH ROW \
+                 INSERT INTO noted VALUES (LAST_INSERT_ID())",
+            ],
+        );
+        story.sql(a, "INSERT INTO t (v) VALUES (1)");
+        story.sql(b, "INSERT INTO t (v) VALUES (2), (3)");
+        let reads = [
+            "SELECT LAST_INSERT_ID()",
+            "SELECT @@last_insert_id, @@identity",
+            "SELECT id FROM shows",
+            "SELECT id FROM calls",
+            "SELECT last_id()",
+            "UPDATE plain SET v = v + 1 LIMIT 1",
+            "SELECT v FROM noted",
+        ];
+        let silent = ["SELECT v FROM plain", "DELETE FROM noted", "SELECT 1"];
+        let changes = [
+            "INSERT INTO t (id, v) VALUES (100, 100)",
+            "INSERT INTO plain VALUES (5)",
+            "INSERT INTO t (v) VALUES (200), (1)",
+            "INSERT IGNORE INTO t (v) VALUES (1)",
+            "INSERT INTO t (v) VALUES (1) ON DUPLICATE KEY UPDATE w = 1",
+            "INSERT INTO t (v) VALUES (1) ON DUPLICATE KEY UPDATE id = LAST_INSERT_ID(id)",
+            "REPLACE INTO t (v) VALUES (300)",
+            "REPLACE INTO plain VALUES (6)",
+            "INSERT INTO t (v) SELECT v + 1000 FROM plain",
+            "INSERT INTO plain VALUES (LAST_INSERT_ID())",
+            "UPDATE plain SET v = LAST_INSERT_ID(v + 7) LIMIT 1",
+            "SELECT LAST_INSERT_ID(77)",
+            "INSERT INTO plain VALUES (8); INSERT INTO t (v) VALUES (400); INSERT INTO plain VALUES (9)",
+            "SET last_insert_id = 12",
+        ];
+        story.command(a, Command::SetOption, &[0, 0]);
+        story.command(b, Command::SetOption, &[0, 0]);
+        for (turn, change) in changes.iter().enumerate() {
+            let (one, other) = if turn % 2 == 0 { (a, b) } else { (b, a) };
+            story.all(other, &silent);
+            story.sql(one, change);
+            story.all(other, &silent);
+            story.sql(one, reads[turn % reads.len()]);
+            story.all(other, &reads);
+            story.all(one, &silent[..1]);
+            story.all(other, &silent);
+            story.all(one, &reads);
+        }
+        story.all(
+            a,
+            &[
+                "BEGIN",
+                "SELECT v FROM plain",
+                "INSERT INTO t (v) VALUES (500)",
+            ],
+        );
+        story.all(
+            a,
+            &["SELECT v FROM plain", "SELECT LAST_INSERT_ID()", "COMMIT"],
+        );
+        story.all(b, &silent);
+        story.all(b, &["SELECT LAST_INSERT_ID()"]);
+        story.all(a, &["SELECT LAST_INSERT_ID()"]);
+    });
+}
+
 #[test]
 fn automatic_is_null_is_the_clients_own() {
     on_both("auto_is_null", |story| {

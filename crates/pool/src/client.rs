@@ -393,6 +393,13 @@ impl<S> Client<S> {
         self.is_pinned() || self.prepared.as_ref().is_some_and(|p| p.holds())
     }
 
+    /// The LAST_INSERT_ID() to be set on a backend in front of its statement; `None` where that
+    /// has it (`there`: what it is known to have), or the statement does not need it.
+    pub(crate) fn insert_id_for(&self, there: Option<u64>) -> Option<u64> {
+        let differs = there != Some(self.insert_id);
+        (differs && self.statement.needs_insert_id()).then_some(self.insert_id)
+    }
+
     /// What its backend is not to be asked: what it does not know, and `@@last_gtid`, which is kept
     /// for the client.
     pub(crate) fn reads_elsewhere(&self) -> Reads {
@@ -472,7 +479,7 @@ impl<S> Client<S> {
             true => self.statement.explanation,
             false => Explanation::None,
         };
-        self.owed.insert_id |= summary.insert_id != 0 || self.statement.may_insert_id;
+        self.owed.insert_id |= self.statement.may_have_set_insert_id(summary);
         let untracked = self.statement.untracked;
         self.owed.collation |= untracked.contains(Untracked::CHARSET);
         self.owed.role |= untracked.contains(Untracked::ROLE);

@@ -600,6 +600,8 @@ impl<N: Net> Group<N> {
             Trace::Unasked | Trace::Known => true,
         };
         let owed_found = client.owed.found;
+        // Otherwise its backend may have another client's: nobody has restored it.
+        let owed_id = client.owed.insert_id;
         client.owed = Owed {
             role: client.owed.role,
             ..Owed::default()
@@ -612,7 +614,9 @@ impl<N: Net> Group<N> {
                 _ => None,
             });
         }
-        client.insert_id = id;
+        if owed_id {
+            client.insert_id = id;
+        }
         backend.insert_id = Some(id);
         let extended =
             (self.backend_pools.pools.get(backend.pool)).map_or(0, |pool| pool.key.extended);

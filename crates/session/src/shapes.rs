@@ -11,7 +11,7 @@
 //! Invariant: the table is bounded (`SHAPES_MAX`); when it is full it is learnt again.
 
 use crate::found::Found;
-use sql::classify::{Reads, Statement, Verb};
+use sql::classify::{InsertId, Reads, Statement, Verb};
 use sql::lex::{Kind, LexMode, Lexer};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
@@ -34,7 +34,7 @@ pub fn rides(found: &Statement, left: Found) -> bool {
         && found.reads == Reads::NONE
         && !found.multi
         && !found.sets_charset
-        && !found.may_insert_id
+        && found.insert_id == InsertId::Keeps
         && !found.writes
         && !found.user_variables
 }

@@ -87,31 +87,19 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// The OK of such a statement carries no insert id, unless `LAST_INSERT_ID(expr)` or stored
+    /// What such a statement may make of LAST_INSERT_ID(), unless `LAST_INSERT_ID(expr)` or stored
     /// code sets one.
-    fn sets_no_insert_id(self) -> bool {
+    fn insert_id(self) -> InsertId {
         use Verb::{
-            Begin, Commit, Delete, Do, Empty, Explain, Kill, Lock, Rollback, Savepoint, Select,
-            Set, Show, Update, Use,
+            Begin, Commit, Delete, Do, Empty, Explain, Insert, Kill, Lock, Replace, Rollback,
+            Savepoint, Select, Set, Show, Update, Use,
         };
-        matches!(
-            self,
-            Begin
-                | Commit
-                | Delete
-                | Do
-                | Empty
-                | Explain
-                | Kill
-                | Lock
-                | Rollback
-                | Savepoint
-                | Select
-                | Set
-                | Show
-                | Update
-                | Use
-        )
+        match self {
+            Begin | Commit | Delete | Do | Empty | Explain | Kill | Lock | Rollback | Savepoint
+            | Select | Set | Show | Update | Use => InsertId::Keeps,
+            Insert | Replace => InsertId::InOk,
+            _ => InsertId::MaySet,
+        }
     }
 }
 
@@ -324,6 +312,20 @@ impl Reads {
     }
 }
 
+/// What a text may make of LAST_INSERT_ID(), from the least to the most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum InsertId {
+    /// It stays as it is, for certain.
+    #[default]
+    Keeps,
+    /// INSERT and REPLACE: it stays if they succeed and their OK names no id. (Their OK names the
+    /// first id that was generated, or else an explicit value, of which this function knows
+    /// nothing: docs/trackers.md.)
+    InOk,
+    /// It may be anything.
+    MaySet,
+}
+
 /// Words of a text that decide what it leaves for later questions; a set of bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks(u16);
@@ -347,6 +349,8 @@ impl Marks {
     pub const COUNTED: Self = Self(64);
     /// SHOW of what is no query: FOUND_ROWS() stays.
     pub const NO_QUERY: Self = Self(128);
+    /// `IS NULL`, which may find the row of the last insert (`sql_auto_is_null`).
+    pub const IS_NULL: Self = Self(1024);
     /// SET that is not the first word, as in UPDATE.
     pub const SET_INSIDE: Self = Self(256);
     /// UPDATE or DELETE that names several tables, or in the form for several.
@@ -387,8 +391,8 @@ pub struct Statement {
     pub sets_global: bool,
     /// Another statement follows the first.
     pub multi: bool,
-    /// The insert id in its OK may be new; false only if that is certain not to be so.
-    pub may_insert_id: bool,
+    /// What it may make of LAST_INSERT_ID().
+    pub insert_id: InsertId,
     /// A function in it changes data, whatever its verb is.
     pub writes: bool,
     /// One of its statements is a KILL.
@@ -417,7 +421,7 @@ impl Statement {
         passing: false,
         sets_global: false,
         multi: false,
-        may_insert_id: false,
+        insert_id: InsertId::Keeps,
         writes: false,
         kills: false,
         user_variables: false,
@@ -441,7 +445,7 @@ impl Statement {
         passing: false,
         sets_global: false,
         multi: true,
-        may_insert_id: true,
+        insert_id: InsertId::MaySet,
         writes: true,
         kills: false,
         user_variables: true,
@@ -488,7 +492,7 @@ impl Statement {
             passing: self.passing & other.passing,
             sets_global: self.sets_global | other.sets_global,
             multi: self.multi | other.multi,
-            may_insert_id: self.may_insert_id | other.may_insert_id,
+            insert_id: self.insert_id.max(other.insert_id),
             writes: self.writes | other.writes,
             kills: self.kills | other.kills,
             user_variables: self.user_variables | other.user_variables,

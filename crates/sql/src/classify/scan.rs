@@ -16,7 +16,7 @@ mod tables;
 use super::routine::Routine;
 use super::set::{self, Scope};
 use super::verbs::Stage;
-use super::{Marks, PinCause, Reads, Statement, Verb, lists_user_variables};
+use super::{InsertId, Marks, PinCause, Reads, Statement, Verb, lists_user_variables};
 use crate::lex::{Executable, Kind, LexMode, Lexer, Token};
 use calls::Opened;
 use tables::Tables;
@@ -300,7 +300,7 @@ impl<'a> Scan<'a> {
             cause,
             PinCause::StoredCode | PinCause::TextPrepare | PinCause::Unknown
         ) {
-            self.out.may_insert_id = true;
+            self.out.insert_id = InsertId::MaySet;
             self.out.reads = Reads::ALL;
         }
     }
@@ -392,6 +392,7 @@ impl<'a> Scan<'a> {
             6 if self.is(token, b"VALUES") && self.removes_rows() => Marks::SELECT_INSIDE,
             4 if self.is(token, b"FROM") => Marks::FROM_INSIDE,
             4 if self.is(token, b"DUAL") => Marks::FROM_INSIDE,
+            4 if self.is(token, b"NULL") && self.is(self.last[0], b"IS") => Marks::IS_NULL,
             4 if self.is(token, b"INTO") => Marks::INTO,
             5 if self.is(token, b"LIMIT") => Marks::LIMIT,
             5 if self.is_any(token, &[b"FETCH", b"UNION"]) => Marks::CUTS,

@@ -111,7 +111,7 @@ fn what_is_not_understood_pins() {
                 "{sql}: {found:?}"
             );
             assert!(
-                found.may_insert_id && found.reads == Reads::ALL,
+                found.insert_id == InsertId::MaySet && found.reads == Reads::ALL,
                 "{sql}: {found:?}"
             );
         }
@@ -225,27 +225,33 @@ fn signal_reads_nothing_of_the_statement_before() {
 #[test]
 fn insert_ids_and_character_sets() {
     for (sql, expected) in [
-        ("SELECT 1", false),
-        ("UPDATE t SET a = 1", false),
-        ("DELETE FROM t", false),
-        ("SET autocommit=1", false),
-        ("COMMIT", false),
-        ("SELECT LAST_INSERT_ID()", false),
-        ("SELECT LAST_INSERT_ID( )", false),
-        ("SELECT LAST_INSERT_ID(5)", true),
-        ("UPDATE t SET id = LAST_INSERT_ID(id + 1)", true),
-        ("INSERT INTO t VALUES ()", true),
-        ("REPLACE INTO t VALUES ()", true),
-        ("LOAD DATA INFILE 'x' INTO TABLE t", true),
-        ("CREATE TABLE t (a INT) SELECT 1", true),
-        ("ANALYZE INSERT INTO t VALUES (1)", true),
-        ("SELECT 1; INSERT INTO t VALUES ()", true),
-        ("SET STATEMENT a=1 FOR INSERT INTO t VALUES ()", true),
-        ("CALL p()", true),
-        ("SELECT f(1)", true),
+        ("SELECT 1", InsertId::Keeps),
+        ("UPDATE t SET a = 1", InsertId::Keeps),
+        ("DELETE FROM t", InsertId::Keeps),
+        ("SET autocommit=1", InsertId::Keeps),
+        ("COMMIT", InsertId::Keeps),
+        ("SELECT LAST_INSERT_ID()", InsertId::Keeps),
+        ("SELECT LAST_INSERT_ID( )", InsertId::Keeps),
+        ("SELECT LAST_INSERT_ID(5)", InsertId::MaySet),
+        ("UPDATE t SET id = LAST_INSERT_ID(id + 1)", InsertId::MaySet),
+        ("INSERT INTO t VALUES ()", InsertId::InOk),
+        ("REPLACE INTO t VALUES ()", InsertId::InOk),
+        ("LOAD DATA INFILE 'x' INTO TABLE t", InsertId::MaySet),
+        ("CREATE TABLE t (a INT) SELECT 1", InsertId::MaySet),
+        ("ANALYZE INSERT INTO t VALUES (1)", InsertId::InOk),
+        ("SELECT 1; INSERT INTO t VALUES ()", InsertId::InOk),
+        (
+            "SET STATEMENT a=1 FOR INSERT INTO t VALUES ()",
+            InsertId::InOk,
+        ),
+        ("CALL p()", InsertId::MaySet),
+        ("SELECT f(1)", InsertId::MaySet),
+        ("INSERT INTO t VALUES (LAST_INSERT_ID(7))", InsertId::MaySet),
+        ("INSERT INTO t SELECT f(1)", InsertId::MaySet),
+        ("WITH a AS (SELECT 1) SELECT * FROM a", InsertId::Keeps),
     ] {
         assert_eq!(
-            classify(sql.as_bytes(), MARIADB).may_insert_id,
+            classify(sql.as_bytes(), MARIADB).insert_id,
             expected,
             "{sql}"
         );
@@ -536,7 +542,10 @@ fn variables_that_are_followed_in_their_own_way_are_marked() {
     assert!(
         !found("SET GLOBAL timestamp = 5").sets_clock && !found("SELECT @@timestamp").sets_clock
     );
-    assert!(found("SET identity = 5").may_insert_id && !found("SET sql_mode = ''").may_insert_id);
+    assert!(
+        found("SET identity = 5").insert_id == InsertId::MaySet
+            && found("SET sql_mode = ''").insert_id == InsertId::Keeps
+    );
 }
 
 #[test]

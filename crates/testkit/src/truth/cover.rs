@@ -9,7 +9,7 @@
 //! [`OUT_OF_SIGHT`].
 
 use super::{Row, Table, Way};
-use sql::classify::{Reads, Statement, Verb, classify};
+use sql::classify::{InsertId, Reads, Statement, Verb, classify};
 use sql::lex::{Charset, LexMode, Server};
 use sql::unscoped::retold;
 
@@ -48,7 +48,8 @@ pub fn gaps(table: &Table) -> Vec<String> {
     for name in &table.not_by_default {
         let text = format!("SET SESSION {name} = 1");
         let found = classify(text.as_bytes(), mode);
-        let covered = found.pin.is_some() || found.sets_charset || found.may_insert_id;
+        let covered =
+            found.pin.is_some() || found.sets_charset || found.insert_id != InsertId::Keeps;
         if !covered && !RESTORED_OTHERWISE.contains(&name.as_str()) {
             gaps.push(format!(
                 "{}: DEFAULT does not bring {name} back",
@@ -133,7 +134,7 @@ fn covered(row: &Row, way: Way, cell: &str, found: &Statement) -> bool {
     match reported {
         // `Group::settle` reads back what an OK tells of the insert id; warnings and counts are
         // kept from each reply (`Client::note_result`).
-        "ok" => !name.starts_with("LAST_INSERT_ID()") || found.may_insert_id,
+        "ok" => !name.starts_with("LAST_INSERT_ID()") || found.insert_id != InsertId::Keeps,
         // `Session::set`: restored by difference; and a reader whose text says so reads back.
         "variable" => !is_passing(name) || way.hides() || is_asked_for(name, found),
         "schema" => true,
@@ -152,7 +153,7 @@ fn covered(row: &Row, way: Way, cell: &str, found: &Statement) -> bool {
             found.user_variables
                 || found.sets_role
                 || is_asked_for(name, found)
-                || (name.starts_with("LAST_INSERT_ID()") && found.may_insert_id)
+                || (name.starts_with("LAST_INSERT_ID()") && found.insert_id != InsertId::Keeps)
                 || (way.hides() && OUT_OF_SIGHT.contains(&name))
                 // Stored code that fails: `Group::warnings_read` finds its trace.
                 || way == Way::Failing
@@ -176,7 +177,7 @@ impl Way {
 fn is_asked_for(name: &str, found: &Statement) -> bool {
     match name {
         "timestamp" => found.sets_clock,
-        "identity" | "last_insert_id" => found.may_insert_id,
+        "identity" | "last_insert_id" => found.insert_id != InsertId::Keeps,
         _ => false,
     }
 }

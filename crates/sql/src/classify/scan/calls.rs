@@ -9,7 +9,7 @@
 use super::super::names::{self, Effect};
 use super::super::set::Scope;
 use super::super::verbs::Stage;
-use super::super::{Marks, PinCause, Reads, Verb};
+use super::super::{InsertId, Marks, PinCause, Reads, Verb};
 use super::Scan;
 use crate::lex::{Kind, Token};
 
@@ -167,9 +167,9 @@ impl Scan<'_> {
         // `opened` is set when the parenthesis itself is handled, so this is the token behind it.
         let empty = token.kind == Kind::Punct(b')');
         match std::mem::replace(&mut self.opened, Opened::Nothing) {
-            Opened::InsertId => self.out.may_insert_id |= !empty,
+            Opened::InsertId if !empty => self.out.insert_id = InsertId::MaySet,
             Opened::Geometry if empty => self.stored_code(),
-            Opened::Geometry | Opened::Nothing => {}
+            Opened::InsertId | Opened::Geometry | Opened::Nothing => {}
         }
     }
 

@@ -7,7 +7,7 @@
 use super::super::routine::Routine;
 use super::super::set::{self, Scope, Setting};
 use super::super::verbs::{self, Stage};
-use super::super::{Marks, PinCause, Reads, Verb};
+use super::super::{InsertId, Marks, PinCause, Reads, Verb};
 use super::{Reader, Scan};
 use crate::lex::{Kind, Server, Token};
 
@@ -40,7 +40,7 @@ impl Scan<'_> {
         if !self.out.multi {
             self.out.verb = verb;
         }
-        self.out.may_insert_id |= !verb.sets_no_insert_id();
+        self.out.insert_id = self.out.insert_id.max(verb.insert_id());
         self.out.sets_savepoint |= verb == Verb::Savepoint;
         self.calls = !matches!(stage, Stage::Ddl | Stage::Accounts) && verb != Verb::Ddl;
         self.accounts = matches!(stage, Stage::Ddl | Stage::Accounts | Stage::Show);
@@ -137,7 +137,7 @@ impl Scan<'_> {
         if !inserts && !matches!(first.verb, Verb::Select | Verb::Update | Verb::Delete) {
             return;
         }
-        self.out.may_insert_id |= inserts;
+        self.out.insert_id = self.out.insert_id.max(first.verb.insert_id());
         if self.stage == Stage::Explain {
             self.explains(first.verb);
         }
@@ -338,7 +338,7 @@ impl Scan<'_> {
                 self.reader = self.reader.max(Reader::Charset);
             }
             Setting::SqlMode => self.reader = Reader::Mode,
-            Setting::InsertId => self.out.may_insert_id = true,
+            Setting::InsertId => self.out.insert_id = InsertId::MaySet,
             Setting::Clock => self.out.sets_clock = true,
             // MySQL looks at LAST_INSERT_ID() and nothing else.
             Setting::AutoIsNull if mysql => {}
