@@ -266,6 +266,11 @@ impl SimClient {
                 return "leaves".into();
             }
             _ if let Some(id) = prey => Kind::Kill(id, random.chance(700)),
+            // Such code tells nobody what it has set; an EOF packet does not either, and the next
+            // OK does (docs/pool/limits.md).
+            _ if self.talk.capabilities & cap::DEPRECATE_EOF == 0 && self.is_behind_poison() => {
+                Kind::Ping
+            }
             _ if manners.uniform && random.chance(700) => Kind::Point,
             _ => choose(random, &self.belief, behind, manners.tame),
         };
@@ -394,6 +399,12 @@ impl SimClient {
     /// what is asked behind one that failed.
     fn owes_read_back(&self) -> bool {
         self.failed_before || self.last.as_ref().is_some_and(Kind::is_read_back)
+    }
+
+    /// Whether its next statement stands behind stored code that no text shows.
+    fn is_behind_poison(&self) -> bool {
+        let last = self.asked.back().map(|asked| &asked.kind);
+        last.or(self.last.as_ref()) == Some(&Kind::Poison)
     }
 
     fn wrong<T>(&self, what: &str) -> T {
