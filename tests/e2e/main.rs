@@ -77,6 +77,7 @@ mod statements;
 mod status;
 mod sysbench;
 mod timeouts;
+mod tls;
 mod transactions;
 mod triggers_and_views;
 mod truth;

@@ -102,7 +102,7 @@ pub(crate) fn start_pool(real: &Real, name: &str, extra: &str) -> Pool {
     start_pool_with(real, name, extra, &[])
 }
 
-fn start_pool_with(real: &Real, name: &str, extra: &str, more: &[&str]) -> Pool {
+pub(crate) fn start_pool_with(real: &Real, name: &str, extra: &str, more: &[&str]) -> Pool {
     let file = config_file(real, name, &config(&real.address(), extra));
     let mut arguments = vec!["--config", file.to_str().unwrap()];
     arguments.extend_from_slice(more);
@@ -125,6 +125,13 @@ impl std::ops::Deref for Way {
     }
 }
 
+/// The settings of TLS with the tests' own certificate.
+pub(crate) fn tls(real: &Real, mode: &str) -> String {
+    let (cert, key) = testkit::tls::files(real.folder());
+    let (cert, key) = (cert.display(), key.display());
+    format!("[tls]\nmode = \"{mode}\"\ncert = \"{cert}\"\nkey = \"{key}\"\n")
+}
+
 /// A new pool with at most so many backends, in one group, so that clients share them. Each test
 /// has its own: clients that keep a backend are a part of many stories.
 pub(crate) fn through(real: &Real, backends: usize) -> Way {
@@ -138,7 +145,10 @@ pub(crate) fn through(real: &Real, backends: usize) -> Way {
     }
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let socket = real.folder().join(format!("pool{number}.sock"));
-    let extra = format!("backends_max = {backends}\ngroups = 1");
+    let extra = format!(
+        "backends_max = {backends}\ngroups = 1\n{}",
+        tls(real, "optional")
+    );
     let more = ["--listen", socket.to_str().unwrap()];
     let pool = start_pool_with(real, &format!("pool{number}.toml"), &extra, &more);
     Way {

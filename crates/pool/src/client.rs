@@ -9,7 +9,6 @@
 use crate::binding::Binding;
 use crate::lane::LaneName;
 use crate::login::Login;
-use crate::packing::Compression;
 use crate::pins::Pins;
 use crate::prepared_statements::Statements;
 use crate::priority::Priority;
@@ -18,6 +17,7 @@ use crate::relay::PendingChanges;
 use crate::room::make_room;
 use crate::spool::Tail;
 use crate::touched::Touched;
+use crate::transport::Transport;
 use reactor::{Key, Time};
 use session::diagnostics::{Diagnostics, Told};
 use session::found::FoundRows;
@@ -74,6 +74,8 @@ pub(crate) struct Output {
     pub sent: usize,
     /// What follows them.
     pub(crate) rest: Rest,
+    /// Bytes in memory that were taken from them, and that the socket has not taken.
+    pub(crate) transport_bytes: usize,
     /// What they take of their group's memory.
     charge: Charge,
 }
@@ -84,7 +86,7 @@ impl Output {
             Rest::OnBackend => 0,
             Rest::Spooled(tail) => tail.memory(),
         };
-        self.bytes.capacity() + spooled
+        self.bytes.capacity() + spooled + self.transport_bytes
     }
 
     /// Counts what it takes now.
@@ -123,17 +125,13 @@ impl Rest {
 /// One accepted connection.
 #[derive(Debug)]
 pub(crate) struct Client<S> {
-    /// Its socket.
-    pub sock: S,
+    /// Its socket, and what lies over it.
+    pub(crate) transport: Transport<S>,
     state: ClientState,
     /// The collation it logged in with.
     pub(crate) collation: u8,
     /// Number of the next packet to it.
     pub seq: u8,
-    /// The kernel may hold more of its bytes.
-    pub readable: bool,
-    /// It will send no more.
-    pub ended: bool,
     /// It is to be closed at the end of the turn.
     pub closing: bool,
     /// It stands in a lane.
@@ -148,8 +146,6 @@ pub(crate) struct Client<S> {
     pub opening: bool,
     /// What the server does for who logs in (`init_connect`) was not known at its login.
     pub(crate) begins_late: bool,
-    /// Its connection is a Unix socket's.
-    pub secure: bool,
     /// KILL has ended its statement before that was sent.
     pub(crate) interrupted: bool,
     /// What its last statement warned of is still to be kept for it: it has said no KILL since.
@@ -206,8 +202,6 @@ pub(crate) struct Client<S> {
     pub input: Option<Box<Vec<u8>>>,
     /// Bytes not yet sent.
     pub output: Option<Box<Output>>,
-    /// How its bytes are compressed, if they are.
-    pub(crate) compression: Option<Box<Compression>>,
     /// Its login, while it lasts.
     pub login: Option<Box<Login>>,
     /// What its statement warned of, as SHOW WARNINGS gave it.
@@ -282,7 +276,12 @@ impl<S> Client<S> {
     }
 
     /// A connection that has just been accepted.
-    pub(crate) fn greeted(sock: S, now: Time, session: Rc<Session>, login: Login) -> Self {
+    pub(crate) fn greeted(
+        transport: Transport<S>,
+        now: Time,
+        session: Rc<Session>,
+        login: Login,
+    ) -> Self {
         Client {
             id: 0,
             interrupted: false,
@@ -290,12 +289,10 @@ impl<S> Client<S> {
             touching: None,
             touched: None,
             keeps_warnings: false,
-            sock,
+            transport,
             state: ClientState::Greeted,
             collation: 0,
             seq: 1,
-            readable: false,
-            ended: false,
             closing: false,
             in_lane: false,
             placed: false,
@@ -303,7 +300,6 @@ impl<S> Client<S> {
             changes_failed: 0,
             opening: false,
             begins_late: false,
-            secure: false,
             warnings_lost: false,
             asked_for: false,
             own_commands: OwnCommands::default(),
@@ -327,7 +323,6 @@ impl<S> Client<S> {
             session,
             input: None,
             output: None,
-            compression: None,
             login: Some(Box::new(login)),
             warnings: None,
             retracking: None,
@@ -531,7 +526,12 @@ mod tests {
     use super::*;
 
     fn client() -> Client<()> {
-        Client::greeted((), Time(1), Rc::default(), Login::new([0; 20], false))
+        Client::greeted(
+            Transport::plain((), false),
+            Time(1),
+            Rc::default(),
+            Login::new([0; 20], false),
+        )
     }
 
     #[test]
@@ -592,4 +592,6 @@ pub(crate) enum Handled {
     Kept,
     /// It is done with, and what follows it comes in frames.
     Framed,
+    /// It asks for TLS: what follows it is TLS.
+    Secured,
 }

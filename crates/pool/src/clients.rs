@@ -15,6 +15,7 @@ use crate::login::{Login, Outcome};
 use crate::packing::Compression;
 use crate::password_checks::{Full, Line};
 use crate::reasons::Refusal;
+use crate::transport::Transport;
 use reactor::{Address, Event, Key, Net, Read, Token};
 use session::own_commands::OwnCommands;
 use session::state::Session;
@@ -64,21 +65,23 @@ impl<N: Net> Group<N> {
             let _ = self.net.write(&sock, &out);
             return;
         }
-        let secure = matches!(
+        let is_local = matches!(
             self.shared.settings.listen.get(listener),
             Some(Address::Unix(_))
         );
+        let transport = Transport::plain(sock, is_local);
         let id = self.next_id();
         let nonce = nonce_of_connection(&self.nonce_key, id);
         let session = self.sessions.intern(Session::default());
         let now = self.net.now();
-        let mut client = Client::greeted(sock, now, session, Login::new(nonce, secure));
-        client.secure = secure;
+        let mut client = Client::greeted(transport, now, session, Login::new(nonce, is_local));
         client.id = id;
         let key = self.clients.insert(client);
         self.shared.clients.fetch_add(1, Ordering::Relaxed);
         let watched = match self.clients.get(key) {
-            Some(client) => self.net.watch(&client.sock, Token::new(CLIENT, key)),
+            Some(client) => self
+                .net
+                .watch(client.transport.sock(), Token::new(CLIENT, key)),
             None => return,
         };
         if watched.is_err() {
@@ -114,8 +117,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        client.readable |= event.readable;
-        client.ended |= event.closed;
+        client.transport.note(event);
         if client.takes_input() {
             self.pump(key);
         } else if event.closed && client.waits_to_log_in() {
@@ -174,10 +176,17 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return false;
         };
+        let handshakes = client.transport.is_handshaking() && client.transport.is_readable();
+        if handshakes && !self.takes_handshake(key) {
+            return false;
+        }
+        let Some(client) = self.clients.get_mut(key) else {
+            return false;
+        };
         if client.compresses() {
             return self.fill_frames(key);
         }
-        if !client.readable || client.closing {
+        if !client.transport.is_readable() || client.closing {
             return false;
         }
         if client.input.is_some() {
@@ -186,11 +195,9 @@ impl<N: Net> Group<N> {
         let mut scratch = std::mem::take(&mut self.scratch);
         // Lent already when serving one client has led to serving another.
         scratch.resize(SCRATCH_LEN, 0);
-        let read = self.net.read(&client.sock, &mut scratch);
+        let read = client.transport.read(&mut self.net, &mut scratch);
         let more = match read {
             Read::Bytes(n) => {
-                // A short read has emptied the socket; an end or more bytes bring a new event.
-                client.readable = n == scratch.len() || client.ended;
                 let used = self.consume(key, &scratch[..n]);
                 if let Some(client) = self.clients.get_mut(key)
                     && used < n
@@ -231,10 +238,9 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return false;
         };
-        let read = self.net.read(&client.sock, &mut scratch[..step]);
+        let read = client.transport.read(&mut self.net, &mut scratch[..step]);
         let more = match read {
             Read::Bytes(n) => {
-                client.readable = n == step || client.ended;
                 client.keep_input(&scratch[..n]);
                 client.heard_from(self.net.now());
                 true
@@ -246,11 +252,10 @@ impl<N: Net> Group<N> {
     }
 
     pub(crate) fn no_bytes(&mut self, key: Key, read: &Read) -> bool {
-        if let Some(client) = self.clients.get_mut(key) {
-            client.readable = false;
-        }
-        if !matches!(read, Read::Blocked) {
-            self.close_later(key);
+        match read {
+            Read::Blocked => {}
+            Read::Failed(error) => self.tls_failed(key, error),
+            _ => self.close_later(key),
         }
         false
     }
@@ -305,6 +310,10 @@ impl<N: Net> Group<N> {
                     }
                     return bytes.len();
                 }
+                Handled::Secured => {
+                    self.begin_tls(key, &rest[total..]);
+                    return bytes.len();
+                }
             }
         }
     }
@@ -352,6 +361,8 @@ impl<N: Net> Group<N> {
         let got = message[3];
         if got != seq {
             self.refuse_and_leave(key, &Refusal::OutOfOrder { expected: seq, got });
+        } else if self.asks_for_tls(key, &message[HEADER_LEN..]) {
+            return Handled::Secured;
         } else if state == ClientState::Greeted {
             self.on_login(key, &message[HEADER_LEN..]);
         } else {
@@ -364,7 +375,8 @@ impl<N: Net> Group<N> {
     }
 
     fn on_login(&mut self, key: Key, payload: &[u8]) {
-        if let Some(stranger) = Stranger::of_login(payload) {
+        let is_tls = self.clients.get(key).is_some_and(|c| c.transport.is_tls());
+        if let Some(stranger) = Stranger::of_login(payload).filter(|_| !is_tls) {
             return self.refuse_and_leave(key, &Refusal::Stranger(stranger));
         }
         let parsed = match handshake::Login::read(payload) {
@@ -373,6 +385,13 @@ impl<N: Net> Group<N> {
                 return self.refuse_and_leave(key, &Refusal::Malformed(error.to_string()));
             }
         };
+        if parsed.capabilities & self.shared.offered & cap::SSL != 0 && !is_tls {
+            let what = "login in clear that says it is under TLS (CLIENT_SSL)";
+            return self.refuse_and_leave(key, &Refusal::Malformed(what.into()));
+        }
+        if self.lacks_tls(key) {
+            return self.refuse_and_leave(key, &Refusal::InsecureTransport);
+        }
         let fresh = self.nonce();
         let Some(client) = self.clients.get_mut(key) else {
             return;
@@ -380,7 +399,7 @@ impl<N: Net> Group<N> {
         client.capabilities = parsed.capabilities & self.shared.offered;
         client.extended = u8::try_from(parsed.extended & self.shared.extended).unwrap_or(0);
         match Compression::agreed(client.capabilities, &parsed) {
-            Ok(compression) => client.compression = compression,
+            Ok(agreed) => client.transport.set_compression(agreed),
             Err(why) => return self.refuse_and_leave(key, &Refusal::Malformed(why)),
         }
         client.collation = parsed.collation;
@@ -411,9 +430,10 @@ impl<N: Net> Group<N> {
         };
         let seq = client.seq;
         if let Some(login) = &mut client.login {
+            login.secure |= client.transport.is_secure();
             login.secure |= self
                 .net
-                .peer(&client.sock)
+                .peer(client.transport.sock())
                 .is_some_and(|peer| peer.ip().is_loopback());
         }
         self.exchange(key, |login, login_context| {
@@ -488,7 +508,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let address = self.net.peer(&client.sock).map(|peer| peer.ip());
+        let address = self.net.peer(client.transport.sock()).map(|peer| peer.ip());
         let Some(login) = &mut client.login else {
             return self.close_later(key);
         };
@@ -529,7 +549,7 @@ impl<N: Net> Group<N> {
         if client.state() != ClientState::Verifying {
             return;
         }
-        let address = self.net.peer(&client.sock).map(|peer| peer.ip());
+        let address = self.net.peer(client.transport.sock()).map(|peer| peer.ip());
         self.shared.failures.forgive(address, now);
         let seq = client.seq;
         self.exchange(key, |login, _| login.checked(right, seq));
@@ -578,7 +598,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return;
         };
-        let peer = self.net.peer(&client.sock);
+        let peer = self.net.peer(client.transport.sock());
         let address = peer.map(|peer| peer.ip());
         let level = self.shared.failures.note(address, now);
         let host = match address {
@@ -664,13 +684,18 @@ impl<N: Net> Group<N> {
     }
 
     /// Logs that a client was turned away before it had logged in.
-    fn log_refused(&mut self, sock: Option<&N::Sock>, key: Option<Key>, refusal: &Refusal) {
+    pub(crate) fn log_refused(
+        &mut self,
+        sock: Option<&N::Sock>,
+        key: Option<Key>,
+        refusal: &Refusal,
+    ) {
         let now = self.net.now();
         let Some(omitted) = self.lines_of_logins.admit(now) else {
             return;
         };
         let client = key.and_then(|key| self.clients.get(key));
-        let Some(sock) = sock.or(client.map(|client| &client.sock)) else {
+        let Some(sock) = sock.or(client.map(|client| client.transport.sock())) else {
             return;
         };
         let account = client.and_then(|client| client.login.as_ref());
@@ -718,6 +743,8 @@ impl<N: Net> Group<N> {
         let Some(mut client) = self.clients.remove(key) else {
             return;
         };
+        self.tls_clients -= usize::from(client.transport.is_tls());
+        client.transport.end(&mut self.net);
         if let Some(output) = client.output.take() {
             self.drop_spooled(output.rest);
         }

@@ -40,12 +40,12 @@ const FRAME_MIN: usize = 64 * 1024;
 impl<S> Client<S> {
     /// Whether its bytes come and go in frames.
     pub(crate) fn compresses(&self) -> bool {
-        self.compression.as_ref().is_some_and(|c| c.on)
+        self.transport.compression().is_some_and(|c| c.on)
     }
 
     /// Whether what has been unpacked is not to be handled yet: its frame is not known to be right.
     pub(crate) fn withholds_input(&self) -> bool {
-        let body = self.compression.as_ref().and_then(|c| c.body.as_ref());
+        let body = self.transport.compression().and_then(|c| c.body.as_ref());
         body.is_some_and(|body| {
             let header = body.header();
             header.is_packed() && header.unpacked.max(header.sent) <= CHECKED_MAX
@@ -55,7 +55,7 @@ impl<S> Client<S> {
     /// The login is over; from here on what was agreed holds, also for what the client has said
     /// behind its login without waiting for the answer.
     pub(crate) fn begin_compression(&mut self) {
-        if let Some(compression) = &mut self.compression
+        if let Some(compression) = self.transport.compression_mut()
             && !std::mem::replace(&mut compression.on, true)
             && let Some(input) = self.input.take()
         {
@@ -65,7 +65,7 @@ impl<S> Client<S> {
 
     /// Keeps what was read together with the last packet of the login.
     pub(crate) fn keep_frames(&mut self, bytes: &[u8]) {
-        if let Some(compression) = &mut self.compression {
+        if let Some(compression) = self.transport.compression_mut() {
             compression.raw.extend_from_slice(bytes);
         }
     }
@@ -79,7 +79,7 @@ impl<N: Net> Group<N> {
             let Some(client) = self.clients.get(key) else {
                 return false;
             };
-            let Some(compression) = &client.compression else {
+            let Some(compression) = client.transport.compression() else {
                 return false;
             };
             let lacking = match &compression.body {
@@ -121,7 +121,7 @@ impl<N: Net> Group<N> {
             return Ok(0);
         };
         let begins = client.input.is_none() && client.state() == ClientState::Idle;
-        let Some(compression) = &mut client.compression else {
+        let Some(compression) = client.transport.compression_mut() else {
             return Ok(0);
         };
         let lacking = compression.check(begins, max)?;
@@ -150,7 +150,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return Ok(true);
         };
-        let Some(compression) = &mut client.compression else {
+        let Some(compression) = client.transport.compression_mut() else {
             return Ok(true);
         };
         let Some(body) = &mut compression.body else {
@@ -175,25 +175,26 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return false;
         };
-        if !client.readable || client.closing {
+        if !client.transport.is_readable() || client.closing {
             return false;
         }
-        let Some(compression) = &mut client.compression else {
+        let Some(compression) = client.transport.compression_mut() else {
             return false;
         };
-        let raw = &mut compression.raw;
+        let mut raw = std::mem::take(&mut compression.raw);
         let start = raw.len();
         let step = lacking.clamp(STEP_MIN, STEP_MAX);
-        make_room(raw, step);
+        make_room(&mut raw, step);
         raw.resize(start + step, 0);
-        let read = self.net.read(&client.sock, &mut raw[start..]);
+        let read = client.transport.read(&mut self.net, &mut raw[start..]);
         let got = if let Read::Bytes(n) = read { n } else { 0 };
         raw.truncate(start + got);
-        if raw.is_empty() {
-            *raw = Vec::new();
+        if let Some(compression) = client.transport.compression_mut()
+            && !raw.is_empty()
+        {
+            compression.raw = raw;
         }
         if got > 0 {
-            client.readable = got == step || client.ended;
             client.heard_from(self.net.now());
             return true;
         }
@@ -205,7 +206,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        if let Some(compression) = &mut client.compression {
+        if let Some(compression) = client.transport.compression_mut() {
             if compression.body.is_none() {
                 let got = FrameHeader::read(&compression.raw).map_or(0, |header| header.seq);
                 compression.seq = got.wrapping_add(1);
@@ -222,7 +223,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let Some(compression) = &mut client.compression else {
+        let Some(compression) = client.transport.compression_mut() else {
             return;
         };
         let mut frames = std::mem::take(&mut self.packing.frames);

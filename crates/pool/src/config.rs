@@ -12,13 +12,14 @@ mod row;
 mod rows;
 
 use crate::accounts::Account;
+use crate::certificate::ClientTls;
 use crate::secret::{Secret, Typed};
 use crate::verifier::Verifier;
 use reactor::socket::{FileAccess, Keepalive};
 pub(crate) use row::{At, Keys, Kind, Row, Value};
 pub use rows::{FileMode, GroupNumber, HttpAddress, Limits, Settings, UserNumber};
-use rows::{ServerKeys, UserKeys};
-pub(crate) use rows::{server_rows, top_rows, user_rows};
+use rows::{ServerKeys, TlsKeys, UserKeys};
+pub(crate) use rows::{server_rows, tls_rows, top_rows, user_rows};
 use std::path::Path;
 use std::sync::Arc;
 use toml::Spanned;
@@ -37,6 +38,7 @@ const SUGGESTED_MAX: usize = 3;
 pub struct Raw {
     pub(crate) top: Keys,
     pub(crate) server: Keys,
+    pub(crate) tls: Keys,
     pub(crate) users: Vec<Keys>,
     /// See [`Settings::warnings`].
     pub(crate) warnings: Vec<String>,
@@ -129,6 +131,7 @@ impl Default for Raw {
         Raw {
             top: Keys::default(),
             server: Keys::of("backend."),
+            tls: Keys::of("tls."),
             users: Vec::new(),
             warnings: Vec::new(),
         }
@@ -192,6 +195,8 @@ impl Raw {
             }
             users.push(user);
         }
+        let tls = TlsKeys::from_keys(&self.tls, None)?;
+        let tls = ClientTls::of(tls.mode, (tls.cert, tls.key), &mut warnings)?;
         let spool_folder_given = self.top.get("spool_folder").is_some();
         let mut settings = Settings::from_keys(
             &self.top,
@@ -199,6 +204,7 @@ impl Raw {
             server.address,
             monitor,
             users,
+            tls,
             spool_folder_given,
             warnings,
         )?;
@@ -237,6 +243,13 @@ impl File<'_> {
                 }
                 ("backend", _) => {
                     return Err(at.error("backend", "expected [backend] and below it its settings"));
+                }
+                ("tls", DeValue::Table(table)) => {
+                    raw.tls = self.keys("tls.", Table::Tls, table)?;
+                    raw.tls.at = Some(at);
+                }
+                ("tls", _) => {
+                    return Err(at.error("tls", "expected [tls] and below it its settings"));
                 }
                 ("user", DeValue::Array(users)) => {
                     for user in users {
@@ -383,6 +396,7 @@ fn shown(value: &DeValue<'_>) -> String {
 enum Table {
     Pool,
     Server,
+    Tls,
     User,
 }
 
@@ -391,6 +405,7 @@ impl Table {
         match self {
             Table::Pool => Box::new(top_rows()),
             Table::Server => Box::new(server_rows()),
+            Table::Tls => Box::new(tls_rows()),
             Table::User => Box::new(user_rows()),
         }
     }
@@ -399,6 +414,7 @@ impl Table {
         match self {
             Table::Pool => "above the first line in brackets",
             Table::Server => "below [backend]",
+            Table::Tls => "below [tls]",
             Table::User => "below [[user]]",
         }
     }
@@ -406,10 +422,10 @@ impl Table {
 
 /// An error about a key that is no setting of this table: where it belongs, or what is meant.
 fn unknown(table: Table, name: &str) -> String {
-    let others = [Table::Pool, Table::Server, Table::User].into_iter();
+    let others = [Table::Pool, Table::Server, Table::Tls, Table::User].into_iter();
     let elsewhere = others.filter(|other| *other != table).find(|other| {
         let has = other.rows().any(|row| row.key == name);
-        has || matches!((other, name), (Table::Pool, "backend" | "user"))
+        has || matches!((other, name), (Table::Pool, "backend" | "tls" | "user"))
     });
     let name_shown = name.escape_debug();
     if let Some(other) = elsewhere {
@@ -420,7 +436,7 @@ fn unknown(table: Table, name: &str) -> String {
     }
     let mut known: Vec<&str> = table.rows().map(|row| row.key).collect();
     if table == Table::Pool {
-        known.extend(["backend", "user"]);
+        known.extend(["backend", "tls", "user"]);
     }
     match nearest(name, &known).split_last() {
         None => format!("unknown setting '{name_shown}'; {PAGE} describes every setting"),

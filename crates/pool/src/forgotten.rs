@@ -66,7 +66,7 @@ impl<N: Net> Group<N> {
         if self.inputs.holds_up(key) || self.has_fed_enough(client) {
             return None;
         }
-        if client.readable {
+        if client.transport.is_readable() {
             return Some("its bytes can be read");
         }
         let input = client

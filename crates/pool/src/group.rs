@@ -35,6 +35,7 @@ use crate::room::Inputs;
 use crate::schemas::Schemas;
 use crate::shared::{Order, Shared};
 use crate::spool::Spool;
+use crate::transport::HANDSHAKES_PER_TURN;
 use reactor::{Event, Key, Net, Slots, Time, Token};
 use session::begun::Begun;
 use session::last_gtid::LastGtid;
@@ -160,6 +161,10 @@ pub struct Group<N: Net> {
     pub(crate) auth_delays: AuthDelays,
     /// Clients to be closed at the end of the turn.
     pub(crate) closing: Vec<Key>,
+    /// Clients under TLS.
+    pub(crate) tls_clients: usize,
+    /// Steps of handshakes that may still be made in this turn.
+    pub(crate) handshakes_left: usize,
     pub(crate) counts: Counts,
     pub(crate) figures: Figures,
     /// Lent to whoever reads from a client.
@@ -245,6 +250,8 @@ impl<N: Net> Group<N> {
             inputs: Inputs::default(),
             auth_delays: AuthDelays::default(),
             closing: Vec::new(),
+            tls_clients: 0,
+            handshakes_left: HANDSHAKES_PER_TURN,
             counts: Counts::default(),
             figures,
             scratch: vec![0; SCRATCH_LEN],
@@ -261,6 +268,7 @@ impl<N: Net> Group<N> {
 
     /// Handles everything that is ready: the events, what an earlier turn left, what is due.
     pub fn turn(&mut self, events: &[Event]) {
+        self.handshakes_left = HANDSHAKES_PER_TURN;
         self.take_globals();
         self.notice_upstream();
         for (at, event) in events.iter().enumerate() {

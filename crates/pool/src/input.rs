@@ -43,7 +43,7 @@ impl<S> Client<S> {
     /// Bytes of memory that what it has sent and is not handled takes.
     pub(crate) fn held(&self) -> usize {
         let input = self.input.as_ref().map_or(0, |input| input.capacity());
-        input + self.compression.as_ref().map_or(0, |c| c.held())
+        input + self.transport.compression().map_or(0, |c| c.held())
     }
 }
 
@@ -348,7 +348,7 @@ impl<N: Net> Group<N> {
         let packets = held / (HEADER_LEN + PAYLOAD_MAX) + 1;
         client.seq = u8::try_from(packets & 0xFF).unwrap_or(1);
         client.input = None;
-        if let Some(compression) = &mut client.compression {
+        if let Some(compression) = client.transport.compression_mut() {
             compression.forget_input();
         }
         self.refuse_and_leave(key, refusal);

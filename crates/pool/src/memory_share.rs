@@ -21,6 +21,7 @@ use crate::client::{Client, ClientState};
 use crate::group::Group;
 use crate::log::{Event, Facts, Peer, note_of};
 use crate::reasons::{InputLimit, Refusal};
+use crate::transport::TLS_BYTES;
 use reactor::{Key, Net, Time};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -36,7 +37,12 @@ impl<S> Client<S> {
         let output = self.output.as_ref().map_or(0, |output| output.counted());
         let prepared = self.prepared.as_ref().map_or(0, |p| p.own_bytes());
         let warnings = self.kept_warnings().map_or(0, |kept| kept.reply.capacity());
-        self.held() + output + prepared + warnings + self.session.user_variables().bytes()
+        self.held()
+            + self.transport.idle_bytes()
+            + output
+            + prepared
+            + warnings
+            + self.session.user_variables().bytes()
     }
 }
 
@@ -53,6 +59,7 @@ impl<N: Net> Group<N> {
         let metered: usize = meters.iter().map(|meter| meter.bytes()).sum();
         metered
             + self.clients.len() * size_of::<Client<N::Sock>>()
+            + self.tls_clients * TLS_BYTES
             + self.inputs.bytes()
             + self.long_data
             + self.definitions.bytes()
@@ -73,6 +80,8 @@ impl<N: Net> Group<N> {
             .fold(0, usize::saturating_add);
         let long = self.clients.iter().filter_map(|(_, c)| c.prepared.as_ref());
         let long: usize = long.map(|prepared| prepared.long_len()).sum();
+        let tls = self.clients.iter().filter(|(_, c)| c.transport.is_tls());
+        let tls = tls.count();
         let nobody = self.clients.is_empty();
         let gone = |key: &&Key| self.clients.get(**key).is_none();
         let counts = [
@@ -81,6 +90,7 @@ impl<N: Net> Group<N> {
                 GTID_BYTES * self.gtids.keys().filter(gone).count(),
                 0,
             ),
+            ("clients under TLS", self.tls_clients, tls),
             ("outputs", self.outputs.bytes(), outputs),
             (
                 "long data, at least",
@@ -145,7 +155,7 @@ impl<N: Net> Group<N> {
         };
         let user = self.shared.settings.users.get(client.user as usize);
         let facts = Facts {
-            client: Some(Peer::from(self.net.peer(&client.sock))),
+            client: Some(Peer::from(self.net.peer(client.transport.sock()))),
             account: user.map(|user| user.name.as_bytes()),
             ..Facts::default()
         };

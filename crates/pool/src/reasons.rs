@@ -177,6 +177,10 @@ pub(crate) enum Refusal {
     Malformed(String),
     /// The client speaks another protocol where its login must come.
     Stranger(Stranger),
+    /// The handshake of TLS has failed.
+    Tls(String),
+    /// The client logs in in clear, and has to use TLS.
+    InsecureTransport,
     /// The client took too long to log in or to take its reply.
     TooSlow(&'static str),
     /// The backend was lost while it ran the client's statement or kept its session.
@@ -343,6 +347,8 @@ impl Refusal {
                 Stranger::ProxyV1 | Stranger::ProxyV2 => "proxy-header",
                 Stranger::ClientHello | Stranger::SslRequest => "tls",
             },
+            Refusal::Tls(_) => "tls-handshake",
+            Refusal::InsecureTransport => "insecure-transport",
             Refusal::TooSlow(_) => "too-slow",
             Refusal::BackendLost(_) => "backend-lost",
             Refusal::Restore(_) => "restore",
@@ -382,7 +388,8 @@ impl Refusal {
             Refusal::TooLong { .. } | Refusal::Input { .. } => errors::NET_PACKET_TOO_LARGE,
             Refusal::OutOfOrder { .. } => errors::NET_PACKETS_OUT_OF_ORDER,
             Refusal::Malformed(_) => errors::MALFORMED_PACKET,
-            Refusal::TooSlow(_) | Refusal::Stranger(_) => errors::HANDSHAKE,
+            Refusal::TooSlow(_) | Refusal::Stranger(_) | Refusal::Tls(_) => errors::HANDSHAKE,
+            Refusal::InsecureTransport => errors::SECURE_TRANSPORT_REQUIRED,
             Refusal::BackendLost(_) => errors::NET_READ,
             Refusal::Restore(_) | Refusal::KillFailed(_) | Refusal::OwnCommands => {
                 errors::UNKNOWN_ERROR
@@ -446,6 +453,9 @@ impl fmt::Display for Refusal {
                  client, got {got})"
             ),
             Refusal::Malformed(what) => write!(f, "onramp: the client sent a {what}"),
+            Refusal::Tls(why) => write!(f, "onramp: the TLS handshake failed: {why}"),
+            // The servers' own words.
+            Refusal::InsecureTransport => f.write_str(errors::SECURE_TRANSPORT_WORDS),
             Refusal::Stranger(stranger) => write!(
                 f,
                 "Bad handshake (onramp: expected a login packet, got {})",
@@ -491,12 +501,14 @@ fn words_of(stranger: Stranger) -> &'static str {
              off in the proxy in front (HAProxy: take send-proxy-v2 from the server's line)"
         }
         Stranger::ClientHello => {
-            "a ClientHello of TLS, which the pool does not speak: let the client, or the proxy in \
-             front, connect without TLS (HAProxy: take ssl from the server's line)"
+            "a ClientHello of TLS in front of the greeting: TLS begins behind a request in the \
+             protocol (with [tls] cert and key), so let the client, or the proxy in front, connect \
+             without TLS of its own (HAProxy: take ssl from the server's line)"
         }
         Stranger::SslRequest => {
-            "a request for TLS, which the pool does not offer: let the client connect without \
-             (--ssl-mode=DISABLED, MariaDB --skip-ssl, JDBC sslMode=disable)"
+            "a request for TLS, which the pool does not offer: name a certificate ([tls] cert and \
+             key), or let the client connect without (--ssl-mode=DISABLED, MariaDB --skip-ssl, \
+             JDBC sslMode=disable)"
         }
     }
 }

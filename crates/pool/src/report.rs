@@ -114,7 +114,7 @@ impl<N: Net> Group<N> {
         let user = user.filter(|_| client.known);
         ReportLine {
             event: Event::Client,
-            client: Some(Peer::from(self.net.peer(&client.sock))),
+            client: Some(Peer::from(self.net.peer(client.transport.sock()))),
             account: user.map(|user| user.name.clone().into_bytes()),
             text,
         }

@@ -131,7 +131,7 @@ impl<N: Net> Group<N> {
         begin_spaced(&mut session, client.capabilities, server);
         client.session = self.sessions.intern(session);
         let greeted = nonce_of_connection(&nonce_key, client.id);
-        let mut login = Login::new(fresh, client.secure);
+        let mut login = Login::new(fresh, client.transport.is_secure());
         login.before = Some(Before {
             session: before,
             pool: client.pool,

@@ -41,14 +41,15 @@ impl<N: Net> Group<N> {
         let mut rest = bytes;
         if client.output.is_none() {
             while !rest.is_empty() {
-                match self.net.write(&client.sock, rest) {
+                match client.transport.write(&mut self.net, rest) {
                     Write::Bytes(n) => rest = &rest[n..],
                     Write::Blocked => break,
                     Write::Failed(_) => return self.close_later(key),
                 }
             }
         }
-        if !rest.is_empty() {
+        // Under TLS all may be taken, and not sent.
+        if !rest.is_empty() || client.transport.has_unsent() {
             self.keep_output(key, rest);
         }
     }
@@ -58,12 +59,19 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
+        let had_unsent = client.transport.has_unsent();
+        match client.transport.flush(&mut self.net) {
+            Ok(true) if had_unsent => client.since = self.net.now(),
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(_) => return self.close_later(key),
+        }
         let Some(output) = &mut client.output else {
             return;
         };
         let Output { bytes, sent, .. } = &mut **output;
         while *sent < bytes.len() {
-            match self.net.write(&client.sock, &bytes[*sent..]) {
+            match client.transport.write(&mut self.net, &bytes[*sent..]) {
                 Write::Bytes(n) => {
                     *sent += n;
                     client.since = self.net.now();
@@ -78,6 +86,9 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
+        if client.transport.has_unsent() {
+            return;
+        }
         client.output = None;
         if client.state() == ClientState::Leaving {
             return self.close_later(key);

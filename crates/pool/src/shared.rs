@@ -27,7 +27,7 @@ use std::sync::atomic::Ordering::Acquire;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use wire::auth::caching_sha2::KeyPair;
-use wire::capabilities::{EXTENDED_OFFERED, LONG_PASSWORD, OFFERED, QUERY_ATTRIBUTES};
+use wire::capabilities::{EXTENDED_OFFERED, LONG_PASSWORD, OFFERED, QUERY_ATTRIBUTES, SSL};
 use wire::packet::HEADER_LEN;
 
 /// Connections to the server besides backends: the watch, and a look at stored code; besides, each
@@ -127,6 +127,9 @@ impl Shared {
         let users = settings.users.iter().map(|_| UserUse::default()).collect();
         let budget = Budget::new(settings.backends_max, groups, settings.backends_reserved);
         let mut offered = OFFERED | packing::offered(&settings, &server);
+        if settings.tls.is_some() {
+            offered |= SSL;
+        }
         if server.flavour.is_mysql() {
             offered |= server.capabilities & QUERY_ATTRIBUTES;
         }

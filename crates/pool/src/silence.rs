@@ -89,7 +89,10 @@ impl<N: Net> Group<N> {
         let turn = self.sweeps % SWEEPS_BETWEEN;
         let silent = self.clients.iter().filter(|(key, client)| {
             (client.lease().is_some() || key.parts().0 % SWEEPS_BETWEEN == turn)
-                && self.net.unanswered(&client.sock).is_some_and(|d| d >= max)
+                && self
+                    .net
+                    .unanswered(client.transport.sock())
+                    .is_some_and(|d| d >= max)
         });
         let silent: Vec<Key> = silent.map(|(key, _)| key).collect();
         for key in silent {

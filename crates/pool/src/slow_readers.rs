@@ -61,7 +61,9 @@ impl<N: Net> Group<N> {
             // The write limit counts from here.
             client.since = now;
         }
+        let transport_bytes = client.transport.unsent_bytes();
         let output = client.output.get_or_insert_default();
+        output.transport_bytes = transport_bytes;
         let unsent = output.bytes.len() - output.sent;
         let kept = match &mut output.rest {
             Rest::Spooled(tail) if tail.len() > 0 || unsent >= MEMORY_MAX => {
@@ -113,7 +115,7 @@ impl<N: Net> Group<N> {
                     break false;
                 }
             };
-            match self.net.write(&client.sock, bytes) {
+            match client.transport.write(&mut self.net, bytes) {
                 Write::Bytes(n) => {
                     self.spool.sent(tail, n, &self.shared.spool);
                     client.since = self.net.now();
@@ -367,7 +369,7 @@ impl<N: Net> Group<N> {
         let account = account.map_or("", |pool| pool.key.user.as_str());
         let user = self.shared.settings.users.get(client.user as usize);
         let facts = Facts {
-            client: Some(Peer::from(self.net.peer(&client.sock))),
+            client: Some(Peer::from(self.net.peer(client.transport.sock()))),
             account: user.map(|user| user.name.as_bytes()),
             ..Facts::default()
         };

@@ -60,7 +60,11 @@ impl<S> Client<S> {
 
     /// Whether it has begun a command and not ended it.
     fn is_amid_command(&self) -> bool {
-        self.input.is_some() || self.compression.as_ref().is_some_and(|c| c.is_amid_frame())
+        self.input.is_some()
+            || self
+                .transport
+                .compression()
+                .is_some_and(|c| c.is_amid_frame())
     }
 }
 
@@ -90,7 +94,7 @@ impl<N: Net> Group<N> {
     /// from the backend's end; and what else the client held is given back.
     pub(crate) fn end_departed_clients(&mut self) {
         let departed = |client: &Client<N::Sock>| {
-            let runs = client.ended && client.state() == ClientState::Running;
+            let runs = client.transport.has_ended() && client.state() == ClientState::Running;
             // What it has said already runs first, as on a server; whether that is more than a
             // goodbye is not looked for in a compressed frame.
             let silent = !client.compresses() && !client.is_amid_command();
@@ -103,7 +107,7 @@ impl<N: Net> Group<N> {
                 continue;
             };
             let mut bytes = [0; 64];
-            match self.net.read(&client.sock, &mut bytes) {
+            match client.transport.read(&mut self.net, &mut bytes) {
                 Read::Blocked => {}
                 Read::Bytes(n) if bytes[..n] != QUIT => client.keep_input(&bytes[..n]),
                 Read::Bytes(_) | Read::End | Read::Failed(_) => self.close_later(key),

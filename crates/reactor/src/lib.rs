@@ -25,6 +25,7 @@ pub mod scheduling;
 pub mod scratch;
 mod slots;
 pub mod socket;
+pub mod tls;
 
 pub use address::Address;
 pub use clock::{Time, utc_now, wall_clock};
@@ -33,3 +34,4 @@ pub use net::{Event, Net, Read, Token, Write};
 pub use real::RealNet;
 pub use scratch::Scratch;
 pub use slots::{Key, Slots};
+pub use tls::Tls;

@@ -10,6 +10,7 @@ pub use executions::{bulk_execution, execution, execution_again};
 use crate::frames::Frames;
 use crate::reply::{Column, Failure, Outcome, Prepared, Rows};
 use crate::talk::{Account, Happened, Talk, VAR_STRING};
+use crate::tls::{self, Begun, TlsStream};
 use executions::{attributed, execution_of};
 use reactor::Address;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -19,6 +20,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 use wire::attributes::Form;
+use wire::capabilities as cap;
 use wire::command::Command;
 use wire::packet::{HEADER_LEN, Header};
 
@@ -58,6 +60,7 @@ impl From<io::Error> for ClientError {
 enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+    Tls(Box<TlsStream>),
 }
 
 impl Stream {
@@ -83,6 +86,7 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.set_read_timeout(Some(limit)),
             Stream::Unix(stream) => stream.set_read_timeout(Some(limit)),
+            Stream::Tls(stream) => stream.sock.set_read_timeout(Some(limit)),
         }
     }
 
@@ -90,6 +94,10 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.read(buffer),
             Stream::Unix(stream) => stream.read(buffer),
+            Stream::Tls(stream) => match stream.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(0),
+                read => read,
+            },
         }
     }
 
@@ -97,6 +105,7 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.read_exact(buffer),
             Stream::Unix(stream) => stream.read_exact(buffer),
+            Stream::Tls(stream) => stream.read_exact(buffer),
         }
     }
 
@@ -104,6 +113,7 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.write_all(bytes),
             Stream::Unix(stream) => stream.write_all(bytes),
+            Stream::Tls(stream) => stream.write_all(bytes).and_then(|()| stream.flush()),
         }
     }
 
@@ -111,6 +121,7 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.shutdown(Shutdown::Write),
             Stream::Unix(stream) => stream.shutdown(Shutdown::Write),
+            Stream::Tls(stream) => stream.sock.shutdown(Shutdown::Write),
         }
     }
 }
@@ -128,15 +139,33 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects, without a word said.
+    /// Connects, without a word said, or only that for TLS where the account asks for it
+    /// (CLIENT_SSL) and the server offers it.
     ///
     /// # Errors
     /// The system's.
     pub fn open(address: &Address, account: &Account) -> Result<Client, ClientError> {
         let secure = matches!(address, Address::Unix(_));
+        let mut talk = Talk::new(account.clone(), secure);
+        let mut stream = Stream::open(address)?;
+        if account.capabilities & cap::SSL != 0
+            && let Stream::Tcp(plain) = stream
+        {
+            // MySQL goes by what the request says, and not by the login behind it.
+            let schema = account.schema.as_ref().map_or(0, |_| cap::CONNECT_WITH_DB);
+            let (greeting, begun) = tls::begin(plain, account.capabilities | schema)?;
+            stream = match begun {
+                Begun::Plain(plain) => Stream::Tcp(plain),
+                Begun::Tls(tls) => {
+                    talk.is_under_tls();
+                    Stream::Tls(tls)
+                }
+            };
+            talk.feed(&greeting);
+        }
         Ok(Client {
-            stream: Stream::open(address)?,
-            talk: Talk::new(account.clone(), secure),
+            stream,
+            talk,
             frames: None,
             local_file: None,
             files_wanted: Vec::new(),
@@ -234,7 +263,14 @@ impl Client {
         match &self.stream {
             Stream::Tcp(stream) => stream.local_addr().ok(),
             Stream::Unix(_) => None,
+            Stream::Tls(stream) => stream.sock.local_addr().ok(),
         }
+    }
+
+    /// Whether it is under TLS.
+    #[must_use]
+    pub fn is_tls(&self) -> bool {
+        matches!(self.stream, Stream::Tls(_))
     }
 
     /// The conversation: capabilities, greeting.
@@ -285,6 +321,9 @@ impl Client {
         let waiting = match &self.stream {
             Stream::Tcp(stream) => poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&now)),
             Stream::Unix(stream) => poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&now)),
+            Stream::Tls(stream) => {
+                poll(&mut [PollFd::new(&stream.sock, PollFlags::IN)], Some(&now))
+            }
         };
         Ok(waiting.map_err(io::Error::from)? > 0)
     }

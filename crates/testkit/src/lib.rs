@@ -32,4 +32,5 @@ pub mod reply;
 pub mod sim;
 pub mod talk;
 pub mod texts;
+pub mod tls;
 pub mod truth;

@@ -55,14 +55,18 @@ pub struct Account {
 }
 
 impl Account {
-    /// A name and a password, and the usual capabilities.
+    /// A name and a password, and the usual capabilities; with `ONRAMP_E2E_TLS` set, TLS where it
+    /// is offered.
     #[must_use]
     pub fn new(user: &str, password: &str) -> Account {
         Account {
             user: user.into(),
             password: password.into(),
             schema: None,
-            capabilities: USUAL,
+            capabilities: match std::env::var_os("ONRAMP_E2E_TLS") {
+                Some(_) => USUAL | cap::SSL,
+                None => USUAL,
+            },
             extended: 0,
             plugin: None,
             collation: COLLATION,
@@ -200,6 +204,12 @@ impl Talk {
             full_authentications: 0,
             attributes: Vec::new(),
         }
+    }
+
+    /// TLS has begun behind the greeting, which is to be fed with the next number.
+    pub fn is_under_tls(&mut self) {
+        self.secure = true;
+        self.seq = 1;
     }
 
     /// Bytes came.

@@ -85,6 +85,11 @@ pub const CLIENT_INACTIVE: ErrorCode = error(4031, "HY000");
 /// The words of [`CLIENT_INACTIVE`].
 pub const CLIENT_INACTIVE_WORDS: &str = "The client was disconnected by the server because of \
      inactivity. See wait_timeout and interactive_timeout for configuring this behavior.";
+/// The login came in clear, and must be made over TLS or a Unix socket.
+pub const SECURE_TRANSPORT_REQUIRED: ErrorCode = error(3159, "HY000");
+/// The words of [`SECURE_TRANSPORT_REQUIRED`].
+pub const SECURE_TRANSPORT_WORDS: &str =
+    "Connections using insecure transport are prohibited while --require_secure_transport=ON.";
 /// A statement ran for longer than it may.
 pub const QUERY_TIMEOUT: ErrorCode = error(3024, "HY000");
 /// This is not supported.

@@ -4,15 +4,16 @@
 
 use super::PAGE;
 use super::row::{Absent, Kind, Row, grouped};
-use super::rows::{LIMIT_ROWS, USER_ROWS, server_rows, top_rows};
+use super::rows::{LIMIT_ROWS, USER_ROWS, server_rows, tls_rows, top_rows};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// The longest line of a paragraph.
 const COLUMNS: usize = 100;
 /// The headings in their order.
-const SECTIONS: [&str; 7] = [
+const SECTIONS: [&str; 8] = [
     "Listening",
+    "TLS",
     "Watching",
     "The server",
     "Scheduling",
@@ -28,7 +29,8 @@ const HEAD: &str = "\
 
 Write settings into a file and start the pool with `onramp pool --config FILE`, or give them as
 options. An option replaces the value in the file. [Start](start.md) shows a file. Keys that begin
-with `backend.` stand below `[backend]`. The settings of a user stand below `[[user]]`.
+with `backend.` stand below `[backend]`, those that begin with `tls.` below `[tls]`. The settings of
+a user stand below `[[user]]`.
 
 ## All settings
 
@@ -49,7 +51,9 @@ fn entries() -> Vec<Entry> {
         row,
     };
     let server = server_rows().map(|row| of("backend.", row));
-    let mut all: Vec<Entry> = top_rows().map(|row| of("", row)).chain(server).collect();
+    let tls = tls_rows().map(|row| of("tls.", row));
+    let top = top_rows().map(|row| of("", row));
+    let mut all: Vec<Entry> = top.chain(server).chain(tls).collect();
     for Entry { section, key, .. } in &all {
         assert!(SECTIONS.contains(section), "no heading for {key}");
     }

@@ -532,6 +532,7 @@ macro_rules! table {
         ];
 
         impl $name {
+            #[allow(clippy::too_many_arguments, reason = "one for each field that is made")]
             /// Reads the settings that are written in `keys`, and, where a row says so, in `above`.
             pub(crate) fn from_keys(
                 keys: &Keys,

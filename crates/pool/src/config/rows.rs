@@ -8,6 +8,7 @@
 use super::row::{Absent, DAY_MS, FromValue, Keys, Kind, MANY, Row, Value, YEAR_S, named, row_of};
 use super::row::{table, take, wrong_type};
 use super::{StoredCode, User};
+use crate::certificate::{ClientTls, TlsMode};
 use crate::log::{Level, LogFormat};
 use crate::priority::{Mode, Priority};
 use crate::secret::Secret;
@@ -35,6 +36,8 @@ table! {
             monitor: Option<(String, Secret)>,
             /// Who may log in, at least one.
             users: Vec<User>,
+            /// TLS towards clients, if there is any.
+            tls: Option<ClientTls>,
             /// `spool_folder` was given: it must be usable.
             spool_folder_given: bool,
             /// What works and should not be so, to be said once at start.
@@ -336,6 +339,33 @@ table! {
 }
 
 table! {
+    /// TLS of clients, as typed.
+    #[derive(Debug)]
+    pub(crate) struct TlsKeys, TLS_ROWS {
+        section "TLS" {
+            /// Whether clients may use TLS: `off`, `optional` (each client decides), or `required`
+            /// (a login in clear gets error 3159, except over a Unix socket). See [TLS](tls.md).
+            mode: Option<TlsMode> {
+                .of(Kind::OneOf(&["off", "optional", "required"]))
+                .or_nothing("`optional` where `tls.cert` is set, else `off`")
+            }
+
+            /// The certificate of the pool in PEM, followed by those of its issuers, as clients
+            /// need them to verify it.
+            cert: Option<PathBuf> {
+                .of(Kind::Text("the path of a PEM file")).or_nothing("none: no TLS")
+            }
+
+            /// Its private key in PEM, not encrypted. A file that others than its owner can read is
+            /// warned of.
+            key: Option<PathBuf> {
+                .of(Kind::Text("the path of a PEM file")).or_nothing("none: no TLS")
+            }
+        }
+    }
+}
+
+table! {
     /// The server as typed.
     #[derive(Debug)]
     pub(crate) struct ServerKeys, SERVER_ROWS {
@@ -493,9 +523,20 @@ pub(crate) fn server_rows() -> impl Iterator<Item = &'static Row> {
     SERVER_ROWS.iter()
 }
 
+/// The keys of `[tls]`.
+pub(crate) fn tls_rows() -> impl Iterator<Item = &'static Row> {
+    TLS_ROWS.iter()
+}
+
 /// The keys of `[[user]]`.
 pub(crate) fn user_rows() -> impl Iterator<Item = &'static Row> {
     USER_ROWS.iter().chain(LIMIT_ROWS)
+}
+
+impl FromValue for TlsMode {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        named(row, value, TlsMode::from_name)
+    }
 }
 
 /// The permissions of a file.

@@ -7,7 +7,7 @@ use sql::classify::{PinCauses, classify};
 
 fn client() -> Client<()> {
     Client::greeted(
-        (),
+        crate::transport::Transport::plain((), false),
         Time(1),
         std::rc::Rc::default(),
         Login::new([0; 20], false),

@@ -57,10 +57,12 @@ fn number(refusal: &Refusal) -> usize {
             Stranger::SslRequest => 39,
         },
         Refusal::ServerDown { .. } => 40,
+        Refusal::Tls(_) => 44,
+        Refusal::InsecureTransport => 45,
     }
 }
 
-const NUMBERS: usize = 44;
+const NUMBERS: usize = 46;
 
 /// A command that had no room.
 fn input(limit: InputLimit) -> Refusal {
@@ -180,6 +182,8 @@ fn examples() -> Vec<(Refusal, &'static str)> {
         (Refusal::Stranger(Stranger::ProxyV2), "onramp-stranger"),
         (Refusal::Stranger(Stranger::ClientHello), "onramp-stranger"),
         (Refusal::Stranger(Stranger::SslRequest), "onramp-stranger"),
+        (Refusal::Tls(words()), "onramp-tls"),
+        (Refusal::InsecureTransport, "login-3159"),
     ]
 }
 

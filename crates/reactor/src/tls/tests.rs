@@ -1,0 +1,327 @@
+//! The server's side over a pair of sockets, against rustls's own client.
+use super::*;
+use crate::{Key, RealNet, Time, Token};
+use rustls::client::ClientConnection;
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+
+const CERT: &[u8] = include_bytes!("../../../testkit/tls/cert.pem");
+const KEY: &[u8] = include_bytes!("../../../testkit/tls/key.pem");
+
+fn server_config() -> Arc<ServerConfig> {
+    let cert = CertificateDer::from_pem_slice(CERT).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(KEY).unwrap();
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![cert], key);
+    Arc::new(config.unwrap())
+}
+
+fn client(version: &'static SupportedProtocolVersion) -> ClientConnection {
+    let mut roots = RootCertStore::empty();
+    roots
+        .add(CertificateDer::from_pem_slice(CERT).unwrap())
+        .unwrap();
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[version])
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from("localhost").unwrap();
+    ClientConnection::new(Arc::new(config), name).unwrap()
+}
+
+/// A client and what it talks to.
+struct Pair {
+    net: RealNet,
+    sock: OwnedFd,
+    tls: Tls,
+    client: ClientConnection,
+    far: UnixStream,
+}
+
+impl Pair {
+    fn new(version: &'static SupportedProtocolVersion) -> Pair {
+        let (near, far) = UnixStream::pair().unwrap();
+        near.set_nonblocking(true).unwrap();
+        far.set_nonblocking(true).unwrap();
+        let mut net = RealNet::new().unwrap();
+        let sock = OwnedFd::from(near);
+        net.watch(&sock, Token::new(1, Key::from_parts(0, 0)))
+            .unwrap();
+        Pair {
+            net,
+            sock,
+            tls: Tls::server(&server_config()).unwrap(),
+            client: client(version),
+            far,
+        }
+    }
+
+    /// The client sends what it has; nobody reads it yet.
+    fn send(&mut self) {
+        while self.client.wants_write() {
+            match self.client.write_tls(&mut self.far) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    /// The client takes what has come; true when that was something.
+    fn receive(&mut self) -> bool {
+        let mut any = false;
+        loop {
+            match self.client.read_tls(&mut self.far) {
+                Ok(0) => return any,
+                Ok(_) => {
+                    any = true;
+                    self.client.process_new_packets().unwrap();
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return any,
+                // It holds enough of what the caller has not taken.
+                Err(_) => return any,
+            }
+        }
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> Read {
+        self.tls.read(&mut self.net, &self.sock, buffer)
+    }
+
+    fn shake(&mut self) {
+        let mut buffer = [0; 16];
+        while self.client.is_handshaking() || self.tls.is_handshaking() {
+            self.send();
+            assert!(matches!(self.read(&mut buffer), Read::Blocked));
+            self.receive();
+        }
+    }
+
+    fn says(&mut self, bytes: &[u8]) {
+        self.client.writer().write_all(bytes).unwrap();
+        self.send();
+    }
+}
+
+/// What can be read until there is nothing more, or the end, which is `true`.
+fn read_all(pair: &mut Pair, step: usize) -> (Vec<u8>, bool) {
+    let mut all = Vec::new();
+    let mut buffer = vec![0; step];
+    loop {
+        match pair.read(&mut buffer) {
+            Read::Bytes(count) => {
+                all.extend_from_slice(&buffer[..count]);
+                // What a caller relies on: nothing is left behind a short read.
+                if count < step && pair.tls.is_emptied() {
+                    assert!(matches!(pair.read(&mut buffer), Read::Blocked));
+                }
+            }
+            Read::Blocked => return (all, false),
+            Read::End => return (all, true),
+            Read::Failed(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn bytes_go_both_ways_in_pieces_of_any_length() {
+    for version in [&TLS12, &TLS13] {
+        let mut pair = Pair::new(version);
+        pair.shake();
+        let text: Vec<u8> = (0..50_000u32).map(|n| n as u8).collect();
+        for step in [1, 7, 4096, 100_000] {
+            pair.says(&text);
+            assert_eq!(read_all(&mut pair, step), (text.clone(), false));
+        }
+        // Everything that was taken arrives, in order, whatever the socket has room for.
+        let long: Vec<u8> = (0..3_000_000u32).map(|n| (n / 7) as u8).collect();
+        let (mut sent, mut received) = (0, Vec::new());
+        while received.len() < long.len() {
+            while sent < long.len() {
+                let (net, sock) = (&mut pair.net, &pair.sock);
+                match pair.tls.write(net, sock, &long[sent..]) {
+                    Write::Bytes(count) => sent += count,
+                    Write::Blocked => break,
+                    Write::Failed(error) => panic!("{error}"),
+                }
+            }
+            pair.receive();
+            let mut buffer = vec![0; 100_000];
+            while let Ok(count @ 1..) = pair.client.reader().read(&mut buffer) {
+                received.extend_from_slice(&buffer[..count]);
+            }
+            pair.tls.flush(&mut pair.net, &pair.sock).unwrap();
+        }
+        assert!(received == long);
+        assert!(!pair.tls.has_unsent());
+    }
+}
+
+/// One segment may hold the end of the handshake and the first message.
+#[test]
+fn what_comes_with_the_end_of_the_handshake_is_read() {
+    for version in [&TLS12, &TLS13] {
+        let mut pair = Pair::new(version);
+        // TLS 1.2 lets the client go on when the server has finished, 1.3 before.
+        pair.client.writer().write_all(b"login").unwrap();
+        let mut buffer = [0; 64];
+        loop {
+            pair.send();
+            if let Read::Bytes(count) = pair.read(&mut buffer) {
+                assert_eq!(&buffer[..count], b"login");
+                break;
+            }
+            pair.receive();
+        }
+    }
+}
+
+#[test]
+fn the_handshake_may_come_byte_by_byte_and_partly_be_read_already() {
+    for version in [&TLS12, &TLS13] {
+        let mut pair = Pair::new(version);
+        let mut hello = Vec::new();
+        pair.client.write_tls(&mut hello).unwrap();
+        let rest = hello.split_off(100);
+        let (net, sock) = (&mut pair.net, &pair.sock);
+        pair.tls.take(net, sock, &hello).unwrap();
+        for byte in rest {
+            assert!(matches!(pair.read(&mut [0; 16]), Read::Blocked));
+            pair.far.write_all(&[byte]).unwrap();
+        }
+        pair.shake();
+        pair.says(b"x");
+        assert_eq!(read_all(&mut pair, 10), (b"x".to_vec(), false));
+    }
+}
+
+#[test]
+fn nothing_is_written_before_the_handshake_is_over() {
+    let mut pair = Pair::new(&TLS13);
+    let (net, sock) = (&mut pair.net, &pair.sock);
+    let written = pair.tls.write(net, sock, b"secret");
+    assert!(matches!(written, Write::Failed(_)));
+    assert!(!pair.tls.has_unsent());
+}
+
+#[test]
+fn an_end_is_told_whether_it_was_announced_or_not() {
+    for announced in [true, false] {
+        let mut pair = Pair::new(&TLS13);
+        pair.shake();
+        pair.says(b"last");
+        if announced {
+            pair.client.send_close_notify();
+            pair.send();
+        } else {
+            pair.far.shutdown(std::net::Shutdown::Write).unwrap();
+        }
+        assert_eq!(read_all(&mut pair, 4), (b"last".to_vec(), true));
+    }
+}
+
+#[test]
+fn the_peer_hears_that_nothing_more_will_come() {
+    let mut pair = Pair::new(&TLS13);
+    pair.shake();
+    pair.tls.end(&mut pair.net, &pair.sock);
+    pair.receive();
+    assert!(matches!(pair.client.reader().read(&mut [0; 8]), Ok(0)));
+}
+
+#[test]
+fn what_is_no_tls_fails_and_is_answered_with_an_alert() {
+    let mut pair = Pair::new(&TLS13);
+    pair.far.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    let read = pair.read(&mut [0; 64]);
+    assert!(matches!(read, Read::Failed(error) if error.kind() == ErrorKind::InvalidData));
+    let mut alert = [0; 64];
+    let count = pair.far.read(&mut alert).unwrap();
+    assert_eq!(
+        alert[0],
+        21,
+        "a record with an alert: {:?}",
+        &alert[..count]
+    );
+    // A record that somebody has changed.
+    let mut pair = Pair::new(&TLS13);
+    pair.shake();
+    let mut record = Vec::new();
+    pair.client.writer().write_all(b"DROP").unwrap();
+    pair.client.write_tls(&mut record).unwrap();
+    *record.last_mut().unwrap() ^= 1;
+    pair.far.write_all(&record).unwrap();
+    assert!(matches!(pair.read(&mut [0; 64]), Read::Failed(_)));
+}
+
+/// A replayed record, as any that is out of order, ends the connection.
+#[test]
+fn a_record_is_taken_once() {
+    let mut pair = Pair::new(&TLS13);
+    pair.shake();
+    let mut record = Vec::new();
+    pair.client.writer().write_all(b"INSERT").unwrap();
+    pair.client.write_tls(&mut record).unwrap();
+    pair.far.write_all(&record).unwrap();
+    assert_eq!(read_all(&mut pair, 64), (b"INSERT".to_vec(), false));
+    pair.far.write_all(&record).unwrap();
+    assert!(matches!(pair.read(&mut [0; 64]), Read::Failed(_)));
+}
+
+#[test]
+fn keys_are_changed_when_the_peer_wants_that() {
+    let mut pair = Pair::new(&TLS13);
+    pair.shake();
+    for round in 0..5u8 {
+        pair.client.refresh_traffic_keys().unwrap();
+        pair.says(&[round; 3]);
+        assert_eq!(read_all(&mut pair, 64), (vec![round; 3], false));
+        let (net, sock) = (&mut pair.net, &pair.sock);
+        assert!(matches!(
+            pair.tls.write(net, sock, &[round]),
+            Write::Bytes(1)
+        ));
+        pair.receive();
+        let mut buffer = [0; 8];
+        assert_eq!(pair.client.reader().read(&mut buffer).unwrap(), 1);
+    }
+}
+
+/// A peer that takes nothing: what is taken from the caller is bounded.
+#[test]
+fn ciphertext_that_waits_is_bounded() {
+    let mut pair = Pair::new(&TLS13);
+    pair.shake();
+    let bytes = vec![1; 1 << 20];
+    let mut taken = 0;
+    loop {
+        let (net, sock) = (&mut pair.net, &pair.sock);
+        match pair.tls.write(net, sock, &bytes) {
+            Write::Bytes(count) => {
+                assert!(count <= WRITE_BYTES_MAX);
+                taken += count;
+            }
+            Write::Blocked => break,
+            Write::Failed(error) => panic!("{error}"),
+        }
+    }
+    assert!(taken > 0);
+    assert!(pair.tls.has_unsent());
+    let mut waiting = Vec::new();
+    while pair.tls.connection.wants_write() {
+        pair.tls.connection.write_tls(&mut waiting).unwrap();
+    }
+    assert!(waiting.len() <= UNSENT_BYTES_MAX, "{}", waiting.len());
+    let _ = pair.net.wait(Time::now(), &mut Vec::new());
+}

@@ -1,0 +1,139 @@
+//! TLS of the tests' own client: it begins behind the greeting, and verifies nothing.
+//!
+//! What the certificate says is the business of the tests with drivers and `openssl`; here only the
+//! bytes inside matter.
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{
+    ClientConfig, ClientConnection, DigitallySignedStruct, Error, SignatureScheme, StreamOwned,
+    SupportedProtocolVersion,
+};
+use std::io::{self, Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use wire::client_login::put_tls_request;
+use wire::packet::{HEADER_LEN, Header};
+use wire::reply::ERR;
+
+/// A self-signed certificate for localhost and 127.0.0.1, and its key, which protects nothing.
+pub const CERT_PEM: &str = include_str!("../tls/cert.pem");
+/// Its key.
+pub const KEY_PEM: &str = include_str!("../tls/key.pem");
+
+/// Writes both into a folder; their paths.
+///
+/// # Panics
+/// When they cannot be written.
+#[must_use]
+pub fn files(folder: &Path) -> (PathBuf, PathBuf) {
+    let (cert, key) = (folder.join("cert.pem"), folder.join("key.pem"));
+    for (path, text) in [(&cert, CERT_PEM), (&key, KEY_PEM)] {
+        let mut options = std::fs::OpenOptions::new();
+        let file = options.write(true).create(true).truncate(true).mode(0o600);
+        let mut file = file.open(path).expect("a file to be written");
+        file.write_all(text.as_bytes()).expect("room for a file");
+    }
+    (cert, key)
+}
+
+/// A connection under TLS.
+pub type TlsStream = StreamOwned<ClientConnection, TcpStream>;
+
+/// A client's side that trusts anybody, with these versions of TLS.
+///
+/// # Panics
+/// When rustls does not know them.
+#[must_use]
+pub fn client(versions: &[&'static SupportedProtocolVersion]) -> ClientConnection {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(versions)
+        .expect("versions of TLS")
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Anybody { provider }))
+        .with_no_client_auth();
+    let name = ServerName::try_from("localhost").expect("a name");
+    ClientConnection::new(Arc::new(config), name).expect("a client's side")
+}
+
+/// What has been read in front of TLS, and where it goes on.
+pub(crate) enum Begun {
+    /// The server does not offer TLS, or has refused the connection.
+    Plain(TcpStream),
+    Tls(Box<TlsStream>),
+}
+
+/// Reads the greeting, and begins TLS where it offers that. The greeting is the first of the two.
+///
+/// # Errors
+/// The system's, or why there is no TLS.
+pub(crate) fn begin(mut stream: TcpStream, capabilities: u32) -> io::Result<(Vec<u8>, Begun)> {
+    let mut greeting = vec![0; HEADER_LEN];
+    stream.read_exact(&mut greeting)?;
+    let len = Header::read(&greeting).map_or(0, |header| header.len);
+    greeting.resize(HEADER_LEN + len, 0);
+    stream.read_exact(&mut greeting[HEADER_LEN..])?;
+    let mut request = Vec::new();
+    let payload = &greeting[HEADER_LEN..];
+    let refused = payload.first() == Some(&ERR);
+    let malformed = |error| io::Error::other(format!("{error}"));
+    if refused || !put_tls_request(capabilities, 0, payload, &mut request).map_err(malformed)? {
+        return Ok((greeting, Begun::Plain(stream)));
+    }
+    stream.write_all(&request)?;
+    let mut stream = StreamOwned::new(client(rustls::DEFAULT_VERSIONS), stream);
+    while stream.conn.is_handshaking() {
+        stream.conn.complete_io(&mut stream.sock)?;
+    }
+    // The login's number follows that of the request.
+    greeting[3] += 1;
+    Ok((greeting, Begun::Tls(Box::new(stream))))
+}
+
+/// Takes any certificate; that the peer has its key is checked nevertheless.
+#[derive(Debug)]
+struct Anybody {
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let known = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, known)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let known = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, known)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        let known = &self.provider.signature_verification_algorithms;
+        known.supported_schemes()
+    }
+}

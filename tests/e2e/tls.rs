@@ -1,0 +1,760 @@
+//! TLS of clients: what a client hears under TLS is what it hears in clear, whatever it asks for
+//! and however its bytes arrive; and what is no TLS ends that connection alone.
+
+use crate::compare::{Story, same, same_on};
+use crate::world::{
+    SHA_PASSWORD, app, direct, fresh_schema, login, mysql, server, start_pool, start_pool_with,
+    through, tls,
+};
+use reactor::Address;
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConnection, Stream};
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::process::{Command as Program, Stdio};
+use testkit::client::{ANSWER_MAX, Client, ClientError};
+use testkit::onramp::Pool;
+use testkit::real::{Real, skipped};
+use testkit::talk::Account;
+use wire::auth::{Plugin, native};
+use wire::capabilities as cap;
+use wire::client_login::put_tls_request;
+use wire::command::Command;
+use wire::handshake::{Greeting, Login};
+use wire::packet::HEADER_LEN;
+use wire::reply::{ERR, ErrPacket, OK};
+
+/// One that asks for TLS where it is offered.
+fn secured() -> Account {
+    app().with(cap::SSL)
+}
+
+fn tell_of_everything(story: &mut Story, account: &Account) {
+    let who = story.join_as(account);
+    if story.pooled {
+        assert!(story.client(who).is_tls());
+    }
+    let other = story.join();
+    story.all(
+        who,
+        &[
+            "DROP TABLE IF EXISTS t",
+            "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v LONGTEXT)",
+            "INSERT INTO t (v) VALUES ('a'), (REPEAT('long ', 100)), (NULL)",
+            "SELECT * FROM t",
+            "SELECT * FROM missing",
+            "SELECT REPEAT('x', 3000000), 'behind'",
+            "SELECT 1; SELECT 2",
+            "SET time_zone = '+05:00'",
+        ],
+    );
+    story.sql(other, "SELECT @@time_zone");
+    let long = format!("SELECT LENGTH('{}'), @@time_zone", "y".repeat(2_000_000));
+    story.sql(who, &long);
+    let prepared = story.prepare(who, "SELECT id, v, ? FROM t WHERE id > ?");
+    let long = vec![b'z'; 100_000];
+    story.execute(who, prepared.id, &[Some(&long), Some(b"0")]);
+    story.command(who, Command::Ping, b"");
+    if account.capabilities & cap::LOCAL_FILES != 0 {
+        story.client(who).local_file = Some(b"7\tseven\n8\tmore\n".to_vec());
+        story.sql(who, "LOAD DATA LOCAL INFILE 'anything' INTO TABLE t");
+    }
+    story.sql(who, "SELECT COUNT(*), SUM(id) FROM t");
+    story.command(who, Command::ResetConnection, b"");
+    story.change_user(who, account);
+    story.sql(who, "SELECT COUNT(*), REPEAT('changed ', 50) FROM t");
+}
+
+#[test]
+fn replies_under_tls_are_those_of_the_server_itself() {
+    same("tls", 2, |story| {
+        for more in [
+            0,
+            cap::MULTI_STATEMENTS,
+            cap::LOCAL_FILES,
+            cap::COMPRESS,
+            cap::COMPRESS | cap::LOCAL_FILES,
+        ] {
+            for less in [0, cap::DEPRECATE_EOF] {
+                let account = secured().schema(&story.schema).with(more).without(less);
+                tell_of_everything(story, &account);
+            }
+        }
+    });
+}
+
+#[test]
+fn replies_under_tls_are_those_of_mysql_itself() {
+    let Some(real) = mysql("replies_under_tls_are_those_of_mysql_itself") else {
+        return;
+    };
+    same_on(real, "tls", 2, |story| {
+        for more in [0, cap::LOCAL_FILES, cap::COMPRESS] {
+            let account = secured().plugin(Plugin::CachingSha2).with(more);
+            tell_of_everything(story, &account.schema(&story.schema));
+        }
+    });
+}
+
+#[test]
+fn messages_of_any_length_go_both_ways() {
+    let Some(real) = server("messages_of_any_length_go_both_ways") else {
+        return;
+    };
+    let way = through(real, 1);
+    for more in [0, cap::COMPRESS] {
+        let mut client = login(&way, &secured().with(more));
+        for len in [
+            0,
+            1,
+            16_000,
+            16_384,
+            16_385,
+            65_536,
+            (16 << 20) - 12,
+            16 << 20,
+            20 << 20,
+        ] {
+            let text = "0123456789abcdef".repeat(len / 16 + 1);
+            let sql = format!("SELECT '{}' AS v", &text[..len]);
+            assert!(client.rows(&sql).only() == text[..len], "{len} bytes");
+        }
+    }
+}
+
+/// A client that does not read holds nobody up, and misses nothing.
+#[test]
+fn a_reply_that_is_taken_slowly_is_whole_and_holds_nobody_up() {
+    let Some(real) = server("a_reply_that_is_taken_slowly_is_whole_and_holds_nobody_up") else {
+        return;
+    };
+    let way = through(real, 2);
+    let mut slow = login(&way, &secured().schema("shop"));
+    let sql = b"SELECT seq, REPEAT(MD5(seq), 30) FROM seq_1_to_30000";
+    slow.send(&[(Command::Query, sql)]).unwrap();
+    slow.send(&[(Command::Query, b"SELECT 'behind'")]).unwrap();
+    let mut quick = login(&way, &secured());
+    for i in 0..50 {
+        assert_eq!(quick.value(&format!("SELECT {i}")), i.to_string());
+    }
+    assert_eq!(slow.receive().unwrap()[0].rows().rows.len(), 30_000);
+    assert_eq!(slow.receive().unwrap()[0].rows().only(), "behind");
+}
+
+#[test]
+fn full_authentication_takes_the_password_under_tls() {
+    let test = "full_authentication_takes_the_password_under_tls";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "this MariaDB has no caching_sha2_password");
+    }
+    let pool = start_tls_pool(real, test, "optional");
+    // Its password is known as a hash of the other plugin alone: the first login is a full one.
+    let mut account = Account::new("hashed_sha", "password").with(cap::SSL);
+    account.plugin = Some(Plugin::CachingSha2);
+    for full in [1, 0] {
+        let mut client = login(&pool.address, &account);
+        assert!(client.is_tls());
+        assert_eq!(client.talk().full_authentications, full);
+        assert_eq!(client.value("SELECT 1"), "1");
+    }
+    for (user, password) in [("hashed_sha", "wrong"), ("nobody", "app")] {
+        let mut account = Account::new(user, password).with(cap::SSL);
+        account.plugin = Some(Plugin::CachingSha2);
+        assert_eq!(refused(&pool.address, &account), 1045, "{user}");
+    }
+    let mut account = Account::new("sha", SHA_PASSWORD).with(cap::SSL);
+    account.plugin = Some(Plugin::Native);
+    assert_eq!(login(&pool.address, &account).value("SELECT 1"), "1");
+}
+
+fn refused(address: &Address, account: &Account) -> u16 {
+    match Client::connect(address, account) {
+        Err(ClientError::Refused(failure)) => failure.code,
+        other => panic!("expected an ERR packet, got {other:?}"),
+    }
+}
+
+fn start_tls_pool(real: &Real, name: &str, mode: &str) -> Pool {
+    let extra = format!("groups = 1\nbackends_max = 2\n{}", tls(real, mode));
+    start_pool(real, &format!("{name}.toml"), &extra)
+}
+
+#[test]
+fn required_means_that_a_login_in_clear_is_refused() {
+    let test = "required_means_that_a_login_in_clear_is_refused";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool's settings");
+    }
+    let socket = real.folder().join("required.sock");
+    let extra = format!("groups = 1\nbackends_max = 2\n{}", tls(real, "required"));
+    let more = ["--listen", socket.to_str().unwrap()];
+    let pool = start_pool_with(real, "required.toml", &extra, &more);
+    for user in ["app", "nobody", "sha"] {
+        let account = Account::new(user, "app").without(cap::SSL);
+        match Client::connect(&pool.address, &account) {
+            Err(ClientError::Refused(failure)) => {
+                assert_eq!((failure.code, &*failure.state), (3159, "HY000"));
+                let words = "Connections using insecure transport are prohibited while \
+                             --require_secure_transport=ON.";
+                assert_eq!(failure.message, words);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let line = pool.wait_for("insecure-transport").unwrap();
+    assert!(line.contains("event=login-refused"), "{line}");
+    // A Unix socket is secure by itself.
+    for address in [pool.address.clone(), Address::Unix(socket)] {
+        let mut client = login(&address, &secured());
+        assert_eq!(client.is_tls(), address == pool.address);
+        assert_eq!(client.value("SELECT 1"), "1");
+    }
+}
+
+/// What a server itself says of a login in clear where TLS is required.
+#[test]
+fn the_servers_refuse_a_login_in_clear_in_the_same_words() {
+    let test = "the_servers_refuse_a_login_in_clear_in_the_same_words";
+    let Some(real) = mysql(test) else { return };
+    let mut admin = real.admin();
+    admin.must("SET GLOBAL require_secure_transport = ON");
+    let account = app().plugin(Plugin::CachingSha2).without(cap::SSL);
+    let found = Client::connect(&real.address(), &account);
+    admin.must("SET GLOBAL require_secure_transport = OFF");
+    match found {
+        Err(ClientError::Refused(failure)) => {
+            assert_eq!((failure.code, &*failure.state), (3159, "HY000"));
+            let words = "Connections using insecure transport are prohibited while \
+                         --require_secure_transport=ON.";
+            assert_eq!(failure.message, words);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A connection to the pool whose bytes a test writes itself.
+struct Raw {
+    stream: TcpStream,
+    greeting: Greeting,
+    request: Vec<u8>,
+}
+
+impl Raw {
+    fn new(address: &Address) -> Raw {
+        let Address::Tcp(address) = address else {
+            panic!("a TCP address")
+        };
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream.set_read_timeout(Some(ANSWER_MAX)).unwrap();
+        let mut header = [0; HEADER_LEN];
+        stream.read_exact(&mut header).unwrap();
+        let mut payload = vec![0; usize::from(header[0]) + (usize::from(header[1]) << 8)];
+        stream.read_exact(&mut payload).unwrap();
+        let greeting = Greeting::read(&payload).unwrap();
+        let mut request = Vec::new();
+        let wanted = testkit::talk::USUAL | cap::SSL;
+        assert!(put_tls_request(wanted, 0, &payload, &mut request).unwrap());
+        Raw {
+            stream,
+            greeting,
+            request,
+        }
+    }
+
+    /// The login that follows under TLS.
+    fn login(&self, user: &str, password: &str, seq: u8) -> Vec<u8> {
+        let mut out = Vec::new();
+        Login {
+            capabilities: (testkit::talk::USUAL | cap::SSL) & self.greeting.capabilities,
+            extended: 0,
+            collation: 45,
+            user: user.as_bytes(),
+            answer: &native::answer(password.as_bytes(), &self.greeting.nonce),
+            schema: b"",
+            plugin: Plugin::Native.name().as_bytes(),
+            zstd_level: 3,
+        }
+        .put(&mut out, seq);
+        out
+    }
+
+    /// What comes until the connection ends.
+    fn rest(&mut self) -> Vec<u8> {
+        let mut rest = Vec::new();
+        let _ = self.stream.read_to_end(&mut rest);
+        rest
+    }
+
+    /// Goes through the handshake; `write` gets the bytes to be sent.
+    fn shake(&mut self, tls: &mut ClientConnection, mut write: impl FnMut(&mut TcpStream, &[u8])) {
+        loop {
+            let mut out = Vec::new();
+            while tls.wants_write() {
+                tls.write_tls(&mut out).unwrap();
+            }
+            write(&mut self.stream, &out);
+            if !tls.is_handshaking() {
+                return;
+            }
+            tls.read_tls(&mut self.stream).unwrap();
+            tls.process_new_packets().unwrap();
+        }
+    }
+}
+
+/// The first byte of the payload of the next packet.
+fn answer_of(tls: &mut ClientConnection, stream: &mut TcpStream) -> u8 {
+    let mut packet = [0; HEADER_LEN + 1];
+    Stream::new(tls, stream).read_exact(&mut packet).unwrap();
+    packet[HEADER_LEN]
+}
+
+#[test]
+fn the_request_and_the_handshake_may_be_cut_anywhere() {
+    let test = "the_request_and_the_handshake_may_be_cut_anywhere";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let pool = start_tls_pool(real, test, "required");
+    let bytewise = |stream: &mut TcpStream, bytes: &[u8]| {
+        for byte in bytes {
+            stream.write_all(&[*byte]).unwrap();
+        }
+    };
+    for version in [&TLS12, &TLS13] {
+        // Everything byte by byte; the request and the handshake in one segment; cut at each place.
+        for cut in 0..=37 {
+            let mut raw = Raw::new(&pool.address);
+            let mut tls = testkit::tls::client(&[version]);
+            let request = raw.request.clone();
+            match cut {
+                37 => {
+                    bytewise(&mut raw.stream, &request);
+                    raw.shake(&mut tls, bytewise);
+                }
+                36 => {
+                    let mut first = request;
+                    raw.shake(&mut tls, |stream, bytes| {
+                        first.extend_from_slice(bytes);
+                        stream.write_all(&first).unwrap();
+                        first.clear();
+                    });
+                }
+                cut => {
+                    raw.stream.write_all(&request[..cut]).unwrap();
+                    raw.stream.write_all(&request[cut..]).unwrap();
+                    raw.shake(&mut tls, |stream, bytes| stream.write_all(bytes).unwrap());
+                }
+            }
+            let login = raw.login("app", "app", 2);
+            tls.writer().write_all(&login).unwrap();
+            assert_eq!(answer_of(&mut tls, &mut raw.stream), OK, "cut at {cut}");
+        }
+    }
+}
+
+/// The login in one segment with the end of the handshake, and commands behind it.
+#[test]
+fn the_login_may_come_with_the_end_of_the_handshake() {
+    let test = "the_login_may_come_with_the_end_of_the_handshake";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let pool = start_tls_pool(real, test, "required");
+    for version in [&TLS12, &TLS13] {
+        let mut raw = Raw::new(&pool.address);
+        let mut tls = testkit::tls::client(&[version]);
+        let mut said = raw.login("app", "app", 2);
+        said.extend_from_slice(&[1, 0, 0, 0, 0x0E, 1, 0, 0, 0, 0x0E]);
+        tls.writer().write_all(&said).unwrap();
+        let request = raw.request.clone();
+        raw.stream.write_all(&request).unwrap();
+        raw.shake(&mut tls, |stream, bytes| stream.write_all(bytes).unwrap());
+        for _ in 0..3 {
+            let mut header = [0; HEADER_LEN];
+            let mut stream = Stream::new(&mut tls, &mut raw.stream);
+            stream.read_exact(&mut header).unwrap();
+            let mut payload = vec![0; usize::from(header[0])];
+            stream.read_exact(&mut payload).unwrap();
+            assert_eq!(payload[0], OK, "{payload:02x?}");
+        }
+    }
+}
+
+/// What was put into the clear text behind the request is no part of the login, and ends the
+/// connection: it is no TLS.
+#[test]
+fn what_is_injected_in_front_of_tls_is_never_a_login() {
+    let test = "what_is_injected_in_front_of_tls_is_never_a_login";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let pool = start_tls_pool(real, test, "optional");
+    for in_one_write in [true, false] {
+        let mut raw = Raw::new(&pool.address);
+        let login = raw.login("app", "app", 2);
+        let mut said = raw.request.clone();
+        if !in_one_write {
+            raw.stream.write_all(&said).unwrap();
+            said.clear();
+        }
+        said.extend_from_slice(&login);
+        raw.stream.write_all(&said).unwrap();
+        let mut tls = testkit::tls::client(&[&TLS13]);
+        let mut hello = Vec::new();
+        tls.write_tls(&mut hello).unwrap();
+        let _ = raw.stream.write_all(&hello);
+        let rest = raw.rest();
+        assert_ne!(rest.get(HEADER_LEN), Some(&OK), "{rest:02x?}");
+        // An alert at most, and no packet.
+        assert!(rest.is_empty() || rest[0] == 21, "{rest:02x?}");
+        pool.wait_for("reason=tls-handshake").unwrap();
+    }
+    assert_eq!(login(&pool.address, &secured()).value("SELECT 1"), "1");
+}
+
+#[test]
+fn what_is_no_tls_ends_that_connection_alone() {
+    let test = "what_is_no_tls_ends_that_connection_alone";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let pool = start_tls_pool(real, test, "optional");
+    let mut hello = Vec::new();
+    testkit::tls::client(&[&TLS13])
+        .write_tls(&mut hello)
+        .unwrap();
+    let mut ancient = hello.clone();
+    // The version of the ClientHello, its list of versions apart.
+    ancient[9..11].copy_from_slice(&[2, 0]);
+    let cases: [&[u8]; 7] = [
+        b"GET / HTTP/1.1\r\n\r\n",
+        &[0; 4096],
+        &[0xFF; 4096],
+        &hello[..hello.len() / 2],
+        &hello[..3],
+        b"",
+        &ancient,
+    ];
+    for bytes in cases {
+        let mut raw = Raw::new(&pool.address);
+        let request = raw.request.clone();
+        raw.stream.write_all(&[&request, bytes].concat()).unwrap();
+        let _ = raw.stream.shutdown(std::net::Shutdown::Write);
+        let rest = raw.rest();
+        assert!(
+            rest.first().is_none_or(|first| matches!(first, 21 | 22)),
+            "{rest:02x?}"
+        );
+    }
+    // A second request, a login in clear that says it is under TLS, a login out of order.
+    let mut raw = Raw::new(&pool.address);
+    let said = raw.login("app", "app", 1);
+    raw.stream.write_all(&said).unwrap();
+    let rest = raw.rest();
+    let error = ErrPacket::read(&rest[HEADER_LEN..]).unwrap();
+    assert_eq!((rest[HEADER_LEN], error.code), (ERR, 1835));
+    for said in [Raw::new(&pool.address).request, {
+        Raw::new(&pool.address).login("app", "app", 1)
+    }] {
+        let mut raw = Raw::new(&pool.address);
+        let mut tls = testkit::tls::client(&[&TLS13]);
+        let request = raw.request.clone();
+        raw.stream.write_all(&request).unwrap();
+        raw.shake(&mut tls, |stream, bytes| stream.write_all(bytes).unwrap());
+        tls.writer().write_all(&said).unwrap();
+        assert_eq!(answer_of(&mut tls, &mut raw.stream), ERR);
+    }
+    assert_eq!(login(&pool.address, &secured()).value("SELECT 1"), "1");
+}
+
+/// A handshake that does not end is ended by the time limit of logins, and holds up nobody.
+#[test]
+fn a_handshake_that_does_not_end_is_ended_in_time() {
+    let test = "a_handshake_that_does_not_end_is_ended_in_time";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let settings = format!(
+        "groups = 1\nbackends_max = 2\nlogin_ms_max = 1000\n{}",
+        tls(real, "required")
+    );
+    let pool = start_pool(real, "tls_late.toml", &settings);
+    let mut late: Vec<Raw> = (0..20).map(|_| Raw::new(&pool.address)).collect();
+    for raw in &mut late {
+        let request = raw.request.clone();
+        raw.stream.write_all(&request).unwrap();
+    }
+    assert_eq!(login(&pool.address, &secured()).value("SELECT 1"), "1");
+    for mut raw in late {
+        assert_eq!(raw.rest(), b"", "nothing is said in clear");
+    }
+    pool.wait_for_census("too_slow: 20").unwrap();
+    pool.wait_for_census("clients: 0").unwrap();
+}
+
+/// Whether it says goodbye or not, what a client leaves is taken back.
+#[test]
+fn clients_may_leave_without_a_word() {
+    let test = "clients_may_leave_without_a_word";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let pool = start_tls_pool(real, test, "optional");
+    for announced in [true, false] {
+        let mut raw = Raw::new(&pool.address);
+        let mut tls = testkit::tls::client(&[&TLS13]);
+        let request = raw.request.clone();
+        raw.stream.write_all(&request).unwrap();
+        raw.shake(&mut tls, |stream, bytes| stream.write_all(bytes).unwrap());
+        let login = raw.login("app", "app", 2);
+        tls.writer().write_all(&login).unwrap();
+        assert_eq!(answer_of(&mut tls, &mut raw.stream), OK);
+        pool.wait_for_census("clients: 1").unwrap();
+        if announced {
+            tls.send_close_notify();
+            while tls.wants_write() {
+                tls.write_tls(&mut raw.stream).unwrap();
+            }
+            // The pool ends it, and says so too.
+            let mut rest = Vec::new();
+            let end = Stream::new(&mut tls, &mut raw.stream).read_to_end(&mut rest);
+            assert!(end.is_ok(), "{end:?}");
+        }
+        drop(raw);
+        pool.wait_for_census("clients: 0").unwrap();
+    }
+}
+
+/// A client that is closed while it runs a statement takes its transaction along.
+#[test]
+fn a_client_that_leaves_amid_a_transaction_loses_it() {
+    let test = "a_client_that_leaves_amid_a_transaction_loses_it";
+    let Some(real) = server(test) else { return };
+    fresh_schema(real, "tls_gone");
+    let way = through(real, 2);
+    let mut other = login(&way, &secured().schema("tls_gone"));
+    other.must("CREATE TABLE t (id INT PRIMARY KEY) ENGINE = InnoDB");
+    let mut client = login(&way, &secured().schema("tls_gone"));
+    client.must("BEGIN");
+    client.must("INSERT INTO t VALUES (1)");
+    drop(client);
+    // Waits for the lock until the other's backend is closed.
+    other.must("INSERT INTO t VALUES (1)");
+    assert_eq!(other.value("SELECT COUNT(*) FROM t"), "1");
+}
+
+/// Many logins at once are all served, handshake by handshake.
+#[test]
+fn a_storm_of_handshakes_is_served() {
+    let test = "a_storm_of_handshakes_is_served";
+    let Some(real) = server(test) else { return };
+    let way = through(real, 2);
+    let address: Address = (*way).clone();
+    let threads: Vec<_> = (0..8)
+        .map(|_| {
+            let address = address.clone();
+            std::thread::spawn(move || {
+                let mut clients: Vec<Client> =
+                    (0..25).map(|_| login(&address, &secured())).collect();
+                for client in &mut clients {
+                    assert_eq!(client.value("SELECT 1"), "1");
+                }
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+fn port_of(address: &Address) -> String {
+    match address {
+        Address::Tcp(address) => address.port().to_string(),
+        Address::Unix(path) => panic!("{} has no port", path.display()),
+    }
+}
+
+#[test]
+fn openssl_speaks_it_in_both_versions_and_verifies_the_certificate() {
+    let test = "openssl_speaks_it_in_both_versions_and_verifies_the_certificate";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let pool = start_tls_pool(real, test, "optional");
+    let at = format!("127.0.0.1:{}", port_of(&pool.address));
+    let ca = real.folder().join("cert.pem");
+    for version in ["-tls1_2", "-tls1_3"] {
+        let output = Program::new("openssl")
+            .args([
+                "s_client",
+                "-starttls",
+                "mysql",
+                "-connect",
+                &at,
+                version,
+                "-CAfile",
+            ])
+            .arg(&ca)
+            .args(["-verify_return_error", "-verify_hostname", "localhost"])
+            .stdin(Stdio::null())
+            .output();
+        let Ok(output) = output else {
+            return skipped(test, "openssl is not installed");
+        };
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(said.contains("Verify return code: 0 (ok)"), "{said}");
+    }
+    // Versions that are too old are refused, with the reason in the log.
+    let old = [
+        "s_client",
+        "-starttls",
+        "mysql",
+        "-connect",
+        &at,
+        "-tls1_1",
+        "-cipher",
+        "ALL:@SECLEVEL=0",
+    ];
+    let output = Program::new("openssl")
+        .args(old)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    let line = pool.wait_for("reason=tls-handshake").unwrap();
+    assert!(line.contains("no way in common"), "{line}");
+    // A client that does not trust the certificate says so.
+    let mut other = Program::new("openssl");
+    other.args([
+        "s_client",
+        "-starttls",
+        "mysql",
+        "-connect",
+        &at,
+        "-verify_return_error",
+    ]);
+    let output = other.stdin(Stdio::null()).output().unwrap();
+    assert!(!output.status.success());
+    pool.wait_for("the client refused it with the alert")
+        .unwrap();
+}
+
+#[test]
+fn the_mariadb_command_line_verifies_the_certificate() {
+    let test = "the_mariadb_command_line_verifies_the_certificate";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let pool = start_tls_pool(real, test, "required");
+    let port = port_of(&pool.address);
+    let ca = format!("--ssl-ca={}", real.folder().join("cert.pem").display());
+    let run = |more: &[&str]| {
+        let mut command = Program::new("mariadb");
+        command.args([
+            "--no-defaults",
+            "--protocol=tcp",
+            "-hlocalhost",
+            "-N",
+            "-P",
+            &port,
+        ]);
+        command.args(more).stdin(Stdio::null()).output()
+    };
+    let long = "SELECT LENGTH(REPEAT('x', 300000)), REPEAT('y', 300000)";
+    for more in [
+        &["--ssl"][..],
+        &["--compress"],
+        &["--ssl-verify-server-cert", &ca],
+    ] {
+        for (user, password) in [("app", "app"), ("sha", SHA_PASSWORD)] {
+            let login = [format!("-u{user}"), format!("-p{password}")];
+            let login = [&*login[0], &*login[1], "-e", long];
+            let Ok(output) = run(&[&["--ssl"], more, &login].concat()) else {
+                return skipped(test, "the mariadb command line is not installed");
+            };
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            if said.contains("cannot be loaded") {
+                continue;
+            }
+            assert!(
+                output.stdout.starts_with(b"300000\tyyy"),
+                "{more:?} {user}: {said}"
+            );
+        }
+    }
+    let output = run(&["-uapp", "-papp", "--skip-ssl", "-e", "SELECT 1"]).unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("ERROR 3159 (HY000)"), "{said}");
+}
+
+const PYMYSQL: &str = "
+import ssl, sys, pymysql
+port, ca, sha = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+def context(version):
+    made = ssl.create_default_context(cafile=ca)
+    made.minimum_version = made.maximum_version = version
+    return made
+for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+    for user, password in (('app', 'app'), ('sha', sha), ('hashed_sha', 'password')):
+        c = pymysql.connect(host='localhost', port=port, user=user, password=password,
+                            ssl=context(version), max_allowed_packet=64 << 20, local_infile=True)
+        cursor = c.cursor()
+        for length in (1, 20000, 17000000):
+            cursor.execute('SELECT LENGTH(%s), REPEAT(%s, %s)', ('x' * length, 'y', length))
+            assert cursor.fetchall() == ((length, 'y' * length),)
+        c.ping()
+        c.close()
+c = pymysql.connect(host='localhost', port=port, user='app', password='app',
+                    ssl=context(ssl.TLSVersion.TLSv1_3))
+c._sock.close()
+for words in ({}, {'ssl': {'ca': None}}):
+    try:
+        pymysql.connect(host='localhost', port=port, user='app', password='app',
+                        ssl=ssl.create_default_context())
+    except pymysql.err.OperationalError as error:
+        assert 'CERTIFICATE_VERIFY_FAILED' in str(error), error
+    else:
+        raise SystemExit('an unknown certificate was taken')
+print('all passed')
+";
+
+#[test]
+fn pymysql_verifies_the_certificate() {
+    let test = "pymysql_verifies_the_certificate";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let pool = start_tls_pool(real, test, "required");
+    let ca = real.folder().join("cert.pem");
+    let mut command = Program::new("python3");
+    command.args(["-c", PYMYSQL, &port_of(&pool.address)]);
+    command.arg(&ca).arg(SHA_PASSWORD);
+    let output = match command.output() {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return skipped(test, "python3 is not installed");
+        }
+        output => output.unwrap(),
+    };
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if said.contains("ModuleNotFoundError") {
+        return skipped(test, "python3 cannot import pymysql");
+    }
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "all passed\n",
+        "{said}"
+    );
+}
