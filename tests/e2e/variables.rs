@@ -283,9 +283,9 @@ fn what_mysql_uses_up_keeps_its_client_until_then() {
     });
 }
 
-/// Statements that cannot read LAST_INSERT_ID() run where another client's stands. Each client still
-/// finds its own: by function and variable, in views, triggers and routines, behind ids that were
-/// given, and where an INSERT fails halfway or has no id at all.
+/// Statements that cannot read LAST_INSERT_ID() run where another client's stands. Each client
+/// still finds its own: by function and variable, in views, triggers and routines, behind ids that
+/// were given, and where an INSERT fails halfway or has no id at all.
 #[test]
 fn the_last_insert_id_is_the_clients_own_wherever_it_is_read() {
     on_both("last_insert_ids", |story| {
@@ -329,7 +329,8 @@ fn the_last_insert_id_is_the_clients_own_wherever_it_is_read() {
             "INSERT INTO plain VALUES (LAST_INSERT_ID())",
             "UPDATE plain SET v = LAST_INSERT_ID(v + 7) LIMIT 1",
             "SELECT LAST_INSERT_ID(77)",
-            "INSERT INTO plain VALUES (8); INSERT INTO t (v) VALUES (400); INSERT INTO plain VALUES (9)",
+            "INSERT INTO plain VALUES (8); INSERT INTO t (v) VALUES (400); \
+             INSERT INTO plain VALUES (9)",
             "SET last_insert_id = 12",
         ];
         story.command(a, Command::SetOption, &[0, 0]);

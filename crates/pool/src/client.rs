@@ -474,7 +474,7 @@ impl<S> Client<S> {
             true => self.statement.explanation,
             false => Explanation::None,
         };
-        self.owed.insert_id |= self.statement.may_have_set_insert_id(summary);
+        self.owed.insert_id |= summary.may_have_set_insert_id(&self.statement);
         let untracked = self.statement.untracked;
         self.owed.collation |= untracked.contains(Untracked::CHARSET);
         self.owed.role |= untracked.contains(Untracked::ROLE);

@@ -3,7 +3,8 @@
 //! A reply may take many reads and several results; what matters of it for the session and for
 //! whoever looks after the backend is noted here, and read when the last byte has passed.
 
-use crate::statement::Explanation;
+use crate::statement::{Explanation, Statement};
+use sql::classify::InsertId;
 use wire::reply::{ErrPacket, OkPacket, Prepared};
 use wire::track::says_nothing;
 
@@ -70,6 +71,21 @@ impl ReplySummary {
         self.error.as_ref().is_some_and(|(code, _)| *code == number)
     }
 
+    /// Whether LAST_INSERT_ID() may be another than before this statement.
+    #[must_use]
+    pub fn may_have_set_insert_id(&self, statement: &Statement) -> bool {
+        match statement.insert_id {
+            // Of a trigger, which a text does not show.
+            InsertId::Keeps => statement.reads_insert_id && self.insert_id != 0,
+            // Only an OK tells of ids, and the last one tells of its own statement only.
+            InsertId::InOk => {
+                let told = self.affected.is_some() && self.columns.is_none();
+                statement.several || !told || self.error.is_some() || self.insert_id != 0
+            }
+            InsertId::MaySet => true,
+        }
+    }
+
     /// Whether its first result was its last: no OK and no rows stand before its error.
     pub fn is_first(&self) -> bool {
         self.status.is_none() && self.columns.is_none()
@@ -130,6 +146,7 @@ fn number_in(info: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wire::command::ReplyShape;
 
     #[test]
     fn rows_that_matched_are_counted_in_words() {
@@ -179,5 +196,31 @@ mod tests {
             message: b"bad",
         }));
         assert_eq!(summary.error, Some((1064, "bad".to_string())));
+    }
+
+    #[test]
+    fn an_insert_without_an_id_in_its_ok_keeps_the_last_one() {
+        let ok = |affected, insert_id| ReplySummary {
+            affected,
+            insert_id,
+            ..ReplySummary::default()
+        };
+        let failed = ReplySummary {
+            error: Some((1062, String::new())),
+            ..ok(None, 0)
+        };
+        // INSERT ... RETURNING: no OK packet tells of an id.
+        let rows = ReplySummary {
+            columns: Some(1),
+            ..ok(Some(0), 0)
+        };
+        let mut insert = Statement::plain(ReplyShape::Results);
+        insert.insert_id = InsertId::InOk;
+        assert!(!ok(Some(2), 0).may_have_set_insert_id(&insert));
+        assert!(ok(Some(2), 7).may_have_set_insert_id(&insert));
+        assert!(failed.may_have_set_insert_id(&insert));
+        assert!(rows.may_have_set_insert_id(&insert));
+        insert.several = true;
+        assert!(ok(Some(2), 0).may_have_set_insert_id(&insert));
     }
 }

@@ -7,7 +7,6 @@
 
 use crate::diagnostics::Area;
 use crate::found::Found;
-use crate::reply_summary::ReplySummary;
 use crate::standing::Standing;
 use sql::classify::{self, InsertId, Verb};
 use wire::command::ReplyShape;
@@ -82,26 +81,11 @@ impl Statement {
         }
     }
 
-    /// Whether its backend must have its client's LAST_INSERT_ID() before it runs: it may read that,
-    /// or what its OK says of an id is only certain to be new if the one before is known.
+    /// Whether its backend must have its client's LAST_INSERT_ID() before it runs: it may read
+    /// that, or what its OK says of an id is only certain to be new if the one before is known.
     #[must_use]
     pub fn needs_insert_id(&self) -> bool {
         self.reads_insert_id || self.insert_id != InsertId::Keeps
-    }
-
-    /// Whether LAST_INSERT_ID() may be another than before, now that it was answered.
-    #[must_use]
-    pub fn may_have_set_insert_id(&self, summary: &ReplySummary) -> bool {
-        match self.insert_id {
-            // Of a trigger, which a text does not show.
-            InsertId::Keeps => self.reads_insert_id && summary.insert_id != 0,
-            // Only an OK tells of ids, and the last one tells of its own statement only.
-            InsertId::InOk => {
-                let told = summary.affected.is_some() && summary.columns.is_none();
-                self.several || !told || summary.error.is_some() || summary.insert_id != 0
-            }
-            InsertId::MaySet => true,
-        }
     }
 
     /// A command with this reply that changes nothing unseen.
@@ -270,34 +254,7 @@ impl Trace {
 mod tests {
     use super::Explanation::{Lasting, None, Passing};
     use super::{InsertId, Statement};
-    use crate::reply_summary::ReplySummary;
     use wire::command::ReplyShape;
-
-    #[test]
-    fn an_insert_without_an_id_in_its_ok_keeps_the_last_one() {
-        let ok = |affected, insert_id| ReplySummary {
-            affected,
-            insert_id,
-            ..ReplySummary::default()
-        };
-        let failed = ReplySummary {
-            error: Some((1062, String::new())),
-            ..ok(Option::None, 0)
-        };
-        // INSERT ... RETURNING: no OK packet tells of an id.
-        let rows = ReplySummary {
-            columns: Some(1),
-            ..ok(Some(0), 0)
-        };
-        let mut insert = Statement::plain(ReplyShape::Results);
-        insert.insert_id = InsertId::InOk;
-        assert!(!insert.may_have_set_insert_id(&ok(Some(2), 0)));
-        assert!(insert.may_have_set_insert_id(&ok(Some(2), 7)));
-        assert!(insert.may_have_set_insert_id(&failed));
-        assert!(insert.may_have_set_insert_id(&rows));
-        insert.several = true;
-        assert!(insert.may_have_set_insert_id(&ok(Some(2), 0)));
-    }
 
     #[test]
     fn the_last_id_is_brought_to_what_reads_or_may_set_it() {

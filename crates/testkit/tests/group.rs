@@ -14,6 +14,8 @@ use testkit::sim::{self, Seen};
 use wire::auth::caching_sha2::KeyPair;
 
 const SEEDS: u64 = 200;
+/// So many must show what is rare, too.
+const RARE_SEEDS: u64 = 1000;
 
 fn number(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
@@ -57,8 +59,12 @@ fn no_client_notices_the_pool() {
     assert!(failed.is_empty(), "failed seeds: {failed:?}");
     let both = sum.unrestored.iter().all(|times| *times > 0);
     assert!(
-        sum.abandoned > 0 && sum.spooled > 0 && sum.stalled > 0 || count < SEEDS,
-        "nobody left amid a long reply, read one slowly, or stopped amid a command: {sum:?}"
+        sum.spooled > 0 && sum.stalled > 0 || count < SEEDS,
+        "nobody read a long reply slowly, or stopped amid a command: {sum:?}"
+    );
+    assert!(
+        sum.abandoned > 0 || count < RARE_SEEDS,
+        "nobody left amid a long reply: {sum:?}"
     );
     assert!(
         both || count < SEEDS,
