@@ -146,6 +146,11 @@ impl Client {
     /// The system's.
     pub fn open(address: &Address, account: &Account) -> Result<Client, ClientError> {
         let secure = matches!(address, Address::Unix(_));
+        let mut account = account.clone();
+        if secure {
+            // It goes in clear there, and must not say otherwise.
+            account.capabilities &= !cap::SSL;
+        }
         let mut talk = Talk::new(account.clone(), secure);
         let mut stream = Stream::open(address)?;
         if account.capabilities & cap::SSL != 0

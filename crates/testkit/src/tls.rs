@@ -15,6 +15,7 @@ use std::net::TcpStream;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use wire::client_login::put_tls_request;
 use wire::packet::{HEADER_LEN, Header};
 use wire::reply::ERR;
@@ -30,12 +31,17 @@ pub const KEY_PEM: &str = include_str!("../tls/key.pem");
 /// When they cannot be written.
 #[must_use]
 pub fn files(folder: &Path) -> (PathBuf, PathBuf) {
+    static WRITES: AtomicU64 = AtomicU64::new(0);
     let (cert, key) = (folder.join("cert.pem"), folder.join("key.pem"));
     for (path, text) in [(&cert, CERT_PEM), (&key, KEY_PEM)] {
+        // Tests share the folder: nobody is to read half of a file.
+        let number = WRITES.fetch_add(1, Ordering::Relaxed);
+        let whole = folder.join(format!("pem-{number}"));
         let mut options = std::fs::OpenOptions::new();
-        let file = options.write(true).create(true).truncate(true).mode(0o600);
-        let mut file = file.open(path).expect("a file to be written");
+        let file = options.write(true).create_new(true).mode(0o600);
+        let mut file = file.open(&whole).expect("a file to be written");
         file.write_all(text.as_bytes()).expect("room for a file");
+        std::fs::rename(&whole, path).expect("a file to be renamed");
     }
     (cert, key)
 }
