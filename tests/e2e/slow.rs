@@ -145,6 +145,33 @@ fn a_reader_within_a_transaction_keeps_its_backend_and_goes_when_it_keeps_too_ma
     pool.wait_for_census("spooled: 0, slow_closed: 1,").unwrap();
 }
 
+/// With autocommit off, a reply that is off its backend leaves a transaction there.
+#[test]
+fn a_reader_whose_statement_has_begun_a_transaction_holds_a_backend_still() {
+    let test = "a_reader_whose_statement_has_begun_a_transaction_holds_a_backend_still";
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        if direct() {
+            return skipped(test, "it is about the pool");
+        }
+        real.execute(&[
+            "DROP TABLE IF EXISTS shop.slow_rows",
+            "CREATE TABLE shop.slow_rows (i INT) ENGINE=InnoDB",
+            "INSERT INTO shop.slow_rows VALUES (1),(2),(3),(4),(5),(6),(7),(8),(9),(10),(11),(12)",
+        ]);
+        let settings = "backends_max = 4\nslow_reader_ms_max = 200\nwait_ms_max = 20000";
+        let pool = pool_of(real, "slow_begun", settings);
+        let mut slow: Vec<Client> = (0..4).map(|_| login(&pool.address, &app())).collect();
+        for client in &mut slow {
+            client.must("SET autocommit = 0");
+            begin(client, "SELECT REPEAT('x', 1000000) FROM shop.slow_rows");
+        }
+        let mut quick = login(&pool.address, &app());
+        assert_eq!(quick.value("SELECT 'a place'"), "a place");
+        pool.wait_for("it keeps a backend for its transaction or a pin")
+            .unwrap();
+    }
+}
+
 /// It bounds what a user's slow readers hold, and nothing else: clients of the user that take their
 /// replies have all backends.
 #[test]

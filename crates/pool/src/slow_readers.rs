@@ -11,7 +11,9 @@
 //!    taken off its backend ([`Rest::Spooled`]), into memory first and then into the spool
 //!    (`spool.rs`), from which the client reads at its own pace. Its lease ends with its reply as
 //!    any other does: within a transaction, or with a pin, it does not, so such a reply is left
-//!    where it is.
+//!    where it is. Where its last statement has begun the transaction (as with autocommit off),
+//!    that is seen when the reply has ended: the reader counts as one that holds a backend from
+//!    then on.
 //!    Where statements of other clients were sent behind it on its backend, it goes first, whatever
 //!    the share: they wait for its end.
 //! 3. Where the spool has no room, the reader of all groups that has taken nothing for longest is
@@ -210,26 +212,38 @@ impl<N: Net> Group<N> {
     /// Readers that hold up a backend now.
     fn slow_readers(&self) -> Vec<Reader> {
         let now = self.net.now();
-        let held_up = self.held_up.iter();
-        held_up
-            .filter_map(|lease| {
-                let backend = self.backends.get(*lease)?;
-                let since = backend.held_up_since?;
-                let front = backend.flight().front()?;
-                let owner = front
-                    .owner
-                    .filter(|_| front.purpose == Purpose::Statement)?;
-                let client = self.clients.get(owner)?;
-                let waits = client.output.as_ref()?.rest.is_on_backend();
-                (waits && now.since(since) >= SLOW_AFTER).then_some(Reader {
-                    since: client.since,
-                    client: owner,
-                    lease: *lease,
-                    user: client.user,
-                    has_riders: self.has_riders(*lease),
-                })
+        let on_backend = self.held_up.iter().filter_map(|lease| {
+            let backend = self.backends.get(*lease)?;
+            let since = backend.held_up_since?;
+            let front = backend.flight().front()?;
+            let owner = front
+                .owner
+                .filter(|_| front.purpose == Purpose::Statement)?;
+            let client = self.clients.get(owner)?;
+            let waits = client.output.as_ref()?.rest.is_on_backend();
+            (waits && now.since(since) >= SLOW_AFTER).then_some(Reader {
+                since: client.since,
+                client: owner,
+                lease: *lease,
+                user: client.user,
+                has_riders: self.has_riders(*lease),
             })
-            .collect()
+        });
+        let within = self.spooled.iter().filter_map(|key| {
+            let client = self.clients.get(*key)?;
+            let lease = client
+                .lease()
+                .filter(|_| client.state() == ClientState::Idle)?;
+            client.spooled()?;
+            (now.since(client.since) >= SLOW_AFTER).then_some(Reader {
+                since: client.since,
+                client: *key,
+                lease,
+                user: client.user,
+                has_riders: false,
+            })
+        });
+        on_backend.chain(within).collect()
     }
 
     /// Whether statements of others stand behind the one whose reply a backend sends.
@@ -303,6 +317,9 @@ impl<N: Net> Group<N> {
                     "it keeps a backend for its transaction or a pin while others wait for one",
                 );
             }
+            return;
+        }
+        if client.spooled().is_some() {
             return;
         }
         if !room {
