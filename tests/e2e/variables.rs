@@ -283,9 +283,9 @@ fn what_mysql_uses_up_keeps_its_client_until_then() {
     });
 }
 
-/// Statements that cannot read LAST_INSERT_ID() run where another client's stands. Each client
-/// still finds its own: by function and variable, in views, triggers and routines, behind ids that
-/// were given, and where an INSERT fails halfway or has no id at all.
+/// Each client finds its own LAST_INSERT_ID(), whatever others insert between: by function and
+/// variable, in views, triggers and routines, behind ids that were given, and where an INSERT fails
+/// halfway or has no id at all.
 #[test]
 fn the_last_insert_id_is_the_clients_own_wherever_it_is_read() {
     on_both("last_insert_ids", |story| {

@@ -388,13 +388,6 @@ impl<S> Client<S> {
         self.is_pinned() || self.prepared.as_ref().is_some_and(|p| p.holds())
     }
 
-    /// The LAST_INSERT_ID() to be set on a backend in front of its statement; `None` where that
-    /// has it (`there`: what it is known to have), or the statement does not need it.
-    pub(crate) fn insert_id_for(&self, there: Option<u64>) -> Option<u64> {
-        let differs = there != Some(self.insert_id);
-        (differs && self.statement.needs_insert_id()).then_some(self.insert_id)
-    }
-
     /// What its backend is not to be asked: what it does not know, and `@@last_gtid`, which is kept
     /// for the client.
     pub(crate) fn reads_elsewhere(&self) -> Reads {

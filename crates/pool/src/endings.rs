@@ -600,8 +600,6 @@ impl<N: Net> Group<N> {
             Trace::Unasked | Trace::Known => true,
         };
         let owed_found = client.owed.found;
-        // Otherwise its backend may have another client's: nobody has restored it.
-        let owed_id = client.owed.insert_id;
         client.owed = Owed {
             role: client.owed.role,
             ..Owed::default()
@@ -614,9 +612,7 @@ impl<N: Net> Group<N> {
                 _ => None,
             });
         }
-        if owed_id {
-            client.insert_id = id;
-        }
+        client.insert_id = id;
         backend.insert_id = Some(id);
         let extended =
             (self.backend_pools.pools.get(backend.pool)).map_or(0, |pool| pool.key.extended);

@@ -292,7 +292,7 @@ impl<N: Net> Group<N> {
         backend.rideable
             && backend.flight().len() < self.shared.settings.ride_max
             && backend.pool == client.pool as usize
-            && client.insert_id_for(backend.insert_id).is_none()
+            && backend.insert_id == Some(client.insert_id)
             && Rc::ptr_eq(&backend.session, &client.session)
             && !client.is_held()
             && client.lease().is_none()

@@ -287,9 +287,6 @@ impl<N: Net> Group<N> {
             client.plan(text.0).sets = Some(Setting(self.shared.clone()));
         }
         statement.judged = self.see_code_catalogue();
-        // Without the catalogue, any table may be a view.
-        statement.reads_insert_id |=
-            !self.shared.code_catalogue.on || self.code_seen.names.may_read_insert_id(text);
         if !self.runs_triggers_or_views(text, found, schema) {
             return;
         }

@@ -8,7 +8,7 @@ use crate::found::{Found, HIDES, found_of};
 use crate::known_code::Known;
 use crate::standing::Standing;
 use crate::statement::{Code, Conditions, Explanation, NOT_JUDGED, Statement, Untracked};
-use sql::classify::{self, Marks, Reads, Verb};
+use sql::classify::{self, Reads, Verb};
 use sql::lex::Server;
 use wire::command::{Command, ReplyShape};
 
@@ -38,8 +38,6 @@ pub fn statement_of(found: &classify::Statement, server: Server) -> Statement {
         several: found.multi,
         untracked: Untracked::by(found),
         insert_id: found.insert_id,
-        reads_insert_id: found.reads.intersects(Reads::LAST_INSERT_ID)
-            || found.marks.contains(Marks::IS_NULL),
         counts_before: false,
         explanation: match found.verb {
             _ if found.passing => Explanation::Passing,

@@ -76,7 +76,7 @@ impl ReplySummary {
     pub fn may_have_set_insert_id(&self, statement: &Statement) -> bool {
         match statement.insert_id {
             // Of a trigger, which a text does not show.
-            InsertId::Keeps => statement.reads_insert_id && self.insert_id != 0,
+            InsertId::Keeps => self.insert_id != 0,
             // Only an OK tells of ids, and the last one tells of its own statement only.
             InsertId::InOk => {
                 let told = self.affected.is_some() && self.columns.is_none();

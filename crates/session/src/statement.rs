@@ -56,8 +56,6 @@ pub struct Statement {
     pub counts_before: bool,
     /// What it may make of LAST_INSERT_ID().
     pub insert_id: InsertId,
-    /// It may read LAST_INSERT_ID(), so that its backend must have the client's.
-    pub reads_insert_id: bool,
     /// Its shape, when it may share a backend in flight (see [`crate::shapes`]); else 0.
     pub ride: u64,
     /// What it has to do with conditions.
@@ -81,13 +79,6 @@ impl Statement {
         }
     }
 
-    /// Whether its backend must have its client's LAST_INSERT_ID() before it runs: it may read
-    /// that, or what its OK says of an id is only certain to be new if the one before is known.
-    #[must_use]
-    pub fn needs_insert_id(&self) -> bool {
-        self.reads_insert_id || self.insert_id != InsertId::Keeps
-    }
-
     /// A command with this reply that changes nothing unseen.
     #[must_use]
     pub fn plain(shape: ReplyShape) -> Statement {
@@ -100,7 +91,6 @@ impl Statement {
             explanation: Explanation::None,
             counts_before: false,
             insert_id: InsertId::Keeps,
-            reads_insert_id: true,
             ride: 0,
             conditions: Conditions::Leaves,
             code: Code::None,
@@ -253,20 +243,6 @@ impl Trace {
 #[cfg(test)]
 mod tests {
     use super::Explanation::{Lasting, None, Passing};
-    use super::{InsertId, Statement};
-    use wire::command::ReplyShape;
-
-    #[test]
-    fn the_last_id_is_brought_to_what_reads_or_may_set_it() {
-        let mut statement = Statement::plain(ReplyShape::Results);
-        assert!(statement.needs_insert_id(), "nothing is known of it");
-        statement.reads_insert_id = false;
-        assert!(!statement.needs_insert_id());
-        for set in [InsertId::InOk, InsertId::MaySet] {
-            statement.insert_id = set;
-            assert!(statement.needs_insert_id(), "{set:?}");
-        }
-    }
 
     #[test]
     fn changes_of_several_statements_are_explained_only_if_each_is() {

@@ -53,8 +53,6 @@ pub struct Names {
     pub unknown: Vec<String>,
     /// Loaded functions and packages, which go before routines of their names.
     pub besides: Besides,
-    /// Tables with triggers, and views, where any code may read LAST_INSERT_ID().
-    reading_insert_id: BTreeSet<Folded>,
     /// There is more code than is read: any name may be that of a table or view with some.
     unread: bool,
 }
@@ -121,14 +119,6 @@ impl Names {
         let here = |one: &&Folded| one.is_empty() || ***one == *schema;
         schemata.iter().any(here)
             || !schemata.is_empty() && names_in(sql, mode).any(|name| schemata.contains(&name))
-    }
-
-    /// Whether code that a text runs without naming it may read LAST_INSERT_ID(): where any code in
-    /// the catalogue may, each view and each trigger is one that does. A name counts in any schema.
-    pub fn may_read_insert_id(&self, (sql, mode): (&[u8], LexMode)) -> bool {
-        self.unread
-            || !self.reading_insert_id.is_empty()
-                && names_in(sql, mode).any(|name| self.reading_insert_id.contains(&name))
     }
 
     /// Whether any trigger reads what the statement before left.
@@ -217,18 +207,6 @@ pub fn resolve(objects: &[&Object]) -> Names {
     };
     while judging.go_round() {}
     judging.names.lines = judging.lines();
-    let reads =
-        |object: &&Object| object.judged.reads_insert_id || !object.judged.leaves.is_followed();
-    if objects.iter().any(reads) {
-        let run_unnamed = |object: &&&Object| {
-            matches!(
-                object.kind,
-                Defined::Trigger | Defined::View | Defined::Copy
-            )
-        };
-        let names = objects.iter().filter(run_unnamed);
-        judging.names.reading_insert_id = names.map(|object| object.name.clone()).collect();
-    }
     judging.set_routines();
     judging.names
 }
@@ -523,31 +501,5 @@ mod tests {
             object(Function, "d", "locks", "RETURN GET_LOCK('a', 0)"),
         ]);
         assert!(names.is_empty(), "{names:?}");
-    }
-
-    #[test]
-    fn code_that_reads_the_last_insert_id_counts_for_every_view_and_trigger() {
-        let view = |text: &str| object(Defined::View, "s", "v", text);
-        let trigger = object(Defined::Trigger, "s", "t", "SET @a = f()");
-        let function = |text: &str| object(Defined::Function, "s", "f", text);
-        let reads = |names: &Names, sql: &str| names.may_read_insert_id((sql.as_bytes(), mode()));
-        let of = |objects: &[&Object]| resolve(objects);
-        let none = of(&[&view("select 1"), &trigger, &function("RETURN 1")]);
-        assert!(!reads(&none, "SELECT * FROM v"));
-        for text in [
-            "RETURN LAST_INSERT_ID()",
-            "RETURN @@identity",
-            "RETURN @@SESSION.last_insert_id",
-        ] {
-            let names = of(&[&view("select 1"), &trigger, &function(text)]);
-            assert!(
-                reads(&names, "SELECT * FROM v") && reads(&names, "UPDATE t SET a = 1"),
-                "{text}"
-            );
-            assert!(!reads(&names, "SELECT * FROM other"), "{text}");
-        }
-        let names = of(&[&view("select last_insert_id() AS `a`")]);
-        assert!(reads(&names, "SELECT * FROM s.V"));
-        assert!(reads(&Names::all(), "SELECT 1"), "not all of it is known");
     }
 }

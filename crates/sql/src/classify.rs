@@ -349,8 +349,6 @@ impl Marks {
     pub const COUNTED: Self = Self(64);
     /// SHOW of what is no query: FOUND_ROWS() stays.
     pub const NO_QUERY: Self = Self(128);
-    /// `IS NULL`, which may find the row of the last insert (`sql_auto_is_null`).
-    pub const IS_NULL: Self = Self(1024);
     /// SET that is not the first word, as in UPDATE.
     pub const SET_INSIDE: Self = Self(256);
     /// UPDATE or DELETE that names several tables, or in the form for several.

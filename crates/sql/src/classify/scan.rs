@@ -392,7 +392,6 @@ impl<'a> Scan<'a> {
             6 if self.is(token, b"VALUES") && self.removes_rows() => Marks::SELECT_INSIDE,
             4 if self.is(token, b"FROM") => Marks::FROM_INSIDE,
             4 if self.is(token, b"DUAL") => Marks::FROM_INSIDE,
-            4 if self.is(token, b"NULL") && self.is(self.last[0], b"IS") => Marks::IS_NULL,
             4 if self.is(token, b"INTO") => Marks::INTO,
             5 if self.is(token, b"LIMIT") => Marks::LIMIT,
             5 if self.is_any(token, &[b"FETCH", b"UNION"]) => Marks::CUTS,

@@ -99,8 +99,6 @@ pub struct Judged {
     pub sets: BTreeSet<Folded>,
     /// What it may read of that which the statement before its own left.
     pub asks: Reads,
-    /// It may read LAST_INSERT_ID().
-    pub reads_insert_id: bool,
     /// It may count no rows itself, so that on MySQL the OK of its CALL tells those of before.
     pub uncounted: bool,
 }
@@ -255,11 +253,6 @@ impl<'a> Code<'a> {
         for at in from..self.tokens.len() {
             match self.tokens[at].kind {
                 Kind::Word | Kind::Name => self.name(at, &mut out),
-                Kind::SystemVariable => {
-                    let text = self.text(at).to_ascii_lowercase();
-                    let named = |name: &[u8]| text.windows(name.len()).any(|part| part == name);
-                    out.reads_insert_id |= named(b"identity") || named(b"last_insert_id");
-                }
                 Kind::UserVariable if self.kind(at + 1) == Some(Kind::Assign) => {
                     self.sets(at, format!("{} :=", self.shown(at)), &mut out);
                 }
@@ -271,9 +264,6 @@ impl<'a> Code<'a> {
 
     fn name(&self, at: usize, out: &mut Judged) {
         out.names.insert(fold(self.text(at)));
-        out.reads_insert_id |= self.is(at, &[b"LAST_INSERT_ID"]);
-        // `IS NULL` may find the row of the last insert (`sql_auto_is_null`).
-        out.reads_insert_id |= self.is(at, &[b"IS"]) && self.is(at + 1, &[b"NULL"]);
         let before = at.checked_sub(1);
         let behind = |byte| before.is_some_and(|before| self.is_punct(before, byte));
         if self.is(at, &[b"SQL_CALC_FOUND_ROWS"]) {
