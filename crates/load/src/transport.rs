@@ -22,6 +22,7 @@ pub(crate) use mysql::{Stream, blocking};
 pub(crate) use security::{Check, Security, TlsArgs};
 
 use crate::errors::Fault;
+use reactor::tls::{Socket, send_pending};
 use reactor::{Net, Read, RealNet, Write};
 use rustls::{ClientConnection, HandshakeKind};
 use security::Asking;
@@ -145,7 +146,7 @@ impl Transport {
         let tls = &mut tls.connection;
         while tls.is_handshaking() {
             send_ciphertext(tls, net, sock)?;
-            match tls.read_tls(&mut Io { net, sock }) {
+            match tls.read_tls(&mut Socket::new(net, sock)) {
                 Ok(0) => return Err(fault::ended_in_handshake()),
                 Ok(_) => process(tls, net, sock)?,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Handshake::Waits),
@@ -199,7 +200,7 @@ impl Transport {
                 }
                 Err(error) => return Came::Failed(Fault::system(&error)),
             }
-            match tls.read_tls(&mut Io { net, sock }) {
+            match tls.read_tls(&mut Socket::new(net, sock)) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Came::Blocked,
                 Err(error) => return Came::Failed(Fault::system(&error)),
                 // Of an end (0 bytes) the reader above tells, with its kind.
@@ -227,11 +228,11 @@ impl Transport {
         }
         let tls = &mut tls.connection;
         let result = match send_pending(tls, net, sock) {
-            Ok(()) if tls.wants_write() => return Write::Blocked,
-            Ok(()) => io::Write::write(&mut tls.writer(), bytes),
+            Ok(false) => return Write::Blocked,
+            Ok(true) => io::Write::write(&mut tls.writer(), bytes),
             Err(error) => return Write::Failed(error),
         };
-        match result.and_then(|count| send_pending(tls, net, sock).map(|()| count)) {
+        match result.and_then(|count| send_pending(tls, net, sock).map(|_| count)) {
             Ok(0) => Write::Blocked,
             Ok(count) => Write::Bytes(count),
             Err(error) => Write::Failed(error),
@@ -270,48 +271,7 @@ fn send_ciphertext(
     net: &mut RealNet,
     sock: &OwnedFd,
 ) -> Result<(), Fault> {
-    send_pending(tls, net, sock).map_err(|error| Fault::system(&error))
-}
-
-/// Sends ciphertext until there is none or no room.
-fn send_pending(tls: &mut ClientConnection, net: &mut RealNet, sock: &OwnedFd) -> io::Result<()> {
-    while tls.wants_write() {
-        match tls.write_tls(&mut Io { net, sock }) {
-            Ok(_) => {}
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-/// The socket as rustls reads and writes it.
-struct Io<'a> {
-    net: &'a mut RealNet,
-    sock: &'a OwnedFd,
-}
-
-impl io::Read for Io<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self.net.read(self.sock, buffer) {
-            Read::Bytes(count) => Ok(count),
-            Read::Blocked => Err(ErrorKind::WouldBlock.into()),
-            Read::End => Ok(0),
-            Read::Failed(error) => Err(error),
-        }
-    }
-}
-
-impl io::Write for Io<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.net.write(self.sock, bytes) {
-            Write::Bytes(count) => Ok(count),
-            Write::Blocked => Err(ErrorKind::WouldBlock.into()),
-            Write::Failed(error) => Err(error),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    send_pending(tls, net, sock)
+        .map(|_| ())
+        .map_err(|error| Fault::system(&error))
 }

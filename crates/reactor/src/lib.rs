@@ -15,6 +15,7 @@
 
 pub mod accounts;
 pub mod address;
+mod any_certificate;
 pub mod arguments;
 pub mod clock;
 pub mod descriptors;
@@ -28,6 +29,7 @@ pub mod socket;
 pub mod tls;
 
 pub use address::Address;
+pub use any_certificate::AnyCertificate;
 pub use clock::{Time, utc_now, wall_clock};
 pub use mailbox::{Mailbox, Sender, mailbox};
 pub use net::{Event, Net, Read, Token, Write};

@@ -13,7 +13,7 @@
 //!   reported by [`Tls::has_unsent`] until [`Tls::flush`] has sent it.
 
 use crate::{Net, Read, Write};
-use rustls::{Connection, ServerConfig, ServerConnection};
+use rustls::{ConnectionCommon, ServerConfig, ServerConnection};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub const UNSENT_BYTES_MAX: usize = WRITE_BYTES_MAX + RECORDS_OVERHEAD_MAX;
 /// One side of a connection under TLS, without its socket.
 #[derive(Debug)]
 pub struct Tls {
-    connection: Connection,
+    connection: ServerConnection,
     /// The last read of the socket has emptied it.
     is_emptied: bool,
 }
@@ -39,10 +39,10 @@ impl Tls {
     /// rustls cannot use the configuration.
     pub fn server(config: &Arc<ServerConfig>) -> io::Result<Tls> {
         let connection = ServerConnection::new(config.clone()).map_err(io::Error::other)?;
-        Ok(Tls::new(connection.into()))
+        Ok(Tls::new(connection))
     }
 
-    fn new(mut connection: Connection) -> Tls {
+    fn new(mut connection: ServerConnection) -> Tls {
         connection.set_buffer_limit(Some(WRITE_BYTES_MAX));
         Tls {
             connection,
@@ -173,7 +173,11 @@ impl Tls {
 
 /// Deals with the records that have come, and sends what they ask for: also the alert that tells
 /// the peer why it is being left.
-fn process<N: Net>(connection: &mut Connection, net: &mut N, sock: &N::Sock) -> io::Result<()> {
+fn process<N: Net>(
+    connection: &mut ServerConnection,
+    net: &mut N,
+    sock: &N::Sock,
+) -> io::Result<()> {
     let processed = connection.process_new_packets();
     let sent = send_pending(connection, net, sock);
     match processed {
@@ -183,9 +187,12 @@ fn process<N: Net>(connection: &mut Connection, net: &mut N, sock: &N::Sock) -> 
     }
 }
 
-/// Sends ciphertext; `false` where there is no room for all of it.
-fn send_pending<N: Net>(
-    connection: &mut Connection,
+/// Sends ciphertext of either side; `false` where there is no room for all of it.
+///
+/// # Errors
+/// The system's.
+pub fn send_pending<D, N: Net>(
+    connection: &mut ConnectionCommon<D>,
     net: &mut N,
     sock: &N::Sock,
 ) -> io::Result<bool> {
@@ -200,14 +207,16 @@ fn send_pending<N: Net>(
 }
 
 /// The socket as rustls reads and writes it.
-struct Socket<'a, N: Net> {
+#[derive(Debug)]
+pub struct Socket<'a, N: Net> {
     net: &'a mut N,
     sock: &'a N::Sock,
     is_emptied: bool,
 }
 
 impl<'a, N: Net> Socket<'a, N> {
-    fn new(net: &'a mut N, sock: &'a N::Sock) -> Self {
+    /// For one call of rustls.
+    pub fn new(net: &'a mut N, sock: &'a N::Sock) -> Self {
         Socket {
             net,
             sock,

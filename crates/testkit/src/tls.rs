@@ -3,13 +3,10 @@
 //! What the certificate says is the business of the tests with drivers and `openssl`; here only the
 //! bytes inside matter.
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{
-    ClientConfig, ClientConnection, DigitallySignedStruct, Error, SignatureScheme, StreamOwned,
-    SupportedProtocolVersion,
-};
+use reactor::AnyCertificate;
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, StreamOwned, SupportedProtocolVersion};
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -60,7 +57,7 @@ pub fn client(versions: &[&'static SupportedProtocolVersion]) -> ClientConnectio
         .with_protocol_versions(versions)
         .expect("versions of TLS")
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Anybody { provider }))
+        .with_custom_certificate_verifier(Arc::new(AnyCertificate::new(provider)))
         .with_no_client_auth();
     let name = ServerName::try_from("localhost").expect("a name");
     ClientConnection::new(Arc::new(config), name).expect("a client's side")
@@ -98,48 +95,4 @@ pub(crate) fn begin(mut stream: TcpStream, capabilities: u32) -> io::Result<(Vec
     // The login's number follows that of the request.
     greeting[3] += 1;
     Ok((greeting, Begun::Tls(Box::new(stream))))
-}
-
-/// Takes any certificate; that the peer has its key is checked nevertheless.
-#[derive(Debug)]
-struct Anybody {
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let known = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signature, known)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let known = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, known)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        let known = &self.provider.signature_verification_algorithms;
-        known.supported_schemes()
-    }
 }
