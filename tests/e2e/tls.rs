@@ -1,7 +1,8 @@
 //! TLS of clients: what a client hears under TLS is what it hears in clear, whatever it asks for
 //! and however its bytes arrive; and what is no TLS ends that connection alone.
 
-use crate::compare::{Story, same, same_on};
+use crate::compare::{same, same_on};
+use crate::compressed::tell_of_everything;
 use crate::world::{
     SHA_PASSWORD, app, direct, fresh_schema, login, mysql, server, start_pool, start_pool_with,
     through, tls,
@@ -27,42 +28,6 @@ use wire::reply::{ERR, ErrPacket, OK};
 /// One that asks for TLS where it is offered.
 fn secured() -> Account {
     app().with(cap::SSL)
-}
-
-fn tell_of_everything(story: &mut Story, account: &Account) {
-    let who = story.join_as(account);
-    if story.pooled {
-        assert!(story.client(who).is_tls());
-    }
-    let other = story.join();
-    story.all(
-        who,
-        &[
-            "DROP TABLE IF EXISTS t",
-            "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v LONGTEXT)",
-            "INSERT INTO t (v) VALUES ('a'), (REPEAT('long ', 100)), (NULL)",
-            "SELECT * FROM t",
-            "SELECT * FROM missing",
-            "SELECT REPEAT('x', 3000000), 'behind'",
-            "SELECT 1; SELECT 2",
-            "SET time_zone = '+05:00'",
-        ],
-    );
-    story.sql(other, "SELECT @@time_zone");
-    let long = format!("SELECT LENGTH('{}'), @@time_zone", "y".repeat(2_000_000));
-    story.sql(who, &long);
-    let prepared = story.prepare(who, "SELECT id, v, ? FROM t WHERE id > ?");
-    let long = vec![b'z'; 100_000];
-    story.execute(who, prepared.id, &[Some(&long), Some(b"0")]);
-    story.command(who, Command::Ping, b"");
-    if account.capabilities & cap::LOCAL_FILES != 0 {
-        story.client(who).local_file = Some(b"7\tseven\n8\tmore\n".to_vec());
-        story.sql(who, "LOAD DATA LOCAL INFILE 'anything' INTO TABLE t");
-    }
-    story.sql(who, "SELECT COUNT(*), SUM(id) FROM t");
-    story.command(who, Command::ResetConnection, b"");
-    story.change_user(who, account);
-    story.sql(who, "SELECT COUNT(*), REPEAT('changed ', 50) FROM t");
 }
 
 #[test]
