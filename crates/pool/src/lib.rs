@@ -45,6 +45,8 @@ mod forgotten;
 mod found;
 mod fresh;
 mod fronts;
+#[cfg(test)]
+mod generated_page;
 mod global_values;
 mod globals;
 mod group;

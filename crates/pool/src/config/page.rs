@@ -5,8 +5,8 @@
 use super::PAGE;
 use super::row::{Absent, Kind, Row, grouped};
 use super::rows::{LIMIT_ROWS, USER_ROWS, server_rows, tls_rows, top_rows};
+use crate::generated_page::check;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 /// The longest line of a paragraph.
 const COLUMNS: usize = 100;
@@ -235,21 +235,7 @@ fn page() -> String {
 
 #[test]
 fn the_settings_page_is_what_the_table_says() {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .join(PAGE);
-    let page = page();
-    if std::env::var_os("ONRAMP_WRITE").is_some() {
-        return std::fs::write(path, page).unwrap();
-    }
-    let committed = std::fs::read_to_string(path).unwrap();
-    let pairs = page.lines().zip(committed.lines());
-    let differs = pairs.clone().find(|(made, committed)| made != committed);
-    assert!(
-        page == committed,
-        "{PAGE} says otherwise (ONRAMP_WRITE=1 cargo test -p pool settings_page rewrites it); \
-         first made and committed line that differ: {differs:?}"
-    );
+    check(PAGE, "settings_page", &page());
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! docs/pool/metrics.md, made from the table of metrics and compared with what is committed.
 //!
-//! `ONRAMP_WRITE=1 cargo test -p pool metrics_page` writes it anew.
+//! `ONRAMP_WRITE=1 cargo test -p pool metrics_page` rewrites it.
 
 use super::{GROUPS_MAX, METRICS};
 use crate::error_counts::ERRORS_MAX;
 use crate::figures::{BOUNDS, USERS_MAX};
-use std::path::PathBuf;
+use crate::generated_page::check;
 
 const PAGE: &str = "docs/pool/metrics.md";
 const HEAD: &str = "\
@@ -76,16 +76,5 @@ fn page() -> String {
 
 #[test]
 fn the_metrics_page_is_what_the_table_says() {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .join(PAGE);
-    let page = page();
-    if std::env::var_os("ONRAMP_WRITE").is_some() {
-        return std::fs::write(path, page).unwrap();
-    }
-    let committed = std::fs::read_to_string(path).unwrap();
-    assert!(
-        page == committed,
-        "{PAGE} says otherwise (ONRAMP_WRITE=1 cargo test -p pool metrics_page writes it anew)"
-    );
+    check(PAGE, "metrics_page", &page());
 }
