@@ -384,8 +384,16 @@ impl<N: Net> Group<N> {
 
     /// Who is here, and what has happened.
     pub fn census(&self) -> Census {
+        let pins = |client: &Client<N::Sock>| client.is_held() && client.lease().is_some();
+        let pinned = self.clients.iter().filter(|(_, client)| pins(client));
+        self.census_beside(pinned.count())
+    }
+
+    /// The same where it is known how many clients hold a backend without a transaction.
+    fn census_beside(&self, pinned: usize) -> Census {
         let mut census = Census {
             counts: self.counts.clone(),
+            pinned,
             ..Census::default()
         };
         census.clients = self.clients.len();
@@ -393,9 +401,6 @@ impl<N: Net> Group<N> {
         census.variables_bytes = self.variables.bytes();
         census.input_bytes = self.inputs.bytes();
         census.memory_bytes = self.held_for_clients();
-        for (_, client) in self.clients.iter() {
-            census.pinned += usize::from(client.is_held() && client.lease().is_some());
-        }
         (
             census.slow_readers,
             census.spooled_clients,
@@ -407,23 +412,26 @@ impl<N: Net> Group<N> {
         census
     }
 
-    /// What others may know of this group at this moment.
+    /// What others may know of this group at this moment. It looks at each client once.
     pub(crate) fn view(&self, turns: Turns) -> GroupView {
-        let mut view = GroupView {
-            at: self.net.now(),
-            census: self.census(),
-            stages: Default::default(),
-            pinned: BTreeMap::new(),
-            figures: self.figures.clone(),
-            turns,
-        };
+        let mut stages = [0; Stage::ALL.len()];
+        let (mut pinned, mut reasons) = (0, BTreeMap::new());
         for (_, client) in self.clients.iter() {
-            view.stages[Stage::of(client.state(), client.lease().is_some()) as usize] += 1;
+            let leased = client.lease().is_some();
+            pinned += usize::from(client.is_held() && leased);
+            stages[Stage::of(client.state(), leased) as usize] += 1;
             for pin in client.pins.iter().flat_map(|pins| pins.list()) {
-                *view.pinned.entry(pin.reason.name()).or_default() += 1;
+                *reasons.entry(pin.reason.name()).or_default() += 1;
             }
         }
-        view
+        GroupView {
+            at: self.net.now(),
+            census: self.census_beside(pinned),
+            stages,
+            pinned: reasons,
+            figures: self.figures.clone(),
+            turns,
+        }
     }
 
     /// During a drain: a client that keeps nothing on a backend may go.
