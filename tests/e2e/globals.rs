@@ -74,7 +74,7 @@ fn join(pool: &Pool) -> Client {
 }
 
 /// What a session shows of its variables, but for those that each statement or connection has
-/// again, and for what the pool needs of the trackers.
+/// of its own, and for what the pool needs of the trackers.
 fn shown(client: &mut Client) -> BTreeMap<String, String> {
     const OWN: [&str; 11] = [
         "timestamp",

@@ -101,7 +101,7 @@ impl Evidence {
         }
     }
 
-    /// Adds a row, and says again what all of them show.
+    /// Adds a row, and updates what all of them show.
     pub(crate) fn push(&mut self, row: Row) {
         self.rows.push(row);
         self.headline = headline::of_steps(&self.rows);

@@ -13,7 +13,7 @@ use reactor::{Key, Time};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How often the number of connections is set again while it changes.
+/// How often the number of connections is adjusted while it changes.
 pub(crate) const STAGE_STEP: Duration = Duration::from_millis(10);
 
 /// Why a connection has a timer.

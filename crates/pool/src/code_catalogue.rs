@@ -105,7 +105,7 @@ impl CodeCatalogue {
         lines
     }
 
-    /// Works the names out again. The version is stored before the lock is given up.
+    /// Recomputes the names. The version is stored before the lock is given up.
     fn publish(&self, state: &mut State) {
         let coming = state.coming.iter().flat_map(|one| &one.objects);
         let objects: Vec<&Object> = state.found.iter().chain(coming).collect();

@@ -168,7 +168,7 @@ impl<N: Net> Group<N> {
         let went = summary.error.is_none();
         client.counts_native =
             alone && (client.counts_native || !(statement.conditions.keep_counts() && went));
-        // What is to follow would begin with COM_SET_OPTION, which counts again.
+        // What is to follow would begin with COM_SET_OPTION, which sets the counts itself.
         let multi = client.session.multi_statements;
         let stays = |b: &Backend<N::Sock>| b.session.multi_statements == multi;
         client.counts_native &= self.backends.get(key).is_some_and(stays);

@@ -44,10 +44,10 @@ impl<N: Net> Group<N> {
         self.counts.dial_failures += 1;
         self.epoch += 1;
         self.retire(key);
-        let with_key = &mut self.backend_pools.pools[pool];
-        let first = with_key.last_failure.is_none();
-        with_key.dial_failed(now, why.to_string());
-        let user = &with_key.key.user;
+        let entry = &mut self.backend_pools.pools[pool];
+        let first = entry.last_failure.is_none();
+        entry.dial_failed(now, why.to_string());
+        let user = &entry.key.user;
         if end != DialEnd::Unreached && first {
             note(
                 Event::BackendRefused,

@@ -98,11 +98,11 @@ impl<N: Net> Group<N> {
 
     /// The server is away, and the pool has no backend that could serve: nobody waits for one.
     pub(crate) fn refuse_while_down(&mut self, pool: usize, lasted: Duration) {
-        let with_key = &self.backend_pools.pools[pool];
-        if with_key.count > with_key.dialling {
+        let entry = &self.backend_pools.pools[pool];
+        if entry.count > entry.dialling {
             return;
         }
-        let why = with_key.last_failure.clone();
+        let why = entry.last_failure.clone();
         let why = why.unwrap_or_else(|| "the connections to it were lost".into());
         for lane in REFUSABLE {
             while let Some(front) = self.front_in(pool, lane) {

@@ -367,7 +367,7 @@ impl<N: Net> Group<N> {
             if alone {
                 pins.end_as_told(&row);
             } else {
-                // A statement went out behind the question, and may have taken one again.
+                // A statement went out behind the question, and may have taken a lock again.
                 pins.asks = true;
             }
         }

@@ -5,7 +5,7 @@
 //! gives 1 in each row. No statement takes a variable away; what one client has set stays on its
 //! backend, NULL at best. The mechanism: a backend notes the names that it has ever had ([`Had`]).
 //! A statement that names one which its client has never set ([`unset_in`]) goes to a backend that
-//! never had it, if one is idle. Else the backend starts over before it: COM_RESET_CONNECTION, that
+//! never had it, if one is idle. Else the backend is reset before it: COM_RESET_CONNECTION, that
 //! takes all of them away, the trackers, and what the session is like, in one write. That is waited
 //! for, since a session begins with the global values of that moment; then the client's own session
 //! is restored as on any other backend. Where `init_connect` says what a session begins with, a
@@ -16,7 +16,7 @@
 //! administrators set that (error 1227). A reset of the backend in the client's schema sets it for
 //! everybody.
 //!
-//! A client that holds its backend (a transaction, a pin) cannot leave it, nor can that start over:
+//! A client that holds its backend (a transaction, a pin) cannot leave it, nor can that be reset:
 //! there an unset variable is the NULL that is most like one (`session/state/written.rs`).
 //!
 //! Invariants: whatever a backend has had since its session began is in its [`Had`]; what was
@@ -181,7 +181,7 @@ impl<N: Net> Group<N> {
             && from.needs_reset_for(to, &self.begun)
     }
 
-    /// Lets the session of a client's backend start over, where its command needs that; `None`
+    /// Resets the session of a client's backend, where its command needs that; `None`
     /// where it does not, or where the client holds its backend.
     pub(crate) fn renew(&mut self, key: Key, lease: Key) -> Option<Handled> {
         let (client, backend) = (self.clients.get(key)?, self.backends.get(lease)?);
@@ -251,7 +251,7 @@ impl<N: Net> Group<N> {
         Some(Handled::Kept)
     }
 
-    /// A backend whose session starts over has answered; `last`: with what that is like.
+    /// A backend whose session is reset has answered; `last`: with what that is like.
     pub(crate) fn renewed(
         &mut self,
         key: Key,
@@ -280,7 +280,7 @@ impl<N: Net> Group<N> {
         session.schema.clone_from(&kept.schema);
         session.forget_schema_charset();
         session.role.clone_from(&kept.role);
-        // MySQL (seen on 9.7) restarts an interactive session as one, MariaDB (10.11) not.
+        // A reset keeps a session interactive on MySQL (seen on 9.7), not on MariaDB (10.11).
         if self.shared.server.flavour.is_mysql() {
             session.begin_interactive(account.capabilities);
         }

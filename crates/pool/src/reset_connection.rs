@@ -46,7 +46,7 @@ const CHANGES_FAILED_MAX: u8 = 3;
 /// How long a client waits for the word that its change of user failed.
 const CHANGE_DELAY: Duration = Duration::from_secs(1);
 
-/// MySQL (seen on 9.7) starts over with the mode of the login's capability, MariaDB (10.11) not.
+/// A reset sets the mode of the login's capability on MySQL (seen on 9.7), not on MariaDB (10.11).
 fn begin_spaced(session: &mut Session, capabilities: u32, server: &ServerFacts) {
     if server.flavour.is_mysql() && capabilities & IGNORE_SPACE != 0 {
         session.ignore_space(&server.sql_mode);
@@ -71,7 +71,7 @@ impl<N: Net> Group<N> {
             );
             session.results_collation = results;
             session.forget_schema_charset();
-            // MySQL (seen on 9.7) restarts an interactive session as one, MariaDB (10.11) not.
+            // A reset keeps a session interactive on MySQL (seen on 9.7), not on MariaDB (10.11).
             if self.shared.server.flavour.is_mysql() {
                 session.begin_interactive(client.capabilities);
             }

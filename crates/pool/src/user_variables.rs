@@ -2,8 +2,8 @@
 //!
 //! The problem: a user variable lives in one server session, and no tracker tells its value. The
 //! mechanism: the text names the variables that it may set ([`touched`]); when the lease would end,
-//! they are read back once, with type and collation, and each becomes the literal that makes it
-//! again ([`literal_of`]): a part of the session, restored by difference like any other. What no
+//! they are read back once, with type and collation, and each becomes the literal that restores
+//! it ([`literal_of`]): a part of the session, restored by difference like any other. What no
 //! literal gives back exactly, and what is too long or too much to carry, pins, and is read again
 //! whenever the client may have set it to something else.
 //!

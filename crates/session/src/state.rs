@@ -48,8 +48,8 @@ pub const CHARSET_VARIABLES: [&str; 4] = [
 /// The one of them whose collation no variable shows.
 const RESULTS: &[u8] = b"character_set_results";
 
-/// Variables that trackers report but that are no lasting state of a session of ours: recreated by
-/// each statement, read-only, kept elsewhere, used up (their clients are pinned meanwhile), or of
+/// Variables that trackers report but that are no lasting state of a session of ours: set by each
+/// statement, read-only, kept elsewhere, used up (their clients are pinned meanwhile), or of
 /// MariaDB's replication, though it reports them as the session's.
 const NOT_STATE: [&str; 15] = [
     "statement_id",

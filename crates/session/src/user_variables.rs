@@ -1,4 +1,4 @@
-//! User variables: which a text may set, how they are read back, and what makes each again.
+//! User variables: which a text may set, how they are read back, and which literal restores each.
 //!
 //! Invariants: names are UTF-8, and lower case as far as they are ASCII; what no literal makes
 //! exactly has none.
@@ -134,7 +134,7 @@ pub struct Read<'a> {
     pub collation: &'a [u8],
 }
 
-/// What stands behind `SET @name=` to make the value again; an empty one for a variable that is as
+/// What stands behind `SET @name=` to restore the value; an empty one for a variable that is as
 /// if it were not set. `None` when no literal does it.
 pub fn literal_of(read: &Read<'_>) -> Option<Vec<u8>> {
     let unsigned = read.flags & UNSIGNED != 0;

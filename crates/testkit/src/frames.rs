@@ -14,7 +14,7 @@ pub(crate) struct Frames {
     raw: Vec<u8>,
     /// Number of the next frame, in either direction.
     seq: u8,
-    /// Writes that began the numbers again, and were not answered when the next one was made.
+    /// Writes that restarted the numbers at 0, and were not answered when the next one was made.
     unanswered: usize,
     /// Something was written that has not been packed here: the next number may be any.
     pub(crate) lost: bool,

@@ -336,7 +336,7 @@ pub fn await_blocked(admin: &mut Client, client: &Client, sql: &str) {
     );
     let began = Instant::now();
     while !client.has_answer().unwrap_or(true) {
-        // `innodb_trx` is no help: it is recreated only when nobody has read it for 100 ms.
+        // `innodb_trx` is no help: it is refreshed only when nobody has read it for 100 ms.
         let report = admin.rows("SHOW ENGINE INNODB STATUS").texts();
         let mut transactions = report[0][2].split("---TRANSACTION ").skip(1);
         let waits = |text: &str| text.contains("LOCK WAIT") && text.contains(sql);

@@ -117,7 +117,7 @@ impl fmt::Debug for Packer {
 }
 
 impl Packer {
-    /// Appends `packets` as frames of zlib numbered from 0: a command begins the numbers again.
+    /// Appends `packets` as frames of zlib numbered from 0: each command restarts the numbers.
     pub fn pack(&mut self, packets: &[u8], out: &mut Vec<u8>) {
         self.pack_as(Algorithm::Zlib, 0, packets, out);
     }

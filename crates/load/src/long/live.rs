@@ -1,5 +1,5 @@
 //! The page of a run of long connections while it goes (`--http`): its JSON and its figures for
-//! Prometheus, again each second.
+//! Prometheus, updated each second.
 //!
 //! The page itself and who hands it out are those of statement runs ([`crate::output`]); the file
 //! that the browser has draws either kind by what is in the JSON. Names and units are those of the

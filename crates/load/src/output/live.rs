@@ -1,4 +1,4 @@
-//! The run on the terminal while it goes: drawn again each second below what has been printed.
+//! The run on the terminal while it goes: redrawn each second below what has been printed.
 //!
 //! There is no second screen and no raw mode: the picture is some lines of text that are written
 //! over by the next one, so Ctrl-C is what it always is, a process that is killed leaves the

@@ -1,4 +1,4 @@
-//! The run while it goes, as JSON: what its page draws, again each second.
+//! The run while it goes, as JSON: what its page draws, updated each second.
 //!
 //! The page is a file of its own (`live.html`) that never changes; all that it shows is in here.
 //! Names and units are those of the result's JSON where there is the same figure.

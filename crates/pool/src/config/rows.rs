@@ -3,7 +3,7 @@
 //! A new setting is a row here, and its use. The first paragraph of a row's description is shown by
 //! `--help` where the row has an option, so it is plain text; everything else may be Markdown,
 //! because it becomes docs/pool/settings.md.
-//! `ONRAMP_WRITE=1 cargo test -p pool settings_page` writes that page again.
+//! `ONRAMP_WRITE=1 cargo test -p pool settings_page` rewrites that page.
 
 use super::row::{Absent, DAY_MS, FromValue, Keys, Kind, MANY, Row, Value, YEAR_S, named, row_of};
 use super::row::{table, take, wrong_type};

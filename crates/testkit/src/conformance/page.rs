@@ -1,7 +1,7 @@
 //! `docs/conformance.md`: the suite's result as a page, one section for each server.
 //!
 //! A run is held against the page cell by cell ([`differences`]). What the page itself says to
-//! differ is left to chance there: it is to be mended, and then the page is written again.
+//! differ is left to chance there: it is to be mended, and then the page is rewritten.
 
 use super::{Path, Row};
 

@@ -124,7 +124,7 @@ fn covered(row: &Row, way: Way, cell: &str, found: &Statement) -> bool {
     let number = cell.bytes().all(|byte| byte.is_ascii_digit());
     // Nothing happened.
     if number || matches!(cell, "-" | "refused" | "unchanged") || found.pin.is_some() {
-        // But for what is set again for the next statement, and then read as before.
+        // But for what each statement sets for itself, and then read as before.
         return !(cell == "unchanged" && row.name.starts_with("session_track_"))
             || found.pin.is_some()
             || way.hides();

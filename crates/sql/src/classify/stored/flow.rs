@@ -39,7 +39,7 @@ const COUNTS: [&[u8]; 13] = [
 /// Words at which a part of a block ends.
 const PARTS: [&[u8]; 6] = [b"END", b"ELSE", b"ELSEIF", b"ELSIF", b"WHEN", b"UNTIL"];
 
-/// What has been recreated on every way to a place.
+/// What is its own on every way to a place, whatever was before.
 #[derive(Clone, Copy)]
 struct Own(Reads);
 
