@@ -9,12 +9,21 @@
 //! server's session is once everything in flight has succeeded; a backend whose reply made no
 //! sense, or that was lost, is closed and never used again.
 
-use crate::binding::Binding;
-use crate::debts::Asked;
-use crate::dial::Dial;
-use crate::prepared_statements::OnBackend;
-use crate::relay::Middle;
-use crate::variables_had::Had;
+pub(crate) mod backend_pools;
+pub(crate) mod binding;
+pub(crate) mod debts;
+pub(crate) mod dial;
+pub(crate) mod kill_jobs;
+pub(crate) mod prepared_statements;
+pub(crate) mod relay;
+pub(crate) mod variables_had;
+
+use crate::backend::binding::Binding;
+use crate::backend::debts::Asked;
+use crate::backend::dial::Dial;
+use crate::backend::prepared_statements::OnBackend;
+use crate::backend::relay::Middle;
+use crate::backend::variables_had::Had;
 use reactor::{Address, Key, Time};
 use session::meter::Charge;
 use session::reply_summary::ReplySummary;
@@ -102,13 +111,13 @@ pub(crate) enum Purpose {
     Clock,
     /// Has the server report what an EOF packet had no room for; `true` for the last command.
     Reports(bool),
-    /// Asks what the client before has left, see [`crate::lazy_readback`]; `true` for the last
-    /// question.
+    /// Asks what the client before has left, see [`crate::group::session_state::lazy_readback`];
+    /// `true` for the last question.
     Debt(bool),
     /// COM_RESET_CONNECTION: the client's session starts over, and what it holds is given back.
     GiveBack,
     /// Has its session start over for a client that is to find no user variables there
-    /// ([`crate::renewal`]); `true` for the question what it is like then.
+    /// ([`crate::group::backends::renewal`]); `true` for the question what it is like then.
     Renew(bool),
 }
 
@@ -163,7 +172,7 @@ pub(crate) struct Backend<S> {
     state: BackendState,
     /// The server's address at which it was dialled.
     pub(crate) at: Arc<Address>,
-    /// Its pool, an index into [`crate::backend_pools::BackendPools`].
+    /// Its pool, an index into [`crate::backend::backend_pools::BackendPools`].
     pub pool: usize,
     /// How commands are written on it.
     pub(crate) form: Form,
@@ -182,7 +191,7 @@ pub(crate) struct Backend<S> {
     pub dial: Option<Box<Dial>>,
     /// The server session's state.
     pub session: Rc<Session>,
-    /// The role of its login (see [`crate::roles`]), if it can be given back.
+    /// The role of its login (see [`crate::group::session_state::roles`]), if it can be given back.
     pub(crate) login_role: Option<Text>,
     /// The server's number of it.
     pub(crate) thread: u32,

@@ -6,18 +6,22 @@
 //!
 //! [`ClientState`] is where it stands; [`Client::change_state`] is the one place that moves it.
 
-use crate::binding::Binding;
-use crate::lane::LaneName;
-use crate::login::Login;
-use crate::pins::Pins;
-use crate::prepared_statements::Statements;
-use crate::priority::Priority;
-use crate::reasons::PinReason;
-use crate::relay::PendingChanges;
-use crate::room::make_room;
-use crate::spool::Tail;
-use crate::touched::Touched;
-use crate::transport::Transport;
+pub(crate) mod guards;
+pub(crate) mod pins;
+pub(crate) mod touched;
+
+use crate::auth::login::Login;
+use crate::backend::binding::Binding;
+use crate::backend::prepared_statements::Statements;
+use crate::backend::relay::PendingChanges;
+use crate::buffers::room::make_room;
+use crate::buffers::spool::Tail;
+use crate::buffers::transport::Transport;
+use crate::client::pins::Pins;
+use crate::client::touched::Touched;
+use crate::errors::reasons::PinReason;
+use crate::queue::lane::LaneName;
+use crate::queue::priority::Priority;
 use reactor::{Key, Time};
 use session::diagnostics::{Diagnostics, Told};
 use session::found::FoundRows;
@@ -186,7 +190,7 @@ pub(crate) struct Client<S> {
     pub(crate) own_commands: OwnCommands,
     /// Statements that it has sent to backends; may begin again at 0.
     pub(crate) sent: u32,
-    /// The pool that serves it, an index into [`crate::backend_pools::BackendPools`].
+    /// The pool that serves it, an index into [`crate::backend::backend_pools::BackendPools`].
     pub pool: u32,
     /// Since when it is in its state, or since its peer took bytes last.
     pub since: Time,

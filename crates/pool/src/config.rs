@@ -6,15 +6,18 @@
 //! whose errors name the place, the key, what was expected and what came. Invariant: nothing reads
 //! `Raw` after that.
 
+pub(crate) mod options;
+pub(crate) mod secret;
+
 #[cfg(test)]
 mod page;
 mod row;
 mod rows;
 
-use crate::accounts::Account;
-use crate::certificate::ClientTls;
-use crate::secret::{Secret, Typed};
-use crate::verifier::Verifier;
+use crate::auth::accounts::Account;
+use crate::auth::certificate::ClientTls;
+use crate::auth::verifier::Verifier;
+use crate::config::secret::{Secret, Typed};
 use reactor::socket::{FileAccess, Keepalive};
 pub(crate) use row::{At, Keys, Kind, Row, Value};
 pub use rows::{FileMode, GroupNumber, HttpAddress, Limits, Settings, UserNumber};

@@ -9,9 +9,11 @@
 //! Bounds: a histogram has [`BOUNDS`] buckets; users after the first [`USERS_MAX`] are measured
 //! together.
 
+pub(crate) mod counts;
+
 use crate::client::ClientState;
-use crate::counts::Census;
-use crate::lane::LaneName;
+use crate::figures::counts::Census;
+use crate::queue::lane::LaneName;
 use reactor::Time;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};

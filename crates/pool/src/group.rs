@@ -16,26 +16,33 @@
 //! - an object is never removed in the middle of its own handling: clients that must go are noted
 //!   in `closing` and closed at the end of the turn.
 
-use crate::admission::Arrivals;
-use crate::auth_delay::AuthDelays;
+pub(crate) mod backends;
+pub(crate) mod clients;
+pub(crate) mod leases;
+pub(crate) mod prepared;
+pub(crate) mod session_state;
+pub(crate) mod statements;
+
+use crate::auth::auth_delay::AuthDelays;
 use crate::backend::Backend;
-use crate::backend_pools::BackendPools;
-use crate::bulk::Bulk;
+use crate::backend::backend_pools::BackendPools;
+use crate::backend::kill_jobs::{Job, KillConnection};
+use crate::backend::prepared_statements::Definitions;
+use crate::buffers::packing::Packing;
+use crate::buffers::room::Inputs;
+use crate::buffers::spool::Spool;
+use crate::buffers::transport::HANDSHAKES_PER_TURN;
 use crate::client::{Client, ClientState, SpareInputs};
-use crate::code_catalogue::Seen;
-use crate::counts::{Census, Counts};
+use crate::figures::counts::{Census, Counts};
 use crate::figures::{Figures, GroupView, Stage, Turns};
-use crate::fronts::Look;
-use crate::kill_jobs::{Job, KillConnection};
-use crate::line_limit::LineLimit;
 use crate::log::ReportLine;
-use crate::packing::Packing;
-use crate::prepared_statements::Definitions;
-use crate::room::Inputs;
-use crate::schemas::Schemas;
+use crate::log::line_limit::LineLimit;
+use crate::queue::admission::Arrivals;
+use crate::queue::bulk::Bulk;
+use crate::queue::fronts::Look;
+use crate::server::schemas::Schemas;
 use crate::shared::{Order, Shared};
-use crate::spool::Spool;
-use crate::transport::HANDSHAKES_PER_TURN;
+use crate::watched::code_catalogue::Seen;
 use reactor::{Event, Key, Net, Slots, Time, Token};
 use session::begun::Begun;
 use session::last_gtid::LastGtid;

@@ -20,6 +20,8 @@
 //! lines wait for it; how many were left out on top of that is said as soon as it goes on. A closed
 //! standard error is no reason to stop serving.
 
+pub(crate) mod line_limit;
+
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::io::Write as _;

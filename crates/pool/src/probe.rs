@@ -4,13 +4,13 @@
 //! that its collation id means on this server, so the pool must know both before the first client.
 //! The probe is one plain blocking connection on the main thread; the groups' backends come later.
 
-use crate::backend_pools::PoolKey;
+use crate::backend::backend_pools::PoolKey;
+use crate::backend::dial::{account_of, refusal};
 use crate::config::Settings;
-use crate::dial::{account_of, refusal};
-use crate::rows::read_row;
-use crate::server_facts::{ServerFacts, ServerTimeouts};
+use crate::server::rows::read_row;
+use crate::server::server_facts::{ServerFacts, ServerTimeouts};
+use crate::server::upstream::Upstream;
 use crate::shared::Shared;
-use crate::upstream::Upstream;
 use reactor::{Address, Time};
 use session::text::Text;
 use sql::lex::Server;

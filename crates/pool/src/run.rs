@@ -6,21 +6,21 @@
 //! census, SIGUSR2 every client and why it is pinned; SIGHUP is logged and changes nothing.
 
 use crate::Settings;
-use crate::backend_pools::PoolKey;
-use crate::budget::Budget;
-use crate::counts::Census;
+use crate::backend::backend_pools::PoolKey;
+use crate::config::options::PoolArgs;
+use crate::figures::counts::Census;
 use crate::figures::{Published, Turns};
 use crate::group::{Group, LISTENER, MAILBOX, listener_token};
 use crate::log::{self, Event, ReportLine, note, note_all};
-use crate::metrics::Board;
-use crate::options::PoolArgs;
-use crate::password_workers::start_workers;
+use crate::operations::metrics::Board;
+use crate::operations::password_workers::start_workers;
+use crate::operations::site;
+use crate::operations::watch::Watcher;
 use crate::probe::{Fault, probe};
-use crate::server_facts::ServerFacts;
+use crate::queue::budget::Budget;
+use crate::server::server_facts::ServerFacts;
+use crate::server::upstream::Upstream;
 use crate::shared::{Order, Shared};
-use crate::site;
-use crate::upstream::Upstream;
-use crate::watch::Watcher;
 use reactor::{
     Address, Key, Mailbox, RealNet, Sender, Time, Token, descriptors, mailbox, scheduling, socket,
 };

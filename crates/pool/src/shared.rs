@@ -3,25 +3,25 @@
 //! Invariant: a group waits for no other here. What changes is an atomic number, or behind a lock
 //! that is held for a moment; what crosses from group to group goes by mailbox ([`Order`]).
 
-use crate::accounts::{Accounts, LoginContext};
-use crate::auth_failures::AuthFailures;
-use crate::bell::Bell;
-use crate::budget::Budget;
-use crate::code_catalogue::CodeCatalogue;
+use crate::auth::accounts::{Accounts, LoginContext};
+use crate::auth::auth_failures::AuthFailures;
+use crate::auth::password_checks::PasswordChecks;
+use crate::backend::kill_jobs::{KillAsk, KillEnd, Threads};
+use crate::buffers::memory::{self, ClientMemory};
+use crate::buffers::packing;
+use crate::buffers::room::InputBudget;
+use crate::buffers::spool::SpoolUse;
 use crate::config::{Settings, accounts_of};
-use crate::error_counts::ErrorCounts;
-use crate::fronts::Fronts;
-use crate::global_values::Watch;
-use crate::kill_jobs::{KillAsk, KillEnd, Threads};
+use crate::errors::error_counts::ErrorCounts;
 use crate::log::{self, note};
-use crate::memory::{self, ClientMemory};
-use crate::packing;
-use crate::password_checks::PasswordChecks;
-use crate::privileges::Privileges;
-use crate::room::InputBudget;
-use crate::server_facts::ServerFacts;
-use crate::spool::SpoolUse;
-use crate::upstream::Upstream;
+use crate::queue::budget::Budget;
+use crate::queue::fronts::Fronts;
+use crate::server::server_facts::ServerFacts;
+use crate::server::upstream::Upstream;
+use crate::watched::bell::Bell;
+use crate::watched::code_catalogue::CodeCatalogue;
+use crate::watched::global_values::Watch;
+use crate::watched::privileges::Privileges;
 use reactor::Key;
 use std::sync::atomic::Ordering::Acquire;
 use std::sync::atomic::{AtomicBool, AtomicUsize};

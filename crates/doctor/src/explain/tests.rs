@@ -114,10 +114,10 @@ fn each_entry_is_found_by_its_own_words_numbers_and_names() {
 
 /// Where onramp's own words come from.
 const SOURCES: &[&str] = &[
-    include_str!("../../../pool/src/reasons.rs"),
+    include_str!("../../../pool/src/errors/reasons.rs"),
     include_str!("../../../pool/src/run.rs"),
-    include_str!("../../../pool/src/timeouts.rs"),
-    include_str!("../../../pool/src/watch.rs"),
+    include_str!("../../../pool/src/group/clients/timeouts.rs"),
+    include_str!("../../../pool/src/operations/watch.rs"),
     include_str!("../../../load/src/errors.rs"),
     include_str!("../../../load/src/threads.rs"),
     include_str!("../../../load/src/group_threads.rs"),

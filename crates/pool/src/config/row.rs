@@ -4,12 +4,13 @@
 //! `--help` and a place on the page of settings. Written down one by one they differ sooner or
 //! later. The mechanism: [`table`] turns rows into a struct with a field for each row and into the
 //! list of [`Row`]s, from which everything else is made: the reading of the file
-//! ([`crate::config`]), the options ([`crate::options`]) and docs/pool/settings.md (`page.rs`).
+//! ([`crate::config`]), the options ([`crate::config::options`]) and docs/pool/settings.md
+//! (`page.rs`).
 //!
 //! A value keeps the place where it was written ([`At`]), so that an error about it can name the
 //! line or the option. Invariant: no error and no `Debug` text shows a password.
 
-use crate::secret::Secret;
+use crate::config::secret::Secret;
 use reactor::Address;
 use std::collections::BTreeMap;
 use std::fmt;

@@ -8,11 +8,11 @@
 use super::row::{Absent, DAY_MS, FromValue, Keys, Kind, MANY, Row, Value, YEAR_S, named, row_of};
 use super::row::{table, take, wrong_type};
 use super::{StoredCode, User};
-use crate::certificate::{ClientTls, TlsMode};
+use crate::auth::certificate::{ClientTls, TlsMode};
+use crate::config::secret::Secret;
 use crate::log::{Level, LogFormat};
-use crate::priority::{Mode, Priority};
-use crate::secret::Secret;
-use crate::upstream::Place;
+use crate::queue::priority::{Mode, Priority};
+use crate::server::upstream::Place;
 use reactor::{Address, accounts};
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,0 +1,13 @@
+//! Who a client is: accounts, logins, passwords, and what failed attempts cost.
+//!
+//! All of it as values. [`login`] is the client's side of the protocol as a state machine without a
+//! socket; [`crate::group::clients`] feeds it, and `operations::password_workers` are the threads
+//! that decrypt and compare.
+
+pub(crate) mod accounts;
+pub(crate) mod auth_delay;
+pub(crate) mod auth_failures;
+pub(crate) mod certificate;
+pub(crate) mod login;
+pub(crate) mod password_checks;
+pub(crate) mod verifier;

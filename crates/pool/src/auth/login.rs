@@ -1,0 +1,263 @@
+//! The client's login: who is it, and can it prove it?
+//!
+//! The pool checks clients itself, against its configuration, so that a storm of logins never
+//! reaches the server. [`Login`] is the exchange as a state machine without a socket: the greeting
+//! goes out, answers come in, and each gives an [`Outcome`]. It lives in a box that exists only
+//! while a client logs in (or changes user).
+//!
+//! Invariants: a nonce is one connection's; an unknown user takes the same steps as a known one,
+//! which stands in for it (`accounts.rs`), and is turned away at the end, so names cannot be probed
+//! by watching the exchange or its time.
+//!
+//! `caching_sha2_password` is quick when the password, or its hash of an earlier full
+//! authentication, is known; else the client sends the password itself, encrypted with our RSA key
+//! (which a worker decrypts: [`crate::auth::password_checks`]), or in clear over a Unix socket or
+//! the loopback interface, where nobody listens in between.
+
+use crate::auth::accounts::{Identity, LoginContext, Proof};
+use crate::auth::password_checks::Waits;
+use crate::auth::verifier::Verifier;
+use session::state::Session;
+use std::rc::Rc;
+use wire::auth::caching_sha2::{self, Cached, FAST_AUTH_OK, FULL_AUTH, REQUEST_PUBLIC_KEY};
+use wire::auth::native;
+use wire::auth::{Nonce, Plugin};
+use wire::handshake::{self, AUTH_MORE};
+use wire::packet::put_short;
+
+/// Whose a connection was, and what its session is again when a change of user fails.
+#[derive(Debug)]
+pub(crate) struct Before {
+    pub(crate) session: Rc<Session>,
+    pub(crate) pool: u32,
+    pub(crate) user: u16,
+}
+
+/// What an answer led to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// These packets go out; another answer follows.
+    Send(Vec<u8>),
+    /// It is this user (an index into the users); these packets go out in front of OK, whose
+    /// sequence number is the second value.
+    Welcome(usize, Vec<u8>, u8),
+    /// It is not; the error's sequence number, and whether a password was given.
+    Denied(u8, bool),
+    /// These bytes must be decrypted by a worker; [`Login::checked`] takes its verdict.
+    Check(Vec<u8>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The next answer is one to the nonce, in this plugin.
+    Answer(Plugin),
+    /// The next answer is the password, or a request for the public key.
+    Password,
+}
+
+/// One exchange.
+#[derive(Debug)]
+pub(crate) struct Login {
+    nonce: Nonce,
+    stage: Stage,
+    identity: Identity,
+    /// The quick answer in front of a full authentication.
+    quick: Vec<u8>,
+    /// Held while a worker checks its password.
+    pub(crate) waits: Option<Waits>,
+    /// The name as given, for the error.
+    pub name: Vec<u8>,
+    /// Nobody can listen in: a Unix socket, or the loopback interface.
+    pub(crate) secure: bool,
+    /// It is a change of user: what the connection goes back to where a server lets it live on.
+    pub(crate) before: Option<Before>,
+}
+
+impl Login {
+    /// An exchange about `nonce`. `secure`: nobody can listen in.
+    #[must_use]
+    pub(crate) fn new(nonce: Nonce, secure: bool) -> Login {
+        let stage = Stage::Answer(Plugin::Native);
+        Login {
+            nonce,
+            stage,
+            identity: Identity::default(),
+            quick: Vec::new(),
+            waits: None,
+            name: Vec::new(),
+            secure,
+            before: None,
+        }
+    }
+
+    /// The first answer: a name, and mostly a proof in the plugin that the client chose. `fresh`
+    /// is a nonce in case another plugin is wanted, `seq` the number of our next packet.
+    #[must_use]
+    pub(crate) fn begin(
+        &mut self,
+        login_context: &LoginContext<'_>,
+        login: &handshake::Login<'_>,
+        fresh: Nonce,
+        seq: u8,
+    ) -> Outcome {
+        self.name = login.user.to_vec();
+        self.identity = login_context.accounts.find(login.user);
+        let given = if login.plugin.is_empty() {
+            Some(Plugin::Native)
+        } else {
+            Plugin::from_name(login.plugin)
+        };
+        let wanted = login_context.accounts.of(self.identity.like).plugin;
+        match (given, wanted) {
+            (Some(given), None) => {
+                self.stage = Stage::Answer(given);
+                self.answer(login_context, login.answer, seq)
+            }
+            (Some(given), Some(wanted)) if given == wanted => {
+                self.stage = Stage::Answer(given);
+                self.answer(login_context, login.answer, seq)
+            }
+            (_, wanted) => self.switch(wanted.unwrap_or(Plugin::Native), fresh, seq),
+        }
+    }
+
+    /// Begins a change of user on a connection that stands. As servers do, `mysql_native_password`
+    /// is asked for with the nonce that the connection was greeted with: MariaDB's client library
+    /// answers to that one, whatever it is sent. The other plugin gets a fresh one.
+    #[must_use]
+    pub(crate) fn change(
+        &mut self,
+        login_context: &LoginContext<'_>,
+        name: &[u8],
+        (greeted, fresh): (Nonce, Nonce),
+        seq: u8,
+    ) -> Outcome {
+        self.name = name.to_vec();
+        self.identity = login_context.accounts.find(name);
+        let wanted = login_context.accounts.of(self.identity.like).plugin;
+        match wanted.unwrap_or(Plugin::Native) {
+            Plugin::Native => self.switch(Plugin::Native, greeted, seq),
+            Plugin::CachingSha2 => self.switch(Plugin::CachingSha2, fresh, seq),
+        }
+    }
+
+    fn switch(&mut self, plugin: Plugin, fresh: Nonce, seq: u8) -> Outcome {
+        self.nonce = fresh;
+        self.stage = Stage::Answer(plugin);
+        let mut out = Vec::new();
+        handshake::put_auth_switch(&mut out, seq, plugin.name(), &fresh);
+        Outcome::Send(out)
+    }
+
+    /// A further answer.
+    #[must_use]
+    pub(crate) fn answer(
+        &mut self,
+        login_context: &LoginContext<'_>,
+        answer: &[u8],
+        seq: u8,
+    ) -> Outcome {
+        match self.stage {
+            Stage::Answer(Plugin::Native) => {
+                let verifier = self.verifier(login_context);
+                let proven = native::verify(answer, &self.nonce, &verifier.native);
+                let right = match verifier.empty {
+                    true => answer.is_empty(),
+                    false => proven,
+                };
+                self.verdict(right, Vec::new(), seq, !answer.is_empty())
+            }
+            Stage::Answer(Plugin::CachingSha2) => self.answer_sha2(login_context, answer, seq),
+            Stage::Password => self.answer_password(login_context, answer, seq),
+        }
+    }
+
+    fn verifier<'d>(&self, login_context: &LoginContext<'d>) -> &'d Verifier {
+        &login_context.accounts.of(self.identity.like).verifier
+    }
+
+    fn verdict(&self, right: bool, out: Vec<u8>, seq: u8, with_password: bool) -> Outcome {
+        match self.identity.user {
+            Some(user) if right => Outcome::Welcome(user, out, seq),
+            _ => Outcome::Denied(seq, with_password),
+        }
+    }
+
+    fn answer_sha2(&mut self, login_context: &LoginContext<'_>, answer: &[u8], seq: u8) -> Outcome {
+        let verifier = self.verifier(login_context);
+        if answer.is_empty() {
+            return self.verdict(verifier.empty, Vec::new(), seq, false);
+        }
+        let learnt = login_context.accounts.learnt(self.identity.like);
+        let known = verifier.sha2.as_ref().or(learnt);
+        // Nothing is known of some: what is compared then cannot be met, and takes as long.
+        let proven = caching_sha2::verify(answer, &self.nonce, known.unwrap_or(&Cached::default()));
+        if proven && known.is_some() && self.identity.user.is_some() {
+            let mut out = Vec::new();
+            put_short(&mut out, seq, |out| {
+                out.extend_from_slice(&[AUTH_MORE, FAST_AUTH_OK])
+            });
+            return self.verdict(true, out, seq.wrapping_add(1), true);
+        }
+        // As a server does, also when the answer is wrong: clients exist whose quick answer is
+        // never right, and who count on this.
+        self.stage = Stage::Password;
+        self.quick = answer.to_vec();
+        let mut out = Vec::new();
+        put_short(&mut out, seq, |out| {
+            out.extend_from_slice(&[AUTH_MORE, FULL_AUTH])
+        });
+        Outcome::Send(out)
+    }
+
+    /// Whether its name is that of a user.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.identity.user.is_some()
+    }
+
+    /// What a full authentication has to go by.
+    pub(crate) fn proof(&self) -> Proof {
+        Proof {
+            user: self.identity.user,
+            like: self.identity.like,
+            nonce: self.nonce,
+            quick: self.quick.clone(),
+        }
+    }
+
+    fn answer_password(
+        &mut self,
+        login_context: &LoginContext<'_>,
+        answer: &[u8],
+        seq: u8,
+    ) -> Outcome {
+        if answer == [REQUEST_PUBLIC_KEY] {
+            let mut out = Vec::new();
+            put_short(&mut out, seq, |out| {
+                out.push(AUTH_MORE);
+                out.extend_from_slice(login_context.keys.public_pem());
+            });
+            return Outcome::Send(out);
+        }
+        if let (true, Some((0, password))) = (self.secure, answer.split_last()) {
+            let right = self.proof().is_proven_by(password, login_context);
+            // One encrypted answer in 256 ends like a password in clear.
+            if right || !login_context.keys.may_decrypt(answer) {
+                return self.verdict(right, Vec::new(), seq, true);
+            }
+        }
+        if !login_context.keys.may_decrypt(answer) {
+            return self.verdict(false, Vec::new(), seq, true);
+        }
+        Outcome::Check(answer.to_vec())
+    }
+
+    /// A worker has decided whether the encrypted password is right.
+    pub(crate) fn checked(&mut self, right: bool, seq: u8) -> Outcome {
+        self.waits = None;
+        self.verdict(right, Vec::new(), seq, true)
+    }
+}
+
+#[cfg(test)]
+mod tests;

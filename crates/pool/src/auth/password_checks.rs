@@ -1,0 +1,213 @@
+//! Password checks: the RSA decryptions of full authentications, off the groups' threads.
+//!
+//! The problem: in full authentication of `caching_sha2_password` the client sends its password
+//! encrypted with the pool's RSA key. To decrypt it takes half a millisecond, whatever the bytes
+//! are, so a few hundred clients a second that send garbage would take every group's time. The
+//! mechanism: a group puts the encrypted answer in a bounded queue and goes on; a worker
+//! (`password_workers.rs`) decrypts it, compares the password and sends the verdict to the group's
+//! mailbox. Equal answers that wait are decrypted once.
+//!
+//! There are two lines: one for addresses without many failed logins
+//! ([`crate::auth::auth_failures`]), and one for the others. What one login has taught of a user's
+//! password is looked at before those that wait are decrypted: their quick answers may prove them.
+//!
+//! Invariants: a verdict names its client by its key, so a client that comes later never gets it;
+//! an attempt whose client has left is dropped unchecked; the queue is bounded by [`CHECKS_MAX`],
+//! [`SUSPECT_CHECKS_MAX`] and [`ATTEMPTS_PER_CHECK_MAX`].
+
+use crate::auth::accounts::{LoginContext, Proof};
+use reactor::Key;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use wire::auth::caching_sha2;
+
+/// Checks that wait, from addresses without many failed logins: about two seconds of work.
+pub(crate) const CHECKS_MAX: usize = 4096;
+/// Checks that wait, from the other addresses.
+pub(crate) const SUSPECT_CHECKS_MAX: usize = 256;
+/// Logins that wait for the decryption of one and the same answer.
+const ATTEMPTS_PER_CHECK_MAX: usize = 64;
+/// Which line a check waits in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// Checked as soon as a worker is free.
+    Prompt,
+    /// Its address has had many failed logins: checked in a tenth of a core's time.
+    Suspect,
+}
+
+impl Line {
+    fn max(self) -> usize {
+        match self {
+            Line::Prompt => CHECKS_MAX,
+            Line::Suspect => SUSPECT_CHECKS_MAX,
+        }
+    }
+}
+
+/// Held by a login for as long as it waits for its verdict.
+#[derive(Debug, Default)]
+pub(crate) struct Waits(Arc<()>);
+
+/// One login that waits for a verdict.
+#[derive(Debug)]
+pub(crate) struct Attempt {
+    /// Its group and its key there.
+    pub(crate) group: usize,
+    pub(crate) client: Key,
+    pub(crate) proof: Proof,
+    waits: Weak<()>,
+}
+
+/// An encrypted answer to be decrypted, and the logins that have sent it.
+#[derive(Debug)]
+pub(crate) struct Check {
+    answer: Arc<[u8]>,
+    attempts: Vec<Attempt>,
+}
+
+/// Whether a login has proven its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    /// Its group, and its key there.
+    pub(crate) group: usize,
+    pub(crate) client: Key,
+    pub(crate) right: bool,
+}
+
+/// There is no room for another check in its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Full {
+    /// How many wait there.
+    pub(crate) waiting: usize,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    prompt: VecDeque<Arc<[u8]>>,
+    suspect: VecDeque<Arc<[u8]>>,
+    attempts: HashMap<Arc<[u8]>, Vec<Attempt>>,
+}
+
+impl Queue {
+    fn line(&mut self, line: Line) -> &mut VecDeque<Arc<[u8]>> {
+        match line {
+            Line::Prompt => &mut self.prompt,
+            Line::Suspect => &mut self.suspect,
+        }
+    }
+
+    fn take(&mut self, line: Line) -> Option<Check> {
+        let answer = self.line(line).pop_front()?;
+        let attempts = self.attempts.remove(&answer).unwrap_or_default();
+        Some(Check { answer, attempts })
+    }
+}
+
+/// The queue, shared by all groups and the workers.
+#[derive(Debug, Default)]
+pub(crate) struct PasswordChecks {
+    queue: Mutex<Queue>,
+    prompt: Condvar,
+    suspect: Condvar,
+}
+
+impl PasswordChecks {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts an answer in line. What is returned must be kept for as long as the verdict is wanted.
+    pub(crate) fn submit(
+        &self,
+        line: Line,
+        answer: &[u8],
+        (group, client): (usize, Key),
+        proof: Proof,
+    ) -> Result<Waits, Full> {
+        let waits = Waits::default();
+        let attempt = Attempt {
+            group,
+            client,
+            proof,
+            waits: Arc::downgrade(&waits.0),
+        };
+        let mut queue = self.queue();
+        if let Some(attempts) = queue.attempts.get_mut(answer) {
+            if attempts.len() >= ATTEMPTS_PER_CHECK_MAX {
+                let waiting = attempts.len();
+                return Err(Full { waiting });
+            }
+            attempts.push(attempt);
+            return Ok(waits);
+        }
+        let waiting = queue.line(line).len();
+        if waiting >= line.max() {
+            return Err(Full { waiting });
+        }
+        let answer: Arc<[u8]> = answer.into();
+        queue.line(line).push_back(answer.clone());
+        queue.attempts.insert(answer, vec![attempt]);
+        match line {
+            Line::Prompt => self.prompt.notify_one(),
+            Line::Suspect => self.suspect.notify_one(),
+        }
+        Ok(waits)
+    }
+
+    /// Checks that wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.queue().attempts.len()
+    }
+
+    /// The next check of a line, if there is one.
+    pub(crate) fn next(&self, line: Line) -> Option<Check> {
+        self.queue().take(line)
+    }
+
+    /// The next check of a line, waited for.
+    pub(crate) fn wait(&self, line: Line) -> Check {
+        let bell = match line {
+            Line::Prompt => &self.prompt,
+            Line::Suspect => &self.suspect,
+        };
+        let mut queue = self.queue();
+        loop {
+            if let Some(check) = queue.take(line) {
+                return check;
+            }
+            queue = bell.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Check {
+    /// Decrypts the answer, and judges it for each login that still waits.
+    pub(crate) fn run(self, login_context: &LoginContext<'_>) -> Vec<Verdict> {
+        let waits = |attempt: &Attempt| attempt.waits.strong_count() > 0;
+        let mut decrypted = None;
+        let mut verdicts = Vec::new();
+        for attempt in self.attempts.into_iter().filter(waits) {
+            let proof = &attempt.proof;
+            let right = proof.is_proven_quickly(login_context.accounts) || {
+                let plain =
+                    decrypted.get_or_insert_with(|| login_context.keys.decrypt(&self.answer));
+                let plain = plain.as_deref().unwrap_or_default();
+                // What is no password is compared as one, so that it takes the same steps.
+                let password = caching_sha2::unmask(plain, &proof.nonce);
+                let is_one = password.is_some();
+                let password = password.unwrap_or_default();
+                proof.is_proven_by(&password, login_context) && is_one
+            };
+            verdicts.push(Verdict {
+                group: attempt.group,
+                client: attempt.client,
+                right,
+            });
+        }
+        verdicts
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,237 @@
+//! A group's backends, in one pool for each account and set of capabilities.
+//!
+//! A [`PoolKey`] is an account, the capabilities that change results, and the version of the
+//! server's privileges at the login of its clients (`privileges.rs`). A client's statements run
+//! only on backends of its pool. Each pool has lanes of clients that wait. What bounds the number
+//! of backends is the budget of all groups (`budget.rs`).
+//!
+//! When a dial fails, the pool's next one waits, doubling from [`BACK_OFF_MIN`] to
+//! [`BACK_OFF_MAX`]; a success resets it.
+//!
+//! Idle backends are taken last in, first out (warm caches at both ends), but one that already
+//! stands in the client's session state goes first.
+
+use crate::config::secret::Secret;
+use crate::queue::lane::Lanes;
+use crate::server::begins::Begins;
+use reactor::{Key, Time};
+use session::text::Text;
+use std::time::Duration;
+use wire::attributes::Form;
+use wire::capabilities::DEPRECATE_EOF;
+
+/// First wait after a failed dial.
+pub(crate) const BACK_OFF_MIN: Duration = Duration::from_millis(50);
+/// Longest wait between dials.
+pub(crate) const BACK_OFF_MAX: Duration = Duration::from_secs(2);
+
+/// What a backend logs in with, and what it can be used for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PoolKey {
+    /// Capabilities that change results, a subset of [`wire::capabilities::BACKEND_KEY`].
+    pub capabilities: u32,
+    /// The same of MariaDB's extended ones, of [`wire::capabilities::EXTENDED_OFFERED`].
+    pub extended: u32,
+    /// The account.
+    pub user: String,
+    /// Its password.
+    pub password: Secret,
+    /// The version of the server's accounts and privileges at the login of its clients: those of
+    /// one version do not get what was logged in under another.
+    pub(crate) privileges: u32,
+}
+
+impl PoolKey {
+    /// How commands are written on its backends.
+    pub(crate) fn form(&self) -> Form {
+        Form::of(self.capabilities)
+    }
+
+    /// Whether its backends send EOF packets behind definitions and rows.
+    pub(crate) fn sends_eofs(&self) -> bool {
+        self.capabilities & DEPRECATE_EOF == 0
+    }
+}
+
+/// How a dial has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DialEnd {
+    /// Nobody answered, or not to the end.
+    Unreached,
+    /// The server had something against it that may pass.
+    Answered,
+    /// The server refuses the account, or lacks what the pool needs.
+    Account,
+}
+
+/// The backends of one key and the clients that wait for them.
+#[derive(Debug)]
+pub(crate) struct BackendPool {
+    /// What they log in with.
+    pub key: PoolKey,
+    /// Free ones, the last used at the end.
+    pub idle: Vec<Key>,
+    /// All of them, dialling ones included.
+    pub count: usize,
+    /// Those being dialled.
+    pub dialling: usize,
+    /// Who waits.
+    pub lanes: Lanes,
+    /// No dial before this moment.
+    pub dial_at: Time,
+    back_off: Duration,
+    /// Why the last dial failed.
+    pub last_failure: Option<String>,
+    /// How its logins begin, where the server has `init_connect`.
+    pub(crate) begins: Option<Begins>,
+    /// The role of the last login, if it can be given back.
+    pub(crate) login_role: Option<Text>,
+}
+
+impl BackendPool {
+    fn new(key: PoolKey) -> BackendPool {
+        BackendPool {
+            key,
+            idle: Vec::new(),
+            count: 0,
+            dialling: 0,
+            lanes: Lanes::default(),
+            dial_at: Time(0),
+            back_off: BACK_OFF_MIN,
+            last_failure: None,
+            begins: None,
+            login_role: None,
+        }
+    }
+
+    /// Notes that a dial failed, and why.
+    pub(crate) fn dial_failed(&mut self, now: Time, why: String) {
+        self.last_failure = Some(why);
+        self.dial_at = now + self.back_off;
+        self.back_off = (self.back_off * 2).min(BACK_OFF_MAX);
+    }
+
+    /// Notes that a dial succeeded.
+    pub(crate) fn dial_succeeded(&mut self, now: Time) {
+        self.last_failure = None;
+        self.dial_at = self.dial_at.min(now);
+        self.back_off = BACK_OFF_MIN;
+    }
+}
+
+/// All pools of a group.
+#[derive(Debug, Default)]
+pub(crate) struct BackendPools {
+    /// By index; pools are few and stay.
+    pub pools: Vec<BackendPool>,
+    /// Backends of all pools, dialling ones included; each has a slot of the budget.
+    pub count: usize,
+    /// Dials under way, of all pools.
+    pub dialling: usize,
+}
+
+impl BackendPools {
+    /// The index of a key, if there is such a key.
+    pub(crate) fn find(&self, key: &PoolKey) -> Option<usize> {
+        self.pools.iter().position(|pool| pool.key == *key)
+    }
+
+    /// The index of a pool for a new key. A pool of an older version of the privileges that has
+    /// neither clients (`is_used`) nor backends any more is used again, so there are never more
+    /// pools than accounts, sets of capabilities and clients call for.
+    pub(crate) fn add(&mut self, key: PoolKey, is_used: impl Fn(usize) -> bool) -> usize {
+        let now = key.privileges;
+        let left = self.pools.iter().enumerate().position(|(index, pool)| {
+            pool.key.privileges != now && pool.count == 0 && !is_used(index)
+        });
+        let pool = BackendPool::new(key);
+        match left {
+            Some(index) => {
+                self.pools[index] = pool;
+                index
+            }
+            None => {
+                self.pools.push(pool);
+                self.pools.len() - 1
+            }
+        }
+    }
+
+    /// Counts a backend that begins to dial; its slot is taken.
+    pub(crate) fn dial_begins(&mut self, pool: usize) {
+        self.count += 1;
+        self.dialling += 1;
+        self.pools[pool].count += 1;
+        self.pools[pool].dialling += 1;
+    }
+
+    /// Notes that a dial ended, one way or the other.
+    pub(crate) fn dial_ends(&mut self, pool: usize) {
+        self.dialling -= 1;
+        self.pools[pool].dialling -= 1;
+    }
+
+    /// Takes a backend off the books.
+    pub(crate) fn leaves(&mut self, pool: usize, key: Key) {
+        self.count -= 1;
+        self.pools[pool].count -= 1;
+        self.pools[pool].idle.retain(|&idle| idle != key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(capabilities: u32, user: &str, privileges: u32) -> PoolKey {
+        PoolKey {
+            capabilities,
+            extended: 0,
+            user: user.into(),
+            password: Secret::from("x"),
+            privileges,
+        }
+    }
+
+    #[test]
+    fn a_key_is_an_account_capabilities_and_a_version_of_privileges() {
+        let mut pools = BackendPools::default();
+        let a = pools.add(key(0, "app", 0), |_| true);
+        assert_eq!(pools.find(&key(0, "app", 0)), Some(a));
+        for other in [key(2, "app", 0), key(0, "other", 0), key(0, "app", 1)] {
+            assert_eq!(pools.find(&other), None);
+        }
+    }
+
+    #[test]
+    fn what_nobody_uses_of_an_older_version_is_used_again() {
+        let mut pools = BackendPools::default();
+        let a = pools.add(key(0, "app", 0), |_| true);
+        let b = pools.add(key(2, "app", 0), |_| false);
+        assert_ne!(a, b, "of the same version");
+        let c = pools.add(key(0, "app", 1), |_| true);
+        assert!(c != a && c != b, "both have clients");
+        pools.dial_begins(a);
+        assert_eq!(pools.add(key(0, "app", 2), |index| index == c), b);
+        pools.dial_ends(a);
+        pools.leaves(a, Key::from_parts(1, 1));
+        assert_eq!(pools.add(key(2, "app", 2), |index| index == c), a);
+        assert_eq!(pools.pools.len(), 3);
+    }
+
+    #[test]
+    fn dials_back_off_and_recover() {
+        let mut pools = BackendPools::default();
+        let a = pools.add(key(0, "app", 0), |_| true);
+        let pool = &mut pools.pools[a];
+        let mut waits = Vec::new();
+        for _ in 0..8 {
+            pool.dial_failed(Time(0), "refused".into());
+            waits.push(pool.dial_at.since(Time(0)).as_millis());
+        }
+        assert_eq!(waits, [50, 100, 200, 400, 800, 1600, 2000, 2000]);
+        pool.dial_succeeded(Time(0));
+        pool.dial_failed(Time(0), "refused".into());
+        assert_eq!(pool.dial_at.since(Time(0)), BACK_OFF_MIN);
+    }
+}

@@ -1,0 +1,140 @@
+//! The backend's login: ours, on a server, and what is said before the first statement.
+//!
+//! The exchange is `wire`'s; [`Dial`] gives it the account of a pool key, and tells what of
+//! its errors means that the account must be put right first. After the server's OK the pool
+//! switches on the session trackers and reads back what a fresh session looks like, in one write.
+//!
+//! Invariant: a server that lacks what the pool builds on (trackers, CLIENT_DEPRECATE_EOF), or what
+//! a client of this key was offered (query attributes), is refused at its greeting, with the
+//! missing capability's name.
+
+use crate::backend::backend_pools::PoolKey;
+use wire::attributes::{Form, put_query};
+use wire::capabilities::{BACKEND_ALWAYS, BACKEND_REQUIRED, CONNECT_ATTRS, QUERY_ATTRIBUTES};
+use wire::client_login::{Account, ClientLogin, LoginError, Progress};
+use wire::command::Command;
+use wire::handshake::Greeting;
+use wire::packet::put_short;
+
+/// Switches on every tracker that the pool reads.
+pub(crate) const TRACKERS: &str = "SET session_track_system_variables='*',session_track_schema=ON,\
+     session_track_state_change=ON,session_track_transaction_info='CHARACTERISTICS'";
+
+/// What a fresh session looks like, in the order of [`session::state::CHARSET_VARIABLES`].
+pub(crate) const FRESH: &str = "SELECT @@character_set_client,@@character_set_connection,\
+     IFNULL(@@character_set_results,''),@@collation_connection";
+
+/// The role of a fresh session, asked behind it where the server has roles.
+pub(crate) const ROLE: &str = ",CURRENT_ROLE()";
+
+/// What a packet of the server led to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DialStep {
+    /// These bytes go out; another packet follows.
+    Send(Vec<u8>),
+    /// Nothing to do; another packet follows.
+    Wait,
+    /// Logged in.
+    In,
+    /// It cannot be; a sentence, and whether the account is refused (so that trying again soon is
+    /// of no use).
+    Failed(String, bool),
+}
+
+/// One login on a server.
+#[derive(Debug)]
+pub(crate) struct Dial {
+    login: ClientLogin,
+    secure: bool,
+    /// The server's number of this connection, once it has greeted.
+    pub(crate) thread: Option<u32>,
+}
+
+impl Dial {
+    /// A login about to begin. `secure`: nobody can listen in (a Unix socket).
+    #[must_use]
+    pub(crate) fn new(secure: bool) -> Dial {
+        Dial {
+            login: ClientLogin::new(),
+            secure,
+            thread: None,
+        }
+    }
+
+    /// Takes the server's next packet, numbered `seq`.
+    #[must_use]
+    pub(crate) fn packet(&mut self, key: &PoolKey, payload: &[u8], seq: u8) -> DialStep {
+        let account = account_of(key, self.secure);
+        if self.thread.is_none()
+            && let Ok(greeting) = Greeting::read(payload)
+        {
+            self.thread = Some(greeting.connection_id);
+        }
+        let mut out = Vec::new();
+        match self.login.on_packet(&account, seq, payload, &mut out) {
+            Ok(Progress::Done) => DialStep::In,
+            Ok(Progress::Waits) if out.is_empty() => DialStep::Wait,
+            Ok(Progress::Waits) => DialStep::Send(out),
+            Err(error) => {
+                let (why, lasting) = refusal(&error, key);
+                DialStep::Failed(why, lasting)
+            }
+        }
+    }
+}
+
+/// What a connection of this key logs in with. `secure`: nobody can listen in (a Unix socket).
+pub(crate) fn account_of(key: &PoolKey, secure: bool) -> Account<'_> {
+    let offered = key.capabilities & QUERY_ATTRIBUTES;
+    Account {
+        user: key.user.as_bytes(),
+        password: key.password.as_bytes(),
+        schema: b"",
+        private: secure,
+        wanted: BACKEND_ALWAYS | key.capabilities | CONNECT_ATTRS,
+        extended: key.extended,
+        required: (BACKEND_REQUIRED.iter()).fold(offered, |all, (bit, _)| all | bit),
+    }
+}
+
+/// Why a login failed, and whether the account or the server has to be put right first.
+pub(crate) fn refusal(error: &LoginError, key: &PoolKey) -> (String, bool) {
+    (words(error, key), needs_repair(error))
+}
+
+/// The account or the server must be put right before another attempt can do better.
+fn needs_repair(error: &LoginError) -> bool {
+    match error {
+        LoginError::Lacks { .. } | LoginError::Plugin(_) => true,
+        // Access denied, no such plugin, host not allowed, password expired; the account is locked:
+        // 3118 is MySQL's, 4151 MariaDB's.
+        LoginError::Refused { code, .. } => {
+            matches!(
+                code,
+                1045 | 1130 | 1251 | 1524 | 1698 | 1820 | 1862 | 3118 | 4151
+            )
+        }
+        _ => false,
+    }
+}
+
+fn words(error: &LoginError, key: &PoolKey) -> String {
+    match error {
+        LoginError::Plugin(_) => format!("account '{}': {error}", key.user),
+        _ => error.to_string(),
+    }
+}
+
+/// Appends the commands of a fresh backend; two replies follow. `more` is asked besides.
+pub(crate) fn put_preparation(out: &mut Vec<u8>, form: Form, more: &str) {
+    put_query(out, form, TRACKERS.as_bytes());
+    put_query(out, form, format!("{FRESH}{more}").as_bytes());
+}
+
+/// Appends the answer of nobody: used to leave politely.
+pub(crate) fn put_quit(out: &mut Vec<u8>) {
+    put_short(out, 0, |out| out.push(Command::Quit.byte()));
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! What a KILL asks for, what becomes of it, and the connection that carries it to the server.
+//!
+//! These are the values: `kills.rs` decides, `kill_connection.rs` carries out.
+//!
+//! Invariant: [`Threads`] has the server's numbers of all backends of the pool, and no others.
+
+use crate::backend::dial::Dial;
+use reactor::Address;
+use reactor::Key;
+use reactor::Time;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::{Mutex, PoisonError};
+
+/// What a KILL asks of the group that has its victim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KillAsk {
+    /// Who is to be told what became of it.
+    pub(crate) asker: Asker,
+    /// The victim's id.
+    pub(crate) id: u32,
+    /// Only its statement is to end.
+    pub(crate) query: bool,
+    /// The killer's account on the server; nobody else's clients are its to kill.
+    pub(crate) user: String,
+}
+
+/// What became of a KILL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KillEnd {
+    /// It was done.
+    Done,
+    /// There is no such client.
+    Unknown(u32),
+    /// The client is of another account.
+    NotOwner(u32),
+    /// It could not be carried to the server; the words say why.
+    Failed(String),
+}
+
+/// The server's numbers of all groups' backends.
+#[derive(Debug, Default)]
+pub struct Threads(Mutex<HashSet<u32>>);
+
+impl Threads {
+    pub(crate) fn change(&self, change: impl FnOnce(&mut HashSet<u32>) -> bool) -> bool {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Who is told what became of a KILL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Asker {
+    /// Its group's number.
+    pub(crate) group: usize,
+    /// The client, in that group.
+    pub(crate) killer: Key,
+}
+
+/// The statement that is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Aim {
+    /// The backend that runs it.
+    pub(crate) lease: Key,
+    /// Whose it is.
+    pub(crate) victim: Key,
+    /// When it was sent.
+    pub(crate) sent: Time,
+}
+
+/// One KILL to be carried to the server.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    /// Who is told what became of it; `None`: the pool itself has no use for that.
+    pub(crate) asker: Option<Asker>,
+    /// Where the connection is: its number means another one elsewhere.
+    pub(crate) at: Arc<Address>,
+    /// The pool of the account, an index into [`crate::backend::backend_pools::BackendPools`].
+    pub(crate) pool: usize,
+    /// The server's number of the connection.
+    pub(crate) thread: u32,
+    /// The statement; `None`: the connection, which the pool has closed on its side.
+    pub(crate) aim: Option<Aim>,
+}
+
+/// The connection.
+#[derive(Debug)]
+pub(crate) struct KillConnection<S> {
+    pub(crate) sock: S,
+    pub(crate) key: Key,
+    pub(crate) pool: usize,
+    pub(crate) dial: Dial,
+    pub(crate) job: Job,
+    pub(crate) since: Time,
+    pub(crate) stands: bool,
+    pub(crate) logged_in: bool,
+    /// The KILL is on its way.
+    pub(crate) sent: bool,
+    pub(crate) input: Vec<u8>,
+    pub(crate) output: Vec<u8>,
+}

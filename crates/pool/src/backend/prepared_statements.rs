@@ -1,0 +1,583 @@
+//! Prepared statements: what clients call theirs, what backends have, and how the two meet.
+//!
+//! The problem: a statement that is prepared lives on one connection of the server, and a client's
+//! next execution may run on another. Preparing each client's statements on each backend would
+//! multiply them; the server bounds their number (`max_prepared_stmt_count`). The mechanism: a
+//! [`Definition`] is a text and the session it was prepared in, one object for all clients that
+//! prepared the same; a client has ids of its own for definitions ([`Statements`]); a backend has
+//! some definitions prepared ([`OnBackend`]), the ones used last, up to its share of the budget. An
+//! execution whose definition its backend lacks waits until it has been prepared there. A client's
+//! own COM_STMT_PREPARE always runs on a backend, because what it is told is what the server says
+//! at that moment.
+//!
+//! These are the values. `prepared/commands.rs` handles the clients' commands, `prepared/named.rs`
+//! those that are text and name a statement (PREPARE, EXECUTE, DEALLOCATE), `prepared/ahead.rs`
+//! prepares what a backend lacks, `prepared/sent.rs` writes the ids and types that a backend knows
+//! and notes what came of it.
+//!
+//! Invariants:
+//! - the server holds at most [`OnBackend::count`] statements for a backend, and that is never
+//!   above its share: the least recently used one is closed in front of the next;
+//! - an execution without types runs with those that its client sent last, whoever else has used
+//!   the statement;
+//! - a statement with an open cursor is used by the client's statement that opened it and no other,
+//!   and is not closed to make room;
+//! - a client without prepared statements has a number (the next id) and an empty box for them.
+
+pub(crate) mod names;
+
+use crate::errors::reasons::Unprepared;
+use names::{Named, NamedEntry};
+use session::meter::{Charge, Meter};
+use session::state::Session;
+use sql::classify;
+use sql::text_prepared::Name;
+use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+use wire::command::Command;
+use wire::execution::{TypeList, Types};
+use wire::reply::Prepared;
+
+/// Statements that a client may have prepared at a time: as many as a server takes of all its
+/// clients by default (`max_prepared_stmt_count`).
+const HELD_MAX: usize = 16_382;
+/// Bytes of texts among which those that nobody has are not looked for.
+const SWEEP_BYTES_MIN: usize = 1024 * 1024;
+/// Bytes of texts from which on a client prepares no further statement.
+const HELD_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Owners of a text that one client has prepared once, and a backend: the table and those two.
+const SHARED_BY_NONE: usize = 3;
+
+/// A text and the session in which it was prepared: schema, `sql_mode` and character sets decide
+/// what it means.
+#[derive(Debug)]
+pub(crate) struct Definition {
+    /// The text.
+    pub(crate) sql: Box<[u8]>,
+    /// The session; interned, so the same session is the same object.
+    pub(crate) session: Rc<Session>,
+    /// What its executions may do.
+    pub(crate) class: classify::Statement,
+}
+
+impl Definition {
+    fn bytes(&self) -> usize {
+        size_of::<Definition>() + self.sql.len()
+    }
+
+    /// A number that no other definition has while this one lives.
+    fn address(self: &Rc<Self>) -> usize {
+        Rc::as_ptr(self).addr()
+    }
+}
+
+impl PartialEq for Definition {
+    fn eq(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.session, &other.session) && self.sql == other.sql
+    }
+}
+
+impl Eq for Definition {}
+
+impl Hash for Definition {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Rc::as_ptr(&self.session).hash(state);
+        self.sql.hash(state);
+    }
+}
+
+/// One object for equal definitions; those that nobody has are swept out as others come.
+#[derive(Debug, Default)]
+pub(crate) struct Definitions {
+    all: HashSet<Rc<Definition>>,
+    sweep_at: usize,
+    /// Bytes of all, and from how many on those that nobody has are swept out.
+    bytes: usize,
+    sweep_bytes_at: usize,
+}
+
+impl Definitions {
+    /// The shared object that equals `definition`.
+    pub(crate) fn intern(&mut self, definition: Definition) -> Rc<Definition> {
+        if let Some(found) = self.all.get(&definition) {
+            return found.clone();
+        }
+        if self.all.len() >= self.sweep_at || self.bytes >= self.sweep_bytes_at {
+            self.sweep();
+        }
+        let shared = Rc::new(definition);
+        self.bytes += shared.bytes();
+        self.all.insert(shared.clone());
+        shared
+    }
+
+    /// Drops those that nobody has.
+    pub(crate) fn sweep(&mut self) {
+        self.all
+            .retain(|definition| Rc::strong_count(definition) > 1);
+        self.sweep_at = (2 * self.all.len()).max(64);
+        self.bytes = self.all.iter().map(|definition| definition.bytes()).sum();
+        self.sweep_bytes_at = (2 * self.bytes).max(SWEEP_BYTES_MIN);
+    }
+
+    /// Bytes of all, those that nobody has any more included.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The same text in this session.
+    pub(crate) fn with_session(
+        &mut self,
+        old: &Rc<Definition>,
+        session: Rc<Session>,
+    ) -> Rc<Definition> {
+        if Rc::ptr_eq(&old.session, &session) {
+            return old.clone();
+        }
+        let (sql, class) = (old.sql.clone(), old.class);
+        self.intern(Definition {
+            sql,
+            session,
+            class,
+        })
+    }
+}
+
+/// One statement of a client.
+#[derive(Debug)]
+pub(crate) struct Held {
+    /// Its id, as the client was told.
+    pub(crate) id: u32,
+    /// Columns of its result when the client was last told.
+    pub(crate) columns: u16,
+    /// Parameters it takes.
+    pub(crate) params: u16,
+    /// A cursor of it is open on the client's backend.
+    pub(crate) cursor: bool,
+    /// Long data came that was too long to be kept.
+    pub(crate) overlong: bool,
+    pub(crate) definition: Rc<Definition>,
+    /// Types of its parameters, as the client sent them last.
+    pub(crate) types: Option<Rc<[u8]>>,
+    /// Messages of long data for its next execution, headers included.
+    #[expect(
+        clippy::box_collection,
+        reason = "8 bytes of a statement instead of 24"
+    )]
+    pub(crate) long: Option<Box<Vec<u8>>>,
+}
+
+impl Held {
+    fn types_len(&self) -> usize {
+        self.types.as_ref().map_or(0, |types| types.len())
+    }
+
+    /// Notes the types that an execution sends.
+    fn remember(&mut self, types: Types<'_>) {
+        if let Types::Sent(types) = types
+            && !self.types.as_deref().is_some_and(|known| types.is(known))
+        {
+            self.types = Some(types.to_plain().into());
+        }
+    }
+
+    fn long_len(&self) -> usize {
+        self.long.as_ref().map_or(0, |long| long.len())
+    }
+}
+
+/// The command about a prepared statement that a client waits for.
+#[derive(Debug)]
+pub(crate) struct UnderWay {
+    pub(crate) command: Command,
+    /// The client's id of the statement.
+    pub(crate) id: u32,
+    pub(crate) definition: Rc<Definition>,
+    /// It asks for a cursor.
+    pub(crate) cursor: bool,
+    /// The server's id of the statement, once the command has been sent.
+    pub(crate) sent_to: u32,
+    /// Long data that was sent in front of it.
+    #[expect(
+        clippy::box_collection,
+        reason = "it is moved from and to where that counts"
+    )]
+    pub(crate) long: Option<Box<Vec<u8>>>,
+    /// The backend is being brought into the session in which the statement is to be prepared.
+    pub(crate) ahead: bool,
+    /// It goes on when the session has been read back.
+    pub(crate) reads_back: bool,
+    /// It is a text about a statement by name.
+    pub(crate) named: Option<Named>,
+}
+
+impl UnderWay {
+    /// Whether it is an execution in another schema than the session's.
+    pub(crate) fn runs_outside(&self, session: &Session) -> bool {
+        let executes = matches!(
+            self.command,
+            Command::StmtExecute | Command::StmtBulkExecute
+        );
+        executes && self.definition.session.schema != session.schema
+    }
+
+    /// A text about a statement by name.
+    pub(crate) fn named(command: Command, definition: Rc<Definition>, named: Named) -> UnderWay {
+        UnderWay {
+            command,
+            id: 0,
+            definition,
+            cursor: false,
+            sent_to: 0,
+            long: None,
+            ahead: false,
+            reads_back: false,
+            named: Some(named),
+        }
+    }
+}
+
+/// A client's prepared statements.
+#[derive(Debug, Default)]
+pub(crate) struct Statements {
+    /// By id, which only grow.
+    list: Vec<Held>,
+    /// Bytes of their texts.
+    texts: usize,
+    /// Bytes of their parameters' types.
+    types: usize,
+    charge: Charge,
+    pub(crate) under_way: Option<UnderWay>,
+    /// The one that MariaDB's id for the last prepared one means.
+    pub(crate) last: Option<u32>,
+    /// How many have an open cursor.
+    cursors: usize,
+    /// Those that it has prepared by name.
+    pub(crate) named: Vec<(Name, Rc<Definition>)>,
+}
+
+impl Statements {
+    /// The statement with this id.
+    pub(crate) fn get(&self, id: u32) -> Option<&Held> {
+        let found = self.list.binary_search_by_key(&id, |held| held.id).ok()?;
+        self.list.get(found)
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut Held> {
+        let found = self.list.binary_search_by_key(&id, |held| held.id).ok()?;
+        self.list.get_mut(found)
+    }
+
+    /// Adds a statement, whose id is above all others.
+    fn add(&mut self, held: Held) {
+        debug_assert!(self.list.last().is_none_or(|last| last.id < held.id));
+        if self.list.len() == self.list.capacity() {
+            // Doubling would cost a client with many statements half of its memory.
+            self.list.reserve_exact(self.list.len() / 4 + 1);
+        }
+        self.last = Some(held.id);
+        self.texts += held.definition.sql.len();
+        self.list.push(held);
+    }
+
+    /// The server has answered to a COM_STMT_PREPARE, with a header or an error.
+    pub(crate) fn note_new(
+        &mut self,
+        id: u32,
+        definition: Rc<Definition>,
+        header: Option<Prepared>,
+    ) {
+        let Some(header) = header else {
+            self.last = None;
+            return;
+        };
+        self.add(Held {
+            id,
+            columns: header.columns,
+            params: header.params,
+            cursor: false,
+            overlong: false,
+            definition,
+            types: None,
+            long: None,
+        });
+    }
+
+    pub(crate) fn remove(&mut self, id: u32) -> Option<Held> {
+        let found = self.list.binary_search_by_key(&id, |held| held.id).ok()?;
+        if self.last == Some(id) {
+            self.last = None;
+        }
+        let held = self.list.remove(found);
+        self.texts -= held.definition.sql.len();
+        self.types -= held.types_len();
+        Some(held)
+    }
+
+    /// Notes the types that an execution of a statement sends.
+    pub(crate) fn remember(&mut self, id: u32, types: Types<'_>) {
+        let Some(held) = self.get_mut(id) else {
+            return;
+        };
+        let before = held.types_len();
+        held.remember(types);
+        let now = held.types_len();
+        self.types = self.types - before + now;
+    }
+
+    /// Counts what the list takes now.
+    pub(crate) fn count(&mut self, meter: &Meter) {
+        let list = self.list.capacity() * size_of::<Held>();
+        self.charge.set(meter, list + self.types);
+    }
+
+    /// Bytes that the client holds alone: texts that others have prepared too are not its.
+    pub(crate) fn own_bytes(&self) -> usize {
+        let alone = |held: &&Held| Rc::strong_count(&held.definition) <= SHARED_BY_NONE;
+        let texts = self.list.iter().filter(alone);
+        let texts: usize = texts.map(|held| held.definition.sql.len()).sum();
+        self.charge.bytes() + texts + self.long_len()
+    }
+
+    /// Which bound keeps the client from preparing another statement, if one does.
+    pub(crate) fn is_full(&self) -> Option<Unprepared> {
+        if self.list.len() >= HELD_MAX {
+            return Some(Unprepared::Held {
+                count: self.list.len(),
+            });
+        }
+        (self.texts >= HELD_BYTES_MAX).then_some(Unprepared::HeldBytes { bytes: self.texts })
+    }
+
+    /// Notes that a statement's cursor is open, or not; `true` when that is new.
+    pub(crate) fn set_cursor(&mut self, id: u32, open: bool) -> bool {
+        let Some(held) = self.get_mut(id) else {
+            return false;
+        };
+        if held.cursor == open {
+            return false;
+        }
+        held.cursor = open;
+        if open {
+            self.cursors += 1;
+        } else {
+            self.cursors -= 1;
+        }
+        true
+    }
+
+    /// Whether something is open on the client's backend, so that it must keep it.
+    pub(crate) fn holds(&self) -> bool {
+        self.cursors > 0
+    }
+
+    /// Whether there is nothing to remember.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty() && self.named.is_empty() && self.under_way.is_none()
+    }
+
+    /// Bytes of long data that wait for an execution.
+    pub(crate) fn long_len(&self) -> usize {
+        self.list.iter().map(Held::long_len).sum()
+    }
+}
+
+/// A statement that is prepared on a backend.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    definition: Rc<Definition>,
+    /// The server's id of it.
+    pub(crate) id: u32,
+    /// The types that the server was sent last.
+    pub(crate) types: Option<Rc<[u8]>>,
+    /// When it was used last, in uses of this backend.
+    pub(crate) used: u64,
+    /// The client's statement that has a cursor open on it.
+    cursor_of: Option<u32>,
+    /// Whether its first execution opened a cursor; `None` before that.
+    pub(crate) began_with_cursor: Option<bool>,
+}
+
+/// A definition, and the id of the client's statement that uses it.
+type What<'a> = (&'a Rc<Definition>, u32);
+
+/// How an execution is to run, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct How {
+    pub(crate) mysql: bool,
+    pub(crate) cursor: bool,
+}
+
+/// With which types an execution is to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted<'a> {
+    /// With these; empty where there are no parameters.
+    Types(TypeList<'a>),
+    /// With none that any execution has sent: its client never sent any.
+    Untouched,
+}
+
+/// The statements that are prepared on one backend.
+#[derive(Debug, Default)]
+pub(crate) struct OnBackend {
+    entries: HashMap<usize, Vec<Entry>>,
+    count: usize,
+    uses: u64,
+    /// The definition that is being prepared, when one is.
+    pub(crate) preparing: Option<Rc<Definition>>,
+    /// What is prepared by name.
+    pub(crate) named: Vec<NamedEntry>,
+}
+
+impl OnBackend {
+    /// Statements that the server holds for this backend.
+    pub(crate) fn count(&self) -> usize {
+        self.count + self.named.len()
+    }
+
+    /// What this statement of a client can run on. On MySQL earlier executions rule it out: with
+    /// other types, since it derives parameters' types from them for good, from 8.0.22 (its manual
+    /// on PREPARE); and when the first of all opened a cursor, for those without one, which MySQL
+    /// 9.7 then answers with columns, no row and a packet that reads as one, so that a client waits
+    /// for ever.
+    pub(crate) fn find(
+        &mut self,
+        what: What<'_>,
+        wanted: Wanted<'_>,
+        how: How,
+    ) -> Option<&mut Entry> {
+        let found = self.place(what, wanted, how)?;
+        self.entries.get_mut(&what.0.address())?.get_mut(found)
+    }
+
+    /// Whether [`OnBackend::find`] finds something.
+    pub(crate) fn has(&self, what: What<'_>, wanted: Wanted<'_>, how: How) -> bool {
+        self.place(what, wanted, how).is_some()
+    }
+
+    fn place(&self, what: What<'_>, wanted: Wanted<'_>, how: How) -> Option<usize> {
+        let entries = self.entries.get(&what.0.address())?;
+        let by_types = |entry: &Entry| match (wanted, &entry.types) {
+            (Wanted::Untouched, types) => types.is_none(),
+            (Wanted::Types(types), Some(sent)) => !how.mysql || types.is(sent),
+            (Wanted::Types(_), None) => true,
+        };
+        let broken = |entry: &Entry| {
+            how.mysql && !how.cursor && entry.began_with_cursor == Some(true)
+                // Its own client would find the same on a server.
+                && entry.cursor_of.is_none()
+        };
+        let fits = |entry: &Entry| by_types(entry) && !broken(entry);
+        let with = |cursor_of: Option<u32>| {
+            let mut entries = entries.iter();
+            entries.position(|entry| entry.cursor_of == cursor_of && fits(entry))
+        };
+        // Executing again closes the cursor, where that is open.
+        with(Some(what.1)).or_else(|| with(None))
+    }
+
+    /// The server's id of the entry on which a client's statement has its cursor open.
+    pub(crate) fn with_cursor(&self, what: What<'_>) -> Option<u32> {
+        let mut entries = self.entries.get(&what.0.address())?.iter();
+        let found = entries.find(|entry| entry.cursor_of == Some(what.1))?;
+        Some(found.id)
+    }
+
+    /// Notes that the server has prepared a definition.
+    pub(crate) fn add(&mut self, definition: Rc<Definition>, id: u32) {
+        self.uses += 1;
+        self.count += 1;
+        let entry = Entry {
+            definition,
+            id,
+            types: None,
+            used: self.uses,
+            cursor_of: None,
+            began_with_cursor: None,
+        };
+        let address = entry.definition.address();
+        self.entries.entry(address).or_default().push(entry);
+    }
+
+    /// Notes on which entry a client's statement has its cursor open, if on any.
+    pub(crate) fn set_cursor(&mut self, what: What<'_>, on: Option<u32>) {
+        let entries = self.entries.get_mut(&what.0.address());
+        for entry in entries.into_iter().flatten() {
+            if on == Some(entry.id) {
+                entry.cursor_of = Some(what.1);
+            } else if entry.cursor_of == Some(what.1) {
+                entry.cursor_of = None;
+            }
+        }
+    }
+
+    /// Notes that an entry is used now.
+    pub(crate) fn use_now(&mut self) -> u64 {
+        self.uses += 1;
+        self.uses
+    }
+
+    /// Takes out the entries of a definition that no cursor holds; gives their ids.
+    pub(crate) fn take_all_of(&mut self, definition: &Rc<Definition>) -> Vec<u32> {
+        let Some(entries) = self.entries.get_mut(&definition.address()) else {
+            return Vec::new();
+        };
+        let mut ids = Vec::new();
+        entries.retain(|entry| {
+            let keep = entry.cursor_of.is_some();
+            if !keep {
+                ids.push(entry.id);
+            }
+            keep
+        });
+        if entries.is_empty() {
+            self.entries.remove(&definition.address());
+        }
+        self.count -= ids.len();
+        ids
+    }
+
+    /// Takes out the entry with this id of the server's.
+    pub(crate) fn take(&mut self, definition: &Rc<Definition>, id: u32) {
+        let Some(entries) = self.entries.get_mut(&definition.address()) else {
+            return;
+        };
+        let before = entries.len();
+        entries.retain(|entry| entry.id != id);
+        self.count -= before - entries.len();
+        if entries.is_empty() {
+            self.entries.remove(&definition.address());
+        }
+    }
+
+    /// Whether there is no room for another, and none that could be closed to make room.
+    pub(crate) fn is_full(&self, share: usize) -> bool {
+        let mut all = self.entries.values().flatten();
+        let closable = self.oldest_name().is_some();
+        self.count() >= share && !closable && all.all(|entry| entry.cursor_of.is_some())
+    }
+
+    /// When the entry was used that was not used for longest and has no cursor.
+    pub(crate) fn oldest_use(&self) -> Option<u64> {
+        let all = self.entries.values().flatten();
+        let free = all.filter(|entry| entry.cursor_of.is_none());
+        free.map(|entry| entry.used).min()
+    }
+
+    /// Takes out the entry that was not used for longest and has no cursor; gives its id.
+    pub(crate) fn take_oldest(&mut self) -> Option<u32> {
+        let all = self.entries.values().flatten();
+        let oldest = all
+            .filter(|entry| entry.cursor_of.is_none())
+            .min_by_key(|entry| entry.used)?;
+        let (definition, id) = (oldest.definition.clone(), oldest.id);
+        self.take(&definition, id);
+        Some(id)
+    }
+}
+
+#[cfg(test)]
+mod tests;

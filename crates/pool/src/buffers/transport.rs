@@ -1,0 +1,196 @@
+//! A connection's socket with what lies over it: TLS, and compressed frames inside of that.
+//!
+//! The problem: most connections are plain, and must cost no more than their socket; and what is
+//! read from one under TLS says nothing about what its socket still holds. The mechanism:
+//! [`Transport`] owns the socket and, in a box that plain connections do not have, the layers over
+//! it. It reads and writes as [`Net`] does, under whatever layers there are but the frames, which
+//! are made and taken apart by `compression.rs`.
+//!
+//! Invariant: [`Transport::is_readable`] is true for as long as something may be there to be read
+//! without a further event, in the socket or in TLS. It is said here alone.
+
+use crate::buffers::packing::Compression;
+use reactor::tls::UNSENT_BYTES_MAX;
+use reactor::{Event, Net, Read, Tls, Write};
+use std::io;
+
+/// Steps of handshakes that a group makes in one turn.
+pub(crate) const HANDSHAKES_PER_TURN: usize = 8;
+/// What one TLS connection takes of memory between two messages: the state of rustls with its
+/// buffers, as measured (docs/decisions/0016-tls-for-clients.md).
+pub(crate) const TLS_BYTES: usize = 8 * 1024;
+
+/// A connection, plain or under TLS.
+#[derive(Debug)]
+pub(crate) struct Transport<S> {
+    sock: S,
+    /// More may be there to be read.
+    readable: bool,
+    /// The peer will send no more.
+    ended: bool,
+    /// The socket is a Unix socket.
+    is_local: bool,
+    layers: Option<Box<Layers>>,
+}
+
+/// What lies over the socket.
+#[derive(Debug, Default)]
+struct Layers {
+    tls: Option<Box<Tls>>,
+    /// How its bytes are compressed, if they are.
+    compression: Option<Box<Compression>>,
+}
+
+impl<S> Transport<S> {
+    /// A plain connection over this socket, which is a Unix socket if it is local.
+    pub(crate) fn plain(sock: S, is_local: bool) -> Transport<S> {
+        Transport {
+            sock,
+            readable: false,
+            ended: false,
+            is_local,
+            layers: None,
+        }
+    }
+
+    /// Whether servers call it a secure transport: nobody between the two ends can listen.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.is_local || self.is_tls()
+    }
+
+    /// Takes note of an event of its socket.
+    pub(crate) fn note(&mut self, event: Event) {
+        self.readable |= event.readable;
+        self.ended |= event.closed;
+    }
+
+    /// Whether something may be there to be read.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.readable
+    }
+
+    /// Whether the peer will send no more.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// The socket, to be watched and asked about.
+    pub(crate) fn sock(&self) -> &S {
+        &self.sock
+    }
+
+    fn tls(&self) -> Option<&Tls> {
+        self.layers.as_ref()?.tls.as_deref()
+    }
+
+    /// Whether TLS has begun.
+    pub(crate) fn is_tls(&self) -> bool {
+        self.tls().is_some()
+    }
+
+    /// Whether the handshake of TLS has begun and not ended.
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.tls().is_some_and(Tls::is_handshaking)
+    }
+
+    /// Whether bytes that were taken from the caller have not been sent yet.
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.tls().is_some_and(Tls::has_unsent)
+    }
+
+    /// Bytes of memory that those may take.
+    pub(crate) fn unsent_bytes(&self) -> usize {
+        match self.has_unsent() {
+            true => UNSENT_BYTES_MAX,
+            false => 0,
+        }
+    }
+
+    /// Bytes of memory that TLS takes while nothing is under way.
+    pub(crate) fn idle_bytes(&self) -> usize {
+        match self.is_tls() {
+            true => TLS_BYTES,
+            false => 0,
+        }
+    }
+
+    /// Puts TLS over the socket. `received` is what has been read behind the request for it: the
+    /// first bytes of TLS, whatever they look like.
+    pub(crate) fn begin_tls<N: Net<Sock = S>>(
+        &mut self,
+        net: &mut N,
+        tls: Tls,
+        received: &[u8],
+    ) -> io::Result<()> {
+        // Something may be there, in the socket or in what was received already.
+        self.readable = true;
+        let layers = self.layers.get_or_insert_default();
+        layers
+            .tls
+            .insert(Box::new(tls))
+            .take(net, &self.sock, received)
+    }
+
+    /// Reads into `buffer`, which is not empty.
+    pub(crate) fn read<N: Net<Sock = S>>(&mut self, net: &mut N, buffer: &mut [u8]) -> Read {
+        let (read, is_emptied) = match self.parts() {
+            (sock, None) => (net.read(sock, buffer), true),
+            (sock, Some(tls)) => (tls.read(net, sock, buffer), tls.is_emptied()),
+        };
+        // A short read has emptied the socket; an end or more bytes bring a new event.
+        self.readable = match read {
+            Read::Bytes(count) => count == buffer.len() || !is_emptied || self.ended,
+            _ => false,
+        };
+        read
+    }
+
+    /// Writes from `bytes`, which is not empty. Under TLS, some of what was taken may still have to
+    /// be sent: see [`Transport::has_unsent`].
+    pub(crate) fn write<N: Net<Sock = S>>(&mut self, net: &mut N, bytes: &[u8]) -> Write {
+        match self.parts() {
+            (sock, None) => net.write(sock, bytes),
+            (sock, Some(tls)) => tls.write(net, sock, bytes),
+        }
+    }
+
+    /// Sends what was taken and has not been sent; `false` where there is no room for all of it.
+    pub(crate) fn flush<N: Net<Sock = S>>(&mut self, net: &mut N) -> io::Result<bool> {
+        match self.parts() {
+            (_, None) => Ok(true),
+            (sock, Some(tls)) => tls.flush(net, sock),
+        }
+    }
+
+    /// Tells the peer that nothing more will come, where there is a way to.
+    pub(crate) fn end<N: Net<Sock = S>>(&mut self, net: &mut N) {
+        if let (sock, Some(tls)) = self.parts() {
+            tls.end(net, sock);
+        }
+    }
+
+    fn parts(&mut self) -> (&S, Option<&mut Tls>) {
+        let tls = match &mut self.layers {
+            None => None,
+            Some(layers) => layers.tls.as_deref_mut(),
+        };
+        (&self.sock, tls)
+    }
+
+    /// How bytes are compressed, if they are.
+    pub(crate) fn compression(&self) -> Option<&Compression> {
+        self.layers.as_ref()?.compression.as_deref()
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn compression_mut(&mut self) -> Option<&mut Compression> {
+        self.layers.as_mut()?.compression.as_deref_mut()
+    }
+
+    /// What was agreed on at the login.
+    pub(crate) fn set_compression(&mut self, agreed: Option<Box<Compression>>) {
+        if agreed.is_some() || self.layers.is_some() {
+            self.layers.get_or_insert_default().compression = agreed;
+        }
+    }
+}

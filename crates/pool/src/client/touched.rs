@@ -1,0 +1,92 @@
+//! What a client's statements may have set on its backend, as a value.
+//!
+//! It is noted from the statement's text and kept with the client.
+//! [`crate::group::session_state::untracked_changes`] and `user_variables.rs` ask the server what
+//! came of it.
+
+use session::text::Text;
+use sql::classify::Statement;
+use sql::lex::LexMode;
+use sql::unscoped::retold;
+
+/// What a client's statements may have set on its backend.
+#[derive(Debug, Default)]
+pub(crate) struct Touched {
+    /// User variables.
+    pub(crate) names: Vec<Text>,
+    /// Some of them may have been set since they were read back last.
+    pub(crate) fresh: bool,
+    /// User variables that are not to be there when it is sent (see
+    /// [`crate::group::backends::renewal`]).
+    pub(crate) unset: Vec<Text>,
+    /// SETs by which the server reports what was set in another form.
+    pub(crate) sets: Vec<Vec<u8>>,
+    /// The statement in front of them failed.
+    pub(crate) failed: bool,
+    /// How often the clock may have to be read until it is known whether it goes on.
+    pub(crate) clock: u8,
+    /// Answers that are to come before the client's next command.
+    pub(crate) awaited: usize,
+}
+
+impl Touched {
+    /// What a text may set, besides these user variables.
+    pub(crate) fn by(names: Vec<Text>, sql: &[u8], mode: LexMode, found: &Statement) -> Touched {
+        Touched {
+            fresh: !names.is_empty(),
+            names,
+            sets: match found.untracked {
+                true => retold(sql, mode),
+                false => Vec::new(),
+            },
+            // Without a report there is nothing yet to compare with.
+            clock: u8::from(found.sets_clock) * (1 + u8::from(found.untracked)),
+            ..Touched::default()
+        }
+    }
+
+    /// Nothing that is set; these user variables are not to be there.
+    pub(crate) fn needing(unset: Vec<Text>) -> Touched {
+        Touched {
+            unset,
+            ..Touched::default()
+        }
+    }
+
+    /// Whether nothing is to be asked because of it.
+    pub(crate) fn sets_nothing(&self) -> bool {
+        self.names.is_empty() && self.sets.is_empty() && self.clock == 0
+    }
+
+    /// Notes what another text may set.
+    pub(crate) fn add(&mut self, next: Touched) {
+        for name in next.names {
+            if !self.names.contains(&name) {
+                self.names.push(name);
+            }
+        }
+        self.fresh |= next.fresh;
+        self.sets.extend(next.sets);
+        self.clock = self.clock.max(next.clock);
+    }
+
+    /// A statement was answered.
+    pub(crate) fn note_result(&mut self, failed: bool) {
+        self.failed |= failed && !self.sets.is_empty();
+    }
+
+    /// Whether SETs are to be sent before anything else.
+    pub(crate) fn is_untracked(&self) -> bool {
+        !self.sets.is_empty()
+    }
+
+    /// Whether its client's next command has to wait.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.awaited > 0
+    }
+
+    /// Whether the clock is to be read.
+    pub(crate) fn asks_clock(&self) -> bool {
+        self.clock > 0
+    }
+}

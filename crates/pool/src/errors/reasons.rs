@@ -1,0 +1,631 @@
+//! Reasons: every pin, refusal and close has one, with a name for counters and words for people.
+//!
+//! A client that is refused or cut off gets an error that says whose doing it was, what limit or
+//! event caused it, and what to do; the same reason is counted. Invariant: no string is made up at
+//! the place of use; what varies (a limit, a time, the server's words) is a parameter here.
+
+use crate::queue::lane::LaneName;
+use session::own_commands::OWN_COMMANDS_MAX;
+use sql::classify::PinCause;
+use std::fmt;
+use std::time::Duration;
+use wire::errors::{self, ErrorCode};
+use wire::stranger::Stranger;
+
+/// Why a client keeps its backend for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PinReason {
+    /// The text of a statement says that it may leave state behind.
+    Text(PinCause),
+    /// The server reported a change of state that neither a variable nor the text explains.
+    UnexplainedChange,
+    /// Stored code that no text shows has failed; what it changed before is not reported.
+    FailedCode,
+    /// The text reaches a trigger, a view or a column whose code may leave something unseen.
+    TriggersAndViews,
+    /// A statement that asks for the default schema was prepared without one.
+    PreparedSchema,
+    /// Results or literals are in a character set of two or four bytes, in which the pool's own
+    /// questions would be asked and answered too.
+    WideCharset,
+}
+
+impl PinReason {
+    /// A short stable name.
+    #[must_use]
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            PinReason::Text(cause) => cause.name(),
+            PinReason::UnexplainedChange => "unexplained_change",
+            PinReason::FailedCode => "failed_code",
+            PinReason::TriggersAndViews => "triggers_and_views",
+            PinReason::PreparedSchema => "prepared_schema",
+            PinReason::WideCharset => "wide_charset",
+        }
+    }
+}
+
+/// Why a statement or a client was refused, or cut off, with an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The limit on clients is reached.
+    Clients {
+        /// The limit, over all groups.
+        max: usize,
+    },
+    /// The descriptor table of this group is full.
+    GroupFull {
+        /// How many clients it holds.
+        max: usize,
+    },
+    /// The user has as many clients as it may.
+    UserClients {
+        /// The user.
+        user: String,
+        /// Its limit.
+        max: usize,
+    },
+    /// The pool uses as much memory as it may, or the machine has hardly any left.
+    Memory {
+        /// What is used, and what the limit is.
+        detail: String,
+    },
+    /// Too many passwords wait to be checked already.
+    PasswordChecks {
+        /// How many wait in that line.
+        waiting: usize,
+    },
+    /// Too many statements wait already.
+    LaneFull {
+        /// Where it would have waited.
+        lane: LaneName,
+        /// How many wait in this group.
+        waiting: usize,
+    },
+    /// The waiting statements hold too many bytes already.
+    LaneBytes {
+        /// Where it would have waited.
+        lane: LaneName,
+        /// Bytes of those that wait in this group.
+        bytes: usize,
+        /// Bytes of this one.
+        len: usize,
+    },
+    /// Too many statements of the user wait already.
+    UserLaneFull {
+        /// The user.
+        user: String,
+        /// Where it would have waited.
+        lane: LaneName,
+        /// How many of its statements wait, in all groups.
+        waiting: usize,
+    },
+    /// `onramp_priority` was to take a value that is none.
+    Priority {
+        /// The value.
+        value: String,
+    },
+    /// The statement ran for longer than its user's statements may.
+    StatementTime {
+        /// The limit.
+        max: Duration,
+    },
+    /// The transaction was open for longer than its user's may be.
+    TransactionTime {
+        /// The limit.
+        max: Duration,
+    },
+    /// The statement waited too long for a backend.
+    WaitedTooLong {
+        /// Where it waited.
+        lane: LaneName,
+        /// Statements in front of its lane.
+        ahead: usize,
+        /// How long it waited.
+        waited: Duration,
+        /// What the backends were doing, and the last failure to get another one.
+        detail: String,
+    },
+    /// The server has been away for long enough not to be waited for.
+    ServerDown {
+        /// For how long.
+        lasted: Duration,
+        /// Why the last dial failed.
+        why: String,
+    },
+    /// The pool is shutting down.
+    Draining,
+    /// The command is none that a pooler can serve.
+    Command {
+        /// Its first byte.
+        byte: u8,
+    },
+    /// A KILL in a form in which nobody can tell who is meant before the server does.
+    Kill,
+    /// KILL names a backend of the pool.
+    KillBackend,
+    /// KILL could not be carried to the server.
+    KillFailed(String),
+    /// The statement was ended by KILL before it was sent.
+    Interrupted,
+    /// What the previous statement left can no longer be read.
+    PreviousGone,
+    /// The pool has sent too many commands of its own for the statement.
+    OwnCommands,
+    /// The statement is longer than the server takes.
+    TooLong {
+        /// Bytes of the statement, as far as known.
+        len: usize,
+        /// The server's `max_allowed_packet`.
+        max: usize,
+    },
+    /// What the client has sent of a command is more than the pool may hold of it.
+    Input {
+        /// Bytes of it, held or announced.
+        len: usize,
+        /// What it is over.
+        limit: InputLimit,
+    },
+    /// Packets came out of order.
+    OutOfOrder {
+        /// The number that had to come.
+        expected: u8,
+        /// The number that came.
+        got: u8,
+    },
+    /// A packet is not what the protocol calls for.
+    Malformed(String),
+    /// The client speaks another protocol where its login must come.
+    Stranger(Stranger),
+    /// The handshake of TLS has failed.
+    Tls(String),
+    /// The client logs in in clear, and has to use TLS.
+    InsecureTransport,
+    /// The client took too long to log in or to take its reply.
+    TooSlow(&'static str),
+    /// The backend was lost while it ran the client's statement or kept its session.
+    BackendLost(String),
+    /// A backend could not be brought into the client's session state.
+    Restore(String),
+    /// A statement ran behind a SET that was to restore its session and failed against all
+    /// expectation.
+    Unrestored(String),
+    /// A statement that was sent ahead on the same backend changed its session.
+    Overtaken,
+    /// A prepared statement cannot be prepared, or executed.
+    Prepared(Unprepared),
+    /// The server refused our login with the backend account.
+    BackendLogin(String),
+}
+
+/// Which limit on the bytes of unfinished commands a client is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum InputLimit {
+    /// One command may be so long.
+    Command(usize),
+    /// All commands of a user's clients may be so long.
+    User {
+        /// The user.
+        user: String,
+        /// Its limit.
+        max: usize,
+    },
+    /// There was no room for the rest of it.
+    NoRoom {
+        /// How long it has waited for that.
+        waited: Duration,
+    },
+    /// All memory is in use, and the client holds more than its share.
+    Share {
+        /// The share.
+        max: usize,
+    },
+    /// It took room that others waited for, and did not go on.
+    Stalled,
+}
+
+/// Why a prepared statement cannot be prepared, or executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unprepared {
+    /// Its long data was more than the pool keeps.
+    LongData,
+    /// Every statement that the client's backend may have is held by a cursor.
+    Full {
+        /// How many that are.
+        max: usize,
+    },
+    /// The client has as many statements as it may.
+    Held {
+        /// How many.
+        count: usize,
+    },
+    /// The texts of the client's statements are as long as they may be.
+    HeldBytes {
+        /// Their bytes.
+        bytes: usize,
+    },
+    /// No backend can be brought into the session in which it was prepared.
+    NoSession,
+}
+
+impl fmt::Display for InputLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InputLimit::Command(max) => write!(
+                f,
+                "a command may have {max}, at most half of 'input_bytes_max'; raise that"
+            ),
+            InputLimit::User { user, max } => write!(
+                f,
+                "the clients of user '{user}' may have {max} together ('input_bytes_max' of the \
+                 user); send fewer long commands at once"
+            ),
+            InputLimit::NoRoom { waited } => write!(
+                f,
+                "others hold all of 'input_bytes_max', and none became free in {} ms; send it \
+                 again later",
+                waited.as_millis()
+            ),
+            InputLimit::Share { max } => write!(
+                f,
+                "the connection holds so much of the pool's memory, all of which is in use \
+                 ('memory_bytes_max'; a connection's share is {max}): prepared statements, their \
+                 texts and data, warnings, variables; hold less, or raise that"
+            ),
+            InputLimit::Stalled => f.write_str(
+                "it did not come on while others waited for room ('input_bytes_max'); send it \
+                 again, without a pause",
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Unprepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unprepared::LongData => f.write_str(
+                "onramp: the long data of this statement's parameters is longer than \
+                 'max_allowed_packet', or too much of it waits in the pool; nothing was executed",
+            ),
+            Unprepared::Full { max } => write!(
+                f,
+                "Can't create more than max_prepared_stmt_count statements (current value: {max}; \
+                 onramp: all of them have open cursors; close one, or raise prepared_max)"
+            ),
+            Unprepared::Held { count } => write!(
+                f,
+                "Can't create more than max_prepared_stmt_count statements (current value: \
+                 {count}; onramp: this connection alone has so many; close those that it executes \
+                 no more)"
+            ),
+            Unprepared::HeldBytes { bytes } => write!(
+                f,
+                "Can't create more than max_prepared_stmt_count statements (onramp: the texts of \
+                 this connection's statements have {bytes} bytes; close those that it executes no \
+                 more)"
+            ),
+            Unprepared::NoSession => f.write_str(
+                "onramp: the statement was prepared with a default schema, which the session has \
+                 lost since; nothing was executed, prepare it again",
+            ),
+        }
+    }
+}
+
+impl Refusal {
+    /// A short stable name, for counters.
+    #[must_use]
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Refusal::Clients { .. } => "clients",
+            Refusal::GroupFull { .. } => "group-full",
+            Refusal::UserClients { .. } => "user-clients",
+            Refusal::Memory { .. } => "memory",
+            Refusal::PasswordChecks { .. } => "password-checks",
+            Refusal::LaneFull { .. } => "lane-full",
+            Refusal::LaneBytes { .. } => "lane-bytes",
+            Refusal::UserLaneFull { .. } => "user-lane-full",
+            Refusal::WaitedTooLong { .. } => "waited-too-long",
+            Refusal::Priority { .. } => "priority",
+            Refusal::StatementTime { .. } => "statement-time",
+            Refusal::TransactionTime { .. } => "transaction-time",
+            Refusal::ServerDown { .. } => "server-down",
+            Refusal::Draining => "draining",
+            Refusal::Command { .. } => "command",
+            Refusal::Kill => "kill",
+            Refusal::PreviousGone => "previous-gone",
+            Refusal::OwnCommands => "own-commands",
+            Refusal::TooLong { .. } => "too-long",
+            Refusal::Input {
+                limit: InputLimit::Stalled,
+                ..
+            } => "input-stalled",
+            Refusal::Input { .. } => "input-full",
+            Refusal::OutOfOrder { .. } => "out-of-order",
+            Refusal::Malformed(_) => "malformed",
+            Refusal::Stranger(stranger) => match stranger {
+                Stranger::ProxyV1 | Stranger::ProxyV2 => "proxy-header",
+                Stranger::ClientHello | Stranger::SslRequest => "tls",
+            },
+            Refusal::Tls(_) => "tls-handshake",
+            Refusal::InsecureTransport => "insecure-transport",
+            Refusal::TooSlow(_) => "too-slow",
+            Refusal::BackendLost(_) => "backend-lost",
+            Refusal::Restore(_) => "restore",
+            Refusal::Unrestored(_) => "unrestored",
+            Refusal::Overtaken => "overtaken",
+            Refusal::BackendLogin(_) => "backend-login",
+            Refusal::Prepared(_) => "prepared",
+            Refusal::KillBackend => "kill-backend",
+            Refusal::KillFailed(_) => "kill-failed",
+            Refusal::Interrupted => "interrupted",
+        }
+    }
+
+    /// The error number that drivers know.
+    #[must_use]
+    pub(crate) fn code(&self) -> ErrorCode {
+        match self {
+            Refusal::Clients { .. }
+            | Refusal::GroupFull { .. }
+            | Refusal::PasswordChecks { .. } => errors::CON_COUNT,
+            Refusal::UserClients { .. } => errors::TOO_MANY_USER_CONNECTIONS,
+            Refusal::Memory { .. } => errors::OUT_OF_RESOURCES,
+            Refusal::LaneFull { .. } => errors::LANE_FULL,
+            Refusal::LaneBytes { .. } => errors::LANE_BYTES,
+            Refusal::UserLaneFull { .. } => errors::USER_LANE_FULL,
+            Refusal::WaitedTooLong { .. } => errors::WAITED_TOO_LONG,
+            Refusal::ServerDown { .. } => errors::SERVER_DOWN,
+            Refusal::Unrestored(_) => errors::UNRESTORED,
+            Refusal::Overtaken => errors::OVERTAKEN,
+            Refusal::Priority { .. } => errors::WRONG_VALUE_FOR_VAR,
+            Refusal::StatementTime { .. } => errors::QUERY_TIMEOUT,
+            Refusal::TransactionTime { .. } => errors::TRANSACTION_TIMEOUT,
+            Refusal::Draining => errors::SERVER_SHUTDOWN,
+            Refusal::Command { .. } => errors::UNKNOWN_COM,
+            Refusal::Interrupted => errors::QUERY_INTERRUPTED,
+            Refusal::Kill | Refusal::KillBackend | Refusal::PreviousGone => errors::NOT_SUPPORTED,
+            Refusal::TooLong { .. } | Refusal::Input { .. } => errors::NET_PACKET_TOO_LARGE,
+            Refusal::OutOfOrder { .. } => errors::NET_PACKETS_OUT_OF_ORDER,
+            Refusal::Malformed(_) => errors::MALFORMED_PACKET,
+            Refusal::TooSlow(_) | Refusal::Stranger(_) | Refusal::Tls(_) => errors::HANDSHAKE,
+            Refusal::InsecureTransport => errors::SECURE_TRANSPORT_REQUIRED,
+            Refusal::BackendLost(_) => errors::NET_READ,
+            Refusal::Restore(_) | Refusal::KillFailed(_) | Refusal::OwnCommands => {
+                errors::UNKNOWN_ERROR
+            }
+            Refusal::Prepared(
+                Unprepared::Full { .. } | Unprepared::Held { .. } | Unprepared::HeldBytes { .. },
+            ) => errors::PREPARED_COUNT,
+            Refusal::Prepared(_) => errors::UNKNOWN_ERROR,
+            Refusal::BackendLogin(_) => errors::NO_FOREIGN_SERVER,
+        }
+    }
+}
+
+const KILL: &str = "onramp: expected KILL [CONNECTION | QUERY] and the number of a client, alone \
+     in its text; any other KILL could hit a shared connection: connect to the server itself";
+const KILL_BACKEND: &str = "onramp: the number is a connection of the pooler's, which many \
+     clients share; KILL the client's own number, its CONNECTION_ID()";
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::LaneFull { .. }
+            | Refusal::LaneBytes { .. }
+            | Refusal::UserLaneFull { .. }
+            | Refusal::ServerDown { .. }
+            | Refusal::WaitedTooLong { .. } => self.fmt_wait(f),
+            Refusal::Clients { .. }
+            | Refusal::GroupFull { .. }
+            | Refusal::UserClients { .. }
+            | Refusal::Memory { .. }
+            | Refusal::PasswordChecks { .. }
+            | Refusal::StatementTime { .. }
+            | Refusal::TransactionTime { .. }
+            | Refusal::TooLong { .. }
+            | Refusal::Input { .. }
+            | Refusal::TooSlow(_)
+            | Refusal::Priority { .. } => self.fmt_limit(f),
+            Refusal::Draining => f.write_str("Server shutdown in progress (onramp is draining)"),
+            Refusal::Command { byte } => write!(
+                f,
+                "Unknown command (onramp: command 0x{byte:02x} cannot go through a pooler; connect \
+                 to the server itself)"
+            ),
+            Refusal::Kill => f.write_str(KILL),
+            Refusal::KillBackend => f.write_str(KILL_BACKEND),
+            Refusal::KillFailed(why) => write!(f, "onramp: KILL did not reach the server: {why}"),
+            Refusal::Interrupted => f.write_str("Query execution was interrupted"),
+            Refusal::PreviousGone => f.write_str(
+                "onramp: what the previous statement left is gone; run both statements again, in \
+                 one transaction or one text",
+            ),
+            Refusal::OwnCommands => write!(
+                f,
+                "onramp: {OWN_COMMANDS_MAX} commands of the pooler's own did not bring a backend \
+                 into this session's state, which is a bug in onramp; the statement was not \
+                 executed, and the connection is closed"
+            ),
+            Refusal::OutOfOrder { expected, got } => write!(
+                f,
+                "Got packets out of order (onramp: expected packet number {expected} from the \
+                 client, got {got})"
+            ),
+            Refusal::Malformed(what) => write!(f, "onramp: the client sent a {what}"),
+            Refusal::Tls(why) => write!(f, "onramp: the TLS handshake failed: {why}"),
+            // The servers' own words.
+            Refusal::InsecureTransport => f.write_str(errors::SECURE_TRANSPORT_WORDS),
+            Refusal::Stranger(stranger) => write!(
+                f,
+                "Bad handshake (onramp: expected a login packet, got {})",
+                words_of(*stranger)
+            ),
+            Refusal::BackendLost(why) => write!(
+                f,
+                "Lost connection to MySQL server during query (onramp: {why}; whether the \
+                 statement took effect is unknown)"
+            ),
+            Refusal::Restore(why) => write!(
+                f,
+                "onramp: no backend could be brought into this session's state: {why}; the \
+                 statement was not executed"
+            ),
+            Refusal::Unrestored(why) => write!(
+                f,
+                "onramp: the server no longer takes a value of this session that it took before \
+                 ({why}); the statement's result was dropped, and it may have taken effect under \
+                 other session variables: look before you run it again"
+            ),
+            Refusal::Prepared(why) => why.fmt(f),
+            Refusal::Overtaken => f.write_str(
+                "onramp: another client's statement unexpectedly changed the session in which this \
+                 SELECT ran; its result was dropped, run it again",
+            ),
+            Refusal::BackendLogin(why) => {
+                write!(f, "onramp: the server refused the pooler's login: {why}")
+            }
+        }
+    }
+}
+
+/// What came in place of a login, and what to do about it.
+fn words_of(stranger: Stranger) -> &'static str {
+    match stranger {
+        Stranger::ProxyV1 => {
+            "a header of the PROXY protocol, version 1, which the pool does not take: switch it \
+             off in the proxy in front (HAProxy: take send-proxy from the server's line)"
+        }
+        Stranger::ProxyV2 => {
+            "a header of the PROXY protocol, version 2, which the pool does not take: switch it \
+             off in the proxy in front (HAProxy: take send-proxy-v2 from the server's line)"
+        }
+        Stranger::ClientHello => {
+            "a ClientHello of TLS in front of the greeting: TLS begins behind a request in the \
+             protocol (with [tls] cert and key), so let the client, or the proxy in front, connect \
+             without TLS of its own (HAProxy: take ssl from the server's line)"
+        }
+        Stranger::SslRequest => {
+            "a request for TLS, which the pool does not offer: name a certificate ([tls] cert and \
+             key), or let the client connect without (--ssl-mode=DISABLED, MariaDB --skip-ssl, \
+             JDBC sslMode=disable)"
+        }
+    }
+}
+
+impl Refusal {
+    /// The words of a refusal to wait, or to wait on.
+    fn fmt_wait(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::LaneFull { lane, waiting } => write!(
+                f,
+                "onramp: {waiting} statements wait for a backend already (waiting_max; this one \
+                 would be number {} and wait in the {} lane; waited 0 ms); nothing was executed, \
+                 try again later",
+                waiting + 1,
+                lane.name()
+            ),
+            Refusal::LaneBytes { lane, bytes, len } => write!(
+                f,
+                "onramp: the statements that wait for a backend hold {bytes} bytes already \
+                 (waiting_bytes_max; this one has {len} and would wait in the {} lane; waited \
+                 0 ms); nothing was executed, try again later",
+                lane.name()
+            ),
+            Refusal::UserLaneFull {
+                user,
+                lane,
+                waiting,
+            } => write!(
+                f,
+                "onramp: {waiting} statements of user '{user}' wait for a backend already \
+                 (waiting_max of the user; this one would be number {} and wait in the {} lane; \
+                 waited 0 ms); nothing was executed, try again later",
+                waiting + 1,
+                lane.name()
+            ),
+            Refusal::WaitedTooLong {
+                lane,
+                ahead,
+                waited,
+                detail,
+            } => write!(
+                f,
+                "onramp: the statement waited {} ms for a backend, first in the {} lane with \
+                 {ahead} in front of that lane, and was not executed; try again later ({detail})",
+                waited.as_millis(),
+                lane.name()
+            ),
+            Refusal::ServerDown { lasted, why } => write!(
+                f,
+                "onramp: the server cannot be reached, for {} ms now (server_down_fail_ms: it is \
+                 not waited for): {why}; nothing was executed, try again later",
+                lasted.as_millis()
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// The words of a limit that was met.
+    fn fmt_limit(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Clients { max } => {
+                write!(
+                    f,
+                    "Too many connections (onramp: clients_max is {max}; raise it)"
+                )
+            }
+            Refusal::GroupFull { max } => write!(
+                f,
+                "Too many connections (onramp: the descriptor table of this group holds {max} \
+                 clients; raise the descriptor limit, clients_max or groups)"
+            ),
+            Refusal::UserClients { user, max } => write!(
+                f,
+                "User {user} already has more than 'max_user_connections' active connections \
+                 (onramp: clients_max of this user is {max})"
+            ),
+            Refusal::PasswordChecks { waiting } => write!(
+                f,
+                "Too many connections (onramp: {waiting} passwords wait to be decrypted already; \
+                 this one was not looked at; try again)"
+            ),
+            Refusal::Memory { detail } => write!(
+                f,
+                "Out of memory; onramp takes no more clients now ({detail}); try again later"
+            ),
+            Refusal::Priority { value } => write!(
+                f,
+                "Variable 'onramp_priority' can't be set to the value of '{value}' (onramp: \
+                 expected 'high', 'low', 'auto' or DEFAULT, in a SET of its own)"
+            ),
+            Refusal::StatementTime { max } => write!(
+                f,
+                "Query execution was interrupted, maximum statement execution time exceeded \
+                 (onramp: statement_ms_max is {}; whether the statement took effect is unknown)",
+                max.as_millis()
+            ),
+            Refusal::TransactionTime { max } => write!(
+                f,
+                "onramp: the transaction was open for longer than transaction_ms_max ({}) and is \
+                 rolled back; connect again",
+                max.as_millis()
+            ),
+            Refusal::TooLong { len, max } => write!(
+                f,
+                "Got a packet bigger than 'max_allowed_packet' bytes ({len} > {max}, the server's \
+                 limit)"
+            ),
+            Refusal::Input { len, limit } => write!(
+                f,
+                "Got a packet bigger than 'max_allowed_packet' bytes (onramp: the pool has no room \
+                 for a command of {len} bytes or more: {limit}; nothing was executed)"
+            ),
+            Refusal::TooSlow(what) => write!(f, "onramp: {what}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

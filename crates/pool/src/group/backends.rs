@@ -1,0 +1,617 @@
+//! Backends: what arrives from the server, and what it means for the client that waits for it.
+//!
+//! The oldest command in flight owns the bytes that arrive. A client's statement is relayed as it
+//! comes ([`crate::backend::relay`]); replies to the pool's own commands (login, preparation,
+//! restoring) are collected and read. What follows a complete reply stands in `endings.rs`, what
+//! follows the loss of a backend in `losses.rs`.
+//!
+//! Invariant: a backend is not read while the client that its bytes are for has not taken the last
+//! ones, so the memory that waits for slow clients is bounded.
+
+pub(crate) mod abandoned;
+pub(crate) mod fresh;
+pub(crate) mod init_connect;
+pub(crate) mod losses;
+pub(crate) mod outages;
+pub(crate) mod renewal;
+pub(crate) mod restoring;
+
+use crate::backend::backend_pools::DialEnd;
+use crate::backend::dial::DialStep;
+use crate::backend::relay::{PendingChanges, Relay, Shape, Stop};
+use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN, READ_LEN_LONG};
+use crate::client::{Client, ClientState, Output, Rest};
+use crate::group::Group;
+use crate::group::session_state::trackers::told_to;
+use crate::queue::bulk::{LONG, Piece};
+use reactor::{Event, Key, Net, Read};
+use session::reply_summary::ReplySummary;
+use session::roles::switch;
+use session::shapes::REPLY_MAX;
+use session::standing::Behind;
+use wire::attributes::put_query;
+use wire::capabilities as cap;
+use wire::command::{Command, ReplyShape, put_command};
+use wire::packet::{Frame, HEADER_LEN, Header, Malformed, frame};
+use wire::track::{Wanted, keep};
+
+/// Bytes read of a reply that is not long, but for a part of the last read; then others have
+/// theirs.
+const READ_TURN_BYTES: usize = 128 * 1024;
+/// Longest answer to a question of the pool's own. SHOW WARNINGS is the longest: 65,535 conditions
+/// of 256 bytes.
+pub(crate) const COLLECTED_MAX: usize = 16 << 20;
+/// Bytes of session changes in one reply, which may consist of many results.
+const CHANGES_MAX: usize = 16 << 20;
+
+impl<N: Net> Group<N> {
+    /// Handles an event of a backend's socket.
+    pub(crate) fn on_backend(&mut self, key: Key, event: Event) {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        if backend.state() == BackendState::Dialling
+            && let Err(error) = self.net.connected(&backend.sock)
+        {
+            let address = self.shared.upstream.words(&backend.at);
+            let why = format!("cannot connect to {address}: {error}");
+            return self.dial_failed(key, &why, DialEnd::Unreached);
+        }
+        backend.readable |= event.readable;
+        backend.ended |= event.closed;
+        if event.writable {
+            self.flush_backend(key);
+        }
+        self.read_or_line_up(key);
+    }
+
+    /// Reads what a backend has sent; a long reply waits for the group's bulk work.
+    pub(crate) fn read_or_line_up(&mut self, key: Key) {
+        if self.sends_long_reply(key) {
+            self.bulk.push(Piece::Reply(key));
+        } else {
+            self.read_backend(key);
+        }
+    }
+
+    fn sends_long_reply(&self, key: Key) -> bool {
+        let backend = self.backends.get(key);
+        backend.is_some_and(|backend| backend.summary.len >= LONG)
+    }
+
+    /// Reads what a backend has sent, as long as its client takes it: a piece of a long reply, and
+    /// of another as much as makes it long.
+    pub(crate) fn read_backend(&mut self, key: Key) {
+        let mut buffer = std::mem::take(&mut self.received);
+        let long = self.sends_long_reply(key);
+        let (share, mut len) = match long {
+            true => (READ_LEN_LONG, READ_LEN_LONG),
+            false => (READ_TURN_BYTES, READ_LEN),
+        };
+        let mut taken = 0;
+        while taken < share && self.may_read(key) {
+            if !self.read_once(key, &mut buffer, len) {
+                break;
+            }
+            taken += len;
+            len = READ_LEN_LONG;
+        }
+        self.received = buffer;
+        if self
+            .backends
+            .get(key)
+            .is_some_and(|backend| backend.readable)
+        {
+            if self.may_read(key) {
+                match self.sends_long_reply(key) {
+                    true => self.bulk.push(Piece::Reply(key)),
+                    false => self.again.push(key),
+                }
+            } else {
+                self.note_held_up(key);
+            }
+        }
+    }
+
+    /// Whether there may be bytes, and the client that they are for has taken the last ones.
+    pub(crate) fn may_read(&self, key: Key) -> bool {
+        let Some(backend) = self.backends.get(key) else {
+            return false;
+        };
+        let owner = match backend.flight().front() {
+            // The pool takes what it has asked for itself, whatever its client has taken.
+            Some(command) if command.purpose != Purpose::Statement => None,
+            Some(command) => command.owner.or(backend.lease()),
+            None => backend.lease(),
+        };
+        let waiting = owner.and_then(|owner| self.clients.get(owner)?.output.as_ref());
+        let in_flight = backend.flight().len();
+        let takes = |output: &Output| match output.rest {
+            Rest::OnBackend => has_room(output.bytes.len(), in_flight),
+            Rest::Spooled(_) => self.spool_has_room(),
+        };
+        backend.readable && waiting.is_none_or(|output| takes(output))
+    }
+
+    /// One read and what follows from it; `false` when there is no more to read.
+    fn read_once(&mut self, key: Key, buffer: &mut Vec<u8>, len: usize) -> bool {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return false;
+        };
+        let kept = backend.input.len();
+        if buffer.len() < kept + len {
+            buffer.resize(kept + len, 0);
+        }
+        buffer[..kept].copy_from_slice(&backend.input);
+        let read = self.net.read(&backend.sock, &mut buffer[kept..kept + len]);
+        match read {
+            Read::Bytes(n) => {
+                // A short read has emptied the socket, but for an end that came with the bytes.
+                backend.readable = n == len || backend.ended;
+                backend.input.clear();
+                let used = self.digest(key, &buffer[..kept + n]);
+                if let Some(backend) = self.backends.get_mut(key) {
+                    backend.input.extend_from_slice(&buffer[used..kept + n]);
+                }
+                true
+            }
+            Read::Blocked => {
+                backend.readable = false;
+                false
+            }
+            Read::End => {
+                self.lose(key, "the server closed the connection");
+                false
+            }
+            Read::Failed(error) => {
+                let why = self.why_broken(&error);
+                self.lose(key, &why);
+                false
+            }
+        }
+    }
+
+    /// Uses up what has arrived; returns how many bytes were used.
+    fn digest(&mut self, key: Key, input: &[u8]) -> usize {
+        let mut at = 0;
+        while at < input.len() {
+            let Some(backend) = self.backends.get(key) else {
+                return input.len();
+            };
+            let used = if backend.state() == BackendState::Dialling {
+                self.digest_login(key, &input[at..])
+            } else {
+                self.digest_reply(key, &input[at..])
+            };
+            if used == 0 {
+                break;
+            }
+            at += used;
+        }
+        at
+    }
+
+    fn digest_login(&mut self, key: Key, input: &[u8]) -> usize {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return 0;
+        };
+        let Frame::Whole { total, last_seq } = frame(input) else {
+            return 0;
+        };
+        let Some(mut dial) = backend.dial.take() else {
+            return 0;
+        };
+        let pool = &self.backend_pools.pools[backend.pool].key;
+        let step = dial.packet(pool, &input[HEADER_LEN..total], last_seq);
+        backend.dial = Some(dial);
+        match step {
+            DialStep::Send(out) => self.send_backend(key, &out),
+            DialStep::Wait => {}
+            DialStep::In => self.prepare(key),
+            DialStep::Failed(why, account) => {
+                let end = if account {
+                    DialEnd::Account
+                } else {
+                    DialEnd::Answered
+                };
+                self.dial_failed(key, &why, end);
+            }
+        }
+        total
+    }
+
+    /// Feeds the reply in flight; returns the bytes used.
+    fn digest_reply(&mut self, key: Key, input: &[u8]) -> usize {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return 0;
+        };
+        let Some(mut command) = backend
+            .flight()
+            .front()
+            .filter(|command| !is_unasked(backend, command, input))
+            .copied()
+        else {
+            // A server speaks unasked only to say why it is about to close.
+            self.lose(key, &last_words(input));
+            return 0;
+        };
+        let relayed = command.purpose == Purpose::Statement;
+        let told = self.told(command.owner.filter(|_| relayed));
+        let Some(backend) = self.backends.get_mut(key) else {
+            return 0;
+        };
+        let mut out = std::mem::take(&mut self.lent);
+        out.clear();
+        let client = command
+            .owner
+            .filter(|_| relayed)
+            .and_then(|k| self.clients.get_mut(k));
+        let (mut own_seq, mut summary) = (0, std::mem::take(&mut backend.summary));
+        let mut wanted = client.as_deref().map(|c| told_to(c, &self.shared.server));
+        if backend.astray {
+            // It stands in a schema that is not its client's, and reports that.
+            wanted = wanted.map(|wanted| wanted.without_schema());
+        }
+        let mysql = self.shared.server.flavour.is_mysql();
+        let mut nobodys = PendingChanges::default();
+        let (seq, pending_changes, shape) = match client {
+            Some(client) => {
+                let mut shape = shape_for(client, wanted.as_deref(), mysql);
+                if told.schema {
+                    shape.schema = client.session.schema.as_deref();
+                }
+                (&mut client.seq, &mut client.pending_changes, shape)
+            }
+            None => (&mut own_seq, &mut nobodys, Shape::own()),
+        };
+        let mut relay = Relay {
+            reply: &mut command.reply,
+            middle: &mut backend.middle,
+            seq,
+            shape,
+            status: backend.status,
+            told,
+            pending_changes,
+            bound: &mut backend.bound,
+        };
+        let fed = relay.feed(input, &mut out, |notice| summary.notice(notice));
+        summary.len += out.len();
+        backend.summary = summary;
+        if let Some(front) = backend.flight_mut().next() {
+            front.reply = command.reply;
+        }
+        match command.owner {
+            Some(client) if relayed => self.send_client(client, &out),
+            // Nobody waits for it: it has been counted.
+            None if relayed => {}
+            _ => backend.collected.extend_from_slice(&out),
+        }
+        self.lent = out;
+        let fed = fed.and_then(|fed| self.check_lengths(key).map(|()| fed));
+        let used = self.after_feeding(key, fed);
+        self.count_kept(key);
+        self.end_if_abandoned(key);
+        used
+    }
+
+    /// Counts what a backend keeps of commands and replies.
+    pub(crate) fn count_kept(&mut self, key: Key) {
+        if let Some(backend) = self.backends.get_mut(key) {
+            let reply = backend.collected.capacity() + backend.summary.changes.capacity();
+            backend
+                .kept
+                .set(&self.in_transit, reply + backend.output.capacity());
+        }
+    }
+
+    /// What is kept of a reply has its bounds, whatever the server sends.
+    fn check_lengths(&mut self, key: Key) -> Result<(), Malformed> {
+        self.count_kept(key);
+        let Some(backend) = self.backends.get(key) else {
+            return Ok(());
+        };
+        let (collected, changes) = (backend.collected.len(), backend.summary.changes.len());
+        let too_long = |what, len| Err(Malformed { what, at: 0, len });
+        if collected > COLLECTED_MAX {
+            return too_long(
+                "an answer of at most 16 MiB to the pool's own question",
+                collected,
+            );
+        }
+        if changes > CHANGES_MAX {
+            return too_long("at most 16 MiB of session changes in one reply", changes);
+        }
+        Ok(())
+    }
+
+    /// The server has told us what belongs to a client: it is told with its next OK.
+    pub(crate) fn tell_later(&mut self, key: Key, owner: Key, summary: &ReplySummary) {
+        let mysql = self.shared.server.flavour.is_mysql();
+        if summary.changes.is_empty() || !mysql {
+            return;
+        }
+        let (Some(client), Some(backend)) =
+            (self.clients.get_mut(owner), self.backends.get_mut(key))
+        else {
+            return;
+        };
+        let mut wanted = told_to(client, &self.shared.server);
+        if backend.astray {
+            wanted = wanted.without_schema();
+        }
+        if let Some(wanted) = shape_for(client, Some(&wanted), mysql).track {
+            let mut changes = Vec::new();
+            let kept = keep(&summary.changes, wanted, &mut backend.bound, &mut changes);
+            if kept.is_err() || client.pending_changes.add(&changes).is_err() {
+                self.lose(key, "the server sent session changes that cannot be read");
+            }
+        }
+    }
+
+    /// What follows from why the relay stopped; returns the bytes used.
+    fn after_feeding(&mut self, key: Key, fed: Result<(usize, Stop), Malformed>) -> usize {
+        match fed {
+            Ok((used, stop)) => {
+                match stop {
+                    Stop::Hungry => {}
+                    Stop::File => self.ask_for_file(key),
+                    Stop::Done => self.finish(key),
+                }
+                used
+            }
+            Err(error) => {
+                self.lose(key, &format!("the server sent a {error}"));
+                0
+            }
+        }
+    }
+
+    fn ask_for_file(&mut self, key: Key) {
+        let now = self.net.now();
+        let owner = self.backends.get(key).and_then(|backend| backend.lease());
+        match owner.and_then(|owner| self.clients.get_mut(owner).map(|client| (owner, client))) {
+            Some((owner, client)) => {
+                if client.change_state(ClientState::Feeding, now) {
+                    // The file may have come with the statement already.
+                    self.pump(owner);
+                } else {
+                    self.close_later(owner);
+                }
+            }
+            None => self.lose(key, "the client left while the server waited for its file"),
+        }
+    }
+
+    /// A packet of the client's local file goes to the server.
+    pub(crate) fn on_file_packet(&mut self, key: Key, message: &[u8]) {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let Some(lease) = client.lease() else { return };
+        let last = message.len() == HEADER_LEN;
+        if last && !client.change_state(ClientState::Running, now) {
+            return self.close_later(key);
+        }
+        self.send_backend(lease, message);
+    }
+
+    /// The oldest command's reply is complete.
+    fn finish(&mut self, key: Key) {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        let Some(command) = backend.take_answered() else {
+            return;
+        };
+        if let Some(status) = backend.summary.status {
+            backend.note_status(status);
+        }
+        let mut summary = std::mem::take(&mut backend.summary);
+        if command.purpose == Purpose::Statement && summary.len < LONG {
+            self.bulk.note_others(self.net.now());
+        }
+        summary.due = backend.reports.due();
+        let collected = std::mem::take(&mut backend.collected);
+        backend.busy_since = self.net.now();
+        backend.held_up_since = None;
+        if backend.flight().is_empty() {
+            backend.rideable = false;
+            backend.stalled = false;
+            if std::mem::take(&mut backend.counted) {
+                self.busy -= 1;
+            }
+        }
+        if !self.may_go_on(key, &command) {
+            return;
+        }
+        self.note_reports(key, &command, &summary);
+        self.note_conditions_left(key, &command, &summary);
+        match command.purpose {
+            Purpose::Prepare(fresh) => self.prepared(key, fresh, &summary, &collected),
+            Purpose::Restore(last) => self.restored(key, command.owner, last, &summary),
+            Purpose::Joined(last) => self.joined(key, command.owner, last, &summary),
+            Purpose::Schema => self.schema_set(key, &summary),
+            Purpose::Ahead => self.prepared_ahead(key, command.owner, &summary, &collected),
+            Purpose::Statement => self.statement_done(key, &command, &summary),
+            Purpose::Clearing => {}
+            Purpose::Warnings => self.warnings_read(key, command.owner, &summary, collected),
+            Purpose::UserVariables(old) => {
+                self.variables_read(key, command.owner, old, &summary, &collected);
+            }
+            Purpose::Role => self.role_told(key, command.owner, &summary, &collected),
+            Purpose::Holdings => self.holdings_told(key, command.owner, &summary, &collected),
+            Purpose::Retold => self.retold(key, command.owner, &summary),
+            Purpose::Reports(last) => self.reported(key, command.owner, last, &summary),
+            Purpose::Clock => self.clock_told(key, command.owner, &summary, &collected),
+            Purpose::ReadBack(counts) => {
+                self.read_back(key, (command.owner, counts), &summary, &collected);
+            }
+            Purpose::Debt(last) => self.debt_paid(key, last, &summary, &collected),
+            Purpose::GiveBack => self.given_back(key, command.owner),
+            Purpose::Renew(last) => self.renewed(key, (command.owner, last), &summary, &collected),
+        }
+        if let Some(backend) = self.backends.get_mut(key) {
+            backend.summary.take_room(summary.changes);
+        }
+    }
+
+    /// A command that restores a session was answered.
+    fn restored(&mut self, key: Key, owner: Option<Key>, last: bool, summary: &ReplySummary) {
+        let Some(owner) = owner.filter(|owner| self.clients.get(*owner).is_some()) else {
+            return self.retire(key);
+        };
+        if let Some((code, text)) = &summary.error {
+            return self.restore_failed(key, owner, Behind::Unknown, (*code, text));
+        }
+        if !last {
+            return;
+        }
+        self.note_schema_sent(key, owner, summary);
+        self.note_accepted(key);
+        if self.stands_restored(owner) {
+            self.pump(owner);
+            self.settle(key);
+        }
+    }
+
+    /// A client's backend stands in its session: lets the client in if it waits for that. `false`
+    /// when the client is gone.
+    fn stands_restored(&mut self, owner: Key) -> bool {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(owner) else {
+            return false;
+        };
+        if let Some(schema) = client.schema_of_login() {
+            self.schemas.learn(client.pool as usize, schema);
+        }
+        let opening = client.opening;
+        if !client.change_state(ClientState::Idle, now) {
+            self.close_later(owner);
+            return false;
+        }
+        if opening {
+            client.opening = false;
+            client.login = None;
+            self.counts.logins += 1;
+            self.send_logged_in(owner, b"");
+            if let Some(client) = self.clients.get_mut(owner) {
+                client.begin_compression();
+            }
+        }
+        true
+    }
+
+    /// Brings a backend into the state of a client that logs in; that is the check of its schema.
+    /// `true` when it stands there already: the client is let in, and what it has said behind its
+    /// login is the caller's to see to.
+    #[must_use]
+    pub(crate) fn open_on(&mut self, key: Key, lease: Key) -> bool {
+        let now = self.net.now();
+        let late = self
+            .clients
+            .get_mut(key)
+            .is_some_and(|client| client.begins_late);
+        if late {
+            // By now a backend of its pool has been dialled.
+            let _ = self.begins(key);
+        }
+        let (Some(client), Some(backend)) =
+            (self.clients.get_mut(key), self.backends.get_mut(lease))
+        else {
+            return false;
+        };
+        let mut out = std::mem::take(&mut self.lent);
+        out.clear();
+        let mut from = (*backend.session).clone();
+        if from.role != client.session.role {
+            // A schema that is open to the one need not be to the other.
+            from.schema = None;
+        }
+        let (to, sent) = client.session.without_schema_as_sent(&from);
+        let on = backend.on(self.shared.server.flavour);
+        let mut commands = 0;
+        if let Some(sql) = switch(&from, &to, backend.login_role.as_deref()) {
+            put_query(&mut out, backend.form, &sql);
+            commands += 1;
+        }
+        commands += session::state::restore(&mut out, on, (&from, &to), None);
+        // Behind what makes the server read it in the client's character set.
+        if let Some(schema) = sent {
+            put_command(&mut out, Command::InitDb, schema);
+            commands += 1;
+        }
+        backend.session = client.session.clone();
+        backend.note_role();
+        for i in 1..=commands {
+            let purpose = Purpose::Restore(i == commands);
+            let command = InFlight::own(Some(key), purpose, ReplyShape::Status);
+            backend.expect(command);
+        }
+        client.opening = true;
+        let moved = client.change_state(ClientState::Restoring, now);
+        if moved && commands > 0 {
+            self.send_backend(lease, &out);
+            self.count_busy(lease);
+        }
+        self.lent = out;
+        if !moved {
+            self.close_later(key);
+        }
+        moved && commands == 0 && self.stands_restored(key)
+    }
+}
+
+/// What a client understands and is to be told.
+fn shape_for<'a, S>(client: &Client<S>, wanted: Option<&'a Wanted>, mysql: bool) -> Shape<'a> {
+    let tracks = client.capabilities & cap::SESSION_TRACK != 0;
+    Shape {
+        deprecate_eof: client.capabilities & cap::DEPRECATE_EOF != 0,
+        track: wanted.filter(|_| tracks),
+        mysql,
+        schema: None,
+    }
+}
+
+/// Whether what arrives is no answer to the oldest command in flight: packets of an answer go on
+/// counting from those of the command, which took at least number 0 ("Sequence ID" in MySQL's
+/// protocol documentation), so at a reply's very first packet number 0 is the server's own word.
+fn is_unasked<S>(backend: &Backend<S>, command: &InFlight, input: &[u8]) -> bool {
+    backend.summary.len == 0
+        && command.reply.is_at_start()
+        && backend.middle.at_packet_start()
+        && Header::read(input).is_some_and(|header| header.seq == 0)
+}
+
+/// Whether a backend is read although its client has not taken so many bytes. Behind a reply that
+/// others ride with, as much as a trusted reply has is kept.
+fn has_room(untaken: usize, in_flight: usize) -> bool {
+    in_flight > 1 && untaken < REPLY_MAX
+}
+
+/// The error in a packet that nobody asked for.
+fn last_words(input: &[u8]) -> String {
+    if let Frame::Whole { total, .. } = frame(input)
+        && let Ok(err) = wire::reply::ErrPacket::read(&input[HEADER_LEN..total])
+        && input.get(HEADER_LEN) == Some(&wire::reply::ERR)
+    {
+        let text = String::from_utf8_lossy(err.message);
+        return format!(
+            "the server closed the connection: error {}: {text}",
+            err.code
+        );
+    }
+    "the server sent bytes that nobody had asked for".to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_that_others_ride_behind_is_kept_up_to_its_bound() {
+        assert!(!has_room(0, 1) && !has_room(0, 0));
+        assert!(has_room(0, 2) && has_room(REPLY_MAX - 1, 2));
+        assert!(!has_room(REPLY_MAX, 2) && !has_room(REPLY_MAX, 9));
+    }
+}

@@ -1,0 +1,292 @@
+//! Losses: a backend that cannot be had, kept or used, and what that means for its clients.
+//!
+//! A lost backend never makes a statement run twice. A client whose statement was under way gets
+//! an error that says so; one whose statement had not been sent waits on; one whose session was on
+//! that backend alone (a transaction, a pin) is cut off, as it would be without a pool. Dialling
+//! that fails backs off, and those who wait for it wait on, within their limit, unless the server
+//! refuses the account itself.
+
+use crate::backend::backend_pools::DialEnd;
+use crate::backend::{BackendState, InFlight, Purpose, Reports};
+use crate::client::{Client, ClientState};
+use crate::errors::reasons::Refusal;
+use crate::group::Group;
+use crate::log::{Event, Facts, note, note_of};
+use reactor::{Key, Net};
+use session::own_commands::OWN_COMMANDS_MAX;
+use session::roles::{NONE, is_refused};
+use session::standing::Behind;
+use session::statement::Owed;
+use std::time::Duration;
+use wire::errors::ErrorCode;
+
+/// The server's error number for what KILL QUERY has ended.
+const INTERRUPTED: u16 = 1317;
+
+impl<S> Client<S> {
+    /// Whether a part of its session is on its backend alone, because it was not read back yet.
+    pub(crate) fn is_left_there(&self) -> bool {
+        let owed = &self.owed;
+        owed.insert_id || owed.collation || owed.role || self.touched.is_some()
+    }
+}
+
+impl<N: Net> Group<N> {
+    /// A connection could not be opened; those who wait for it wait on, unless it is of no use.
+    pub(crate) fn dial_failed(&mut self, key: Key, why: &str, end: DialEnd) {
+        let Some(backend) = self.backends.get(key) else {
+            return;
+        };
+        let (pool, now) = (backend.pool, self.net.now());
+        if end == DialEnd::Unreached {
+            self.shared.upstream.failed(&backend.at, now, why);
+        }
+        self.counts.dial_failures += 1;
+        self.epoch += 1;
+        self.retire(key);
+        let entry = &mut self.backend_pools.pools[pool];
+        let first = entry.last_failure.is_none();
+        entry.dial_failed(now, why.to_string());
+        let user = &entry.key.user;
+        if end != DialEnd::Unreached && first {
+            note(
+                Event::BackendRefused,
+                format_args!("no backend for '{user}': {why}"),
+            );
+        }
+        if end == DialEnd::Account && self.backend_pools.pools[pool].count == 0 {
+            self.give_up_all(pool, why);
+        }
+    }
+
+    /// Connections that take too long to open.
+    pub(crate) fn drop_late_dials(&mut self) {
+        let (now, longest) = (self.net.now(), self.shared.settings.dial_max);
+        for key in self.backends.keys() {
+            let late = self.backends.get(key).is_some_and(|backend| {
+                matches!(
+                    backend.state(),
+                    BackendState::Dialling | BackendState::Preparing
+                ) && now.since(backend.since) > longest
+            });
+            if late {
+                let why = format!(
+                    "the server did not answer within {} ms",
+                    longest.as_millis()
+                );
+                self.dial_failed(key, &why, DialEnd::Unreached);
+            }
+        }
+    }
+
+    /// The server would not take the client's state: the client hears why, in the server's words.
+    pub(crate) fn restore_failed(
+        &mut self,
+        key: Key,
+        owner: Key,
+        behind: Behind,
+        (code, text): (u16, &str),
+    ) {
+        let backend = self.backends.get(key);
+        let (keeps, served) = backend.map_or((false, false), |b| (b.in_transaction(), b.served));
+        self.part_riders(key, Some(owner));
+        self.retire(key);
+        self.unbind(owner);
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(owner) else {
+            return;
+        };
+        let sent = client.state() == ClientState::Running;
+        if sent && behind == Behind::Unknown {
+            return self.front_failed(owner, keeps, format!("error {code}: {text}"));
+        }
+        let gone = keeps || served && client.is_held() || client.is_left_there();
+        if self.ahead_failed(owner, gone, code, text) {
+            return;
+        }
+        let Some(client) = self.clients.get_mut(owner) else {
+            return;
+        };
+        let pool = client.pool as usize;
+        if let Some(schema) = client.session.schema.clone() {
+            self.schemas.forget(pool, &schema);
+        }
+        if client.opening {
+            let state = "42000";
+            self.not_let_in(owner, ErrorCode { code, state }, text, Duration::ZERO);
+            return self.pump(owner);
+        }
+        // No right to the schema, or no such schema: the session has none any more.
+        if matches!(code, 1044 | 1049) {
+            let mut session = (*client.session).clone();
+            session.schema = None;
+            client.session = self.sessions.intern(session);
+        }
+        if is_refused(code) && client.session.role.is_some() {
+            let mut session = (*client.session).clone();
+            session.role = Some(NONE.into());
+            client.session = self.sessions.intern(session);
+        }
+        client.interrupted = false;
+        client.forget_plan();
+        let refusal = match code {
+            INTERRUPTED => Refusal::Interrupted,
+            _ => Refusal::Restore(format!("error {code}: {text}")),
+        };
+        if !client.change_state(ClientState::Idle, now) {
+            return self.close_later(owner);
+        }
+        if !sent {
+            let len = client.command_len();
+            client.drop_input(len);
+        }
+        self.counts.refused += 1;
+        self.refuse(owner, &refusal);
+        if gone {
+            // An error alone would tell it that it may go on, with a session that is no more.
+            return self.leave(owner);
+        }
+        self.pump(owner);
+    }
+
+    /// A backend is gone, or of no use any more.
+    pub(crate) fn lose(&mut self, key: Key, why: &str) {
+        let Some(backend) = self.backends.get(key) else {
+            return;
+        };
+        if matches!(
+            backend.state(),
+            BackendState::Dialling | BackendState::Preparing
+        ) {
+            let why = format!("{why} before our login was complete");
+            return self.dial_failed(key, &why, DialEnd::Unreached);
+        }
+        self.counts.backends_lost += 1;
+        self.epoch += 1;
+        let (thread, now) = (backend.thread, self.net.now());
+        if let Some(omitted) = self.lines_of_losses.admit(now) {
+            let facts = Facts {
+                omitted,
+                ..Facts::default()
+            };
+            let text = format_args!("thread {thread} of the server: {why}");
+            note_of(Event::BackendLost, &facts, text);
+        }
+        let (keeps, served) = (backend.in_transaction(), backend.served);
+        let whole = backend.middle.at_packet_start();
+        let tried = |command: &&InFlight| matches!(command.purpose, Purpose::Joined(_));
+        let may_run = backend.flight().iter().find(tried).and_then(|c| c.owner);
+        let asked = |command: &&InFlight| command.purpose == Purpose::Warnings;
+        let unread = backend.flight().iter().find(asked).and_then(|c| c.owner);
+        let mut owners: Vec<Key> = backend.flight().iter().filter_map(|c| c.owner).collect();
+        owners.dedup();
+        // A lease that lasts only until something of an earlier client is read back.
+        let lent = owners.is_empty() && backend.reports == Reports::Complete;
+        owners.extend(backend.lease().filter(|lease| !owners.contains(lease)));
+        if let Some(owner) = may_run {
+            self.note_runs(owner);
+        }
+        self.retire(key);
+        let lent_to = owners.first().filter(|_| lent);
+        if let Some(owner) = lent_to.copied()
+            && let Some(client) = self.clients.get(owner)
+        {
+            let owed = client.owed.failed || client.owed.warnings || client.owed.found;
+            let left = keeps || owed || client.is_held() || client.is_left_there();
+            if client.state() == ClientState::Idle && !left {
+                self.unbind(owner);
+                return;
+            }
+        }
+        if let Some(client) = unread.and_then(|owner| self.clients.get_mut(owner)) {
+            client.warnings_lost = true;
+        }
+        for (i, owner) in owners.into_iter().enumerate() {
+            // Only the first in flight can have got a part of its reply.
+            self.backend_lost(owner, (keeps, served), whole || i > 0, why);
+        }
+    }
+
+    /// A client's backend is gone. `held`: a transaction was open on it, and it had run something
+    /// of the client already. `whole`: the client has not got a part of a packet.
+    fn backend_lost(&mut self, owner: Key, held: (bool, bool), whole: bool, why: &str) {
+        let now = self.net.now();
+        self.unbind(owner);
+        let Some(client) = self.clients.get_mut(owner) else {
+            return;
+        };
+        let (keeps, served) = held;
+        let pinned = client.is_held();
+        match client.state() {
+            ClientState::Restoring if !(keeps || pinned && served || client.is_left_there()) => {
+                // What it waited for before an earlier statement does not count.
+                client.placed &= !served;
+                self.wait_again(owner);
+            }
+            ClientState::Running if whole => {
+                // What was to be read back is lost as well.
+                let keeps = keeps || pinned || client.is_left_there();
+                client.owed = Owed::default();
+                self.refuse(owner, &Refusal::BackendLost(why.to_string()));
+                let Some(client) = self.clients.get_mut(owner) else {
+                    return;
+                };
+                // The session went with the connection, as it would have without a pool.
+                if keeps || !client.change_state(ClientState::Idle, now) {
+                    return self.leave(owner);
+                }
+                self.pump(owner);
+            }
+            ClientState::Feeding => {
+                self.refuse(owner, &Refusal::BackendLost(why.to_string()));
+                self.leave(owner);
+            }
+            // The server has found before the sweep that the client's time is over.
+            _ if self.clients.get(owner).is_some_and(|c| self.has_idled(c)) => {
+                self.end_idle(owner);
+            }
+            // Half a packet has been sent, or the session was on the backend alone.
+            _ => self.close_later(owner),
+        }
+    }
+
+    /// A backend has answered a command. `false` when it was one of the pool's own too many, and
+    /// backend and client are closed.
+    #[must_use]
+    pub(crate) fn may_go_on(&mut self, lease: Key, command: &InFlight) -> bool {
+        if matches!(command.purpose, Purpose::Statement | Purpose::Retold) {
+            return true;
+        }
+        let leased_to = self.backends.get(lease).and_then(|backend| backend.lease());
+        let Some(owner) = command.owner.or(leased_to) else {
+            return true;
+        };
+        let Some(client) = self.clients.get_mut(owner) else {
+            return true;
+        };
+        if client.own_commands.note() {
+            return true;
+        }
+        note(
+            Event::Bug,
+            format_args!(
+                "client {} ('{}') and its backend are closed: {OWN_COMMANDS_MAX} commands of the \
+             pooler's own did not suffice for one statement, the last was {:?}; this is a bug in \
+             onramp, please report it with this line",
+                client.id, self.shared.settings.users[client.user as usize].name, command.purpose,
+            ),
+        );
+        let waits = matches!(
+            client.state(),
+            ClientState::Restoring | ClientState::Waiting
+        );
+        self.unbind(owner);
+        self.retire(lease);
+        match waits {
+            true => self.refuse_and_leave(owner, &Refusal::OwnCommands),
+            // Its statement was answered, or a part of the answer has been sent.
+            false => self.close_later(owner),
+        }
+        false
+    }
+}

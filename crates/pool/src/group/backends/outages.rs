@@ -1,0 +1,127 @@
+//! Outages: what a group does while the server cannot be reached, when it is back, and when it is
+//! elsewhere.
+//!
+//! [`crate::server::upstream`] knows of an outage, from all groups and the watch. Until it has
+//! lasted for `server_down_fail_ms`, clients wait for the server as they wait for a backend; from
+//! then on they are refused at once, if their pool has no backend that could become free. At the
+//! end of an outage the group dials again, without regard to what earlier dials have come to.
+//!
+//! Invariant: who is refused has a dial made on its behalf, unless one is under way, so that a
+//! group finds the server's return even where nothing else looks for it.
+
+use crate::backend::BackendState;
+use crate::errors::reasons::Refusal;
+use crate::group::Group;
+use crate::group::leases::queueing::REFUSABLE;
+use reactor::{Address, Key, Net, Time};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A dial that has stood unanswered for so long is started over when the server is back.
+const STALE_AFTER: Duration = Duration::from_millis(250);
+
+impl<N: Net> Group<N> {
+    /// The address to be dialled now, unless the server's name is being looked up.
+    pub(crate) fn address_to_dial(&mut self) -> Option<Arc<Address>> {
+        let address = self.shared.upstream.address(self.net.now());
+        self.address_at = *address.as_ref().err().unwrap_or(&Time::NEVER);
+        address.ok()
+    }
+
+    /// For how long the server has been away, once that is `server_down_fail_ms`.
+    pub(crate) fn is_down_for(&self) -> Option<Duration> {
+        let since = self.shared.upstream.failing_since()?;
+        let lasted = self.net.now().since(since);
+        (lasted >= self.shared.settings.server_down_fail).then_some(lasted)
+    }
+
+    /// When that may become so.
+    pub(crate) fn next_outage(&self) -> Time {
+        let since = self.shared.upstream.failing_since();
+        let at = since.map(|since| since + self.shared.settings.server_down_fail);
+        at.filter(|at| *at > self.net.now()).unwrap_or(Time::NEVER)
+    }
+
+    /// The server has let a backend of this group in.
+    pub(crate) fn server_reached(&mut self, key: Key) {
+        let now = self.net.now();
+        if let Some(backend) = self.backends.get(key) {
+            self.shared.upstream.reached(&backend.at, now);
+        }
+    }
+
+    /// Takes notice of the end of an outage, and of another meaning of the server's name.
+    pub(crate) fn notice_upstream(&mut self) {
+        let upstream = &self.shared.upstream;
+        let (returns, moves) = (upstream.returns(), upstream.moves());
+        if std::mem::replace(&mut self.returns_seen, returns) != returns {
+            self.redial();
+        }
+        if std::mem::replace(&mut self.moves_seen, moves) != moves {
+            self.leave_old_addresses();
+        }
+    }
+
+    /// The server is back: what was dialled before may never be answered, and nobody waits for the
+    /// end of a back-off.
+    fn redial(&mut self) {
+        let now = self.net.now();
+        self.backend_pools
+            .pools
+            .iter_mut()
+            .for_each(|pool| pool.dial_succeeded(now));
+        let stale = self.backends.iter().filter(|(_, backend)| {
+            let asked = backend
+                .dial
+                .as_ref()
+                .is_some_and(|dial| dial.thread.is_none());
+            asked && now.since(backend.born) >= STALE_AFTER
+        });
+        let stale: Vec<Key> = stale.map(|(key, _)| key).collect();
+        stale.into_iter().for_each(|key| self.retire(key));
+    }
+
+    /// The server's name means other addresses: backends elsewhere serve their clients to the end
+    /// of their leases, and nobody else.
+    fn leave_old_addresses(&mut self) {
+        self.epoch += 1;
+        let upstream = self.shared.upstream.clone();
+        let elsewhere = self.backends.iter().filter(|(_, b)| !upstream.means(&b.at));
+        let elsewhere: Vec<Key> = elsewhere.map(|(key, _)| key).collect();
+        for key in elsewhere {
+            match self.backends.get_mut(key) {
+                Some(backend) if backend.state() == BackendState::Leased => backend.spoiled = true,
+                _ => self.retire(key),
+            }
+        }
+    }
+
+    /// The server is away, and the pool has no backend that could serve: nobody waits for one.
+    pub(crate) fn refuse_while_down(&mut self, pool: usize, lasted: Duration) {
+        let entry = &self.backend_pools.pools[pool];
+        if entry.count > entry.dialling {
+            return;
+        }
+        let why = entry.last_failure.clone();
+        let why = why.unwrap_or_else(|| "the connections to it were lost".into());
+        for lane in REFUSABLE {
+            while let Some(front) = self.front_in(pool, lane) {
+                self.backend_pools.pools[pool].lanes.pop(lane);
+                let (lasted, why) = (lasted, why.clone());
+                self.give_up(front.client, &Refusal::ServerDown { lasted, why });
+                self.refused_pool = Some(pool);
+            }
+        }
+    }
+
+    /// Who was refused because the server is away gets a dial all the same, for those who come
+    /// later, one at a time.
+    pub(crate) fn dial_for_refused(&mut self) {
+        if let Some(pool) = self.refused_pool.take()
+            && self.backend_pools.dialling == 0
+            && self.has_room()
+        {
+            self.dial(pool);
+        }
+    }
+}

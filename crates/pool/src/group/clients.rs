@@ -1,0 +1,802 @@
+//! Clients: greet, log in, read, close.
+//!
+//! [`Group::pump`] turns bytes into commands for as long as a client may be served: while its
+//! statement waits or runs, its further bytes stay in the kernel, which is all the back-pressure
+//! there is. Commands that were read together are handled one after the other, so pipelining works
+//! and is answered in order.
+
+pub(crate) mod arrivals;
+pub(crate) mod compression;
+pub(crate) mod input;
+pub(crate) mod limits;
+pub(crate) mod memory_share;
+pub(crate) mod report;
+pub(crate) mod reset_connection;
+pub(crate) mod sending;
+pub(crate) mod silence;
+pub(crate) mod slow_readers;
+pub(crate) mod timeouts;
+pub(crate) mod tls;
+
+use crate::auth::accounts::LoginContext;
+use crate::auth::auth_delay::{After, Delayed};
+use crate::auth::auth_failures::{FREE, delay_at};
+use crate::auth::login::{Login, Outcome};
+use crate::auth::password_checks::{Full, Line};
+use crate::buffers::packing::Compression;
+use crate::buffers::transport::Transport;
+use crate::client::{Client, ClientState, Handled};
+use crate::errors::reasons::Refusal;
+use crate::group::{CLIENT, Group, SCRATCH_LEN};
+use crate::log::{self, Facts};
+use reactor::{Address, Event, Key, Net, Read, Token};
+use session::own_commands::OwnCommands;
+use session::state::Session;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use wire::auth::{NONCE_LEN, Nonce, Plugin};
+use wire::capabilities::{self as cap, BACKEND_KEY};
+use wire::errors::ErrorCode;
+use wire::handshake::{self, Greeting, nonce_from_random, nonce_of_connection};
+use wire::packet::{Frame, HEADER_LEN, Header, frame};
+use wire::reply::put_err;
+use wire::status;
+use wire::stranger::Stranger;
+
+/// The longest packet of a login.
+const LOGIN_LEN_MAX: usize = 64 * 1024;
+/// Bytes read at once behind a message's first part: as many as it lacks, but no fewer than this.
+const INPUT_STEP_MIN: usize = 4 * 1024;
+/// Times that a client's bytes are read in a turn; then others have theirs.
+const FILLS_PER_TURN: usize = 16;
+
+impl<N: Net> Group<N> {
+    /// Greets a connection, or says why it cannot stay.
+    pub(crate) fn greet(&mut self, sock: N::Sock, listener: usize) {
+        self.counts.accepted += 1;
+        let refusal = if self.draining.is_some() {
+            Some(Refusal::Draining)
+        } else if self.clients.len() >= self.shared.clients_per_group {
+            Some(Refusal::GroupFull {
+                max: self.shared.clients_per_group,
+            })
+        } else if self.shared.clients.load(Ordering::Relaxed) >= self.shared.settings.clients_max {
+            Some(Refusal::Clients {
+                max: self.shared.settings.clients_max,
+            })
+        } else if self.shared.is_memory_full.load(Ordering::Relaxed) {
+            Some(self.shared.memory_refusal())
+        } else {
+            None
+        };
+        if let Some(refusal) = refusal {
+            self.counts.refused += 1;
+            *self.counts.refusals.entry(refusal.name()).or_default() += 1;
+            self.log_refused(Some(&sock), None, &refusal);
+            let mut out = Vec::new();
+            put_err(&mut out, 0, refusal.code(), &refusal.to_string());
+            let _ = self.net.write(&sock, &out);
+            return;
+        }
+        let is_local = matches!(
+            self.shared.settings.listen.get(listener),
+            Some(Address::Unix(_))
+        );
+        let transport = Transport::plain(sock, is_local);
+        let id = self.next_id();
+        let nonce = nonce_of_connection(&self.nonce_key, id);
+        let session = self.sessions.intern(Session::default());
+        let now = self.net.now();
+        let mut client = Client::greeted(transport, now, session, Login::new(nonce, is_local));
+        client.id = id;
+        let key = self.clients.insert(client);
+        self.shared.clients.fetch_add(1, Ordering::Relaxed);
+        let watched = match self.clients.get(key) {
+            Some(client) => self
+                .net
+                .watch(client.transport.sock(), Token::new(CLIENT, key)),
+            None => return,
+        };
+        if watched.is_err() {
+            self.counts.accept_failures += 1;
+            return self.close_later(key);
+        }
+        let mut out = Vec::new();
+        Greeting {
+            version: self.shared.server.version.clone().into_bytes(),
+            connection_id: id,
+            nonce,
+            capabilities: self.shared.offered,
+            extended: self.shared.extended,
+            collation: self.shared.server.collation,
+            status: status::AUTOCOMMIT,
+            plugin: Plugin::Native.name().as_bytes().to_vec(),
+        }
+        .put(&mut out);
+        self.send_client(key, &out);
+    }
+
+    pub(crate) fn nonce(&mut self) -> Nonce {
+        let mut random = [0; NONCE_LEN];
+        self.net.random(&mut random);
+        nonce_from_random(random)
+    }
+
+    /// Handles an event of a client's socket.
+    pub(crate) fn on_client(&mut self, key: Key, event: Event) {
+        if event.writable {
+            self.flush_client(key);
+        }
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        client.transport.note(event);
+        if client.takes_input() {
+            self.pump(key);
+        } else if event.closed && client.waits_to_log_in() {
+            self.close_later(key);
+        } else if event.closed && self.is_waiting(key) {
+            // Nothing of its statement has been executed, and nobody is there for the reply.
+            self.counts.gave_up += 1;
+            self.close_later(key);
+        }
+    }
+
+    /// Serves a client for as long as it has bytes and may be served, and its turn lasts.
+    pub(crate) fn pump(&mut self, key: Key) {
+        self.pump_uncounted(key);
+        self.count_input(key);
+    }
+
+    fn pump_uncounted(&mut self, key: Key) {
+        for _ in 0..FILLS_PER_TURN {
+            let Some(client) = self.clients.get_mut(key) else {
+                return;
+            };
+            if !client.takes_input() || client.closing || self.is_fed_enough(key) {
+                return;
+            }
+            let Some(client) = self.clients.get_mut(key) else {
+                return;
+            };
+            if !client.withholds_input()
+                && let Some(mut input) = client.input.take()
+            {
+                let used = self.consume(key, &input);
+                let Some(client) = self.clients.get_mut(key) else {
+                    return;
+                };
+                let takes_input = client.takes_input();
+                if used < input.len() {
+                    drop_front(&mut input, used);
+                    client.input = Some(input);
+                } else {
+                    self.spare_inputs.put(input);
+                }
+                if !takes_input {
+                    return;
+                }
+            }
+            if self.is_fed_enough(key) || !self.fill(key) {
+                return;
+            }
+        }
+        self.stand_in_line(key);
+    }
+
+    /// Reads more bytes; `false` when there are none now.
+    fn fill(&mut self, key: Key) -> bool {
+        let Some(client) = self.clients.get_mut(key) else {
+            return false;
+        };
+        let handshakes = client.transport.is_handshaking() && client.transport.is_readable();
+        if handshakes && !self.takes_handshake(key) {
+            return false;
+        }
+        let Some(client) = self.clients.get_mut(key) else {
+            return false;
+        };
+        if client.compresses() {
+            return self.fill_frames(key);
+        }
+        if !client.transport.is_readable() || client.closing {
+            return false;
+        }
+        if client.input.is_some() {
+            return self.fill_input(key);
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        // Lent already when serving one client has led to serving another.
+        scratch.resize(SCRATCH_LEN, 0);
+        let read = client.transport.read(&mut self.net, &mut scratch);
+        let more = match read {
+            Read::Bytes(n) => {
+                let used = self.consume(key, &scratch[..n]);
+                if let Some(client) = self.clients.get_mut(key)
+                    && used < n
+                {
+                    if client.input.is_none() {
+                        client.input = self.spare_inputs.take();
+                    }
+                    client.keep_input(&scratch[used..n]);
+                    client.heard_from(self.net.now());
+                }
+                true
+            }
+            other => self.no_bytes(key, &other),
+        };
+        self.scratch = scratch;
+        more
+    }
+
+    /// Reads behind what is kept already: the rest of a command that has not come whole.
+    fn fill_input(&mut self, key: Key) -> bool {
+        let Some(input) = self
+            .clients
+            .get(key)
+            .and_then(|client| client.input.as_ref())
+        else {
+            return false;
+        };
+        let missing = match frame(input) {
+            Frame::Partial { total } => total.saturating_sub(input.len()),
+            _ => 0,
+        };
+        let step = missing.clamp(INPUT_STEP_MIN, SCRATCH_LEN);
+        if !self.takes_more(key, step) {
+            return false;
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.resize(SCRATCH_LEN, 0);
+        let Some(client) = self.clients.get_mut(key) else {
+            return false;
+        };
+        let read = client.transport.read(&mut self.net, &mut scratch[..step]);
+        let more = match read {
+            Read::Bytes(n) => {
+                client.keep_input(&scratch[..n]);
+                client.heard_from(self.net.now());
+                true
+            }
+            other => self.no_bytes(key, &other),
+        };
+        self.scratch = scratch;
+        more
+    }
+
+    pub(crate) fn no_bytes(&mut self, key: Key, read: &Read) -> bool {
+        match read {
+            Read::Blocked => {}
+            Read::Failed(error) => self.tls_failed(key, error),
+            _ => self.close_later(key),
+        }
+        false
+    }
+
+    /// Handles the whole messages at the front of `bytes`; returns how many bytes were used.
+    fn consume(&mut self, key: Key, bytes: &[u8]) -> usize {
+        let mut at = 0;
+        loop {
+            let Some(client) = self.clients.get_mut(key) else {
+                return bytes.len();
+            };
+            // The place was that of the command before.
+            client.placed &= at == 0;
+            if client.closing {
+                return bytes.len();
+            }
+            let state = client.state();
+            if !client.takes_input() || at == bytes.len() || self.is_fed_enough(key) {
+                return at;
+            }
+            let rest = &bytes[at..];
+            if state == ClientState::Greeted
+                && let Some(stranger) = Stranger::of_bytes(rest)
+            {
+                self.refuse_and_leave(key, &Refusal::Stranger(stranger));
+                return at;
+            }
+            let (total, last_seq) = match next_message(state, rest) {
+                Frame::Whole { total, last_seq } => (total, last_seq),
+                Frame::Partial { total } => {
+                    if let Err(refusal) = self.check_length(state, total) {
+                        self.refuse_and_leave(key, &refusal);
+                    }
+                    return at;
+                }
+                Frame::OutOfOrder { expected, got } => {
+                    self.refuse_and_leave(key, &Refusal::OutOfOrder { expected, got });
+                    return at;
+                }
+            };
+            match self.handle(key, state, &rest[..total], last_seq) {
+                Handled::Used => {
+                    at += total;
+                    if let Some(client) = self.clients.get_mut(key) {
+                        client.own_commands = OwnCommands::default();
+                    }
+                }
+                Handled::Kept => return at,
+                Handled::Framed => {
+                    if let Some(client) = self.clients.get_mut(key) {
+                        client.keep_frames(&rest[total..]);
+                    }
+                    return bytes.len();
+                }
+                Handled::Secured => {
+                    self.begin_tls(key, &rest[total..]);
+                    return bytes.len();
+                }
+            }
+        }
+    }
+
+    fn check_length(&self, state: ClientState, total: usize) -> Result<(), Refusal> {
+        let max = match state {
+            ClientState::Greeted | ClientState::Proving => LOGIN_LEN_MAX,
+            _ => self.shared.server.max_allowed_packet + HEADER_LEN,
+        };
+        if total > max {
+            Err(Refusal::TooLong { len: total, max })
+        } else {
+            Ok(())
+        }
+    }
+
+    fn handle(&mut self, key: Key, state: ClientState, message: &[u8], last_seq: u8) -> Handled {
+        if let Err(refusal) = self.check_length(state, message.len()) {
+            self.refuse_and_leave(key, &refusal);
+            return Handled::Used;
+        }
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return Handled::Used;
+        };
+        client.heard_from(now);
+        let seq = client.seq;
+        client.seq = last_seq.wrapping_add(1);
+        match state {
+            ClientState::Idle => self.on_command(key, message),
+            ClientState::Feeding => {
+                self.on_file_packet(key, message);
+                Handled::Used
+            }
+            _ => self.on_login_packet(key, message, seq),
+        }
+    }
+
+    /// A packet of a login, or of a change of user, whose number must be `seq`.
+    fn on_login_packet(&mut self, key: Key, message: &[u8], seq: u8) -> Handled {
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        let (state, framed) = (client.state(), client.compresses());
+        let got = message[3];
+        if got != seq {
+            self.refuse_and_leave(key, &Refusal::OutOfOrder { expected: seq, got });
+        } else if self.asks_for_tls(key, &message[HEADER_LEN..]) {
+            return Handled::Secured;
+        } else if state == ClientState::Greeted {
+            self.on_login(key, &message[HEADER_LEN..]);
+        } else {
+            self.on_proof(key, &message[HEADER_LEN..]);
+        }
+        match self.clients.get(key) {
+            Some(client) if client.compresses() && !framed => Handled::Framed,
+            _ => Handled::Used,
+        }
+    }
+
+    fn on_login(&mut self, key: Key, payload: &[u8]) {
+        let is_tls = self.clients.get(key).is_some_and(|c| c.transport.is_tls());
+        if let Some(stranger) = Stranger::of_login(payload).filter(|_| !is_tls) {
+            return self.refuse_and_leave(key, &Refusal::Stranger(stranger));
+        }
+        let parsed = match handshake::Login::read(payload) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                return self.refuse_and_leave(key, &Refusal::Malformed(error.to_string()));
+            }
+        };
+        if parsed.capabilities & self.shared.offered & cap::SSL != 0 && !is_tls {
+            let what = "login in clear that says it is under TLS (CLIENT_SSL)";
+            return self.refuse_and_leave(key, &Refusal::Malformed(what.into()));
+        }
+        if self.lacks_tls(key) {
+            return self.refuse_and_leave(key, &Refusal::InsecureTransport);
+        }
+        let fresh = self.nonce();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        client.capabilities = parsed.capabilities & self.shared.offered;
+        client.extended = u8::try_from(parsed.extended & self.shared.extended).unwrap_or(0);
+        match Compression::agreed(client.capabilities, &parsed) {
+            Ok(agreed) => client.transport.set_compression(agreed),
+            Err(why) => return self.refuse_and_leave(key, &Refusal::Malformed(why)),
+        }
+        client.collation = parsed.collation;
+        if self.refuse_charset(key, Some(parsed.collation)) {
+            return;
+        }
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let multi = client.capabilities & cap::MULTI_STATEMENTS != 0;
+        let (charsets, results) = self.shared.server.charsets_at_login(parsed.collation);
+        let mut session = Session::at_login(parsed.schema, multi, charsets, &self.begun);
+        session.results_collation = results;
+        session.begin_interactive(client.capabilities);
+        if client.capabilities & cap::IGNORE_SPACE != 0 {
+            session.ignore_space(&self.shared.server.sql_mode);
+        }
+        client.session = self.sessions.intern(session);
+        let seq = client.seq;
+        self.exchange(key, |login, login_context| {
+            login.begin(login_context, &parsed, fresh, seq)
+        });
+    }
+
+    fn on_proof(&mut self, key: Key, payload: &[u8]) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let seq = client.seq;
+        if let Some(login) = &mut client.login {
+            login.secure |= client.transport.is_secure();
+            login.secure |= self
+                .net
+                .peer(client.transport.sock())
+                .is_some_and(|peer| peer.ip().is_loopback());
+        }
+        self.exchange(key, |login, login_context| {
+            login.answer(login_context, payload, seq)
+        });
+    }
+
+    /// One step of a login.
+    pub(crate) fn exchange(
+        &mut self,
+        key: Key,
+        step: impl FnOnce(&mut Login, &LoginContext<'_>) -> Outcome,
+    ) {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let Some(mut login) = client.login.take() else {
+            return self.close_later(key);
+        };
+        let login_context = self.shared.login_context();
+        match step(&mut login, &login_context) {
+            Outcome::Send(out) => {
+                // The last packet's number: answers go on from there.
+                client.seq = client.seq.wrapping_add(1);
+                client.login = Some(login);
+                if !client.change_state(ClientState::Proving, now) {
+                    return self.close_later(key);
+                }
+                self.send_client(key, &out);
+            }
+            Outcome::Welcome(user, front, seq) => {
+                client.seq = seq;
+                let capabilities = (client.capabilities & BACKEND_KEY, client.extended.into());
+                if !self.count_user(key, user) {
+                    return;
+                }
+                let user = &self.shared.settings.users[user];
+                let (name, password) = (user.backend_user.clone(), user.backend_password.clone());
+                let pool = self.pool_of(capabilities, &name, &password);
+                let before = login.before.as_ref();
+                let role = before
+                    .and_then(|b| self.role_after_change(&b.session, (b.pool as usize, pool)));
+                if let Some(client) = self.clients.get_mut(key) {
+                    if role.is_some() {
+                        let mut session = (*client.session).clone();
+                        session.role = role;
+                        client.session = self.sessions.intern(session);
+                    }
+                    client.pool = u32::try_from(pool).unwrap_or(0);
+                    // Its schema may still be refused.
+                    client.login = Some(login).filter(|login| login.before.is_some());
+                }
+                self.welcome(key, &front);
+            }
+            Outcome::Denied(seq, with_password) => {
+                client.seq = seq;
+                let name = std::mem::take(&mut login.name);
+                client.login = Some(login);
+                self.deny(key, &name, with_password);
+            }
+            Outcome::Check(answer) => {
+                client.login = Some(login);
+                self.check_password(key, &answer);
+            }
+        }
+    }
+
+    /// Has a worker decrypt what the client sent for its password.
+    fn check_password(&mut self, key: Key, answer: &[u8]) {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let address = self.net.peer(client.transport.sock()).map(|peer| peer.ip());
+        let Some(login) = &mut client.login else {
+            return self.close_later(key);
+        };
+        // Counted as failed until it is right, so that many at once are noticed as well.
+        let level = self.shared.failures.note(address, now);
+        let line = match level > FREE {
+            true => Line::Suspect,
+            false => Line::Prompt,
+        };
+        let submitted = self
+            .shared
+            .checks
+            .submit(line, answer, (self.index, key), login.proof());
+        match submitted {
+            Ok(waits) => {
+                login.waits = Some(waits);
+                if !client.change_state(ClientState::Verifying, now) {
+                    self.close_later(key);
+                }
+            }
+            Err(Full { waiting }) => {
+                let refusal = Refusal::PasswordChecks { waiting };
+                self.counts.refused += 1;
+                *self.counts.refusals.entry(refusal.name()).or_default() += 1;
+                self.log_refused(None, Some(key), &refusal);
+                let text = refusal.to_string();
+                self.not_let_in(key, refusal.code(), &text, delay_at(level));
+            }
+        }
+    }
+
+    /// A worker's verdict has come. Its client may have left, or been turned away for its time.
+    pub(crate) fn on_password_checked(&mut self, key: Key, right: bool) {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        if client.state() != ClientState::Verifying {
+            return;
+        }
+        let address = self.net.peer(client.transport.sock()).map(|peer| peer.ip());
+        self.shared.failures.forgive(address, now);
+        let seq = client.seq;
+        self.exchange(key, |login, _| login.checked(right, seq));
+        self.pump(key);
+    }
+
+    /// The name is proven: lets the client in, once a backend has accepted its schema.
+    fn welcome(&mut self, key: Key, front: &[u8]) {
+        let now = self.net.now();
+        let begins = self.begins(key);
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        client.begins_late = !begins;
+        let known = begins
+            && client.session.schema_as_sent().is_none()
+            && match &client.session.schema {
+                None => true,
+                Some(schema) => self.schemas.knows(client.pool as usize, schema),
+            };
+        let to = if known {
+            ClientState::Idle
+        } else {
+            ClientState::Opening
+        };
+        if !client.change_state(to, now) {
+            return self.close_later(key);
+        }
+        if known {
+            client.login = None;
+            self.counts.logins += 1;
+            self.send_logged_in(key, front);
+            if let Some(client) = self.clients.get_mut(key) {
+                client.begin_compression();
+            }
+        } else {
+            self.send_client(key, front);
+            self.open(key);
+        }
+    }
+
+    /// The error of a server for a wrong name or password, in its own words.
+    fn deny(&mut self, key: Key, name: &[u8], with_password: bool) {
+        self.counts.denied += 1;
+        let now = self.net.now();
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let peer = self.net.peer(client.transport.sock());
+        let address = peer.map(|peer| peer.ip());
+        let level = self.shared.failures.note(address, now);
+        let host = match address {
+            Some(host) if !host.is_loopback() || !self.shared.server.names_hosts => {
+                host.to_string()
+            }
+            _ => "localhost".to_string(),
+        };
+        let reason = match client.login.as_ref().is_some_and(|login| login.is_listed()) {
+            true => "wrong-password",
+            false => "unknown-user",
+        };
+        let using = if with_password { "YES" } else { "NO" };
+        let text = format!(
+            "Access denied for user '{}'@'{host}' (using password: {using})",
+            String::from_utf8_lossy(name)
+        );
+        if let Some(omitted) = self.lines_of_logins.admit(now) {
+            let facts = Facts {
+                client: Some(peer.into()),
+                account: Some(name),
+                reason: Some(reason),
+                omitted,
+            };
+            log::note_of(log::Event::LoginFailed, &facts, format_args!("{text}"));
+        }
+        self.not_let_in(key, wire::errors::ACCESS_DENIED, &text, delay_at(level));
+    }
+
+    /// Sends this error after this time; nothing else of the client is looked at until then.
+    pub(crate) fn hold_back(
+        &mut self,
+        key: Key,
+        delay: Duration,
+        after: After,
+        (error, text): (ErrorCode, &str),
+    ) {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        // Its words are never on a backend.
+        client.warnings_lost |= after == After::NextCommand;
+        let at_once = delay == Duration::ZERO || self.auth_delays.is_full();
+        if after == After::End && at_once {
+            self.send_error(key, error, text);
+            return self.leave(key);
+        }
+        if !client.change_state(ClientState::Delayed, now) {
+            return self.close_later(key);
+        }
+        let delayed = Delayed {
+            key,
+            after,
+            error,
+            text: text.into(),
+        };
+        self.auth_delays.push(now + delay, delayed);
+    }
+
+    /// Answers those whose time has come.
+    pub(crate) fn answer_delayed(&mut self) {
+        let now = self.net.now();
+        while let Some(delayed) = self.auth_delays.pop(now) {
+            let key = delayed.key;
+            let client = self.clients.get_mut(key);
+            let Some(client) = client.filter(|client| client.state() == ClientState::Delayed)
+            else {
+                continue;
+            };
+            if delayed.after == After::End {
+                self.send_error(key, delayed.error, &delayed.text);
+                self.leave(key);
+                continue;
+            }
+            if !client.change_state(ClientState::Idle, now) {
+                self.close_later(key);
+                continue;
+            }
+            self.send_error(key, delayed.error, &delayed.text);
+            self.pump(key);
+        }
+    }
+
+    /// Logs that a client was turned away before it had logged in.
+    pub(crate) fn log_refused(
+        &mut self,
+        sock: Option<&N::Sock>,
+        key: Option<Key>,
+        refusal: &Refusal,
+    ) {
+        let now = self.net.now();
+        let Some(omitted) = self.lines_of_logins.admit(now) else {
+            return;
+        };
+        let client = key.and_then(|key| self.clients.get(key));
+        let Some(sock) = sock.or(client.map(|client| client.transport.sock())) else {
+            return;
+        };
+        let account = client.and_then(|client| client.login.as_ref());
+        let facts = Facts {
+            client: Some(self.net.peer(sock).into()),
+            account: account
+                .map(|login| &*login.name)
+                .filter(|name| !name.is_empty()),
+            reason: Some(refusal.name()),
+            omitted,
+        };
+        log::note_of(log::Event::LoginRefused, &facts, format_args!("{refusal}"));
+    }
+
+    /// Sends an error and closes once it is sent.
+    pub(crate) fn refuse_and_leave(&mut self, key: Key, refusal: &Refusal) {
+        self.counts.refused += 1;
+        if self.clients.get(key).is_some_and(|client| !client.known) {
+            self.log_refused(None, Some(key), refusal);
+        }
+        self.refuse(key, refusal);
+        self.leave(key);
+    }
+
+    /// Closes a client once its last bytes are sent.
+    pub(crate) fn leave(&mut self, key: Key) {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let flushed = client.output.is_none();
+        if client.state() != ClientState::Leaving && !client.change_state(ClientState::Leaving, now)
+        {
+            return self.close_later(key);
+        }
+        if flushed {
+            self.close_later(key);
+        }
+    }
+
+    /// Removes a client; its backend is freed, or closed when it may hold something of its.
+    pub(crate) fn close(&mut self, key: Key) {
+        self.forget_waiting(key);
+        self.uncount_input(key);
+        let Some(mut client) = self.clients.remove(key) else {
+            return;
+        };
+        self.tls_clients -= usize::from(client.transport.is_tls());
+        client.transport.end(&mut self.net);
+        if let Some(output) = client.output.take() {
+            self.drop_spooled(output.rest);
+        }
+        self.shared.clients.fetch_sub(1, Ordering::Relaxed);
+        self.long_data -= client.prepared.as_ref().map_or(0, |p| p.long_len());
+        if client.known {
+            let user = &self.shared.users[client.user as usize];
+            user.clients.fetch_sub(1, Ordering::Relaxed);
+        }
+        if let Some(lease) = client.lease() {
+            let keeps = client.is_held() || client.touched.is_some() || client.role_is_unread();
+            self.orphan(lease, key, keeps);
+        }
+    }
+}
+
+/// Drops bytes that are used up, and the memory of a long command with them.
+fn drop_front(input: &mut Vec<u8>, used: usize) {
+    if used >= input.len() - used && input.capacity() > SCRATCH_LEN {
+        *input = input[used..].to_vec();
+    } else {
+        input.drain(..used);
+    }
+}
+
+/// The message at the front. File contents are single packets, an empty one of which is their end;
+/// everything else may go on over several packets.
+pub(crate) fn next_message(state: ClientState, bytes: &[u8]) -> Frame {
+    if state != ClientState::Feeding {
+        return frame(bytes);
+    }
+    match Header::read(bytes) {
+        Some(header) if bytes.len() >= HEADER_LEN + header.len => Frame::Whole {
+            total: HEADER_LEN + header.len,
+            last_seq: header.seq,
+        },
+        Some(header) => Frame::Partial {
+            total: HEADER_LEN + header.len,
+        },
+        None => Frame::Partial { total: HEADER_LEN },
+    }
+}

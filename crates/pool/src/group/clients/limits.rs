@@ -1,0 +1,279 @@
+//! Limits: what a user's clients, a transaction, a statement, an idle backend and all the memory
+//! may take, and what happens to who takes more.
+//!
+//! Limits on numbers are checked where the number grows (a login); limits on time in the sweep,
+//! once a second, over the backends, of which there are few. Memory is sampled off the statement
+//! path ([`Shared::look_at_memory`]); while it is short nobody is let in, and those inside go on.
+//!
+//! A statement or transaction over its limit costs its client the connection and the server
+//! connection behind it: closing that is what rolls back, and what no server refuses. The server
+//! may run the statement on until it notices.
+//!
+//! Invariant: whoever is counted among a user's clients (`known`) is taken off that count once, in
+//! `clients.rs: close` or by changing to another user.
+
+use crate::backend::backend_pools::{BackendPool, PoolKey};
+use crate::backend::{BackendState, Purpose};
+use crate::buffers::memory::{meminfo, memory_of};
+use crate::config::secret::Secret;
+use crate::errors::reasons::Refusal;
+use crate::group::Group;
+use crate::shared::Shared;
+use reactor::{Key, Net, Time};
+use std::collections::HashSet;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// With less available memory than this on the machine nobody is let in.
+const AVAILABLE_MIN: u64 = 64 << 20;
+
+impl Shared {
+    /// Looks whether there is memory for more clients. Reads three files, so it is called now and
+    /// then by one group. What cannot be read limits nothing.
+    pub(crate) fn look_at_memory(&self) {
+        let used = measure::process::own().map_or(0, |sample| sample.rss_bytes);
+        let limit = memory_of(self.settings.memory_bytes_max);
+        let available = meminfo("MemAvailable").unwrap_or(u64::MAX);
+        let why = if used > limit {
+            Some(format!("{used} bytes are resident, the limit is {limit}"))
+        } else if available < AVAILABLE_MIN {
+            Some(format!(
+                "the machine has {available} bytes left, fewer than {AVAILABLE_MIN}"
+            ))
+        } else {
+            None
+        };
+        self.is_memory_full.store(why.is_some(), Relaxed);
+        *self
+            .memory_full
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = why;
+    }
+
+    /// The error for one that is not let in for want of memory.
+    pub(crate) fn memory_refusal(&self) -> Refusal {
+        let words = self
+            .memory_full
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        Refusal::Memory {
+            detail: words.clone().unwrap_or_default(),
+        }
+    }
+}
+
+impl<N: Net> Group<N> {
+    /// Counts a client that has proven its name among its user's; `false` when there are too many
+    /// of them, and the client has been told so.
+    pub(crate) fn count_user(&mut self, key: Key, index: usize) -> bool {
+        let shared = self.shared.clone();
+        let user = &shared.settings.users[index];
+        let Some(client) = self.clients.get_mut(key) else {
+            return false;
+        };
+        if client.known {
+            let before = &self.shared.users[client.user as usize].clients;
+            before.fetch_sub(1, Relaxed);
+        }
+        self.uncount_input(key);
+        let Some(client) = self.clients.get_mut(key) else {
+            return false;
+        };
+        client.user = u16::try_from(index).unwrap_or(u16::MAX);
+        client.known = true;
+        client.tickets = user.limits.high_prio_tickets;
+        let others = self.shared.users[index].clients.fetch_add(1, Relaxed);
+        self.count_input(key);
+        let Some(max) = user.limits.clients_max.filter(|max| others >= *max) else {
+            return true;
+        };
+        let user = user.name.clone();
+        self.refuse_and_leave(key, &Refusal::UserClients { user, max });
+        false
+    }
+
+    /// Ends statements and transactions that have taken longer than their user's may.
+    pub(crate) fn keep_time_limits(&mut self) {
+        for lease in self.backends.keys() {
+            if let Some((owner, refusal)) = self.overdue(lease) {
+                self.counts.too_slow += 1;
+                // The client's end is closed, and with it whatever is left on the backend.
+                self.refuse_and_leave(owner, &refusal);
+                self.close_later(owner);
+                self.retire_of(lease, owner);
+            }
+        }
+    }
+
+    /// The client whose time on this backend is over, and why.
+    fn overdue(&mut self, lease: Key) -> Option<(Key, Refusal)> {
+        let now = self.net.now();
+        let backend = self.backends.get_mut(lease)?;
+        if !backend.in_transaction() {
+            backend.transaction_since = None;
+        }
+        let running = backend
+            .flight()
+            .front()
+            .filter(|command| command.purpose == Purpose::Statement)
+            .map(|command| (command.owner, command.sent));
+        let owner = match running {
+            Some((owner, _)) => owner?,
+            None => backend.lease()?,
+        };
+        let client = self.clients.get(owner)?;
+        let limits = &self.shared.settings.users[client.user as usize].limits;
+        if let (Some(max), Some((_, sent))) = (limits.statement_max, running)
+            && now.since(sent.max(backend.busy_since)) > max
+        {
+            return Some((owner, Refusal::StatementTime { max }));
+        }
+        let max = limits
+            .transaction_max
+            .filter(|_| backend.in_transaction())?;
+        let since = *backend.transaction_since.get_or_insert(now);
+        let late = now.since(since) > max;
+        late.then_some((owner, Refusal::TransactionTime { max }))
+    }
+
+    /// Closes a backend whose client is given up; others that ride behind hear that it is lost.
+    fn retire_of(&mut self, lease: Key, owner: Key) {
+        self.unbind(owner);
+        if let Some(backend) = self.backends.get_mut(lease) {
+            backend.forget_commands_of(owner);
+        }
+        self.lose(lease, "a statement in front of this one ran for too long");
+    }
+
+    /// Closes backends that have been idle, or have lived, for longer than they may.
+    pub(crate) fn trim_backends(&mut self) {
+        let now = self.net.now();
+        let settings = &self.shared.settings;
+        let (idle_max, life_max) = (settings.backend_idle_max, settings.backend_life_max);
+        let kept = self.shared.backends_kept(self.index);
+        for key in self.backends.keys() {
+            let Some(backend) = self.backends.get(key) else {
+                continue;
+            };
+            if backend.state() != BackendState::Idle {
+                continue;
+            }
+            let unused = now.since(backend.since) > idle_max && self.backend_pools.count > kept;
+            if unused || now.since(backend.born) > life_of(key, backend.born, life_max) {
+                self.counts.trimmed += 1;
+                self.let_go(key);
+            }
+        }
+    }
+}
+
+impl<N: Net> Group<N> {
+    /// The pool of a client that has proven its account now.
+    pub(crate) fn pool_of(
+        &mut self,
+        (capabilities, extended): (u32, u32),
+        user: &str,
+        password: &Secret,
+    ) -> usize {
+        let key = PoolKey {
+            capabilities,
+            extended,
+            user: user.to_string(),
+            password: password.clone(),
+            privileges: self.shared.privileges.version(),
+        };
+        if let Some(found) = self.backend_pools.find(&key) {
+            return found;
+        }
+        let used = self.kinds_in_use();
+        let index = self.backend_pools.add(key, |index| used.contains(&index));
+        // Its number may have been another's.
+        self.schemas.forget_pool(index);
+        index
+    }
+
+    /// Kinds of all clients, and those to which a change of user that fails would go back.
+    fn kinds_in_use(&self) -> HashSet<usize> {
+        let mut used = HashSet::new();
+        for (_, client) in self.clients.iter() {
+            used.insert(client.pool as usize);
+            let login = client.login.as_ref();
+            used.extend(login.and_then(|login| Some(login.before.as_ref()?.pool as usize)));
+        }
+        used
+    }
+
+    /// Whether a pool is of an older version of the privileges.
+    pub(crate) fn is_outdated(&self, pool: usize) -> bool {
+        let pool = self.backend_pools.pools.get(pool);
+        pool.is_some_and(|pool| pool.key.privileges != self.shared.privileges.version())
+    }
+
+    /// A client that began under an older version of the privileges, of which no backend is left,
+    /// goes on with backends of now: one that is dialled for it has the privileges of now anyway.
+    pub(crate) fn leave_outdated(&mut self, key: Key) {
+        let Some(client) = self.clients.get(key).filter(|c| c.lease().is_none()) else {
+            return;
+        };
+        let old = client.pool as usize;
+        if !self.is_outdated(old) || self.backend_pools.pools[old].count > 0 {
+            return;
+        }
+        // Those who wait in its lane are served in their order.
+        if self.front_of(old).is_some() {
+            return;
+        }
+        let PoolKey {
+            capabilities,
+            extended,
+            user,
+            password,
+            ..
+        } = self.backend_pools.pools[old].key.clone();
+        let pool = self.pool_of((capabilities, extended), &user, &password);
+        if let Some(client) = self.clients.get_mut(key) {
+            client.pool = u32::try_from(pool).unwrap_or(0);
+        }
+    }
+
+    /// Closes what lies idle of a version of the privileges that no client has any more.
+    pub(crate) fn retire_outdated(&mut self) {
+        let now = self.shared.privileges.version();
+        let outdated = |pool: &BackendPool| pool.key.privileges != now;
+        let idle = |pool: &BackendPool| outdated(pool) && !pool.idle.is_empty();
+        if !self.backend_pools.pools.iter().any(idle) {
+            return;
+        }
+        let used = self.kinds_in_use();
+        let all = self.backend_pools.pools.iter().enumerate();
+        let left = all.filter(|(index, pool)| outdated(pool) && !used.contains(index));
+        let left: Vec<Key> = left.flat_map(|(_, pool)| pool.idle.clone()).collect();
+        for lease in left {
+            self.retire(lease);
+        }
+    }
+}
+
+/// How long one backend lives: `life_max`, shortened by up to a tenth. Backends that were dialled
+/// together must not be replaced together, so the share differs by key and birth.
+fn life_of(key: Key, born: Time, life_max: Duration) -> Duration {
+    let mixed = (born.0 ^ u64::from(key.parts().0)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let permille = u32::try_from(mixed >> 32).unwrap_or(0) % 100;
+    life_max - life_max / 1000 * permille
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lives_differ_by_a_tenth_and_are_never_longer() {
+        let life = Duration::from_secs(1000);
+        let lives = (0..200).map(|n| life_of(Key::from_parts(n, 0), Time(77), life));
+        let lives: Vec<Duration> = lives.collect();
+        assert!(lives.iter().all(|l| *l <= life && *l > life * 9 / 10));
+        let spread = *lives.iter().max().unwrap() - *lives.iter().min().unwrap();
+        assert!(spread > life / 20, "{spread:?}");
+    }
+}

@@ -1,0 +1,180 @@
+//! Memory that is kept for clients: one sum, and who pays when it is too much.
+//!
+//! The problem: each buffer has its bound, and a hundred thousand clients at their bounds are more
+//! than any machine has. The mechanism: whatever is kept for clients is counted, most of it by
+//! meters, and published once in a turn ([`ClientMemory`]). While the sum of all groups is above
+//! its part of `memory_bytes_max`, unfinished commands are not read any further, and the client
+//! that holds most is closed, if that is more than its share: all of it by the number of clients.
+//! Some client is over that as long as the sum is, but for what all have in common.
+//!
+//! A client between statements, or whose statement waits, gets error 1153. One in the middle of a
+//! reply cannot be told; the log says why it was closed.
+//!
+//! Not counted: the first 4 KiB of each command, sockets, and what belongs to no client, as known
+//! shapes and stored code. The resident memory of the process bounds newcomers besides
+//! ([`Shared::look_at_memory`]).
+//!
+//! [`ClientMemory`]: crate::buffers::memory::ClientMemory
+//! [`Shared::look_at_memory`]: crate::Shared
+
+use crate::buffers::transport::TLS_BYTES;
+use crate::client::{Client, ClientState};
+use crate::errors::reasons::{InputLimit, Refusal};
+use crate::group::Group;
+use crate::log::{Event, Facts, Peer, note_of};
+use reactor::{Key, Net, Time};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// How often the client that holds most is looked for while all memory is in use.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Bytes of what is noted of a client's last write in the binary log.
+const GTID_BYTES: usize = 64;
+
+impl<S> Client<S> {
+    /// Bytes that are kept for this client and no other.
+    fn kept_bytes(&self) -> usize {
+        let output = self.output.as_ref().map_or(0, |output| output.counted());
+        let prepared = self.prepared.as_ref().map_or(0, |p| p.own_bytes());
+        let warnings = self.kept_warnings().map_or(0, |kept| kept.reply.capacity());
+        self.held()
+            + self.transport.idle_bytes()
+            + output
+            + prepared
+            + warnings
+            + self.session.user_variables().bytes()
+    }
+}
+
+impl<N: Net> Group<N> {
+    /// Bytes that this group keeps for its clients.
+    pub fn held_for_clients(&self) -> usize {
+        let meters = [
+            &self.outputs,
+            &self.statements,
+            &self.warnings,
+            &self.variables,
+            &self.in_transit,
+        ];
+        let metered: usize = meters.iter().map(|meter| meter.bytes()).sum();
+        metered
+            + self.clients.len() * size_of::<Client<N::Sock>>()
+            + self.tls_clients * TLS_BYTES
+            + self.inputs.bytes()
+            + self.long_data
+            + self.definitions.bytes()
+            + self.sessions.bytes()
+            + self.gtids.len() * GTID_BYTES
+            + self.spool.memory()
+    }
+
+    /// What is counted wrongly, for tests: a sum that is not that of its parts, or something that
+    /// is kept for nobody.
+    pub fn miscounted(&self) -> Option<String> {
+        let outputs = self.clients.iter().filter_map(|(_, c)| c.output.as_ref());
+        let outputs: usize = outputs
+            .map(|output| match output.is_counted() {
+                true => output.counted(),
+                false => usize::MAX / 2,
+            })
+            .fold(0, usize::saturating_add);
+        let long = self.clients.iter().filter_map(|(_, c)| c.prepared.as_ref());
+        let long: usize = long.map(|prepared| prepared.long_len()).sum();
+        let tls = self.clients.iter().filter(|(_, c)| c.transport.is_tls());
+        let tls = tls.count();
+        let nobody = self.clients.is_empty();
+        let gone = |key: &&Key| self.clients.get(**key).is_none();
+        let counts = [
+            (
+                "last_gtid of who has left",
+                GTID_BYTES * self.gtids.keys().filter(gone).count(),
+                0,
+            ),
+            ("clients under TLS", self.tls_clients, tls),
+            ("outputs", self.outputs.bytes(), outputs),
+            (
+                "long data, at least",
+                self.long_data.max(long),
+                self.long_data,
+            ),
+            ("statements of nobody", self.statements.bytes(), 0),
+            ("conditions of nobody", self.warnings.bytes(), 0),
+            ("input of nobody", self.inputs.bytes(), 0),
+        ];
+        let wrong = |(what, counted, found): &(&str, usize, usize)| {
+            counted != found && (nobody || !what.ends_with("nobody"))
+        };
+        let (what, counted, found) = counts.into_iter().find(wrong)?;
+        Some(format!("{what}: {counted} bytes are counted, not {found}"))
+    }
+
+    /// What may be kept for clients of all groups, and what each may hold when more is.
+    pub fn memory_bound(&self) -> (usize, usize) {
+        let clients = self.shared.clients.load(Relaxed);
+        (self.shared.memory.max(), self.shared.memory.share(clients))
+    }
+
+    /// Tells all groups what this one keeps; while that is too much, closes who holds most.
+    pub(crate) fn keep_memory_bound(&mut self) {
+        let held = self.held_for_clients();
+        let before = std::mem::replace(&mut self.memory_published, held);
+        if before != held {
+            self.shared.memory.change(before, held);
+        }
+        let now = self.net.now();
+        if !self.shared.memory.is_full() || now < self.memory_look_at {
+            return;
+        }
+        self.memory_look_at = now + LOOK_EVERY;
+        // What nobody has any more goes first.
+        self.definitions.sweep();
+        self.sessions.sweep();
+        let all = self.clients.iter();
+        let Some((held, key)) = all.map(|(key, client)| (client.kept_bytes(), key)).max() else {
+            return;
+        };
+        let share = self.shared.memory.share(self.shared.clients.load(Relaxed));
+        if self.shared.memory.is_largest(self.index, held) && held > share {
+            self.end_for_memory(key, held, share);
+            self.shared.memory.is_largest(self.index, 0);
+        }
+    }
+
+    /// When the client that holds most is looked for again.
+    pub(crate) fn next_memory_look(&self) -> Time {
+        match self.shared.memory.is_full() {
+            true => self.memory_look_at,
+            false => Time::NEVER,
+        }
+    }
+
+    /// Closes a client for what it holds.
+    fn end_for_memory(&mut self, key: Key, held: usize, share: usize) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let user = self.shared.settings.users.get(client.user as usize);
+        let facts = Facts {
+            client: Some(Peer::from(self.net.peer(client.transport.sock()))),
+            account: user.map(|user| user.name.as_bytes()),
+            ..Facts::default()
+        };
+        self.counts.memory_closed += 1;
+        note_of(
+            Event::MemoryShare,
+            &facts,
+            format_args!(
+                "client {} closed: all memory for clients is in use (memory_bytes_max), and it \
+                 holds {held} bytes of it, above its share of {share}",
+                client.id
+            ),
+        );
+        let between = matches!(client.state(), ClientState::Idle | ClientState::Waiting);
+        if between && client.output.is_none() {
+            let limit = InputLimit::Share { max: share };
+            self.refuse_input(key, &Refusal::Input { len: held, limit });
+        }
+        // A lease or a reply of its ends as when a client has left.
+        self.close_later(key);
+    }
+}

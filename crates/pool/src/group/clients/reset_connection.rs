@@ -1,0 +1,281 @@
+//! COM_RESET_CONNECTION and COM_CHANGE_USER.
+//!
+//! The problem: both end a session on a connection that stands. A server has given everything of it
+//! back (locks, temporary tables, an open transaction) before it says its next word, which other
+//! clients can notice; closing the backend would give it back some time later. The mechanism: where
+//! a backend may hold something, the server itself is sent COM_RESET_CONNECTION first (purpose
+//! *GiveBack*), and the client's command waits in its input; then it is handled as on a connection
+//! that holds nothing. The backend is closed, since it stands in the state of its login, which
+//! nobody has read back.
+//!
+//! A change of user that fails ends the connection on MySQL (seen on 9.7). MariaDB (seen on 10.11)
+//! goes back to the user and the schema before, in a session that is as new, three times; from then
+//! on it knows no such command. It says so after a second, which slows down guessing; so does the
+//! pool (`auth_delay.rs`), with no thread that waits.
+//!
+//! Invariant: when a client hears the first word after one of these commands, the server holds
+//! nothing of its old session any more.
+
+use crate::auth::auth_delay::After;
+use crate::auth::login::{Before, Login};
+use crate::backend::relay::PendingChanges;
+use crate::backend::{InFlight, Purpose};
+use crate::client::{ClientState, Handled};
+use crate::errors::reasons::{PinReason, Refusal};
+use crate::group::Group;
+use crate::server::server_facts::ServerFacts;
+use reactor::{Key, Net};
+use session::begun::Begun;
+use session::roles::{ROLE, has_roles};
+use session::state::Session;
+use session::statement::Owed;
+use session::text::Text;
+use sql::lex::Server;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use wire::attributes::put_query;
+use wire::capabilities::IGNORE_SPACE;
+use wire::command::{Command, ReplyShape, put_command};
+use wire::errors::{ErrorCode, UNKNOWN_COM, WRONG_VALUE_FOR_VAR};
+use wire::handshake::{ChangeUser, nonce_of_connection};
+use wire::reply::OK;
+
+/// Changes of user that MariaDB lets fail on one connection.
+const CHANGES_FAILED_MAX: u8 = 3;
+
+/// How long a client waits for the word that its change of user failed.
+const CHANGE_DELAY: Duration = Duration::from_secs(1);
+
+/// A reset sets the mode of the login's capability on MySQL (seen on 9.7), not on MariaDB (10.11).
+fn begin_spaced(session: &mut Session, capabilities: u32, server: &ServerFacts) {
+    if server.flavour.is_mysql() && capabilities & IGNORE_SPACE != 0 {
+        session.ignore_space(&server.sql_mode);
+    }
+}
+
+impl<N: Net> Group<N> {
+    /// COM_RESET_CONNECTION: only the default schema and the role stay.
+    pub(crate) fn on_reset(&mut self, key: Key) -> Handled {
+        if let Some(handled) = self.give_all_back(key) {
+            return handled;
+        }
+        self.discard_session(key);
+        if let Some(client) = self.clients.get_mut(key) {
+            let old = &client.session;
+            let (charsets, results) = self.shared.server.charsets_after_reset(client.collation);
+            let mut session = as_new(
+                old.schema.as_ref(),
+                old.multi_statements,
+                charsets,
+                &self.begun,
+            );
+            session.results_collation = results;
+            session.forget_schema_charset();
+            // A reset keeps a session interactive on MySQL (seen on 9.7), not on MariaDB (10.11).
+            if self.shared.server.flavour.is_mysql() {
+                session.begin_interactive(client.capabilities);
+            }
+            begin_spaced(&mut session, client.capabilities, &self.shared.server);
+            session.role.clone_from(&old.role);
+            client.session = self.sessions.intern(session);
+        }
+        self.send_ok(key, b"", OK);
+        Handled::Used
+    }
+
+    /// COM_CHANGE_USER: leaves what the session had and proves another name.
+    pub(crate) fn on_change_user(&mut self, key: Key, arguments: &[u8]) -> Handled {
+        let change = match ChangeUser::read(arguments) {
+            Ok(change) => change,
+            Err(error) => {
+                self.refuse_and_leave(key, &Refusal::Malformed(error.to_string()));
+                return Handled::Used;
+            }
+        };
+        if let Some(handled) = self.give_all_back(key) {
+            return handled;
+        }
+        self.discard_session(key);
+        let (fresh, nonce_key) = (self.nonce(), self.nonce_key);
+        let Some(client) = self.clients.get_mut(key) else {
+            return Handled::Used;
+        };
+        let server = &self.shared.server;
+        let (schema, multi) = (
+            client.session.schema.clone(),
+            client.session.multi_statements,
+        );
+        let (charsets, results) = server.usual_charsets();
+        let mut session = as_new(schema.as_ref(), multi, charsets, &self.begun);
+        session.results_collation = results;
+        session.role.clone_from(&client.session.role);
+        let before = self.sessions.intern(session);
+        if client.changes_failed >= CHANGES_FAILED_MAX {
+            client.session = before;
+            self.hold_back(
+                key,
+                CHANGE_DELAY,
+                After::NextCommand,
+                (UNKNOWN_COM, "Unknown command"),
+            );
+            return Handled::Used;
+        }
+        client.collation = change.collation.unwrap_or(0);
+        let (charsets, results) = match change.collation {
+            Some(collation) => server.charsets_at_login(collation),
+            None => server.usual_charsets(),
+        };
+        let mut session = Session::at_login(change.schema, multi, charsets, &self.begun);
+        session.results_collation = results;
+        session.begin_interactive(client.capabilities);
+        begin_spaced(&mut session, client.capabilities, server);
+        client.session = self.sessions.intern(session);
+        let greeted = nonce_of_connection(&nonce_key, client.id);
+        let mut login = Login::new(fresh, client.transport.is_secure());
+        login.before = Some(Before {
+            session: before,
+            pool: client.pool,
+            user: client.user,
+        });
+        client.login = Some(Box::new(login));
+        client.changing = true;
+        let seq = client.seq;
+        if self.refuse_charset(key, change.collation) {
+            return Handled::Used;
+        }
+        self.exchange(key, |login, door| {
+            login.change(door, change.user, (greeted, fresh), seq)
+        });
+        Handled::Used
+    }
+
+    /// Has the server give back what a client's backend may hold of its; the command that asks for
+    /// it is looked at again then. `None` when there is nothing.
+    fn give_all_back(&mut self, key: Key) -> Option<Handled> {
+        let now = self.net.now();
+        let client = self.clients.get_mut(key)?;
+        let lease = client.lease()?;
+        let backend = self.backends.get_mut(lease)?;
+        let holds = client.is_held() || backend.in_transaction() || client.owed.failed;
+        let holds = holds || client.owed.role;
+        if !holds {
+            return None;
+        }
+        if backend.frozen {
+            return Some(self.wait_for_read_back(key));
+        }
+        if !client.change_state(ClientState::Restoring, now) {
+            self.close_later(key);
+            return Some(Handled::Used);
+        }
+        let command = Command::ResetConnection;
+        let mut out = Vec::new();
+        let unread = client.is_pinned() && !client.is_pinned_for(PinReason::WideCharset);
+        if (client.owed.role || unread) && has_roles(self.shared.server.flavour) {
+            let shape = ReplyShape::Results;
+            let asked = InFlight::own(Some(key), Purpose::Role, shape);
+            backend.expect(asked);
+            put_query(&mut out, backend.form, ROLE.as_bytes());
+        }
+        let command_in_flight = InFlight::own(Some(key), Purpose::GiveBack, command.reply());
+        backend.expect(command_in_flight);
+        put_command(&mut out, command, b"");
+        self.send_backend(lease, &out);
+        self.count_busy(lease);
+        Some(Handled::Kept)
+    }
+
+    /// The server has answered: it holds nothing any more. Where it knows no such command, the end
+    /// of the connection does the same, if later.
+    pub(crate) fn given_back(&mut self, lease: Key, owner: Option<Key>) {
+        let now = self.net.now();
+        self.retire(lease);
+        let Some(key) = owner else { return };
+        self.unbind(key);
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        if client.change_state(ClientState::Idle, now) {
+            self.pump(key);
+        } else {
+            self.close_later(key);
+        }
+    }
+
+    /// Gives up everything the session had, but FOUND_ROWS(), which servers keep too: a backend
+    /// that may hold something of it is closed.
+    fn discard_session(&mut self, key: Key) {
+        let lease = self.unbind(key);
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let touched = client.touched.take().is_some() || client.role_is_unread();
+        let pinned = client.is_held() || touched;
+        client.pins = None;
+        client.interrupted = false;
+        if let Some(prepared) = client.prepared.take() {
+            self.long_data -= prepared.long_len();
+        }
+        client.forget_warnings();
+        client.warnings_native = false;
+        client.counts_native = false;
+        client.pending_changes = PendingChanges::default();
+        client.owed = Owed::default();
+        client.priority = None;
+        client.insert_id = 0;
+        client.row_count = 0;
+        self.gtids.remove(&key);
+        if let Some(lease) = lease {
+            self.orphan(lease, key, pinned);
+        }
+    }
+
+    /// Refuses a login or a change of user in a character set that no client may speak, in the
+    /// server's words. Servers do so before they look at the password.
+    pub(crate) fn refuse_charset(&mut self, key: Key, collation: Option<u8>) -> bool {
+        let refused = &self.shared.server.refused_charsets;
+        let Some(charset) = collation.and_then(|collation| refused.get(&collation)) else {
+            return false;
+        };
+        let charset = String::from_utf8_lossy(charset);
+        let text =
+            format!("Variable 'character_set_client' can't be set to the value of '{charset}'");
+        self.not_let_in(key, WRONG_VALUE_FOR_VAR, &text, Duration::ZERO);
+        true
+    }
+
+    /// A name that was not proven, or whose schema was refused: says so. What follows is the end,
+    /// but for a change of user on MariaDB, after which the client's next command is wanted.
+    /// `delay`: how long the word is held back where it is the end.
+    pub(crate) fn not_let_in(&mut self, key: Key, error: ErrorCode, text: &str, delay: Duration) {
+        let mariadb = matches!(self.shared.server.flavour, Server::MariaDb(_));
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let before = client.login.take().and_then(|login| login.before);
+        let Some(before) = before.filter(|_| mariadb) else {
+            return self.hold_back(key, delay, After::End, (error, text));
+        };
+        let users = &self.shared.users;
+        users[client.user as usize].clients.fetch_sub(1, Relaxed);
+        users[before.user as usize].clients.fetch_add(1, Relaxed);
+        let settings = &self.shared.settings.users[before.user as usize];
+        client.tickets = settings.limits.high_prio_tickets;
+        client.user = before.user;
+        client.pool = before.pool;
+        client.session = before.session;
+        (client.changing, client.opening) = (false, false);
+        client.changes_failed = client.changes_failed.saturating_add(1);
+        self.hold_back(key, CHANGE_DELAY, After::NextCommand, (error, text));
+    }
+}
+
+fn as_new(
+    schema: Option<&Text>,
+    multi_statements: bool,
+    charsets: &[Text; 4],
+    begun: &Begun,
+) -> Session {
+    let schema = schema.map_or(&b""[..], |schema| schema);
+    Session::at_login(schema, multi_statements, charsets, begun)
+}

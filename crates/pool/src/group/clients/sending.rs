@@ -1,0 +1,314 @@
+//! Writing: to a client or a backend, at once where there is room, the rest when there is.
+//!
+//! A client's unsent bytes live in a box; as long as there is one, its backend is not read, so a
+//! slow client holds back the server and not the pool's memory: at most one read of a backend
+//! ([`crate::backend::READ_LEN_LONG`] and what it grows by in translation) waits for each. While
+//! others wait for the backend, the rest may go to a file instead (`slow_readers.rs`).
+
+use crate::backend::Backend;
+use crate::client::{Client, ClientState, Output};
+use crate::errors::reasons::Refusal;
+use crate::group::Group;
+use crate::group::session_state::trackers::told_to;
+use crate::queue::bulk::Piece;
+use reactor::{Key, Net, Write};
+use wire::packet::put_short;
+use wire::reply::{OK, OkPacket, put_err};
+use wire::{capabilities, status};
+
+/// Bytes of a local file that wait for the server to take them, besides one packet; then no more is
+/// read from the client.
+const FED_MAX: usize = 256 * 1024;
+/// A backend's buffer above this size is given back once it is empty.
+const OUTPUT_KEPT: usize = 64 * 1024;
+/// Bytes that are written to one backend in a turn; then others have theirs.
+pub(crate) const WRITE_TURN_BYTES: usize = 256 * 1024;
+
+impl<N: Net> Group<N> {
+    /// Sends `bytes` to a client, or keeps what does not fit.
+    pub(crate) fn send_client(&mut self, key: Key, bytes: &[u8]) {
+        match self.clients.get(key) {
+            Some(client) if client.compresses() => self.send_frames(key, bytes),
+            _ => self.send_bytes(key, bytes),
+        }
+    }
+
+    /// Sends what goes over the socket as it is.
+    pub(crate) fn send_bytes(&mut self, key: Key, bytes: &[u8]) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let mut rest = bytes;
+        if client.output.is_none() {
+            while !rest.is_empty() {
+                match client.transport.write(&mut self.net, rest) {
+                    Write::Bytes(n) => rest = &rest[n..],
+                    Write::Blocked => break,
+                    Write::Failed(_) => return self.close_later(key),
+                }
+            }
+        }
+        // Under TLS all may be taken, and not sent.
+        if !rest.is_empty() || client.transport.has_unsent() {
+            self.keep_output(key, rest);
+        }
+    }
+
+    /// Sends what was kept; goes on reading the client's backend when all of it is gone.
+    pub(crate) fn flush_client(&mut self, key: Key) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let had_unsent = client.transport.has_unsent();
+        match client.transport.flush(&mut self.net) {
+            Ok(true) if had_unsent => client.since = self.net.now(),
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(_) => return self.close_later(key),
+        }
+        let Some(output) = &mut client.output else {
+            return;
+        };
+        let Output { bytes, sent, .. } = &mut **output;
+        while *sent < bytes.len() {
+            match client.transport.write(&mut self.net, &bytes[*sent..]) {
+                Write::Bytes(n) => {
+                    *sent += n;
+                    client.since = self.net.now();
+                }
+                Write::Blocked => return,
+                Write::Failed(_) => return self.close_later(key),
+            }
+        }
+        if !self.flush_spooled(key) {
+            return;
+        }
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        if client.transport.has_unsent() {
+            return;
+        }
+        client.output = None;
+        if client.state() == ClientState::Leaving {
+            return self.close_later(key);
+        }
+        if let Some(backend) = client.lease() {
+            self.again.push(backend);
+        }
+    }
+
+    /// Puts `bytes` in line for a backend; they go out at the end of the turn, with whatever else
+    /// is for it then, in one write.
+    pub(crate) fn send_backend(&mut self, key: Key, bytes: &[u8]) {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        backend.output.extend_from_slice(bytes);
+        if !backend.dirty {
+            backend.dirty = true;
+            self.dirty.push(key);
+        }
+    }
+
+    /// Whether the server is to take what a client has sent of its local file before more is read.
+    pub(crate) fn is_fed_enough(&self, key: Key) -> bool {
+        let client = self.clients.get(key);
+        client.is_some_and(|client| self.has_fed_enough(client))
+    }
+
+    /// The same of a client at hand.
+    pub(crate) fn has_fed_enough(&self, client: &Client<N::Sock>) -> bool {
+        let lease = client
+            .lease()
+            .filter(|_| client.state() == ClientState::Feeding);
+        let backend = lease.and_then(|lease| self.backends.get(lease));
+        backend.is_some_and(|backend| backend.unsent() > FED_MAX)
+    }
+
+    /// The server has taken what its client had sent of a file: the client is read again.
+    fn feed_on(&mut self, lease: Option<Key>) {
+        let now = self.net.now();
+        if let Some(key) = lease
+            && let Some(client) = self.clients.get_mut(key)
+        {
+            // It could not be heard meanwhile.
+            client.heard_from(now);
+            self.bulk.push(Piece::Client(key));
+        }
+    }
+
+    /// Writes to every backend that has something in line.
+    pub(crate) fn flush_dirty(&mut self) {
+        while let Some(key) = self.dirty.pop() {
+            self.write_on(key);
+        }
+    }
+
+    /// Goes on writing to a backend that has had its share of an earlier turn.
+    pub(crate) fn write_on(&mut self, key: Key) {
+        if let Some(backend) = self.backends.get_mut(key) {
+            backend.dirty = false;
+            self.flush_backend(key);
+            self.count_kept(key);
+        }
+    }
+
+    /// Writes what is in line for a backend, as far as there is room, and a turn's share at most.
+    pub(crate) fn flush_backend(&mut self, key: Key) {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        let before = backend.unsent();
+        let share = backend.output_sent + before.min(WRITE_TURN_BYTES);
+        let mut broken = None;
+        let mut blocked = false;
+        while backend.output_sent < share && broken.is_none() && !blocked {
+            let rest = &backend.output[backend.output_sent..share];
+            match self.net.write(&backend.sock, rest) {
+                Write::Bytes(n) => backend.output_sent += n,
+                Write::Blocked => blocked = true,
+                Write::Failed(error) => broken = Some(error),
+            }
+        }
+        let left = backend.unsent();
+        let fed = backend
+            .lease()
+            .filter(|_| before > FED_MAX && left <= FED_MAX);
+        if left == 0 {
+            backend.output.clear();
+            backend.output_sent = 0;
+            if backend.output.capacity() > OUTPUT_KEPT {
+                backend.output = Vec::new();
+            }
+        } else if left <= backend.output_sent {
+            // Moving the rest for each write would cost its length as often as there are writes.
+            backend.output.drain(..backend.output_sent);
+            backend.output_sent = 0;
+        }
+        if left > 0 && !blocked && broken.is_none() && !backend.dirty {
+            backend.dirty = true;
+            self.bulk.push(Piece::Command(key));
+        }
+        if let Some(error) = broken {
+            let why = self.why_broken(&error);
+            self.lose(key, &why);
+        }
+        self.feed_on(fed);
+    }
+
+    /// Sends an error of the pool's own as the answer to the client's command.
+    pub(crate) fn refuse(&mut self, key: Key, refusal: &Refusal) {
+        *self.counts.refusals.entry(refusal.name()).or_default() += 1;
+        let text = refusal.to_string();
+        self.drop_refused(key);
+        self.send_error(key, refusal.code(), &text);
+    }
+
+    /// Sends an error as the answer to the client's command.
+    pub(crate) fn send_error(&mut self, key: Key, code: wire::errors::ErrorCode, text: &str) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let mut out = std::mem::take(&mut self.lent);
+        out.clear();
+        put_err(&mut out, client.seq, code, text);
+        client.row_count = -1;
+        self.send_client(key, &out);
+        self.lent = out;
+    }
+
+    /// Sends an OK of the pool's own, after `front` (packets that belong before it). `first` is
+    /// [`OK`], or `END` where the protocol has an EOF.
+    pub(crate) fn send_ok(&mut self, key: Key, front: &[u8], first: u8) {
+        self.put_ok(key, front, first, (0, &[]));
+    }
+
+    /// The OK of a login, or of a change of user: it reports the default schema.
+    pub(crate) fn send_logged_in(&mut self, key: Key, front: &[u8]) {
+        let mut changes = Vec::new();
+        if let Some(client) = self.clients.get_mut(key) {
+            client.changing = false;
+            if told_to(client, &self.shared.server).schema
+                && let Some(schema) = &client.session.schema
+            {
+                wire::track::put_schema(&mut changes, schema);
+            }
+        }
+        self.put_ok(key, front, OK, (0, &changes));
+    }
+
+    /// An OK that leaves the warnings before it; MySQL counts those of the last statement in it.
+    pub(crate) fn send_warned_ok(&mut self, key: Key, first: u8) {
+        let mysql = self.shared.server.flavour.is_mysql();
+        let warnings = self.clients.get(key).map_or(0, |client| client.conditions);
+        self.put_ok(key, b"", first, (if mysql { warnings } else { 0 }, &[]));
+    }
+
+    fn put_ok(&mut self, key: Key, front: &[u8], first: u8, (warnings, reports): (u16, &[u8])) {
+        let mut status = self.status_of(key);
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let mut out = std::mem::take(&mut self.lent);
+        out.clear();
+        out.extend_from_slice(front);
+        let modern = client.capabilities & capabilities::DEPRECATE_EOF != 0;
+        let tracks = client.capabilities & capabilities::SESSION_TRACK != 0;
+        let mut changes = if tracks { reports.to_vec() } else { Vec::new() };
+        let mysql = self.shared.server.flavour.is_mysql();
+        // These bytes have been read before, so they can be.
+        if tracks
+            && (first == OK || modern)
+            && client.pending_changes.put(&mut changes, mysql).is_err()
+        {
+            return self.close_later(key);
+        }
+        if !changes.is_empty() {
+            status |= status::SESSION_STATE_CHANGED;
+        }
+        let (affected_rows, insert_id) = (0, 0);
+        let ok = OkPacket {
+            affected_rows,
+            insert_id,
+            status,
+            warnings,
+            info: b"",
+            changes: &changes,
+        };
+        put_short(&mut out, client.seq, |out| {
+            if first == OK || modern {
+                ok.put(out, first, tracks);
+            } else {
+                ok.put_eof(out);
+            }
+        });
+        self.send_client(key, &out);
+        self.lent = out;
+    }
+
+    /// The status flags that a server would send this client now.
+    pub(crate) fn status_of(&self, key: Key) -> u16 {
+        let Some(client) = self.clients.get(key) else {
+            return 0;
+        };
+        const OF_SQL_MODE: u16 = status::NO_BACKSLASH_ESCAPES | status::ANSI_QUOTES;
+        let session = &client.session;
+        // A statement with a `sql_mode` of its own has left its flags in the last OK.
+        let told = |backend: &Backend<N::Sock>| backend.status & !status::OF_ONE_REPLY;
+        let backend = client.lease().and_then(|lease| self.backends.get(lease));
+        let mut flags = match backend.map(told) {
+            Some(flags) if session.value(b"sql_mode").is_none() => return flags,
+            Some(flags) => flags & !OF_SQL_MODE,
+            None => u16::from(session.commits()) * status::AUTOCOMMIT,
+        };
+        if session.sql_mode_has("NO_BACKSLASH_ESCAPES") {
+            flags |= status::NO_BACKSLASH_ESCAPES;
+        }
+        let tells_quotes = matches!(self.shared.server.flavour, sql::lex::Server::MariaDb(_));
+        if tells_quotes && session.sql_mode_has("ANSI_QUOTES") {
+            flags |= status::ANSI_QUOTES;
+        }
+        flags
+    }
+}

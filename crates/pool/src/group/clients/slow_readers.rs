@@ -1,0 +1,461 @@
+//! Clients that do not read their replies, and what they may keep from the others.
+//!
+//! The problem: a backend is not read while its client has not taken the last bytes, so a client
+//! that stops to read keeps its backend. A few dozen of them keep all, and nobody else is served. A
+//! slow reader is no criminal: an export to a slow disk looks the same.
+//!
+//! The mechanism, while others wait for a backend:
+//! 1. Readers that have held up a backend for [`SLOW_AFTER`] may keep a share of the group's
+//!    (`slow_backends_percent_max`), and those of one user `[[user]] slow_backends_max`.
+//! 2. Of those beyond it, the one that has taken nothing for longest comes first: its reply is
+//!    taken off its backend ([`Rest::Spooled`]), into memory first and then into the spool
+//!    (`spool.rs`), from which the client reads at its own pace. Its lease ends with its reply as
+//!    any other does: within a transaction, or with a pin, it does not, so such a reply is left
+//!    where it is. Where its last statement has begun the transaction (as with autocommit off),
+//!    that is seen when the reply has ended: the reader counts as one that holds a backend from
+//!    then on.
+//!    Where statements of other clients were sent behind it on its backend, it goes first, whatever
+//!    the share: they wait for its end.
+//! 3. Where the spool has no room, the reader of all groups that has taken nothing for longest is
+//!    closed, once that is `slow_reader_ms_max`; and so is one beyond the share whose session keeps
+//!    its backend. The log and the census say so.
+//!
+//! Each group keeps its part of the share, so all groups together keep the whole.
+//!
+//! Invariant: whose reply is taken off its backend is sent every byte of it in order, or is closed.
+
+use crate::backend::Purpose;
+use crate::buffers::spool::{SENT_PER_TURN, Tail};
+use crate::client::{ClientState, Rest};
+use crate::group::Group;
+use crate::log::{Event, Facts, Peer, note_of};
+use crate::queue::bulk::Piece;
+use reactor::{Key, Net, Time, Write};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A reader that takes its reply is held up for a moment now and then; one that has held up its
+/// backend for so long is slow.
+const SLOW_AFTER: Duration = Duration::from_millis(20);
+/// Bytes of a reply that wait in memory before the rest goes to the file.
+const MEMORY_MAX: usize = 16 * 1024;
+
+/// A client that holds up its backend.
+#[derive(Clone, Copy, Debug)]
+struct Reader {
+    /// When it took bytes last.
+    since: Time,
+    client: Key,
+    lease: Key,
+    user: u16,
+    /// Statements of others were sent behind its own.
+    has_riders: bool,
+}
+
+impl<N: Net> Group<N> {
+    /// Keeps what a client cannot be sent now, at the end of what it is still to be sent.
+    pub(crate) fn keep_output(&mut self, key: Key, bytes: &[u8]) {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        if client.output.is_none() {
+            // The write limit counts from here.
+            client.since = now;
+        }
+        let transport_bytes = client.transport.unsent_bytes();
+        let output = client.output.get_or_insert_default();
+        output.transport_bytes = transport_bytes;
+        let unsent = output.bytes.len() - output.sent;
+        let kept = match &mut output.rest {
+            Rest::Spooled(tail) if tail.len() > 0 || unsent >= MEMORY_MAX => {
+                let (net, folder) = (&mut self.net, &self.shared.settings.spool_folder);
+                let of_all = (&self.shared.spool, now);
+                self.spool
+                    .append(tail, bytes, of_all, || net.scratch(folder))
+            }
+            _ => {
+                output.bytes.extend_from_slice(bytes);
+                Ok(())
+            }
+        };
+        output.count(&self.outputs);
+        if let Err(error) = kept {
+            let folder = self.shared.settings.spool_folder.display();
+            let why = format!("its reply cannot be written to the spool in {folder}: {error}");
+            self.end_reader(key, &why);
+        }
+    }
+
+    /// Sends what is in the spool for a client, as much as it takes; `true` when nothing is left.
+    pub(crate) fn flush_spooled(&mut self, key: Key) -> bool {
+        let mut buffer = std::mem::take(&mut self.spool_buffer);
+        let mut sent = 0;
+        let mut broken = None;
+        let done = loop {
+            let Some(client) = self.clients.get_mut(key) else {
+                break false;
+            };
+            let Some(output) = &mut client.output else {
+                break true;
+            };
+            let Rest::Spooled(tail) = &mut output.rest else {
+                break true;
+            };
+            if tail.len() == 0 {
+                break true;
+            }
+            (output.bytes, output.sent) = (Vec::new(), 0);
+            if sent >= SENT_PER_TURN {
+                self.bulk.push(Piece::Client(key));
+                break false;
+            }
+            let bytes = match self.spool.read(tail, &mut buffer) {
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    broken = Some(error);
+                    break false;
+                }
+            };
+            match client.transport.write(&mut self.net, bytes) {
+                Write::Bytes(n) => {
+                    self.spool.sent(tail, n, &self.shared.spool);
+                    client.since = self.net.now();
+                    sent += n;
+                }
+                Write::Blocked => break false,
+                Write::Failed(_) => {
+                    self.close_later(key);
+                    break false;
+                }
+            }
+        };
+        self.spool_buffer = buffer;
+        if let Some(Some(output)) = self.clients.get_mut(key).map(|client| &mut client.output) {
+            output.count(&self.outputs);
+        }
+        if let Some(error) = broken {
+            self.end_reader(
+                key,
+                &format!("its reply cannot be read from the spool: {error}"),
+            );
+        }
+        done
+    }
+
+    /// Notes that a backend is not read because its client has not taken the last bytes.
+    pub(crate) fn note_held_up(&mut self, key: Key) {
+        let now = self.net.now();
+        if let Some(backend) = self.backends.get_mut(key) {
+            backend.held_up_since.get_or_insert(now);
+            if !self.held_up.contains(&key) {
+                self.held_up.push(key);
+            }
+        }
+    }
+
+    /// Whether a reply that is taken off its backend can be stored now.
+    pub(crate) fn spool_has_room(&self) -> bool {
+        self.spool.has_room(&self.shared.spool, self.net.now())
+    }
+
+    /// Takes replies off their backends while others wait for those.
+    pub(crate) fn relieve_backends(&mut self) {
+        if self.held_up.is_empty() && self.spooled.is_empty() && self.slow_of_users.is_empty() {
+            return;
+        }
+        self.forget_quick();
+        let mut slow = self.slow_readers();
+        self.publish_slow(&slow);
+        self.read_on();
+        let others_wait = self.waiting > 0 || self.owes_next();
+        slow.retain(|reader| others_wait || reader.has_riders);
+        if slow.is_empty() {
+            return self.publish_longest();
+        }
+        slow.sort_unstable_by_key(|reader| reader.since);
+        let mut over = slow.len().saturating_sub(self.slow_max());
+        let mut of_users = self.users_over();
+        for reader in slow {
+            let of_user = of_users.get_mut(&reader.user).filter(|over| **over > 0);
+            if over == 0 && of_user.is_none() && !reader.has_riders {
+                continue;
+            }
+            over = over.saturating_sub(1);
+            of_user.into_iter().for_each(|over| *over -= 1);
+            self.relieve(reader);
+        }
+        self.publish_longest();
+    }
+
+    /// Backends of this group that slow readers may hold while others wait.
+    fn slow_max(&self) -> usize {
+        let share = self.shared.budget.share(self.index);
+        share * self.shared.settings.slow_backends_percent_max / 100
+    }
+
+    /// Forgets backends and clients that nothing holds up any more.
+    fn forget_quick(&mut self) {
+        let backends = &self.backends;
+        self.held_up.retain(|key| {
+            let backend = backends.get(*key);
+            backend.is_some_and(|backend| backend.held_up_since.is_some())
+        });
+        let clients = &self.clients;
+        self.spooled.retain(|key| {
+            clients
+                .get(*key)
+                .is_some_and(|client| client.spooled().is_some())
+        });
+    }
+
+    /// Readers that hold up a backend now.
+    fn slow_readers(&self) -> Vec<Reader> {
+        let now = self.net.now();
+        let on_backend = self.held_up.iter().filter_map(|lease| {
+            let backend = self.backends.get(*lease)?;
+            let since = backend.held_up_since?;
+            let front = backend.flight().front()?;
+            let owner = front
+                .owner
+                .filter(|_| front.purpose == Purpose::Statement)?;
+            let client = self.clients.get(owner)?;
+            let waits = client.output.as_ref()?.rest.is_on_backend();
+            (waits && now.since(since) >= SLOW_AFTER).then_some(Reader {
+                since: client.since,
+                client: owner,
+                lease: *lease,
+                user: client.user,
+                has_riders: self.has_riders(*lease),
+            })
+        });
+        let within = self.spooled.iter().filter_map(|key| {
+            let client = self.clients.get(*key)?;
+            let lease = client
+                .lease()
+                .filter(|_| client.state() == ClientState::Idle)?;
+            client.spooled()?;
+            (now.since(client.since) >= SLOW_AFTER).then_some(Reader {
+                since: client.since,
+                client: *key,
+                lease,
+                user: client.user,
+                has_riders: false,
+            })
+        });
+        on_backend.chain(within).collect()
+    }
+
+    /// Whether statements of others stand behind the one whose reply a backend sends.
+    fn has_riders(&self, lease: Key) -> bool {
+        let Some(backend) = self.backends.get(lease) else {
+            return false;
+        };
+        let mut owners = backend.flight().iter().filter_map(|command| command.owner);
+        let first = owners.next();
+        owners.any(|owner| Some(owner) != first)
+    }
+
+    /// Tells all groups how many backends the slow readers of each limited user hold here.
+    fn publish_slow(&mut self, slow: &[Reader]) {
+        let mut now: BTreeMap<u16, usize> = BTreeMap::new();
+        for reader in slow {
+            let user = &self.shared.settings.users[reader.user as usize];
+            if user.limits.slow_backends_max.is_some() {
+                *now.entry(reader.user).or_default() += 1;
+            }
+        }
+        let before = std::mem::take(&mut self.slow_of_users);
+        let all = |user: &u16| &self.shared.users[*user as usize].slow;
+        for (user, count) in &now {
+            all(user).fetch_add(*count, std::sync::atomic::Ordering::Relaxed);
+        }
+        for (user, count) in &before {
+            all(user).fetch_sub(*count, std::sync::atomic::Ordering::Relaxed);
+        }
+        self.slow_of_users = now;
+    }
+
+    /// By how many backends slow readers of users are over their limits.
+    fn users_over(&self) -> BTreeMap<u16, usize> {
+        let over = |user: &u16| {
+            let max = self.shared.settings.users[*user as usize]
+                .limits
+                .slow_backends_max?;
+            let slow = &self.shared.users[*user as usize].slow;
+            let slow = slow.load(std::sync::atomic::Ordering::Relaxed);
+            Some((*user, slow.saturating_sub(max)))
+        };
+        self.slow_of_users.keys().filter_map(over).collect()
+    }
+
+    /// Replies that wait for room in the spool are read on when there is some again.
+    fn read_on(&mut self) {
+        for key in &self.held_up {
+            if self.may_read(*key) && !self.again.contains(key) {
+                self.again.push(*key);
+            }
+        }
+    }
+
+    /// Takes a reply off its backend; where that cannot be, its reader may have to go.
+    fn relieve(&mut self, reader: Reader) {
+        let now = self.net.now();
+        let keeps = self
+            .backends
+            .get(reader.lease)
+            .is_some_and(|backend| backend.in_transaction());
+        let room = self.spool_has_room();
+        let Some(client) = self.clients.get_mut(reader.client) else {
+            return;
+        };
+        if keeps || client.is_held() {
+            let max = self.shared.settings.slow_reader_max;
+            if now.since(reader.since) >= max {
+                self.end_reader(
+                    reader.client,
+                    "it keeps a backend for its transaction or a pin while others wait for one",
+                );
+            }
+            return;
+        }
+        if client.spooled().is_some() {
+            return;
+        }
+        if !room {
+            return self.shared.spool.note_lack(now);
+        }
+        if let Some(output) = &mut client.output {
+            output.rest = Rest::Spooled(Tail::default());
+            self.counts.spooled += 1;
+            self.spooled.push(reader.client);
+            self.again.push(reader.lease);
+        }
+    }
+
+    /// The reader that has taken nothing for longest and has room of the spool, or wants some.
+    fn longest(&self) -> Option<(Time, Key)> {
+        let spooled = self.spooled.iter();
+        let spooled = spooled.filter_map(|key| Some((self.clients.get(*key)?.since, *key)));
+        let slow = self.slow_readers();
+        let slow = slow.into_iter().map(|reader| (reader.since, reader.client));
+        spooled.chain(slow).min()
+    }
+
+    /// Tells all groups since when the slowest reader here has taken nothing.
+    fn publish_longest(&mut self) {
+        let longest = self.longest();
+        let since = longest.map_or(Time::NEVER, |(since, _)| since);
+        self.shared.spool.note_longest(self.index, since);
+    }
+
+    /// Where the spool has no room: ends the reader that has taken nothing for longest.
+    pub(crate) fn end_longest_reader(&mut self) {
+        if self.spooled.is_empty() && self.held_up.is_empty() {
+            return;
+        }
+        self.forget_quick();
+        self.publish_longest();
+        let (now, max) = (self.net.now(), self.shared.settings.slow_reader_max);
+        let stuck = self.held_up.iter().any(|key| {
+            let owner = self.backends.get(*key).and_then(|backend| backend.lease());
+            let client = owner.and_then(|owner| self.clients.get(owner));
+            client.is_some_and(|client| client.spooled().is_some())
+        });
+        if stuck && !self.spool_has_room() {
+            self.shared.spool.note_lack(now);
+        }
+        if let Some((since, key)) = self.longest()
+            && self.shared.spool.is_longest(self.index, since)
+            && self.shared.spool.lacks(now)
+            && now.since(since) >= max
+        {
+            self.end_reader(
+                key,
+                "the spool (spool_bytes_max) has no room and others wait",
+            );
+        }
+    }
+
+    /// Closes a client that does not read.
+    fn end_reader(&mut self, key: Key, why: &str) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let account = self.backend_pools.pools.get(client.pool as usize);
+        let account = account.map_or("", |pool| pool.key.user.as_str());
+        let user = self.shared.settings.users.get(client.user as usize);
+        let facts = Facts {
+            client: Some(Peer::from(self.net.peer(client.transport.sock()))),
+            account: user.map(|user| user.name.as_bytes()),
+            ..Facts::default()
+        };
+        let ms = self.net.now().since(client.since).as_millis();
+        let id = client.id;
+        self.counts.slow_closed += 1;
+        note_of(
+            Event::ReaderClosed,
+            &facts,
+            format_args!(
+                "client {id} account '{account}' closed: it has taken nothing of its reply for \
+                 {ms} ms, and {why}"
+            ),
+        );
+        self.close_later(key);
+    }
+
+    /// When the next reader becomes slow while others wait.
+    pub(crate) fn next_relief(&self) -> Time {
+        let now = self.net.now();
+        let matters = |key: &&Key| self.waiting > 0 || self.has_riders(**key);
+        let since = |key: &Key| self.backends.get(*key)?.held_up_since;
+        let slow_at = self
+            .held_up
+            .iter()
+            .filter(matters)
+            .filter_map(since)
+            .map(|s| s + SLOW_AFTER);
+        slow_at.filter(|at| *at > now).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Gives back what the spool has for a client that is gone.
+    pub(crate) fn drop_spooled(&mut self, rest: Rest) {
+        if let Rest::Spooled(tail) = rest {
+            self.spool.drop_tail(tail, &self.shared.spool);
+        }
+    }
+
+    /// How many readers hold up a backend now, how many replies are off their backends, and bytes
+    /// of the spool that those have.
+    pub(crate) fn count_slow(&self) -> (usize, usize, usize) {
+        let waits = |key: &&Key| {
+            let lease = self.backends.get(**key).and_then(|backend| backend.lease());
+            let client = lease.and_then(|lease| self.clients.get(lease));
+            client.is_some_and(|c| c.output.as_ref().is_some_and(|o| o.rest.is_on_backend()))
+        };
+        let slow = self.held_up.iter().filter(waits).count();
+        let spooled = |key: &&Key| {
+            self.clients
+                .get(**key)
+                .is_some_and(|c| c.spooled().is_some())
+        };
+        let spooled = self.spooled.iter().filter(spooled).count();
+        (slow, spooled, self.spool.used())
+    }
+
+    /// What the report says of a client's reply.
+    pub(crate) fn reading_of(&self, client: &crate::client::Client<N::Sock>) -> String {
+        let Some(output) = &client.output else {
+            return String::new();
+        };
+        let seconds = self.net.now().since(client.since).as_secs();
+        let spooled = client.spooled().unwrap_or(0);
+        let unsent = output.bytes.len() - output.sent + spooled;
+        let off = match (client.spooled(), client.state()) {
+            (None, _) => "",
+            (Some(_), ClientState::Idle | ClientState::Leaving) => ", off its backend",
+            (Some(_), _) => ", being taken off its backend",
+        };
+        format!(", has taken nothing for {seconds} s of {unsent} bytes{off}")
+    }
+}

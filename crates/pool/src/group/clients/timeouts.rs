@@ -1,0 +1,207 @@
+//! Timeouts that sessions know: `wait_timeout`, `net_read_timeout` and `net_write_timeout`, kept by
+//! the pool towards its clients, and known of the server towards the pool.
+//!
+//! A client's values are those of its session, which the trackers report when it sets them, else
+//! the server's global ones as they were when the pool started; one that logged in as interactive
+//! begins with `interactive_timeout` for its `wait_timeout`, as on a server. The sweep looks once a
+//! second, so each may last up to a second longer.
+//!
+//! - `wait_timeout`: a client without a statement for so long is closed: by MySQL (from 8.0.24)
+//!   with error 4031 first, by MariaDB without a word. `idle_s_max` closes earlier, never later.
+//! - `net_read_timeout`: a client that stops in the middle of a command or of its local file.
+//! - `net_write_timeout`: a client that takes nothing of its reply; `write_ms_max` is used instead
+//!   where the session has not set it.
+//!
+//! A backend has the same values, because they are restored with the session and any statement may
+//! ask for them. So the server closes one that has been idle for its `wait_timeout`. One that a
+//! client holds does not die before its client's time is over, as both became idle at once; one
+//! that nobody holds is not used when its end is near ([`Group::lives_on`]), and closed before it.
+
+use crate::backend::{Backend, BackendState};
+use crate::client::{Client, ClientState};
+use crate::errors::reasons::Refusal;
+use crate::group::Group;
+use crate::server::server_facts::seconds;
+use reactor::{Key, Net, Read, Time};
+use sql::lex::Server;
+use std::time::Duration;
+use wire::errors;
+
+/// The first MySQL that says why it closes an idle connection (8.0.24).
+const WORDS_SINCE: u32 = 80_024;
+/// The longest part of a backend's last moments in which it is not used any more. A command that
+/// meets the server's own close on the way would be lost.
+const MARGIN_MAX: Duration = Duration::from_secs(5);
+/// Half the shortest `wait_timeout`, 1 s: until then there is nothing to look up.
+const ALIVE: Duration = Duration::from_millis(500);
+/// COM_QUIT, as the last that a client says.
+const QUIT: [u8; 5] = [1, 0, 0, 0, 1];
+/// How much earlier than the pool's sweep the server may find that a connection's time is over.
+const SWEEP_SLACK: Duration = Duration::from_secs(2);
+
+/// Why a client must go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Late {
+    /// It has not logged in.
+    Login,
+    /// It has not taken its reply, or the rest of a command does not come.
+    Stalled,
+    /// It has said nothing.
+    Idle,
+}
+
+impl<S> Client<S> {
+    /// Something has come from it: its limits count from here.
+    pub(crate) fn heard_from(&mut self, now: Time) {
+        if matches!(self.state(), ClientState::Idle | ClientState::Feeding) {
+            self.since = now;
+        }
+    }
+
+    /// Whether it has begun a command and not ended it.
+    fn is_amid_command(&self) -> bool {
+        self.input.is_some()
+            || self
+                .transport
+                .compression()
+                .is_some_and(|c| c.is_amid_frame())
+    }
+}
+
+impl<N: Net> Group<N> {
+    /// Ends clients that have taken too long.
+    pub(crate) fn end_late_clients(&mut self) {
+        let now = self.net.now();
+        let late: Vec<(Key, Late)> = self
+            .clients
+            .iter()
+            .filter(|(key, _)| !self.inputs.holds_up(*key))
+            .filter_map(|(key, client)| Some((key, self.lateness(client, now)?)))
+            .collect();
+        for (key, why) in late {
+            self.counts.too_slow += 1;
+            match why {
+                Late::Login => self.refuse(key, &Refusal::TooSlow("the login took too long")),
+                Late::Idle => self.end_idle(key),
+                Late::Stalled => {}
+            }
+            self.close_later(key);
+        }
+    }
+
+    /// Ends clients that have gone while their statement runs on a backend that nobody else will
+    /// get. A server that waits for a lock looks whether its client is still there, and learns it
+    /// from the backend's end; and what else the client held is given back.
+    pub(crate) fn end_departed_clients(&mut self) {
+        let departed = |client: &Client<N::Sock>| {
+            let runs = client.transport.has_ended() && client.state() == ClientState::Running;
+            // What it has said already runs first, as on a server; whether that is more than a
+            // goodbye is not looked for in a compressed frame.
+            let silent = !client.compresses() && !client.is_amid_command();
+            runs && silent && client.is_held()
+        };
+        let found = self.clients.iter().filter(|(_, client)| departed(client));
+        let found: Vec<Key> = found.map(|(key, _)| key).collect();
+        for key in found {
+            let Some(client) = self.clients.get_mut(key) else {
+                continue;
+            };
+            let mut bytes = [0; 64];
+            match client.transport.read(&mut self.net, &mut bytes) {
+                Read::Blocked => {}
+                Read::Bytes(n) if bytes[..n] != QUIT => client.keep_input(&bytes[..n]),
+                Read::Bytes(_) | Read::End | Read::Failed(_) => self.close_later(key),
+            }
+        }
+    }
+
+    fn lateness(&self, client: &Client<N::Sock>, now: Time) -> Option<Late> {
+        use ClientState::{Feeding, Greeted, Idle, Leaving, Opening, Proving, Verifying};
+        let stands = now.since(client.since);
+        let settings = &self.shared.settings;
+        if client.output.is_some() || client.state() == Leaving {
+            return (stands > self.write_max(client)).then_some(Late::Stalled);
+        }
+        let read_max = || {
+            let own = client.session.value(b"net_read_timeout");
+            own.and_then(seconds)
+                .unwrap_or(self.shared.server.timeouts.read)
+        };
+        match client.state() {
+            Greeted | Proving | Verifying => (stands > settings.login_max).then_some(Late::Login),
+            Opening => (stands > settings.login_max + settings.wait_max).then_some(Late::Login),
+            // The server keeps it from being heard.
+            Feeding if self.has_fed_enough(client) => None,
+            Feeding => (stands > read_max()).then_some(Late::Stalled),
+            Idle if client.is_amid_command() => (stands > read_max()).then_some(Late::Stalled),
+            Idle => (stands > self.idle_max(client)).then_some(Late::Idle),
+            _ => None,
+        }
+    }
+
+    /// How long a client may take nothing of its reply.
+    fn write_max(&self, client: &Client<N::Sock>) -> Duration {
+        const NAME: &[u8] = b"net_write_timeout";
+        let own = client.session.variable(NAME).and_then(seconds);
+        let begun = || client.session.begun.value(NAME).and_then(seconds);
+        let usual = self.shared.settings.write_max;
+        own.or(usual)
+            .or_else(begun)
+            .unwrap_or(self.shared.server.timeouts.write)
+    }
+
+    /// How long a client may say nothing.
+    fn idle_max(&self, client: &Client<N::Sock>) -> Duration {
+        let timeouts = &self.shared.server.timeouts;
+        let own = timeouts.wait_of(&client.session, client.capabilities);
+        let limits = &self.shared.settings.users[client.user as usize].limits;
+        limits.idle_max.map_or(own, |max| max.min(own))
+    }
+
+    /// Closes an idle client in the words of the server.
+    pub(crate) fn end_idle(&mut self, key: Key) {
+        if !matches!(self.shared.server.flavour, Server::MySql(version) if version >= WORDS_SINCE) {
+            return self.close_later(key);
+        }
+        if let Some(client) = self.clients.get_mut(key) {
+            // It answers nothing.
+            client.seq = 0;
+        }
+        self.send_error(key, errors::CLIENT_INACTIVE, errors::CLIENT_INACTIVE_WORDS);
+        self.leave(key);
+    }
+
+    /// Whether the time of an idle client is over, or so near its end that the server, which counts
+    /// by itself on the client's backend, may have found so first.
+    pub(crate) fn has_idled(&self, client: &Client<N::Sock>) -> bool {
+        let stands = self.net.now().since(client.since);
+        client.state() == ClientState::Idle
+            && client.output.is_none()
+            && stands + SWEEP_SLACK > self.idle_max(client)
+    }
+
+    /// Whether the server will keep an idle backend for long enough to run something on it.
+    pub(crate) fn lives_on(&self, backend: &Backend<N::Sock>) -> bool {
+        let idle = self.net.now().since(backend.since);
+        if idle < ALIVE {
+            return true;
+        }
+        let capabilities = self.backend_pools.pools[backend.pool].key.capabilities;
+        let timeouts = &self.shared.server.timeouts;
+        let max = timeouts.wait_of(&backend.session, capabilities);
+        idle < max - (max / 2).min(MARGIN_MAX)
+    }
+
+    /// Closes idle backends that the server is about to close.
+    pub(crate) fn retire_dying_backends(&mut self) {
+        for key in self.backends.keys() {
+            let dies = self.backends.get(key).is_some_and(|backend| {
+                backend.state() == BackendState::Idle && !self.lives_on(backend)
+            });
+            if dies {
+                self.counts.trimmed += 1;
+                self.let_go(key);
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! TLS of clients: how a connection that is plain becomes one under TLS.
+//!
+//! The problem: a client asks for TLS in the middle of its login (SSLRequest), on the same socket.
+//! The mechanism: the greeting offers it where a certificate is named; the request is answered by a
+//! handshake, and the login follows under it. rustls does the handshake; its state lies between the
+//! client's socket and its packets ([`crate::buffers::transport`]).
+//!
+//! Invariants:
+//! - whatever was received behind the request is ciphertext: it is never read as a packet, so
+//!   nothing that somebody injected into the clear text becomes part of a login (CVE-2021-23214);
+//! - where TLS is required, a login in clear is refused before its password is asked for;
+//! - a group goes on with at most [`HANDSHAKES_PER_TURN`] handshakes in one turn: each may take as
+//!   long as hundreds of statements.
+//!
+//! [`HANDSHAKES_PER_TURN`]: crate::buffers::transport::HANDSHAKES_PER_TURN
+
+use crate::client::ClientState;
+use crate::errors::reasons::Refusal;
+use crate::group::Group;
+use reactor::{Key, Net, Tls};
+use rustls::Error;
+use std::io::{self, ErrorKind};
+use wire::stranger::Stranger;
+
+impl<N: Net> Group<N> {
+    /// Whether the packet in the place of a login asks for TLS, and may have it.
+    pub(crate) fn asks_for_tls(&self, key: Key, payload: &[u8]) -> bool {
+        let client = self.clients.get(key);
+        self.shared.settings.tls.is_some()
+            && Stranger::of_login(payload) == Some(Stranger::SslRequest)
+            && client.is_some_and(|client| {
+                client.state() == ClientState::Greeted && !client.transport.is_tls()
+            })
+    }
+
+    /// Whether a client has to use TLS and does not. A Unix socket is as good, as with servers.
+    pub(crate) fn lacks_tls(&self, key: Key) -> bool {
+        let required = (self.shared.settings.tls.as_ref()).is_some_and(|tls| tls.required);
+        let client = self.clients.get(key);
+        required && client.is_some_and(|client| !client.transport.is_secure())
+    }
+
+    /// Begins the handshake. `received` has come behind the request, and is its first part.
+    pub(crate) fn begin_tls(&mut self, key: Key, received: &[u8]) {
+        let Some(settings) = &self.shared.settings.tls else {
+            return;
+        };
+        let (Some(client), Ok(tls)) = (self.clients.get_mut(key), Tls::server(&settings.config))
+        else {
+            return self.close_later(key);
+        };
+        self.handshakes_left = self.handshakes_left.saturating_sub(1);
+        self.tls_clients += 1;
+        let begun = client.transport.begin_tls(&mut self.net, tls, received);
+        if let Err(error) = begun {
+            self.tls_failed(key, &error);
+        }
+    }
+
+    /// Whether a client whose handshake is under way may go on with it in this turn; if not, it is
+    /// pumped in one of the next.
+    pub(crate) fn takes_handshake(&mut self, key: Key) -> bool {
+        if self.handshakes_left == 0 {
+            self.stand_in_line(key);
+            return false;
+        }
+        self.handshakes_left -= 1;
+        true
+    }
+
+    /// The connection cannot go on for what came under TLS. The alert has told the client.
+    pub(crate) fn tls_failed(&mut self, key: Key, error: &io::Error) {
+        let is_known = self.clients.get(key).is_none_or(|client| client.known);
+        if error.kind() == ErrorKind::InvalidData && !is_known {
+            let refusal = Refusal::Tls(words_of(error));
+            self.counts.refused += 1;
+            *self.counts.refusals.entry(refusal.name()).or_default() += 1;
+            self.log_refused(None, Some(key), &refusal);
+        }
+        self.close_later(key);
+    }
+}
+
+/// Why a handshake has failed, and whose fault it is.
+fn words_of(error: &io::Error) -> String {
+    let inner = error.get_ref();
+    match inner.and_then(|inner| inner.downcast_ref::<Error>()) {
+        Some(Error::AlertReceived(alert)) => format!(
+            "the client refused it with the alert {alert:?}; look at what the client verifies \
+             (CA, host name), and whether tls.cert has the whole chain"
+        ),
+        Some(Error::PeerIncompatible(what)) => format!(
+            "the client and the pool have no way in common ({what:?}); the pool speaks TLS 1.2 \
+             with ECDHE and AEAD, and TLS 1.3"
+        ),
+        Some(Error::InvalidMessage(what)) => {
+            format!("what the client sent is no TLS ({what:?})")
+        }
+        Some(error) => error.to_string(),
+        None => error.to_string(),
+    }
+}

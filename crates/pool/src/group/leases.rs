@@ -1,0 +1,599 @@
+//! Leases: which client gets which backend, and when it gives it back.
+//!
+//! A statement gets an idle backend of its client's pool, or waits in the pool's lane, first come,
+//! first served; a backend that becomes free goes to the front of the lane in the same turn.
+//! Backends are dialled while somebody waits, the budget allows and dialling does not fail.
+//!
+//! A pool that has waiting clients and no backend at all takes one from another pool, oldest
+//! waiter first, so that no account can shut out another.
+//!
+//! Invariants: an idle backend and a waiting client of the same pool do not exist side by side
+//! (unless no command can bring that backend into the client's state; then it is replaced). The two
+//! name each other by [`crate::backend::binding`].
+
+pub(crate) mod bulk_turn;
+pub(crate) mod concurrency_limit;
+pub(crate) mod fairness;
+pub(crate) mod forgotten;
+pub(crate) mod queueing;
+pub(crate) mod sharing;
+pub(crate) mod waiting;
+
+use crate::backend::backend_pools::{BackendPool, DialEnd};
+use crate::backend::{Backend, BackendState, Purpose, Reports};
+use crate::client::{ClientState, Handled, command_len};
+use crate::group::{BACKEND, Group};
+use crate::queue::lane::LaneName;
+use crate::queue::priority::Priority;
+use reactor::{Key, Net, Time, Token};
+use session::state::Session;
+use std::rc::Rc;
+
+/// Idle backends, those used last, among which a client's own last one is looked for. One that is
+/// not among them has not been left just now.
+const HOMES_LOOKED_AT: usize = 8;
+
+impl<N: Net> Group<N> {
+    /// Binds an idle backend to a client that wants to run something now.
+    pub(crate) fn acquire(&mut self, key: Key) -> Option<Key> {
+        self.leave_outdated(key);
+        let client = self.clients.get(key)?;
+        let pool = client.pool as usize;
+        let low = client.priority != Some(Priority::High);
+        let later = low && (self.is_reserve_reached() || self.is_ahead());
+        if later || self.busy >= self.busy_max() || self.front_of(pool).is_some() {
+            return None;
+        }
+        let found = self.pick_idle(pool, key)?;
+        self.place_of(key);
+        self.bind(key, found).then_some(found)
+    }
+
+    /// The best idle backend for a client: its own last one, one that stands in its state already,
+    /// else the one used last that can be brought there. One whose last client may ask for what it
+    /// has left there goes to others when there is no other that is as good.
+    fn pick_idle(&self, pool: usize, key: Key) -> Option<Key> {
+        let client = self.clients.get(key)?;
+        let session = &client.session;
+        let idle = &self.backend_pools.pools[pool].idle;
+        let alone_knows = client.found_rows.get().is_none() || client.warnings.is_some();
+        let looked_at = if alone_knows {
+            idle.len()
+        } else {
+            HOMES_LOOKED_AT
+        };
+        let home = Some((key, client.sent));
+        let is_its_last = |lease: &&Key| {
+            (self.backends.get(**lease).filter(|b| self.lives_on(b)))
+                .is_some_and(|b| b.last_client == home && self.can_serve(client, b))
+        };
+        if let Some(home) = idle.iter().rev().take(looked_at).find(is_its_last) {
+            return Some(*home);
+        }
+        let find = |fits: &dyn Fn(&Backend<N::Sock>) -> bool| {
+            let fits = |key: &&Key| {
+                let alive = self.backends.get(**key).filter(|b| self.lives_on(b));
+                alive.is_some_and(fits)
+            };
+            idle.iter().rev().find(fits)
+        };
+        let same = |b: &Backend<N::Sock>| Rc::ptr_eq(&b.session, session);
+        let clean = |b: &Backend<N::Sock>| self.is_clean(client, b);
+        let free = |b: &Backend<N::Sock>| !self.may_be_asked(b);
+        find(&|b| same(b) && clean(b) && free(b))
+            .or_else(|| find(&|b| clean(b) && free(b) && self.can_serve(client, b)))
+            .or_else(|| find(&|b| same(b) && clean(b)))
+            .or_else(|| find(&|b| clean(b) && self.can_serve(client, b)))
+            .or_else(|| find(&|b| self.can_serve(client, b)))
+            .copied()
+    }
+
+    /// Whether the last client of an idle backend has just had a count or conditions there, about
+    /// which it may ask next.
+    fn may_be_asked(&self, backend: &Backend<N::Sock>) -> bool {
+        let Some((last, sent)) = backend.last_client else {
+            return false;
+        };
+        let last = self.clients.get(last).filter(|last| last.sent == sent);
+        last.is_some_and(|last| {
+            last.row_count >= 0 || last.warnings.is_some() || last.found_rows.get().is_none()
+        })
+    }
+
+    /// Binds a client and an idle backend. `false` where one of them is not there, or not idle.
+    pub(crate) fn bind(&mut self, key: Key, lease: Key) -> bool {
+        let now = self.net.now();
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return false;
+        };
+        let Some(client) = self.clients.get_mut(key) else {
+            return false;
+        };
+        if !backend.change_state(BackendState::Leased, now) {
+            return false;
+        }
+        self.backend_pools.pools[backend.pool]
+            .idle
+            .retain(|&idle| idle != lease);
+        backend.served = false;
+        client.binding.bind(&mut backend.binding, (key, lease));
+        let home = backend.last_client.take();
+        if home == Some((key, client.sent)) {
+            return true;
+        }
+        client.counts_native = false;
+        client.found_native = backend.found.is_some() && backend.found == client.found_rows.get();
+        client.warnings_native = false;
+        if let Some(last) = home {
+            self.ask_for_last(lease, last);
+        }
+        true
+    }
+
+    /// Takes a client's backend from it; returns which that was. The backend is nobody's then, or
+    /// that of those behind the client.
+    pub(crate) fn unbind(&mut self, key: Key) -> Option<Key> {
+        let client = self.clients.get_mut(key)?;
+        let lease = client.lease()?;
+        let backend = self.backends.get_mut(lease);
+        client.binding.unbind(key, backend.map(|b| &mut b.binding));
+        Some(lease)
+    }
+
+    /// Takes a backend from the client that it names; returns which that was.
+    fn free(&mut self, lease: Key) -> Option<Key> {
+        let backend = self.backends.get_mut(lease)?;
+        let owner = backend.lease()?;
+        match self.clients.get_mut(owner) {
+            Some(client) => client.binding.unbind(owner, Some(&mut backend.binding)),
+            None => backend.binding.forget(owner),
+        }
+        Some(owner)
+    }
+
+    /// The next reply of a backend is for this client, whose statement is in flight there.
+    pub(crate) fn hand_over(&mut self, lease: Key, owner: Option<Key>) {
+        if let Some(backend) = self.backends.get_mut(lease) {
+            backend.binding.hand_over(owner);
+        }
+    }
+
+    /// A client logs in with a schema that no backend has accepted yet.
+    pub(crate) fn open(&mut self, key: Key) {
+        match self.acquire(key) {
+            // What follows the login is handled by whoever handles that: read on from here, later
+            // bytes would go before it.
+            Some(lease) => {
+                if self.open_on(key, lease) {
+                    self.settle(lease);
+                }
+            }
+            None => {
+                if self.wait_in_lane(key, 0) == Handled::Used {
+                    self.leave(key);
+                }
+            }
+        }
+    }
+
+    /// Ends the lease of a client that holds nothing on its backend, and serves the next.
+    pub(crate) fn release(&mut self, lease: Key) {
+        let now = self.net.now();
+        self.note_accepted(lease);
+        let owner = self.free(lease);
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
+        let may_be_hit = backend.frozen || backend.spoiled;
+        if may_be_hit || !backend.change_state(BackendState::Idle, now) {
+            self.retire(lease);
+        }
+        if let Some(owner) = owner
+            && let Some(client) = self.clients.get_mut(owner)
+        {
+            if let Some(backend) = self.backends.get_mut(lease) {
+                backend.last_client = Some((owner, client.sent));
+            }
+            // Who is being asked for goes on when that is answered.
+            if client.state() == ClientState::Waiting && !client.in_lane && !client.asked_for {
+                self.line_up(owner);
+            }
+        }
+        self.offer(lease);
+    }
+
+    /// Puts an idle backend at the disposal of those who wait.
+    pub(crate) fn offer(&mut self, lease: Key) {
+        let Some(backend) = self.backends.get(lease) else {
+            return;
+        };
+        let pool = backend.pool;
+        let front = self.front_of(pool);
+        if let Some(starved) = self.starved_pool(pool, front.map(|waiting| waiting.since)) {
+            self.let_go(lease);
+            return self.dial(starved);
+        }
+        if self.owes_next() {
+            self.counts.lent += 1;
+            return self.let_go(lease);
+        }
+        if front.is_none() && self.draining.is_some() {
+            return self.retire(lease);
+        }
+        self.backend_pools.pools[pool].idle.push(lease);
+        self.serve(pool);
+    }
+
+    /// Gives idle backends of a pool to those who wait for it, in order.
+    fn serve(&mut self, pool: usize) {
+        while self.busy < self.busy_max() && !self.yields() {
+            let Some(waiting) = self.front_to_serve(pool) else {
+                return;
+            };
+            let Some(client) = self.clients.get(waiting.client) else {
+                return;
+            };
+            let lease = match client.lease() {
+                Some(_) => None,
+                None => self.pick_idle(pool, waiting.client),
+            };
+            match lease {
+                Some(lease) => {
+                    self.pop(pool, waiting);
+                    self.gets_on();
+                    self.grant(waiting.client, lease);
+                    self.take_riders(lease);
+                }
+                // Who has a backend can go on even when there is none for those in front.
+                None => match self.front_in(pool, LaneName::Held) {
+                    Some(held) => self.go_on_held(pool, held),
+                    None => return,
+                },
+            }
+        }
+    }
+
+    /// Serves every pool; statements that have run for long no longer count.
+    pub(crate) fn serve_all(&mut self) {
+        if self.waiting == 0 {
+            return;
+        }
+        if self.busy >= self.busy_max() {
+            self.discount_stalled();
+        }
+        for pool in 0..self.backend_pools.pools.len() {
+            self.serve(pool);
+        }
+    }
+
+    /// A backend on which a client's statement may ride now, behind others'.
+    pub(crate) fn ride_for(&mut self, key: Key, message: &[u8]) -> Option<Key> {
+        let client = self.clients.get(key)?;
+        let pool = client.pool as usize;
+        let trusted = self.shapes.trusts(client.statement.ride);
+        if !trusted || self.front_of(pool).is_some() || self.owes_next() || self.is_ahead() {
+            return None;
+        }
+        self.place_for(key, message)
+    }
+
+    /// The backend with the fewest in flight that takes a client's statement behind them; a group
+    /// has few backends.
+    fn place_for(&self, key: Key, message: &[u8]) -> Option<Key> {
+        let takes = |(candidate, backend): &(Key, &Backend<N::Sock>)| {
+            (self.takes_rider(*candidate, key, message))
+                .then_some((backend.flight().len(), *candidate))
+        };
+        self.backends
+            .iter()
+            .filter_map(|pair| takes(&pair))
+            .min()
+            .map(|(_, lease)| lease)
+    }
+
+    /// Whether a client's statement may go out on a backend behind what is in flight there.
+    fn takes_rider(&self, lease: Key, key: Key, message: &[u8]) -> bool {
+        let (Some(backend), Some(client)) = (self.backends.get(lease), self.clients.get(key))
+        else {
+            return false;
+        };
+        backend.rideable
+            && backend.flight().len() < self.shared.settings.ride_max
+            && backend.pool == client.pool as usize
+            && backend.insert_id == Some(client.insert_id)
+            && Rc::ptr_eq(&backend.session, &client.session)
+            && !client.is_held()
+            && client.lease().is_none()
+            && self.shapes.trusts(client.statement.ride)
+            && self.is_judged(client.statement.judged)
+            && self.is_prepared(key, lease, message)
+    }
+
+    /// Where a client whose command waits in its input may ride: on this backend, or, if that has
+    /// room and stands in another session's state, on any other. Or the clients of one session
+    /// would hold up those of another, with places free for both.
+    fn place_for_waiting(&self, lease: Key, key: Key) -> Option<Key> {
+        let client = self.clients.get(key)?;
+        // What stands behind a login that waits is no statement yet.
+        let waits = client.state() == ClientState::Waiting;
+        let input = client.input.as_ref().filter(|_| waits)?;
+        let message = &input[..command_len(input)];
+        if self.takes_rider(lease, key, message) {
+            return Some(lease);
+        }
+        let backend = self.backends.get(lease)?;
+        let has_room = backend.flight().len() < self.shared.settings.ride_max;
+        let differs = !Rc::ptr_eq(&backend.session, &self.clients.get(key)?.session);
+        (has_room && differs).then(|| self.place_for(key, message))?
+    }
+
+    /// Lets those at the front of the lane ride, as long as they may: on a backend that has begun
+    /// or ended a statement, or behind those of their own session.
+    pub(crate) fn take_riders(&mut self, lease: Key) {
+        while !self.yields()
+            && !self.owes_next()
+            && let Some(backend) = self.backends.get(lease)
+            && backend.rideable
+            && let pool = backend.pool
+            && let Some(waiting) = self.front_of(pool)
+            && let Some(place) = self.place_for_waiting(lease, waiting.client)
+        {
+            self.pop(pool, waiting);
+            self.gets_on();
+            self.forget_waiting(waiting.client);
+            let Some(client) = self.clients.get_mut(waiting.client) else {
+                return;
+            };
+            let Some(input) = client.input.take() else {
+                return self.close_later(waiting.client);
+            };
+            let len = command_len(&input);
+            self.ride(waiting.client, place, &input[..len]);
+            let Some(client) = self.clients.get_mut(waiting.client) else {
+                return;
+            };
+            if len < input.len() {
+                client.input = Some(input);
+                client.drop_input(len);
+            } else {
+                client.placed = false;
+                self.spare_inputs.put(input);
+            }
+        }
+    }
+
+    /// A waiting client's turn has come.
+    fn grant(&mut self, key: Key, lease: Key) {
+        self.forget_waiting(key);
+        if !self.bind(key, lease) {
+            return self.retire(lease);
+        }
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        if client.state() == ClientState::Opening {
+            client.placed = false;
+            if self.open_on(key, lease) {
+                self.pump(key);
+                self.settle(lease);
+            }
+            return;
+        }
+        if !client.change_state(ClientState::Idle, now) {
+            return self.close_later(key);
+        }
+        self.pump(key);
+        self.settle(lease);
+    }
+
+    /// Another pool whose clients wait, longer than `since`, without any backend.
+    fn starved_pool(&mut self, pool: usize, since: Option<Time>) -> Option<usize> {
+        if self.backend_pools.pools.len() < 2 || self.has_room() {
+            return None;
+        }
+        let now = self.net.now();
+        // What is left of an older version of the privileges goes to whoever waits longest.
+        let outdated = self.is_outdated(pool);
+        let mut found: Option<(Time, usize)> = None;
+        for other in (0..self.backend_pools.pools.len()).filter(|&other| other != pool) {
+            let pool = &self.backend_pools.pools[other];
+            let is_served = pool.count > 0 && !(outdated && pool.dialling < pool.lanes.len());
+            if is_served || pool.dial_at > now {
+                continue;
+            }
+            if let Some(front) = self.front_of(other)
+                && since.is_none_or(|since| front.since < since)
+                && found.is_none_or(|(oldest, _)| front.since < oldest)
+            {
+                found = Some((front.since, other));
+            }
+        }
+        found.map(|(_, other)| other)
+    }
+
+    /// Opens connections for those who wait, as far as every limit allows.
+    pub(crate) fn dial_where_wanted(&mut self) {
+        let mut lacks = false;
+        if self.waiting > 0 && self.busy < self.busy_max() {
+            for pool in 0..self.backend_pools.pools.len() {
+                lacks |= self.dial_for(pool);
+            }
+        }
+        // What is given back before the want is seen, `is_behind` sees.
+        self.note_lack(lacks);
+        self.dial_for_refused();
+    }
+
+    /// Opens connections of one pool; `true` when there is no slot for one that is wanted.
+    fn dial_for(&mut self, pool: usize) -> bool {
+        let now = self.net.now();
+        loop {
+            let serves = self.wants_dial(pool);
+            if !(serves || self.wants_more(pool)) || !self.may_dial(pool, now) {
+                return false;
+            }
+            if self.address_to_dial().is_none() {
+                return false;
+            }
+            if !(self.has_room() || serves && self.make_room()) {
+                return self.backend_pools.count < self.shared.budget.most();
+            }
+            self.dial(pool);
+        }
+    }
+
+    /// Whether the first of a pool's lane waits because no backend of the pool can serve it.
+    pub(crate) fn wants_dial(&mut self, pool: usize) -> bool {
+        let Some(front) = self.front_to_serve(pool) else {
+            return false;
+        };
+        let Some(client) = self.clients.get(front.client) else {
+            return false;
+        };
+        client.lease().is_none() && self.pick_idle(pool, front.client).is_none()
+    }
+
+    pub(crate) fn may_dial(&self, pool: usize, now: Time) -> bool {
+        let pool = &self.backend_pools.pools[pool];
+        self.backend_pools.dialling < self.shared.settings.dials_max
+            && now >= pool.dial_at
+            && pool.dialling < pool.lanes.len()
+            // More than may run at once would only lie idle.
+            && self.busy + pool.dialling < self.busy_max()
+    }
+
+    /// Closes an idle backend when the budget is used up: it is of another pool that nobody waits
+    /// for, or cannot be brought into the waiting client's state.
+    fn make_room(&mut self) -> bool {
+        // The last one of an older version of the privileges cannot be dialled again.
+        let now = self.shared.privileges.version();
+        let is_last = |pool: &BackendPool| pool.key.privileges != now && pool.count == 1;
+        let all = self.backend_pools.pools.iter();
+        let victim = all
+            .filter_map(|pool| Some((is_last(pool), *pool.idle.first()?)))
+            .min_by_key(|(is_last, _)| *is_last)
+            .map(|(_, victim)| victim);
+        if let Some(victim) = victim {
+            self.let_go(victim);
+        }
+        // Another group may have a better right to the slot.
+        self.has_room()
+    }
+
+    /// Begins to open a connection of this pool.
+    pub(crate) fn dial(&mut self, pool: usize) {
+        let now = self.net.now();
+        if now < self.backend_pools.pools[pool].dial_at {
+            return;
+        }
+        let Some(address) = self.address_to_dial() else {
+            return;
+        };
+        if !self.shared.budget.take(self.index) {
+            return;
+        }
+        self.counts.dialled += 1;
+        let sock = match self.net.connect(&address) {
+            Ok(sock) => sock,
+            Err(error) => {
+                self.counts.dial_failures += 1;
+                let words = self.shared.upstream.words(&address);
+                let why = format!("cannot connect to {words}: {error}");
+                self.shared.upstream.failed(&address, now, &why);
+                self.backend_pools.pools[pool].dial_failed(now, why);
+                return self.give_back();
+            }
+        };
+        let session = self.sessions.intern(Session::not_known(&self.begun));
+        let mut backend = Backend::dialling(sock, pool, now, session, address);
+        backend.epoch = self.epoch;
+        backend.form = self.backend_pools.pools[pool].key.form();
+        backend.eofs = self.backend_pools.pools[pool].key.sends_eofs();
+        self.backend_pools.dial_begins(pool);
+        let key = self.backends.insert(backend);
+        let watched = match self.backends.get(key) {
+            Some(backend) => self.net.watch(&backend.sock, Token::new(BACKEND, key)),
+            None => return,
+        };
+        if let Err(error) = watched {
+            let why = format!("cannot watch a connection: {error}");
+            self.dial_failed(key, &why, DialEnd::Answered);
+        }
+    }
+
+    /// Closes a backend that is of no more use.
+    pub(crate) fn retire(&mut self, lease: Key) {
+        let Some(backend) = self.backends.remove(lease) else {
+            return;
+        };
+        if matches!(
+            backend.state(),
+            BackendState::Dialling | BackendState::Preparing
+        ) {
+            self.backend_pools.dial_ends(backend.pool);
+        }
+        if backend.counted {
+            self.busy -= 1;
+        }
+        self.shared.forget_thread(backend.thread);
+        self.backend_pools.leaves(backend.pool, lease);
+        if backend.output.is_empty() && backend.flight().is_empty() {
+            let mut quit = Vec::new();
+            crate::backend::dial::put_quit(&mut quit);
+            // Politeness only: without it the server counts an aborted client.
+            let _ = self.net.write(&backend.sock, &quit);
+        }
+        let asked = backend.asked;
+        drop(backend);
+        self.give_back();
+        self.debt_lost(asked);
+    }
+
+    /// A client has gone (or reset its session) and left its backend behind.
+    pub(crate) fn orphan(&mut self, lease: Key, key: Key, pinned: bool) {
+        let now = self.net.now();
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
+        let clean = !pinned && !backend.in_transaction() && backend.reports == Reports::Complete;
+        let only_statements = backend
+            .flight()
+            .iter()
+            .all(|command| matches!(command.purpose, Purpose::Statement | Purpose::Debt(_)));
+        if !clean || !only_statements {
+            self.part_riders(lease, Some(key));
+            return self.retire(lease);
+        }
+        backend.binding.forget(key);
+        if backend.flight().is_empty() {
+            backend.insert_id = None;
+            return self.release(lease);
+        }
+        // Its last statement runs on: it ends as it would on a connection of the client's own, and
+        // then the backend is looked at again.
+        for command in backend.flight_mut() {
+            if command.owner == Some(key) {
+                command.owner = None;
+            }
+        }
+        backend.note_left(now);
+        // Its reading may have stopped for the client's sake, and no event will start it again.
+        self.again.push(lease);
+    }
+
+    /// When the next dial that somebody waits for may be tried.
+    pub(crate) fn next_dial(&mut self) -> Time {
+        if self.waiting == 0 || self.backend_pools.dialling >= self.shared.settings.dials_max {
+            return Time::NEVER;
+        }
+        let now = self.net.now();
+        let pools = 0..self.backend_pools.pools.len();
+        let late = pools.filter_map(|pool| {
+            let dial_at = self.backend_pools.pools[pool].dial_at;
+            let wanted = dial_at > now && (self.wants_dial(pool) || self.wants_more(pool));
+            wanted.then_some(dial_at)
+        });
+        late.min().unwrap_or(Time::NEVER).min(self.address_at)
+    }
+}

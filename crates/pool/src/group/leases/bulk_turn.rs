@@ -1,0 +1,38 @@
+//! The part of a turn that goes to bulk work.
+//!
+//! `bulk.rs` says what bulk work is, and how much of it is done. Here its line is served.
+
+use crate::group::Group;
+use crate::queue::bulk::{Piece, TURN_MAX};
+use reactor::Net;
+
+impl<N: Net> Group<N> {
+    /// Does what a turn may do of bulk work.
+    pub(crate) fn do_bulk_work(&mut self) {
+        let now = self.net.now();
+        let inputs = self.inputs.has_line() || self.inputs.has_waiting();
+        if self.bulk.is_at_rest(now, inputs) {
+            return;
+        }
+        let began = self.net.clock();
+        self.serve_inputs();
+        let mut end = self.net.clock();
+        // What a piece leaves goes behind the others.
+        while let Some(piece) = self.bulk.pop() {
+            match piece {
+                Piece::Reply(key) => self.read_backend(key),
+                Piece::Client(key) => {
+                    self.flush_client(key);
+                    // What it has said meanwhile has waited for the end of its reply.
+                    self.pump(key);
+                }
+                Piece::Command(key) => self.write_on(key),
+            }
+            end = self.net.clock();
+            if end.since(began) >= TURN_MAX {
+                break;
+            }
+        }
+        self.bulk.rest(now, began, end);
+    }
+}

@@ -1,0 +1,90 @@
+//! Fairness between groups: all lanes together are one line, and nobody's share of work lies idle.
+//!
+//! The problem: within a group, first come is first served, but groups are threads, and what each
+//! gets done is what the kernel lets it and its backends do. With more threads than cores the
+//! shares differ by half and more, so in a closed loop the clients of one group wait for twice as
+//! long as those of another; and where most clients are in one group, the others' shares lie idle.
+//! The mechanism: each group publishes since when the front of its lanes waits ([`Fronts`]).
+//! - A group whose front waits for clearly less than another's *yields*: it starts nothing from its
+//!   lanes until the other has caught up, but for [`SLACK_SHARE`]. So do its arrivals: where nobody
+//!   waits, they wait because others do. A group with few clients would serve each at once while
+//!   those of a group with many wait.
+//! - The backends that may run statements at once are shared by the groups that start any
+//!   ([`Group::busy_max`]): those that yield, or where nobody waits, leave theirs to the others.
+//!
+//! Invariants:
+//! - a group yields only to one that gets on: it has started something within [`LIVE_MAX`]. One
+//!   that is stuck (all its backends pinned, the server's locks) holds up nobody;
+//! - what is published is a hint, read without waiting; one that comes late delays a statement by
+//!   a turn, and does nothing else.
+//!
+//! It leaves alone: statements of clients that hold a lease, and arrivals of high priority.
+
+use crate::group::Group;
+use crate::queue::fronts::Look;
+use reactor::{Net, Time};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// How often a group looks at the others.
+const LOOK_EVERY: Duration = Duration::from_micros(250);
+
+impl<N: Net> Group<N> {
+    /// Whether this group starts nothing from its lanes now, so that others catch up.
+    pub(crate) fn yields(&mut self) -> bool {
+        self.waiting > 0 && self.is_ahead()
+    }
+
+    /// Whether a statement that has just come goes behind those that wait in other groups.
+    pub(crate) fn is_ahead(&mut self) -> bool {
+        if self.shared.groups < 2 {
+            return false;
+        }
+        let now = self.net.now();
+        if now.since(self.look.at) >= LOOK_EVERY {
+            let mine = self.publish_front();
+            let yields = self.shared.fronts.yields(self.index, mine.min(now), now);
+            let front = &self.shared.fronts.0[self.index];
+            front.runs.store(!yields && mine != Time::NEVER, Relaxed);
+            let running = self.shared.fronts.running();
+            self.look = Look {
+                at: now,
+                yields,
+                running,
+            };
+        }
+        self.look.yields
+    }
+
+    /// Backends of this group that may run statements at once.
+    pub(crate) fn busy_max(&self) -> usize {
+        self.shared.busy_max(self.look.running)
+    }
+
+    /// Notes that something from the lanes was started.
+    pub(crate) fn gets_on(&self) {
+        let front = &self.shared.fronts.0[self.index];
+        front.started.store(self.net.now().0, Relaxed);
+    }
+
+    /// Tells the others since when this group's front waits.
+    pub(crate) fn publish_front(&mut self) -> Time {
+        let since = self.oldest_wait().unwrap_or(Time::NEVER);
+        let front = &self.shared.fronts.0[self.index];
+        front.since.store(since.0, Relaxed);
+        if since == Time::NEVER {
+            front.runs.store(false, Relaxed);
+        }
+        since
+    }
+
+    /// When a group that yields looks again. At the concurrency limit it could start nothing even
+    /// if it did not yield, and looks when something ends.
+    pub(crate) fn next_look(&self) -> Time {
+        if self.look.yields && self.waiting > 0 && self.busy < self.busy_max() {
+            self.look.at + LOOK_EVERY * 2
+        } else {
+            Time::NEVER
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Forgotten: whom a group would never look at again, for tests.
+//!
+//! The problem: events are edge-triggered and turns end in the middle of things, so whoever is left
+//! with something to do must stand in some line, or wait for an event that is sure to come. One
+//! that does not is served by chance, seconds later or never. Its latency is the only sign of it,
+//! and a busy machine looks the same. The mechanism: after each turn of the simulation, each client
+//! and each backend is asked for the line in which it stands.
+//!
+//! Invariant: nothing here changes anything.
+
+use crate::client::{Client, ClientState};
+use crate::group::Group;
+use crate::group::clients::next_message;
+use reactor::{Key, Net};
+use wire::packet::Frame;
+
+impl<N: Net> Group<N> {
+    /// Who has been forgotten, in words; asked after a turn.
+    pub fn forgotten(&self) -> Option<String> {
+        let clients = self.clients.iter().filter_map(|(key, client)| {
+            let why = self.why_forgotten(key, client)?;
+            Some(format!("client {}, {:?}: {why}", client.id, client.state()))
+        });
+        let backends = self.backends.iter().filter_map(|(key, backend)| {
+            let ready = backend.readable && self.may_read(key);
+            let stands = self.again.contains(&key) || self.bulk.has_reply_of(key);
+            (ready && !stands).then(|| {
+                let state = backend.state();
+                format!("a backend, {state:?}: its bytes can be read, and it stands in no line")
+            })
+        });
+        clients.chain(backends).next()
+    }
+
+    fn why_forgotten(&self, key: Key, client: &Client<N::Sock>) -> Option<&'static str> {
+        if client.closing {
+            return None;
+        }
+        let lane_has = || {
+            let pool = self.backend_pools.pools.get(client.pool as usize);
+            pool.is_some_and(|pool| pool.lanes.has(key, client.waits_since))
+        };
+        let in_flight = || {
+            let owned = |command: &crate::backend::InFlight| command.owner == Some(key);
+            let mut backends = self.backends.iter();
+            backends.any(|(_, backend)| backend.flight().iter().any(owned))
+        };
+        match client.state() {
+            _ if client.in_lane => {
+                (!lane_has()).then_some("it waits in a lane that does not have it")
+            }
+            ClientState::Waiting => {
+                let waits = client.lease().is_some() || client.asked_for;
+                (!waits).then_some("it waits for nothing")
+            }
+            ClientState::Running | ClientState::Restoring => {
+                (!in_flight()).then_some("nothing of it is in flight")
+            }
+            _ if client.takes_input() => self.why_unread(key, client),
+            _ => None,
+        }
+    }
+
+    /// What a client whose bytes are wanted has, though it stands in no line.
+    fn why_unread(&self, key: Key, client: &Client<N::Sock>) -> Option<&'static str> {
+        if self.inputs.holds_up(key) || self.has_fed_enough(client) {
+            return None;
+        }
+        if client.transport.is_readable() {
+            return Some("its bytes can be read");
+        }
+        let input = client
+            .input
+            .as_ref()
+            .filter(|_| !client.withholds_input())?;
+        let whole = matches!(next_message(client.state(), input), Frame::Whole { .. });
+        whole.then_some("a whole command of it has been read")
+    }
+}

@@ -1,0 +1,150 @@
+//! Waiting out of the ordinary: before the lane, back at its front, and after everybody was served.
+//!
+//! The problem: a command does not always wait from its arrival to its lease. It may come while
+//! something is read back on its client's last lease; its backend may be lost before it was sent;
+//! a backend may be lost at the very end of a turn. The mechanism: each case leads back to the
+//! lane of `leases.rs`, or to another turn.
+//!
+//! Invariants: nobody passes those who wait because its lease has not ended yet; a lane's front has
+//! waited for longest, whoever was put back there; a turn that leaves somebody waiting for what is
+//! there is followed by another at once.
+
+use crate::backend::{InFlight, Purpose};
+use crate::client::{ClientState, Handled};
+use crate::group::Group;
+use crate::group::statements::is_answered_here;
+use crate::queue::lane::Waiting;
+use reactor::{Key, Net};
+use wire::command::Command;
+use wire::packet::HEADER_LEN;
+
+impl<N: Net> Group<N> {
+    /// Whether a lease lasts only until something is read back, and others wait for its end: a
+    /// statement that came meanwhile must not go before theirs. Nor must one go out while what is
+    /// read back comes from a backend that stands in a schema that is not its client's, or while
+    /// the server reports its session: what is sent behind that may already stand in another one.
+    pub(crate) fn is_read_back_for_others(&mut self, key: Key, lease: Key) -> bool {
+        let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get(lease))
+        else {
+            return false;
+        };
+        let reports = |command: &InFlight| matches!(command.purpose, Purpose::Reports(_));
+        let asks = !backend.flight().is_empty();
+        let unsure = backend.astray || backend.flight().iter().any(reports);
+        let ends = asks && !client.is_held() && !backend.in_transaction();
+        let pool = client.pool as usize;
+        asks && unsure || ends && self.front_of(pool).is_some()
+    }
+
+    /// Whether a KILL for the statement before is under way, and may still hit this one.
+    pub(crate) fn is_frozen(&self, lease: Key) -> bool {
+        self.backends
+            .get(lease)
+            .is_some_and(|backend| backend.frozen)
+    }
+
+    /// Whether its backend is asked this on the client's behalf, and has not answered yet.
+    pub(crate) fn is_being_asked(&self, key: Key, purpose: Purpose) -> bool {
+        let lease = self.clients.get(key).and_then(|client| client.lease());
+        let backend = lease.and_then(|lease| self.backends.get(lease));
+        let asked = |command: &InFlight| command.purpose == purpose && command.owner == Some(key);
+        backend.is_some_and(|backend| backend.flight().iter().any(asked))
+    }
+
+    /// Keeps a client's command until its lease ends, or what is asked for it is answered; then it
+    /// goes to the lane, to its place there.
+    pub(crate) fn wait_for_read_back(&mut self, key: Key) -> Handled {
+        self.place_of(key);
+        let now = self.net.now();
+        if let Some(client) = self.clients.get_mut(key)
+            && !client.change_state(ClientState::Waiting, now)
+        {
+            self.close_later(key);
+        }
+        Handled::Kept
+    }
+
+    /// A command that came before its client's lease had ended goes to the lane, if it needs a
+    /// backend.
+    pub(crate) fn line_up(&mut self, key: Key) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        let byte = client
+            .input
+            .as_ref()
+            .and_then(|input| input.get(HEADER_LEN));
+        let command = byte.and_then(|&byte| Command::from_byte(byte));
+        if !command.is_some_and(is_answered_here) {
+            let len = client.command_len();
+            if self.wait_in_lane(key, len) == Handled::Kept {
+                return;
+            }
+            if let Some(client) = self.clients.get_mut(key) {
+                client.drop_input(len);
+            }
+        }
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        if client.change_state(ClientState::Idle, now) {
+            self.pump(key);
+        } else {
+            self.close_later(key);
+        }
+    }
+
+    /// A client whose statement was not sent yet goes back to its place in its lane: the front, if
+    /// it has waited there.
+    pub(crate) fn wait_again(&mut self, key: Key) {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let to = if client.opening {
+            ClientState::Opening
+        } else {
+            ClientState::Idle
+        };
+        let moved = client.change_state(to, now)
+            && (client.opening || client.change_state(ClientState::Waiting, now));
+        if !moved {
+            return self.close_later(key);
+        }
+        // The packet of a login is used up, but its place is still the one it had.
+        client.placed |= std::mem::take(&mut client.opening);
+        let (pool, lane, len) = (client.pool as usize, client.waits_in, client.command_len());
+        let since = self.place_of(key);
+        let waiting = Waiting {
+            client: key,
+            since,
+            lane,
+        };
+        self.take_place(waiting, len);
+        self.backend_pools.pools[pool].lanes.push(waiting);
+    }
+
+    /// Whether somebody waits for what could be given at once: backends that were lost at the end
+    /// of a turn have made room after everybody was served.
+    pub(crate) fn is_behind(&mut self) -> bool {
+        if self.waiting == 0 || self.busy >= self.busy_max() || self.yields() {
+            return false;
+        }
+        let now = self.net.now();
+        let idle = self
+            .backend_pools
+            .pools
+            .iter()
+            .any(|pool| !pool.idle.is_empty());
+        let slot = self.has_room();
+        (0..self.backend_pools.pools.len()).any(|pool| {
+            let may_dial = self.may_dial(pool, now);
+            if self.front_to_serve(pool).is_some() {
+                may_dial && (slot || idle) || !self.wants_dial(pool)
+            } else {
+                may_dial && slot && self.wants_more(pool)
+            }
+        })
+    }
+}

@@ -1,0 +1,12 @@
+//! What a group does with prepared statements; the values are in
+//! [`crate::backend::prepared_statements`].
+//!
+//! The clients' commands (`commands`), texts that name a statement (`named`), what a backend lacks
+//! and is given ahead of an execution (`ahead`), what is written to it (`sent`), and errors that
+//! the server has to raise (`raised`).
+
+mod ahead;
+mod commands;
+pub(crate) mod named;
+pub(crate) mod raised;
+mod sent;

@@ -1,0 +1,619 @@
+//! What clients say about their prepared statements.
+//!
+//! COM_STMT_PREPARE and COM_STMT_EXECUTE become statements like any other, classified by their text
+//! as COM_QUERY is; COM_STMT_FETCH and COM_STMT_RESET go to the client's backend where a cursor is
+//! open and are answered here otherwise, in the server's words; errors come from the server (see
+//! `raised`); COM_STMT_CLOSE and COM_STMT_SEND_LONG_DATA get no answer. Long data is kept with the
+//! client until its statement runs, resets or closes.
+//!
+//! Source of what is answered here: MariaDB 10.11 and MySQL 9.7, asked over the wire.
+
+use crate::backend::prepared_statements::{Definition, Held, UnderWay};
+use crate::buffers::message::payload_of;
+use crate::client::{Client, Handled};
+use crate::errors::reasons::{PinReason, Refusal, Unprepared};
+use crate::group::Group;
+use reactor::{Key, Net};
+use session::beforehand::{class_with, statement_of};
+use session::diagnostics::area_of;
+use session::found::{Found, hides_reads};
+use session::known_code::Known;
+use session::shapes;
+use session::standing::{Standing, standing_of_execution};
+use session::state::Session;
+use session::statement::{Conditions, Statement};
+use session::text::mentions;
+use sql::classify::{self, Reads, Verb, classify};
+use sql::kill::Kill;
+use sql::lex::Server;
+use sql::nested_kill::hides_kill;
+use sql::own_id::with_values;
+use std::rc::Rc;
+use wire::attributes::Form;
+use wire::capabilities::EXTENDED_BULK;
+use wire::command::{Command, put_command};
+use wire::errors;
+use wire::execution::{
+    EXECUTE_FIXED, LAST_PREPARED, Types, only_number, set_statement_id, statement_id, types,
+    wants_cursor,
+};
+use wire::packet::{HEADER_LEN, PAYLOAD_MAX};
+use wire::reply::OK;
+
+/// Long data that the clients of one group may have under way, in bytes.
+const LONG_DATA_MAX: usize = 256 << 20;
+
+impl<N: Net> Group<N> {
+    /// A command about a prepared statement.
+    pub(crate) fn on_prepared(&mut self, key: Key, command: Command, message: &[u8]) -> Handled {
+        let payload = payload_of(message);
+        match command {
+            Command::StmtPrepare => return self.on_prepare(key, message, &payload[1..]),
+            Command::StmtExecute | Command::StmtBulkExecute => {
+                return self.on_execute(key, command, message, &payload);
+            }
+            Command::StmtFetch => return self.on_fetch(key, message, &payload),
+            Command::StmtReset => return self.on_statement_reset(key, message, &payload),
+            Command::StmtSendLongData => self.on_long_data(key, message, &payload),
+            _ => self.on_statement_close(key, &payload),
+        }
+        Handled::Used
+    }
+
+    /// COM_STMT_PREPARE: always asks the server, whatever is known of the text.
+    fn on_prepare(&mut self, key: Key, message: &[u8], sql: &[u8]) -> Handled {
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        let mode = self.lex_mode(&client.session, client.capabilities);
+        let class = classify(sql, mode);
+        // Prepared, it kills nobody yet.
+        let reads = class.kills && Kill::read_with(sql, mode, Some(0)).is_some();
+        if !reads && hides_kill(sql, mode, &class) {
+            self.counts.refused += 1;
+            self.refuse(key, &Refusal::Kill);
+            return Handled::Used;
+        }
+        let session = client.session.clone();
+        let own = (class.reads.intersects(Reads::CONNECTION_ID))
+            .then(|| self.with_own_id(key, sql, mode))
+            .flatten();
+        if let Some(own) = own {
+            let mut rewritten = Vec::new();
+            put_command(&mut rewritten, Command::StmtPrepare, &own);
+            return self.prepare_text(key, &rewritten, &own, class, session);
+        }
+        self.prepare_text(key, message, sql, class, session)
+    }
+
+    fn prepare_text(
+        &mut self,
+        key: Key,
+        message: &[u8],
+        sql: &[u8],
+        class: classify::Statement,
+        session: Rc<Session>,
+    ) -> Handled {
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        if client.lease().is_some_and(|lease| self.is_full(lease)) {
+            return self.refuse_to_prepare(key);
+        }
+        if let Some(full) = client.prepared.as_ref().and_then(|all| all.is_full()) {
+            self.counts.refused += 1;
+            self.refuse(key, &Refusal::Prepared(full));
+            return Handled::Used;
+        }
+        let mode = self.lex_mode(&session, client.capabilities);
+        self.pin_without_schema(key, &session, (sql, &class));
+        self.touch_to_prepare(key, sql, mode, &class);
+        let definition = self.define(sql, &session, class);
+        let Some(client) = self.clients.get_mut(key) else {
+            return Handled::Used;
+        };
+        let under_way = UnderWay {
+            command: Command::StmtPrepare,
+            id: client.statements_made.wrapping_add(1),
+            definition,
+            cursor: false,
+            sent_to: 0,
+            long: None,
+            ahead: false,
+            reads_back: false,
+            named: None,
+        };
+        client.prepared.get_or_insert_default().under_way = Some(under_way);
+        let mut statement = Statement::plain(Command::StmtPrepare.reply());
+        statement.standing = Standing::Anywhere;
+        statement.conditions = Conditions::Counts;
+        statement.found = Found::Keeps;
+        if !class.reads.intersects(Reads::DIAGNOSTICS) {
+            statement.area = area_of(&class, self.shared.server.flavour);
+        }
+        self.start(key, message, statement)
+    }
+
+    /// Pins a client whose text asks for the default schema, or sets one, when it has none.
+    pub(super) fn pin_without_schema(
+        &mut self,
+        key: Key,
+        session: &Session,
+        (sql, class): (&[u8], &classify::Statement),
+    ) {
+        let names_schema =
+            || mentions(sql, b"database") || mentions(sql, b"schema") || class.verb == Verb::Use;
+        if session.schema.is_none() && names_schema() {
+            // No command takes a schema away again, so only here can it be prepared without one.
+            self.pin_by(key, PinReason::PreparedSchema, sql);
+        }
+    }
+
+    /// The definition of a text in a session.
+    pub(super) fn define(
+        &mut self,
+        sql: &[u8],
+        session: &Session,
+        class: classify::Statement,
+    ) -> Rc<Definition> {
+        // Clients share a definition whatever their user variables are.
+        let session = session.with_unread_of(&Session::default());
+        let session = self.sessions.intern(session);
+        self.definitions.intern(Definition {
+            sql: sql.into(),
+            session,
+            class,
+        })
+    }
+
+    /// COM_STMT_EXECUTE and COM_STMT_BULK_EXECUTE.
+    fn on_execute(
+        &mut self,
+        key: Key,
+        command: Command,
+        message: &[u8],
+        payload: &[u8],
+    ) -> Handled {
+        let execution = command == Command::StmtExecute;
+        if execution && payload.len() < EXECUTE_FIXED {
+            // Servers look at that before they look for the statement.
+            self.refuse_malformed(key);
+            return Handled::Used;
+        }
+        let id = match self.id_of(key, payload, command) {
+            Ok(id) => id,
+            Err(handled) => return handled,
+        };
+        let Some(client) = self.clients.get_mut(key) else {
+            return Handled::Used;
+        };
+        let form = Form::of(client.capabilities);
+        let Some(prepared) = &mut client.prepared else {
+            return Handled::Used;
+        };
+        let Some(params) = prepared.get(id).map(|held| usize::from(held.params)) else {
+            return Handled::Used;
+        };
+        // What becomes of the execution is another matter: a driver does not send them again.
+        let given = types(command, head_of(message), params, form);
+        let by_last = statement_id(payload) == Some(LAST_PREPARED);
+        let without_types = given == Types::Earlier || execution && given == Types::Unreadable;
+        if by_last && without_types {
+            // The server's own refusal: with that id the types have to stand there. With an id that
+            // it knows, some of these are taken, as executions with types of before.
+            self.refuse_malformed(key);
+            return Handled::Used;
+        }
+        prepared.remember(id, given);
+        prepared.count(&self.statements);
+        let Some(held) = prepared.get_mut(id) else {
+            return Handled::Used;
+        };
+        let (definition, overlong) = (held.definition.clone(), held.overlong);
+        if overlong {
+            return self.refuse_long_data(key, id);
+        }
+        if definition.class.kills {
+            let earlier = held.types.as_deref();
+            let plain = command == Command::StmtExecute && held.long.is_none();
+            let parameter = plain.then(|| only_number(payload, earlier, form)).flatten();
+            return self.on_kill_execution(key, &definition, parameter);
+        }
+        self.return_to_last_backend(key, &definition.class);
+        let handled = self.execute_read(key, (command, id), definition, message);
+        self.leave_last_backend(key);
+        handled
+    }
+
+    /// Executes a statement, or a text of its own where it reads what its backend does not know.
+    fn execute_read(
+        &mut self,
+        key: Key,
+        (command, id): (Command, u32),
+        definition: Rc<Definition>,
+        message: &[u8],
+    ) -> Handled {
+        let known = self.known_in_definition(key, &definition);
+        let class = class_with(&definition.class, known.as_ref());
+        let told = !class.pin.is_some_and(hides_reads);
+        let elsewhere = self.clients.get(key).map(Client::reads_elsewhere);
+        let server = self.shared.server.flavour;
+        let client = self.clients.get(key);
+        let none = client.is_some_and(|client| client.shows_none(&class, server));
+        let asks = elsewhere.is_some_and(|elsewhere| class.reads.intersects(elsewhere));
+        if told && asks && !none {
+            if self.is_read_back_now(key, class.reads) {
+                return self.wait_for_read_back(key);
+            }
+            return self.execute_reading(key, id, &definition, message);
+        }
+        if let Some(client) = self.clients.get(key) {
+            let mode = self.lex_mode(&definition.session, client.capabilities);
+            // A server looks names up where they were prepared, or where it is now.
+            let schema = definition.session.schema.as_deref();
+            let schema = schema.filter(|schema| client.session.schema.as_deref() == Some(*schema));
+            if self.asks_inside(key, (&definition.sql, mode), &class, schema) {
+                self.drop_long_data(key, id);
+                return self.previous_gone(key);
+            }
+        }
+        self.execute(key, (command, id), (definition, known), message)
+    }
+
+    /// What is known of the stored code that an execution runs.
+    fn known_in_definition(&mut self, key: Key, definition: &Definition) -> Option<Known> {
+        let client = self.clients.get(key)?;
+        let mode = self.lex_mode(&definition.session, client.capabilities);
+        let now = client.session.clone();
+        // A server looks names up where they were prepared, or where it is now.
+        let schema = definition.session.schema.as_deref();
+        let schema = schema.filter(|schema| now.schema.as_deref() == Some(*schema));
+        let session = &definition.session;
+        self.known_code((&definition.sql, mode), &definition.class, schema, session)
+    }
+
+    fn execute(
+        &mut self,
+        key: Key,
+        (command, id): (Command, u32),
+        (definition, known): (Rc<Definition>, Option<Known>),
+        message: &[u8],
+    ) -> Handled {
+        let class = class_with(&definition.class, known.as_ref());
+        let cursor = command == Command::StmtExecute && wants_cursor(&payload_of(message));
+        let mut statement = statement_of(&class, self.shared.server.flavour);
+        statement.standing = standing_of_execution(&definition.sql, &class);
+        if cursor {
+            statement.found = Found::Unsure;
+        }
+        if self.shared.settings.ride_max > 1 && shapes::rides(&class, statement.found) && !cursor {
+            statement.ride = self.shape_to_ride(key, command, id);
+        }
+        if let Some(known) = &known {
+            known.mark(&mut statement);
+        }
+        if let Some(client) = self.clients.get(key) {
+            let mode = self.lex_mode(&definition.session, client.capabilities);
+            // A server looks names up where they were prepared, or where it is now.
+            let now = client.session.schema.clone();
+            let schema = definition.session.schema.as_deref();
+            let schema = schema.filter(|schema| now.as_deref() == Some(*schema));
+            self.plan_pins(key, &definition.sql, (mode, &class), schema, &mut statement);
+            self.touch(key, &definition.sql, mode, &class);
+            self.touch_by_code(key, known.as_ref());
+        }
+        let Some(client) = self.clients.get_mut(key) else {
+            return Handled::Used;
+        };
+        client.prepared.get_or_insert_default().under_way = Some(UnderWay {
+            command,
+            id,
+            definition,
+            cursor,
+            sent_to: 0,
+            long: None,
+            ahead: false,
+            reads_back: false,
+            named: None,
+        });
+        self.start(key, message, statement)
+    }
+
+    /// The shape of an execution that may share a backend in flight; 0 of one that may not, because
+    /// more than its own command belongs to it.
+    fn shape_to_ride(&self, key: Key, command: Command, id: u32) -> u64 {
+        let client = self.clients.get(key);
+        let held = client.and_then(|client| Some((client, client.prepared.as_ref()?.get(id)?)));
+        match held {
+            Some((client, held))
+                if command == Command::StmtExecute && !held.cursor && held.long.is_none() =>
+            {
+                let session = Rc::as_ptr(&client.session).addr();
+                shapes::shape_of_execution(&held.definition.sql, session)
+            }
+            _ => 0,
+        }
+    }
+
+    /// An execution that reads what the statement before left, on a backend that does not know. A
+    /// count that the pool has kept is executed as a text of its own.
+    fn execute_reading(
+        &mut self,
+        key: Key,
+        id: u32,
+        definition: &Rc<Definition>,
+        message: &[u8],
+    ) -> Handled {
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        let mode = self.lex_mode(&client.session, client.capabilities);
+        let session = client.session.clone();
+        let mut class = definition.class;
+        let values = self.values_of(key, &class);
+        let Some(text) = with_values(&definition.sql, mode, values).filter(|_| !class.multi) else {
+            self.drop_long_data(key, id);
+            return self.previous_gone(key);
+        };
+        class.reads = Reads::NONE;
+        let instead = self.definitions.intern(Definition {
+            sql: text.into(),
+            session,
+            class,
+        });
+        let known = self.known_in_definition(key, definition);
+        self.execute(key, (Command::StmtExecute, id), (instead, known), message)
+    }
+
+    /// COM_STMT_FETCH: rows of a cursor on the client's backend.
+    fn on_fetch(&mut self, key: Key, message: &[u8], payload: &[u8]) -> Handled {
+        // The command, the statement's id and a number of rows, which MariaDB does not insist on.
+        let mysql = self.shared.server.flavour.is_mysql();
+        if mysql && payload.len() < 9 {
+            self.refuse_malformed(key);
+            return Handled::Used;
+        }
+        let id = match self.id_of(key, payload, Command::StmtFetch) {
+            Ok(id) => id,
+            Err(handled) => return handled,
+        };
+        if self.goes_to_cursor(key, Command::StmtFetch, id) {
+            let statement = Statement::plain(Command::StmtFetch.reply());
+            return self.start(key, message, statement);
+        }
+        let end = match self.shared.server.flavour {
+            Server::MySql(_) => ".",
+            _ => "",
+        };
+        let text = format!("The statement ({id}) has no open cursor{end}");
+        self.raise(key, errors::NO_OPEN_CURSOR, &text)
+    }
+
+    /// COM_STMT_RESET: drops long data, closes the cursor.
+    fn on_statement_reset(&mut self, key: Key, message: &[u8], payload: &[u8]) -> Handled {
+        let id = match self.id_of(key, payload, Command::StmtReset) {
+            Ok(id) => id,
+            Err(handled) => return handled,
+        };
+        self.drop_long_data(key, id);
+        if self.goes_to_cursor(key, Command::StmtReset, id) {
+            let statement = Statement::plain(Command::StmtReset.reply());
+            return self.start(key, message, statement);
+        }
+        self.send_ok(key, b"", OK);
+        self.note_answered(key, 0);
+        if let Some(client) = self.clients.get_mut(key)
+            && self.shared.server.flavour.is_mysql()
+        {
+            client.forget_warnings();
+            client.warnings_native = false;
+        }
+        Handled::Used
+    }
+
+    /// Notes that a command goes to the backend where a statement's cursor is open, if it is.
+    fn goes_to_cursor(&mut self, key: Key, command: Command, id: u32) -> bool {
+        let prepared = self.clients.get_mut(key).map(|client| &mut client.prepared);
+        let Some(Some(prepared)) = prepared else {
+            return false;
+        };
+        let Some(held) = prepared.get(id).filter(|held| held.cursor) else {
+            return false;
+        };
+        prepared.under_way = Some(UnderWay {
+            command,
+            id,
+            definition: held.definition.clone(),
+            cursor: false,
+            sent_to: 0,
+            long: None,
+            ahead: false,
+            reads_back: false,
+            named: None,
+        });
+        true
+    }
+
+    /// COM_STMT_CLOSE: an unknown id is nothing to a server either.
+    fn on_statement_close(&mut self, key: Key, payload: &[u8]) {
+        let Some(id) = statement_id(payload).and_then(|id| self.meant(key, id)) else {
+            return;
+        };
+        self.drop_long_data(key, id);
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let Some(prepared) = &mut client.prepared else {
+            return;
+        };
+        let was_open = prepared.set_cursor(id, false);
+        let Some(held) = prepared.remove(id) else {
+            return;
+        };
+        prepared.count(&self.statements);
+        if prepared.is_empty() {
+            client.prepared = None;
+        }
+        let Some(lease) = client.lease().filter(|_| was_open) else {
+            return;
+        };
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
+        if let Some(sent_to) = backend.prepared.with_cursor((&held.definition, id)) {
+            backend.prepared.take(&held.definition, sent_to);
+            self.close_on(lease, &[sent_to]);
+        }
+        self.settle(lease);
+    }
+
+    /// COM_STMT_SEND_LONG_DATA: kept for the execution; mistakes in it are the server's to find.
+    fn on_long_data(&mut self, key: Key, message: &[u8], payload: &[u8]) {
+        let Some(id) = statement_id(payload).and_then(|id| self.meant(key, id)) else {
+            return;
+        };
+        let max = self.shared.server.max_allowed_packet;
+        let all = self.long_data;
+        let prepared = self.clients.get_mut(key).map(|client| &mut client.prepared);
+        let Some(Some(prepared)) = prepared else {
+            return;
+        };
+        let kept = prepared.long_len();
+        let Some(held) = prepared.get_mut(id) else {
+            return;
+        };
+        if held.overlong || !keeps_long_data(message.len(), (kept, max), all) {
+            held.overlong = true;
+            let dropped = held.long.take().map_or(0, |long| long.len());
+            self.long_data -= dropped;
+            return;
+        }
+        held.long.get_or_insert_default().extend_from_slice(message);
+        self.long_data += message.len();
+    }
+
+    fn refuse_long_data(&mut self, key: Key, id: u32) -> Handled {
+        self.drop_long_data(key, id);
+        self.counts.refused += 1;
+        self.refuse(key, &Refusal::Prepared(Unprepared::LongData));
+        Handled::Used
+    }
+
+    /// An execution was refused, and is over for its client: so is the long data for it.
+    pub(crate) fn drop_refused(&mut self, key: Key) {
+        let client = self.clients.get(key);
+        let under_way = client.and_then(|client| client.prepared.as_ref()?.under_way.as_ref());
+        if let Some(under_way) = under_way {
+            self.drop_long_data(key, under_way.id);
+        }
+    }
+
+    /// Forgets long data that was to be executed with.
+    pub(crate) fn drop_long_data(&mut self, key: Key, id: u32) {
+        let prepared = self.clients.get_mut(key).map(|client| &mut client.prepared);
+        if let Some(Some(prepared)) = prepared
+            && let Some(held) = prepared.get_mut(id)
+        {
+            held.overlong = false;
+            self.long_data -= held.long.take().map_or(0, |long| long.len());
+        }
+    }
+
+    /// The id in a command that must name a statement of the client's; without one the client gets
+    /// the server's error.
+    fn id_of(&mut self, key: Key, payload: &[u8], command: Command) -> Result<u32, Handled> {
+        let Some(id) = statement_id(payload) else {
+            self.refuse_malformed(key);
+            return Err(Handled::Used);
+        };
+        if let Some(meant) = self.meant(key, id) {
+            return Ok(meant);
+        }
+        // A server looks at what the client has negotiated before it looks for the statement.
+        let bulk = |client: &Client<N::Sock>| u32::from(client.extended) & EXTENDED_BULK != 0;
+        if command == Command::StmtBulkExecute && !self.clients.get(key).is_some_and(bulk) {
+            let words = "This command is not supported in the prepared statement protocol yet";
+            return Err(self.raise(key, errors::UNSUPPORTED_PREPARED, words));
+        }
+        // Each server names the function that looked for it.
+        let what = match (command, self.shared.server.flavour) {
+            (_, Server::MySql(_)) => "mysql_stmt_precheck",
+            (Command::StmtFetch, _) => "mysqld_stmt_fetch",
+            (Command::StmtReset, _) => "mysqld_stmt_reset",
+            _ => "mysqld_stmt_execute",
+        };
+        let text = format!("Unknown prepared statement handler ({id}) given to {what}");
+        Err(self.raise(key, errors::UNKNOWN_STATEMENT, &text))
+    }
+
+    /// The client's statement that an id means.
+    fn meant(&self, key: Key, id: u32) -> Option<u32> {
+        let prepared = self.clients.get(key)?.prepared.as_ref()?;
+        let mysql = self.shared.server.flavour.is_mysql();
+        let id = match prepared.last {
+            Some(last) if id == LAST_PREPARED && !mysql => last,
+            _ => id,
+        };
+        prepared.get(id).map(|held: &Held| held.id)
+    }
+
+    /// Closes statements on a backend; the server does not answer that.
+    pub(super) fn close_on(&mut self, lease: Key, ids: &[u32]) {
+        let mut out = Vec::with_capacity(9 * ids.len());
+        put_closes(&mut out, ids);
+        if !out.is_empty() {
+            self.send_backend(lease, &out);
+        }
+    }
+}
+
+/// Whether another message of long data is kept, of a client that has `kept` bytes in a group that
+/// has `all`. More than the server takes is for the server to refuse.
+fn keeps_long_data(len: usize, (kept, packet_max): (usize, usize), all: usize) -> bool {
+    all + len <= LONG_DATA_MAX && kept + len <= 2 * packet_max
+}
+
+/// Appends COM_STMT_CLOSE for each id.
+pub(super) fn put_closes(out: &mut Vec<u8>, ids: &[u32]) {
+    for id in ids {
+        wire::command::put_command(out, Command::StmtClose, &id.to_le_bytes());
+    }
+}
+
+/// Appends messages of long data, with the server's id in each.
+pub(super) fn put_long_data(out: &mut Vec<u8>, messages: &[u8], id: u32) {
+    let mut at = 0;
+    while let wire::packet::Frame::Whole { total, .. } = wire::packet::frame(&messages[at..]) {
+        let start = out.len();
+        out.extend_from_slice(&messages[at..at + total]);
+        set_statement_id(&mut out[start..], id);
+        at += total;
+    }
+}
+
+/// The payload's first packet, which is where everything stands that is looked at here.
+pub(super) fn head_of(message: &[u8]) -> &[u8] {
+    let end = message.len().min(HEADER_LEN + PAYLOAD_MAX);
+    &message[HEADER_LEN..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_data_is_kept_up_to_its_bounds() {
+        let mib = 1 << 20;
+        assert!(keeps_long_data(
+            mib,
+            (31 * mib, 16 * mib),
+            LONG_DATA_MAX - mib
+        ));
+        assert!(!keeps_long_data(
+            mib + 1,
+            (0, 16 * mib),
+            LONG_DATA_MAX - mib
+        ));
+        assert!(!keeps_long_data(mib + 1, (31 * mib, 16 * mib), 31 * mib));
+    }
+}

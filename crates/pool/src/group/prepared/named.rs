@@ -1,0 +1,479 @@
+//! Statements prepared by name: PREPARE, EXECUTE and DEALLOCATE as text.
+//!
+//! The problem: a name belongs to one server session, and a client's next EXECUTE may run on
+//! another backend, where the name is unknown or means another client's text. The mechanism: a
+//! client has a list of names with their definitions; a backend remembers which definition it has
+//! under which name. A client's own PREPARE always runs on a backend, because its reply is what the
+//! server says now. An EXECUTE is classified by the text that it executes; where the backend lacks
+//! that, `ahead.rs` prepares it first. DEALLOCATE is a matter of the client's list. A name that the
+//! client does not have is taken away from the backend in front of the command that uses it, so
+//! that the server says itself that it does not know it.
+//!
+//! A text that is not at hand (`PREPARE ... FROM @x` whose value cannot be had) pins its client
+//! until it is deallocated, and for good when it is executed; so does what is more than a client
+//! may carry ([`NAMED_MAX`], [`NAMED_BYTES_MAX`]).
+//!
+//! Invariants: a name on a backend means what [`OnBackend`] says, or belongs to the pinned client
+//! that has the backend; names count in the backend's share of `prepared_max`.
+
+use crate::backend::prepared_statements::names::{Named, NamedEntry};
+use crate::backend::prepared_statements::{Definition, UnderWay};
+use crate::backend::{InFlight, Purpose};
+use crate::client::Handled;
+use crate::client::pins::void::Void;
+use crate::errors::reasons::{PinReason, Refusal};
+use crate::group::Group;
+use reactor::{Key, Net};
+use session::reply_summary::ReplySummary;
+use session::standing::Standing;
+use session::state::Session;
+use session::statement::Statement;
+use session::user_variables::name_of;
+use sql::classify::{self, PinCause, PinCauses, Reads, classify};
+use sql::holdings::{Ended, Holdings};
+use sql::lex::LexMode;
+use sql::nested_kill::hides_kill;
+use sql::text_prepared::{Name, TextPrepared, put_prepare, read};
+use std::rc::Rc;
+use wire::attributes::{Form, put_query};
+use wire::command::{Command, ReplyShape};
+use wire::reply::OK;
+
+/// A text that is run by another.
+#[derive(Debug)]
+pub(crate) struct PreparedText {
+    pub(crate) sql: Vec<u8>,
+    /// What it does.
+    pub(crate) class: classify::Statement,
+    /// The session in which it was prepared.
+    pub(crate) session: Rc<Session>,
+    /// EXECUTE IMMEDIATE: the server prepares it now.
+    pub(crate) immediate: bool,
+}
+
+/// What is to become of a text about a statement by name.
+#[derive(Debug)]
+pub(crate) enum Spoken {
+    /// It is a text like any other.
+    Plain,
+    /// It has been dealt with.
+    Handled(Handled),
+    /// It runs this text.
+    Runs(PreparedText),
+}
+
+impl<N: Net> Group<N> {
+    /// A text of a client's that may be about a statement by name.
+    pub(crate) fn speak_of_named(
+        &mut self,
+        key: Key,
+        message: &[u8],
+        sql: &[u8],
+        (mode, found): (LexMode, &classify::Statement),
+    ) -> Spoken {
+        if found.causes != PinCauses::of(PinCause::TextPrepare) || found.multi {
+            return Spoken::Plain;
+        }
+        match read(sql, mode) {
+            Some(TextPrepared::Prepare(name, text)) => {
+                Spoken::Handled(self.prepare_named(key, message, sql, (name, text)))
+            }
+            Some(TextPrepared::PrepareFrom(name, variable)) => {
+                self.prepare_from(key, message, sql, name, &variable)
+            }
+            Some(TextPrepared::PrepareUnread(name)) => {
+                Spoken::Handled(self.prepare_unread(key, message, sql, name))
+            }
+            Some(TextPrepared::Execute(name)) => self.execute_named(key, message, name),
+            Some(TextPrepared::ExecuteUnread(name)) => {
+                let mut spoken = self.execute_named(key, message, name);
+                if let Spoken::Runs(text) = &mut spoken {
+                    // What stands behind USING may be a call of anything.
+                    text.class.causes.insert(PinCause::TextPrepare);
+                    text.class.pin = Some(PinCause::TextPrepare);
+                }
+                spoken
+            }
+            Some(TextPrepared::Immediate(text)) => {
+                // MySQL has no such statement, and runs nothing.
+                let text = if mode.server.is_mysql() {
+                    Vec::new()
+                } else {
+                    text
+                };
+                let Some(client) = self.clients.get(key) else {
+                    return Spoken::Handled(Handled::Used);
+                };
+                Spoken::Runs(PreparedText {
+                    class: classify(&text, mode),
+                    sql: text,
+                    session: client.session.clone(),
+                    immediate: true,
+                })
+            }
+            Some(TextPrepared::Deallocate(name)) => self.deallocate(key, message, sql, name),
+            None => Spoken::Plain,
+        }
+    }
+
+    /// PREPARE of a text that is at hand: always asks the server.
+    fn prepare_named(
+        &mut self,
+        key: Key,
+        message: &[u8],
+        sql: &[u8],
+        (name, text): (Name, Vec<u8>),
+    ) -> Handled {
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        let mode = self.lex_mode(&client.session, client.capabilities);
+        if hides_kill(&text, mode, &classify(&text, mode)) {
+            self.counts.refused += 1;
+            self.refuse(key, &Refusal::Kill);
+            return Handled::Used;
+        }
+        let prepared = client.prepared.as_ref();
+        if prepared.is_some_and(|prepared| !prepared.has_room_for(&name, &text)) {
+            return self.prepare_unread(key, message, sql, name);
+        }
+        if client.lease().is_some_and(|lease| self.is_full(lease)) {
+            return self.refuse_to_prepare(key);
+        }
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        let mode = self.lex_mode(&client.session, client.capabilities);
+        let class = classify(&text, mode);
+        let session = client.session.clone();
+        self.pin_without_schema(key, &session, (&text, &class));
+        self.touch_to_prepare(key, &text, mode, &class);
+        let ended = self.clients.get(key).is_some_and(|client| {
+            // What the pool did not know under this name is replaced.
+            client.holds(PinCause::TextPrepare, &name)
+        });
+        if ended {
+            let mut holdings = Holdings::default();
+            let end = Ended::One(PinCause::TextPrepare, name.clone());
+            holdings.ended.push(end);
+            self.plan_more(key, sql, holdings, Void::Never);
+        }
+        let definition = self.define(&text, &session, class);
+        let under_way = UnderWay::named(Command::StmtPrepare, definition, Named::Prepare(name));
+        self.start_named(key, message, under_way)
+    }
+
+    /// PREPARE of a user variable's value.
+    fn prepare_from(
+        &mut self,
+        key: Key,
+        message: &[u8],
+        sql: &[u8],
+        name: Name,
+        variable: &[u8],
+    ) -> Spoken {
+        let Some(client) = self.clients.get(key) else {
+            return Spoken::Handled(Handled::Used);
+        };
+        let mode = self.lex_mode(&client.session, client.capabilities);
+        let Some(variable) = name_of(variable, mode) else {
+            return Spoken::Handled(self.prepare_unread(key, message, sql, name));
+        };
+        if client.is_pinned_for(PinReason::Text(PinCause::UserVariable)) {
+            return Spoken::Handled(self.prepare_unread(key, message, sql, name));
+        }
+        let touched = client.touched.as_ref();
+        if touched.is_some_and(|touched| touched.names.contains(&variable))
+            && let Some(lease) = client.lease()
+        {
+            return Spoken::Handled(self.read_variables_ahead(key, lease));
+        }
+        let Some(text) = client.session.user_text(&variable) else {
+            return Spoken::Handled(self.prepare_unread(key, message, sql, name));
+        };
+        let mut literal = Vec::new();
+        put_prepare(&mut literal, &name, &text, mode);
+        let rewritten = self.reworded(key, message, &literal);
+        Spoken::Handled(self.prepare_named(key, &rewritten, sql, (name, text)))
+    }
+
+    /// Keeps a command until the user variables that it needs have been read back.
+    fn read_variables_ahead(&mut self, key: Key, lease: Key) -> Handled {
+        let session = Rc::<Session>::default();
+        let nothing = self.define(b"", &session, classify(b"", LexMode::default()));
+        let mut under_way = UnderWay::named(
+            Command::StmtPrepare,
+            nothing,
+            Named::PrepareUnread(Name::default()),
+        );
+        under_way.reads_back = true;
+        if let Some(client) = self.clients.get_mut(key) {
+            client.prepared.get_or_insert_default().under_way = Some(under_way);
+        }
+        let handled = self.send_restore(key, lease, b"");
+        let under_way = self.backends.get(lease).is_some_and(|backend| {
+            let mut flight = backend.flight().iter();
+            flight.any(|command| matches!(command.purpose, Purpose::UserVariables(_)))
+        });
+        if !under_way {
+            self.read_variables(lease, key);
+        }
+        handled
+    }
+
+    /// PREPARE of a text that nobody has read: its client stays where it is.
+    fn prepare_unread(&mut self, key: Key, message: &[u8], sql: &[u8], name: Name) -> Handled {
+        if self
+            .clients
+            .get(key)
+            .and_then(|client| client.lease())
+            .is_some_and(|lease| self.is_full(lease))
+        {
+            return self.refuse_to_prepare(key);
+        }
+        let mut holdings = Holdings::default();
+        holdings.taken.push((PinCause::TextPrepare, name.clone()));
+        self.plan_more(key, sql, holdings, Void::Failed);
+        let session = Rc::<Session>::default();
+        let nothing = self.define(b"", &session, classify(b"", LexMode::default()));
+        let named = Named::PrepareUnread(name);
+        let under_way = UnderWay::named(Command::Query, nothing, named);
+        self.start_named(key, message, under_way)
+    }
+
+    /// EXECUTE: runs what the client has under the name.
+    fn execute_named(&mut self, key: Key, message: &[u8], name: Name) -> Spoken {
+        let Some(client) = self.clients.get_mut(key) else {
+            return Spoken::Handled(Handled::Used);
+        };
+        let prepared = client.prepared.as_ref();
+        let Some(definition) = prepared.and_then(|p| p.named(&name)).cloned() else {
+            if client.holds(PinCause::TextPrepare, &name) || client.is_unread() {
+                return Spoken::Plain;
+            }
+            return Spoken::Handled(self.use_absent(key, message, name));
+        };
+        let text = PreparedText {
+            sql: definition.sql.to_vec(),
+            class: definition.class,
+            session: definition.session.clone(),
+            immediate: false,
+        };
+        let named = Named::Execute(name);
+        let under_way = UnderWay::named(Command::StmtExecute, definition, named);
+        client.prepared.get_or_insert_default().under_way = Some(under_way);
+        Spoken::Runs(text)
+    }
+
+    /// The EXECUTE under way runs another text in place of its client's: what that asks about the
+    /// statement before stands in it as values. Its backend prepares it under the client's name,
+    /// and the client's own text again when that is executed next.
+    pub(crate) fn execute_instead(&mut self, key: Key, sql: &[u8], text: &PreparedText) {
+        let mut class = text.class;
+        class.reads = Reads::NONE;
+        let definition = self.define(sql, &text.session, class);
+        let client = self.clients.get_mut(key);
+        let prepared = client.and_then(|client| client.prepared.as_mut());
+        if let Some(under_way) = prepared.and_then(|prepared| prepared.under_way.as_mut()) {
+            under_way.definition = definition;
+        }
+    }
+
+    /// DEALLOCATE PREPARE: what a backend has stays there for others.
+    fn deallocate(&mut self, key: Key, message: &[u8], sql: &[u8], name: Name) -> Spoken {
+        let Some(client) = self.clients.get_mut(key) else {
+            return Spoken::Handled(Handled::Used);
+        };
+        let known = client.prepared.as_ref().and_then(|p| p.named(&name));
+        if known.is_some() {
+            if let Some(prepared) = &mut client.prepared {
+                prepared.forget_name(&name);
+            }
+            client.forget_command();
+            client.row_count = 0;
+            client.forget_warnings();
+            client.counts_native = false;
+            client.warnings_native = false;
+            self.send_ok(key, b"", OK);
+            return Spoken::Handled(Handled::Used);
+        }
+        if client.holds(PinCause::TextPrepare, &name) {
+            let mut holdings = Holdings::default();
+            let end = Ended::One(PinCause::TextPrepare, name.clone());
+            holdings.ended.push(end);
+            self.plan_more(key, sql, holdings, Void::Never);
+            let session = Rc::<Session>::default();
+            let nothing = self.define(b"", &session, classify(b"", LexMode::default()));
+            let under_way = UnderWay::named(Command::Query, nothing, Named::Deallocate(name));
+            return Spoken::Handled(self.start_named(key, message, under_way));
+        }
+        if client.is_unread() {
+            return Spoken::Plain;
+        }
+        Spoken::Handled(self.use_absent(key, message, name))
+    }
+
+    /// A name that the client does not have: the server says so.
+    fn use_absent(&mut self, key: Key, message: &[u8], name: Name) -> Handled {
+        let session = Rc::<Session>::default();
+        let nothing = self.define(b"", &session, classify(b"", LexMode::default()));
+        let under_way = UnderWay::named(Command::Query, nothing, Named::Absent(name));
+        self.start_named(key, message, under_way)
+    }
+
+    fn start_named(&mut self, key: Key, message: &[u8], under_way: UnderWay) -> Handled {
+        let Some(client) = self.clients.get_mut(key) else {
+            return Handled::Used;
+        };
+        client.prepared.get_or_insert_default().under_way = Some(under_way);
+        let mut statement = Statement::plain(ReplyShape::Results);
+        statement.explain();
+        statement.standing = Standing::Anywhere;
+        self.start(key, message, statement)
+    }
+
+    /// Takes from a client's backend the names that code which nobody has read could meet there, or
+    /// take away itself: others', and the client's own unless it stays.
+    pub(crate) fn hide_names(&mut self, key: Key, lease: Key) {
+        let (Some(client), Some(backend)) = (self.clients.get(key), self.backends.get_mut(lease))
+        else {
+            return;
+        };
+        let stays = client.is_unread();
+        let own = client.prepared.as_ref().filter(|_| stays);
+        let is_own = |entry: &NamedEntry| {
+            let known = own.and_then(|own| own.named(&entry.name));
+            known.is_some_and(|known| entry.definition.as_ref().is_some_and(|d| *d == *known))
+        };
+        let mut out = Vec::new();
+        let mut count = 0;
+        let form = backend.form;
+        backend.prepared.named.retain(|entry| {
+            let keep = entry.definition.is_none() || is_own(entry);
+            if !keep {
+                put_deallocate(&mut out, form, &entry.name);
+                count += 1;
+            }
+            keep
+        });
+        if count > 0 {
+            self.note_deallocations(key, lease, count, 0);
+            self.send_backend(lease, &out);
+        }
+    }
+
+    /// Writes what must be gone from a backend before a command about a name, and notes what the
+    /// command does to the names there. Gives how many commands with a reply were written.
+    pub(super) fn put_for_named(
+        &mut self,
+        lease: Key,
+        under_way: &UnderWay,
+        out: &mut Vec<u8>,
+    ) -> usize {
+        let Some(named) = &under_way.named else {
+            return 0;
+        };
+        let (name, prepares) = match named {
+            Named::Prepare(name) | Named::PrepareUnread(name) => (name, true),
+            Named::Absent(name) => (name, false),
+            Named::Execute(_) | Named::Deallocate(_) => return 0,
+        };
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return 0;
+        };
+        let had = backend.prepared.has_name(name);
+        // A PREPARE takes the old one away itself, even if it fails.
+        backend.prepared.set_named(name, None);
+        if !prepares {
+            if had {
+                put_deallocate(out, backend.form, name);
+            }
+            return usize::from(had);
+        }
+        self.put_room(lease, out)
+    }
+
+    /// Closes what was not used for longest until a backend may prepare another; gives how many
+    /// commands with a reply were written.
+    pub(super) fn put_room(&mut self, lease: Key, out: &mut Vec<u8>) -> usize {
+        let share = self.shared.prepared_of_backend();
+        let mut deallocated = 0;
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return 0;
+        };
+        let prepared = &mut backend.prepared;
+        while prepared.count() >= share {
+            let oldest = prepared.oldest_use();
+            match prepared.oldest_name() {
+                Some((used, name)) if oldest.is_none_or(|oldest| used < oldest) => {
+                    prepared.set_named(&name, None);
+                    put_deallocate(out, backend.form, &name);
+                    deallocated += 1;
+                }
+                _ => match prepared.take_oldest() {
+                    Some(id) => super::commands::put_closes(out, &[id]),
+                    None => break,
+                },
+            }
+        }
+        deallocated
+    }
+
+    /// Notes commands that were written in front of one whose place in the queue is `before` from
+    /// its end.
+    pub(super) fn note_deallocations(&mut self, key: Key, lease: Key, count: usize, before: usize) {
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
+        for _ in 0..count {
+            let command = InFlight::own(Some(key), Purpose::Restore(false), ReplyShape::Status);
+            backend.expect_before(before, command);
+        }
+    }
+
+    /// The reply to a command about a name is complete.
+    pub(super) fn note_named(
+        &mut self,
+        lease: Key,
+        owner: Option<Key>,
+        under_way: &UnderWay,
+        definition: Option<Rc<Definition>>,
+        summary: &ReplySummary,
+    ) {
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
+        let went = summary.error.is_none();
+        if let Some(Named::Prepare(name) | Named::PrepareUnread(name)) = &under_way.named
+            && let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner))
+            && let Some(prepared) = &mut client.prepared
+        {
+            // A PREPARE that has run takes the old one away, even if it fails.
+            prepared.forget_name(name);
+            client.forget_command();
+        }
+        match &under_way.named {
+            Some(Named::Prepare(name)) if went => {
+                let definition = definition.unwrap_or_else(|| under_way.definition.clone());
+                let entry = Some(definition.clone());
+                backend.prepared.set_named(name, Some(entry));
+                let client = owner.and_then(|owner| self.clients.get_mut(owner));
+                if let Some(client) = client {
+                    let prepared = client.prepared.get_or_insert_default();
+                    prepared.named.push((name.clone(), definition));
+                }
+            }
+            Some(Named::PrepareUnread(name)) if went => {
+                backend.prepared.set_named(name, Some(None));
+            }
+            Some(Named::Deallocate(name)) if went => backend.prepared.set_named(name, None),
+            Some(Named::Execute(name)) => backend.prepared.use_named(name),
+            _ => {}
+        }
+    }
+}
+
+fn put_deallocate(out: &mut Vec<u8>, form: Form, name: &[u8]) {
+    let text = [b"DEALLOCATE PREPARE `", name, b"`"].concat();
+    put_query(out, form, &text);
+}

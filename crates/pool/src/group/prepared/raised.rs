@@ -1,0 +1,73 @@
+//! Errors that a server would give itself, had it its client's prepared statements.
+//!
+//! The problem: an unknown id and a cursor that is not open are the pool's to find, and a client
+//! may ask about the error: SHOW WARNINGS, `@@error_count`, GET DIAGNOSTICS, the count of warnings
+//! in the next OK. The mechanism: a SIGNAL of the same number, state and words runs in place of the
+//! command. What it leaves is what the error leaves; but for MySQL, where that stands behind the
+//! warnings of the statement before, as after RESIGNAL. A question that the pool refuses because
+//! nobody knows its answer any more fails in the same way, as a SIGNAL does on both.
+
+use crate::client::Handled;
+use crate::errors::reasons::Refusal;
+use crate::group::Group;
+use reactor::{Key, Net};
+use session::beforehand::statement_of;
+use session::standing::standing_of;
+use session::statement::Conditions;
+use sql::classify::classify;
+use sql::lex::Server;
+use wire::attributes::{Form, put_query};
+use wire::errors::{ErrorCode, NO_OPEN_CURSOR, UNKNOWN_STATEMENT, UNSUPPORTED_PREPARED};
+
+/// Whether an error of this number is the pool's SIGNAL, where a statement that asks for earlier
+/// conditions has failed with it.
+pub(crate) fn is_raised(code: u16) -> bool {
+    let raised = [UNKNOWN_STATEMENT, NO_OPEN_CURSOR, UNSUPPORTED_PREPARED];
+    raised.iter().any(|error| error.code == code)
+}
+
+impl<N: Net> Group<N> {
+    /// Has the server answer the client's command with this error, whose words have no quotes.
+    pub(super) fn raise(&mut self, key: Key, error: ErrorCode, words: &str) -> Handled {
+        let ErrorCode { code, state } = error;
+        let sql =
+            format!("SIGNAL SQLSTATE '{state}' SET MYSQL_ERRNO={code},MESSAGE_TEXT='{words}'");
+        let conditions = match self.shared.server.flavour {
+            Server::MySql(_) => Conditions::Asks,
+            _ => Conditions::Leaves,
+        };
+        if let Some(client) = self.clients.get_mut(key) {
+            client.warnings_native = false;
+        }
+        self.signal(key, &sql, Some(conditions))
+    }
+
+    /// Says that what the statement before left is gone: the statement's error, in every respect.
+    pub(crate) fn previous_gone(&mut self, key: Key) -> Handled {
+        let refusal = Refusal::PreviousGone;
+        self.counts.refused += 1;
+        *self.counts.refusals.entry(refusal.name()).or_default() += 1;
+        self.drop_refused(key);
+        let ErrorCode { code, state } = refusal.code();
+        let sql =
+            format!("SIGNAL SQLSTATE '{state}' SET MYSQL_ERRNO={code},MESSAGE_TEXT='{refusal}'");
+        self.signal(key, &sql, None)
+    }
+
+    /// Runs a SIGNAL in place of the client's command; `conditions`: what it leaves, where that is
+    /// not what a SIGNAL does.
+    fn signal(&mut self, key: Key, sql: &str, conditions: Option<Conditions>) -> Handled {
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        let mode = self.lex_mode(&client.session, client.capabilities);
+        let form = Form::of(client.capabilities);
+        let class = classify(sql.as_bytes(), mode);
+        let mut statement = statement_of(&class, mode.server);
+        statement.standing = standing_of(&class);
+        statement.conditions = conditions.unwrap_or(statement.conditions);
+        let mut message = Vec::new();
+        put_query(&mut message, form, sql.as_bytes());
+        self.start(key, &message, statement)
+    }
+}

@@ -1,0 +1,506 @@
+//! What a statement leaves for questions about it: warnings, errors, and counts.
+//!
+//! The problem: SHOW WARNINGS, GET DIAGNOSTICS, `@@warning_count`, ROW_COUNT() and FOUND_ROWS() ask
+//! the session about its last statement, and the backend that ran it may have served others since.
+//! The mechanism: counts are taken from the reply, warnings are read back when the lease ends
+//! ([`Group::settle`]), and both stay with the client. A question that its backend cannot answer
+//! is answered from there: rows that were kept are sent again, numbers are put into the text as
+//! expressions of the same type ([`sql::own_id`]), GET DIAGNOSTICS becomes a SET of the same
+//! values ([`sql::asked`]).
+//!
+//! Most statements clear the warnings before them, some leave them, and whether one has tables
+//! decides on MariaDB. [`Area`] says what is known of a text; it was compared with MariaDB 10.11
+//! and MySQL 9.7, statement by statement. FOUND_ROWS() has a file of its own, `found.rs`.
+//!
+//! A backend notes whose conditions it may hold. Before another client's command goes out on it, a
+//! statement that clears them does, in the same write ([`Group::put_clearing`]).
+//!
+//! Invariants: what is not known for certain is [`Previous::Gone`], never a guess; no client's
+//! statement runs where another client's conditions stand.
+
+use crate::backend::{InFlight, Purpose};
+use crate::client::Client;
+use crate::group::Group;
+use crate::group::prepared::raised::is_raised;
+use reactor::{Key, Net};
+use session::conditions::{absent_condition, number_in};
+use session::diagnostics::{Area, Diagnostics, Told, area_of};
+use session::last_gtid::LastGtid;
+use session::meter::{Charged, Meter};
+use session::reply_summary::ReplySummary;
+use session::state::Session;
+use session::statement::Conditions;
+use sql::asked::{Question, Which, question};
+use sql::classify::{self, Reads, Verb};
+use sql::lex::{Kind, LexMode, Lexer, Server};
+use sql::own_id::{Values, with_values};
+use wire::attributes::put_query;
+use wire::command::ReplyShape;
+
+/// What only the statement before knows.
+const OF_THE_ONE_BEFORE: Reads = Reads::ROW_COUNT
+    .union(Reads::FOUND_ROWS)
+    .union(Reads::DIAGNOSTICS)
+    .union(Reads::LAST_GTID);
+/// Bytes of conditions that are kept for the clients of a group.
+const KEPT_MAX: usize = 64 << 20;
+/// Clears MariaDB's conditions, for it looks at a table, and leaves FOUND_ROWS().
+const CLEARS_MARIADB: &str = "SHOW CREATE TABLE information_schema.TABLES";
+/// Clears MySQL's, as any statement does that does not ask for them.
+const CLEARS_MYSQL: &str = "DO 0";
+/// RESIGNAL when handler not active
+const NO_HANDLER: u16 = 1645;
+/// GET STACKED DIAGNOSTICS when handler not active
+const NO_HANDLER_STACKED: u16 = 3004;
+
+impl<S> Client<S> {
+    /// What is kept of its last statement's warnings.
+    pub(crate) fn kept_warnings(&self) -> Option<&Diagnostics> {
+        self.warnings.as_deref().map(|kept| &kept.value)
+    }
+
+    /// Notes what a finished statement did to warnings and FOUND_ROWS(); `alone`: nothing of others
+    /// stands behind it on its backend. Returns whether FOUND_ROWS() stays for certain.
+    pub(crate) fn note_left(
+        &mut self,
+        summary: &ReplySummary,
+        rows: u64,
+        alone: bool,
+        mysql: bool,
+    ) -> bool {
+        let failed = summary.error.is_some();
+        if failed || !self.statement.counts_before {
+            // How many the error brought with it is known once they have been read.
+            self.conditions = if failed { 1 } else { summary.warnings };
+        }
+        let warned = failed || summary.warnings > 0 || (summary.warned && self.statement.several);
+        if warned {
+            self.note_conditions(summary, alone);
+        } else {
+            self.note_clean(alone);
+        }
+        self.note_found(summary, rows, alone, mysql)
+    }
+
+    fn note_conditions(&mut self, summary: &ReplySummary, alone: bool) {
+        let failed = summary.error.is_some();
+        let asks = self.statement.conditions == Conditions::Asks;
+        if asks && summary.is_error(NO_HANDLER_STACKED) {
+            // It stands nowhere but in its packet.
+            self.warnings_native &= alone;
+            return;
+        }
+        let raised = summary
+            .error
+            .as_ref()
+            .is_some_and(|error| is_raised(error.0));
+        let follows = asks && (!failed || summary.is_error(NO_HANDLER) || raised);
+        self.owed.warnings = true;
+        if follows && !self.warnings_native {
+            self.told = Told {
+                follows: true,
+                ..self.told
+            };
+            return;
+        }
+        self.warnings = None;
+        self.warnings_lost = false;
+        self.warnings_native = alone;
+        self.told = Told {
+            warnings: (!failed && !follows && !self.statement.several).then_some(summary.warnings),
+            state: failed.then_some(summary.state),
+            signals: self.statement.conditions == Conditions::Raises,
+            follows: false,
+        };
+    }
+
+    /// A statement could not be prepared again on its backend, which is its error.
+    pub(crate) fn note_ahead_failed(&mut self, summary: &ReplySummary) {
+        self.warnings = None;
+        self.warnings_lost = false;
+        self.warnings_native = true;
+        self.counts_native = true;
+        self.conditions = 1;
+        self.told = Told {
+            state: Some(summary.state),
+            ..Told::default()
+        };
+    }
+
+    /// Whether a text shows conditions where there are none: none stand on its backend either, once
+    /// it is cleared of others'. On MySQL the pool's own question for FOUND_ROWS() leaves a
+    /// warning.
+    pub(crate) fn shows_none(&self, found: &classify::Statement, server: Server) -> bool {
+        let some = self.warnings.is_some() || self.warnings_lost || self.owed.warnings;
+        let asked = found.reads.of(self.reads_lost());
+        let shows = found.verb == Verb::Show && asked == Reads::DIAGNOSTICS;
+        shows && !some && self.conditions == 0 && !server.is_mysql()
+    }
+
+    /// There are none any more.
+    pub(crate) fn forget_warnings(&mut self) {
+        self.warnings = None;
+        self.warnings_lost = false;
+        self.told = Told::default();
+        self.conditions = 0;
+    }
+
+    fn note_clean(&mut self, alone: bool) {
+        let unread = self.owed.warnings;
+        let some = self.warnings.is_some() || self.warnings_lost || unread;
+        match self.statement.area {
+            Area::Clears => {
+                self.forget_warnings();
+                self.owed.warnings = false;
+                self.warnings_native = alone;
+            }
+            Area::Keeps => self.warnings_native &= alone,
+            Area::Unsure => {
+                // Where the backend still has them, it can be asked whether it has.
+                self.warnings_native &= alone;
+                self.owed.warnings = some && self.warnings_native;
+                self.warnings_lost = some && !self.warnings_native;
+                if some {
+                    self.warnings = None;
+                    self.told = Told::default();
+                }
+            }
+        }
+    }
+}
+
+/// How a question about the statement before is answered elsewhere.
+pub(crate) enum Previous {
+    /// It was, here.
+    Answered,
+    /// By a backend, to this text instead.
+    Text(Vec<u8>),
+    /// By a backend, as it is.
+    Same,
+    /// Not at all.
+    Gone,
+}
+
+/// Whether a server refuses a text of several statements before it runs any of them, so that
+/// nothing in it asks: its client may send one statement only.
+pub(crate) fn is_refused_whole(found: &classify::Statement, session: &Session) -> bool {
+    let one = matches!(found.verb, Verb::Select | Verb::Show | Verb::Diagnostics);
+    found.multi && one && !session.multi_statements
+}
+
+impl<N: Net> Group<N> {
+    /// Whether a text that begins with a question about conditions cannot have it answered from
+    /// what was kept, because of code that it runs behind, and there are some, elsewhere.
+    pub(crate) fn lacks_conditions(&self, key: Key, found: &classify::Statement) -> bool {
+        let asks = matches!(found.verb, Verb::Show | Verb::Diagnostics);
+        let client = self.clients.get(key).filter(|_| asks);
+        let client = client.filter(|client| !is_refused_whole(found, &client.session));
+        client.is_some_and(|client| {
+            let some = client.warnings.is_some() || client.warnings_lost || client.owed.warnings;
+            some && found
+                .reads
+                .of(client.reads_lost())
+                .intersects(Reads::DIAGNOSTICS)
+        })
+    }
+
+    /// A backend has answered a command: notes whose conditions it may hold from now on.
+    pub(crate) fn note_conditions_left(
+        &mut self,
+        lease: Key,
+        command: &InFlight,
+        summary: &ReplySummary,
+    ) {
+        if !matches!(
+            command.purpose,
+            Purpose::Statement | Purpose::Ahead | Purpose::Joined(_)
+        ) {
+            return;
+        }
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
+        if summary.error.is_some() || summary.warned {
+            backend.conditions_of = command.owner.or(backend.conditions_of);
+            return;
+        }
+        let area = |owner| Some(self.clients.get(owner)?.statement.area);
+        let clears = command.owner.and_then(area) == Some(Area::Clears);
+        if clears && command.purpose == Purpose::Statement {
+            backend.conditions_of = None;
+        }
+    }
+
+    /// Writes what clears the conditions of a backend that are not those of its client's statement
+    /// before: no client is to read another's, whatever its text, or code that it calls, asks for.
+    pub(crate) fn put_clearing(&mut self, key: Key, lease: Key, out: &mut Vec<u8>) {
+        let (Some(client), Some(backend)) =
+            (self.clients.get_mut(key), self.backends.get_mut(lease))
+        else {
+            return;
+        };
+        let own = backend.conditions_of == Some(key) && client.warnings_native;
+        // Within a transaction nobody else has been here.
+        if backend.conditions_of.is_none() || own || backend.in_transaction() {
+            return;
+        }
+        let sql = match self.shared.server.flavour {
+            Server::MariaDb(_) => CLEARS_MARIADB,
+            _ => {
+                backend.found = None;
+                client.found_native = false;
+                CLEARS_MYSQL
+            }
+        };
+        backend.conditions_of = None;
+        client.counts_native = false;
+        client.warnings_native = false;
+        let command = InFlight::own(Some(key), Purpose::Clearing, ReplyShape::Results);
+        backend.expect(command);
+        put_query(out, backend.form, sql.as_bytes());
+    }
+
+    /// SHOW WARNINGS on a client's behalf has been answered.
+    pub(crate) fn keep_warnings(
+        &mut self,
+        owner: Option<Key>,
+        summary: &ReplySummary,
+        collected: Vec<u8>,
+    ) {
+        let client = owner.and_then(|owner| self.clients.get_mut(owner));
+        let Some(client) = client.filter(|client| client.keeps_warnings) else {
+            return;
+        };
+        let follows = std::mem::take(&mut client.told.follows);
+        if summary.error.is_some() || !has_room(&self.warnings, collected.len()) {
+            // Who asks for them elsewhere hears that they are not there any more.
+            client.warnings_lost = true;
+            client.warnings = None;
+            return;
+        }
+        let charset = client.session.variable(b"character_set_results");
+        let mut kept = Diagnostics {
+            reply: collected,
+            charset: charset.map(Box::from),
+            total: None,
+            state: client.told.state,
+            signals: client.told.signals,
+            items: None,
+        };
+        if follows {
+            let before = client.warnings.take().map(|kept| kept.value);
+            let before = before.unwrap_or_else(|| Diagnostics {
+                total: Some(0),
+                ..Diagnostics::default()
+            });
+            let all = before.followed_by(&kept);
+            // An error that the pool had raised is the only one of its statement.
+            let last = kept.rows().last().map_or(&b""[..], |row| row.errno);
+            let all_count = u16::try_from(all.total.unwrap_or(0)).unwrap_or(u16::MAX);
+            let raised =
+                std::str::from_utf8(last).is_ok_and(|code| code.parse().is_ok_and(is_raised));
+            client.conditions = if raised { 1 } else { all_count };
+            client.warnings = Some(charged(all, &self.warnings));
+            return;
+        }
+        let stored = u32::try_from(kept.rows().len()).unwrap_or(u32::MAX);
+        let max = client.session.value(b"max_error_count");
+        let max = max.and_then(|max| std::str::from_utf8(max).ok()?.parse().ok());
+        kept.total = match client.told.warnings {
+            Some(u16::MAX) => None,
+            Some(warnings) => Some(u32::from(warnings)),
+            None => (stored < max.unwrap_or(self.shared.server.conditions_max)).then_some(stored),
+        };
+        if client.told.state.is_some()
+            && let Some(total) = kept.total
+        {
+            client.conditions = u16::try_from(total).unwrap_or(u16::MAX);
+        }
+        client.warnings =
+            (stored > 0 || kept.total != Some(0)).then(|| charged(kept, &self.warnings));
+    }
+
+    /// Answers a text that reads what the statement before left, where its client's backend does
+    /// not know.
+    pub(crate) fn previous(
+        &mut self,
+        key: Key,
+        sql: &[u8],
+        mode: LexMode,
+        found: &classify::Statement,
+    ) -> Previous {
+        let Some(client) = self.clients.get(key) else {
+            return Previous::Answered;
+        };
+        let charset = client.session.variable(b"character_set_results");
+        let unlike = |kept: &Diagnostics| kept.charset.as_deref() != charset;
+        let lost = client.warnings_lost || client.owed.warnings;
+        let lost = lost || client.kept_warnings().is_some_and(unlike);
+        let refused = is_refused_whole(found, &client.session);
+        let asked = found.reads.of(client.reads_lost());
+        let none = client.shows_none(found, mode.server);
+        if refused || none || found.multi && asked.is_empty() {
+            return Previous::Same;
+        }
+        if found.multi {
+            return self.previous_in_first(key, sql, mode);
+        }
+        let asks = matches!(found.verb, Verb::Show | Verb::Diagnostics);
+        let question = question(sql, mode).filter(|_| asks);
+        if asks && (lost || question.is_none()) {
+            return Previous::Gone;
+        }
+        match question {
+            Some(Question::Show {
+                errors,
+                offset,
+                rows,
+            }) => self.show(key, errors, offset, rows),
+            Some(Question::Count { errors }) => {
+                let values = self.values_of(key, found);
+                let name = if errors {
+                    "error_count"
+                } else {
+                    "warning_count"
+                };
+                let sql = format!("SELECT @@session.{name}");
+                let text = with_values(sql.as_bytes(), mode, values);
+                text.map_or(Previous::Gone, Previous::Text)
+            }
+            Some(Question::Get(get)) => {
+                let server = self.shared.server.flavour;
+                let none = Diagnostics::default();
+                let kept = client.kept_warnings().unwrap_or(&none);
+                let condition = match &get.which {
+                    Which::Statement => None,
+                    Which::Number(number) => Some(*number),
+                    Which::Variable(name) => match number_in(&client.session, name, mode) {
+                        Some(number) => Some(number),
+                        None => return Previous::Gone,
+                    },
+                };
+                if condition.is_some_and(|at| at == 0 || at > u32::from(kept.conditions())) {
+                    let text = absent_condition(sql, mode);
+                    return text.map_or(Previous::Gone, Previous::Text);
+                }
+                let text = kept.assignments(&get, condition, client.row_count, server);
+                text.map_or(Previous::Gone, Previous::Text)
+            }
+            Some(Question::Handler) => Previous::Same,
+            None => {
+                let text = with_values(sql, mode, self.values_of(key, found));
+                // Galera's functions are asked where they stand.
+                let lost = found.reads.intersects(client.reads_lost());
+                let otherwise = if lost { Previous::Gone } else { Previous::Same };
+                text.map_or(otherwise, Previous::Text)
+            }
+        }
+    }
+
+    /// The same of a text of several statements, of which only the first may ask.
+    fn previous_in_first(&mut self, key: Key, sql: &[u8], mode: LexMode) -> Previous {
+        let semicolon = Lexer::new(sql, mode).find(|token| token.kind == Kind::Semicolon);
+        let Some(end) = semicolon.map(|token| token.start) else {
+            return Previous::Gone;
+        };
+        let (first, rest) = (&sql[..end], &sql[end..]);
+        let (one, others) = (
+            classify::classify(first, mode),
+            classify::classify(&rest[1..], mode),
+        );
+        let open = others.reads.without(one.replaces);
+        // A reply that is kept is sent by itself, and nothing behind it.
+        let shows = one.verb == Verb::Show && one.reads.intersects(Reads::DIAGNOSTICS);
+        if open.intersects(OF_THE_ONE_BEFORE) || one.pin.or(others.pin).is_some() || shows {
+            return Previous::Gone;
+        }
+        let mut text = match self.previous(key, first, mode, &one) {
+            Previous::Text(text) => text,
+            _ => return Previous::Gone,
+        };
+        let rewritten = self.with_own_id(key, rest, mode);
+        text.extend_from_slice(rewritten.as_deref().unwrap_or(rest));
+        Previous::Text(text)
+    }
+
+    /// What is known of the statement before, for the questions that its backend cannot answer.
+    pub(crate) fn values_of(&self, key: Key, found: &classify::Statement) -> Values<'_> {
+        let Some(client) = self.clients.get(key) else {
+            return Values::default();
+        };
+        let mut values = Values {
+            id: self.own_id_in(key),
+            asked: found.reads.of(client.reads_elsewhere()),
+            row_count: Some(client.row_count),
+            found_rows: client.found_rows.get(),
+            last_gtid: self.gtids.get(&key).map_or(Some(""), LastGtid::get),
+            tracked: client.tracks(&self.shared.server),
+            ..Values::default()
+        };
+        let server = self.shared.server.flavour;
+        // MariaDB clears the warnings in front of the statement, MySQL behind it.
+        let area = match server {
+            Server::MySql(_) => Area::Keeps,
+            _ => area_of(found, server),
+        };
+        if client.warnings_lost || client.owed.warnings || area == Area::Unsure {
+            return values;
+        }
+        let kept = client.kept_warnings().filter(|_| area == Area::Keeps);
+        values.warnings = kept.map_or(Some(0), |kept| kept.total);
+        values.errors = kept.map_or(Some(0), Diagnostics::errors);
+        values
+    }
+
+    fn show(&mut self, key: Key, errors: bool, offset: u64, rows: u64) -> Previous {
+        let now = self.status_of(key);
+        let Some(client) = self.clients.get_mut(key) else {
+            return Previous::Answered;
+        };
+        let Some(kept) = &client.warnings else {
+            // There are none; the backend's own are another's.
+            let what = if errors { "ERRORS" } else { "WARNINGS" };
+            return Previous::Text(format!("SHOW {what} LIMIT 0").into_bytes());
+        };
+        let reply = kept.shown(errors, offset, rows, now);
+        client.counts_native = false;
+        self.replay(key, &reply);
+        Previous::Answered
+    }
+}
+
+/// Conditions, counted among what is kept for the clients of a group.
+fn charged(kept: Diagnostics, meter: &Meter) -> Box<Charged<Diagnostics>> {
+    let bytes = size_of::<Charged<Diagnostics>>() + kept.reply.capacity();
+    Box::new(Charged::new(kept, meter, bytes))
+}
+
+/// Whether the conditions of one more client, of so many bytes, are kept in a group.
+fn has_room(kept: &Meter, len: usize) -> bool {
+    kept.bytes() + len <= KEPT_MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_of_all_clients_are_bounded_and_leave_with_them() {
+        let meter = Meter::default();
+        let len = KEPT_MAX / 4;
+        let kept = || {
+            let kept = Diagnostics {
+                reply: vec![0; len],
+                ..Diagnostics::default()
+            };
+            charged(kept, &meter)
+        };
+        let mut clients: Vec<_> = (0..3).map(|_| kept()).collect();
+        assert!(!has_room(&meter, len), "what each takes besides counts");
+        assert!(has_room(&meter, len / 2));
+        clients.pop();
+        assert!(has_room(&meter, len));
+        drop(clients);
+        assert_eq!(meter.bytes(), 0);
+    }
+}

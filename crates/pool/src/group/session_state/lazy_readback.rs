@@ -1,0 +1,305 @@
+//! Deferred questions: what a client's last backend knows of it and nobody else.
+//!
+//! The problem: of some statements neither text nor reply tells what they leave (FOUND_ROWS()
+//! behind UNION or OFFSET, the items of a condition). To ask behind each of them costs a round trip
+//! that hardly any client wants. The mechanism: a backend that becomes free is its last client's
+//! *home* ([`crate::backend::Backend::last_client`]) until somebody else gets it. Until then the
+//! client's own question goes there and the server answers it ([`Group::return_to_last_backend`]).
+//! When another client gets the backend, or it is to be closed, the questions that save the answers
+//! go out first, in one write with that client's commands ([`Group::ask_for`]): GET DIAGNOSTICS
+//! into variables of the pool's own, which clears nothing, then one SELECT of FOUND_ROWS() and of
+//! those variables.
+//!
+//! A home is known by its client and that client's count of statements sent, so it is none any more
+//! once the client has run something elsewhere.
+//!
+//! Invariants: none of the commands of a client that is being asked for goes on
+//! ([`crate::client::Client::asked_for`]); what was asked counts only for the statement that left
+//! it.
+
+use crate::backend::debts::{Asked, Debts};
+use crate::backend::{BackendState, InFlight, Purpose};
+use crate::client::{Client, ClientState};
+use crate::group::Group;
+use crate::server::rows::row_of;
+use reactor::{Key, Net};
+use session::reply_summary::ReplySummary;
+use session::state::can_restore;
+use session::text::Text;
+use sql::classify::{self, Reads};
+use sql::lex::Server;
+use wire::attributes::put_query;
+use wire::command::ReplyShape;
+
+impl<S> Client<S> {
+    /// What its last backend alone knows.
+    pub(crate) fn debts(&self, server: Server) -> Debts {
+        let kept = self.kept_warnings().filter(|_| self.warnings_native);
+        let (conditions, all) = kept.map_or((0, false), |kept| kept.unread_items(server));
+        Debts {
+            found: self.counts_unread(),
+            conditions,
+            all,
+        }
+    }
+}
+
+impl<N: Net> Group<N> {
+    /// Binds a client to its home, if that is free, for a text that reads what was left there.
+    pub(crate) fn return_to_last_backend(&mut self, key: Key, class: &classify::Statement) {
+        let asks = Reads::ROW_COUNT
+            .union(Reads::FOUND_ROWS)
+            .union(Reads::DIAGNOSTICS)
+            .union(Reads::LAST_GTID);
+        if class.reads.intersects(asks) {
+            self.return_to_ask(key);
+        }
+    }
+
+    /// The same for a text that is known to read, or runs code that may.
+    pub(crate) fn return_to_ask(&mut self, key: Key) {
+        let Some(client) = self.clients.get(key) else {
+            return;
+        };
+        if client.lease().is_some() || self.draining.is_some() {
+            return;
+        }
+        let idle = &self.backend_pools.pools[client.pool as usize].idle;
+        let is_its_last = |lease: &&Key| {
+            self.backends.get(**lease).is_some_and(|backend| {
+                backend.last_client == Some((key, client.sent))
+                    && self.lives_on(backend)
+                    && can_restore(&backend.session, &client.session)
+            })
+        };
+        if let Some(&home) = idle.iter().rev().find(is_its_last) {
+            self.bind(key, home);
+        }
+    }
+
+    /// The lease of a client that has not used it after all ends.
+    pub(crate) fn leave_last_backend(&mut self, key: Key) {
+        let client = self.clients.get(key);
+        let lease = client.filter(|client| client.state() == ClientState::Idle);
+        if let Some(lease) = lease.and_then(|client| client.lease()) {
+            self.settle(lease);
+        }
+    }
+
+    /// Asks a backend that goes to somebody else for what its last client has left there.
+    pub(crate) fn ask_for_last(&mut self, lease: Key, (last, sent): (Key, u32)) {
+        let stands = self
+            .clients
+            .get(last)
+            .is_some_and(|client| client.sent == sent);
+        if stands {
+            self.ask_for(lease, last);
+        }
+    }
+
+    /// Asks a backend for what a client has left there; `false` when that is nothing.
+    pub(crate) fn ask_for(&mut self, lease: Key, key: Key) -> bool {
+        let server = self.shared.server.flavour;
+        let (Some(client), Some(backend)) =
+            (self.clients.get_mut(key), self.backends.get_mut(lease))
+        else {
+            return false;
+        };
+        let debts = client.debts(server);
+        if debts.is_none() {
+            return false;
+        }
+        // It waits for the answer first, and keeps its place meanwhile.
+        client.asked_for = true;
+        let waits = client.state() == ClientState::Waiting;
+        client.counts_native = false;
+        client.found_native = false;
+        client.warnings_native = false;
+        backend.asked = Some(Asked {
+            client: key,
+            sent: client.sent,
+            debts,
+            failed: false,
+        });
+        backend.found = Some(1);
+        if debts.has_conditions() {
+            // The questions' own variables.
+            backend.had.add(b"onramp");
+        }
+        let mut out = Vec::new();
+        let mut columns = String::from("SELECT FOUND_ROWS()");
+        let mut put = |last: bool, sql: &str| {
+            let command = InFlight::own(None, Purpose::Debt(last), ReplyShape::Results);
+            backend.expect(command);
+            put_query(&mut out, backend.form, sql.as_bytes());
+        };
+        for number in 1..=debts.conditions {
+            let mut sql = format!("GET DIAGNOSTICS CONDITION {number} ");
+            session::conditions::put_question(&mut sql, &mut columns, number, debts.all, server);
+            put(false, &sql);
+        }
+        columns.push_str(" LIMIT 1");
+        put(true, &columns);
+        self.send_backend(lease, &out);
+        self.count_busy(lease);
+        if waits {
+            self.forget_waiting(key);
+        }
+        true
+    }
+
+    /// A deferred question was answered; `last`: the one that has the answers.
+    pub(crate) fn debt_paid(
+        &mut self,
+        lease: Key,
+        last: bool,
+        summary: &ReplySummary,
+        collected: &[u8],
+    ) {
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
+        if !last {
+            if let Some(asked) = &mut backend.asked {
+                asked.failed |= summary.error.is_some() || summary.warnings > 0;
+            }
+            return;
+        }
+        let asked = backend.asked.take();
+        if let Some(asked) = asked {
+            let row = row_of(collected).filter(|_| summary.error.is_none());
+            self.take_answers(asked, row);
+        }
+        // What else is to be read back goes out in front of the client's next command.
+        self.go_on_behind(lease);
+        if let Some(asked) = asked {
+            self.wake(asked.client);
+        }
+    }
+
+    /// Keeps what a home has answered with its client, if that is there still.
+    fn take_answers(&mut self, asked: Asked, row: Option<Vec<Text>>) {
+        let server = self.shared.server.flavour;
+        let Some(client) = self.clients.get_mut(asked.client) else {
+            return;
+        };
+        client.asked_for = false;
+        if let Some(row) = row.filter(|_| client.sent == asked.sent) {
+            if asked.debts.found {
+                let number = row.first().and_then(|text| std::str::from_utf8(text).ok());
+                client
+                    .found_rows
+                    .set(number.and_then(|text| text.parse().ok()));
+            }
+            let items = row.get(1..).unwrap_or_default();
+            if asked.debts.conditions > 0
+                && !asked.failed
+                && let Some(kept) = &mut client.warnings
+            {
+                kept.value.take_items(items, asked.debts.all, server);
+            }
+        }
+    }
+
+    /// The backend goes on with what stands behind the questions; whom it was for may have gone.
+    fn go_on_behind(&mut self, lease: Key) {
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
+        let gone = backend
+            .lease()
+            .is_none_or(|key| self.clients.get(key).is_none());
+        let leased = backend.state() == BackendState::Leased;
+        if !gone || !leased || !backend.flight().is_empty() {
+            return self.settle(lease);
+        }
+        backend.insert_id = None;
+        self.release(lease);
+    }
+
+    /// A client's command may go on.
+    fn wake(&mut self, key: Key) {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        if client.state() != ClientState::Waiting || client.in_lane {
+            return;
+        }
+        if client.change_state(ClientState::Idle, now) {
+            self.pump(key);
+        } else {
+            self.close_later(key);
+        }
+    }
+
+    /// A backend is gone, and with it what it was being asked.
+    pub(crate) fn debt_lost(&mut self, asked: Option<Asked>) {
+        let Some(asked) = asked else {
+            return;
+        };
+        let Some(client) = self.clients.get_mut(asked.client) else {
+            return;
+        };
+        client.asked_for = false;
+        if client.state() == ClientState::Waiting && !client.in_lane && client.lease().is_none() {
+            self.line_up(asked.client);
+        }
+    }
+
+    /// Closes an idle backend, once its last client's questions are answered.
+    pub(crate) fn let_go(&mut self, lease: Key) {
+        let home = self
+            .backends
+            .get(lease)
+            .and_then(|backend| backend.last_client);
+        if !home.is_some_and(|home| self.ask_last_backend(lease, home)) {
+            self.retire(lease);
+        }
+    }
+
+    /// Binds a client to its idle home to ask there; `false` when there is nothing to ask.
+    fn ask_last_backend(&mut self, lease: Key, (key, sent): (Key, u32)) -> bool {
+        let server = self.shared.server.flavour;
+        let idle = self
+            .backends
+            .get(lease)
+            .is_some_and(|backend| backend.state() == BackendState::Idle);
+        let owes = self.clients.get(key).is_some_and(|client| {
+            let free = client.lease().is_none() && !client.in_lane && !client.closing;
+            free && client.sent == sent && !client.debts(server).is_none()
+        });
+        idle && owes && self.bind(key, lease) && self.ask_for(lease, key)
+    }
+
+    /// Whether FOUND_ROWS() of a client who leaves its session is asked for first: servers keep it.
+    pub(crate) fn asks_before_leaving(&mut self, key: Key) -> bool {
+        if self.is_counting(key) {
+            return true;
+        }
+        let Some(client) = self
+            .clients
+            .get(key)
+            .filter(|client| client.counts_unread())
+        else {
+            return false;
+        };
+        if let Some(lease) = client.lease() {
+            let backend = self.backends.get(lease);
+            let Some(backend) = backend.filter(|b| !b.transaction_announced && !b.frozen) else {
+                return false;
+            };
+            // Behind what is being read back, this is asked for next.
+            return !backend.flight().is_empty() || self.ask_for(lease, key);
+        }
+        let home = Some((key, client.sent));
+        let idle = &self.backend_pools.pools[client.pool as usize].idle;
+        let is_its_last = |lease: &&Key| {
+            (self.backends.get(**lease)).is_some_and(|backend| backend.last_client == home)
+        };
+        match idle.iter().find(is_its_last).copied().zip(home) {
+            Some((lease, home)) => self.ask_last_backend(lease, home),
+            None => false,
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Roles (SET ROLE) follow their client as a part of its session.
+//!
+//! The problem: a session's role decides what its statements may do, and no tracker tells which it
+//! is. The mechanism: a statement that may set it says so ([`sql::classify`]); before its lease
+//! ends CURRENT_ROLE() is asked, and the answer becomes what stands behind `SET ROLE` to be in that
+//! role again ([`argument_of`]). It is restored in front of everything else, because a schema may
+//! be open to the role alone. Only `SET ROLE NONE` is certain to go well, any other is joined with
+//! the text or waited for.
+//!
+//! A client that has never set its role has that of the login of its backend, which is asked when
+//! the backend is fresh. Where that cannot be given back, a backend that has left it serves nobody
+//! else.
+//!
+//! A role outlives COM_RESET_CONNECTION (MariaDB 10.11, MySQL 8.0 and 9.7). COM_CHANGE_USER begins
+//! with the role of a login; but MariaDB lets the role stay where the account has no default one.
+//! That is followed for the same account; to another account MariaDB would give a role that was
+//! never granted to it, and the pool does not.
+//!
+//! Invariants: a client's statement runs in its own role or not at all; a role that the server
+//! refuses to give again is NONE from then on. Privileges of prepared statements are those of the
+//! role at their execution (tried on all three), so who prepared them makes no difference.
+
+use crate::backend::{Backend, Purpose};
+use crate::client::Client;
+use crate::errors::reasons::PinReason;
+use crate::group::Group;
+use crate::server::rows::row_of;
+use reactor::{Key, Net};
+use session::reply_summary::ReplySummary;
+use session::roles::{NONE, ROLE, argument_of};
+use session::state::Session;
+use session::statement::Untracked;
+use session::text::Text;
+use sql::classify::PinCause;
+use sql::lex::Server;
+use std::rc::Rc;
+
+impl<S> Backend<S> {
+    /// It stands in another session now: where there is no way back to the role of its login, it
+    /// serves nobody else.
+    pub(crate) fn note_role(&mut self) {
+        self.spoiled |= self.login_role.is_none() && self.session.role.is_some();
+    }
+}
+
+impl<S> Client<S> {
+    /// Its default schema, if that is open to its account without a role of its own.
+    pub(crate) fn schema_of_login(&self) -> Option<&Text> {
+        let schema = self.session.schema.as_ref();
+        schema.filter(|_| self.session.role.is_none() && !self.role_is_unread())
+    }
+
+    /// Whether its backend may be in a role that was not read back.
+    pub(crate) fn role_is_unread(&self) -> bool {
+        self.owed.role || self.statement.untracked.contains(Untracked::ROLE)
+    }
+}
+
+impl<N: Net> Group<N> {
+    /// Asks for the role that a statement has set.
+    pub(crate) fn ask_for_role(&mut self, key: Key, owner: Key) {
+        self.send_own(key, owner, Purpose::Role, ROLE);
+    }
+
+    /// The role has come back.
+    pub(crate) fn role_told(
+        &mut self,
+        key: Key,
+        owner: Option<Key>,
+        summary: &ReplySummary,
+        collected: &[u8],
+    ) {
+        let gives_back = |backend: &Backend<N::Sock>| !backend.flight().is_empty();
+        if summary.error.is_some() && self.backends.get(key).is_some_and(gives_back) {
+            // Refused where a reset is about to follow, as in the middle of an XA transaction.
+            return;
+        }
+        let row = row_of(collected).filter(|_| summary.error.is_none());
+        let Some(current) = row.and_then(|row| row.into_iter().next()) else {
+            return self.lose(key, "the server did not give a session's role back");
+        };
+        let role = argument_of(&current, self.shared.server.flavour);
+        let Some((owner, client)) =
+            owner.and_then(|owner| Some((owner, self.clients.get_mut(owner)?)))
+        else {
+            return self.retire(key);
+        };
+        client.owed.role = false;
+        if role.is_none() {
+            self.pin(owner, PinReason::Text(PinCause::Role));
+            return self.settle(key);
+        }
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        for session in [&mut client.session, &mut backend.session] {
+            if session.role != role {
+                let mut changed = (**session).clone();
+                changed.role.clone_from(&role);
+                *session = self.sessions.intern(changed);
+            }
+        }
+        backend.note_role();
+        self.settle(key);
+    }
+
+    /// Whether a client's role is about to be read back: it outlives the session.
+    pub(crate) fn is_reading_role(&self, key: Key) -> bool {
+        let owed = self.clients.get(key).is_some_and(|client| client.owed.role);
+        owed && self.is_being_asked(key, Purpose::Role)
+    }
+
+    /// A client has changed its user, to an account of this pool: the role before, where the server
+    /// lets it stay.
+    pub(crate) fn role_after_change(
+        &self,
+        before: &Rc<Session>,
+        pools: (usize, usize),
+    ) -> Option<Text> {
+        let [old, new] = [pools.0, pools.1].map(|pool| &self.backend_pools.pools[pool]);
+        let stays = matches!(self.shared.server.flavour, Server::MariaDb(_))
+            && old.key.user == new.key.user
+            && new.login_role.as_deref().unwrap_or(NONE) == NONE;
+        before.role.clone().filter(|_| stays)
+    }
+}

@@ -1,0 +1,149 @@
+//! What a client is told of its session: what the server tells by default, or what it has set.
+//!
+//! The problem: the pool needs every tracker of a backend, and a client may switch trackers off, or
+//! name the variables that it wants to hear of. The mechanism: a SET that does so is taken apart
+//! ([`sql::tracking`]); the server gets one that leaves the trackers as they are, the client's own
+//! settings become a part of its session, and what the backend tells is reduced to them as it
+//! passes by. A SET in another form pins, and then its backend is set as the client wants it.
+//!
+//! Invariant: a backend that serves several clients tells everything, whatever any of them has set.
+
+use crate::client::Client;
+use crate::errors::reasons::PinReason;
+use crate::group::Group;
+use crate::server::server_facts::ServerFacts;
+use reactor::{Key, Net};
+use sql::classify::{PinCause, Statement, Verb};
+use sql::lex::LexMode;
+use sql::tracking::{Retracked, Tracked, retracked};
+use std::ops::Deref;
+use std::rc::Rc;
+use wire::capabilities::SESSION_TRACK;
+use wire::track::{Transactions, Wanted, put_schema};
+
+/// Why a client keeps its backend whose trackers are as it has set them.
+pub(crate) const PINNED: PinReason = PinReason::Text(PinCause::SessionTracking);
+
+/// What a client is told.
+pub(crate) enum Told<'a> {
+    /// What the server tells by default.
+    Usual(&'a Wanted),
+    /// What its session says.
+    Own(Rc<Tracked>),
+    /// What follows from a SET of its own, for one reply; or from what its backend was set to.
+    Made(Wanted),
+}
+
+impl Deref for Told<'_> {
+    type Target = Wanted;
+
+    fn deref(&self) -> &Wanted {
+        match self {
+            Told::Usual(wanted) => wanted,
+            Told::Own(tracked) => &tracked.wanted,
+            Told::Made(wanted) => wanted,
+        }
+    }
+}
+
+impl<'a> Told<'a> {
+    /// The same, but for the default schema.
+    pub(crate) fn without_schema(self) -> Told<'a> {
+        Told::Made(Wanted {
+            schema: false,
+            ..self.clone()
+        })
+    }
+}
+
+/// What the trackers of a client's session report.
+pub(crate) fn told_to<'a, S>(client: &Client<S>, server: &'a ServerFacts) -> Told<'a> {
+    if let Some(retracking) = &client.retracking {
+        return Told::Made(retracking.now.clone());
+    }
+    let usual = match &client.session.tracked {
+        Some(tracked) => Told::Own(tracked.clone()),
+        None => Told::Usual(&server.trackers.wanted),
+    };
+    if !client.is_pinned_for(PINNED) {
+        return usual;
+    }
+    // Its backend is set as it wants it; of which variables that tells, nobody is told.
+    let own = |name: &str| client.session.variable(name.as_bytes());
+    let on = |name, usual| own(name).map_or(usual, |value| matches!(value, b"1" | b"ON"));
+    let mut wanted = Wanted::from_setting("*", on("session_track_schema", usual.schema));
+    wanted.state = on("session_track_state_change", usual.state);
+    let mysql = server.flavour.is_mysql();
+    let transactions =
+        own("session_track_transaction_info").map(|value| Transactions::from_setting(value, mysql));
+    wanted.transactions = transactions.unwrap_or(usual.transactions);
+    Told::Made(wanted)
+}
+
+impl<S> Client<S> {
+    /// Its execution ran in another schema than its own and failed: a later OK says its own again.
+    pub(crate) fn owe_schema(&mut self, server: &ServerFacts) {
+        let tracks = self.capabilities & SESSION_TRACK != 0 && told_to(self, server).schema;
+        let mut block = Vec::new();
+        if let Some(schema) = self.session.schema.as_ref().filter(|_| tracks) {
+            put_schema(&mut block, schema);
+        }
+        // What was written here can be read.
+        let added = self.pending_changes.add(&block);
+        debug_assert!(added.is_ok());
+    }
+
+    /// Whether its statement makes the server forget changes that it was to be told of.
+    pub(crate) fn forgets_changes(&self) -> bool {
+        self.retracking.as_ref().is_some_and(|found| found.forgets)
+    }
+
+    /// What it has set its trackers to, if its backends do not know.
+    pub(crate) fn tracks<'a>(&'a self, server: &'a ServerFacts) -> Option<&'a Tracked> {
+        let own = self.session.tracked.as_deref();
+        (!self.is_pinned_for(PINNED)).then(|| own.unwrap_or(&server.trackers))
+    }
+}
+
+impl<N: Net> Group<N> {
+    /// The text to run instead of a SET that says what its client is told; its settings count once
+    /// the server has answered.
+    pub(crate) fn retrack(
+        &mut self,
+        key: Key,
+        sql: &[u8],
+        mode: LexMode,
+        found: &Statement,
+    ) -> Option<Vec<u8>> {
+        let sets = found.verb == Verb::Set && !found.multi && !found.passing;
+        if !sets || !found.causes.contains(PinCause::SessionTracking) {
+            return None;
+        }
+        let shared = self.shared.clone();
+        let client = self.clients.get_mut(key)?;
+        let mysql = mode.server.is_mysql();
+        let global = &shared.server.trackers;
+        let found = retracked(sql, mode, global, client.tracks(&shared.server)?, mysql)?;
+        let Retracked { sql, .. } = &found;
+        let sql = sql.clone();
+        client.retracking = Some(Box::new(found));
+        Some(sql)
+    }
+
+    /// A statement is answered: what it said of trackers counts if it went well.
+    pub(crate) fn note_retracked(&mut self, lease: Key, owner: Key, went: bool) {
+        let (Some(client), Some(backend)) =
+            (self.clients.get_mut(owner), self.backends.get_mut(lease))
+        else {
+            return;
+        };
+        let Some(retracking) = client.retracking.take().filter(|_| went) else {
+            return;
+        };
+        for session in [&mut client.session, &mut backend.session] {
+            let mut changed = (**session).clone();
+            changed.tracked = Some(Rc::new(retracking.then.clone()));
+            *session = self.sessions.intern(changed);
+        }
+    }
+}

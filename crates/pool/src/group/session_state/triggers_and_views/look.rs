@@ -1,0 +1,387 @@
+//! A look: all that has code, read from the server's `information_schema`.
+//!
+//! One plain blocking connection, on a thread of its own and never on a statement's path; when it
+//! looks, [`crate::operations::watch`] says.
+//!
+//! What the account may not see comes as NULL, and then counts as code that may do anything, or not
+//! at all; which, is said in one line. The server's own schemata are left out: what their functions
+//! set (`@sys...`) is reported.
+//!
+//! Sources: the servers' manuals on `information_schema`; what accounts are shown was tried on
+//! MariaDB 10.11 and MySQL 9.7: MariaDB shows triggers without their text, MySQL shows none without
+//! TRIGGER; on both a view's text needs SHOW VIEW and SELECT, a column SELECT or the like.
+
+use super::{Besides, Object};
+use crate::config::Settings;
+use crate::probe::{Connection, Fault, ProbeError};
+use crate::server::server_facts::ServerFacts;
+use crate::shared::Shared;
+use session::text::Text;
+use sql::classify::stored::{Defined, Folded, Judged, Leaves, body, expression, fold};
+use sql::lex::{Charset, LexMode, Server};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Schemata that are named when their triggers are not shown.
+const NAMED_MAX: usize = 5;
+
+const SETTINGS: &str = "SET NAMES utf8mb4, SESSION sql_mode='', SESSION sql_select_limit=DEFAULT, \
+     SESSION lock_wait_timeout=5";
+const OWN: &str = "('information_schema','performance_schema','mysql','sys')";
+const TRIGGERS: &str = "SELECT EVENT_OBJECT_SCHEMA,EVENT_OBJECT_TABLE,TRIGGER_NAME,\
+     ACTION_STATEMENT,SQL_MODE FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA NOT IN ";
+const VIEWS: &str = "SELECT TABLE_SCHEMA,TABLE_NAME,VIEW_DEFINITION \
+     FROM information_schema.VIEWS WHERE TABLE_SCHEMA NOT IN ";
+const ROUTINES: &str = "SELECT ROUTINE_SCHEMA,ROUTINE_NAME,SPECIFIC_NAME,ROUTINE_TYPE,\
+     ROUTINE_BODY,ROUTINE_DEFINITION,SQL_MODE FROM information_schema.ROUTINES";
+const PARAMETERS: &str = "SELECT SPECIFIC_SCHEMA,SPECIFIC_NAME,ROUTINE_TYPE,PARAMETER_NAME \
+     FROM information_schema.PARAMETERS WHERE PARAMETER_NAME IS NOT NULL";
+/// Functions that are no stored ones.
+const LOADED: &str = "SELECT name FROM mysql.func";
+const LOADED_ON_MYSQL: &str = "SELECT name FROM mysql.func UNION \
+     SELECT UDF_NAME FROM performance_schema.user_defined_functions";
+/// Only MariaDB takes more than plain functions in a column: sequences, and user variables.
+const COLUMNS: &str = "SELECT TABLE_SCHEMA,TABLE_NAME,COLUMN_NAME,\
+     CONCAT_WS(',',COLUMN_DEFAULT,GENERATION_EXPRESSION) FROM information_schema.COLUMNS \
+     WHERE (COLUMN_DEFAULT LIKE '%val(%' OR COLUMN_DEFAULT LIKE '%:=%' \
+     OR GENERATION_EXPRESSION LIKE '%:=%') AND TABLE_SCHEMA NOT IN ";
+const SCHEMATA: &str =
+    "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME NOT IN ";
+
+/// What a look finds, and what its account may not see.
+type Found = (Vec<Object>, Besides, String);
+
+/// Looks once.
+///
+/// # Errors
+/// That the connection was lost, or what the server said.
+pub(crate) fn look_once(shared: &Shared, connection: &mut Connection) -> Result<(), ProbeError> {
+    connection.query(SETTINGS)?;
+    let number = shared.code_catalogue.looks();
+    match look(&shared.settings, &shared.server, connection) {
+        Ok((found, besides, unseen)) => {
+            shared
+                .code_catalogue
+                .looked(number, (found, besides), unseen)
+        }
+        Err(error) if error.fault == Fault::TooLong => {
+            shared.code_catalogue.found_too_much(number, &error.why);
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+fn look(
+    settings: &Settings,
+    server: &ServerFacts,
+    connection: &mut Connection,
+) -> Result<Found, ProbeError> {
+    let mut reading = Reading {
+        server: server.flavour,
+        objects: Vec::new(),
+        besides: Besides::default(),
+        textless: BTreeMap::new(),
+    };
+    for row in rows(connection, &format!("{TRIGGERS}{OWN}"), 5)? {
+        reading.trigger(&row);
+    }
+    for row in rows(connection, &format!("{VIEWS}{OWN}"), 3)? {
+        reading.view(&row);
+    }
+    let parameters = rows(connection, PARAMETERS, 4)?;
+    let parameters = by_routine(&parameters);
+    for row in rows(connection, ROUTINES, 7)? {
+        reading.routine(&row, &parameters);
+    }
+    let loaded = match server.flavour {
+        Server::MySql(_) => LOADED_ON_MYSQL,
+        _ => LOADED,
+    };
+    // The account may not be allowed to look there.
+    if let Ok(rows) = rows(connection, loaded, 1) {
+        reading.besides.loaded = Some(rows.iter().map(|row| fold(&row[0])).collect());
+    }
+    let mut dark = Vec::new();
+    if server.flavour.is_mysql() {
+        let grants = rows(connection, "SHOW GRANTS", 1)?;
+        let schemata = rows(connection, &format!("{SCHEMATA}{OWN}"), 1)?;
+        let schemata = schemata.iter().map(|row| row[0].to_vec());
+        dark = schemata
+            .filter(|schema| !shows_triggers(&grants, schema))
+            .collect();
+        reading.darken(&dark);
+    } else {
+        for row in rows(connection, &format!("{COLUMNS}{OWN}"), 4)? {
+            reading.column(&row);
+        }
+    }
+    let unseen = reading.unseen(&settings.monitor_account().0, &dark);
+    Ok((reading.objects, reading.besides, unseen))
+}
+
+fn rows(
+    connection: &mut Connection,
+    sql: &str,
+    columns: usize,
+) -> Result<Vec<Vec<Text>>, ProbeError> {
+    let mut rows = connection.query(sql)?;
+    rows.retain(|row| row.len() == columns);
+    Ok(rows)
+}
+
+type Parameters = BTreeMap<(Folded, Folded, Folded), BTreeSet<Folded>>;
+
+fn by_routine(rows: &[Vec<Text>]) -> Parameters {
+    let mut all = Parameters::new();
+    for row in rows {
+        let key = (fold(&row[0]), fold(&row[1]), fold(&row[2]));
+        all.entry(key).or_default().insert(fold(&row[3]));
+    }
+    all
+}
+
+/// What is read, turned into objects.
+struct Reading {
+    server: Server,
+    objects: Vec<Object>,
+    besides: Besides,
+    /// How many objects of a kind came without their text.
+    textless: BTreeMap<&'static str, usize>,
+}
+
+impl Reading {
+    fn mode(&self, sql_mode: &[u8]) -> LexMode {
+        let has = |mode: &[u8]| sql_mode.split(|&b| b == b',').any(|m| m == mode);
+        LexMode {
+            ansi_quotes: has(b"ANSI_QUOTES"),
+            no_backslash_escapes: has(b"NO_BACKSLASH_ESCAPES"),
+            ignore_space: has(b"IGNORE_SPACE"),
+            charset: Charset::Utf8,
+            server: self.server,
+        }
+    }
+
+    fn put(&mut self, kind: Defined, [schema, name]: [&[u8]; 2], title: String, judged: Judged) {
+        self.objects.push(Object {
+            kind,
+            schema: fold(schema),
+            name: fold(name),
+            title,
+            judged,
+        });
+    }
+
+    /// The judgement on a text, if there is one.
+    fn judge(
+        &mut self,
+        kind: &'static str,
+        text: &[u8],
+        judge: impl FnOnce(&[u8]) -> Judged,
+    ) -> Judged {
+        if text.is_empty() {
+            *self.textless.entry(kind).or_default() += 1;
+            return Judged::unreadable();
+        }
+        judge(text)
+    }
+
+    fn trigger(&mut self, row: &[Text]) {
+        let mode = self.mode(&row[4]);
+        let judged = self.judge("triggers", &row[3], |text| {
+            body(text, mode, &BTreeSet::new())
+        });
+        let title = format!(
+            "trigger {} on {}.{}",
+            shown(&row[2]),
+            shown(&row[0]),
+            shown(&row[1])
+        );
+        self.put(Defined::Trigger, [&row[0], &row[1]], title, judged);
+    }
+
+    fn view(&mut self, row: &[Text]) {
+        let mode = self.mode(b"");
+        let judged = self.judge("views", &row[2], |text| expression(text, mode));
+        let title = format!("view {}.{}", shown(&row[0]), shown(&row[1]));
+        self.put(Defined::View, [&row[0], &row[1]], title, judged);
+    }
+
+    fn routine(&mut self, row: &[Text], parameters: &Parameters) {
+        let mode = self.mode(&row[6]);
+        let kind = match &*row[3] {
+            b"FUNCTION" => Defined::Function,
+            b"PROCEDURE" => Defined::Procedure,
+            _ => {
+                self.besides.packages.insert(fold(&row[1]));
+                return;
+            }
+        };
+        let key = (fold(&row[0]), fold(&row[2]), fold(&row[3]));
+        let none = BTreeSet::new();
+        let locals = parameters.get(&key).unwrap_or(&none);
+        let oracle = row[6].split(|&b| b == b',').any(|mode| mode == b"ORACLE");
+        let mut judged = self.judge("routines", &row[5], |text| body(text, mode, locals));
+        if &*row[4] != b"SQL" || oracle {
+            judged.harm("its language is not read".into());
+        }
+        let title = format!("routine {}.{}", shown(&row[0]), shown(&row[1]));
+        self.put(kind, [&row[0], &row[1]], title, judged);
+    }
+
+    /// Routines that change rows where triggers are not shown may do what those do.
+    fn darken(&mut self, dark: &[Vec<u8>]) {
+        let dark: BTreeSet<Folded> = dark.iter().map(|schema| fold(schema)).collect();
+        for object in &mut self.objects {
+            let judged = &mut object.judged;
+            let near = dark.contains(&object.schema) || !judged.names.is_disjoint(&dark);
+            let routine = matches!(object.kind, Defined::Function | Defined::Procedure);
+            if routine && near && judged.leaves >= Leaves::Rows {
+                judged.harm("may fire triggers that are not shown".into());
+            }
+        }
+    }
+
+    fn column(&mut self, row: &[Text]) {
+        let judged = expression(&row[3], self.mode(b""));
+        let title = format!(
+            "column {} of {}.{}",
+            shown(&row[2]),
+            shown(&row[0]),
+            shown(&row[1])
+        );
+        self.put(Defined::Column, [&row[0], &row[1]], title, judged);
+    }
+
+    /// One line about what the account is not shown; empty when it is shown all.
+    fn unseen(&self, user: &str, dark: &[Vec<u8>]) -> String {
+        let mut parts = Vec::new();
+        if !dark.is_empty() {
+            let named: Vec<String> = dark.iter().take(NAMED_MAX).map(|s| shown(s)).collect();
+            let more = match dark.len().saturating_sub(NAMED_MAX) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            parts.push(format!(
+                "the triggers of {}{more} (needs TRIGGER; what they do unseen is not noticed)",
+                named.join(", ")
+            ));
+        }
+        for (kind, count) in &self.textless {
+            let needs = match *kind {
+                "triggers" => "TRIGGER",
+                "routines" => "SELECT",
+                _ => "SELECT and SHOW VIEW",
+            };
+            parts.push(format!(
+                "the text of {count} {kind} (needs {needs}; they count as code that may do \
+                 anything)"
+            ));
+        }
+        if parts.is_empty() {
+            return String::new();
+        }
+        format!(
+            "triggers and views: the account '{user}' is not shown {}; GRANT SELECT, SHOW VIEW, \
+             TRIGGER, EXECUTE ON *.* to it, or name an account that has them as monitor_user of \
+             [backend]",
+            parts.join(", ")
+        )
+    }
+}
+
+fn shown(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
+}
+
+/// Whether one of these grants lets the account see the triggers of a schema.
+fn shows_triggers(grants: &[Vec<Text>], schema: &[u8]) -> bool {
+    grants.iter().any(|row| {
+        let line = String::from_utf8_lossy(&row[0]).into_owned();
+        let Some((privileges, rest)) = line
+            .strip_prefix("GRANT ")
+            .and_then(|l| l.split_once(" ON "))
+        else {
+            return false;
+        };
+        let mut privileges = privileges.split(", ");
+        let shows = privileges.any(|one| matches!(one, "TRIGGER" | "ALL" | "ALL PRIVILEGES"));
+        let Some((place, _)) = rest.split_once(" TO ") else {
+            return false;
+        };
+        let pattern = place.strip_suffix(".*").unwrap_or("");
+        let pattern = pattern
+            .strip_prefix('`')
+            .and_then(|p| p.strip_suffix('`'))
+            .unwrap_or(pattern);
+        shows && (pattern == "*" || like(schema, pattern.as_bytes()))
+    })
+}
+
+/// SQL's LIKE, as grants on schemata use it.
+fn like(text: &[u8], pattern: &[u8]) -> bool {
+    match pattern {
+        [] => text.is_empty(),
+        [b'\\', one, rest @ ..] => text.first() == Some(one) && like(&text[1..], rest),
+        [b'%', rest @ ..] => (0..=text.len()).any(|at| like(&text[at..], rest)),
+        [b'_', rest @ ..] => !text.is_empty() && like(&text[1..], rest),
+        [one, rest @ ..] => text.first() == Some(one) && like(&text[1..], rest),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grants(lines: &[&str]) -> Vec<Vec<Text>> {
+        let row = |line: &&str| vec![Text::from(line.as_bytes())];
+        lines.iter().map(row).collect()
+    }
+
+    #[test]
+    fn grants_tell_whose_triggers_are_shown() {
+        let some = grants(&[
+            "GRANT USAGE ON *.* TO `w`@`%`",
+            "GRANT SELECT, TRIGGER ON `shop\\_1`.* TO `w`@`%`",
+            "GRANT ALL PRIVILEGES ON `a%`.* TO `w`@`%`",
+            "GRANT TRIGGER ON `b`.`t` TO `w`@`%`",
+            "GRANT SELECT ON `c`.* TO `w`@`%`",
+        ]);
+        for (schema, expected) in [
+            ("shop_1", true),
+            ("shopX1", false),
+            ("abc", true),
+            ("b", false),
+            ("c", false),
+        ] {
+            assert_eq!(
+                shows_triggers(&some, schema.as_bytes()),
+                expected,
+                "{schema}"
+            );
+        }
+        let all = grants(&["GRANT SELECT, TRIGGER ON *.* TO `w`@`%` WITH GRANT OPTION"]);
+        assert!(shows_triggers(&all, b"anything"));
+    }
+
+    #[test]
+    fn what_is_not_shown_is_said_with_what_it_needs() {
+        let mut reading = Reading {
+            server: Server::MySql(90_704),
+            objects: Vec::new(),
+            besides: Besides::default(),
+            textless: BTreeMap::new(),
+        };
+        assert_eq!(reading.unseen("app", &[]), "");
+        reading.view(&[&b"d"[..], b"v", b""].map(Text::from));
+        let said = reading.unseen("app", &[b"shop".to_vec()]);
+        assert!(said.contains("account 'app'"), "{said}");
+        assert!(
+            said.contains("the triggers of shop (needs TRIGGER"),
+            "{said}"
+        );
+        assert!(
+            said.contains("the text of 1 views (needs SELECT and SHOW VIEW"),
+            "{said}"
+        );
+    }
+}

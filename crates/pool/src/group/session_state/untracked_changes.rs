@@ -1,0 +1,127 @@
+//! What a text may set without a report of it, and what is asked about it behind the statement.
+//!
+//! The problem: the trackers tell most of a session, but MariaDB nothing of `SET @@name = value`,
+//! and no server says whether `SET timestamp` has stopped the clock or let it go on. The mechanism:
+//! behind a statement with such a SET the server gets another that changes nothing and is reported
+//! ([`sql::unscoped`]), in a transaction too, because texts that follow may be cut by another
+//! `sql_mode`. Before the lease ends, the clock is read: if that is not what was reported a moment
+//! ago, it goes on.
+//!
+//! User variables are noted here too; `user_variables.rs` reads them back.
+//!
+//! Invariants: a client's next command waits until what its session stands at is known; a backend
+//! about which something is still to be asked serves nobody else.
+
+use crate::backend::Purpose;
+use crate::client::Client;
+use crate::errors::reasons::PinReason;
+use crate::group::Group;
+use crate::server::rows::row_of;
+use reactor::{Key, Net};
+use session::reply_summary::ReplySummary;
+use session::state::CLOCK;
+use session::statement::Explanation;
+
+/// With a limit of its own: `sql_select_limit` may be 0 in the client's session.
+const READ_CLOCK: &str = "SELECT @@timestamp LIMIT 1";
+/// Errors of a SET that has not begun: no such variable, none of a session, none that can be set.
+const NOT_BEGUN: [u16; 3] = [1193, 1229, 1238];
+
+impl<S> Client<S> {
+    /// Whether a report that `timestamp` has changed comes of its own text.
+    pub(crate) fn sets_clock(&self) -> bool {
+        let touched = self.touched.as_ref();
+        touched.is_some_and(|touched| touched.asks_clock())
+    }
+}
+
+impl<N: Net> Group<N> {
+    /// Has the server report what the client's last statement set.
+    pub(crate) fn retell(&mut self, lease: Key, owner: Key) {
+        let Some(client) = self.clients.get_mut(owner) else {
+            return;
+        };
+        let Some(touched) = &mut client.touched else {
+            return;
+        };
+        let sets = std::mem::take(&mut touched.sets);
+        touched.awaited += sets.len();
+        for set in sets {
+            // Names are ASCII, or they are not in it.
+            let set = String::from_utf8_lossy(&set);
+            self.send_own(lease, owner, Purpose::Retold, &set);
+        }
+    }
+
+    /// The answer to one of them.
+    pub(crate) fn retold(&mut self, key: Key, owner: Option<Key>, summary: &ReplySummary) {
+        let Some((owner, client)) =
+            owner.and_then(|owner| Some((owner, self.clients.get_mut(owner)?)))
+        else {
+            return self.retire(key);
+        };
+        client.warnings_native &= !summary.warned && summary.error.is_none();
+        let mut failed = false;
+        if let Some(touched) = &mut client.touched {
+            touched.awaited = touched.awaited.saturating_sub(1);
+            failed = touched.failed;
+            touched.failed &= touched.awaited > 0;
+        }
+        match &summary.error {
+            None => self.note_changes(key, owner, summary, Explanation::Lasting),
+            Some((code, _)) if failed || NOT_BEGUN.contains(code) => {}
+            Some(_) => self.pin(owner, PinReason::UnexplainedChange),
+        }
+        self.settle(key);
+    }
+
+    /// Asks what the clock of the client's session says.
+    pub(crate) fn ask_clock(&mut self, lease: Key, owner: Key) {
+        if let Some(client) = self.clients.get_mut(owner)
+            && let Some(touched) = &mut client.touched
+        {
+            touched.awaited += 1;
+        }
+        self.send_own(lease, owner, Purpose::Clock, READ_CLOCK);
+    }
+
+    /// The clock was read.
+    pub(crate) fn clock_told(
+        &mut self,
+        key: Key,
+        owner: Option<Key>,
+        summary: &ReplySummary,
+        collected: &[u8],
+    ) {
+        let row = row_of(collected).filter(|row| row.len() == 1 && summary.error.is_none());
+        let Some(now) = row.and_then(|row| row.into_iter().next()) else {
+            return self.lose(key, "the server did not give a session's clock back");
+        };
+        let (Some(client), Some(backend)) = (
+            owner.and_then(|owner| self.clients.get_mut(owner)),
+            self.backends.get_mut(key),
+        ) else {
+            return self.retire(key);
+        };
+        let Some(touched) = &mut client.touched else {
+            return self.settle(key);
+        };
+        touched.awaited = touched.awaited.saturating_sub(1);
+        let seconds = |text: &[u8]| std::str::from_utf8(text).ok()?.parse::<f64>().ok();
+        let before = client.session.variable(CLOCK).and_then(seconds);
+        let stands = before.is_some() && before == seconds(&now);
+        touched.clock = if stands { 0 } else { touched.clock - 1 };
+        if !stands {
+            let again = touched.clock > 0;
+            for session in [&mut client.session, &mut backend.session] {
+                let mut changed = (**session).clone();
+                changed.unset(CLOCK);
+                if again {
+                    changed.put(CLOCK, &now);
+                }
+                *session = self.sessions.intern(changed);
+            }
+        }
+        self.settle(key);
+    }
+}

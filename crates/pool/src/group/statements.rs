@@ -1,0 +1,508 @@
+//! Statements: what a client's command is, what it needs, and how it gets to a backend.
+//!
+//! A command is answered here when no server is needed (COM_PING, COM_SET_OPTION, a reset), passed
+//! to the backend that the client has, or given one by `leases.rs`. Its text is classified before
+//! it runs: what it may leave behind, unseen by the trackers, pins the client *before* the server
+//! sees it, so that an error halfway through cannot leave a trace on a shared backend.
+//!
+//! What the statement before left (warnings, ROW_COUNT(), FOUND_ROWS()) is kept with the client,
+//! and answered from there when the backend has served others since: `diagnostics.rs`.
+//!
+//! Invariant: a statement goes out only to a backend that stands in its client's session state, or
+//! behind what puts it there (`restoring.rs`).
+
+pub(crate) mod attributes;
+pub(crate) mod endings;
+pub(crate) mod kill_connection;
+pub(crate) mod kills;
+
+use crate::backend::relay::{Middle, Relay, Shape, Told};
+use crate::backend::{InFlight, Purpose};
+use crate::buffers::message::payload_of;
+use crate::client::{ClientState, Handled};
+use crate::errors::reasons::Refusal;
+use crate::group::Group;
+use crate::group::prepared::named::{PreparedText, Spoken};
+use crate::group::session_state::diagnostics::{Previous, is_refused_whole};
+use reactor::{Key, Net};
+use session::beforehand::{class_with, statement_of, statement_without_text};
+use session::found::hides_reads;
+use session::shapes;
+use session::standing::{Front, standing_of, standing_of_execution};
+use session::state::Session;
+use session::statement::{Code, Statement};
+use sql::classify::{self, PinCause, Reads, Verb, classify};
+use sql::lex::{LexMode, Server};
+use sql::nested_kill::hides_kill;
+use std::rc::Rc;
+use std::time::Duration;
+use wire::capabilities as cap;
+use wire::command::{Command, ReplyShape};
+use wire::reply::{END, OK, Reply};
+use wire::track::Bound;
+
+/// Commands that the pool answers itself, with the session's status.
+pub(crate) fn is_answered_here(command: Command) -> bool {
+    matches!(command, Command::Ping | Command::SetOption)
+}
+
+impl<N: Net> Group<N> {
+    /// Handles a command of a client that is idle.
+    pub(crate) fn on_command(&mut self, key: Key, message: &[u8]) -> Handled {
+        if message[3] != 0 {
+            let refusal = Refusal::OutOfOrder {
+                expected: 0,
+                got: message[3],
+            };
+            self.refuse_and_leave(key, &refusal);
+            return Handled::Used;
+        }
+        if let Some(client) = self.clients.get_mut(key) {
+            client.forget_command();
+        }
+        if self.clients.get(key).is_some_and(|client| client.asked_for) {
+            return self.wait_for_read_back(key);
+        }
+        let payload = payload_of(message);
+        let byte = payload.first().copied().unwrap_or(0);
+        let Some(command) = Command::from_byte(byte) else {
+            self.counts.refused += 1;
+            self.refuse(key, &Refusal::Command { byte });
+            return Handled::Used;
+        };
+        let arguments = payload.get(1..).unwrap_or_default();
+        if let Some(client) = self.clients.get_mut(key) {
+            client.touching = None;
+            client.retracking = None;
+            client.forget_plan();
+            let touched = client.touched.as_ref();
+            if touched.is_some_and(|touched| touched.is_awaited()) && command != Command::Quit {
+                return self.wait_for_read_back(key);
+            }
+        }
+        if self.needs_read_back(key, command) {
+            return self.wait_for_read_back(key);
+        }
+        match command {
+            Command::Quit => self.close_later(key),
+            Command::Ping => self.on_ping(key),
+            Command::SetOption => self.on_set_option(key, arguments),
+            Command::ResetConnection => return self.on_reset(key),
+            Command::ChangeUser => return self.on_change_user(key, arguments),
+            Command::Query => return self.on_query_with_header(key, message, arguments),
+            Command::ProcessKill => return self.on_kill_command(key, message, arguments),
+            Command::StmtPrepare
+            | Command::StmtExecute
+            | Command::StmtBulkExecute
+            | Command::StmtSendLongData
+            | Command::StmtFetch
+            | Command::StmtReset
+            | Command::StmtClose => return self.on_prepared(key, command, message),
+            _ => {
+                let statement = statement_without_text(command, self.shared.server.flavour);
+                return self.start(key, message, statement);
+            }
+        }
+        Handled::Used
+    }
+
+    /// Whether the pool cannot carry out a command before it knows what it asks just now.
+    fn needs_read_back(&mut self, key: Key, command: Command) -> bool {
+        let reports = self.is_being_asked(key, Purpose::Reports(true));
+        match command {
+            Command::ResetConnection | Command::ChangeUser => {
+                reports || self.is_reading_role(key) || self.asks_before_leaving(key)
+            }
+            // Behind an error the server's answer tells the status, which these tell.
+            _ if is_answered_here(command) => {
+                reports || self.is_being_asked(key, Purpose::Warnings)
+            }
+            _ => false,
+        }
+    }
+
+    fn on_ping(&mut self, key: Key) {
+        self.note_answered(key, 0);
+        self.send_warned_ok(key, OK);
+    }
+
+    /// The pool answers a command itself, which leaves this ROW_COUNT() and nothing else.
+    pub(crate) fn note_answered(&mut self, key: Key, row_count: i64) {
+        if let Some(client) = self.clients.get_mut(key) {
+            client.row_count = row_count;
+            client.counts_native = false;
+        }
+    }
+
+    /// Switches multi-statements, in the session that follows the client.
+    fn on_set_option(&mut self, key: Key, arguments: &[u8]) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        // MySQL wants two bytes; to MariaDB those that are missing are zero. More are ignored.
+        let option = match (arguments, self.shared.server.flavour) {
+            ([low, high, ..], _) => [*low, *high],
+            (_, Server::MySql(_)) => {
+                let said = "Malformed communication packet.";
+                return self.send_error(key, wire::errors::MALFORMED_PACKET, said);
+            }
+            ([low], _) => [*low, 0],
+            ([], _) => [0, 0],
+        };
+        let multi_statements = match option {
+            [0, 0] => true,
+            [1, 0] => false,
+            // The server's own answer to an option that it does not know.
+            _ => return self.send_error(key, wire::errors::UNKNOWN_COM, "Unknown command"),
+        };
+        let mut session = (*client.session).clone();
+        session.multi_statements = multi_statements;
+        client.session = self.sessions.intern(session);
+        self.note_answered(key, -1);
+        self.send_warned_ok(key, END);
+    }
+
+    /// A text that a client sends, without what stands in front of it in `message`.
+    pub(crate) fn on_query(&mut self, key: Key, message: &[u8], sql: &[u8]) -> Handled {
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        let mode = self.lex_mode(&client.session, client.capabilities);
+        if let Some(handled) = self.on_asked(key, sql, mode) {
+            return handled;
+        }
+        let found = classify(sql, mode);
+        if found.verb == Verb::Kill && !found.multi {
+            return self.on_kill_text(key, message, sql, mode);
+        }
+        if hides_kill(sql, mode, &found) {
+            self.counts.refused += 1;
+            self.refuse(key, &Refusal::Kill);
+            return Handled::Used;
+        }
+        let text = match self.speak_of_named(key, message, sql, (mode, &found)) {
+            Spoken::Plain => {
+                let handled = self.run_text(key, message, sql, (mode, &found));
+                self.leave_last_backend(key);
+                return handled;
+            }
+            Spoken::Handled(handled) => return handled,
+            Spoken::Runs(text) => text,
+        };
+        let handled = self.run_prepared_text(key, message, &text);
+        self.leave_last_backend(key);
+        handled
+    }
+
+    /// Runs a text of a client's.
+    fn run_text(
+        &mut self,
+        key: Key,
+        message: &[u8],
+        sql: &[u8],
+        (mode, found): (LexMode, &classify::Statement),
+    ) -> Handled {
+        self.return_to_last_backend(key, found);
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        let (session, elsewhere) = (client.session.clone(), client.reads_elsewhere());
+        // Without a schema a name that names none is nothing's: the server refuses it.
+        let schema = Some(session.schema.as_deref().unwrap_or_default());
+        let known = self.known_code((sql, mode), found, schema, &session);
+        let mut class = class_with(found, known.as_ref());
+        let mut statement = statement_of(&class, mode.server);
+        // Stored code may read anything; that it reads what a statement before its call left is
+        // not assumed, or no CALL could ever be made.
+        let told = !matches!(class.pin, Some(cause) if hides_reads(cause));
+        let lacks = !told && self.lacks_conditions(key, found);
+        let runs = !is_refused_whole(found, &session);
+        if lacks || runs && self.asks_inside(key, (sql, mode), &class, schema) {
+            return self.previous_gone(key);
+        }
+        let mut instead = self.retrack(key, sql, mode, &class);
+        if instead.is_some() {
+            class.causes.remove(PinCause::SessionTracking);
+            class.pin = class.causes.iter().next();
+        }
+        let found = &class;
+        if instead.is_none() && told && found.reads.intersects(elsewhere) {
+            if self.is_read_back_now(key, found.reads) {
+                return self.wait_for_read_back(key);
+            }
+            match self.previous(key, sql, mode, found) {
+                Previous::Answered => return Handled::Used,
+                Previous::Gone => return self.previous_gone(key),
+                Previous::Text(text) => instead = Some(text),
+                Previous::Same => {}
+            }
+        }
+        if self.shared.settings.ride_max > 1 && shapes::rides(found, statement.found) {
+            statement.ride = shapes::shape_of(sql, mode, Rc::as_ptr(&session).addr());
+        }
+        if let Some(known) = &known {
+            known.mark(&mut statement);
+        }
+        self.plan_pins(key, sql, (mode, found), schema, &mut statement);
+        self.touch(key, sql, mode, found);
+        self.touch_by_code(key, known.as_ref());
+        statement.standing = standing_of(found);
+        if instead.is_none() && found.reads.intersects(Reads::CONNECTION_ID) {
+            instead = self.with_own_id(key, sql, mode);
+        }
+        if let Some(text) = instead {
+            let rewritten = self.reworded(key, message, &text);
+            return self.start(key, &rewritten, statement);
+        }
+        self.start(key, message, statement)
+    }
+
+    /// Runs a text that was prepared by name, or is executed at once: what it does is what its
+    /// client's command does.
+    fn run_prepared_text(&mut self, key: Key, message: &[u8], text: &PreparedText) -> Handled {
+        self.return_to_last_backend(key, &text.class);
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        let sql = &text.sql;
+        let (session, capabilities) = (client.session.clone(), client.capabilities);
+        let mode = self.lex_mode(&text.session, capabilities);
+        // A server looks names up where they were prepared, or where it is now.
+        let schema = text.session.schema.as_deref();
+        let schema = schema.filter(|schema| session.schema.as_deref() == Some(*schema));
+        let known = self.known_code((sql, mode), &text.class, schema, &text.session);
+        let found = &class_with(&text.class, known.as_ref());
+        let mut statement = statement_of(found, self.shared.server.flavour);
+        let told = !matches!(found.pin, Some(cause) if hides_reads(cause));
+        let lacks = !told && self.lacks_conditions(key, found);
+        if lacks || self.asks_inside(key, (sql, mode), found, schema) {
+            return self.previous_gone(key);
+        }
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        // It can be said as it is, unless there are values in it, or it is of another session.
+        let as_it_is = Rc::ptr_eq(&text.session, &session) && !sql.contains(&b'?');
+        let mut instead = None;
+        if told && found.reads.intersects(client.reads_elsewhere()) {
+            if self.is_read_back_now(key, found.reads) {
+                return self.wait_for_read_back(key);
+            }
+            match self.previous(key, sql, mode, found) {
+                Previous::Answered => {
+                    self.forget_command(key);
+                    return Handled::Used;
+                }
+                Previous::Text(text_instead) if as_it_is || !text.immediate => {
+                    instead = Some(text_instead);
+                }
+                Previous::Text(_) | Previous::Gone => {
+                    self.forget_command(key);
+                    return self.previous_gone(key);
+                }
+                Previous::Same => {}
+            }
+        }
+        if text.immediate {
+            statement.explain();
+        }
+        statement.standing = match text.immediate {
+            true => standing_of(found),
+            false => standing_of_execution(sql, found),
+        };
+        if let Some(known) = &known {
+            known.mark(&mut statement);
+        }
+        self.plan_pins(key, sql, (mode, found), schema, &mut statement);
+        self.touch(key, sql, mode, found);
+        self.touch_by_code(key, known.as_ref());
+        let Some(instead) = instead else {
+            return self.start(key, message, statement);
+        };
+        if as_it_is {
+            self.forget_command(key);
+            statement.standing = standing_of(found);
+            let message = self.reworded(key, message, &instead);
+            return self.start(key, &message, statement);
+        }
+        self.execute_instead(key, &instead, text);
+        self.start(key, message, statement)
+    }
+
+    fn forget_command(&mut self, key: Key) {
+        if let Some(client) = self.clients.get_mut(key) {
+            client.forget_command();
+        }
+    }
+
+    /// The text with the client's own id for CONNECTION_ID(), when that is what it asks for.
+    pub(crate) fn with_own_id(&self, key: Key, sql: &[u8], mode: LexMode) -> Option<Vec<u8>> {
+        let id = self.own_id_in(key)?;
+        if sql::unscoped::sets(sql, mode, b"pseudo_thread_id") {
+            return None;
+        }
+        sql::own_id::with_own_id(sql, mode, id)
+    }
+
+    /// A client's own id, where that is what CONNECTION_ID() means.
+    pub(crate) fn own_id_in(&self, key: Key) -> Option<u32> {
+        let client = self.clients.get(key)?;
+        // Among the server's lists of connections its own ids are meant; and a client that has set
+        // @@pseudo_thread_id gets that from the server.
+        let schema = client.session.schema.as_deref().unwrap_or_default();
+        const LISTS: [&[u8]; 3] = [b"information_schema", b"performance_schema", b"sys"];
+        let lists = LISTS.iter().any(|list| schema.eq_ignore_ascii_case(list));
+        let set = client.session.variable(b"pseudo_thread_id").is_some();
+        (!lists && !set).then_some(client.id)
+    }
+
+    /// Sends a kept reply, in the form that this client understands.
+    pub(crate) fn replay(&mut self, key: Key, kept: &[u8]) {
+        let status = self.status_of(key);
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let mut out = std::mem::take(&mut self.lent);
+        out.clear();
+        let shape = Shape {
+            deprecate_eof: client.capabilities & cap::DEPRECATE_EOF != 0,
+            ..Shape::own()
+        };
+        let mut relay = Relay {
+            reply: &mut Reply::new(ReplyShape::Results),
+            middle: &mut Middle::default(),
+            seq: &mut client.seq,
+            shape,
+            status,
+            told: Told::default(),
+            pending_changes: &mut client.pending_changes,
+            bound: &mut Bound::default(),
+        };
+        client.row_count = -1;
+        client.conditions = 0;
+        // These bytes have been through a relay once, so they are a reply.
+        let fed = relay.feed(kept, &mut out, |_| {});
+        debug_assert!(fed.is_ok());
+        self.send_client(key, &out);
+        self.lent = out;
+    }
+
+    /// How this session's texts are cut.
+    pub(crate) fn lex_mode(&self, session: &Session, capabilities: u32) -> LexMode {
+        let server = &self.shared.server;
+        let mode = session.lex_mode(&server.sql_mode, server.flavour);
+        LexMode {
+            ignore_space: mode.ignore_space || capabilities & cap::IGNORE_SPACE != 0,
+            ..mode
+        }
+    }
+
+    /// Runs a command on the client's backend, on another one, or later.
+    pub(crate) fn start(&mut self, key: Key, message: &[u8], statement: Statement) -> Handled {
+        let Some(client) = self.clients.get_mut(key) else {
+            return Handled::Used;
+        };
+        if std::mem::take(&mut client.interrupted) {
+            client.warnings_lost = true;
+            self.refuse(key, &Refusal::Interrupted);
+            return Handled::Used;
+        }
+        client.statement = statement;
+        if let Some(lease) = client.lease() {
+            if self.is_frozen(lease) || self.is_read_back_for_others(key, lease) {
+                return self.wait_for_read_back(key);
+            }
+            if self.waits_with_lease(key, lease) {
+                return self.wait_in_lane(key, message.len());
+            }
+            return self.begin(key, lease, message);
+        }
+        if self.draining.is_some() {
+            self.refuse_and_leave(key, &Refusal::Draining);
+            return Handled::Used;
+        }
+        if let Some(lease) = self.acquire(key) {
+            return self.begin(key, lease, message);
+        }
+        if let Some(lease) = self.ride_for(key, message) {
+            self.ride(key, lease, message);
+            return Handled::Used;
+        }
+        self.wait_in_lane(key, message.len())
+    }
+
+    /// Sends a statement to a backend, behind whatever is in flight there.
+    pub(crate) fn ride(&mut self, key: Key, lease: Key, message: &[u8]) {
+        self.ride_behind(key, lease, message, &Front::Sure);
+    }
+
+    /// The same, behind what brings the backend into the client's session.
+    pub(crate) fn ride_behind(&mut self, key: Key, lease: Key, message: &[u8], front: &Front) {
+        let now = self.net.now();
+        self.judge_again(key, lease, message);
+        let runs = *front == Front::Sure;
+        if runs {
+            self.note_pins(key);
+        }
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
+        if !client.change_state(ClientState::Running, now) {
+            return self.close_later(key);
+        }
+        let waited = match client.placed {
+            true => now.since(client.waits_since),
+            false => Duration::ZERO,
+        };
+        self.figures.sent(client.user, waited);
+        client.binding.join(lease);
+        client.keeps_warnings = true;
+        if client.statement.spoils {
+            backend.spoiled = true;
+        }
+        let first = backend.flight().is_empty();
+        let behind = backend.flight().back().and_then(|command| command.owner);
+        self.counts.ridden += u64::from(behind.is_some_and(|owner| owner != key));
+        client.sent = client.sent.wrapping_add(1);
+        // Beside a transaction, or what a client is pinned for, nobody else has a place.
+        let apart = client.is_held() || backend.in_transaction();
+        let shape = if apart { 0 } else { client.statement.ride };
+        if first {
+            backend.rideable = self.shapes.trusts(shape);
+        }
+        let statement = client.statement;
+        if statement.code == Code::Unread {
+            self.hide_names(key, lease);
+        }
+        if let Front::Joined(joined) = front {
+            self.expect_joined(key, lease, joined);
+        }
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
+        backend.expect(InFlight {
+            owner: Some(key),
+            purpose: Purpose::Statement,
+            reply: Reply::new(statement.shape),
+            shape,
+            sent: now,
+            first,
+            left: None,
+        });
+        let unread = statement.code == Code::Unread;
+        let known = !unread && statement.code != Code::None;
+        self.counts.code_known += u64::from(known);
+        self.counts.code_unread += u64::from(unread);
+        if runs {
+            self.note_touched(key);
+        }
+        match front {
+            Front::Joined(joined) => self.send_joined(lease, message, joined),
+            _ => self.send_command(key, lease, message),
+        }
+        self.count_busy(lease);
+    }
+}

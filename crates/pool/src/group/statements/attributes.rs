@@ -1,0 +1,69 @@
+//! Query attributes (MySQL): how a client's commands are read, and said in other words.
+//!
+//! The problem: a client that has agreed on query attributes puts named values in front of each
+//! text and among the parameters of each execution; they belong to that one statement and are for
+//! the server to read. The mechanism: the capability is a part of a backend's pool key
+//! (`wire/capabilities.rs: BACKEND_KEY`), so a client's command goes out in the form in which it
+//! came, attributes and all. What the pool does with a text, it does behind the header; where it
+//! says something else instead, the header stays; what it says on its own has an empty one
+//! (`wire/attributes.rs: put_query`).
+//!
+//! Invariants: the text that is classified is the text that the server runs, so a header that
+//! cannot be read for certain is refused; what is kept of a statement (a definition, user
+//! variables, types of parameters) has no attribute in it.
+
+use crate::buffers::message::payload_of;
+use crate::client::Handled;
+use crate::group::Group;
+use reactor::{Key, Net};
+use sql::lex::Server;
+use wire::attributes::{Form, header_len, put_reworded};
+
+impl<N: Net> Group<N> {
+    /// A text, behind its query attributes where the client has agreed on these.
+    pub(crate) fn on_query_with_header(
+        &mut self,
+        key: Key,
+        message: &[u8],
+        arguments: &[u8],
+    ) -> Handled {
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        match header_len(Form::of(client.capabilities), arguments) {
+            Ok(len) => self.on_query(key, message, &arguments[len..]),
+            Err(_) => {
+                self.refuse_malformed(key);
+                Handled::Used
+            }
+        }
+    }
+
+    /// The server's words for a command that cannot be read.
+    pub(crate) fn refuse_malformed(&mut self, key: Key) {
+        let end = match self.shared.server.flavour {
+            Server::MySql(_) => ".",
+            _ => "",
+        };
+        let text = format!("Malformed communication packet{end}");
+        self.send_error(key, wire::errors::MALFORMED_PACKET, &text);
+    }
+
+    /// A client's text in other words, with the query attributes that it came with.
+    pub(crate) fn reworded(&self, key: Key, message: &[u8], sql: &[u8]) -> Vec<u8> {
+        let client = self.clients.get(key);
+        let form = client.map_or(Form::Plain, |client| Form::of(client.capabilities));
+        let payload = payload_of(message);
+        let arguments = payload.get(1..).unwrap_or_default();
+        let len = header_len(form, arguments).unwrap_or(0);
+        let mut out = Vec::with_capacity(sql.len() + len + 8);
+        put_reworded(&mut out, &arguments[..len], sql);
+        out
+    }
+
+    /// How commands are written on a backend.
+    pub(crate) fn form_of(&self, lease: Key) -> Form {
+        let backend = self.backends.get(lease);
+        backend.map_or(Form::Plain, |backend| backend.form)
+    }
+}

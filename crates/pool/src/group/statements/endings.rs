@@ -1,0 +1,638 @@
+//! Endings: a statement's reply is complete; what has it left, and whose is the backend now?
+//!
+//! What the trackers reported becomes part of the session that client and backend share. What they
+//! do not report is read back before the backend may serve somebody else: warnings,
+//! FOUND_ROWS(), LAST_INSERT_ID() and the collation ([`Group::settle`]). Then the lease is kept
+//! (transaction, pin) or released to the next in the lane.
+//!
+//! Invariant: a backend is released only with nothing in flight, nothing owed, no transaction open
+//! or announced, and a client that is not pinned.
+
+use crate::backend::{Backend, BackendState, InFlight, Purpose, Reports};
+use crate::client::{Client, ClientState};
+use crate::errors::reasons::{PinReason, Refusal};
+use crate::group::Group;
+use crate::group::session_state::trackers::PINNED;
+use crate::server::rows::row_of;
+use reactor::{Key, Net};
+use session::reply_summary::ReplySummary;
+use session::shapes::Ending;
+use session::state::{CHARSET_VARIABLES, CLOCK, Session};
+use session::statement::{Code, Explanation, Owed, Trace, Untracked};
+use session::user_variables::results_collation;
+use sql::classify::PinCause;
+use sql::lex::Server;
+use wire::attributes::put_query;
+use wire::command::ReplyShape;
+use wire::track::{Change, changes};
+
+const WARNINGS: &str = "SHOW WARNINGS";
+/// With a limit of its own: `sql_select_limit` may be 0 in the client's session.
+const READ_BACK: &str = "SELECT FOUND_ROWS(),LAST_INSERT_ID(),@@sql_notes,@@max_error_count,\
+     @@collation_connection LIMIT 1";
+
+/// Reported behind each write, and no setting (see [`session::last_gtid`]).
+const LAST_GTID: &[u8] = b"last_gtid";
+/// Variables that servers report by themselves: each statement has its own.
+const RECREATED: [&[u8]; 5] = [
+    b"statement_id",
+    b"last_insert_id",
+    b"identity",
+    b"warning_count",
+    b"error_count",
+];
+/// Variables that a statement uses up; reported when they are set.
+const USED_UP: [&[u8]; 4] = [b"timestamp", b"insert_id", b"rand_seed1", b"rand_seed2"];
+
+/// Causes of pins of clients whose text sets one of these.
+const USED: [PinCause; 2] = [PinCause::VariableInUse, PinCause::SpecialVariable];
+
+/// How variables begin that say what is tracked.
+const TRACKING: &[u8] = b"session_track_";
+/// Character sets in which ASCII is no single byte: a text that restores a session is read wrongly
+/// where its literals are in one, and the answers to the pool's questions come in one.
+const WIDE: [&[u8]; 4] = [b"ucs2", b"utf16", b"utf16le", b"utf32"];
+
+/// Whether a variable says that results or literals are in such a character set.
+fn is_wide(name: &[u8], value: &[u8]) -> bool {
+    let set = value.split(|&byte| byte == b'_').next().unwrap_or_default();
+    let named = CHARSET_VARIABLES
+        .iter()
+        .any(|charset| charset.as_bytes() == name);
+    named && WIDE.contains(&set)
+}
+
+/// A row of SHOW WARNINGS, from its first byte: MariaDB's trace of stored code that failed.
+const TRACE: &[u8] = b"\x04Note\x044094";
+/// A text that the server could not read: nothing of it has run.
+const UNPARSED: u16 = 1064;
+
+/// Whether a statement that failed or warned on MariaDB may have left its trace among the warnings.
+fn trace_of<S>(client: &Client<S>, summary: &ReplySummary) -> Trace {
+    match client.statement.code {
+        // One that was left before, in the same transaction, is still to be asked.
+        _ if client.owed.trace.is_asked() => client.owed.trace,
+        Code::Known => Trace::Known,
+        _ if summary.error.is_some() && !summary.is_error(UNPARSED) => Trace::Asked(0),
+        _ => Trace::Unasked,
+    }
+}
+
+impl<S> Client<S> {
+    /// What its texts say of that which the answer to its statement reports: what the statement
+    /// before it changed before it failed, MySQL reports here too.
+    fn explanation(&self) -> Explanation {
+        match (self.statement.explanation, self.owed.explanation) {
+            (Explanation::None, Explanation::Lasting) => Explanation::Lasting,
+            (own, _) => own,
+        }
+    }
+
+    /// Notes in its session what is reported of a variable. `false` where no text of its says so: a
+    /// trigger or a view has done it, and may have done more. What the next statement uses up
+    /// cannot be given back anyway.
+    fn take_variable(
+        &mut self,
+        session: &mut Session,
+        (name, value): (&[u8], &[u8]),
+        explains: bool,
+    ) -> bool {
+        let used_up = || {
+            USED.iter()
+                .any(|&used| self.is_pinned_for(PinReason::Text(used)))
+        };
+        let said = match name {
+            CLOCK => self.sets_clock(),
+            _ => !USED_UP.contains(&name) || used_up(),
+        };
+        let kept = session.set(name, value).is_ok();
+        self.owed.collation |= CHARSET_VARIABLES
+            .iter()
+            .any(|charset| charset.as_bytes() == name);
+        kept && explains && said
+    }
+}
+
+impl<N: Net> Group<N> {
+    /// A client's statement is answered to its last byte.
+    pub(crate) fn statement_done(&mut self, key: Key, command: &InFlight, summary: &ReplySummary) {
+        self.counts.statements += 1;
+        if let Some(backend) = self.backends.get_mut(key) {
+            backend.served = true;
+        }
+        self.note_prepared(key, command.owner, summary);
+        self.note_savepoint(key, command.owner, summary);
+        let contaminated = self.learn(key, command, summary);
+        self.pass_lease_on(key);
+        let Some(owner) = command
+            .owner
+            .filter(|owner| self.clients.get(*owner).is_some())
+        else {
+            return self.statement_of_nobody(key, summary, contaminated);
+        };
+        self.note_service(owner, command, summary);
+        let alone = self
+            .backends
+            .get(key)
+            .is_some_and(|backend| backend.flight().is_empty());
+        if !alone && contaminated {
+            self.part_riders(key, Some(owner));
+        }
+        let explanation = self.clients.get(owner).map(Client::explanation);
+        let explanation = explanation.unwrap_or_default().with_due(summary.due);
+        self.note_changes(key, owner, summary, explanation);
+        self.note_retracked(key, owner, summary.error.is_none());
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(owner) else {
+            return;
+        };
+        client.note_result(summary);
+        if let Some((code, _)) = &summary.error {
+            session::last_gtid::doubt(&mut self.gtids, owner, *code);
+        }
+        let mysql = self.shared.server.flavour.is_mysql();
+        let found_before = client.found_rows.get();
+        let kept = client.note_left(summary, command.reply.rows(), alone, mysql);
+        if let Some(backend) = self.backends.get_mut(key) {
+            backend.unsettled = backend.found.zip(found_before);
+            backend.found = match client.found_native {
+                true => client.found_rows.get(),
+                false => backend.found.filter(|_| kept),
+            };
+        }
+        if !mysql && (summary.error.is_some() || summary.warnings > 0) {
+            client.owed.trace = trace_of(client, summary);
+        }
+        // A backend that knows nothing of the statement before does not learn it by this one.
+        let statement = client.statement;
+        let went = summary.error.is_none();
+        client.counts_native =
+            alone && (client.counts_native || !(statement.conditions.keep_counts() && went));
+        // What is to follow would begin with COM_SET_OPTION, which sets the counts itself.
+        let multi = client.session.multi_statements;
+        let stays = |b: &Backend<N::Sock>| b.session.multi_statements == multi;
+        client.counts_native &= self.backends.get(key).is_some_and(stays);
+        if !alone && !contaminated {
+            // Others rode behind: the backend is theirs, and the words of a warning are gone.
+            client.warnings_lost |= client.owed.warnings;
+            client.owed = Owed::default();
+            self.unbind(owner);
+        }
+        let Some(client) = self.clients.get_mut(owner) else {
+            return;
+        };
+        if !client.change_state(ClientState::Idle, now) {
+            return self.close_later(owner);
+        }
+        self.settle(key);
+        self.take_riders(key);
+        if self.draining.is_some() {
+            self.leave_if_idle(owner);
+        }
+        self.pump(owner);
+    }
+
+    /// Measures how long a statement of a client took, and counts how it ended.
+    fn note_service(&mut self, owner: Key, command: &InFlight, summary: &ReplySummary) {
+        let Some(client) = self.clients.get(owner) else {
+            return;
+        };
+        let service = self.net.now().since(command.sent);
+        self.figures
+            .answered(client.user, service, summary.error.is_some());
+        if let Some((number, _)) = &summary.error {
+            self.shared.errors.count(*number);
+        }
+    }
+
+    /// Notes what the statement has done to savepoints. Where its client has gone, nobody knows
+    /// what that may be.
+    fn note_savepoint(&mut self, key: Key, owner: Option<Key>, summary: &ReplySummary) {
+        let went = summary.error.is_none();
+        let statement = owner.and_then(|owner| Some(&self.clients.get(owner)?.statement));
+        let set = statement.is_none_or(|statement| {
+            statement.untracked.contains(Untracked::SAVEPOINT) && (went || statement.several)
+        });
+        let ended = statement
+            .is_some_and(|statement| statement.untracked.contains(Untracked::NO_SAVEPOINT));
+        if let Some(backend) = self.backends.get_mut(key) {
+            backend.note_savepoint(set, ended && went);
+        }
+    }
+
+    /// Learns whether statements of this shape may ride; `true` when this one has changed the
+    /// session that those in flight behind it run in.
+    fn learn(&mut self, key: Key, command: &InFlight, summary: &ReplySummary) -> bool {
+        let Some(backend) = self.backends.get(key) else {
+            return false;
+        };
+        let due = backend.reports != Reports::Complete;
+        let contaminated = !summary.changes.is_empty() || due || backend.in_transaction();
+        let left_something = contaminated || summary.error.is_some() || summary.warnings > 0;
+        let service = command.first.then(|| self.net.now().since(command.sent));
+        let ending = Ending {
+            left_something,
+            service,
+            reply_len: summary.len,
+        };
+        self.shapes.learn(command.shape, ending);
+        contaminated
+    }
+
+    /// The statement that others rode behind has changed their session, or its backend is closed:
+    /// what they would be answered may be wrong, or nothing, so they are told so, and the answers
+    /// are dropped. The lease is `owner`'s, who is none of them.
+    pub(crate) fn part_riders(&mut self, key: Key, owner: Option<Key>) {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        backend.rideable = false;
+        let riders: Vec<Key> = backend
+            .flight_mut()
+            .filter_map(|command| command.owner.take_if(|rider| Some(*rider) != owner))
+            .collect();
+        let now = self.net.now();
+        backend.note_left(now);
+        self.hand_over(key, owner);
+        for rider in riders {
+            self.unbind(rider);
+            self.counts.refused += 1;
+            self.refuse(rider, &Refusal::Overtaken);
+            let Some(client) = self.clients.get_mut(rider) else {
+                continue;
+            };
+            if client.change_state(ClientState::Idle, now) {
+                self.pump(rider);
+            } else {
+                self.close_later(rider);
+            }
+        }
+    }
+
+    /// The lease goes to whose statement is the next in flight.
+    fn pass_lease_on(&mut self, key: Key) {
+        if let Some(backend) = self.backends.get_mut(key)
+            && let Some(next) = backend.flight().front().map(|next| next.owner)
+        {
+            self.hand_over(key, next);
+        }
+    }
+
+    /// The client left while its statement ran.
+    fn statement_of_nobody(&mut self, key: Key, summary: &ReplySummary, contaminated: bool) {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        if !backend.flight().is_empty() {
+            if contaminated {
+                self.part_riders(key, None);
+                return self.retire(key);
+            }
+            return self.take_riders(key);
+        }
+        if backend
+            .lease()
+            .is_some_and(|owner| self.clients.get(owner).is_some())
+        {
+            return self.settle(key);
+        }
+        let unknown = summary.error.is_some() || summary.warned || !summary.changes.is_empty();
+        let due = backend.reports != Reports::Complete;
+        if unknown || due || backend.in_transaction() {
+            return self.retire(key);
+        }
+        backend.insert_id = None;
+        self.release(key);
+    }
+
+    /// Applies what the trackers reported to the session that client and backend share.
+    pub(crate) fn note_changes(
+        &mut self,
+        key: Key,
+        owner: Key,
+        summary: &ReplySummary,
+        explanation: Explanation,
+    ) {
+        if summary.changes.is_empty() {
+            return;
+        }
+        let (Some(client), Some(backend)) =
+            (self.clients.get_mut(owner), self.backends.get_mut(key))
+        else {
+            return;
+        };
+        // Most changes are a transaction's beginning and end, which no session keeps.
+        let mut changed: Option<Session> = None;
+        let known = client.session.clone();
+        let passing = explanation == Explanation::Passing;
+        let explains = explanation == Explanation::Lasting;
+        let tracks = client.is_pinned_for(PINNED);
+        let (mut pin, mut bare, mut explained) = (None, false, explains || passing);
+        let mut wide = false;
+        let read = changes(&summary.changes, |change| match change {
+            Change::Variable { name, value } if name == LAST_GTID => {
+                self.gtids.entry(owner).or_default().set(value)
+            }
+            // SET STATEMENT: reported as if it lasted.
+            Change::Variable { .. } if passing => {}
+            Change::Variable { name, .. } if RECREATED.contains(&name) => {}
+            // The pool's own.
+            Change::Variable { name, .. } if name.starts_with(TRACKING) && !tracks => {}
+            // SET STATEMENT gives the value back behind its answer, and it is reported later, to
+            // whoever is there.
+            Change::Variable { name, value }
+                if explanation == Explanation::None
+                    && client.statement.code == Code::None
+                    && known.value(name) == Some(value) =>
+            {
+                explained = true;
+            }
+            Change::Variable { name, value } => {
+                wide |= is_wide(name, value);
+                let session = changed.get_or_insert_with(|| (*known).clone());
+                if !client.take_variable(session, (name, value), explains) {
+                    pin = pin.or(Some(PinReason::UnexplainedChange));
+                }
+            }
+            Change::Schema(_) if backend.astray => explained = true,
+            Change::Schema(schema) => {
+                explained = true;
+                let session = changed.get_or_insert_with(|| (*known).clone());
+                session.use_schema((!schema.is_empty()).then(|| schema.into()));
+            }
+            Change::State => bare = true,
+            Change::TransactionState(state) => {
+                backend.transaction_state = state.iter().any(|&c| c != b'_');
+            }
+            Change::TransactionCharacteristics(sql) => {
+                backend.transaction_announced = !sql.is_empty();
+            }
+            Change::Other(_) => {}
+        });
+        if read.is_err() {
+            return self.lose(key, "the server sent session changes that cannot be read");
+        }
+        if let Some(changed) = changed {
+            self.adopt(key, owner, changed);
+        }
+        if bare && !explained {
+            pin = pin.or(Some(PinReason::UnexplainedChange));
+        }
+        if let Some(pin) = pin {
+            self.pin(owner, pin);
+        }
+        if wide {
+            self.pin(owner, PinReason::WideCharset);
+        }
+    }
+
+    /// Client and backend have come to another session together.
+    fn adopt(&mut self, key: Key, owner: Key, changed: Session) {
+        let session = self.sessions.intern(changed);
+        let (Some(client), Some(backend)) =
+            (self.clients.get_mut(owner), self.backends.get_mut(key))
+        else {
+            return;
+        };
+        let multi = backend.session.multi_statements;
+        backend.session = match backend.astray {
+            false => self.sessions.with_multi(&session, multi),
+            true => {
+                let mut elsewhere = (*session).clone();
+                (elsewhere.schema, elsewhere.multi_statements) = (None, multi);
+                self.sessions.intern(elsewhere)
+            }
+        };
+        client.session = session;
+        if let Some(schema) = client.schema_of_login() {
+            self.schemas.learn(client.pool as usize, schema);
+        }
+    }
+
+    /// The answer to our SHOW WARNINGS, which follows each statement that failed or warned.
+    ///
+    /// An ERR packet carries no trackers. MySQL keeps what the statement changed before it failed
+    /// for the next OK, which is this one. MariaDB forgets it; but where stored code failed, which
+    /// alone can change something and fail, it leaves its trace among the warnings, unless the
+    /// session keeps no notes or has no room for one: that is asked then ([`Group::read_back`]).
+    pub(crate) fn warnings_read(
+        &mut self,
+        key: Key,
+        owner: Option<Key>,
+        summary: &ReplySummary,
+        collected: Vec<u8>,
+    ) {
+        if let Some(owner) = owner {
+            let owed = (self.clients.get(owner)).map(|client| client.owed.explanation);
+            let explanation = owed.unwrap_or_default().with_due(summary.due);
+            self.note_changes(key, owner, summary, explanation);
+            self.tell_later(key, owner, summary);
+            let known = self
+                .clients
+                .get(owner)
+                .is_some_and(|c| c.owed.trace == Trace::Known);
+            if !known && collected.windows(TRACE.len()).any(|part| part == TRACE) {
+                self.pin(owner, PinReason::FailedCode);
+            }
+        }
+        self.keep_warnings(owner, summary, collected);
+        if let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner))
+            && let Trace::Asked(conditions) = &mut client.owed.trace
+        {
+            let kept = client.warnings.as_ref();
+            *conditions = kept.map_or(0, |kept| u8::try_from(kept.conditions()).unwrap_or(u8::MAX));
+        }
+        self.settle(key);
+    }
+
+    /// Nothing is in flight: decides what becomes of the lease.
+    pub(crate) fn settle(&mut self, key: Key) {
+        let Some(backend) = self.backends.get(key) else {
+            return;
+        };
+        if backend.state() != BackendState::Leased || !backend.flight().is_empty() {
+            return;
+        }
+        let Some(owner) = backend.lease() else { return };
+        let reports = self.owes_report(key);
+        let (Some(backend), Some(client)) = (self.backends.get(key), self.clients.get_mut(owner))
+        else {
+            return;
+        };
+        use ClientState::{Asking, Idle, Waiting};
+        let rests = matches!(client.state(), Idle | Waiting | Asking);
+        if !rests || backend.frozen {
+            return;
+        }
+        let untracked = client.touched.as_ref().is_some_and(|t| t.is_untracked());
+        let asks = client.may_have_ended();
+        let owed = client.owed;
+        if owed.found && !backend.transaction_announced {
+            return self.read_back_now(key, owner);
+        }
+        if client.is_held() && !asks && !untracked {
+            return self.resume(key);
+        }
+        let in_transaction = backend.in_transaction();
+        // After an error the status is unknown; the reply to SHOW WARNINGS tells it.
+        if owed.warnings && (!in_transaction || owed.failed || untracked) {
+            client.owed.warnings = false;
+            client.owed.failed = false;
+            return self.send_own(key, owner, Purpose::Warnings, WARNINGS);
+        }
+        if untracked {
+            return self.retell(key, owner);
+        }
+        if in_transaction && !reports {
+            return self.resume(key);
+        }
+        // Any other question has rows of its own, and clears conditions on MySQL.
+        let reads = owed.insert_id || owed.collation || owed.trace.is_asked();
+        let others = asks || owed.role || client.touched.is_some() || reports;
+        if self.ask_first(key, owner, (others, reads)) {
+            return;
+        }
+        if reports {
+            return self.ask_for_report(key, owner);
+        }
+        let Some(client) = self.clients.get(owner) else {
+            return;
+        };
+        if client.asks_for_holdings() {
+            return self.ask_for_holdings(key, owner);
+        }
+        if reads {
+            return self.read_back_now(key, owner);
+        }
+        if let Some(touched) = &client.touched {
+            if touched.fresh {
+                return self.read_variables(key, owner);
+            }
+            if touched.asks_clock() {
+                return self.ask_clock(key, owner);
+            }
+        }
+        if owed.role {
+            return self.ask_for_role(key, owner);
+        }
+        if let Some(client) = self.clients.get_mut(owner) {
+            client.touched = None;
+            client.owed = Owed::default();
+        }
+        self.release(key);
+    }
+
+    /// Asks for what the questions to come would take away; `reads`: [`READ_BACK`], which has
+    /// FOUND_ROWS() too. Returns whether something was asked.
+    fn ask_first(&mut self, key: Key, owner: Key, (others, reads): (bool, bool)) -> bool {
+        let server = self.shared.server.flavour;
+        let Some(client) = self.clients.get(owner).filter(|_| others || reads) else {
+            return false;
+        };
+        if client.debts(server).has_conditions() {
+            return self.ask_for(key, owner);
+        }
+        let counts = others && client.counts_unread();
+        if counts {
+            self.read_back_now(key, owner);
+        }
+        counts
+    }
+
+    /// Asks for what no tracker reports of the client's session.
+    pub(crate) fn read_back_now(&mut self, key: Key, owner: Key) {
+        let counts = |client: &Client<N::Sock>| client.counts_unread() || client.owed.found;
+        let counts = self.clients.get(owner).is_some_and(counts);
+        self.send_own(key, owner, Purpose::ReadBack(counts), READ_BACK);
+    }
+
+    pub(crate) fn send_own(&mut self, key: Key, owner: Key, purpose: Purpose, sql: &str) {
+        // On MariaDB a query of no table leaves the conditions before it.
+        let mariadb = matches!(self.shared.server.flavour, Server::MariaDb(_));
+        if let Some(client) = self.clients.get_mut(owner) {
+            client.counts_native = false;
+            let keeps = matches!(purpose, Purpose::Warnings | Purpose::Retold);
+            client.found_native &= keeps;
+            client.warnings_native &= keeps || mariadb;
+        }
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        match purpose {
+            Purpose::Warnings | Purpose::Retold => {}
+            Purpose::ReadBack(_) | Purpose::UserVariables(_) => backend.found = Some(1),
+            _ => backend.found = None,
+        }
+        let command = InFlight::own(Some(owner), purpose, ReplyShape::Results);
+        backend.expect(command);
+        let mut out = Vec::with_capacity(sql.len() + 8);
+        put_query(&mut out, backend.form, sql.as_bytes());
+        self.send_backend(key, &out);
+        self.count_busy(key);
+    }
+
+    /// FOUND_ROWS(), LAST_INSERT_ID() and the collation have come back.
+    pub(crate) fn read_back(
+        &mut self,
+        key: Key,
+        (owner, counts): (Option<Key>, bool),
+        summary: &ReplySummary,
+        collected: &[u8],
+    ) {
+        let row = row_of(collected).filter(|row| row.len() == 5 && summary.error.is_none());
+        let number = |at: usize| std::str::from_utf8(&row.as_ref()?[at]).ok()?.parse().ok();
+        let (Some(row), Some(found), Some(id)) = (&row, number(0), number(1)) else {
+            return self.lose(key, "the server did not give a session's state back");
+        };
+        let Some((client, backend)) = owner
+            .and_then(|owner| self.clients.get_mut(owner))
+            .zip(self.backends.get_mut(key))
+        else {
+            return self.retire(key);
+        };
+        // With as many as are counted at most, it may have been left out.
+        let noted = |count: u8| {
+            let room = number(3).is_some_and(|max| u64::from(count) < max);
+            *row[2] == *b"1" && room && count < u8::MAX
+        };
+        let traced = match client.owed.trace {
+            Trace::Asked(conditions) => noted(conditions),
+            Trace::Unasked | Trace::Known => true,
+        };
+        let owed_found = client.owed.found;
+        client.owed = Owed {
+            role: client.owed.role,
+            ..Owed::default()
+        };
+        if counts {
+            client.found_rows.set(match backend.unsettled {
+                _ if !owed_found => Some(found),
+                Some((before, _)) if before != found => Some(found),
+                Some((before, kept)) if before > 0 => Some(kept),
+                _ => None,
+            });
+        }
+        client.insert_id = id;
+        backend.insert_id = Some(id);
+        let extended =
+            (self.backend_pools.pools.get(backend.pool)).map_or(0, |pool| pool.key.extended);
+        // The two may differ by now: COM_SET_OPTION changes the client's alone.
+        let wide = client.is_pinned_for(PinReason::WideCharset);
+        for session in [&mut client.session, &mut backend.session] {
+            if wide {
+                break;
+            }
+            let mut changed = (**session).clone();
+            changed.put(b"collation_connection", &row[4]);
+            let results = results_collation(collected, extended, &changed);
+            changed.results_collation = self.shared.server.results_in(results);
+            *session = self.sessions.intern(changed);
+        }
+        let Some(owner) = owner else { return };
+        if !traced {
+            self.pin(owner, PinReason::FailedCode);
+        }
+        self.go_on(owner);
+        self.settle(key);
+    }
+}

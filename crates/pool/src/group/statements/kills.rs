@@ -1,0 +1,434 @@
+//! KILL, and the ids that clients know themselves by.
+//!
+//! The problem: a client's CONNECTION_ID() is the number in our greeting, which means nothing to
+//! the server; the server's number of the backend that runs its statement means another client a
+//! moment later. The mechanism: a KILL is read here ([`sql::kill`]) and looked up. The victim's
+//! group is in its id; another group is asked by a message and answers by a message. There, a
+//! statement that was not sent is answered by the pool; one that runs alone on its backend is ended
+//! by a KILL that another connection carries to the server (`kill_connection.rs`); one that others
+//! ride with is answered at once, and its reply dropped when it comes. A connection is ended by
+//! closing it.
+//!
+//! Ids begin above [`FIRST_ID`], where no server's numbers are found in practice, so that a number
+//! read from SHOW PROCESSLIST never means a client. Such a KILL goes to the server as it is, unless
+//! it names a backend of the pool.
+//!
+//! Invariants: an id belongs to one client at a time; who has not said a KILL's number is not hit
+//! by it; whoever says KILL is answered, by a time limit at the latest.
+
+use crate::backend::kill_jobs::{Aim, Asker, Job, KillAsk, KillEnd};
+use crate::backend::prepared_statements::Definition;
+use crate::backend::{InFlight, Purpose};
+use crate::client::{ClientState, Handled};
+use crate::errors::reasons::Refusal;
+use crate::group::Group;
+use crate::shared::{Order, Shared};
+use reactor::{Key, Net};
+use session::statement::Statement;
+use sql::kill::{Kill, Victim};
+use sql::lex::{LexMode, Server};
+use std::time::Duration;
+use wire::attributes::{Form, put_query};
+use wire::command::ReplyShape;
+use wire::errors::{self, ErrorCode};
+use wire::reply::OK;
+
+/// Clients' ids are at least this and below twice this: ten digits, positive in 32 bits with sign.
+pub(crate) const FIRST_ID: u32 = 1 << 30;
+/// A KILL that nobody has answered after the time for a dial and this is answered with an error.
+const ANSWER_MAX: Duration = Duration::from_secs(2);
+
+impl Shared {
+    /// Notes the server's number of a backend that has logged in.
+    pub(crate) fn note_thread(&self, thread: u32) {
+        self.threads.change(|all| all.insert(thread));
+    }
+
+    /// Forgets the number of a backend that is gone.
+    pub(crate) fn forget_thread(&self, thread: u32) {
+        self.threads.change(|all| all.remove(&thread));
+    }
+}
+
+impl<N: Net> Group<N> {
+    /// An id for a new client. Each group counts in steps of the number of groups; when it has
+    /// counted to the end, it begins again and leaves out the ids that are in use.
+    pub(crate) fn next_id(&mut self) -> u32 {
+        let groups = u32::try_from(self.shared.groups).unwrap_or(1);
+        let index = u32::try_from(self.index).unwrap_or(0);
+        loop {
+            self.greeted += 1;
+            let wrapped = self.greeted >= FIRST_ID / groups;
+            if wrapped {
+                (self.greeted, self.greeted_before) = (0, true);
+            }
+            let id = FIRST_ID + self.greeted * groups + index;
+            if !self.greeted_before || self.client_of(id).is_none() {
+                return id;
+            }
+        }
+    }
+
+    /// The client with this id. KILL is rare, so this looks at all of them.
+    fn client_of(&self, id: u32) -> Option<Key> {
+        let mut clients = self.clients.iter();
+        clients.find_map(|(key, client)| (client.id == id && !client.closing).then_some(key))
+    }
+
+    /// A client says KILL in words.
+    pub(crate) fn on_kill_text(
+        &mut self,
+        key: Key,
+        message: &[u8],
+        sql: &[u8],
+        mode: LexMode,
+    ) -> Handled {
+        match Kill::read(sql, mode) {
+            Some(kill) => self.on_kill(key, message, kill),
+            None => {
+                self.counts.refused += 1;
+                self.refuse(key, &Refusal::Kill);
+                Handled::Used
+            }
+        }
+    }
+
+    /// A prepared KILL is executed, with this for its parameter. It goes on as the text that it
+    /// comes to.
+    pub(crate) fn on_kill_execution(
+        &mut self,
+        key: Key,
+        definition: &Definition,
+        parameter: Option<u64>,
+    ) -> Handled {
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        let mode = self.lex_mode(&definition.session, client.capabilities);
+        let Some(kill) = Kill::read_with(&definition.sql, mode, parameter) else {
+            self.counts.refused += 1;
+            self.refuse(key, &Refusal::Kill);
+            return Handled::Used;
+        };
+        let what = if kill.query { "QUERY " } else { "" };
+        let text = match kill.victim {
+            Victim::Id(id) => format!("KILL {what}{id}"),
+            Victim::Own => format!("KILL {what}CONNECTION_ID()"),
+        };
+        let mut message = Vec::new();
+        put_query(&mut message, Form::of(client.capabilities), text.as_bytes());
+        self.on_kill(key, &message, kill)
+    }
+
+    /// COM_PROCESS_KILL: the same without words.
+    pub(crate) fn on_kill_command(&mut self, key: Key, message: &[u8], id: &[u8]) -> Handled {
+        let gone = matches!(self.shared.server.flavour, Server::MySql(90_000..));
+        match <[u8; 4]>::try_from(id) {
+            Ok(id) if !gone => {
+                let victim = Victim::Id(u64::from(u32::from_le_bytes(id)));
+                let query = false;
+                self.on_kill(key, message, Kill { query, victim })
+            }
+            _ => {
+                self.send_error(key, errors::UNKNOWN_COM, "Unknown command");
+                Handled::Used
+            }
+        }
+    }
+
+    fn on_kill(&mut self, key: Key, message: &[u8], kill: Kill) -> Handled {
+        let Some(client) = self.clients.get(key) else {
+            return Handled::Used;
+        };
+        let own = client.id;
+        let id = match kill.victim {
+            Victim::Own => u64::from(own),
+            // MySQL takes the lower half of a longer number.
+            Victim::Id(id) if self.shared.server.flavour.is_mysql() => id & u64::from(u32::MAX),
+            Victim::Id(id) => id,
+        };
+        let Some(id) = u32::try_from(id).ok().filter(|id| *id >= FIRST_ID) else {
+            let is_ours = |id| self.shared.threads.change(|all| all.contains(&id));
+            if u32::try_from(id).is_ok_and(is_ours) {
+                self.counts.refused += 1;
+                self.refuse(key, &Refusal::KillBackend);
+                return Handled::Used;
+            }
+            let reply = if message.get(4) == Some(&3) {
+                ReplyShape::Results
+            } else {
+                ReplyShape::Status
+            };
+            return self.start(key, message, Statement::plain(reply));
+        };
+        if id == own {
+            return self.kill_self(key, message, kill.query);
+        }
+        let ask = KillAsk {
+            asker: Asker {
+                group: self.index,
+                killer: key,
+            },
+            id,
+            query: kill.query,
+            user: self.backend_pools.pools[client.pool as usize]
+                .key
+                .user
+                .clone(),
+        };
+        let group = (id - FIRST_ID) as usize % self.shared.groups;
+        let end = if group == self.index {
+            self.kill(&ask)
+        } else {
+            self.messages.push((group, Order::Kill(Box::new(ask))));
+            None
+        };
+        match end {
+            Some(end) => self.tell_killer(key, &end),
+            None => self.await_kill(key),
+        }
+        Handled::Used
+    }
+
+    fn await_kill(&mut self, key: Key) {
+        let now = self.net.now();
+        if let Some(client) = self.clients.get_mut(key)
+            && !client.change_state(ClientState::Asking, now)
+        {
+            self.close_later(key);
+        }
+    }
+
+    /// Who ends its own connection gets the error that its server would give. Who ends its own
+    /// statement hears it from the server, as any error: it is asked about by the next statement.
+    fn kill_self(&mut self, key: Key, message: &[u8], query: bool) -> Handled {
+        if query {
+            let text = self.reworded(key, message, b"KILL QUERY CONNECTION_ID()");
+            return self.start(key, &text, Statement::plain(ReplyShape::Status));
+        }
+        if self.shared.server.flavour.is_mysql() {
+            self.refuse(key, &Refusal::Interrupted);
+        } else {
+            self.send_error(key, errors::CONNECTION_KILLED, "Connection was killed");
+        }
+        self.leave(key);
+        Handled::Used
+    }
+
+    /// Another group's client kills one of this.
+    pub(crate) fn on_kill_ask(&mut self, ask: &KillAsk) {
+        if let Some(end) = self.kill(ask) {
+            self.answer_asker(Some(ask.asker), end);
+        }
+    }
+
+    /// Tells whoever asked what became of it; the pool itself does not ask.
+    pub(crate) fn answer_asker(&mut self, asker: Option<Asker>, end: KillEnd) {
+        let Some(asker) = asker else { return };
+        if asker.group == self.index {
+            self.kill_ends(asker.killer, &end);
+        } else {
+            let message = Order::Killed(asker.killer, end);
+            self.messages.push((asker.group, message));
+        }
+    }
+
+    /// A KILL that this group's client waits for has come to its end.
+    pub(crate) fn kill_ends(&mut self, killer: Key, end: &KillEnd) {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(killer) else {
+            return;
+        };
+        if client.state() != ClientState::Asking {
+            return;
+        }
+        if !client.change_state(ClientState::Idle, now) {
+            return self.close_later(killer);
+        }
+        self.tell_killer(killer, end);
+        self.pump(killer);
+        if self.draining.is_some() {
+            self.leave_if_idle(killer);
+        }
+    }
+
+    fn tell_killer(&mut self, key: Key, end: &KillEnd) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        client.warnings = None;
+        // What is still to be read of the statement before is not asked for any more.
+        client.owed.warnings &= client.owed.failed;
+        client.keeps_warnings = false;
+        client.warnings_native = false;
+        client.counts_native = false;
+        client.warnings_lost = *end != KillEnd::Done;
+        client.conditions = u16::from(*end != KillEnd::Done);
+        let error = |this: &mut Self, code: ErrorCode, text: &str| this.send_error(key, code, text);
+        match end {
+            KillEnd::Done => {
+                client.row_count = 0;
+                self.send_ok(key, b"", OK);
+            }
+            KillEnd::Unknown(id) => {
+                error(
+                    self,
+                    errors::NO_SUCH_THREAD,
+                    &format!("Unknown thread id: {id}"),
+                );
+            }
+            KillEnd::NotOwner(id) => {
+                let text = format!("You are not owner of thread {id}");
+                error(self, errors::KILL_DENIED, &text);
+            }
+            KillEnd::Failed(why) => self.refuse(key, &Refusal::KillFailed(why.clone())),
+        }
+    }
+
+    /// Ends a client of this group, or its statement. `None`: the server must be asked first.
+    fn kill(&mut self, ask: &KillAsk) -> Option<KillEnd> {
+        let Some(victim) = self.client_of(ask.id) else {
+            return Some(KillEnd::Unknown(ask.id));
+        };
+        let client = self.clients.get(victim)?;
+        let state = client.state();
+        let user = &self.backend_pools.pools.get(client.pool as usize)?.key.user;
+        // Nobody can tell whose it will be while its name is not proven.
+        use ClientState::{Greeted, Proving, Verifying};
+        let proven = !matches!(state, Greeted | Proving | Verifying) && client.known;
+        if !proven || *user != ask.user {
+            return Some(KillEnd::NotOwner(ask.id));
+        }
+        let runs = matches!(state, ClientState::Running | ClientState::Feeding);
+        let lease = client.lease().filter(|_| runs);
+        match (lease, ask.query) {
+            (Some(lease), true) => self.interrupt_running(ask, victim, lease),
+            (Some(lease), false) => self.end_running(ask, victim, lease),
+            (None, true) => {
+                self.interrupt_unsent(victim, state);
+                Some(KillEnd::Done)
+            }
+            (None, false) => {
+                self.close_later(victim);
+                Some(KillEnd::Done)
+            }
+        }
+    }
+
+    /// The statement has not been sent: its client hears that it was interrupted.
+    fn interrupt_unsent(&mut self, victim: Key, state: ClientState) {
+        match state {
+            ClientState::Waiting => self.give_up(victim, &Refusal::Interrupted),
+            ClientState::Restoring => {
+                if let Some(client) = self.clients.get_mut(victim)
+                    && !client.opening
+                {
+                    // ReplySummary when the backend stands in its state, and instead of the
+                    // statement.
+                    client.interrupted = true;
+                }
+            }
+            // There is nothing to interrupt.
+            _ => {}
+        }
+    }
+
+    fn interrupt_running(&mut self, ask: &KillAsk, victim: Key, lease: Key) -> Option<KillEnd> {
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return Some(KillEnd::Done);
+        };
+        let debt = |c: &InFlight| matches!(c.purpose, Purpose::Debt(_));
+        let mut flight = backend.flight().iter();
+        let alone = flight.all(|c| c.owner == Some(victim) || debt(c));
+        if !alone {
+            self.leave_ride(victim, lease);
+            return Some(KillEnd::Done);
+        }
+        backend.rideable = false;
+        let sent = backend.flight().back().map(|command| command.sent)?;
+        let job = Job {
+            asker: Some(ask.asker),
+            at: backend.at.clone(),
+            pool: backend.pool,
+            thread: backend.thread,
+            aim: Some(Aim {
+                lease,
+                victim,
+                sent,
+            }),
+        };
+        self.jobs.push_back(job);
+        None
+    }
+
+    /// Ends a client whose statement runs. Its backend goes with it, so nobody else can be hit.
+    fn end_running(&mut self, ask: &KillAsk, victim: Key, lease: Key) -> Option<KillEnd> {
+        let backend = self.backends.get(lease);
+        let debt = |c: &InFlight| matches!(c.purpose, Purpose::Debt(_));
+        let alone = |command: &InFlight| command.owner == Some(victim) || debt(command);
+        let alone = backend.filter(|backend| backend.flight().iter().all(alone));
+        let job = alone.map(|backend| Job {
+            asker: Some(ask.asker),
+            at: backend.at.clone(),
+            pool: backend.pool,
+            thread: backend.thread,
+            aim: None,
+        });
+        self.close_later(victim);
+        let Some(job) = job else {
+            return Some(KillEnd::Done);
+        };
+        self.unbind(victim);
+        self.retire(lease);
+        self.jobs.push_back(job);
+        None
+    }
+
+    /// A statement that shares its backend in flight is a plain SELECT: its client is answered, and
+    /// its reply dropped, so that the others' are not touched. One whose reply has begun ends soon.
+    fn leave_ride(&mut self, victim: Key, lease: Key) {
+        let now = self.net.now();
+        let Some(backend) = self.backends.get_mut(lease) else {
+            return;
+        };
+        let begun = backend.summary.len > 0 || !backend.middle.at_packet_start();
+        let owns = |c: &crate::backend::InFlight| {
+            c.owner == Some(victim) && c.purpose == Purpose::Statement
+        };
+        let Some(place) = backend.flight().iter().position(owns) else {
+            return;
+        };
+        if place == 0 && begun {
+            return;
+        }
+        if let Some(command) = backend.flight_mut().nth(place) {
+            command.owner = None;
+        }
+        backend.note_left(now);
+        self.unbind(victim);
+        self.refuse(victim, &Refusal::Interrupted);
+        let Some(client) = self.clients.get_mut(victim) else {
+            return;
+        };
+        if client.change_state(ClientState::Idle, now) {
+            self.pump(victim);
+        } else {
+            self.close_later(victim);
+        }
+    }
+
+    /// KILLs that nobody has answered in time.
+    pub(crate) fn drop_late_kills(&mut self) {
+        let (now, longest) = (self.net.now(), self.shared.settings.dial_max);
+        self.drop_late_kill(now, longest);
+        let late = |client: &crate::client::Client<N::Sock>| {
+            client.state() == ClientState::Asking && now.since(client.since) > longest + ANSWER_MAX
+        };
+        let late = self.clients.iter().filter(|(_, client)| late(client));
+        let late: Vec<Key> = late.map(|(key, _)| key).collect();
+        for key in late {
+            let why = format!("no answer within {} ms", (longest + ANSWER_MAX).as_millis());
+            self.kill_ends(key, &KillEnd::Failed(why));
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! What serves no client: the watch, the workers for passwords, metrics and the site that shows
+//! them.
+//!
+//! Each is a thread, or is read by one. Invariant: no group waits for any of them.
+
+pub(crate) mod metrics;
+pub(crate) mod password_workers;
+pub(crate) mod site;
+pub(crate) mod watch;

@@ -1,0 +1,558 @@
+//! Metrics: every figure that the pool publishes, in one table.
+//!
+//! A row of [`METRICS`] has the name, the type, the labels, the help and how the figure is read.
+//! The text for Prometheus, the JSON, and docs/pool/metrics.md (`page.rs`) are made from it.
+//! `ONRAMP_WRITE=1 cargo test -p pool metrics_page` writes the page.
+//!
+//! Names follow Prometheus: a base unit at the end (`_seconds`, `_bytes`), `_total` behind that of
+//! a counter. Invariant: each label has a bounded number of values. They come from enums of this
+//! program, from the settings ([`USERS_MAX`]), from the number of groups ([`GROUPS_MAX`]) or from a
+//! table with a bound (`error_counts.rs`); never an address, an id or a text.
+
+#[cfg(test)]
+mod page;
+mod text;
+
+pub(crate) use text::{json, openmetrics, prometheus};
+
+use crate::figures::{GroupView, Histogram, Published, Stage, USERS_MAX};
+use crate::queue::lane::LaneName;
+use crate::shared::Shared;
+use measure::process;
+use reactor::Time;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// Groups that have figures of their own; the others are summed up under `other`.
+pub(crate) const GROUPS_MAX: usize = 128;
+/// The label of what has none of its own.
+const OTHER: &str = "other";
+
+/// What the main thread and the groups make known to whoever asks.
+#[derive(Debug)]
+pub(crate) struct Board {
+    /// When the process began to serve, as the time of day.
+    began: Duration,
+    draining: AtomicBool,
+    pool: OnceLock<Source>,
+}
+
+/// Where a pool's figures are found.
+#[derive(Debug)]
+struct Source {
+    shared: Arc<Shared>,
+    groups: Vec<Arc<Published>>,
+}
+
+impl Default for Board {
+    fn default() -> Board {
+        Board {
+            began: reactor::utc_now(),
+            draining: AtomicBool::new(false),
+            pool: OnceLock::new(),
+        }
+    }
+}
+
+impl Board {
+    /// The groups have begun to serve.
+    pub(crate) fn serves(&self, shared: Arc<Shared>, groups: Vec<Arc<Published>>) {
+        let _ = self.pool.set(Source { shared, groups });
+    }
+
+    /// The pool takes no more clients.
+    pub(crate) fn drains(&self) {
+        self.draining.store(true, Relaxed);
+    }
+
+    /// All figures of this moment.
+    pub(crate) fn sample(&self) -> Sample<'_> {
+        let pool = self.pool.get().map(|source| {
+            let groups: Vec<_> = source.groups.iter().map(|group| group.get()).collect();
+            let users = source.shared.settings.users.len();
+            let total = GroupView::sum(users, groups.iter().map(|view| &**view));
+            PoolSample {
+                shared: &source.shared,
+                groups,
+                total,
+            }
+        });
+        Sample {
+            now: Time::now(),
+            began: self.began,
+            draining: self.draining.load(Relaxed),
+            pool,
+        }
+    }
+}
+
+/// All figures of a moment.
+pub(crate) struct Sample<'a> {
+    now: Time,
+    began: Duration,
+    draining: bool,
+    /// `None` until the server has answered.
+    pub(crate) pool: Option<PoolSample<'a>>,
+}
+
+/// Those of the groups.
+pub(crate) struct PoolSample<'a> {
+    pub(crate) shared: &'a Shared,
+    groups: Vec<Arc<GroupView>>,
+    pub(crate) total: GroupView,
+}
+
+impl Sample<'_> {
+    /// Why the pool should not be sent clients, if so.
+    pub(crate) fn unready(&self) -> Option<String> {
+        if self.draining {
+            return Some("draining: the pool takes no new clients".into());
+        }
+        let Some(pool) = &self.pool else {
+            return Some("starting: the server has not answered yet".into());
+        };
+        let since = pool.shared.upstream.failing_since()?;
+        let seconds = self.now.since(since).as_secs();
+        Some(format!("the server cannot be reached, for {seconds} s now"))
+    }
+
+    /// Which group has not turned for so long that something is wrong with it, if one has.
+    pub(crate) fn unhealthy(&self, longest: Duration) -> Option<String> {
+        let groups = self.pool.iter().flat_map(|pool| &pool.groups);
+        let stands = groups.map(|view| self.now.since(view.at)).enumerate();
+        let (group, stands) = stands.max_by_key(|(_, stands)| *stands)?;
+        let seconds = stands.as_secs();
+        // A group that has ended in a drain turns no more.
+        (stands > longest && !self.draining)
+            .then(|| format!("group {group} has not turned for {seconds} s"))
+    }
+}
+
+/// What a metric is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Type {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+impl Type {
+    fn name(self) -> &'static str {
+        match self {
+            Type::Counter => "counter",
+            Type::Gauge => "gauge",
+            Type::Histogram => "histogram",
+        }
+    }
+}
+
+/// A figure.
+pub(crate) struct Metric {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Type,
+    pub(crate) labels: &'static [&'static str],
+    pub(crate) help: &'static str,
+    read: Reading,
+}
+
+/// How it is read.
+enum Reading {
+    /// At any time.
+    Process(fn(&Sample<'_>, &mut Points)),
+    /// Once the groups serve.
+    Pool(fn(&PoolSample<'_>, &mut Points)),
+}
+
+/// One value with its labels.
+#[derive(Clone, Debug, PartialEq)]
+struct Point {
+    labels: Vec<(&'static str, String)>,
+    value: PointValue,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum PointValue {
+    Number(f64),
+    Times(Histogram),
+}
+
+/// The values of one metric.
+struct Points {
+    names: &'static [&'static str],
+    points: Vec<Point>,
+}
+
+/// A count as a figure; exact up to 2^53.
+trait Figure {
+    fn figure(self) -> f64;
+}
+
+impl Figure for u64 {
+    fn figure(self) -> f64 {
+        self as f64
+    }
+}
+
+impl Figure for usize {
+    fn figure(self) -> f64 {
+        self as f64
+    }
+}
+
+impl Figure for bool {
+    fn figure(self) -> f64 {
+        f64::from(u8::from(self))
+    }
+}
+
+impl Figure for Duration {
+    fn figure(self) -> f64 {
+        self.as_secs_f64()
+    }
+}
+
+impl Figure for f64 {
+    fn figure(self) -> f64 {
+        self
+    }
+}
+
+impl Points {
+    fn put(&mut self, values: &[&str], value: PointValue) {
+        debug_assert_eq!(values.len(), self.names.len());
+        let labels = self.names.iter().zip(values);
+        let labels = labels.map(|(name, value)| (*name, (*value).to_owned()));
+        self.points.push(Point {
+            labels: labels.collect(),
+            value,
+        });
+    }
+
+    fn set(&mut self, values: &[&str], figure: impl Figure) {
+        self.put(values, PointValue::Number(figure.figure()));
+    }
+
+    fn times(&mut self, values: &[&str], times: &Histogram) {
+        self.put(values, PointValue::Times(times.clone()));
+    }
+}
+
+impl PoolSample<'_> {
+    /// The names of users that have a place of their own, and one for the rest, by their places.
+    pub(crate) fn users(&self) -> Vec<String> {
+        let users = &self.shared.settings.users;
+        let named = users.iter().take(USERS_MAX).map(|user| user.name.clone());
+        let mut names: Vec<String> = named.collect();
+        if users.len() > USERS_MAX {
+            // A user may be called so.
+            let mut others = OTHER.to_owned();
+            while names.contains(&others) {
+                others.push('_');
+            }
+            names.push(others);
+        }
+        names
+    }
+
+    /// Sets a figure for each group, and the sum of those that have no place of their own.
+    fn each_group(&self, out: &mut Points, of: fn(&GroupView) -> f64) {
+        for (index, view) in self.groups.iter().take(GROUPS_MAX).enumerate() {
+            out.set(&[&index.to_string()], of(view));
+        }
+        if self.groups.len() > GROUPS_MAX {
+            let others = self.groups[GROUPS_MAX..].iter();
+            out.set(&[OTHER], others.map(|view| of(view)).sum::<f64>());
+        }
+    }
+}
+
+macro_rules! metrics {
+    ($(
+        $kind:ident $from:ident $name:literal [$($label:literal),*] $help:literal $read:expr;
+    )*) => {
+        /// All metrics, in the order in which they are shown.
+        pub(crate) static METRICS: &[Metric] = &[$(
+            Metric {
+                name: $name,
+                kind: Type::$kind,
+                labels: &[$($label),*],
+                help: $help,
+                read: Reading::$from($read),
+            },
+        )*];
+    };
+}
+
+metrics! {
+    Gauge Process "onramp_build_info" ["version"]
+        "Always 1; the version of the program."
+        |_, out| out.set(&[env!("CARGO_PKG_VERSION")], true);
+    Gauge Process "onramp_pool_ready" []
+        "1 if the pool takes clients and the server answers, as /readyz says."
+        |sample, out| out.set(&[], sample.unready().is_none());
+    Gauge Process "onramp_pool_draining" []
+        "1 while the pool takes no new clients and ends when those that are there have left."
+        |sample, out| out.set(&[], sample.draining);
+    Gauge Process "process_start_time_seconds" []
+        "When the process began to serve, in seconds since 1970."
+        |sample, out| out.set(&[], sample.began);
+    Counter Process "process_cpu_seconds_total" []
+        "CPU time of the process, user and system."
+        |_, out| if let Ok(own) = process::own() {
+            out.set(&[], own.cpu);
+        };
+    Gauge Process "process_resident_memory_bytes" []
+        "Resident memory of the process."
+        |_, out| if let Ok(own) = process::own() {
+            out.set(&[], own.rss_bytes);
+        };
+
+    Gauge Pool "onramp_pool_server_info" ["flavour", "version"]
+        "Always 1; what the server said of itself at start."
+        |pool, out| {
+            let server = &pool.shared.server;
+            let is_mysql = server.flavour.is_mysql();
+            let flavour = if is_mysql { "mysql" } else { "mariadb" };
+            out.set(&[flavour, &server.version], true);
+        };
+    Gauge Pool "onramp_pool_server_up" []
+        "1 if the server can be reached."
+        |pool, out| out.set(&[], pool.shared.upstream.failing_since().is_none());
+    Counter Pool "onramp_pool_server_outages_total" []
+        "Outages of the server that have ended."
+        |pool, out| out.set(&[], pool.shared.upstream.returns());
+
+    Gauge Pool "onramp_pool_clients" ["state"]
+        "Clients by what they do: logging_in, idle, holding (between statements, with a \
+         backend: in a transaction or pinned), waiting (in a lane), running, killing, delayed \
+         (after a failed login) or leaving."
+        |pool, out| for stage in Stage::ALL {
+            out.set(&[stage.name()], pool.total.stages[stage as usize]);
+        };
+    Gauge Pool "onramp_pool_user_clients" ["user"]
+        "Clients that have logged in, by user."
+        |pool, out| for (place, name) in pool.users().iter().enumerate() {
+            let uses = &pool.shared.users;
+            let last = if place == USERS_MAX { uses.len() } else { place + 1 };
+            let uses = &uses[place..last];
+            out.set(&[name], uses.iter().map(|user| user.clients.load(Relaxed)).sum::<usize>());
+        };
+    Gauge Pool "onramp_pool_clients_max" []
+        "The setting clients_max."
+        |pool, out| out.set(&[], pool.shared.settings.clients_max);
+    Gauge Pool "onramp_pool_pinned_clients" ["reason"]
+        "Clients that are pinned to their backend now, by reason. One client may have several."
+        |pool, out| for (reason, count) in &pool.total.pinned {
+            out.set(&[reason], *count);
+        };
+    Counter Pool "onramp_pool_connections_accepted_total" []
+        "Connections of clients that were accepted."
+        |pool, out| out.set(&[], pool.total.census.counts.accepted);
+    Counter Pool "onramp_pool_accept_failures_total" []
+        "Accepts that failed for want of descriptors or memory."
+        |pool, out| out.set(&[], pool.total.census.counts.accept_failures);
+    Counter Pool "onramp_pool_logins_total" []
+        "Logins that succeeded."
+        |pool, out| out.set(&[], pool.total.census.counts.logins);
+    Counter Pool "onramp_pool_login_failures_total" []
+        "Logins with a wrong name or password."
+        |pool, out| out.set(&[], pool.total.census.counts.denied);
+    Counter Pool "onramp_pool_clients_closed_total" ["reason"]
+        "Clients that the pool closed: memory (they held more than their share), slow_reader \
+         (they did not read while others waited), time_limit, input_stalled (they held room for \
+         a command and did not go on)."
+        |pool, out| {
+            let counts = &pool.total.census.counts;
+            out.set(&["memory"], counts.memory_closed);
+            out.set(&["slow_reader"], counts.slow_closed);
+            out.set(&["time_limit"], counts.too_slow);
+            out.set(&["input_stalled"], counts.input_stalled);
+        };
+
+    Counter Pool "onramp_pool_statements_total" []
+        "Statements whose reply was complete."
+        |pool, out| out.set(&[], pool.total.census.counts.statements);
+    Counter Pool "onramp_pool_user_statement_errors_total" ["user"]
+        "Statements that ended with an error of the server, by user."
+        |pool, out| for (place, name) in pool.users().iter().enumerate() {
+            out.set(&[name], pool.total.figures.users()[place].errors);
+        };
+    Counter Pool "onramp_pool_server_errors_total" ["number"]
+        "Statements that ended with an error of the server, by its number. The first 100 \
+         numbers have a place of their own; the rest is other."
+        |pool, out| {
+            let (numbers, others) = pool.shared.errors.read();
+            for (number, count) in numbers {
+                out.set(&[&number.to_string()], count);
+            }
+            if others > 0 {
+                out.set(&[OTHER], others);
+            }
+        };
+    Counter Pool "onramp_pool_refused_total" []
+        "Clients and statements that the pool refused."
+        |pool, out| out.set(&[], pool.total.census.counts.refused);
+    Counter Pool "onramp_pool_errors_total" ["reason"]
+        "Errors that the pool itself has sent, by reason."
+        |pool, out| for (reason, count) in &pool.total.census.counts.refusals {
+            out.set(&[reason], *count);
+        };
+    Histogram Pool "onramp_pool_wait_seconds" ["user"]
+        "From the arrival of a statement until it was sent to the server, by user. A statement \
+         that did not wait counts with 0."
+        |pool, out| for (place, name) in pool.users().iter().enumerate() {
+            out.times(&[name], &pool.total.figures.users()[place].wait);
+        };
+    Histogram Pool "onramp_pool_service_seconds" ["user"]
+        "From when a statement was sent to the server until the last byte of its reply, by user."
+        |pool, out| for (place, name) in pool.users().iter().enumerate() {
+            out.times(&[name], &pool.total.figures.users()[place].service);
+        };
+
+    Gauge Pool "onramp_pool_waiting" []
+        "Statements and logins that wait in a lane."
+        |pool, out| out.set(&[], pool.total.census.waiting);
+    Histogram Pool "onramp_pool_lane_wait_seconds" ["lane"]
+        "Time in a lane of statements and logins that had to wait and got their turn: login, \
+         high, low, or held (they have a backend, under high_prio_mode none)."
+        |pool, out| for lane in LaneName::ALL {
+            let name = if lane == LaneName::Held { "held" } else { lane.name() };
+            out.times(&[name], pool.total.figures.lane(lane));
+        };
+    Counter Pool "onramp_pool_waited_total" []
+        "Statements and logins that had to wait in a lane."
+        |pool, out| out.set(&[], pool.total.census.counts.waited);
+    Counter Pool "onramp_pool_kicked_up_total" []
+        "Statements of the low lane that went before one of the high lane, having waited for long."
+        |pool, out| out.set(&[], pool.total.census.counts.kicked_up);
+    Counter Pool "onramp_pool_gave_up_total" []
+        "Clients that left while their statement waited; it was not executed."
+        |pool, out| out.set(&[], pool.total.census.counts.gave_up);
+    Counter Pool "onramp_pool_pipelined_total" []
+        "Statements that were sent behind another client's statement in flight."
+        |pool, out| out.set(&[], pool.total.census.counts.ridden);
+    Counter Pool "onramp_pool_pins_total" ["reason"]
+        "Clients that were pinned to their backend, by reason."
+        |pool, out| for (reason, count) in &pool.total.census.counts.pins {
+            out.set(&[reason], *count);
+        };
+    Counter Pool "onramp_pool_restores_total" []
+        "Times that a backend was brought into another session's state."
+        |pool, out| out.set(&[], pool.total.census.counts.restored);
+    Counter Pool "onramp_pool_round_trips_saved_total" []
+        "Restores that nobody waited for: they were sent in front of the statement, in one write."
+        |pool, out| out.set(&[], pool.total.census.counts.restored_in_front);
+    Counter Pool "onramp_pool_resets_total" []
+        "Times that a backend's session was reset, for a user variable that its client had \
+         never set."
+        |pool, out| out.set(&[], pool.total.census.counts.renewed);
+    Counter Pool "onramp_pool_stored_code_total" ["code"]
+        "Statements that ran stored code: known to leave nothing that pins, or unread."
+        |pool, out| {
+            out.set(&["known"], pool.total.census.counts.code_known);
+            out.set(&["unread"], pool.total.census.counts.code_unread);
+        };
+    Counter Pool "onramp_pool_abandoned_total" []
+        "Replies that were ended, and their statements killed, because their clients had left."
+        |pool, out| out.set(&[], pool.total.census.counts.abandoned);
+
+    Gauge Pool "onramp_pool_backends" ["state"]
+        "Connections to the server: dialling, idle, or leased to a client."
+        |pool, out| {
+            out.set(&["dialling"], pool.total.census.backends_dialling);
+            out.set(&["idle"], pool.total.census.backends_idle);
+            out.set(&["leased"], pool.total.census.backends_leased);
+        };
+    Gauge Pool "onramp_pool_backends_max" []
+        "The setting backends_max."
+        |pool, out| out.set(&[], pool.shared.settings.backends_max);
+    Gauge Pool "onramp_pool_pinned_backends" []
+        "Backends that pinned clients hold."
+        |pool, out| out.set(&[], pool.total.census.pinned);
+    Counter Pool "onramp_pool_dials_total" []
+        "Connections to the server that were tried."
+        |pool, out| out.set(&[], pool.total.census.counts.dialled);
+    Counter Pool "onramp_pool_dial_failures_total" []
+        "Connections to the server that failed."
+        |pool, out| out.set(&[], pool.total.census.counts.dial_failures);
+    Counter Pool "onramp_pool_backends_lost_total" []
+        "Connections to the server that were lost."
+        |pool, out| out.set(&[], pool.total.census.counts.backends_lost);
+    Counter Pool "onramp_pool_backends_trimmed_total" []
+        "Connections to the server that were closed for being idle or old."
+        |pool, out| out.set(&[], pool.total.census.counts.trimmed);
+    Counter Pool "onramp_pool_backends_lent_total" []
+        "Connections to the server that were closed because another group lacked one."
+        |pool, out| out.set(&[], pool.total.census.counts.lent);
+    Counter Pool "onramp_pool_stalls_total" []
+        "Times that a backend was over stall_ms_max while others waited."
+        |pool, out| out.set(&[], pool.total.census.counts.stalled);
+
+    Gauge Pool "onramp_pool_client_memory_bytes" []
+        "What is kept for clients in all: sessions, commands, replies, prepared statements, \
+         variables."
+        |pool, out| out.set(&[], pool.total.census.memory_bytes);
+    Gauge Pool "onramp_pool_client_memory_max_bytes" []
+        "The most that may be kept for clients (memory_bytes_max)."
+        |pool, out| out.set(&[], pool.shared.memory.max());
+    Gauge Pool "onramp_pool_input_bytes" []
+        "Bytes of commands that have not come whole, or wait."
+        |pool, out| out.set(&[], pool.total.census.input_bytes);
+    Counter Pool "onramp_pool_input_waited_total" []
+        "Times that a command waited for room before the rest of it was read."
+        |pool, out| out.set(&[], pool.total.census.counts.input_waited);
+    Gauge Pool "onramp_pool_user_variables_bytes" []
+        "Bytes of the user variables that follow clients."
+        |pool, out| out.set(&[], pool.total.census.variables_bytes);
+    Gauge Pool "onramp_pool_slow_readers" []
+        "Backends that are held up by clients that do not read."
+        |pool, out| out.set(&[], pool.total.census.slow_readers);
+    Gauge Pool "onramp_pool_spooled_clients" []
+        "Clients whose reply was taken off its backend because they do not read."
+        |pool, out| out.set(&[], pool.total.census.spooled_clients);
+    Gauge Pool "onramp_pool_spool_bytes" []
+        "Bytes of the spool that their replies have."
+        |pool, out| out.set(&[], pool.total.census.spooled_bytes);
+    Gauge Pool "onramp_pool_spool_max_bytes" []
+        "The setting spool_bytes_max."
+        |pool, out| out.set(&[], pool.shared.settings.spool_bytes_max);
+    Counter Pool "onramp_pool_spooled_total" []
+        "Replies that were taken off their backends because their clients did not read."
+        |pool, out| out.set(&[], pool.total.census.counts.spooled);
+
+    Gauge Pool "onramp_pool_groups" []
+        "Groups: threads that serve clients."
+        |pool, out| out.set(&[], pool.groups.len());
+    Histogram Pool "onramp_pool_turn_seconds" []
+        "Lengths of the groups' turns, without the wait between two. A statement is late by up \
+         to one turn."
+        |pool, out| out.times(&[], &pool.total.turns.lengths);
+    Counter Pool "onramp_pool_group_busy_seconds_total" ["group"]
+        "Time that a group has spent in its turns: its rate is the saturation of the group's \
+         thread, 1 at most."
+        |pool, out| pool.each_group(out, |view| view.turns.lengths.sum().figure());
+    Counter Pool "onramp_pool_group_turns_total" ["group"]
+        "Turns of a group."
+        |pool, out| pool.each_group(out, |view| view.turns.lengths.count().figure());
+    Counter Pool "onramp_pool_group_publishing_seconds_total" ["group"]
+        "The part of a group's time in which it copied its figures for others to read, twice a \
+         second."
+        |pool, out| pool.each_group(out, |view| view.turns.publishing.figure());
+    Gauge Pool "onramp_pool_group_clients" ["group"]
+        "Clients of a group; each has a descriptor, which /proc/PID/fd does not show."
+        |pool, out| pool.each_group(out, |view| view.census.clients.figure());
+    Gauge Pool "onramp_pool_group_clients_max" []
+        "Clients that the descriptor table of one group has room for."
+        |pool, out| out.set(&[], pool.shared.clients_per_group);
+    Gauge Pool "onramp_pool_group_backends" ["group"]
+        "Connections to the server of a group."
+        |pool, out| pool.each_group(out, |view| view.census.backends().figure());
+    Gauge Pool "onramp_pool_group_waiting" ["group"]
+        "Statements and logins that wait in a group's lanes."
+        |pool, out| pool.each_group(out, |view| view.census.waiting.figure());
+}
+
+#[cfg(test)]
+mod tests;

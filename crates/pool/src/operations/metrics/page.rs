@@ -1,0 +1,80 @@
+//! docs/pool/metrics.md, made from the table of metrics and compared with what is committed.
+//!
+//! `ONRAMP_WRITE=1 cargo test -p pool metrics_page` rewrites it.
+
+use super::{GROUPS_MAX, METRICS};
+use crate::errors::error_counts::ERRORS_MAX;
+use crate::figures::{BOUNDS, USERS_MAX};
+use crate::generated_page::check;
+
+const PAGE: &str = "docs/pool/metrics.md";
+const HEAD: &str = "\
+# Metrics and health
+
+<!-- Made from crates/pool/src/operations/metrics.rs; do not edit.
+     ONRAMP_WRITE=1 cargo test -p pool metrics_page -->
+
+To watch the pool, start it with `--http 127.0.0.1:9104` (in the file: `http`), and have Prometheus
+scrape that address:
+
+```yaml
+scrape_configs:
+  - job_name: onramp
+    static_configs:
+      - targets: [\"127.0.0.1:9104\"]
+```
+
+[monitoring/](../../monitoring/README.md) has alert rules and a dashboard for Grafana.
+
+| path | answers |
+|---|---|
+| `/metrics` | the figures below: OpenMetrics 1.0.0 where `Accept` asks for it, otherwise \
+Prometheus 0.0.4 |
+| `/stats.json` | the same figures as JSON, with percentiles in place of buckets |
+| `/healthz` | 200 while every group gets on, 503 with the reason when one has not turned for 10 s |
+| `/readyz` | 200, or 503 with the reason: at start until the server has answered, while the \
+server cannot be reached, and during a drain |
+
+Anyone who reaches this address reads the names of users and how much they do. There is no login:
+listen on the loopback or on a network of your own. Nothing can be changed there.
+
+`/readyz` speaks of the server too. Where several pools stand in front of one server, all of them
+become unready at once when it is away. If your balancer does nothing good then, let it ask
+`/healthz`.
+
+A thread of its own answers. Each group copies its figures twice a second, so they are at most half
+a second old, and however often you ask, no group is held up. Times are those of the groups' turns:
+what is shorter than a turn counts as 0. Histograms have
+the same bounds, in seconds:
+";
+
+fn page() -> String {
+    let bounds: Vec<String> = (BOUNDS.iter())
+        .map(|(bound, _)| bound.as_secs_f64().to_string())
+        .collect();
+    let mut page = format!("{HEAD}{}.\n\n", bounds.join(", "));
+    page += &format!(
+        "Every label has a bounded number of values. The first {USERS_MAX} users of the settings \
+         have values of\ntheir own, the others share `other`. So do groups after the first \
+         {GROUPS_MAX}, and numbers of errors after\nthe first {ERRORS_MAX} that came.\n\n## All \
+         metrics\n\n| name | type | labels | what |\n|---|---|---|---|\n"
+    );
+    for metric in METRICS {
+        let labels: Vec<String> = (metric.labels.iter())
+            .map(|label| format!(" `{label}`"))
+            .collect();
+        page += &format!(
+            "| `{}` | {} |{} | {} |\n",
+            metric.name,
+            metric.kind.name(),
+            labels.join(","),
+            metric.help
+        );
+    }
+    page
+}
+
+#[test]
+fn the_metrics_page_is_what_the_table_says() {
+    check(PAGE, "metrics_page", &page());
+}

@@ -1,0 +1,52 @@
+//! What the pool serves over HTTP: its figures, and whether it is well and ready.
+//!
+//! A thread of its own answers ([`httpd`]), with what the groups have published last
+//! ([`crate::figures`]). It begins before the server has answered, so that a pool that waits for
+//! its server says so.
+
+use crate::log::{Event, note};
+use crate::operations::metrics::{self, Board};
+use httpd::{Reply, Request, Status, kind};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A group that has not turned for so long is not well: an idle one turns twice a second.
+const TURNS_WITHIN: Duration = Duration::from_secs(10);
+
+/// Serves at this address until the process ends.
+///
+/// # Errors
+/// A sentence with the setting, the address and the system's reason.
+pub(crate) fn serve(address: SocketAddr, board: Arc<Board>) -> Result<(), String> {
+    let wrong = |error| format!("http: cannot listen on {address}: {error}");
+    let listener = TcpListener::bind(address).map_err(wrong)?;
+    let place = listener.local_addr().map_err(wrong)?;
+    let site = move |request: &Request<'_>| answer(&board, request);
+    httpd::serve(listener, site).map_err(wrong)?;
+    note(
+        Event::Http,
+        format_args!("figures at http://{place}/metrics"),
+    );
+    Ok(())
+}
+
+fn answer(board: &Board, request: &Request<'_>) -> Reply {
+    let state = |wrong: Option<String>| match wrong {
+        None => Reply::text(Status::Ok, "ok"),
+        Some(why) => Reply::text(Status::Unavailable, &why),
+    };
+    match request.path {
+        "/metrics" if request.accept.contains("application/openmetrics-text") => {
+            Reply::ok(kind::OPENMETRICS, metrics::openmetrics(&board.sample()))
+        }
+        "/metrics" => Reply::ok(kind::PROMETHEUS, metrics::prometheus(&board.sample())),
+        "/stats.json" => Reply::ok(kind::JSON, metrics::json(&board.sample()).to_string()),
+        "/healthz" => state(board.sample().unhealthy(TURNS_WITHIN)),
+        "/readyz" => state(board.sample().unready()),
+        _ => Reply::text(
+            Status::NotFound,
+            "There are /metrics, /stats.json, /healthz and /readyz here.",
+        ),
+    }
+}

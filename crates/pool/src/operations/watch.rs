@@ -1,0 +1,294 @@
+//! The watch: what no statement through the pool tells of the server, asked for by one thread on
+//! one connection, beside the backends.
+//!
+//! The problem: global values are set, and code is defined, past the pool or inside of other code,
+//! and a look at all code is too much to be taken all the time. The mechanism: once a second, and
+//! at once when the bell rings ([`Bell`]: a statement through the pool has set a global value or
+//! defined code), one write asks for all global values ([`crate::group::session_state::globals`])
+//! and for how often the server has begun a statement that defines code (`Com_create_trigger` and
+//! its like, those inside of stored code too). Where these counts have changed, a look at the code
+//! follows ([`crate::group::session_state::triggers_and_views`]), and another behind the next
+//! asking, since a statement is counted when it begins and may take effect later.
+//!
+//! A look may take the server long where there are many tables. So there are at least [`PAUSE`]
+//! times its own length between two that no statement through the pool asked for; and it is taken
+//! on a connection and a thread that end with it, so that a changed global value is noticed at once
+//! while it lasts.
+//!
+//! It also learns how many connections the server takes, and has the pool open no more
+//! ([`Shared::fit_backends`]).
+//!
+//! Invariants: nothing here is on a statement's path; the first answers are there before the first
+//! client; a server that cannot be asked is said to be so once, is asked again every second, and
+//! what was known of it stands meanwhile.
+
+use crate::group::session_state::globals::find_names;
+use crate::group::session_state::triggers_and_views::look_once;
+use crate::log::{Event, note};
+use crate::probe::{Connection, Fault, ProbeError, Rows, log_in_to_look};
+use crate::shared::Shared;
+use crate::watched::privileges::{COUNTERS as ACCOUNTS, Counted};
+use reactor::Time;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Release;
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::time::Duration;
+
+/// Between two questions, and behind one that failed.
+const EVERY: Duration = Duration::from_secs(1);
+/// Behind a question that nobody answered: so the server's return is noticed soon.
+const AGAIN_AFTER: Duration = Duration::from_millis(250);
+/// Between two looks that nobody asked for: so many times the length of the last.
+const PAUSE: u32 = 20;
+
+/// Statements that define code, give it to another table, or take it away.
+const COUNTERS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Com_create_procedure',\
+     'Com_create_function','Com_create_udf','Com_create_trigger','Com_create_view',\
+     'Com_create_package','Com_create_package_body','Com_alter_procedure','Com_alter_function',\
+     'Com_alter_table','Com_rename_table','Com_create_table','Com_drop_procedure',\
+     'Com_drop_function','Com_drop_trigger','Com_drop_view','Com_drop_db','Com_drop_package',\
+     'Com_drop_package_body')";
+
+/// What was asked at once.
+struct Asked {
+    /// Whether the global values were told.
+    told: Result<(), ProbeError>,
+    /// Counters of statements about accounts.
+    accounts: Result<Rows, ProbeError>,
+    /// Those of code, where it is looked for.
+    code: Option<Result<Rows, ProbeError>>,
+}
+
+/// What the watch's thread knows.
+pub(crate) struct Watcher {
+    connection: Option<Connection>,
+    /// The counters in front of the last look.
+    counters: Option<Rows>,
+    /// Those of statements about accounts.
+    accounts: Counted,
+    /// A look is due.
+    due: bool,
+    /// The look that is being taken: gives its length at its end.
+    look: Option<Receiver<Result<Duration, ProbeError>>>,
+    /// The last look: its end, and its length.
+    looked: (Time, Duration),
+    /// No look before this moment.
+    look_at: Time,
+    /// The server could not be asked the last time.
+    is_blind: bool,
+    /// Nor could its code be read.
+    look_failed: bool,
+}
+
+impl Watcher {
+    /// Asks for the first time, before the first client.
+    pub(crate) fn first(shared: &Shared) -> Watcher {
+        let mut watcher = Watcher {
+            connection: None,
+            counters: None,
+            accounts: Counted::default(),
+            due: true,
+            look: None,
+            looked: (Time::now(), Duration::ZERO),
+            look_at: Time(0),
+            is_blind: false,
+            look_failed: false,
+        };
+        let asked = watcher.ask(shared);
+        let told = asked.and_then(|asked| {
+            watcher.counters = asked.code.transpose()?;
+            watcher.accounts.note(asked.accounts?, &shared.privileges);
+            asked.told
+        });
+        watcher.say(&told);
+        if shared.code_catalogue.is_on() {
+            let looked = match &mut watcher.connection {
+                Some(connection) => look_at_code(shared, connection),
+                None => Err(ProbeError::passing("there is no connection")),
+            };
+            watcher.look_ended(shared, looked);
+        }
+        watcher
+    }
+
+    /// Asks whenever it is time, on a thread of its own that ends with the process.
+    pub(crate) fn keep_watching(mut self, shared: Arc<Shared>) {
+        let watch = move || {
+            loop {
+                shared.bell.wait(EVERY);
+                let turned = self.turn(&shared);
+                if let (Ok(()), Some(connection)) = (&turned, &self.connection) {
+                    shared.upstream.reached(&connection.at, Time::now());
+                }
+                self.say(&turned);
+                match turned {
+                    Ok(()) => {}
+                    Err(error) if error.fault == Fault::Unreached => {
+                        shared.bell.pause(AGAIN_AFTER);
+                        shared.bell.ring();
+                    }
+                    Err(_) => shared.bell.pause(EVERY),
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("watch".into());
+        if let Err(error) = thread.spawn(watch) {
+            note(
+                Event::Failed,
+                format_args!("cannot start the thread that watches the server: {error}"),
+            );
+        }
+    }
+
+    fn turn(&mut self, shared: &Arc<Shared>) -> Result<(), ProbeError> {
+        let ended = self.look.as_ref().map(Receiver::try_recv);
+        match ended {
+            None | Some(Err(TryRecvError::Empty)) => {}
+            Some(Ok(looked)) => self.look_ended(shared, looked),
+            Some(Err(TryRecvError::Disconnected)) => {
+                self.look_ended(shared, Err(ProbeError::passing("the look broke off")));
+            }
+        }
+        let asked = self.ask(shared)?;
+        self.accounts.note(asked.accounts?, &shared.privileges);
+        if let Some(counters) = asked.code {
+            self.look_if_due(shared, counters?);
+        }
+        asked.told
+    }
+
+    /// Asks for the global values, and for the counters where code is looked for.
+    fn ask(&mut self, shared: &Shared) -> Result<Asked, ProbeError> {
+        let kept = self.connection.take();
+        if let Some(kept) = kept.filter(|kept| shared.upstream.means(&kept.at)) {
+            let at = kept.at.clone();
+            match self.ask_on(kept, shared) {
+                Ok(asked) => return Ok(asked),
+                Err(error) if error.fault == Fault::Unreached => {
+                    shared.upstream.failed(&at, Time::now(), &error.why);
+                }
+                Err(_) => {}
+            }
+        }
+        // There was none, or the server has closed it.
+        let fresh = log_in_to_look(shared)?;
+        self.ask_on(fresh, shared)
+    }
+
+    fn ask_on(&mut self, mut connection: Connection, shared: &Shared) -> Result<Asked, ProbeError> {
+        let named = match shared.globals.is_named() {
+            true => Ok(()),
+            false => find_names(shared, &mut connection),
+        };
+        let mut texts = vec![shared.globals.question(), ACCOUNTS.into()];
+        if shared.code_catalogue.is_on() {
+            texts.push(COUNTERS.into());
+        }
+        let begun = Time::now();
+        let mut answers = connection.ask(&texts)?.into_iter();
+        // What the server has against a question does not harm the connection.
+        self.connection = Some(connection);
+        let values = answers.next().unwrap_or(Ok(Vec::new()));
+        let told = named.and_then(|()| {
+            let told = shared.globals.answered(begun, values?);
+            let unread = || ProbeError::passing("the server did not tell its global values");
+            told.ok_or_else(unread)
+        });
+        let told = told.map(|(connections, prepared)| {
+            shared.prepared_taken.store(prepared, Release);
+            shared.fit_backends(connections);
+        });
+        Ok(Asked {
+            told,
+            accounts: answers.next().unwrap_or(Ok(Vec::new())),
+            code: answers.next(),
+        })
+    }
+
+    /// Takes a look if it is time.
+    fn look_if_due(&mut self, shared: &Arc<Shared>, counters: Rows) {
+        let now = Time::now();
+        let news = self.counters.as_ref() != Some(&counters);
+        let (end, length) = self.looked;
+        let every = shared.settings.stored_code_refresh.unwrap_or(EVERY);
+        self.due |= news || now.since(end) >= every;
+        let rested = now.since(end) >= length * PAUSE;
+        let wanted = shared.code_catalogue.is_asked() || rested && self.due;
+        if self.look.is_some() || !wanted || now < self.look_at {
+            return;
+        }
+        self.counters = Some(counters);
+        self.due = news;
+        let (ended, look) = sync_channel(1);
+        let apart = shared.clone();
+        let taken = move || {
+            let looked = log_in_to_look(&apart).and_then(|mut connection| {
+                let length = look_at_code(&apart, &mut connection)?;
+                connection.leave();
+                Ok(length)
+            });
+            // Nobody hears it at the end of the process.
+            let _ = ended.send(looked);
+            apart.bell.ring();
+        };
+        let thread = std::thread::Builder::new().name("look".into());
+        match thread.spawn(taken) {
+            Ok(_) => self.look = Some(look),
+            Err(error) => {
+                self.look_ended(shared, Err(ProbeError::passing(error.to_string())));
+            }
+        }
+    }
+
+    fn look_ended(&mut self, shared: &Shared, looked: Result<Duration, ProbeError>) {
+        let now = Time::now();
+        self.look = None;
+        match looked {
+            Ok(length) => {
+                self.looked = (now, length);
+                self.look_failed = false;
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut self.look_failed, true) {
+                    note(
+                        Event::CodeUnread,
+                        format_args!(
+                            "the catalogue of triggers and views cannot be read, so that new \
+                             ones are not known: {}; it is tried again",
+                            error.why
+                        ),
+                    );
+                }
+                shared.code_catalogue.ask();
+                self.look_at = now + EVERY;
+            }
+        }
+    }
+
+    /// Says that the server cannot be asked, or can again, when that is new.
+    fn say(&mut self, asked: &Result<(), ProbeError>) {
+        let was_blind = std::mem::replace(&mut self.is_blind, asked.is_err());
+        match asked {
+            Err(error) if !was_blind => note(
+                Event::WatchLost,
+                format_args!(
+                    "the server cannot be watched: {}; until it can, it is not noticed when its \
+                     global values change, or code is defined, past the pool; it is tried again",
+                    error.why
+                ),
+            ),
+            Ok(()) if was_blind => note(
+                Event::WatchBack,
+                format_args!("the server is watched again"),
+            ),
+            _ => {}
+        }
+    }
+}
+
+/// Looks at all code; gives how long that took.
+fn look_at_code(shared: &Shared, connection: &mut Connection) -> Result<Duration, ProbeError> {
+    let begun = Time::now();
+    look_once(shared, connection)?;
+    Ok(Time::now().since(begun))
+}

@@ -1,0 +1,11 @@
+//! The server: where it is, what it is, and what it says.
+//!
+//! [`upstream`] is its address, looked up again and again; [`server_facts`] what the probe has
+//! learnt of it; [`rows`] takes apart its answers to questions of the pool's own; [`schemas`] and
+//! [`begins`] are what logins there have shown.
+
+pub(crate) mod begins;
+pub(crate) mod rows;
+pub(crate) mod schemas;
+pub(crate) mod server_facts;
+pub(crate) mod upstream;

@@ -1,0 +1,58 @@
+//! What the logins of one pool leave in their sessions, as a value.
+//!
+//! `init_connect` of the server may set variables in each session.
+//! [`crate::group::backends::init_connect`] reads what a fresh backend's session has; this is kept
+//! with the backend's pool, and sessions of clients of that pool begin with it.
+
+use crate::server::server_facts::ServerFacts;
+use session::state::{CHARSET_VARIABLES, Session};
+use session::text::Text;
+use std::rc::Rc;
+use wire::client_login::COLLATION;
+
+/// What the logins of one pool leave in their sessions.
+#[derive(Clone, Debug)]
+pub(crate) struct Begins {
+    /// The variable's value that did it.
+    pub(crate) init_connect: Text,
+    variables: Rc<[(Text, Text)]>,
+    results_collation: Option<Text>,
+}
+
+impl Begins {
+    /// What a fresh backend's session says: its character sets, and the others (`None`: not asked).
+    pub(crate) fn of(fresh: &Session, values: &[Option<Text>], server: &ServerFacts) -> Begins {
+        let (usual, results) = server.charsets_at_login(COLLATION);
+        let charsets = CHARSET_VARIABLES.iter().zip(usual);
+        let charsets = charsets.filter_map(|(name, usual)| {
+            let value = fresh.variable(name.as_bytes())?;
+            (*value != **usual).then(|| (name.as_bytes().into(), value.into()))
+        });
+        let names = fresh.begun.names().iter().zip(values);
+        let is_charset = |name: &Text| CHARSET_VARIABLES.iter().any(|c| c.as_bytes() == &**name);
+        let others = names.filter_map(|(name, value)| {
+            let value = value.as_ref()?;
+            let differs = fresh.value(name) != Some(value) && !is_charset(name);
+            differs.then(|| (name.clone(), value.clone()))
+        });
+        Begins {
+            init_connect: fresh.begun.init_connect().into(),
+            variables: charsets.chain(others).collect(),
+            results_collation: fresh
+                .results_collation
+                .clone()
+                .filter(|own| Some(own) != results.as_ref()),
+        }
+    }
+
+    /// Makes a session begin so.
+    pub(crate) fn begin(&self, session: &mut Session) {
+        for (name, value) in &*self.variables {
+            // What cannot be written back stays as the backend began; there is nothing to restore.
+            let _ = session.set(name, value);
+        }
+        if self.results_collation.is_some() {
+            session.results_collation = self.results_collation.clone();
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! What changes on the server without a word to the pool, as the watch has seen it last.
+//!
+//! `operations::watch` asks and writes; groups read without waiting. Global values, privileges, and
+//! the code in triggers and views are what is watched; [`bell`] wakes the watch before its time.
+
+pub(crate) mod bell;
+pub(crate) mod code_catalogue;
+pub(crate) mod global_values;
+pub(crate) mod privileges;
