@@ -61,7 +61,7 @@ impl Oracle<'_> {
     fn fresh(&self) -> (Pool, Pair) {
         let name = format!("oracle{}.toml", POOLS.fetch_add(1, Ordering::Relaxed));
         let backends = BACKENDS + 2;
-        let extra = format!("backends_max = {backends}\ngroups = 1\nwait_ms_max = 4000");
+        let extra = format!("backends_max = {backends}\ngroups = 1\nwait_ms_max = 20000");
         let pool = start_pool(self.real, &name, &extra);
         let pair = Pair {
             admin: self.real.admin(),

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use wire::command::Command;
 
 /// Longer than any statement of a script takes, and than the pool lets one wait.
-const ANSWER_MAX: Duration = Duration::from_secs(12);
+const ANSWER_MAX: Duration = Duration::from_secs(40);
 
 /// A step that takes longer is named: it waits for a lock or a backend.
 const SLOW: Duration = Duration::from_millis(1500);
