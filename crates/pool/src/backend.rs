@@ -11,16 +11,16 @@
 
 pub(crate) mod backend_pools;
 pub(crate) mod binding;
-pub(crate) mod debts;
 pub(crate) mod dial;
 pub(crate) mod kill_jobs;
+pub(crate) mod lazy_readback;
 pub(crate) mod prepared_statements;
 pub(crate) mod relay;
 pub(crate) mod variables_had;
 
 use crate::backend::binding::Binding;
-use crate::backend::debts::Asked;
 use crate::backend::dial::Dial;
+use crate::backend::lazy_readback::LazyReadback;
 use crate::backend::prepared_statements::OnBackend;
 use crate::backend::relay::Middle;
 use crate::backend::variables_had::Had;
@@ -113,7 +113,7 @@ pub(crate) enum Purpose {
     Reports(bool),
     /// Asks what the client before has left, see [`crate::group::session_state::lazy_readback`];
     /// `true` for the last question.
-    Debt(bool),
+    LazyReadback(bool),
     /// COM_RESET_CONNECTION: the client's session starts over, and what it holds is given back.
     GiveBack,
     /// Has its session start over for a client that is to find no user variables there
@@ -216,7 +216,7 @@ pub(crate) struct Backend<S> {
     /// The client whose conditions (warnings, errors) it may still hold.
     pub(crate) conditions_of: Option<Key>,
     /// What it is being asked for that client.
-    pub(crate) asked: Option<Asked>,
+    pub(crate) asked: Option<LazyReadback>,
     /// Status flags of the last OK.
     pub status: u16,
     /// The transaction tracker says that one is open, which with `autocommit=0` and a savepoint

@@ -23,22 +23,18 @@ use crate::errors::reasons::PinReason;
 use crate::queue::lane::LaneName;
 use crate::queue::priority::Priority;
 use reactor::{Key, Time};
-use session::diagnostics::{Diagnostics, Told};
-use session::found::FoundRows;
-use session::meter::{Charge, Charged, Meter};
+use session::last_statement::{COUNTS, LEFT_BY_STATEMENT, LastStatement};
+use session::meter::{Charge, Meter};
 use session::own_commands::OwnCommands;
 use session::reply_summary::ReplySummary;
 use session::state::Session;
-use session::statement::{Conditions, Explanation, Owed, Statement, Untracked};
+use session::statement::{Explanation, Statement, Untracked};
 use sql::classify::{PinCause, Reads};
 use sql::tracking::Retracked;
 use std::rc::Rc;
 use wire::capabilities::EXTENDED_OFFERED;
 use wire::command::ReplyShape;
 use wire::packet::{Frame, frame};
-
-/// What the statement before counted.
-const COUNTS: Reads = Reads::ROW_COUNT.union(Reads::LAST_GTID);
 
 /// Where a client stands, in the order of its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,20 +148,6 @@ pub(crate) struct Client<S> {
     pub(crate) begins_late: bool,
     /// KILL has ended its statement before that was sent.
     pub(crate) interrupted: bool,
-    /// What its last statement warned of is still to be kept for it: it has said no KILL since.
-    pub(crate) keeps_warnings: bool,
-    /// Its last statement warned or failed while others rode behind it; nobody knows the words.
-    pub(crate) warnings_lost: bool,
-    /// What it has left is being asked of a backend that is another's now.
-    pub(crate) asked_for: bool,
-    /// Its backend still has its last statement's ROW_COUNT(): nothing else has run there since.
-    pub counts_native: bool,
-    /// Its backend still has its FOUND_ROWS().
-    pub(crate) found_native: bool,
-    /// Its backend still holds its last statement's warnings: at most SHOW WARNINGS has run since.
-    pub warnings_native: bool,
-    /// What must be read back.
-    pub owed: Owed,
     /// The statement it waits for.
     pub statement: Statement,
     /// Its CONNECTION_ID(): the number in our greeting.
@@ -188,8 +170,6 @@ pub(crate) struct Client<S> {
     pub(crate) waiting_bytes: u32,
     /// Commands of the pool's own that its backends have answered since its last command began.
     pub(crate) own_commands: OwnCommands,
-    /// Statements that it has sent to backends; may begin again at 0.
-    pub(crate) sent: u32,
     /// The pool that serves it, an index into [`crate::backend::backend_pools::BackendPools`].
     pub pool: u32,
     /// Since when it is in its state, or since its peer took bytes last.
@@ -208,14 +188,8 @@ pub(crate) struct Client<S> {
     pub output: Option<Box<Output>>,
     /// Its login, while it lasts.
     pub login: Option<Box<Login>>,
-    /// What its statement warned of, as SHOW WARNINGS gave it.
-    pub(crate) warnings: Option<Box<Charged<Diagnostics>>>,
     /// Its command sets what it is told of its session.
     pub(crate) retracking: Option<Box<Retracked>>,
-    /// What the end of its last statement with warnings said of them.
-    pub(crate) told: Told,
-    /// Conditions of its last statement alone, as MySQL counts them in the OK of COM_PING.
-    pub(crate) conditions: u16,
     /// What it is still to be told of changes in its session.
     pub(crate) pending_changes: PendingChanges,
     /// Its prepared statements, if it has any.
@@ -230,12 +204,8 @@ pub(crate) struct Client<S> {
     pub(crate) touched: Option<Box<Touched>>,
     /// The backend bound to it.
     pub binding: Binding,
-    /// LAST_INSERT_ID() of its session.
-    pub insert_id: u64,
-    /// ROW_COUNT() after its last statement.
-    pub row_count: i64,
-    /// FOUND_ROWS() after its last statement, if it is known.
-    pub(crate) found_rows: FoundRows,
+    /// What its last statement has left for questions about it.
+    pub(crate) last: LastStatement,
 }
 
 /// An idle client's budget of user-space memory, but for its slot's 8 bytes.
@@ -292,7 +262,6 @@ impl<S> Client<S> {
             pins: None,
             touching: None,
             touched: None,
-            keeps_warnings: false,
             transport,
             state: ClientState::Greeted,
             collation: 0,
@@ -304,14 +273,7 @@ impl<S> Client<S> {
             changes_failed: 0,
             opening: false,
             begins_late: false,
-            warnings_lost: false,
-            asked_for: false,
             own_commands: OwnCommands::default(),
-            sent: 0,
-            counts_native: false,
-            found_native: false,
-            warnings_native: false,
-            owed: Owed::default(),
             statement: Statement::plain(ReplyShape::None),
             capabilities: 0,
             extended: 0,
@@ -328,17 +290,12 @@ impl<S> Client<S> {
             input: None,
             output: None,
             login: Some(Box::new(login)),
-            warnings: None,
             retracking: None,
-            told: Told::default(),
-            conditions: 0,
             pending_changes: PendingChanges::default(),
             prepared: None,
             statements_made: 0,
             binding: Binding::default(),
-            insert_id: 0,
-            row_count: 0,
-            found_rows: FoundRows::NONE_YET,
+            last: LastStatement::default(),
         }
     }
 
@@ -400,20 +357,14 @@ impl<S> Client<S> {
 
     /// What only the backend of the statement before could tell, and this client's cannot.
     pub(crate) fn reads_lost(&self) -> Reads {
-        let mut elsewhere = Reads::NONE;
-        if self.lease().is_none() || !self.counts_native {
-            elsewhere = elsewhere.union(COUNTS);
+        let lost = match self.lease() {
+            Some(_) => self.last.lost(),
+            None => LEFT_BY_STATEMENT,
+        };
+        match self.is_pinned_for(PinReason::Text(PinCause::SessionTracking)) {
+            true => lost,
+            false => lost.union(Reads::TRACKERS),
         }
-        if self.lease().is_none() || !self.found_native {
-            elsewhere = elsewhere.union(Reads::FOUND_ROWS);
-        }
-        if self.lease().is_none() || !self.warnings_native {
-            elsewhere = elsewhere.union(Reads::DIAGNOSTICS);
-        }
-        if !self.is_pinned_for(PinReason::Text(PinCause::SessionTracking)) {
-            elsewhere = elsewhere.union(Reads::TRACKERS);
-        }
-        elsewhere
     }
 
     /// The same of what stored code would ask: a number that is put into a text does not reach it.
@@ -423,8 +374,7 @@ impl<S> Client<S> {
         if lost.intersects(COUNTS) {
             lost = lost.union(Reads::LAST_GTID);
         }
-        let some = self.warnings.is_some() || self.warnings_lost || self.owed.warnings;
-        match some {
+        match self.last.has_conditions() {
             true => lost.union(self.reads_lost().of(Reads::DIAGNOSTICS)),
             false => lost,
         }
@@ -452,29 +402,18 @@ impl<S> Client<S> {
     pub(crate) fn note_result(&mut self, summary: &ReplySummary) {
         let failed = summary.error.is_some();
         self.pins_are_answered(summary);
-        // GET DIAGNOSTICS with a warning is one that asked for what there is not.
-        let conditions = self.statement.conditions;
-        let odd = failed
-            || conditions == Conditions::Uncounted
-            || (conditions == Conditions::Asks && summary.warnings > 0);
-        if odd || !conditions.keep_counts() {
-            self.row_count = match summary.affected {
-                Some(rows) if !odd => i64::try_from(rows).unwrap_or(i64::MAX),
-                _ => -1,
-            };
-        }
         if let Some(touched) = &mut self.touched {
             touched.note_result(failed);
         }
-        self.owed.failed = failed;
-        self.owed.explanation = match failed {
+        self.last.owed.failed = failed;
+        self.last.owed.explanation = match failed {
             true => self.statement.explanation,
             false => Explanation::None,
         };
-        self.owed.insert_id |= summary.may_have_set_insert_id(&self.statement);
+        self.last.owed.insert_id |= summary.may_have_set_insert_id(&self.statement);
         let untracked = self.statement.untracked;
-        self.owed.collation |= untracked.contains(Untracked::CHARSET);
-        self.owed.role |= untracked.contains(Untracked::ROLE);
+        self.last.owed.collation |= untracked.contains(Untracked::CHARSET);
+        self.last.owed.role |= untracked.contains(Untracked::ROLE);
     }
 
     /// Whether its login waits for a worker, or for the time at which it hears that it failed.

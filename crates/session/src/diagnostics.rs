@@ -12,6 +12,7 @@ use sql::classify::{self, Reads};
 use sql::lex::Server;
 use sql::sqlstate::state_of;
 use wire::command::ReplyShape;
+use wire::errors::{NO_OPEN_CURSOR, UNKNOWN_STATEMENT, UNSUPPORTED_PREPARED};
 use wire::packet::{Frame, HEADER_LEN, Reader, frame, put_short};
 use wire::reply::{END, OkPacket, Reply, Role};
 use wire::status;
@@ -28,6 +29,13 @@ pub enum Area {
     Keeps,
     /// Nobody can tell from the text.
     Unsure,
+}
+
+/// Whether an error of this number is the pool's SIGNAL, where a statement that asks for earlier
+/// conditions has failed with it.
+pub fn is_raised(code: u16) -> bool {
+    let raised = [UNKNOWN_STATEMENT, NO_OPEN_CURSOR, UNSUPPORTED_PREPARED];
+    raised.iter().any(|error| error.code == code)
 }
 
 /// What a text does to the warnings before it.

@@ -21,6 +21,7 @@ pub mod found;
 pub mod known_code;
 pub mod known_good;
 pub mod last_gtid;
+pub mod last_statement;
 pub mod meter;
 pub mod own_commands;
 pub mod reply_summary;

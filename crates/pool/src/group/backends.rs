@@ -447,7 +447,9 @@ impl<N: Net> Group<N> {
             Purpose::ReadBack(counts) => {
                 self.read_back(key, (command.owner, counts), &summary, &collected);
             }
-            Purpose::Debt(last) => self.debt_paid(key, last, &summary, &collected),
+            Purpose::LazyReadback(last) => {
+                self.lazy_readback_answered(key, last, &summary, &collected)
+            }
             Purpose::GiveBack => self.given_back(key, command.owner),
             Purpose::Renew(last) => self.renewed(key, (command.owner, last), &summary, &collected),
         }

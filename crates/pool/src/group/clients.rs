@@ -654,7 +654,9 @@ impl<N: Net> Group<N> {
             return;
         };
         // Its words are never on a backend.
-        client.warnings_lost |= after == After::NextCommand;
+        if after == After::NextCommand {
+            client.last.lose_conditions();
+        }
         let at_once = delay == Duration::ZERO || self.auth_delays.is_full();
         if after == After::End && at_once {
             self.send_error(key, error, text);

@@ -56,13 +56,12 @@ impl<N: Net> Group<N> {
         let client = self.clients.get(key)?;
         let session = &client.session;
         let idle = &self.backend_pools.pools[pool].idle;
-        let alone_knows = client.found_rows.get().is_none() || client.warnings.is_some();
-        let looked_at = if alone_knows {
+        let looked_at = if client.last.alone_knows() {
             idle.len()
         } else {
             HOMES_LOOKED_AT
         };
-        let home = Some((key, client.sent));
+        let home = Some((key, client.last.number));
         let is_its_last = |lease: &&Key| {
             (self.backends.get(**lease).filter(|b| self.lives_on(b)))
                 .is_some_and(|b| b.last_client == home && self.can_serve(client, b))
@@ -94,10 +93,11 @@ impl<N: Net> Group<N> {
         let Some((last, sent)) = backend.last_client else {
             return false;
         };
-        let last = self.clients.get(last).filter(|last| last.sent == sent);
-        last.is_some_and(|last| {
-            last.row_count >= 0 || last.warnings.is_some() || last.found_rows.get().is_none()
-        })
+        let last = self
+            .clients
+            .get(last)
+            .filter(|client| client.last.number == sent);
+        last.is_some_and(|client| client.last.may_be_asked_for())
     }
 
     /// Binds a client and an idle backend. `false` where one of them is not there, or not idle.
@@ -118,12 +118,10 @@ impl<N: Net> Group<N> {
         backend.served = false;
         client.binding.bind(&mut backend.binding, (key, lease));
         let home = backend.last_client.take();
-        if home == Some((key, client.sent)) {
+        if home == Some((key, client.last.number)) {
             return true;
         }
-        client.counts_native = false;
-        client.found_native = backend.found.is_some() && backend.found == client.found_rows.get();
-        client.warnings_native = false;
+        client.last.moved(backend.found);
         if let Some(last) = home {
             self.ask_for_last(lease, last);
         }
@@ -192,10 +190,13 @@ impl<N: Net> Group<N> {
             && let Some(client) = self.clients.get_mut(owner)
         {
             if let Some(backend) = self.backends.get_mut(lease) {
-                backend.last_client = Some((owner, client.sent));
+                backend.last_client = Some((owner, client.last.number));
             }
             // Who is being asked for goes on when that is answered.
-            if client.state() == ClientState::Waiting && !client.in_lane && !client.asked_for {
+            if client.state() == ClientState::Waiting
+                && !client.in_lane
+                && !client.last.is_asked_elsewhere()
+            {
                 self.line_up(owner);
             }
         }
@@ -300,7 +301,7 @@ impl<N: Net> Group<N> {
         backend.rideable
             && backend.flight().len() < self.shared.settings.ride_max
             && backend.pool == client.pool as usize
-            && backend.insert_id == Some(client.insert_id)
+            && backend.insert_id == Some(client.last.insert_id)
             && Rc::ptr_eq(&backend.session, &client.session)
             && !client.is_held()
             && client.lease().is_none()
@@ -547,7 +548,7 @@ impl<N: Net> Group<N> {
         let asked = backend.asked;
         drop(backend);
         self.give_back();
-        self.debt_lost(asked);
+        self.lazy_readback_lost(asked);
     }
 
     /// A client has gone (or reset its session) and left its backend behind.
@@ -557,10 +558,12 @@ impl<N: Net> Group<N> {
             return;
         };
         let clean = !pinned && !backend.in_transaction() && backend.reports == Reports::Complete;
-        let only_statements = backend
-            .flight()
-            .iter()
-            .all(|command| matches!(command.purpose, Purpose::Statement | Purpose::Debt(_)));
+        let only_statements = backend.flight().iter().all(|command| {
+            matches!(
+                command.purpose,
+                Purpose::Statement | Purpose::LazyReadback(_)
+            )
+        });
         if !clean || !only_statements {
             self.part_riders(lease, Some(key));
             return self.retire(lease);

@@ -60,7 +60,11 @@ impl<N: Net> Group<N> {
         if let Some(client) = self.clients.get_mut(key) {
             client.forget_command();
         }
-        if self.clients.get(key).is_some_and(|client| client.asked_for) {
+        if self
+            .clients
+            .get(key)
+            .is_some_and(|client| client.last.is_asked_elsewhere())
+        {
             return self.wait_for_read_back(key);
         }
         let payload = payload_of(message);
@@ -129,8 +133,7 @@ impl<N: Net> Group<N> {
     /// The pool answers a command itself, which leaves this ROW_COUNT() and nothing else.
     pub(crate) fn note_answered(&mut self, key: Key, row_count: i64) {
         if let Some(client) = self.clients.get_mut(key) {
-            client.row_count = row_count;
-            client.counts_native = false;
+            client.last.answered(row_count);
         }
     }
 
@@ -378,8 +381,8 @@ impl<N: Net> Group<N> {
             pending_changes: &mut client.pending_changes,
             bound: &mut Bound::default(),
         };
-        client.row_count = -1;
-        client.conditions = 0;
+        client.last.row_count = -1;
+        client.last.conditions = 0;
         // These bytes have been through a relay once, so they are a reply.
         let fed = relay.feed(kept, &mut out, |_| {});
         debug_assert!(fed.is_ok());
@@ -403,7 +406,7 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         if std::mem::take(&mut client.interrupted) {
-            client.warnings_lost = true;
+            client.last.lose_conditions();
             self.refuse(key, &Refusal::Interrupted);
             return Handled::Used;
         }
@@ -459,14 +462,13 @@ impl<N: Net> Group<N> {
         };
         self.figures.sent(client.user, waited);
         client.binding.join(lease);
-        client.keeps_warnings = true;
+        client.last.sent();
         if client.statement.spoils {
             backend.spoiled = true;
         }
         let first = backend.flight().is_empty();
         let behind = backend.flight().back().and_then(|command| command.owner);
         self.counts.ridden += u64::from(behind.is_some_and(|owner| owner != key));
-        client.sent = client.sent.wrapping_add(1);
         // Beside a transaction, or what a client is pinned for, nobody else has a place.
         let apart = client.is_held() || backend.in_transaction();
         let shape = if apart { 0 } else { client.statement.ride };

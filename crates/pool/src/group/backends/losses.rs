@@ -26,7 +26,7 @@ const INTERRUPTED: u16 = 1317;
 impl<S> Client<S> {
     /// Whether a part of its session is on its backend alone, because it was not read back yet.
     pub(crate) fn is_left_there(&self) -> bool {
-        let owed = &self.owed;
+        let owed = &self.last.owed;
         owed.insert_id || owed.collation || owed.role || self.touched.is_some()
     }
 }
@@ -191,7 +191,8 @@ impl<N: Net> Group<N> {
         if let Some(owner) = lent_to.copied()
             && let Some(client) = self.clients.get(owner)
         {
-            let owed = client.owed.failed || client.owed.warnings || client.owed.found;
+            let owed =
+                client.last.owed.failed || client.last.owed.warnings || client.last.owed.found;
             let left = keeps || owed || client.is_held() || client.is_left_there();
             if client.state() == ClientState::Idle && !left {
                 self.unbind(owner);
@@ -199,7 +200,7 @@ impl<N: Net> Group<N> {
             }
         }
         if let Some(client) = unread.and_then(|owner| self.clients.get_mut(owner)) {
-            client.warnings_lost = true;
+            client.last.lose_conditions();
         }
         for (i, owner) in owners.into_iter().enumerate() {
             // Only the first in flight can have got a part of its reply.
@@ -226,7 +227,7 @@ impl<N: Net> Group<N> {
             ClientState::Running if whole => {
                 // What was to be read back is lost as well.
                 let keeps = keeps || pinned || client.is_left_there();
-                client.owed = Owed::default();
+                client.last.owed = Owed::default();
                 self.refuse(owner, &Refusal::BackendLost(why.to_string()));
                 let Some(client) = self.clients.get_mut(owner) else {
                     return;

@@ -31,6 +31,7 @@ use crate::client::{Client, ClientState, Handled};
 use crate::group::Group;
 use crate::server::rows::row_of;
 use reactor::{Key, Net};
+use session::last_statement::LEFT_BY_STATEMENT;
 use session::reply_summary::ReplySummary;
 use session::roles::has_roles;
 use session::state::{CHARSET_VARIABLES, Session, can_restore};
@@ -228,9 +229,7 @@ impl<N: Net> Group<N> {
         kept.multi_statements = before.multi_statements;
         backend.session = self.sessions.intern(kept);
         backend.note_role();
-        client.counts_native = false;
-        client.found_native = false;
-        client.warnings_native = false;
+        client.last.disown(LEFT_BY_STATEMENT);
         backend.rideable = false;
         backend.had = Had::default();
         backend.conditions_of = None;

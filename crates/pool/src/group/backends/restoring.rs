@@ -136,7 +136,8 @@ impl<N: Net> Group<N> {
     ) -> Option<Front> {
         let client = self.clients.get(key)?;
         let backend = self.backends.get_mut(lease)?;
-        let insert_id = (backend.insert_id != Some(client.insert_id)).then_some(client.insert_id);
+        let insert_id =
+            (backend.insert_id != Some(client.last.insert_id)).then_some(client.last.insert_id);
         let same = Rc::ptr_eq(&backend.session, session);
         if same && insert_id.is_none() {
             return Some(Front::Sure);
@@ -167,7 +168,7 @@ impl<N: Net> Group<N> {
             self.counts.restored_in_front += u64::from(front != Front::Waited);
         }
         // Setting LAST_INSERT_ID() cannot fail; from here on the backend is as the client's.
-        backend.insert_id = Some(client.insert_id);
+        backend.insert_id = Some(client.last.insert_id);
         backend.had.add_all(session.user_variables());
         backend.session = session.clone();
         backend.note_role();
@@ -200,7 +201,8 @@ impl<N: Net> Group<N> {
         if sure && backend.session.schema_to_set(session).is_none() {
             return None;
         }
-        let insert_id = (backend.insert_id != Some(client.insert_id)).then_some(client.insert_id);
+        let insert_id =
+            (backend.insert_id != Some(client.last.insert_id)).then_some(client.last.insert_id);
         let on = backend.on(self.shared.server.flavour);
         let between = (&*backend.session, &**session);
         let (mut text, mut statements) = restore_as_text(between, insert_id, on)?;
@@ -220,7 +222,7 @@ impl<N: Net> Group<N> {
         }
         self.counts.restored += 1;
         self.counts.restored_in_front += 1;
-        backend.insert_id = Some(client.insert_id);
+        backend.insert_id = Some(client.last.insert_id);
         backend.had.add_all(session.user_variables());
         backend.session = self.sessions.with_multi(session, true);
         backend.note_role();
@@ -396,13 +398,13 @@ impl<N: Net> Group<N> {
         };
         client.session.accepted.withdraw();
         let gone = keeps || client.is_held() || client.is_left_there();
-        client.owed = Owed::default();
+        client.last.owed = Owed::default();
         self.counts.refused += 1;
         self.refuse(owner, &Refusal::Unrestored(why));
         let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
-        client.warnings_lost = true;
+        client.last.lose_conditions();
         if gone || !client.change_state(crate::client::ClientState::Idle, now) {
             return self.leave(owner);
         }

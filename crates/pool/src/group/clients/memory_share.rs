@@ -36,7 +36,7 @@ impl<S> Client<S> {
     fn kept_bytes(&self) -> usize {
         let output = self.output.as_ref().map_or(0, |output| output.counted());
         let prepared = self.prepared.as_ref().map_or(0, |p| p.own_bytes());
-        let warnings = self.kept_warnings().map_or(0, |kept| kept.reply.capacity());
+        let warnings = self.last.kept().map_or(0, |kept| kept.reply.capacity());
         self.held()
             + self.transport.idle_bytes()
             + output

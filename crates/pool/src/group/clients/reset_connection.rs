@@ -28,7 +28,6 @@ use reactor::{Key, Net};
 use session::begun::Begun;
 use session::roles::{ROLE, has_roles};
 use session::state::Session;
-use session::statement::Owed;
 use session::text::Text;
 use sql::lex::Server;
 use std::sync::atomic::Ordering::Relaxed;
@@ -156,8 +155,8 @@ impl<N: Net> Group<N> {
         let client = self.clients.get_mut(key)?;
         let lease = client.lease()?;
         let backend = self.backends.get_mut(lease)?;
-        let holds = client.is_held() || backend.in_transaction() || client.owed.failed;
-        let holds = holds || client.owed.role;
+        let holds = client.is_held() || backend.in_transaction() || client.last.owed.failed;
+        let holds = holds || client.last.owed.role;
         if !holds {
             return None;
         }
@@ -171,7 +170,7 @@ impl<N: Net> Group<N> {
         let command = Command::ResetConnection;
         let mut out = Vec::new();
         let unread = client.is_pinned() && !client.is_pinned_for(PinReason::WideCharset);
-        if (client.owed.role || unread) && has_roles(self.shared.server.flavour) {
+        if (client.last.owed.role || unread) && has_roles(self.shared.server.flavour) {
             let shape = ReplyShape::Results;
             let asked = InFlight::own(Some(key), Purpose::Role, shape);
             backend.expect(asked);
@@ -216,14 +215,9 @@ impl<N: Net> Group<N> {
         if let Some(prepared) = client.prepared.take() {
             self.long_data -= prepared.long_len();
         }
-        client.forget_warnings();
-        client.warnings_native = false;
-        client.counts_native = false;
+        client.last.start_over();
         client.pending_changes = PendingChanges::default();
-        client.owed = Owed::default();
         client.priority = None;
-        client.insert_id = 0;
-        client.row_count = 0;
         self.gtids.remove(&key);
         if let Some(lease) = lease {
             self.orphan(lease, key, pinned);

@@ -213,7 +213,7 @@ impl<N: Net> Group<N> {
         let mut out = std::mem::take(&mut self.lent);
         out.clear();
         put_err(&mut out, client.seq, code, text);
-        client.row_count = -1;
+        client.last.row_count = -1;
         self.send_client(key, &out);
         self.lent = out;
     }
@@ -241,7 +241,10 @@ impl<N: Net> Group<N> {
     /// An OK that leaves the warnings before it; MySQL counts those of the last statement in it.
     pub(crate) fn send_warned_ok(&mut self, key: Key, first: u8) {
         let mysql = self.shared.server.flavour.is_mysql();
-        let warnings = self.clients.get(key).map_or(0, |client| client.conditions);
+        let warnings = self
+            .clients
+            .get(key)
+            .map_or(0, |client| client.last.conditions);
         self.put_ok(key, b"", first, (if mysql { warnings } else { 0 }, &[]));
     }
 

@@ -50,7 +50,7 @@ impl<N: Net> Group<N> {
                 (!lane_has()).then_some("it waits in a lane that does not have it")
             }
             ClientState::Waiting => {
-                let waits = client.lease().is_some() || client.asked_for;
+                let waits = client.lease().is_some() || client.last.is_asked_elsewhere();
                 (!waits).then_some("it waits for nothing")
             }
             ClientState::Running | ClientState::Restoring => {

@@ -57,7 +57,7 @@ impl<N: Net> Group<N> {
         let session = match client {
             _ if same => session,
             // What the session is now must be known, or there would be no way back to it.
-            client if client.owed.collation => return Some(self.read_back_ahead(key, lease)),
+            client if client.last.owed.collation => return Some(self.read_back_ahead(key, lease)),
             _ => session,
         };
         // How a text is read is no matter of user variables, and theirs may not be read back yet.
@@ -104,7 +104,7 @@ impl<N: Net> Group<N> {
     /// Whether a client prepares a statement in a session that is not known whole.
     fn prepares_unread(&self, key: Key) -> bool {
         let unread = |client: &&Client<N::Sock>| {
-            client.owed.collation && !client.is_pinned_for(PinReason::WideCharset)
+            client.last.owed.collation && !client.is_pinned_for(PinReason::WideCharset)
         };
         let Some(client) = self.clients.get(key).filter(unread) else {
             return false;
@@ -215,10 +215,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
-        // A text counts as a statement of its own.
-        client.counts_native &= named.is_none();
-        // What stood on the backend for SHOW WARNINGS may be gone.
-        client.warnings_native = false;
+        client.last.prepared_ahead(named.is_some());
         if !client.change_state(ClientState::Idle, now) {
             return self.close_later(owner);
         }
@@ -226,9 +223,7 @@ impl<N: Net> Group<N> {
             self.drop_command(owner);
             self.replay(owner, collected);
             if let Some(client) = self.clients.get_mut(owner) {
-                client.owed.failed = true;
-                client.owed.warnings = true;
-                client.note_ahead_failed(summary);
+                client.last.failed_ahead(summary);
             }
             self.settle(lease);
             return self.pump(owner);

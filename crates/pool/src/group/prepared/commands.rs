@@ -401,12 +401,11 @@ impl<N: Net> Group<N> {
             return self.start(key, message, statement);
         }
         self.send_ok(key, b"", OK);
-        self.note_answered(key, 0);
-        if let Some(client) = self.clients.get_mut(key)
-            && self.shared.server.flavour.is_mysql()
-        {
-            client.forget_warnings();
-            client.warnings_native = false;
+        if let Some(client) = self.clients.get_mut(key) {
+            match self.shared.server.flavour.is_mysql() {
+                true => client.last.answered_clean(0),
+                false => client.last.answered(0),
+            }
         }
         Handled::Used
     }

@@ -290,10 +290,7 @@ impl<N: Net> Group<N> {
                 prepared.forget_name(&name);
             }
             client.forget_command();
-            client.row_count = 0;
-            client.forget_warnings();
-            client.counts_native = false;
-            client.warnings_native = false;
+            client.last.answered_clean(0);
             self.send_ok(key, b"", OK);
             return Spoken::Handled(Handled::Used);
         }

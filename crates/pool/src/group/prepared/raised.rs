@@ -14,17 +14,10 @@ use reactor::{Key, Net};
 use session::beforehand::statement_of;
 use session::standing::standing_of;
 use session::statement::Conditions;
-use sql::classify::classify;
+use sql::classify::{Reads, classify};
 use sql::lex::Server;
 use wire::attributes::{Form, put_query};
-use wire::errors::{ErrorCode, NO_OPEN_CURSOR, UNKNOWN_STATEMENT, UNSUPPORTED_PREPARED};
-
-/// Whether an error of this number is the pool's SIGNAL, where a statement that asks for earlier
-/// conditions has failed with it.
-pub(crate) fn is_raised(code: u16) -> bool {
-    let raised = [UNKNOWN_STATEMENT, NO_OPEN_CURSOR, UNSUPPORTED_PREPARED];
-    raised.iter().any(|error| error.code == code)
-}
+use wire::errors::ErrorCode;
 
 impl<N: Net> Group<N> {
     /// Has the server answer the client's command with this error, whose words have no quotes.
@@ -37,7 +30,7 @@ impl<N: Net> Group<N> {
             _ => Conditions::Leaves,
         };
         if let Some(client) = self.clients.get_mut(key) {
-            client.warnings_native = false;
+            client.last.disown(Reads::DIAGNOSTICS);
         }
         self.signal(key, &sql, Some(conditions))
     }

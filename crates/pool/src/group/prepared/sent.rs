@@ -268,7 +268,7 @@ impl<N: Net> Group<N> {
         let counting = client.filter(|c| c.statement.counts_before);
         if let Some(client) = counting {
             return Told {
-                warnings: Some(client.conditions),
+                warnings: Some(client.last.conditions),
                 ..Told::default()
             };
         }

@@ -21,15 +21,13 @@
 use crate::backend::{InFlight, Purpose};
 use crate::client::Client;
 use crate::group::Group;
-use crate::group::prepared::raised::is_raised;
 use reactor::{Key, Net};
 use session::conditions::{absent_condition, number_in};
-use session::diagnostics::{Area, Diagnostics, Told, area_of};
+use session::diagnostics::{Area, Diagnostics, area_of};
 use session::last_gtid::LastGtid;
-use session::meter::{Charged, Meter};
+use session::last_statement::{COUNTS, LEFT_BY_STATEMENT};
 use session::reply_summary::ReplySummary;
 use session::state::Session;
-use session::statement::Conditions;
 use sql::asked::{Question, Which, question};
 use sql::classify::{self, Reads, Verb};
 use sql::lex::{Kind, LexMode, Lexer, Server};
@@ -37,135 +35,19 @@ use sql::own_id::{Values, with_values};
 use wire::attributes::put_query;
 use wire::command::ReplyShape;
 
-/// What only the statement before knows.
-const OF_THE_ONE_BEFORE: Reads = Reads::ROW_COUNT
-    .union(Reads::FOUND_ROWS)
-    .union(Reads::DIAGNOSTICS)
-    .union(Reads::LAST_GTID);
-/// Bytes of conditions that are kept for the clients of a group.
-const KEPT_MAX: usize = 64 << 20;
 /// Clears MariaDB's conditions, for it looks at a table, and leaves FOUND_ROWS().
 const CLEARS_MARIADB: &str = "SHOW CREATE TABLE information_schema.TABLES";
 /// Clears MySQL's, as any statement does that does not ask for them.
 const CLEARS_MYSQL: &str = "DO 0";
-/// RESIGNAL when handler not active
-const NO_HANDLER: u16 = 1645;
-/// GET STACKED DIAGNOSTICS when handler not active
-const NO_HANDLER_STACKED: u16 = 3004;
 
 impl<S> Client<S> {
-    /// What is kept of its last statement's warnings.
-    pub(crate) fn kept_warnings(&self) -> Option<&Diagnostics> {
-        self.warnings.as_deref().map(|kept| &kept.value)
-    }
-
-    /// Notes what a finished statement did to warnings and FOUND_ROWS(); `alone`: nothing of others
-    /// stands behind it on its backend. Returns whether FOUND_ROWS() stays for certain.
-    pub(crate) fn note_left(
-        &mut self,
-        summary: &ReplySummary,
-        rows: u64,
-        alone: bool,
-        mysql: bool,
-    ) -> bool {
-        let failed = summary.error.is_some();
-        if failed || !self.statement.counts_before {
-            // How many the error brought with it is known once they have been read.
-            self.conditions = if failed { 1 } else { summary.warnings };
-        }
-        let warned = failed || summary.warnings > 0 || (summary.warned && self.statement.several);
-        if warned {
-            self.note_conditions(summary, alone);
-        } else {
-            self.note_clean(alone);
-        }
-        self.note_found(summary, rows, alone, mysql)
-    }
-
-    fn note_conditions(&mut self, summary: &ReplySummary, alone: bool) {
-        let failed = summary.error.is_some();
-        let asks = self.statement.conditions == Conditions::Asks;
-        if asks && summary.is_error(NO_HANDLER_STACKED) {
-            // It stands nowhere but in its packet.
-            self.warnings_native &= alone;
-            return;
-        }
-        let raised = summary
-            .error
-            .as_ref()
-            .is_some_and(|error| is_raised(error.0));
-        let follows = asks && (!failed || summary.is_error(NO_HANDLER) || raised);
-        self.owed.warnings = true;
-        if follows && !self.warnings_native {
-            self.told = Told {
-                follows: true,
-                ..self.told
-            };
-            return;
-        }
-        self.warnings = None;
-        self.warnings_lost = false;
-        self.warnings_native = alone;
-        self.told = Told {
-            warnings: (!failed && !follows && !self.statement.several).then_some(summary.warnings),
-            state: failed.then_some(summary.state),
-            signals: self.statement.conditions == Conditions::Raises,
-            follows: false,
-        };
-    }
-
-    /// A statement could not be prepared again on its backend, which is its error.
-    pub(crate) fn note_ahead_failed(&mut self, summary: &ReplySummary) {
-        self.warnings = None;
-        self.warnings_lost = false;
-        self.warnings_native = true;
-        self.counts_native = true;
-        self.conditions = 1;
-        self.told = Told {
-            state: Some(summary.state),
-            ..Told::default()
-        };
-    }
-
     /// Whether a text shows conditions where there are none: none stand on its backend either, once
     /// it is cleared of others'. On MySQL the pool's own question for FOUND_ROWS() leaves a
     /// warning.
     pub(crate) fn shows_none(&self, found: &classify::Statement, server: Server) -> bool {
-        let some = self.warnings.is_some() || self.warnings_lost || self.owed.warnings;
         let asked = found.reads.of(self.reads_lost());
         let shows = found.verb == Verb::Show && asked == Reads::DIAGNOSTICS;
-        shows && !some && self.conditions == 0 && !server.is_mysql()
-    }
-
-    /// There are none any more.
-    pub(crate) fn forget_warnings(&mut self) {
-        self.warnings = None;
-        self.warnings_lost = false;
-        self.told = Told::default();
-        self.conditions = 0;
-    }
-
-    fn note_clean(&mut self, alone: bool) {
-        let unread = self.owed.warnings;
-        let some = self.warnings.is_some() || self.warnings_lost || unread;
-        match self.statement.area {
-            Area::Clears => {
-                self.forget_warnings();
-                self.owed.warnings = false;
-                self.warnings_native = alone;
-            }
-            Area::Keeps => self.warnings_native &= alone,
-            Area::Unsure => {
-                // Where the backend still has them, it can be asked whether it has.
-                self.warnings_native &= alone;
-                self.owed.warnings = some && self.warnings_native;
-                self.warnings_lost = some && !self.warnings_native;
-                if some {
-                    self.warnings = None;
-                    self.told = Told::default();
-                }
-            }
-        }
+        shows && !self.last.has_conditions() && self.last.conditions == 0 && !server.is_mysql()
     }
 }
 
@@ -196,11 +78,11 @@ impl<N: Net> Group<N> {
         let client = self.clients.get(key).filter(|_| asks);
         let client = client.filter(|client| !is_refused_whole(found, &client.session));
         client.is_some_and(|client| {
-            let some = client.warnings.is_some() || client.warnings_lost || client.owed.warnings;
-            some && found
-                .reads
-                .of(client.reads_lost())
-                .intersects(Reads::DIAGNOSTICS)
+            client.last.has_conditions()
+                && found
+                    .reads
+                    .of(client.reads_lost())
+                    .intersects(Reads::DIAGNOSTICS)
         })
     }
 
@@ -239,7 +121,7 @@ impl<N: Net> Group<N> {
         else {
             return;
         };
-        let own = backend.conditions_of == Some(key) && client.warnings_native;
+        let own = backend.conditions_of == Some(key) && client.last.is_native(Reads::DIAGNOSTICS);
         // Within a transaction nobody else has been here.
         if backend.conditions_of.is_none() || own || backend.in_transaction() {
             return;
@@ -248,13 +130,12 @@ impl<N: Net> Group<N> {
             Server::MariaDb(_) => CLEARS_MARIADB,
             _ => {
                 backend.found = None;
-                client.found_native = false;
+                client.last.disown(Reads::FOUND_ROWS);
                 CLEARS_MYSQL
             }
         };
         backend.conditions_of = None;
-        client.counts_native = false;
-        client.warnings_native = false;
+        client.last.disown(COUNTS.union(Reads::DIAGNOSTICS));
         let command = InFlight::own(Some(key), Purpose::Clearing, ReplyShape::Results);
         backend.expect(command);
         put_query(out, backend.form, sql.as_bytes());
@@ -267,57 +148,19 @@ impl<N: Net> Group<N> {
         summary: &ReplySummary,
         collected: Vec<u8>,
     ) {
-        let client = owner.and_then(|owner| self.clients.get_mut(owner));
-        let Some(client) = client.filter(|client| client.keeps_warnings) else {
+        let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner)) else {
             return;
         };
-        let follows = std::mem::take(&mut client.told.follows);
-        if summary.error.is_some() || !has_room(&self.warnings, collected.len()) {
-            // Who asks for them elsewhere hears that they are not there any more.
-            client.warnings_lost = true;
-            client.warnings = None;
-            return;
-        }
-        let charset = client.session.variable(b"character_set_results");
-        let mut kept = Diagnostics {
-            reply: collected,
-            charset: charset.map(Box::from),
-            total: None,
-            state: client.told.state,
-            signals: client.told.signals,
-            items: None,
+        let answer = match summary.error {
+            Some(_) => Err(()),
+            None => Ok(collected),
         };
-        if follows {
-            let before = client.warnings.take().map(|kept| kept.value);
-            let before = before.unwrap_or_else(|| Diagnostics {
-                total: Some(0),
-                ..Diagnostics::default()
-            });
-            let all = before.followed_by(&kept);
-            // An error that the pool had raised is the only one of its statement.
-            let last = kept.rows().last().map_or(&b""[..], |row| row.errno);
-            let all_count = u16::try_from(all.total.unwrap_or(0)).unwrap_or(u16::MAX);
-            let raised =
-                std::str::from_utf8(last).is_ok_and(|code| code.parse().is_ok_and(is_raised));
-            client.conditions = if raised { 1 } else { all_count };
-            client.warnings = Some(charged(all, &self.warnings));
-            return;
-        }
-        let stored = u32::try_from(kept.rows().len()).unwrap_or(u32::MAX);
-        let max = client.session.value(b"max_error_count");
-        let max = max.and_then(|max| std::str::from_utf8(max).ok()?.parse().ok());
-        kept.total = match client.told.warnings {
-            Some(u16::MAX) => None,
-            Some(warnings) => Some(u32::from(warnings)),
-            None => (stored < max.unwrap_or(self.shared.server.conditions_max)).then_some(stored),
-        };
-        if client.told.state.is_some()
-            && let Some(total) = kept.total
-        {
-            client.conditions = u16::try_from(total).unwrap_or(u16::MAX);
-        }
-        client.warnings =
-            (stored > 0 || kept.total != Some(0)).then(|| charged(kept, &self.warnings));
+        let session = &client.session;
+        let stored_max = session.value(b"max_error_count");
+        let stored_max = stored_max.and_then(|max| std::str::from_utf8(max).ok()?.parse().ok());
+        let stored_max = stored_max.unwrap_or(self.shared.server.conditions_max);
+        let charset = session.variable(b"character_set_results");
+        (client.last).keep_conditions(answer, charset, stored_max, &self.warnings);
     }
 
     /// Answers a text that reads what the statement before left, where its client's backend does
@@ -334,8 +177,8 @@ impl<N: Net> Group<N> {
         };
         let charset = client.session.variable(b"character_set_results");
         let unlike = |kept: &Diagnostics| kept.charset.as_deref() != charset;
-        let lost = client.warnings_lost || client.owed.warnings;
-        let lost = lost || client.kept_warnings().is_some_and(unlike);
+        let lost = client.last.has_unknown_conditions();
+        let lost = lost || client.last.kept().is_some_and(unlike);
         let refused = is_refused_whole(found, &client.session);
         let asked = found.reads.of(client.reads_lost());
         let none = client.shows_none(found, mode.server);
@@ -370,7 +213,7 @@ impl<N: Net> Group<N> {
             Some(Question::Get(get)) => {
                 let server = self.shared.server.flavour;
                 let none = Diagnostics::default();
-                let kept = client.kept_warnings().unwrap_or(&none);
+                let kept = client.last.kept().unwrap_or(&none);
                 let condition = match &get.which {
                     Which::Statement => None,
                     Which::Number(number) => Some(*number),
@@ -383,7 +226,7 @@ impl<N: Net> Group<N> {
                     let text = absent_condition(sql, mode);
                     return text.map_or(Previous::Gone, Previous::Text);
                 }
-                let text = kept.assignments(&get, condition, client.row_count, server);
+                let text = kept.assignments(&get, condition, client.last.row_count, server);
                 text.map_or(Previous::Gone, Previous::Text)
             }
             Some(Question::Handler) => Previous::Same,
@@ -411,7 +254,7 @@ impl<N: Net> Group<N> {
         let open = others.reads.without(one.replaces);
         // A reply that is kept is sent by itself, and nothing behind it.
         let shows = one.verb == Verb::Show && one.reads.intersects(Reads::DIAGNOSTICS);
-        if open.intersects(OF_THE_ONE_BEFORE) || one.pin.or(others.pin).is_some() || shows {
+        if open.intersects(LEFT_BY_STATEMENT) || one.pin.or(others.pin).is_some() || shows {
             return Previous::Gone;
         }
         let mut text = match self.previous(key, first, mode, &one) {
@@ -431,8 +274,8 @@ impl<N: Net> Group<N> {
         let mut values = Values {
             id: self.own_id_in(key),
             asked: found.reads.of(client.reads_elsewhere()),
-            row_count: Some(client.row_count),
-            found_rows: client.found_rows.get(),
+            row_count: Some(client.last.row_count),
+            found_rows: client.last.found_rows.get(),
             last_gtid: self.gtids.get(&key).map_or(Some(""), LastGtid::get),
             tracked: client.tracks(&self.shared.server),
             ..Values::default()
@@ -443,10 +286,10 @@ impl<N: Net> Group<N> {
             Server::MySql(_) => Area::Keeps,
             _ => area_of(found, server),
         };
-        if client.warnings_lost || client.owed.warnings || area == Area::Unsure {
+        if client.last.has_unknown_conditions() || area == Area::Unsure {
             return values;
         }
-        let kept = client.kept_warnings().filter(|_| area == Area::Keeps);
+        let kept = client.last.kept().filter(|_| area == Area::Keeps);
         values.warnings = kept.map_or(Some(0), |kept| kept.total);
         values.errors = kept.map_or(Some(0), Diagnostics::errors);
         values
@@ -457,50 +300,14 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return Previous::Answered;
         };
-        let Some(kept) = &client.warnings else {
+        let Some(kept) = client.last.kept() else {
             // There are none; the backend's own are another's.
             let what = if errors { "ERRORS" } else { "WARNINGS" };
             return Previous::Text(format!("SHOW {what} LIMIT 0").into_bytes());
         };
         let reply = kept.shown(errors, offset, rows, now);
-        client.counts_native = false;
+        client.last.disown(COUNTS);
         self.replay(key, &reply);
         Previous::Answered
-    }
-}
-
-/// Conditions, counted among what is kept for the clients of a group.
-fn charged(kept: Diagnostics, meter: &Meter) -> Box<Charged<Diagnostics>> {
-    let bytes = size_of::<Charged<Diagnostics>>() + kept.reply.capacity();
-    Box::new(Charged::new(kept, meter, bytes))
-}
-
-/// Whether the conditions of one more client, of so many bytes, are kept in a group.
-fn has_room(kept: &Meter, len: usize) -> bool {
-    kept.bytes() + len <= KEPT_MAX
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn conditions_of_all_clients_are_bounded_and_leave_with_them() {
-        let meter = Meter::default();
-        let len = KEPT_MAX / 4;
-        let kept = || {
-            let kept = Diagnostics {
-                reply: vec![0; len],
-                ..Diagnostics::default()
-            };
-            charged(kept, &meter)
-        };
-        let mut clients: Vec<_> = (0..3).map(|_| kept()).collect();
-        assert!(!has_room(&meter, len), "what each takes besides counts");
-        assert!(has_room(&meter, len / 2));
-        clients.pop();
-        assert!(has_room(&meter, len));
-        drop(clients);
-        assert_eq!(meter.bytes(), 0);
     }
 }

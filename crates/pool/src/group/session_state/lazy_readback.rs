@@ -14,12 +14,12 @@
 //! once the client has run something elsewhere.
 //!
 //! Invariants: none of the commands of a client that is being asked for goes on
-//! ([`crate::client::Client::asked_for`]); what was asked counts only for the statement that left
-//! it.
+//! ([`session::last_statement::LastStatement::is_asked_elsewhere`]); what was asked counts only for
+//! the statement that left it.
 
-use crate::backend::debts::{Asked, Debts};
+use crate::backend::lazy_readback::LazyReadback;
 use crate::backend::{BackendState, InFlight, Purpose};
-use crate::client::{Client, ClientState};
+use crate::client::ClientState;
 use crate::group::Group;
 use crate::server::rows::row_of;
 use reactor::{Key, Net};
@@ -27,22 +27,8 @@ use session::reply_summary::ReplySummary;
 use session::state::can_restore;
 use session::text::Text;
 use sql::classify::{self, Reads};
-use sql::lex::Server;
 use wire::attributes::put_query;
 use wire::command::ReplyShape;
-
-impl<S> Client<S> {
-    /// What its last backend alone knows.
-    pub(crate) fn debts(&self, server: Server) -> Debts {
-        let kept = self.kept_warnings().filter(|_| self.warnings_native);
-        let (conditions, all) = kept.map_or((0, false), |kept| kept.unread_items(server));
-        Debts {
-            found: self.counts_unread(),
-            conditions,
-            all,
-        }
-    }
-}
 
 impl<N: Net> Group<N> {
     /// Binds a client to its home, if that is free, for a text that reads what was left there.
@@ -67,7 +53,7 @@ impl<N: Net> Group<N> {
         let idle = &self.backend_pools.pools[client.pool as usize].idle;
         let is_its_last = |lease: &&Key| {
             self.backends.get(**lease).is_some_and(|backend| {
-                backend.last_client == Some((key, client.sent))
+                backend.last_client == Some((key, client.last.number))
                     && self.lives_on(backend)
                     && can_restore(&backend.session, &client.session)
             })
@@ -91,7 +77,7 @@ impl<N: Net> Group<N> {
         let stands = self
             .clients
             .get(last)
-            .is_some_and(|client| client.sent == sent);
+            .is_some_and(|client| client.last.number == sent);
         if stands {
             self.ask_for(lease, last);
         }
@@ -105,37 +91,40 @@ impl<N: Net> Group<N> {
         else {
             return false;
         };
-        let debts = client.debts(server);
-        if debts.is_none() {
+        let questions = client.last.questions(server);
+        if questions.is_none() {
             return false;
         }
         // It waits for the answer first, and keeps its place meanwhile.
-        client.asked_for = true;
+        client.last.ask_elsewhere();
         let waits = client.state() == ClientState::Waiting;
-        client.counts_native = false;
-        client.found_native = false;
-        client.warnings_native = false;
-        backend.asked = Some(Asked {
+        backend.asked = Some(LazyReadback {
             client: key,
-            sent: client.sent,
-            debts,
+            sent: client.last.number,
+            questions,
             failed: false,
         });
         backend.found = Some(1);
-        if debts.has_conditions() {
+        if questions.has_conditions() {
             // The questions' own variables.
             backend.had.add(b"onramp");
         }
         let mut out = Vec::new();
         let mut columns = String::from("SELECT FOUND_ROWS()");
         let mut put = |last: bool, sql: &str| {
-            let command = InFlight::own(None, Purpose::Debt(last), ReplyShape::Results);
+            let command = InFlight::own(None, Purpose::LazyReadback(last), ReplyShape::Results);
             backend.expect(command);
             put_query(&mut out, backend.form, sql.as_bytes());
         };
-        for number in 1..=debts.conditions {
+        for number in 1..=questions.conditions {
             let mut sql = format!("GET DIAGNOSTICS CONDITION {number} ");
-            session::conditions::put_question(&mut sql, &mut columns, number, debts.all, server);
+            session::conditions::put_question(
+                &mut sql,
+                &mut columns,
+                number,
+                questions.all,
+                server,
+            );
             put(false, &sql);
         }
         columns.push_str(" LIMIT 1");
@@ -149,7 +138,7 @@ impl<N: Net> Group<N> {
     }
 
     /// A deferred question was answered; `last`: the one that has the answers.
-    pub(crate) fn debt_paid(
+    pub(crate) fn lazy_readback_answered(
         &mut self,
         lease: Key,
         last: bool,
@@ -178,25 +167,26 @@ impl<N: Net> Group<N> {
     }
 
     /// Keeps what a home has answered with its client, if that is there still.
-    fn take_answers(&mut self, asked: Asked, row: Option<Vec<Text>>) {
+    fn take_answers(&mut self, asked: LazyReadback, row: Option<Vec<Text>>) {
         let server = self.shared.server.flavour;
         let Some(client) = self.clients.get_mut(asked.client) else {
             return;
         };
-        client.asked_for = false;
-        if let Some(row) = row.filter(|_| client.sent == asked.sent) {
-            if asked.debts.found {
+        client.last.asked_elsewhere();
+        if let Some(row) = row.filter(|_| client.last.number == asked.sent) {
+            if asked.questions.found {
                 let number = row.first().and_then(|text| std::str::from_utf8(text).ok());
                 client
+                    .last
                     .found_rows
                     .set(number.and_then(|text| text.parse().ok()));
             }
             let items = row.get(1..).unwrap_or_default();
-            if asked.debts.conditions > 0
+            if asked.questions.conditions > 0
                 && !asked.failed
-                && let Some(kept) = &mut client.warnings
+                && let Some(kept) = client.last.kept_mut()
             {
-                kept.value.take_items(items, asked.debts.all, server);
+                kept.take_items(items, asked.questions.all, server);
             }
         }
     }
@@ -234,14 +224,14 @@ impl<N: Net> Group<N> {
     }
 
     /// A backend is gone, and with it what it was being asked.
-    pub(crate) fn debt_lost(&mut self, asked: Option<Asked>) {
+    pub(crate) fn lazy_readback_lost(&mut self, asked: Option<LazyReadback>) {
         let Some(asked) = asked else {
             return;
         };
         let Some(client) = self.clients.get_mut(asked.client) else {
             return;
         };
-        client.asked_for = false;
+        client.last.asked_elsewhere();
         if client.state() == ClientState::Waiting && !client.in_lane && client.lease().is_none() {
             self.line_up(asked.client);
         }
@@ -267,7 +257,7 @@ impl<N: Net> Group<N> {
             .is_some_and(|backend| backend.state() == BackendState::Idle);
         let owes = self.clients.get(key).is_some_and(|client| {
             let free = client.lease().is_none() && !client.in_lane && !client.closing;
-            free && client.sent == sent && !client.debts(server).is_none()
+            free && client.last.number == sent && !client.last.questions(server).is_none()
         });
         idle && owes && self.bind(key, lease) && self.ask_for(lease, key)
     }
@@ -280,7 +270,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self
             .clients
             .get(key)
-            .filter(|client| client.counts_unread())
+            .filter(|client| client.last.counts_unread())
         else {
             return false;
         };
@@ -292,7 +282,7 @@ impl<N: Net> Group<N> {
             // Behind what is being read back, this is asked for next.
             return !backend.flight().is_empty() || self.ask_for(lease, key);
         }
-        let home = Some((key, client.sent));
+        let home = Some((key, client.last.number));
         let idle = &self.backend_pools.pools[client.pool as usize].idle;
         let is_its_last = |lease: &&Key| {
             (self.backends.get(**lease)).is_some_and(|backend| backend.last_client == home)

@@ -18,6 +18,7 @@ use crate::client::Client;
 use crate::group::Group;
 use crate::group::session_state::trackers::told_to;
 use reactor::{Key, Net};
+use session::last_statement::LEFT_BY_STATEMENT;
 use session::reply_summary::ReplySummary;
 use session::statement::{Code, Explanation};
 use wire::attributes::put_query;
@@ -107,9 +108,7 @@ impl<N: Net> Group<N> {
         else {
             return;
         };
-        client.counts_native = false;
-        client.found_native = false;
-        client.warnings_native = false;
+        client.last.disown(LEFT_BY_STATEMENT);
         backend.found = None;
         backend.rideable = false;
         let mut out = Vec::new();

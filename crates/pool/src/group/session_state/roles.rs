@@ -52,7 +52,7 @@ impl<S> Client<S> {
 
     /// Whether its backend may be in a role that was not read back.
     pub(crate) fn role_is_unread(&self) -> bool {
-        self.owed.role || self.statement.untracked.contains(Untracked::ROLE)
+        self.last.owed.role || self.statement.untracked.contains(Untracked::ROLE)
     }
 }
 
@@ -85,7 +85,7 @@ impl<N: Net> Group<N> {
         else {
             return self.retire(key);
         };
-        client.owed.role = false;
+        client.last.owed.role = false;
         if role.is_none() {
             self.pin(owner, PinReason::Text(PinCause::Role));
             return self.settle(key);
@@ -106,7 +106,10 @@ impl<N: Net> Group<N> {
 
     /// Whether a client's role is about to be read back: it outlives the session.
     pub(crate) fn is_reading_role(&self, key: Key) -> bool {
-        let owed = self.clients.get(key).is_some_and(|client| client.owed.role);
+        let owed = self
+            .clients
+            .get(key)
+            .is_some_and(|client| client.last.owed.role);
         owed && self.is_being_asked(key, Purpose::Role)
     }
 

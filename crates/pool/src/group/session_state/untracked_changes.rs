@@ -21,6 +21,7 @@ use reactor::{Key, Net};
 use session::reply_summary::ReplySummary;
 use session::state::CLOCK;
 use session::statement::Explanation;
+use sql::classify::Reads;
 
 /// With a limit of its own: `sql_select_limit` may be 0 in the client's session.
 const READ_CLOCK: &str = "SELECT @@timestamp LIMIT 1";
@@ -60,7 +61,9 @@ impl<N: Net> Group<N> {
         else {
             return self.retire(key);
         };
-        client.warnings_native &= !summary.warned && summary.error.is_none();
+        if summary.warned || summary.error.is_some() {
+            client.last.disown(Reads::DIAGNOSTICS);
+        }
         let mut failed = false;
         if let Some(touched) = &mut client.touched {
             touched.awaited = touched.awaited.saturating_sub(1);

@@ -15,12 +15,15 @@ use crate::group::Group;
 use crate::group::session_state::trackers::PINNED;
 use crate::server::rows::row_of;
 use reactor::{Key, Net};
+use session::diagnostics::Diagnostics;
+use session::last_statement::{COUNTS, LEFT_BY_STATEMENT};
 use session::reply_summary::ReplySummary;
 use session::shapes::Ending;
 use session::state::{CHARSET_VARIABLES, CLOCK, Session};
 use session::statement::{Code, Explanation, Owed, Trace, Untracked};
 use session::user_variables::results_collation;
 use sql::classify::PinCause;
+use sql::classify::Reads;
 use sql::lex::Server;
 use wire::attributes::put_query;
 use wire::command::ReplyShape;
@@ -71,7 +74,7 @@ const UNPARSED: u16 = 1064;
 fn trace_of<S>(client: &Client<S>, summary: &ReplySummary) -> Trace {
     match client.statement.code {
         // One that was left before, in the same transaction, is still to be asked.
-        _ if client.owed.trace.is_asked() => client.owed.trace,
+        _ if client.last.owed.trace.is_asked() => client.last.owed.trace,
         Code::Known => Trace::Known,
         _ if summary.error.is_some() && !summary.is_error(UNPARSED) => Trace::Asked(0),
         _ => Trace::Unasked,
@@ -82,7 +85,7 @@ impl<S> Client<S> {
     /// What its texts say of that which the answer to its statement reports: what the statement
     /// before it changed before it failed, MySQL reports here too.
     fn explanation(&self) -> Explanation {
-        match (self.statement.explanation, self.owed.explanation) {
+        match (self.statement.explanation, self.last.owed.explanation) {
             (Explanation::None, Explanation::Lasting) => Explanation::Lasting,
             (own, _) => own,
         }
@@ -106,7 +109,7 @@ impl<S> Client<S> {
             _ => !USED_UP.contains(&name) || used_up(),
         };
         let kept = session.set(name, value).is_ok();
-        self.owed.collation |= CHARSET_VARIABLES
+        self.last.owed.collation |= CHARSET_VARIABLES
             .iter()
             .any(|charset| charset.as_bytes() == name);
         kept && explains && said
@@ -151,31 +154,29 @@ impl<N: Net> Group<N> {
             session::last_gtid::doubt(&mut self.gtids, owner, *code);
         }
         let mysql = self.shared.server.flavour.is_mysql();
-        let found_before = client.found_rows.get();
-        let kept = client.note_left(summary, command.reply.rows(), alone, mysql);
+        let found_before = client.last.found_rows.get();
+        let statement = client.statement;
+        let rows = command.reply.rows();
+        let kept = (client.last).ended(&statement, summary, rows, (alone, mysql));
         if let Some(backend) = self.backends.get_mut(key) {
             backend.unsettled = backend.found.zip(found_before);
-            backend.found = match client.found_native {
-                true => client.found_rows.get(),
+            backend.found = match client.last.is_native(Reads::FOUND_ROWS) {
+                true => client.last.found_rows.get(),
                 false => backend.found.filter(|_| kept),
             };
         }
         if !mysql && (summary.error.is_some() || summary.warnings > 0) {
-            client.owed.trace = trace_of(client, summary);
+            client.last.owed.trace = trace_of(client, summary);
         }
-        // A backend that knows nothing of the statement before does not learn it by this one.
-        let statement = client.statement;
-        let went = summary.error.is_none();
-        client.counts_native =
-            alone && (client.counts_native || !(statement.conditions.keep_counts() && went));
         // What is to follow would begin with COM_SET_OPTION, which sets the counts itself.
         let multi = client.session.multi_statements;
         let stays = |b: &Backend<N::Sock>| b.session.multi_statements == multi;
-        client.counts_native &= self.backends.get(key).is_some_and(stays);
+        if !self.backends.get(key).is_some_and(stays) {
+            client.last.disown(COUNTS);
+        }
         if !alone && !contaminated {
             // Others rode behind: the backend is theirs, and the words of a warning are gone.
-            client.warnings_lost |= client.owed.warnings;
-            client.owed = Owed::default();
+            client.last.leave_to_riders();
             self.unbind(owner);
         }
         let Some(client) = self.clients.get_mut(owner) else {
@@ -423,24 +424,24 @@ impl<N: Net> Group<N> {
         collected: Vec<u8>,
     ) {
         if let Some(owner) = owner {
-            let owed = (self.clients.get(owner)).map(|client| client.owed.explanation);
+            let owed = (self.clients.get(owner)).map(|client| client.last.owed.explanation);
             let explanation = owed.unwrap_or_default().with_due(summary.due);
             self.note_changes(key, owner, summary, explanation);
             self.tell_later(key, owner, summary);
             let known = self
                 .clients
                 .get(owner)
-                .is_some_and(|c| c.owed.trace == Trace::Known);
+                .is_some_and(|c| c.last.owed.trace == Trace::Known);
             if !known && collected.windows(TRACE.len()).any(|part| part == TRACE) {
                 self.pin(owner, PinReason::FailedCode);
             }
         }
         self.keep_warnings(owner, summary, collected);
         if let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner))
-            && let Trace::Asked(conditions) = &mut client.owed.trace
+            && client.last.owed.trace.is_asked()
         {
-            let kept = client.warnings.as_ref();
-            *conditions = kept.map_or(0, |kept| u8::try_from(kept.conditions()).unwrap_or(u8::MAX));
+            let kept = client.last.kept().map_or(0, Diagnostics::conditions);
+            client.last.owed.trace = Trace::Asked(u8::try_from(kept).unwrap_or(u8::MAX));
         }
         self.settle(key);
     }
@@ -466,7 +467,7 @@ impl<N: Net> Group<N> {
         }
         let untracked = client.touched.as_ref().is_some_and(|t| t.is_untracked());
         let asks = client.may_have_ended();
-        let owed = client.owed;
+        let owed = client.last.owed;
         if owed.found && !backend.transaction_announced {
             return self.read_back_now(key, owner);
         }
@@ -476,8 +477,8 @@ impl<N: Net> Group<N> {
         let in_transaction = backend.in_transaction();
         // After an error the status is unknown; the reply to SHOW WARNINGS tells it.
         if owed.warnings && (!in_transaction || owed.failed || untracked) {
-            client.owed.warnings = false;
-            client.owed.failed = false;
+            client.last.owed.warnings = false;
+            client.last.owed.failed = false;
             return self.send_own(key, owner, Purpose::Warnings, WARNINGS);
         }
         if untracked {
@@ -517,7 +518,7 @@ impl<N: Net> Group<N> {
         }
         if let Some(client) = self.clients.get_mut(owner) {
             client.touched = None;
-            client.owed = Owed::default();
+            client.last.owed = Owed::default();
         }
         self.release(key);
     }
@@ -529,10 +530,10 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(owner).filter(|_| others || reads) else {
             return false;
         };
-        if client.debts(server).has_conditions() {
+        if client.last.questions(server).has_conditions() {
             return self.ask_for(key, owner);
         }
-        let counts = others && client.counts_unread();
+        let counts = others && client.last.counts_unread();
         if counts {
             self.read_back_now(key, owner);
         }
@@ -541,7 +542,8 @@ impl<N: Net> Group<N> {
 
     /// Asks for what no tracker reports of the client's session.
     pub(crate) fn read_back_now(&mut self, key: Key, owner: Key) {
-        let counts = |client: &Client<N::Sock>| client.counts_unread() || client.owed.found;
+        let counts =
+            |client: &Client<N::Sock>| client.last.counts_unread() || client.last.owed.found;
         let counts = self.clients.get(owner).is_some_and(counts);
         self.send_own(key, owner, Purpose::ReadBack(counts), READ_BACK);
     }
@@ -550,10 +552,11 @@ impl<N: Net> Group<N> {
         // On MariaDB a query of no table leaves the conditions before it.
         let mariadb = matches!(self.shared.server.flavour, Server::MariaDb(_));
         if let Some(client) = self.clients.get_mut(owner) {
-            client.counts_native = false;
-            let keeps = matches!(purpose, Purpose::Warnings | Purpose::Retold);
-            client.found_native &= keeps;
-            client.warnings_native &= keeps || mariadb;
+            client.last.disown(match purpose {
+                Purpose::Warnings | Purpose::Retold => COUNTS,
+                _ if mariadb => COUNTS.union(Reads::FOUND_ROWS),
+                _ => LEFT_BY_STATEMENT,
+            });
         }
         let Some(backend) = self.backends.get_mut(key) else {
             return;
@@ -595,24 +598,24 @@ impl<N: Net> Group<N> {
             let room = number(3).is_some_and(|max| u64::from(count) < max);
             *row[2] == *b"1" && room && count < u8::MAX
         };
-        let traced = match client.owed.trace {
+        let traced = match client.last.owed.trace {
             Trace::Asked(conditions) => noted(conditions),
             Trace::Unasked | Trace::Known => true,
         };
-        let owed_found = client.owed.found;
-        client.owed = Owed {
-            role: client.owed.role,
+        let owed_found = client.last.owed.found;
+        client.last.owed = Owed {
+            role: client.last.owed.role,
             ..Owed::default()
         };
         if counts {
-            client.found_rows.set(match backend.unsettled {
+            client.last.found_rows.set(match backend.unsettled {
                 _ if !owed_found => Some(found),
                 Some((before, _)) if before != found => Some(found),
                 Some((before, kept)) if before > 0 => Some(kept),
                 _ => None,
             });
         }
-        client.insert_id = id;
+        client.last.insert_id = id;
         backend.insert_id = Some(id);
         let extended =
             (self.backend_pools.pools.get(backend.pool)).map_or(0, |pool| pool.key.extended);

@@ -256,18 +256,10 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        client.warnings = None;
-        // What is still to be read of the statement before is not asked for any more.
-        client.owed.warnings &= client.owed.failed;
-        client.keeps_warnings = false;
-        client.warnings_native = false;
-        client.counts_native = false;
-        client.warnings_lost = *end != KillEnd::Done;
-        client.conditions = u16::from(*end != KillEnd::Done);
+        client.last.answered_kill(*end == KillEnd::Done);
         let error = |this: &mut Self, code: ErrorCode, text: &str| this.send_error(key, code, text);
         match end {
             KillEnd::Done => {
-                client.row_count = 0;
                 self.send_ok(key, b"", OK);
             }
             KillEnd::Unknown(id) => {
@@ -337,7 +329,7 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(lease) else {
             return Some(KillEnd::Done);
         };
-        let debt = |c: &InFlight| matches!(c.purpose, Purpose::Debt(_));
+        let debt = |c: &InFlight| matches!(c.purpose, Purpose::LazyReadback(_));
         let mut flight = backend.flight().iter();
         let alone = flight.all(|c| c.owner == Some(victim) || debt(c));
         if !alone {
@@ -364,7 +356,7 @@ impl<N: Net> Group<N> {
     /// Ends a client whose statement runs. Its backend goes with it, so nobody else can be hit.
     fn end_running(&mut self, ask: &KillAsk, victim: Key, lease: Key) -> Option<KillEnd> {
         let backend = self.backends.get(lease);
-        let debt = |c: &InFlight| matches!(c.purpose, Purpose::Debt(_));
+        let debt = |c: &InFlight| matches!(c.purpose, Purpose::LazyReadback(_));
         let alone = |command: &InFlight| command.owner == Some(victim) || debt(command);
         let alone = backend.filter(|backend| backend.flight().iter().all(alone));
         let job = alone.map(|backend| Job {

@@ -1,0 +1,18 @@
+//! What a backend is being asked for the client that it served last, as a value.
+//!
+//! [`crate::group::session_state::lazy_readback`] decides when it is asked; the backend holds
+//! [`LazyReadback`] while the answers are on their way.
+
+use reactor::Key;
+use session::last_statement::Questions;
+
+/// What is being asked of a backend, and for whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LazyReadback {
+    pub(crate) client: Key,
+    /// The client's count of statements.
+    pub(crate) sent: u32,
+    pub(crate) questions: Questions,
+    /// A condition could not be read.
+    pub(crate) failed: bool,
+}

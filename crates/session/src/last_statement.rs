@@ -1,0 +1,534 @@
+//! What a client's last statement has left for questions about it, as a value.
+//!
+//! The problem: SHOW WARNINGS, GET DIAGNOSTICS, ROW_COUNT() and FOUND_ROWS() ask the session about
+//! its last statement, and the backend that ran it may serve others meanwhile. The mechanism: a
+//! [`LastStatement`] goes with the client. It has the counts, the conditions once they are read,
+//! what is still to be read back ([`Owed`]), and which of it the client's backend still has
+//! ([`LastStatement::lost`] is the rest).
+//!
+//! Invariants: what is not known for certain is unknown, never a guess; a count or a condition is
+//! this client's own, or it is unknown.
+
+use crate::diagnostics::{Area, Diagnostics, Told, is_raised};
+use crate::found::{Found, FoundRows};
+use crate::meter::{Charged, Meter};
+use crate::reply_summary::ReplySummary;
+use crate::statement::{Conditions, Owed, Statement};
+use sql::classify::Reads;
+use sql::lex::Server;
+
+/// What a statement counted.
+pub const COUNTS: Reads = Reads::ROW_COUNT.union(Reads::LAST_GTID);
+/// What only the backend of a statement knows of it by itself.
+pub const LEFT_BY_STATEMENT: Reads = COUNTS.union(Reads::FOUND_ROWS).union(Reads::DIAGNOSTICS);
+/// Bytes of conditions that are kept for the clients of a group.
+pub const KEPT_MAX: usize = 64 << 20;
+/// RESIGNAL when handler not active
+const NO_HANDLER: u16 = 1645;
+/// GET STACKED DIAGNOSTICS when handler not active
+const NO_HANDLER_STACKED: u16 = 3004;
+
+/// Whose conditions the answer to SHOW WARNINGS on a client's behalf will be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum ReadBack {
+    /// Those of its last statement.
+    #[default]
+    Wanted,
+    /// A KILL was answered since: what comes is of the statement before that.
+    Outdated,
+}
+
+/// What is to be asked of a client's last backend before it forgets it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Questions {
+    /// FOUND_ROWS()
+    pub found: bool,
+    /// Items of so many conditions.
+    pub conditions: usize,
+    /// All items of each; otherwise those that differ from one server to the next.
+    pub all: bool,
+}
+
+impl Questions {
+    /// Whether nothing is to be asked.
+    pub fn is_none(self) -> bool {
+        !self.found && self.conditions == 0
+    }
+
+    /// Whether a SELECT would take what is asked for away.
+    pub fn has_conditions(self) -> bool {
+        self.conditions > 0
+    }
+}
+
+/// What a client's last statement has left.
+#[derive(Debug)]
+pub struct LastStatement {
+    /// LAST_INSERT_ID()
+    pub insert_id: u64,
+    /// ROW_COUNT()
+    pub row_count: i64,
+    /// FOUND_ROWS(), if it is known.
+    pub found_rows: FoundRows,
+    /// What must be read back.
+    pub owed: Owed,
+    /// How many statements its client has sent, with this one; may begin again at 0.
+    pub number: u32,
+    /// How many conditions it has, alone, as MySQL counts them in the OK of COM_PING.
+    pub conditions: u16,
+    read_back: ReadBack,
+    /// It is being asked about on a backend that is another client's by now.
+    asked_elsewhere: bool,
+    /// What its backend still has of it: nothing else has run there since.
+    native: Reads,
+    /// What the end of the last statement with conditions said of them.
+    told: Told,
+    /// Conditions of the last statement that left any, once they are read.
+    kept: Option<Box<Charged<Diagnostics>>>,
+    /// There are some, and nobody knows their words; then none are kept. (An enum of the two would
+    /// take 8 bytes more of each idle client.)
+    lost: bool,
+}
+
+impl Default for LastStatement {
+    /// That of a session which has run none.
+    fn default() -> LastStatement {
+        LastStatement {
+            insert_id: 0,
+            row_count: 0,
+            found_rows: FoundRows::NONE_YET,
+            owed: Owed::default(),
+            number: 0,
+            conditions: 0,
+            read_back: ReadBack::default(),
+            asked_elsewhere: false,
+            native: Reads::default(),
+            told: Told::default(),
+            kept: None,
+            lost: false,
+        }
+    }
+}
+
+/// What its backend still has.
+impl LastStatement {
+    /// What its client's backend cannot tell of it.
+    #[must_use]
+    pub fn lost(&self) -> Reads {
+        LEFT_BY_STATEMENT.without(self.native)
+    }
+
+    /// Whether its client's backend still has all of this.
+    pub fn is_native(&self, what: Reads) -> bool {
+        self.native.contains(what)
+    }
+
+    /// Its client's backend has no more of this, or it is not to be asked there.
+    pub fn disown(&mut self, what: Reads) {
+        self.native = self.native.without(what);
+    }
+
+    /// Its client has got another backend, whose FOUND_ROWS() is this, if that is known.
+    pub fn moved(&mut self, found: Option<u64>) {
+        self.native = match found.is_some() && found == self.found_rows.get() {
+            true => Reads::FOUND_ROWS,
+            false => Reads::default(),
+        };
+    }
+
+    /// Whether its client's backend, and nobody else, knows FOUND_ROWS().
+    pub fn counts_unread(&self) -> bool {
+        self.found_rows.get().is_none() && self.is_native(Reads::FOUND_ROWS)
+    }
+
+    /// What its last backend alone knows.
+    #[must_use]
+    pub fn questions(&self, server: Server) -> Questions {
+        let kept = self.kept().filter(|_| self.is_native(Reads::DIAGNOSTICS));
+        let (conditions, all) = kept.map_or((0, false), |kept| kept.unread_items(server));
+        Questions {
+            found: self.counts_unread(),
+            conditions,
+            all,
+        }
+    }
+
+    /// They are asked, on a backend that is another client's by now.
+    pub fn ask_elsewhere(&mut self) {
+        self.asked_elsewhere = true;
+        self.native = Reads::default();
+    }
+
+    /// They were answered, or their backend is lost.
+    pub fn asked_elsewhere(&mut self) {
+        self.asked_elsewhere = false;
+    }
+
+    /// Whether they are being asked, so that no command of its client goes on.
+    pub fn is_asked_elsewhere(&self) -> bool {
+        self.asked_elsewhere
+    }
+}
+
+/// Conditions.
+impl LastStatement {
+    /// Those that are kept.
+    #[must_use]
+    pub fn kept(&self) -> Option<&Diagnostics> {
+        self.kept.as_deref().map(|kept| &kept.value)
+    }
+
+    /// The same, for answers to [`LastStatement::questions`].
+    pub fn kept_mut(&mut self) -> Option<&mut Diagnostics> {
+        self.kept.as_deref_mut().map(|kept| &mut kept.value)
+    }
+
+    /// Whether it has left any, known or not.
+    pub fn has_conditions(&self) -> bool {
+        self.kept.is_some() || self.has_unknown_conditions()
+    }
+
+    /// Whether it has left some that nobody knows, or not yet.
+    pub fn has_unknown_conditions(&self) -> bool {
+        self.lost || self.owed.warnings
+    }
+
+    /// Whether questions about it may come that its last backend answers best.
+    pub fn may_be_asked_for(&self) -> bool {
+        self.row_count >= 0 || self.alone_knows()
+    }
+
+    /// Whether its last backend knows more of it than is kept.
+    pub fn alone_knows(&self) -> bool {
+        self.kept().is_some() || self.found_rows.get().is_none()
+    }
+
+    /// Nobody will know their words any more.
+    pub fn lose_conditions(&mut self) {
+        (self.kept, self.lost) = (None, true);
+    }
+
+    /// There are none any more.
+    pub fn forget_conditions(&mut self) {
+        self.none_kept();
+        self.told = Told::default();
+        self.conditions = 0;
+    }
+
+    /// Others rode behind it, and the backend is theirs: what was to be read back there is lost.
+    pub fn leave_to_riders(&mut self) {
+        if self.owed.warnings {
+            self.lose_conditions();
+        }
+        self.owed = Owed::default();
+    }
+
+    /// The answer to SHOW WARNINGS on its client's behalf has come; `charset` is
+    /// `character_set_results` of that moment and `stored_max` the `max_error_count`.
+    pub fn keep_conditions(
+        &mut self,
+        answer: Result<Vec<u8>, ()>,
+        charset: Option<&[u8]>,
+        stored_max: u32,
+        meter: &Meter,
+    ) {
+        if self.read_back == ReadBack::Outdated {
+            return;
+        }
+        let follows = std::mem::take(&mut self.told.follows);
+        let Some(reply) = answer.ok().filter(|reply| has_room(meter, reply.len())) else {
+            // Who asks for them elsewhere hears that they are not there any more.
+            return self.lose_conditions();
+        };
+        let mut kept = Diagnostics {
+            reply,
+            charset: charset.map(Box::from),
+            total: None,
+            state: self.told.state,
+            signals: self.told.signals,
+            items: None,
+        };
+        let rows = kept.rows();
+        if follows {
+            let none = Diagnostics {
+                total: Some(0),
+                ..Diagnostics::default()
+            };
+            // An error that the pool had raised is the only one of its statement.
+            let last = rows.last().map_or(&b""[..], |row| row.errno);
+            let raised =
+                std::str::from_utf8(last).is_ok_and(|code| code.parse().is_ok_and(is_raised));
+            let all = self.kept().unwrap_or(&none).clone().followed_by(&kept);
+            let all_count = u16::try_from(all.total.unwrap_or(0)).unwrap_or(u16::MAX);
+            self.conditions = if raised { 1 } else { all_count };
+            return self.keep(Some(charged(all, meter)));
+        }
+        let stored = u32::try_from(rows.len()).unwrap_or(u32::MAX);
+        kept.total = match self.told.warnings {
+            Some(u16::MAX) => None,
+            Some(warnings) => Some(u32::from(warnings)),
+            None => (stored < stored_max).then_some(stored),
+        };
+        if let (Some(_), Some(total)) = (self.told.state, kept.total) {
+            self.conditions = u16::try_from(total).unwrap_or(u16::MAX);
+        }
+        let some = stored > 0 || kept.total != Some(0);
+        self.keep(some.then(|| charged(kept, meter)));
+    }
+
+    /// What was lost meanwhile stays lost: an error of the pool's own came behind the statement.
+    fn keep(&mut self, kept: Option<Box<Charged<Diagnostics>>>) {
+        if !self.lost {
+            self.kept = kept;
+        }
+    }
+
+    /// There are none, or they are still to be read.
+    fn none_kept(&mut self) {
+        (self.kept, self.lost) = (None, false);
+    }
+}
+
+/// What happens to it.
+impl LastStatement {
+    /// A statement of its client goes to a backend.
+    pub fn sent(&mut self) {
+        self.read_back = ReadBack::Wanted;
+        self.number = self.number.wrapping_add(1);
+    }
+
+    /// The pool has answered a command itself, which leaves this ROW_COUNT() and nothing else.
+    pub fn answered(&mut self, row_count: i64) {
+        self.row_count = row_count;
+        self.disown(COUNTS);
+    }
+
+    /// The same, and the conditions of the statement before are gone.
+    pub fn answered_clean(&mut self, row_count: i64) {
+        self.answered(row_count);
+        self.forget_conditions();
+        self.disown(Reads::DIAGNOSTICS);
+    }
+
+    /// A KILL was answered, well or with an error.
+    pub fn answered_kill(&mut self, went: bool) {
+        // What is still to be read of the statement before is not asked for any more.
+        self.owed.warnings &= self.owed.failed;
+        self.read_back = ReadBack::Outdated;
+        self.disown(COUNTS.union(Reads::DIAGNOSTICS));
+        (self.kept, self.lost) = (None, !went);
+        self.conditions = u16::from(!went);
+        if went {
+            self.row_count = 0;
+        }
+    }
+
+    /// Its session starts over; FOUND_ROWS() stays, as on the servers.
+    pub fn start_over(&mut self) {
+        self.answered_clean(0);
+        self.owed = Owed::default();
+        self.insert_id = 0;
+    }
+
+    /// A prepared statement had to be prepared again on its backend; `as_text`: by a text, which
+    /// counts as a statement of its own.
+    pub fn prepared_ahead(&mut self, as_text: bool) {
+        // What stood on the backend for SHOW WARNINGS may be gone.
+        self.disown(Reads::DIAGNOSTICS);
+        if as_text {
+            self.disown(COUNTS);
+        }
+    }
+
+    /// That has failed, which is the error of its client's statement.
+    pub fn failed_ahead(&mut self, summary: &ReplySummary) {
+        self.owed.failed = true;
+        self.owed.warnings = true;
+        self.none_kept();
+        self.native = self.native.union(COUNTS).union(Reads::DIAGNOSTICS);
+        self.conditions = 1;
+        self.told = Told {
+            state: Some(summary.state),
+            ..Told::default()
+        };
+    }
+
+    /// A statement has ended, whose last result had so many rows; `alone`: nothing of others stands
+    /// behind it on its backend. Returns whether FOUND_ROWS() stays for certain.
+    pub fn ended(
+        &mut self,
+        statement: &Statement,
+        summary: &ReplySummary,
+        rows: u64,
+        (alone, mysql): (bool, bool),
+    ) -> bool {
+        self.count_rows(statement, summary);
+        let failed = summary.error.is_some();
+        if failed || !statement.counts_before {
+            // How many the error brought with it is known once they have been read.
+            self.conditions = if failed { 1 } else { summary.warnings };
+        }
+        let warned = failed || summary.warnings > 0 || (summary.warned && statement.several);
+        if warned {
+            self.note_conditions(statement, summary, alone);
+        } else {
+            self.note_clean(statement.area, alone);
+        }
+        let kept = self.count_found(statement, summary, rows, (alone, mysql));
+        // A backend that knows nothing of the statement before does not learn it by this one.
+        let own = self.is_native(Reads::ROW_COUNT);
+        let counts = alone && (own || failed || !statement.conditions.keep_counts());
+        self.set_native(COUNTS, counts);
+        kept
+    }
+
+    fn set_native(&mut self, what: Reads, native: bool) {
+        self.native = match native {
+            true => self.native.union(what),
+            false => self.native.without(what),
+        };
+    }
+
+    fn count_rows(&mut self, statement: &Statement, summary: &ReplySummary) {
+        let failed = summary.error.is_some();
+        // GET DIAGNOSTICS with a warning is one that asked for what there is not.
+        let conditions = statement.conditions;
+        let odd = failed
+            || conditions == Conditions::Uncounted
+            || (conditions == Conditions::Asks && summary.warnings > 0);
+        if odd || !conditions.keep_counts() {
+            self.row_count = match summary.affected {
+                Some(rows) if !odd => i64::try_from(rows).unwrap_or(i64::MAX),
+                _ => -1,
+            };
+        }
+    }
+
+    fn note_conditions(&mut self, statement: &Statement, summary: &ReplySummary, alone: bool) {
+        let failed = summary.error.is_some();
+        let asks = statement.conditions == Conditions::Asks;
+        if asks && summary.is_error(NO_HANDLER_STACKED) {
+            // It stands nowhere but in its packet.
+            if !alone {
+                self.disown(Reads::DIAGNOSTICS);
+            }
+            return;
+        }
+        let raised = summary.error.as_ref();
+        let raised = raised.is_some_and(|error| is_raised(error.0));
+        let follows = asks && (!failed || summary.is_error(NO_HANDLER) || raised);
+        self.owed.warnings = true;
+        if follows && !self.is_native(Reads::DIAGNOSTICS) {
+            self.told.follows = true;
+            return;
+        }
+        self.none_kept();
+        self.set_native(Reads::DIAGNOSTICS, alone);
+        self.told = Told {
+            warnings: (!failed && !follows && !statement.several).then_some(summary.warnings),
+            state: failed.then_some(summary.state),
+            signals: statement.conditions == Conditions::Raises,
+            follows: false,
+        };
+    }
+
+    fn note_clean(&mut self, area: Area, alone: bool) {
+        let some = self.has_conditions();
+        let native = alone && self.is_native(Reads::DIAGNOSTICS);
+        match area {
+            Area::Clears => {
+                self.forget_conditions();
+                self.owed.warnings = false;
+                self.set_native(Reads::DIAGNOSTICS, alone);
+            }
+            Area::Keeps => self.set_native(Reads::DIAGNOSTICS, native),
+            Area::Unsure => {
+                // Where the backend still has them, it can be asked whether it has.
+                self.set_native(Reads::DIAGNOSTICS, native);
+                self.owed.warnings = some && native;
+                if some {
+                    (self.kept, self.lost) = (None, !native);
+                    self.told = Told::default();
+                }
+            }
+        }
+    }
+
+    /// Notes what a finished statement did to FOUND_ROWS(); returns whether it stays for certain.
+    fn count_found(
+        &mut self,
+        statement: &Statement,
+        summary: &ReplySummary,
+        rows: u64,
+        (alone, mysql): (bool, bool),
+    ) -> bool {
+        let found = match summary.error {
+            Some((code, _)) => found_after_error(statement, code, summary, mysql),
+            None => statement.found,
+        };
+        let native = self.is_native(Reads::FOUND_ROWS);
+        let mut replaced = matches!(found, Found::Rows | Found::Nested | Found::Counts);
+        match found {
+            Found::Keeps => {}
+            Found::Rows | Found::Nested => {
+                let rows = summary.affected.is_none().then_some(rows);
+                self.found_rows.set(rows);
+            }
+            Found::Matched => match summary.counted {
+                Some(matched) if matched > 0 => {
+                    self.found_rows.set(Some(matched));
+                    replaced = true;
+                }
+                // Whichever of the two it is.
+                _ if self.found_rows.get() == Some(0) => {}
+                _ => {
+                    self.owed.found = alone && !native && self.found_rows.get().is_some();
+                    self.found_rows.set(None);
+                }
+            },
+            Found::Counts | Found::Unsure => self.found_rows.set(None),
+        }
+        self.set_native(Reads::FOUND_ROWS, alone && (native || replaced));
+        found == Found::Keeps
+    }
+}
+
+/// What an error makes of FOUND_ROWS(). On MySQL a statement counts when it has succeeded; on
+/// MariaDB also the rows that it had sent before, and the rows of queries inside of it.
+fn found_after_error(
+    statement: &Statement,
+    code: u16,
+    summary: &ReplySummary,
+    mysql: bool,
+) -> Found {
+    // Found before anything was executed: no such table, no such column, no statement at all.
+    const BEFORE: [u16; 4] = [1064, 1146, 1054, 1065];
+    if statement.found == Found::Keeps {
+        return Found::Keeps;
+    }
+    if statement.several || statement.may_count() {
+        return Found::Unsure;
+    }
+    if mysql || BEFORE.contains(&code) {
+        return Found::Keeps;
+    }
+    match statement.found {
+        Found::Rows if summary.columns.is_some() => Found::Rows,
+        Found::Rows => Found::Keeps,
+        _ => Found::Unsure,
+    }
+}
+
+/// Conditions, counted among what is kept for the clients of a group.
+fn charged(kept: Diagnostics, meter: &Meter) -> Box<Charged<Diagnostics>> {
+    let bytes = size_of::<Charged<Diagnostics>>() + kept.reply.capacity();
+    Box::new(Charged::new(kept, meter, bytes))
+}
+
+/// Whether the conditions of one more client, of so many bytes, are kept in a group.
+fn has_room(kept: &Meter, len: usize) -> bool {
+    kept.bytes() + len <= KEPT_MAX
+}
+
+#[cfg(test)]
+mod tests;

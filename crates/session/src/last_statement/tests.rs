@@ -1,0 +1,439 @@
+//! What statements leave, one behind the other, as replies tell of it.
+
+use super::*;
+use crate::statement::Explanation;
+use wire::command::ReplyShape;
+
+const MARIADB: bool = false;
+const MYSQL: bool = true;
+
+fn statement(area: Area, found: Found) -> Statement {
+    Statement {
+        area,
+        found,
+        ..Statement::plain(ReplyShape::Results)
+    }
+}
+
+fn select() -> Statement {
+    statement(Area::Clears, Found::Rows)
+}
+
+fn insert() -> Statement {
+    statement(Area::Clears, Found::Keeps)
+}
+
+fn rows() -> ReplySummary {
+    ReplySummary {
+        columns: Some(1),
+        ..ReplySummary::default()
+    }
+}
+
+fn changed(affected: u64) -> ReplySummary {
+    ReplySummary {
+        affected: Some(affected),
+        ..ReplySummary::default()
+    }
+}
+
+fn warned(warnings: u16) -> ReplySummary {
+    ReplySummary {
+        warnings,
+        warned: warnings > 0,
+        ..changed(1)
+    }
+}
+
+fn failed(code: u16) -> ReplySummary {
+    ReplySummary {
+        error: Some((code, String::from("no"))),
+        state: *b"42S02",
+        ..ReplySummary::default()
+    }
+}
+
+/// The reply to SHOW WARNINGS with rows of this number.
+fn shown(errno: &[u8], count: usize) -> Vec<u8> {
+    let mut reply = Vec::new();
+    let mut seq = 1;
+    let mut packet = |payload: &[u8]| {
+        let len = u32::try_from(payload.len()).unwrap().to_le_bytes();
+        reply.extend_from_slice(&len[..3]);
+        reply.push(seq);
+        reply.extend_from_slice(payload);
+        seq += 1;
+    };
+    packet(&[3]);
+    for name in [b"a", b"b", b"c"] {
+        let mut column = vec![3];
+        column.extend_from_slice(b"def");
+        column.extend_from_slice(&[0, 0, 0, 1, name[0], 0, 12]);
+        column.extend_from_slice(&[45, 0, 28, 0, 0, 0, 253, 1, 0, 31, 0, 0]);
+        packet(&column);
+    }
+    for _ in 0..count {
+        let mut row = Vec::new();
+        for text in [&b"Warning"[..], errno, b"words"] {
+            row.push(u8::try_from(text.len()).unwrap());
+            row.extend_from_slice(text);
+        }
+        packet(&row);
+    }
+    packet(&[254, 0, 0, 2, 0, 0, 0]);
+    reply
+}
+
+fn after(statement: Statement, summary: &ReplySummary) -> LastStatement {
+    let mut last = LastStatement::default();
+    last.sent();
+    last.ended(&statement, summary, 3, (true, MARIADB));
+    last
+}
+
+fn keep(last: &mut LastStatement, answer: Result<Vec<u8>, ()>, meter: &Meter) {
+    last.keep_conditions(answer, Some(b"utf8mb4"), 64, meter);
+}
+
+#[test]
+fn nothing_is_native_before_the_first_statement() {
+    let last = LastStatement::default();
+    assert_eq!(last.lost(), LEFT_BY_STATEMENT);
+    assert!(!last.has_conditions());
+    assert_eq!((last.row_count, last.found_rows.get()), (0, Some(0)));
+}
+
+#[test]
+fn a_select_counts_its_rows_and_a_change_those_it_changed() {
+    let last = after(select(), &rows());
+    assert_eq!((last.row_count, last.found_rows.get()), (-1, Some(3)));
+    let last = after(insert(), &changed(7));
+    assert_eq!((last.row_count, last.found_rows.get()), (7, Some(0)));
+    let last = after(insert(), &failed(1062));
+    assert_eq!(last.row_count, -1);
+    let many = after(insert(), &changed(u64::MAX));
+    assert_eq!(many.row_count, i64::MAX);
+}
+
+#[test]
+fn all_is_native_alone_and_nothing_where_others_ride_behind() {
+    let mut last = LastStatement::default();
+    last.ended(&select(), &rows(), 3, (true, MARIADB));
+    assert_eq!(last.lost(), Reads::NONE);
+    last.ended(&select(), &rows(), 3, (false, MARIADB));
+    assert_eq!(last.lost(), LEFT_BY_STATEMENT);
+}
+
+#[test]
+fn a_question_that_keeps_the_counts_does_not_make_them_native() {
+    let asks = Statement {
+        conditions: Conditions::Counts,
+        ..insert()
+    };
+    let mut last = after(insert(), &changed(7));
+    last.moved(None);
+    last.ended(&asks, &changed(0), 0, (true, MARIADB));
+    assert_eq!(last.row_count, 7, "it stays");
+    assert!(!last.is_native(COUNTS), "and this backend does not know it");
+    last.ended(&asks, &failed(1064), 0, (true, MARIADB));
+    assert_eq!(last.row_count, -1);
+    assert!(last.is_native(COUNTS), "an error counts anywhere");
+}
+
+#[test]
+fn an_uncounted_command_and_an_absent_condition_leave_minus_one() {
+    let uncounted = Statement {
+        conditions: Conditions::Uncounted,
+        ..insert()
+    };
+    assert_eq!(after(uncounted, &changed(0)).row_count, -1);
+    let asks = Statement {
+        conditions: Conditions::Asks,
+        ..statement(Area::Keeps, Found::Keeps)
+    };
+    assert_eq!(after(asks, &warned(1)).row_count, -1);
+    let mut last = after(insert(), &changed(7));
+    last.ended(&asks, &changed(0), 0, (true, MARIADB));
+    assert_eq!(last.row_count, 7);
+}
+
+#[test]
+fn found_rows_go_with_a_client_to_a_backend_that_has_the_same() {
+    let mut last = after(select(), &rows());
+    last.moved(Some(3));
+    assert!(last.is_native(Reads::FOUND_ROWS));
+    assert!(!last.is_native(COUNTS));
+    last.moved(Some(4));
+    assert!(!last.is_native(Reads::FOUND_ROWS));
+    last.moved(None);
+    assert_eq!(last.lost(), LEFT_BY_STATEMENT);
+}
+
+#[test]
+fn what_only_the_backend_counted_is_a_question_until_it_has_gone() {
+    let mut last = after(statement(Area::Clears, Found::Counts), &rows());
+    assert!(last.counts_unread());
+    assert!(last.alone_knows());
+    assert!(last.questions(Server::MariaDb(101_100)).found);
+    last.moved(None);
+    assert!(!last.counts_unread(), "it is unknown now");
+    assert_eq!(last.found_rows.get(), None);
+    assert!(last.questions(Server::MariaDb(101_100)).is_none());
+}
+
+#[test]
+fn an_update_that_matched_nothing_owes_a_question() {
+    let update = statement(Area::Clears, Found::Matched);
+    let matched = |count| ReplySummary {
+        counted: Some(count),
+        ..changed(0)
+    };
+    let mut last = after(select(), &rows());
+    last.ended(&update, &matched(2), 0, (true, MYSQL));
+    assert_eq!(last.found_rows.get(), Some(2));
+    last.moved(None);
+    last.ended(&update, &matched(0), 0, (true, MYSQL));
+    assert!(last.owed.found, "2 or 0, of which the backend knows one");
+    let mut last = after(select(), &rows());
+    last.ended(&update, &matched(0), 0, (true, MYSQL));
+    assert!(!last.owed.found, "its own backend knows which");
+    assert!(last.counts_unread());
+}
+
+#[test]
+fn an_error_counts_what_was_sent_before_it_on_mariadb_alone() {
+    let sent = ReplySummary {
+        columns: Some(1),
+        ..failed(1242)
+    };
+    let mut last = LastStatement::default();
+    assert!(!last.ended(&select(), &sent, 2, (true, MARIADB)));
+    assert_eq!(last.found_rows.get(), Some(2));
+    let mut last = LastStatement::default();
+    assert!(last.ended(&select(), &sent, 2, (true, MYSQL)));
+    assert_eq!(last.found_rows.get(), Some(0));
+    let nested = statement(Area::Clears, Found::Nested);
+    let mut last = LastStatement::default();
+    last.ended(&nested, &failed(1242), 0, (true, MARIADB));
+    assert_eq!(
+        last.found_rows.get(),
+        None,
+        "queries inside may have counted"
+    );
+    let mut last = LastStatement::default();
+    assert!(last.ended(&nested, &failed(1146), 0, (true, MARIADB)));
+}
+
+#[test]
+fn warnings_are_owed_then_kept_then_cleared() {
+    let meter = Meter::default();
+    let mut last = after(insert(), &warned(2));
+    assert!(last.owed.warnings && last.has_unknown_conditions());
+    assert_eq!(last.conditions, 2);
+    last.owed.warnings = false;
+    keep(&mut last, Ok(shown(b"1265", 2)), &meter);
+    assert_eq!(last.kept().map(Diagnostics::conditions), Some(2));
+    assert_eq!(last.kept().and_then(|kept| kept.total), Some(2));
+    assert!(meter.bytes() > 0);
+    last.ended(&insert(), &changed(1), 0, (true, MARIADB));
+    assert!(!last.has_conditions());
+    assert_eq!((last.conditions, meter.bytes()), (0, 0));
+}
+
+#[test]
+fn an_error_has_as_many_conditions_as_are_shown() {
+    let meter = Meter::default();
+    let mut last = after(insert(), &failed(1146));
+    assert_eq!(last.conditions, 1);
+    keep(&mut last, Ok(shown(b"1146", 3)), &meter);
+    assert_eq!(last.conditions, 3);
+    assert_eq!(last.kept().and_then(|kept| kept.state), Some(*b"42S02"));
+    let mut last = after(insert(), &failed(1146));
+    last.keep_conditions(Ok(shown(b"1146", 3)), None, 3, &meter);
+    let total = last.kept().and_then(|kept| kept.total);
+    assert_eq!(
+        total, None,
+        "with as many as are stored at most, there may be more"
+    );
+}
+
+#[test]
+fn what_cannot_be_read_is_lost_and_not_none() {
+    let meter = Meter::default();
+    let mut last = after(insert(), &warned(1));
+    last.owed.warnings = false;
+    keep(&mut last, Err(()), &meter);
+    assert!(last.kept().is_none() && last.has_unknown_conditions());
+    last.ended(&insert(), &changed(1), 0, (true, MARIADB));
+    assert!(!last.has_unknown_conditions());
+}
+
+#[test]
+fn what_was_lost_meanwhile_stays_lost() {
+    let meter = Meter::default();
+    let mut last = after(insert(), &warned(1));
+    last.owed.warnings = false;
+    // An error of the pool's own, while the answer is on its way.
+    last.lose_conditions();
+    keep(&mut last, Ok(shown(b"1265", 1)), &meter);
+    assert!(last.kept().is_none() && last.has_unknown_conditions());
+    assert_eq!(meter.bytes(), 0);
+}
+
+#[test]
+fn a_kill_outdates_what_is_on_its_way() {
+    let meter = Meter::default();
+    let mut last = after(insert(), &warned(1));
+    last.answered_kill(true);
+    assert!(!last.owed.warnings, "it is not asked for any more");
+    keep(&mut last, Ok(shown(b"1265", 1)), &meter);
+    assert!(!last.has_conditions());
+    assert_eq!((last.row_count, last.conditions), (0, 0));
+    last.answered_kill(false);
+    assert!(last.has_unknown_conditions());
+    assert_eq!(last.conditions, 1);
+    last.sent();
+    last.ended(&insert(), &warned(1), 0, (true, MARIADB));
+    keep(&mut last, Ok(shown(b"1265", 1)), &meter);
+    assert!(
+        last.kept().is_some(),
+        "those of the next statement are kept"
+    );
+}
+
+#[test]
+fn riders_take_the_backend_and_with_it_the_words() {
+    let mut last = after(insert(), &warned(1));
+    last.owed.explanation = Explanation::Lasting;
+    last.leave_to_riders();
+    assert!(last.has_unknown_conditions());
+    assert_eq!(last.owed, Owed::default());
+    let mut last = after(insert(), &changed(1));
+    last.leave_to_riders();
+    assert!(!last.has_conditions());
+}
+
+#[test]
+fn a_text_that_may_clear_is_asked_about_where_that_can_be() {
+    let meter = Meter::default();
+    let unsure = statement(Area::Unsure, Found::Unsure);
+    for (elsewhere, owed, lost) in [(false, true, true), (true, false, true)] {
+        let mut last = after(insert(), &warned(1));
+        last.owed.warnings = false;
+        keep(&mut last, Ok(shown(b"1265", 1)), &meter);
+        if elsewhere {
+            last.moved(None);
+        }
+        last.ended(&unsure, &changed(0), 0, (true, MARIADB));
+        assert_eq!(last.owed.warnings, owed, "elsewhere: {elsewhere}");
+        assert_eq!(last.has_unknown_conditions(), lost);
+        assert!(last.kept().is_none());
+    }
+    let keeps = statement(Area::Keeps, Found::Keeps);
+    let mut last = after(insert(), &warned(1));
+    last.owed.warnings = false;
+    keep(&mut last, Ok(shown(b"1265", 1)), &meter);
+    last.ended(&keeps, &changed(0), 0, (true, MARIADB));
+    assert!(last.kept().is_some());
+}
+
+#[test]
+fn a_condition_behind_those_that_are_kept_is_put_behind_them() {
+    let meter = Meter::default();
+    let asks = Statement {
+        conditions: Conditions::Asks,
+        ..statement(Area::Keeps, Found::Keeps)
+    };
+    let mut last = after(insert(), &warned(1));
+    last.owed.warnings = false;
+    keep(&mut last, Ok(shown(b"1265", 1)), &meter);
+    last.moved(None);
+    last.ended(&asks, &warned(1), 0, (true, MARIADB));
+    assert!(last.owed.warnings);
+    keep(&mut last, Ok(shown(b"1758", 1)), &meter);
+    assert_eq!(last.kept().map(Diagnostics::conditions), Some(2));
+    assert_eq!(last.conditions, 2);
+}
+
+#[test]
+fn an_error_of_a_handler_that_is_not_active_stands_nowhere_but_in_its_packet() {
+    let asks = Statement {
+        conditions: Conditions::Asks,
+        ..statement(Area::Keeps, Found::Keeps)
+    };
+    let mut last = LastStatement::default();
+    last.ended(&asks, &failed(NO_HANDLER_STACKED), 0, (true, MYSQL));
+    assert!(!last.owed.warnings);
+    last.ended(&asks, &failed(1146), 0, (true, MYSQL));
+    assert!(last.owed.warnings);
+}
+
+#[test]
+fn a_session_that_starts_over_keeps_found_rows_alone() {
+    let mut last = after(select(), &rows());
+    last.insert_id = 9;
+    last.owed.insert_id = true;
+    last.start_over();
+    assert_eq!((last.insert_id, last.row_count), (0, 0));
+    assert_eq!(last.found_rows.get(), Some(3));
+    assert_eq!(last.owed, Owed::default());
+    assert!(last.is_native(Reads::FOUND_ROWS));
+    assert!(!last.is_native(COUNTS));
+}
+
+#[test]
+fn an_answer_of_the_pools_own_is_not_on_the_backend() {
+    let mut last = after(insert(), &changed(7));
+    last.answered(0);
+    assert_eq!(last.row_count, 0);
+    assert!(last.lost().contains(COUNTS));
+    assert!(!last.lost().intersects(Reads::DIAGNOSTICS));
+    last.answered_clean(0);
+    assert!(last.lost().intersects(Reads::DIAGNOSTICS));
+}
+
+#[test]
+fn a_failed_preparation_is_the_statements_error_on_its_backend() {
+    let meter = Meter::default();
+    let mut last = after(insert(), &changed(7));
+    last.prepared_ahead(true);
+    assert!(last.lost().contains(COUNTS.union(Reads::DIAGNOSTICS)));
+    last.failed_ahead(&failed(1146));
+    assert!(last.owed.warnings && last.owed.failed);
+    assert!(last.is_native(COUNTS.union(Reads::DIAGNOSTICS)));
+    keep(&mut last, Ok(shown(b"1146", 1)), &meter);
+    assert_eq!(last.kept().and_then(|kept| kept.state), Some(*b"42S02"));
+}
+
+#[test]
+fn while_it_is_asked_about_elsewhere_nothing_is_native() {
+    let mut last = after(select(), &rows());
+    last.ask_elsewhere();
+    assert!(last.is_asked_elsewhere());
+    assert_eq!(last.lost(), LEFT_BY_STATEMENT);
+    last.asked_elsewhere();
+    assert!(!last.is_asked_elsewhere());
+}
+
+#[test]
+fn conditions_of_all_clients_are_bounded_and_leave_with_them() {
+    let meter = Meter::default();
+    let len = KEPT_MAX / 4;
+    let kept = || {
+        let kept = Diagnostics {
+            reply: vec![0; len],
+            ..Diagnostics::default()
+        };
+        charged(kept, &meter)
+    };
+    let mut clients: Vec<_> = (0..3).map(|_| kept()).collect();
+    assert!(!has_room(&meter, len), "what each takes besides counts");
+    assert!(has_room(&meter, len / 2));
+    let mut last = after(insert(), &warned(1));
+    keep(&mut last, Ok(vec![0; len]), &meter);
+    assert!(last.kept().is_none() && last.has_unknown_conditions());
+    clients.pop();
+    assert!(has_room(&meter, len));
+    drop(clients);
+    assert_eq!(meter.bytes(), 0);
+}
