@@ -8,6 +8,7 @@
 
 pub(crate) mod guards;
 pub(crate) mod pins;
+pub(crate) mod place;
 pub(crate) mod touched;
 
 use crate::auth::login::Login;
@@ -18,10 +19,9 @@ use crate::buffers::room::make_room;
 use crate::buffers::spool::Tail;
 use crate::buffers::transport::Transport;
 use crate::client::pins::Pins;
+use crate::client::place::Place;
 use crate::client::touched::Touched;
 use crate::errors::reasons::PinReason;
-use crate::queue::lane::LaneName;
-use crate::queue::priority::Priority;
 use reactor::{Key, Time};
 use session::last_statement::{COUNTS, LEFT_BY_STATEMENT, LastStatement};
 use session::meter::{Charge, Meter};
@@ -63,6 +63,17 @@ pub(crate) enum ClientState {
     Delayed,
     /// Its last bytes are being written; then it is closed.
     Leaving,
+}
+
+/// Whether a client has proven that it is its user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Proof {
+    /// Not yet.
+    Missing,
+    /// It has, and is counted among that user's clients.
+    Given,
+    /// The same, and it is changing its user.
+    Changing,
 }
 
 /// Bytes on their way to the client.
@@ -134,18 +145,8 @@ pub(crate) struct Client<S> {
     pub seq: u8,
     /// It is to be closed at the end of the turn.
     pub closing: bool,
-    /// It stands in a lane.
-    pub in_lane: bool,
-    /// Its command has a place already (`waits_since`), in a lane or not.
-    pub(crate) placed: bool,
-    /// It is changing its user.
-    pub(crate) changing: bool,
     /// Times that it has failed to change its user.
     pub(crate) changes_failed: u8,
-    /// Its login waits for a backend to accept its schema.
-    pub opening: bool,
-    /// What the server does for who logs in (`init_connect`) was not known at its login.
-    pub(crate) begins_late: bool,
     /// KILL has ended its statement before that was sent.
     pub(crate) interrupted: bool,
     /// The statement it waits for.
@@ -156,26 +157,18 @@ pub(crate) struct Client<S> {
     pub capabilities: u32,
     /// MariaDB's extended capabilities that it negotiated; those that are offered fit.
     pub(crate) extended: u8,
-    /// Its user, an index into the settings; says something once it is `known`.
+    /// Its user, an index into the settings; says something once that is proven.
     pub(crate) user: u16,
-    /// It has proven its user, and is counted among that user's clients.
-    pub(crate) known: bool,
-    /// Where its statements are to wait, if its session has said so.
-    pub(crate) priority: Option<Priority>,
-    /// The lane it waits in, or waited in last.
-    pub(crate) waits_in: LaneName,
-    /// Times in a row that it may still use the high lane.
-    pub(crate) tickets: u32,
-    /// Bytes of the command with which it waits.
-    pub(crate) waiting_bytes: u32,
+    /// Whether it has proven that it is this user.
+    pub(crate) proof: Proof,
+    /// Its place in line.
+    pub(crate) place: Place,
     /// Commands of the pool's own that its backends have answered since its last command began.
     pub(crate) own_commands: OwnCommands,
     /// The pool that serves it, an index into [`crate::backend::backend_pools::BackendPools`].
     pub pool: u32,
     /// Since when it is in its state, or since its peer took bytes last.
     pub since: Time,
-    /// Since when its command waits for a backend; names its place in the lane.
-    pub(crate) waits_since: Time,
     /// The session its statements run under.
     pub session: Rc<Session>,
     /// Bytes received and not handled.
@@ -267,25 +260,16 @@ impl<S> Client<S> {
             collation: 0,
             seq: 1,
             closing: false,
-            in_lane: false,
-            placed: false,
-            changing: false,
             changes_failed: 0,
-            opening: false,
-            begins_late: false,
             own_commands: OwnCommands::default(),
             statement: Statement::plain(ReplyShape::None),
             capabilities: 0,
             extended: 0,
             user: 0,
-            known: false,
-            priority: None,
-            waits_in: LaneName::Low,
-            tickets: 0,
-            waiting_bytes: 0,
+            proof: Proof::Missing,
+            place: Place::none(now),
             pool: 0,
             since: now,
-            waits_since: now,
             session,
             input: None,
             output: None,
@@ -302,6 +286,16 @@ impl<S> Client<S> {
     /// Where it stands.
     pub(crate) fn state(&self) -> ClientState {
         self.state
+    }
+
+    /// Whether it has proven its user, and is counted among that user's clients.
+    pub(crate) fn is_known(&self) -> bool {
+        self.proof != Proof::Missing
+    }
+
+    /// Whether its login, or its change of user, has not ended.
+    pub(crate) fn is_logging_in(&self) -> bool {
+        self.login.is_some()
     }
 
     /// Moves it to another state. A move that the table does not allow is a mistake of this
@@ -420,7 +414,7 @@ impl<S> Client<S> {
     pub(crate) fn waits_to_log_in(&self) -> bool {
         match self.state {
             ClientState::Verifying => true,
-            ClientState::Delayed => !self.known,
+            ClientState::Delayed => !self.is_known(),
             _ => false,
         }
     }
@@ -441,7 +435,7 @@ impl<S> Client<S> {
 
     /// Drops the first `len` bytes of what waits to be handled, and the box when it is empty.
     pub(crate) fn drop_input(&mut self, len: usize) {
-        self.placed = false;
+        self.place.give_up();
         match &mut self.input {
             Some(input) if input.len() > len => drop(input.drain(..len)),
             input => *input = None,

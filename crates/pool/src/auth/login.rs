@@ -69,6 +69,8 @@ pub(crate) struct Login {
     pub name: Vec<u8>,
     /// Nobody can listen in: a Unix socket, or the loopback interface.
     pub(crate) secure: bool,
+    /// What the server does for who logs in (`init_connect`) was not known when it was proven.
+    pub(crate) begins_late: bool,
     /// It is a change of user: what the connection goes back to where a server lets it live on.
     pub(crate) before: Option<Before>,
 }
@@ -86,6 +88,7 @@ impl Login {
             waits: None,
             name: Vec::new(),
             secure,
+            begins_late: false,
             before: None,
         }
     }

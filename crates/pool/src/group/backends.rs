@@ -487,13 +487,12 @@ impl<N: Net> Group<N> {
         if let Some(schema) = client.schema_of_login() {
             self.schemas.learn(client.pool as usize, schema);
         }
-        let opening = client.opening;
+        let logs_in = client.is_logging_in();
         if !client.change_state(ClientState::Idle, now) {
             self.close_later(owner);
             return false;
         }
-        if opening {
-            client.opening = false;
+        if logs_in {
             client.login = None;
             self.counts.logins += 1;
             self.send_logged_in(owner, b"");
@@ -512,8 +511,9 @@ impl<N: Net> Group<N> {
         let now = self.net.now();
         let late = self
             .clients
-            .get_mut(key)
-            .is_some_and(|client| client.begins_late);
+            .get(key)
+            .and_then(|client| client.login.as_ref())
+            .is_some_and(|login| login.begins_late);
         if late {
             // By now a backend of its pool has been dialled.
             let _ = self.begins(key);
@@ -550,7 +550,6 @@ impl<N: Net> Group<N> {
             let command = InFlight::own(Some(key), purpose, ReplyShape::Status);
             backend.expect(command);
         }
-        client.opening = true;
         let moved = client.change_state(ClientState::Restoring, now);
         if moved && commands > 0 {
             self.send_backend(lease, &out);

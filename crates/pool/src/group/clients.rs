@@ -281,7 +281,9 @@ impl<N: Net> Group<N> {
                 return bytes.len();
             };
             // The place was that of the command before.
-            client.placed &= at == 0;
+            if at > 0 {
+                client.place.give_up();
+            }
             if client.closing {
                 return bytes.len();
             }
@@ -576,7 +578,9 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        client.begins_late = !begins;
+        if let Some(login) = &mut client.login {
+            login.begins_late = !begins;
+        }
         let known = begins
             && client.session.schema_as_sent().is_none()
             && match &client.session.schema {
@@ -728,7 +732,11 @@ impl<N: Net> Group<N> {
     /// Sends an error and closes once it is sent.
     pub(crate) fn refuse_and_leave(&mut self, key: Key, refusal: &Refusal) {
         self.counts.refused += 1;
-        if self.clients.get(key).is_some_and(|client| !client.known) {
+        if self
+            .clients
+            .get(key)
+            .is_some_and(|client| !client.is_known())
+        {
             self.log_refused(None, Some(key), refusal);
         }
         self.refuse(key, refusal);
@@ -765,7 +773,7 @@ impl<N: Net> Group<N> {
         }
         self.shared.clients.fetch_sub(1, Ordering::Relaxed);
         self.long_data -= client.prepared.as_ref().map_or(0, |p| p.long_len());
-        if client.known {
+        if client.is_known() {
             let user = &self.shared.users[client.user as usize];
             user.clients.fetch_sub(1, Ordering::Relaxed);
         }

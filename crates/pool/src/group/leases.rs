@@ -39,7 +39,7 @@ impl<N: Net> Group<N> {
         self.leave_outdated(key);
         let client = self.clients.get(key)?;
         let pool = client.pool as usize;
-        let low = client.priority != Some(Priority::High);
+        let low = client.place.priority != Some(Priority::High);
         let later = low && (self.is_reserve_reached() || self.is_ahead());
         if later || self.busy >= self.busy_max() || self.front_of(pool).is_some() {
             return None;
@@ -194,7 +194,7 @@ impl<N: Net> Group<N> {
             }
             // Who is being asked for goes on when that is answered.
             if client.state() == ClientState::Waiting
-                && !client.in_lane
+                && !client.place.is_in_lane()
                 && !client.last.is_asked_elsewhere()
             {
                 self.line_up(owner);
@@ -357,7 +357,7 @@ impl<N: Net> Group<N> {
                 client.input = Some(input);
                 client.drop_input(len);
             } else {
-                client.placed = false;
+                client.place.give_up();
                 self.spare_inputs.put(input);
             }
         }
@@ -374,7 +374,7 @@ impl<N: Net> Group<N> {
             return;
         };
         if client.state() == ClientState::Opening {
-            client.placed = false;
+            client.place.give_up();
             if self.open_on(key, lease) {
                 self.pump(key);
                 self.settle(lease);

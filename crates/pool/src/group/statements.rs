@@ -456,8 +456,8 @@ impl<N: Net> Group<N> {
         if !client.change_state(ClientState::Running, now) {
             return self.close_later(key);
         }
-        let waited = match client.placed {
-            true => now.since(client.waits_since),
+        let waited = match client.place.is_held() {
+            true => now.since(client.place.since()),
             false => Duration::ZERO,
         };
         self.figures.sent(client.user, waited);

@@ -13,6 +13,7 @@
 //!
 //! Invariant: no client of a pool is let in before it is known what its login does.
 
+use crate::client::Proof;
 use crate::group::Group;
 use crate::server::begins::Begins;
 use reactor::{Key, Net};
@@ -25,7 +26,11 @@ impl<N: Net> Group<N> {
         if self.begun.init_connect().is_empty() {
             return true;
         }
-        let Some(client) = self.clients.get_mut(key).filter(|c| !c.changing) else {
+        let Some(client) = self
+            .clients
+            .get_mut(key)
+            .filter(|c| c.proof != Proof::Changing)
+        else {
             return true;
         };
         let known = self.backend_pools.pools[client.pool as usize]

@@ -111,7 +111,7 @@ impl<N: Net> Group<N> {
         if let Some(schema) = client.session.schema.clone() {
             self.schemas.forget(pool, &schema);
         }
-        if client.opening {
+        if client.is_logging_in() {
             let state = "42000";
             self.not_let_in(owner, ErrorCode { code, state }, text, Duration::ZERO);
             return self.pump(owner);
@@ -221,7 +221,9 @@ impl<N: Net> Group<N> {
         match client.state() {
             ClientState::Restoring if !(keeps || pinned && served || client.is_left_there()) => {
                 // What it waited for before an earlier statement does not count.
-                client.placed &= !served;
+                if served {
+                    client.place.give_up();
+                }
                 self.wait_again(owner);
             }
             ClientState::Running if whole => {

@@ -284,7 +284,7 @@ impl<N: Net> Group<N> {
         else {
             return;
         };
-        if !client.opening || client.session.schema_as_sent().is_none() {
+        if !client.is_logging_in() || client.session.schema_as_sent().is_none() {
             return;
         }
         let mut told = None;

@@ -105,7 +105,7 @@ impl<N: Net> Group<N> {
     }
 
     fn count_for_user(&self, key: Key, before: usize, held: usize) {
-        let Some(client) = self.clients.get(key).filter(|client| client.known) else {
+        let Some(client) = self.clients.get(key).filter(|client| client.is_known()) else {
             return;
         };
         let user = client.user as usize;
@@ -210,7 +210,7 @@ impl<N: Net> Group<N> {
             return Some(self.shared.input_refusal(announced));
         }
         let user = self.shared.settings.users.get(client.user as usize)?;
-        let max = user.limits.input_bytes_max.filter(|_| client.known)?;
+        let max = user.limits.input_bytes_max.filter(|_| client.is_known())?;
         let bytes = (self.shared.users[client.user as usize].input_bytes).load(Relaxed);
         let more = len.saturating_sub(self.counted(key));
         (bytes + more > max).then(|| Refusal::Input {

@@ -15,6 +15,7 @@
 use crate::backend::backend_pools::{BackendPool, PoolKey};
 use crate::backend::{BackendState, Purpose};
 use crate::buffers::memory::{meminfo, memory_of};
+use crate::client::Proof;
 use crate::config::secret::Secret;
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
@@ -72,7 +73,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return false;
         };
-        if client.known {
+        if client.is_known() {
             let before = &self.shared.users[client.user as usize].clients;
             before.fetch_sub(1, Relaxed);
         }
@@ -81,8 +82,10 @@ impl<N: Net> Group<N> {
             return false;
         };
         client.user = u16::try_from(index).unwrap_or(u16::MAX);
-        client.known = true;
-        client.tickets = user.limits.high_prio_tickets;
+        if client.proof == Proof::Missing {
+            client.proof = Proof::Given;
+        }
+        client.place.give_tickets(user.limits.high_prio_tickets);
         let others = self.shared.users[index].clients.fetch_add(1, Relaxed);
         self.count_input(key);
         let Some(max) = user.limits.clients_max.filter(|max| others >= *max) else {

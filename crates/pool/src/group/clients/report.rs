@@ -111,7 +111,7 @@ impl<N: Net> Group<N> {
         );
         // It has an account from its first login on.
         let user = self.shared.settings.users.get(client.user as usize);
-        let user = user.filter(|_| client.known);
+        let user = user.filter(|_| client.is_known());
         ReportLine {
             event: Event::Client,
             client: Some(Peer::from(self.net.peer(client.transport.sock()))),

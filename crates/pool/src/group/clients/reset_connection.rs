@@ -20,6 +20,7 @@ use crate::auth::auth_delay::After;
 use crate::auth::login::{Before, Login};
 use crate::backend::relay::PendingChanges;
 use crate::backend::{InFlight, Purpose};
+use crate::client::Proof;
 use crate::client::{ClientState, Handled};
 use crate::errors::reasons::{PinReason, Refusal};
 use crate::group::Group;
@@ -137,7 +138,7 @@ impl<N: Net> Group<N> {
             user: client.user,
         });
         client.login = Some(Box::new(login));
-        client.changing = true;
+        client.proof = Proof::Changing;
         let seq = client.seq;
         if self.refuse_charset(key, change.collation) {
             return Handled::Used;
@@ -217,7 +218,7 @@ impl<N: Net> Group<N> {
         }
         client.last.start_over();
         client.pending_changes = PendingChanges::default();
-        client.priority = None;
+        client.place.priority = None;
         self.gtids.remove(&key);
         if let Some(lease) = lease {
             self.orphan(lease, key, pinned);
@@ -254,11 +255,11 @@ impl<N: Net> Group<N> {
         users[client.user as usize].clients.fetch_sub(1, Relaxed);
         users[before.user as usize].clients.fetch_add(1, Relaxed);
         let settings = &self.shared.settings.users[before.user as usize];
-        client.tickets = settings.limits.high_prio_tickets;
+        client.place.give_tickets(settings.limits.high_prio_tickets);
         client.user = before.user;
         client.pool = before.pool;
         client.session = before.session;
-        (client.changing, client.opening) = (false, false);
+        client.proof = Proof::Given;
         client.changes_failed = client.changes_failed.saturating_add(1);
         self.hold_back(key, CHANGE_DELAY, After::NextCommand, (error, text));
     }

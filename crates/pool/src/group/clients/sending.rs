@@ -6,6 +6,7 @@
 //! others wait for the backend, the rest may go to a file instead (`slow_readers.rs`).
 
 use crate::backend::Backend;
+use crate::client::Proof;
 use crate::client::{Client, ClientState, Output};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
@@ -228,7 +229,7 @@ impl<N: Net> Group<N> {
     pub(crate) fn send_logged_in(&mut self, key: Key, front: &[u8]) {
         let mut changes = Vec::new();
         if let Some(client) = self.clients.get_mut(key) {
-            client.changing = false;
+            client.proof = Proof::Given;
             if told_to(client, &self.shared.server).schema
                 && let Some(schema) = &client.session.schema
             {

@@ -70,7 +70,7 @@ impl<N: Net> Group<N> {
 
     /// The connection cannot go on for what came under TLS. The alert has told the client.
     pub(crate) fn tls_failed(&mut self, key: Key, error: &io::Error) {
-        let is_known = self.clients.get(key).is_none_or(|client| client.known);
+        let is_known = self.clients.get(key).is_none_or(|client| client.is_known());
         if error.kind() == ErrorKind::InvalidData && !is_known {
             let refusal = Refusal::Tls(words_of(error));
             self.counts.refused += 1;

@@ -38,7 +38,7 @@ impl<N: Net> Group<N> {
         }
         let lane_has = || {
             let pool = self.backend_pools.pools.get(client.pool as usize);
-            pool.is_some_and(|pool| pool.lanes.has(key, client.waits_since))
+            pool.is_some_and(|pool| pool.lanes.has(key, client.place.since()))
         };
         let in_flight = || {
             let owned = |command: &crate::backend::InFlight| command.owner == Some(key);
@@ -46,7 +46,7 @@ impl<N: Net> Group<N> {
             backends.any(|(_, backend)| backend.flight().iter().any(owned))
         };
         match client.state() {
-            _ if client.in_lane => {
+            _ if client.place.is_in_lane() => {
                 (!lane_has()).then_some("it waits in a lane that does not have it")
             }
             ClientState::Waiting => {

@@ -79,12 +79,10 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return next;
         };
-        if !client.placed {
-            client.placed = true;
-            client.waits_since = next;
+        if client.place.take(next) {
             self.last_place = next;
         }
-        client.waits_since
+        client.place.since()
     }
 
     /// The lane for what a client wants now; takes a ticket where that is the high one.
@@ -99,23 +97,25 @@ impl<N: Net> Group<N> {
             return LaneName::Held;
         }
         let limits = &self.shared.settings.users[client.user as usize].limits;
-        let high = match client.priority.unwrap_or(limits.priority) {
+        let high = match client.place.priority.unwrap_or(limits.priority) {
             Priority::High => true,
             Priority::Low => false,
             Priority::Auto => limits.high_prio_mode == Mode::Statements,
         };
-        if high && client.tickets > 0 {
-            client.tickets -= 1;
+        if high && client.place.use_ticket() {
             return LaneName::High;
         }
-        client.tickets = limits.high_prio_tickets;
+        client.place.give_tickets(limits.high_prio_tickets);
         LaneName::Low
     }
 
     /// Why a command cannot wait.
     fn no_place(&self, key: Key, lane: LaneName, len: usize) -> Option<Refusal> {
         // Who had to wait elsewhere first, or has been in a lane, came when there was room.
-        let placed = self.clients.get(key).is_some_and(|client| client.placed);
+        let placed = self
+            .clients
+            .get(key)
+            .is_some_and(|client| client.place.is_held());
         if placed || lane == LaneName::Held {
             return None;
         }
@@ -144,12 +144,9 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(waiting.client) else {
             return;
         };
-        client.in_lane = true;
-        client.waits_since = waiting.since;
-        client.waits_in = waiting.lane;
-        client.waiting_bytes = u32::try_from(len).unwrap_or(u32::MAX);
+        client.place.enter(waiting.lane, waiting.since, len);
         self.waiting += 1;
-        self.waiting_bytes += client.waiting_bytes as usize;
+        self.waiting_bytes += client.place.bytes();
         let index = client.user as usize;
         if self.shared.settings.users[index]
             .limits
@@ -162,12 +159,16 @@ impl<N: Net> Group<N> {
 
     /// Takes a client out of its lane; its entry is passed over later.
     pub(crate) fn forget_waiting(&mut self, key: Key) {
-        let Some(client) = self.clients.get_mut(key).filter(|client| client.in_lane) else {
+        let Some(client) = self
+            .clients
+            .get_mut(key)
+            .filter(|client| client.place.is_in_lane())
+        else {
             return;
         };
-        client.in_lane = false;
+        client.place.leave();
         self.waiting -= 1;
-        self.waiting_bytes -= client.waiting_bytes as usize;
+        self.waiting_bytes -= client.place.bytes();
         let (index, pool) = (client.user as usize, client.pool as usize);
         if self.shared.settings.users[index]
             .limits
@@ -185,7 +186,9 @@ impl<N: Net> Group<N> {
 
     /// Whether a client's command waits in a lane.
     pub(crate) fn is_waiting(&self, key: Key) -> bool {
-        self.clients.get(key).is_some_and(|client| client.in_lane)
+        self.clients
+            .get(key)
+            .is_some_and(|client| client.place.is_in_lane())
     }
 
     /// The one of a pool whose turn is next.
@@ -291,8 +294,8 @@ impl<N: Net> Group<N> {
             Asked::Priority(priority) => {
                 let client = self.clients.get_mut(key)?;
                 let limits = &self.shared.settings.users[client.user as usize].limits;
-                client.priority = priority;
-                client.tickets = limits.high_prio_tickets;
+                client.place.priority = priority;
+                client.place.give_tickets(limits.high_prio_tickets);
                 self.send_ok(key, b"", OK);
             }
             Asked::Wrong(value) => {
@@ -401,5 +404,5 @@ impl<N: Net> Group<N> {
 fn stands<S>(clients: &reactor::Slots<crate::client::Client<S>>, waiting: &Waiting) -> bool {
     clients
         .get(waiting.client)
-        .is_some_and(|client| client.in_lane && client.waits_since == waiting.since)
+        .is_some_and(|client| client.place.stands_since(waiting.since))
 }

@@ -102,19 +102,22 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let to = if client.opening {
-            ClientState::Opening
-        } else {
-            ClientState::Idle
+        let moved = match client.is_logging_in() {
+            true => client.change_state(ClientState::Opening, now),
+            false => {
+                client.change_state(ClientState::Idle, now)
+                    && client.change_state(ClientState::Waiting, now)
+            }
         };
-        let moved = client.change_state(to, now)
-            && (client.opening || client.change_state(ClientState::Waiting, now));
         if !moved {
             return self.close_later(key);
         }
         // The packet of a login is used up, but its place is still the one it had.
-        client.placed |= std::mem::take(&mut client.opening);
-        let (pool, lane, len) = (client.pool as usize, client.waits_in, client.command_len());
+        if client.is_logging_in() {
+            client.place.keep();
+        }
+        let (pool, lane) = (client.pool as usize, client.place.lane());
+        let len = client.command_len();
         let since = self.place_of(key);
         let waiting = Waiting {
             client: key,

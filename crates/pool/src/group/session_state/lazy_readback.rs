@@ -213,7 +213,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        if client.state() != ClientState::Waiting || client.in_lane {
+        if client.state() != ClientState::Waiting || client.place.is_in_lane() {
             return;
         }
         if client.change_state(ClientState::Idle, now) {
@@ -232,7 +232,10 @@ impl<N: Net> Group<N> {
             return;
         };
         client.last.asked_elsewhere();
-        if client.state() == ClientState::Waiting && !client.in_lane && client.lease().is_none() {
+        if client.state() == ClientState::Waiting
+            && !client.place.is_in_lane()
+            && client.lease().is_none()
+        {
             self.line_up(asked.client);
         }
     }
@@ -256,7 +259,7 @@ impl<N: Net> Group<N> {
             .get(lease)
             .is_some_and(|backend| backend.state() == BackendState::Idle);
         let owes = self.clients.get(key).is_some_and(|client| {
-            let free = client.lease().is_none() && !client.in_lane && !client.closing;
+            let free = client.lease().is_none() && !client.place.is_in_lane() && !client.closing;
             free && client.last.number == sent && !client.last.questions(server).is_none()
         });
         idle && owes && self.bind(key, lease) && self.ask_for(lease, key)

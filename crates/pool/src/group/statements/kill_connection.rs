@@ -260,7 +260,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
-        if client.state() != ClientState::Waiting || client.in_lane {
+        if client.state() != ClientState::Waiting || client.place.is_in_lane() {
             return;
         }
         if client.change_state(ClientState::Idle, now) {

@@ -287,7 +287,7 @@ impl<N: Net> Group<N> {
         let user = &self.backend_pools.pools.get(client.pool as usize)?.key.user;
         // Nobody can tell whose it will be while its name is not proven.
         use ClientState::{Greeted, Proving, Verifying};
-        let proven = !matches!(state, Greeted | Proving | Verifying) && client.known;
+        let proven = !matches!(state, Greeted | Proving | Verifying) && client.is_known();
         if !proven || *user != ask.user {
             return Some(KillEnd::NotOwner(ask.id));
         }
@@ -313,7 +313,7 @@ impl<N: Net> Group<N> {
             ClientState::Waiting => self.give_up(victim, &Refusal::Interrupted),
             ClientState::Restoring => {
                 if let Some(client) = self.clients.get_mut(victim)
-                    && !client.opening
+                    && !client.is_logging_in()
                 {
                     // ReplySummary when the backend stands in its state, and instead of the
                     // statement.

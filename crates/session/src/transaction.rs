@@ -1,0 +1,130 @@
+//! The transaction of a server's session, as replies and trackers tell of it.
+//!
+//! The problem: the flag IN_TRANS alone does not say that a session must stay with its client. With
+//! `autocommit=0` a savepoint and a first read begin a transaction that only the tracker reports;
+//! `SET TRANSACTION` announces one that has not begun; and on MariaDB a savepoint in front of the
+//! first table is told by nothing. The mechanism: each of them is noted when it is told or seen in
+//! a text, and [`Transaction::is_open`] is their sum.
+
+use wire::status;
+
+/// What is known of a session's transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transaction {
+    /// Status flags of the last OK.
+    status: u16,
+    /// The transaction tracker says that one is open.
+    tracked: bool,
+    /// Characteristics of the next one have been set (`SET TRANSACTION`).
+    announced: bool,
+    /// There may be a savepoint and no transaction.
+    savepoint: bool,
+}
+
+impl Default for Transaction {
+    /// None, with autocommit on.
+    fn default() -> Transaction {
+        Transaction {
+            status: status::AUTOCOMMIT,
+            tracked: false,
+            announced: false,
+            savepoint: false,
+        }
+    }
+}
+
+impl Transaction {
+    /// Whether one is open, or announced, or begun by a savepoint.
+    pub fn is_open(self) -> bool {
+        self.status & status::IN_TRANS != 0 || self.tracked || self.announced || self.savepoint
+    }
+
+    /// Whether characteristics of the next one have been set.
+    pub fn is_announced(self) -> bool {
+        self.announced
+    }
+
+    /// Status flags of the last OK.
+    pub fn status(self) -> u16 {
+        self.status
+    }
+
+    /// The status flags of an OK, in the order of their arrival.
+    pub fn note_status(&mut self, flags: u16) {
+        self.status = flags;
+        // A transaction's own savepoints end with it, and autocommit has none between statements.
+        self.savepoint &= flags & (status::IN_TRANS | status::AUTOCOMMIT) == 0;
+    }
+
+    /// The state that the tracker reports: a letter for each thing that has been done, or `_`.
+    pub fn note_state(&mut self, state: &[u8]) {
+        self.tracked = state.iter().any(|&c| c != b'_');
+    }
+
+    /// The characteristics that the tracker reports, as statements; empty when there are none.
+    pub fn note_characteristics(&mut self, statements: &[u8]) {
+        self.announced = !statements.is_empty();
+    }
+
+    /// A statement has used up what was announced, without a report of it.
+    pub fn announcement_used(&mut self) {
+        self.announced = false;
+    }
+
+    /// What a statement has done to savepoints that may have `set` one, and that has left none if
+    /// it `ended` them.
+    pub fn note_savepoint(&mut self, set: bool, ended: bool) {
+        let alone = self.status & (status::IN_TRANS | status::AUTOCOMMIT) == 0;
+        self.savepoint = alone && (self.savepoint || set) && !ended;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_seen_by_flag_or_by_tracker_or_by_what_announces_it() {
+        let mut transaction = Transaction::default();
+        assert!(!transaction.is_open());
+        transaction.note_status(status::IN_TRANS);
+        assert!(transaction.is_open());
+        transaction.note_status(0);
+        transaction.note_state(b"________");
+        assert!(!transaction.is_open());
+        transaction.note_state(b"T_______");
+        assert!(transaction.is_open());
+        transaction.note_state(b"________");
+        transaction.note_characteristics(b"SET TRANSACTION READ ONLY;");
+        assert!(transaction.is_open() && transaction.is_announced());
+        transaction.announcement_used();
+        assert!(!transaction.is_open());
+    }
+
+    #[test]
+    fn a_savepoint_without_a_transaction_is_kept_until_its_end() {
+        let mut transaction = Transaction::default();
+        for end in [status::IN_TRANS, status::AUTOCOMMIT] {
+            transaction.note_status(0);
+            transaction.note_savepoint(true, false);
+            assert!(transaction.is_open());
+            transaction.note_savepoint(false, false);
+            transaction.note_status(0);
+            assert!(transaction.is_open());
+            transaction.note_status(end);
+            transaction.note_status(0);
+            assert!(!transaction.is_open());
+        }
+    }
+
+    #[test]
+    fn a_savepoint_under_autocommit_is_none() {
+        let mut transaction = Transaction::default();
+        transaction.note_status(status::AUTOCOMMIT);
+        transaction.note_savepoint(true, false);
+        assert!(!transaction.is_open());
+        transaction.note_status(0);
+        transaction.note_savepoint(true, true);
+        assert!(!transaction.is_open());
+    }
+}
