@@ -59,7 +59,10 @@ impl Place {
 
     /// Its command has been sent, or is not to be sent: the next one gets a place of its own.
     pub(crate) fn give_up(&mut self) {
-        self.held = Held::No;
+        // A login stands in its lane when its packet is used up.
+        if !self.is_in_lane() {
+            self.held = Held::No;
+        }
     }
 
     /// Its command keeps the place of the packet before, which was used up.

@@ -482,6 +482,7 @@ impl<N: Net> Group<N> {
             }
             Outcome::Welcome(user, front, seq) => {
                 client.seq = seq;
+                login.waits = None;
                 let capabilities = (client.capabilities & BACKEND_KEY, client.extended.into());
                 if !self.count_user(key, user) {
                     return;
@@ -499,8 +500,8 @@ impl<N: Net> Group<N> {
                         client.session = self.sessions.intern(session);
                     }
                     client.pool = u32::try_from(pool).unwrap_or(0);
-                    // Its schema may still be refused.
-                    client.login = Some(login).filter(|login| login.before.is_some());
+                    // It lasts until its schema is accepted.
+                    client.login = Some(login);
                 }
                 self.welcome(key, &front);
             }
