@@ -30,6 +30,7 @@ use session::reply_summary::ReplySummary;
 use session::state::{On, Session};
 use session::statement::Explanation;
 use session::text::Text;
+use session::transaction::Transaction;
 use sql::lex::Server;
 use std::collections::{VecDeque, vec_deque};
 use std::rc::Rc;
@@ -37,7 +38,6 @@ use std::sync::Arc;
 use wire::attributes::Form;
 use wire::command::ReplyShape;
 use wire::reply::Reply;
-use wire::status;
 use wire::track::Bound;
 
 /// Bytes read from a backend at once.
@@ -75,6 +75,17 @@ impl Reports {
             Reports::Due(explanation) => Some(explanation),
         }
     }
+}
+
+/// Whether a backend counts among those that run statements at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Load {
+    /// Nothing is in flight on it.
+    None,
+    /// It counts.
+    Counted,
+    /// It has answered nothing for so long that it counts no more until it has.
+    Stalled,
 }
 
 /// Why a command is in flight.
@@ -217,16 +228,8 @@ pub(crate) struct Backend<S> {
     pub(crate) conditions_of: Option<Key>,
     /// What it is being asked for that client.
     pub(crate) asked: Option<LazyReadback>,
-    /// Status flags of the last OK.
-    pub status: u16,
-    /// The transaction tracker says that one is open, which with `autocommit=0` and a savepoint
-    /// the status flags do not.
-    pub transaction_state: bool,
-    /// Characteristics of the next transaction have been set (`SET TRANSACTION`).
-    pub transaction_announced: bool,
-    /// There may be a savepoint and no transaction: with autocommit off the first one comes before
-    /// the first table, and no flag of MariaDB's tells of it.
-    pub(crate) savepoint: bool,
+    /// What is known of its transaction.
+    pub(crate) transaction: Transaction,
     /// Statements that are prepared on it.
     pub(crate) prepared: OnBackend,
     /// Outstanding replies, oldest first.
@@ -247,13 +250,11 @@ pub(crate) struct Backend<S> {
     pub(crate) rideable: bool,
     /// It has run a statement of the client that has it.
     pub(crate) served: bool,
-    /// It counts among the backends that run statements at once.
-    pub(crate) counted: bool,
+    /// Whether it counts among the backends that run statements at once.
+    pub(crate) load: Load,
     /// Since when it has first not been read because its client had not taken the last bytes of
     /// the reply in front.
     pub(crate) held_up_since: Option<Time>,
-    /// It has answered nothing for so long that it counts no more until it has.
-    pub(crate) stalled: bool,
     /// Since when something has been in flight.
     pub(crate) busy_since: Time,
     /// The kernel may hold more bytes.
@@ -311,10 +312,7 @@ impl<S> Backend<S> {
             had: Had::default(),
             conditions_of: None,
             asked: None,
-            status: status::AUTOCOMMIT,
-            transaction_state: false,
-            transaction_announced: false,
-            savepoint: false,
+            transaction: Transaction::default(),
             prepared: OnBackend::default(),
             flight: VecDeque::new(),
             middle: Middle::default(),
@@ -325,9 +323,8 @@ impl<S> Backend<S> {
             dirty: false,
             rideable: false,
             served: false,
-            counted: false,
+            load: Load::None,
             held_up_since: None,
-            stalled: false,
             busy_since: now,
             readable: false,
             ended: false,
@@ -422,29 +419,12 @@ impl<S> Backend<S> {
     /// Whether the server holds a transaction open, or one is announced (`SET TRANSACTION`) or
     /// begun by a savepoint.
     pub(crate) fn in_transaction(&self) -> bool {
-        self.status & status::IN_TRANS != 0
-            || self.transaction_state
-            || self.transaction_announced
-            || self.savepoint
+        self.transaction.is_open()
     }
 
     /// Bytes that the server has not taken yet.
     pub(crate) fn unsent(&self) -> usize {
         self.output.len() - self.output_sent
-    }
-
-    /// The status flags of an OK, in the order of their arrival.
-    pub(crate) fn note_status(&mut self, flags: u16) {
-        self.status = flags;
-        // A transaction's own savepoints end with it, and autocommit has none between statements.
-        self.savepoint &= flags & (status::IN_TRANS | status::AUTOCOMMIT) == 0;
-    }
-
-    /// What a statement has done to savepoints that may have `set` one, and that has left none if
-    /// it `ended` them.
-    pub(crate) fn note_savepoint(&mut self, set: bool, ended: bool) {
-        let alone = self.status & (status::IN_TRANS | status::AUTOCOMMIT) == 0;
-        self.savepoint = alone && (self.savepoint || set) && !ended;
     }
 }
 
@@ -475,38 +455,5 @@ mod tests {
     #[should_panic(expected = "a backend cannot go from Dialling to Leased")]
     fn a_backend_cannot_be_leased_before_its_login() {
         let _ = backend().change_state(BackendState::Leased, Time(2));
-    }
-
-    #[test]
-    fn a_transaction_is_seen_by_flag_or_by_tracker() {
-        let mut backend = backend();
-        assert!(!backend.in_transaction());
-        backend.status |= status::IN_TRANS;
-        assert!(backend.in_transaction());
-        backend.status = 0;
-        backend.transaction_state = true;
-        assert!(backend.in_transaction());
-    }
-
-    #[test]
-    fn a_savepoint_without_a_transaction_is_kept_until_its_end() {
-        let mut backend = backend();
-        for end in [status::IN_TRANS, status::AUTOCOMMIT] {
-            backend.note_status(0);
-            backend.note_savepoint(true, false);
-            assert!(backend.in_transaction());
-            backend.note_savepoint(false, false);
-            backend.note_status(0);
-            assert!(backend.in_transaction());
-            backend.note_status(end);
-            backend.note_status(0);
-            assert!(!backend.in_transaction());
-        }
-        backend.note_savepoint(true, false);
-        backend.note_savepoint(false, true);
-        assert!(!backend.in_transaction());
-        backend.note_status(status::AUTOCOMMIT);
-        backend.note_savepoint(true, false);
-        assert!(!backend.in_transaction());
     }
 }

@@ -32,4 +32,5 @@ pub mod state;
 pub mod statement;
 pub mod stored_code;
 pub mod text;
+pub mod transaction;
 pub mod user_variables;

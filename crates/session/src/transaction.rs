@@ -44,6 +44,11 @@ impl Transaction {
         self.announced
     }
 
+    /// Whether the tracker says that one is open.
+    pub fn is_tracked(self) -> bool {
+        self.tracked
+    }
+
     /// Status flags of the last OK.
     pub fn status(self) -> u16 {
         self.status

@@ -16,6 +16,7 @@ pub(crate) mod outages;
 pub(crate) mod renewal;
 pub(crate) mod restoring;
 
+use crate::backend::Load;
 use crate::backend::backend_pools::DialEnd;
 use crate::backend::dial::DialStep;
 use crate::backend::relay::{PendingChanges, Relay, Shape, Stop};
@@ -269,7 +270,7 @@ impl<N: Net> Group<N> {
             middle: &mut backend.middle,
             seq,
             shape,
-            status: backend.status,
+            status: backend.transaction.status(),
             told,
             pending_changes,
             bound: &mut backend.bound,
@@ -405,7 +406,7 @@ impl<N: Net> Group<N> {
             return;
         };
         if let Some(status) = backend.summary.status {
-            backend.note_status(status);
+            backend.transaction.note_status(status);
         }
         let mut summary = std::mem::take(&mut backend.summary);
         if command.purpose == Purpose::Statement && summary.len < LONG {
@@ -417,8 +418,7 @@ impl<N: Net> Group<N> {
         backend.held_up_since = None;
         if backend.flight().is_empty() {
             backend.rideable = false;
-            backend.stalled = false;
-            if std::mem::take(&mut backend.counted) {
+            if std::mem::replace(&mut backend.load, Load::None) == Load::Counted {
                 self.busy -= 1;
             }
         }

@@ -19,6 +19,7 @@ pub(crate) mod queueing;
 pub(crate) mod sharing;
 pub(crate) mod waiting;
 
+use crate::backend::Load;
 use crate::backend::backend_pools::{BackendPool, DialEnd};
 use crate::backend::{Backend, BackendState, Purpose, Reports};
 use crate::client::{ClientState, Handled, command_len};
@@ -534,7 +535,7 @@ impl<N: Net> Group<N> {
         ) {
             self.backend_pools.dial_ends(backend.pool);
         }
-        if backend.counted {
+        if backend.load == Load::Counted {
             self.busy -= 1;
         }
         self.shared.forget_thread(backend.thread);

@@ -299,7 +299,8 @@ impl<N: Net> Group<N> {
         const OF_SQL_MODE: u16 = status::NO_BACKSLASH_ESCAPES | status::ANSI_QUOTES;
         let session = &client.session;
         // A statement with a `sql_mode` of its own has left its flags in the last OK.
-        let told = |backend: &Backend<N::Sock>| backend.status & !status::OF_ONE_REPLY;
+        let told =
+            |backend: &Backend<N::Sock>| backend.transaction.status() & !status::OF_ONE_REPLY;
         let backend = client.lease().and_then(|lease| self.backends.get(lease));
         let mut flags = match backend.map(told) {
             Some(flags) if session.value(b"sql_mode").is_none() => return flags,

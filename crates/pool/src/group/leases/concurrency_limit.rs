@@ -9,6 +9,7 @@
 //! Invariant: a backend is counted from the moment something is in flight on it until its queue is
 //! empty, it stalls, or it is closed.
 
+use crate::backend::Load;
 use crate::group::Group;
 use reactor::{Key, Net, Time};
 
@@ -17,11 +18,10 @@ impl<N: Net> Group<N> {
     pub(crate) fn count_busy(&mut self, lease: Key) {
         let now = self.net.now();
         if let Some(backend) = self.backends.get_mut(lease)
-            && !backend.counted
-            && !backend.stalled
+            && backend.load == Load::None
             && !backend.flight().is_empty()
         {
-            backend.counted = true;
+            backend.load = Load::Counted;
             backend.busy_since = now;
             self.busy += 1;
         }
@@ -32,11 +32,10 @@ impl<N: Net> Group<N> {
         let (now, stall_max) = (self.net.now(), self.shared.settings.stall_max);
         for key in self.backends.keys() {
             if let Some(backend) = self.backends.get_mut(key)
-                && backend.counted
+                && backend.load == Load::Counted
                 && now.since(backend.busy_since) >= stall_max
             {
-                backend.counted = false;
-                backend.stalled = true;
+                backend.load = Load::Stalled;
                 self.busy -= 1;
                 self.counts.stalled += 1;
             }
@@ -48,7 +47,8 @@ impl<N: Net> Group<N> {
         if self.waiting == 0 || self.busy < self.busy_max() {
             return Time::NEVER;
         }
-        let counted = self.backends.iter().filter(|(_, backend)| backend.counted);
+        let backends = self.backends.iter();
+        let counted = backends.filter(|(_, backend)| backend.load == Load::Counted);
         let oldest = counted.map(|(_, backend)| backend.busy_since).min();
         oldest.map_or(Time::NEVER, |oldest| {
             oldest + self.shared.settings.stall_max

@@ -279,7 +279,8 @@ impl<N: Net> Group<N> {
         };
         if let Some(lease) = client.lease() {
             let backend = self.backends.get(lease);
-            let Some(backend) = backend.filter(|b| !b.transaction_announced && !b.frozen) else {
+            let Some(backend) = backend.filter(|b| !b.transaction.is_announced() && !b.frozen)
+            else {
                 return false;
             };
             // Behind what is being read back, this is asked for next.

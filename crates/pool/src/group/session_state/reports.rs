@@ -53,11 +53,16 @@ impl<S> Backend<S> {
                 let owes = match mysql {
                     // What else of a query is reported shows in the status flags too, but that a
                     // transaction which was announced, or had locks, has ended.
-                    true => code || ended && (self.transaction_announced || self.transaction_state),
+                    true => {
+                        code || ended
+                            && (self.transaction.is_announced() || self.transaction.is_tracked())
+                    }
                     false => status & SESSION_STATE_CHANGED != 0 && (code || ended),
                 };
                 // Within a transaction that was announced this query was its only one.
-                self.transaction_announced &= mysql || !owes || code;
+                if !(mysql || !owes || code) {
+                    self.transaction.announcement_used();
+                }
                 if owes { due } else { now }
             }
             (None, None) => match summary.status {
@@ -212,7 +217,9 @@ mod tests {
             backend.reports_after(&eof(2), true, (true, Explanation::None)),
             Reports::Due(Explanation::None)
         );
-        backend.transaction_announced = true;
+        backend
+            .transaction
+            .note_characteristics(b"SET TRANSACTION READ ONLY;");
         assert_eq!(
             backend.reports_after(&eof(2), true, (false, Explanation::None)),
             Reports::Due(Explanation::None)
@@ -266,14 +273,16 @@ mod tests {
             backend.reports_after(&eof(within), false, (true, Explanation::None)),
             Reports::Due(Explanation::None)
         );
-        backend.transaction_announced = true;
+        backend
+            .transaction
+            .note_characteristics(b"SET TRANSACTION READ ONLY;");
         assert_eq!(
             backend.reports_after(&eof(2), false, (false, Explanation::None)),
             Reports::Complete
         );
-        assert!(backend.transaction_announced, "a query of no table");
+        assert!(backend.transaction.is_announced(), "a query of no table");
         backend.reports_after(&eof(flagged), false, (false, Explanation::None));
-        assert!(!backend.transaction_announced);
+        assert!(!backend.transaction.is_announced());
         backend.reports = Reports::Due(Explanation::None);
         let mut ok = ReplySummary {
             status: Some(2),

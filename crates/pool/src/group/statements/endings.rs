@@ -217,7 +217,7 @@ impl<N: Net> Group<N> {
         let ended = statement
             .is_some_and(|statement| statement.untracked.contains(Untracked::NO_SAVEPOINT));
         if let Some(backend) = self.backends.get_mut(key) {
-            backend.note_savepoint(set, ended && went);
+            backend.transaction.note_savepoint(set, ended && went);
         }
     }
 
@@ -363,10 +363,10 @@ impl<N: Net> Group<N> {
             }
             Change::State => bare = true,
             Change::TransactionState(state) => {
-                backend.transaction_state = state.iter().any(|&c| c != b'_');
+                backend.transaction.note_state(state);
             }
             Change::TransactionCharacteristics(sql) => {
-                backend.transaction_announced = !sql.is_empty();
+                backend.transaction.note_characteristics(sql);
             }
             Change::Other(_) => {}
         });
@@ -468,7 +468,7 @@ impl<N: Net> Group<N> {
         let untracked = client.touched.as_ref().is_some_and(|t| t.is_untracked());
         let asks = client.may_have_ended();
         let owed = client.last.owed;
-        if owed.found && !backend.transaction_announced {
+        if owed.found && !backend.transaction.is_announced() {
             return self.read_back_now(key, owner);
         }
         if client.is_held() && !asks && !untracked {
