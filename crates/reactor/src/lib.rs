@@ -16,6 +16,7 @@
 pub mod accounts;
 pub mod address;
 mod any_certificate;
+mod any_name;
 pub mod arguments;
 pub mod clock;
 pub mod descriptors;
@@ -27,9 +28,11 @@ pub mod scratch;
 mod slots;
 pub mod socket;
 pub mod tls;
+pub mod tls_errors;
 
 pub use address::Address;
 pub use any_certificate::AnyCertificate;
+pub use any_name::AnyName;
 pub use clock::{Time, utc_now, wall_clock};
 pub use mailbox::{Mailbox, Sender, mailbox};
 pub use net::{Event, Net, Read, Token, Write};

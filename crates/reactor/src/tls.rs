@@ -13,7 +13,11 @@
 //!   reported by [`Tls::has_unsent`] until [`Tls::flush`] has sent it.
 
 use crate::{Net, Read, Write};
-use rustls::{ConnectionCommon, ServerConfig, ServerConnection};
+use rustls::pki_types::ServerName;
+use rustls::{
+    ClientConfig, ClientConnection, Connection, ConnectionCommon, HandshakeKind, ServerConfig,
+    ServerConnection,
+};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::sync::Arc;
 
@@ -27,7 +31,7 @@ pub const UNSENT_BYTES_MAX: usize = WRITE_BYTES_MAX + RECORDS_OVERHEAD_MAX;
 /// One side of a connection under TLS, without its socket.
 #[derive(Debug)]
 pub struct Tls {
-    connection: ServerConnection,
+    connection: Connection,
     /// The last read of the socket has emptied it.
     is_emptied: bool,
 }
@@ -39,10 +43,20 @@ impl Tls {
     /// rustls cannot use the configuration.
     pub fn server(config: &Arc<ServerConfig>) -> io::Result<Tls> {
         let connection = ServerConnection::new(config.clone()).map_err(io::Error::other)?;
-        Ok(Tls::new(connection))
+        Ok(Tls::new(connection.into()))
     }
 
-    fn new(mut connection: ServerConnection) -> Tls {
+    /// The side of a client of the server that is called `name`, in front of its handshake.
+    /// [`Tls::flush`] sends the first message.
+    ///
+    /// # Errors
+    /// rustls cannot use the configuration.
+    pub fn client(config: &Arc<ClientConfig>, name: ServerName<'static>) -> io::Result<Tls> {
+        let connection = ClientConnection::new(config.clone(), name).map_err(io::Error::other)?;
+        Ok(Tls::new(connection.into()))
+    }
+
+    fn new(mut connection: Connection) -> Tls {
         connection.set_buffer_limit(Some(WRITE_BYTES_MAX));
         Tls {
             connection,
@@ -91,7 +105,13 @@ impl Tls {
     /// # Errors
     /// The connection is broken.
     pub fn flush<N: Net>(&mut self, net: &mut N, sock: &N::Sock) -> io::Result<bool> {
-        send_pending(&mut self.connection, net, sock)
+        send_all(&mut self.connection, net, sock)
+    }
+
+    /// True where the handshake went on from an earlier connection's.
+    #[must_use]
+    pub fn is_resumed(&self) -> bool {
+        self.connection.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
     /// Tells the peer that nothing more will come, as far as there is room for that.
@@ -99,7 +119,7 @@ impl Tls {
         if !self.connection.is_handshaking() {
             self.connection.send_close_notify();
             // The connection is closed next, whatever became of it.
-            let _ = send_pending(&mut self.connection, net, sock);
+            let _ = send_all(&mut self.connection, net, sock);
         }
     }
 
@@ -157,13 +177,13 @@ impl Tls {
                 "the TLS handshake has not finished",
             ));
         }
-        match send_pending(&mut self.connection, net, sock) {
+        match send_all(&mut self.connection, net, sock) {
             Ok(true) => {}
             Ok(false) => return Write::Blocked,
             Err(error) => return Write::Failed(error),
         }
         let taken = self.connection.writer().write(bytes);
-        match taken.and_then(|count| send_pending(&mut self.connection, net, sock).map(|_| count)) {
+        match taken.and_then(|count| send_all(&mut self.connection, net, sock).map(|_| count)) {
             Ok(0) => Write::Blocked,
             Ok(count) => Write::Bytes(count),
             Err(error) => Write::Failed(error),
@@ -173,17 +193,20 @@ impl Tls {
 
 /// Deals with the records that have come, and sends what they ask for: also the alert that tells
 /// the peer why it is being left.
-fn process<N: Net>(
-    connection: &mut ServerConnection,
-    net: &mut N,
-    sock: &N::Sock,
-) -> io::Result<()> {
+fn process<N: Net>(connection: &mut Connection, net: &mut N, sock: &N::Sock) -> io::Result<()> {
     let processed = connection.process_new_packets();
-    let sent = send_pending(connection, net, sock);
+    let sent = send_all(connection, net, sock);
     match processed {
         Ok(_) => sent.map(|_| ()),
         // Whether the alert could be sent changes nothing.
         Err(error) => Err(io::Error::new(ErrorKind::InvalidData, error)),
+    }
+}
+
+fn send_all<N: Net>(connection: &mut Connection, net: &mut N, sock: &N::Sock) -> io::Result<bool> {
+    match connection {
+        Connection::Client(connection) => send_pending(connection, net, sock),
+        Connection::Server(connection) => send_pending(connection, net, sock),
     }
 }
 

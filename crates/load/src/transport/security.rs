@@ -7,15 +7,12 @@
 
 use crate::errors::Fault;
 use clap::Args;
-use reactor::AnyCertificate;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use reactor::{AnyCertificate, AnyName};
 use rustls::client::{ClientConnection, Resumption, WebPkiServerVerifier};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
-};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -128,7 +125,7 @@ impl Security {
                 let verifier = verifier.map_err(|error| format!("TLS: {error}"))?;
                 builder
                     .dangerous()
-                    .with_custom_certificate_verifier(Arc::new(AnyName { verifier }))
+                    .with_custom_certificate_verifier(Arc::new(AnyName::new(verifier)))
             }
             Check::Identity => builder.with_root_certificates(roots(args.ca.as_deref())?),
         };
@@ -272,54 +269,4 @@ fn own_key(file: &Path) -> Result<PrivateKeyDer<'static>, String> {
             file.display()
         )
     })
-}
-
-/// Takes a certificate of an authority that is trusted, whatever name it has.
-#[derive(Debug)]
-struct AnyName {
-    verifier: Arc<WebPkiServerVerifier>,
-}
-
-impl ServerCertVerifier for AnyName {
-    fn verify_server_cert(
-        &self,
-        certificate: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        name: &ServerName<'_>,
-        ocsp: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        let verifier = &self.verifier;
-        match verifier.verify_server_cert(certificate, intermediates, name, ocsp, now) {
-            // The name is what is looked at last: all else was right.
-            Err(Error::InvalidCertificate(
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) => Ok(ServerCertVerified::assertion()),
-            checked => checked,
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let verifier = &self.verifier;
-        verifier.verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let verifier = &self.verifier;
-        verifier.verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.verifier.supported_verify_schemes()
-    }
 }
