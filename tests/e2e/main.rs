@@ -12,6 +12,7 @@
 mod abandoned;
 mod asked_inside;
 mod attributes;
+mod backend_tls;
 mod big;
 mod calls;
 mod changes;

@@ -24,6 +24,8 @@ use crate::backend::lazy_readback::LazyReadback;
 use crate::backend::prepared_statements::OnBackend;
 use crate::backend::relay::Middle;
 use crate::backend::variables_had::Had;
+use crate::buffers::transport::Transport;
+use crate::server::backend_tls::{Asking, BackendTls};
 use reactor::{Address, Key, Time};
 use session::meter::Charge;
 use session::reply_summary::ReplySummary;
@@ -178,8 +180,8 @@ impl InFlight {
 /// One connection to the server.
 #[derive(Debug)]
 pub(crate) struct Backend<S> {
-    /// Its socket.
-    pub sock: S,
+    /// Its socket, and what lies over it.
+    pub(crate) transport: Transport<S>,
     state: BackendState,
     /// The server's address at which it was dialled.
     pub(crate) at: Arc<Address>,
@@ -257,10 +259,6 @@ pub(crate) struct Backend<S> {
     pub(crate) held_up_since: Option<Time>,
     /// Since when something has been in flight.
     pub(crate) busy_since: Time,
-    /// The kernel may hold more bytes.
-    pub readable: bool,
-    /// The server will send no more.
-    pub(crate) ended: bool,
     /// The client that has it.
     pub binding: Binding,
     /// What the oldest reply has said so far.
@@ -284,10 +282,12 @@ impl<S> Backend<S> {
         now: Time,
         session: Rc<Session>,
         at: Arc<Address>,
+        tls: Option<&BackendTls>,
     ) -> Self {
         let secure = matches!(*at, Address::Unix(_));
+        let asking = tls.map_or(Asking::Off, |tls| tls.asking(&at));
         Backend {
-            sock,
+            transport: Transport::plain(sock, secure),
             state: BackendState::Dialling,
             at,
             pool,
@@ -297,7 +297,7 @@ impl<S> Backend<S> {
             since: now,
             born: now,
             transaction_since: None,
-            dial: Some(Box::new(Dial::new(secure))),
+            dial: Some(Box::new(Dial::new(secure, asking))),
             session,
             login_role: None,
             thread: 0,
@@ -326,8 +326,6 @@ impl<S> Backend<S> {
             load: Load::None,
             held_up_since: None,
             busy_since: now,
-            readable: false,
-            ended: false,
             binding: Binding::default(),
             summary: ReplySummary::default(),
             collected: Vec::new(),
@@ -434,7 +432,7 @@ mod tests {
 
     fn backend() -> Backend<()> {
         let at = Arc::new(Address::Unix("/s".into()));
-        Backend::dialling((), 0, Time(1), Rc::default(), at)
+        Backend::dialling((), 0, Time(1), Rc::default(), at, None)
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::auth::accounts::Account;
 use crate::auth::certificate::ClientTls;
 use crate::auth::verifier::Verifier;
 use crate::config::secret::{Secret, Typed};
+use crate::server::backend_tls::{BackendTls, BackendTlsKeys};
 use reactor::socket::{FileAccess, Keepalive};
 pub(crate) use row::{At, Keys, Kind, Row, Value};
 pub use rows::{FileMode, GroupNumber, HttpAddress, Limits, Settings, UserNumber};
@@ -200,6 +201,14 @@ impl Raw {
         }
         let tls = TlsKeys::from_keys(&self.tls, None)?;
         let tls = ClientTls::of(tls.mode, (tls.cert, tls.key), &mut warnings)?;
+        let backend_tls = BackendTlsKeys {
+            mode: server.tls,
+            ca: server.tls_ca,
+            cert: server.tls_cert,
+            key: server.tls_key,
+            name: server.tls_name,
+        };
+        let backend_tls = BackendTls::of(&backend_tls, &server.address, &mut warnings)?;
         let spool_folder_given = self.top.get("spool_folder").is_some();
         let mut settings = Settings::from_keys(
             &self.top,
@@ -208,6 +217,7 @@ impl Raw {
             monitor,
             users,
             tls,
+            backend_tls,
             spool_folder_given,
             warnings,
         )?;

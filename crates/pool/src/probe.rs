@@ -7,11 +7,13 @@
 use crate::backend::backend_pools::PoolKey;
 use crate::backend::dial::{account_of, refusal};
 use crate::config::Settings;
+use crate::server::backend_tls::{Asking, BackendTls, words_of};
 use crate::server::rows::read_row;
 use crate::server::server_facts::{ServerFacts, ServerTimeouts};
 use crate::server::upstream::Upstream;
 use crate::shared::Shared;
 use reactor::{Address, Time};
+use rustls::StreamOwned;
 use session::text::Text;
 use sql::lex::Server;
 use sql::tracking::Tracked;
@@ -63,6 +65,8 @@ pub(crate) enum Fault {
     Passing,
     /// Asking again will not help until somebody changes the account or the server.
     Lasting,
+    /// The server's certificate does not pass, or there is no TLS to be had with it.
+    Untrusted,
     /// The answer is longer than [`ANSWER_MAX`].
     TooLong,
 }
@@ -83,8 +87,21 @@ impl ProbeError {
     }
 }
 
+/// A stream that waits.
 trait Stream: Read + Write + Send {}
 impl<T: Read + Write + Send> Stream for T {}
+
+/// Puts TLS over a stream, and waits until it stands.
+fn begin_tls(stream: &mut Box<dyn Stream>, tls: &BackendTls) -> io::Result<()> {
+    let connection = tls.connection().map_err(io::Error::other)?;
+    let plain = std::mem::replace(stream, Box::new(io::Cursor::new(Vec::new())));
+    let mut secured = StreamOwned::new(connection, plain);
+    while secured.conn.is_handshaking() {
+        secured.conn.complete_io(&mut secured.sock)?;
+    }
+    *stream = Box::new(secured);
+    Ok(())
+}
 
 /// What a query gives; NULL is an empty text.
 pub(crate) type Rows = Vec<Vec<Text>>;
@@ -94,6 +111,8 @@ pub(crate) struct Connection {
     /// The server's address.
     pub(crate) at: Arc<Address>,
     connection: blocking::Connection<Box<dyn Stream>>,
+    /// TLS of the settings.
+    tls: Option<BackendTls>,
     /// How long an answer is waited for.
     longest: Duration,
 }
@@ -227,6 +246,7 @@ fn connect(upstream: &Upstream, settings: &Settings) -> Result<Connection, Probe
     Ok(Connection {
         at,
         connection: blocking::Connection::new(stream),
+        tls: settings.backend_tls.clone(),
         longest,
     })
 }
@@ -292,8 +312,12 @@ pub(crate) fn log_in_to_look(shared: &Shared) -> Result<Connection, ProbeError> 
 impl Connection {
     /// Logs in; returns the server's greeting.
     pub(crate) fn log_in(&mut self, key: &PoolKey) -> Result<Greeting, ProbeError> {
-        let account = account_of(key, matches!(*self.at, Address::Unix(_)));
-        let logged_in = self.connection.log_in(&account);
+        let asking = (self.tls.as_ref()).map_or(Asking::Off, |tls| tls.asking(&self.at));
+        let account = account_of(key, matches!(*self.at, Address::Unix(_)), asking);
+        let tls = self.tls.clone().filter(|_| asking != Asking::Off);
+        let mut secure = tls.map(|tls| move |stream: &mut _| begin_tls(stream, &tls));
+        let secure = (secure.as_mut()).map(|secure| secure as &mut dyn FnMut(&mut _) -> _);
+        let logged_in = self.connection.log_in_over(&account, secure);
         logged_in.map_err(|failure| match failure {
             Failure::Login(error) => {
                 let (why, lasting) = refusal(&error, key);
@@ -303,6 +327,12 @@ impl Connection {
                     Fault::Passing
                 };
                 ProbeError { why, fault }
+            }
+            Failure::Read(error) | Failure::Write(error) if words_of(&error).is_some() => {
+                ProbeError {
+                    why: words_of(&error).unwrap_or_default(),
+                    fault: Fault::Untrusted,
+                }
             }
             failure => self.lost(failure),
         })
@@ -434,6 +464,7 @@ mod tests {
         let mut connection = Connection {
             at: Arc::new(Address::Unix("/s".into())),
             connection: blocking::Connection::new(Box::new(Said(std::io::Cursor::new(said)))),
+            tls: None,
             longest: Duration::MAX,
         };
         let error = connection.query("SELECT much").unwrap_err();
@@ -495,6 +526,7 @@ mod tests {
         let mut connection = Connection {
             connection: blocking::Connection::new(into_stream(&at, ours.into(), longest).unwrap()),
             at: Arc::new(at),
+            tls: None,
             longest,
         };
         let error = connection.query("SELECT 1").unwrap_err();

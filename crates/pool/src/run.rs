@@ -249,6 +249,9 @@ fn ask_server(
                     settings.backend, key.user, error.why
                 ));
             }
+            Err(error) if error.fault == Fault::Untrusted => {
+                return Err(format!("the server at {}: {}", settings.backend, error.why));
+            }
             Err(error) => {
                 if said.as_ref() != Some(&error.why) {
                     note(

@@ -17,6 +17,7 @@
     reason = "the tests' machinery fails by panicking"
 )]
 
+pub mod certificates;
 pub mod client;
 pub mod conformance;
 mod frames;

@@ -7,11 +7,11 @@
 //! Invariants: no more than [`MESSAGE_MAX`] bytes of a message are kept; an error of the server
 //! leaves the connection usable, any other does not.
 
-use crate::client_login::{Account, ClientLogin, LoginError, Progress};
+use crate::client_login::{Account, ClientLogin, LoginError, Progress, put_tls_request};
 use crate::command::{Command, ReplyShape, put_command};
 use crate::handshake::Greeting;
 use crate::packet::{HEADER_LEN, Header, Malformed, PAYLOAD_MAX, Reader};
-use crate::reply::{Reply, Role, Step};
+use crate::reply::{ERR, Reply, Role, Step};
 use std::fmt;
 use std::io::{self, BufReader, Read, Write};
 
@@ -77,6 +77,9 @@ impl From<Malformed> for Failure {
     }
 }
 
+/// Puts TLS over a stream.
+pub type Secure<'a, S> = &'a mut dyn FnMut(&mut S) -> io::Result<()>;
+
 /// One connection.
 #[derive(Debug)]
 pub struct Connection<S: Read + Write> {
@@ -94,19 +97,40 @@ impl<S: Read + Write> Connection<S> {
         }
     }
 
-    /// Logs in; returns the server's greeting.
+    /// Logs in, in clear; returns the server's greeting.
     ///
     /// # Errors
     /// [`Failure`]: the connection is of no more use.
     pub fn log_in(&mut self, account: &Account<'_>) -> Result<Greeting, Failure> {
+        self.log_in_over(account, None)
+    }
+
+    /// The same; where `secure` is given and the server offers TLS, it is asked for, and `secure`
+    /// puts it over the stream.
+    ///
+    /// # Errors
+    /// [`Failure`]: the connection is of no more use.
+    pub fn log_in_over(
+        &mut self,
+        account: &Account<'_>,
+        mut secure: Option<Secure<'_, S>>,
+    ) -> Result<Greeting, Failure> {
         let (mut login, mut out) = (ClientLogin::new(), Vec::new());
         let mut greeting = None;
         loop {
-            let seq = self.receive()?;
+            let mut seq = self.receive()?;
             if greeting.is_none() {
                 greeting = Greeting::read(&self.payload).ok();
             }
             out.clear();
+            if let Some(secure) = secure.take()
+                && self.payload.first() != Some(&ERR)
+                && put_tls_request(account.wanted, seq, &self.payload, &mut out)?
+            {
+                self.begin_tls(&out, secure)?;
+                seq = seq.wrapping_add(1);
+                out.clear();
+            }
             let progress = login
                 .on_packet(account, seq, &self.payload, &mut out)
                 .map_err(Failure::Login)?;
@@ -118,6 +142,16 @@ impl<S: Read + Write> Connection<S> {
                 });
             }
         }
+    }
+
+    fn begin_tls(&mut self, request: &[u8], secure: Secure<'_, S>) -> Result<(), Failure> {
+        if !self.stream.buffer().is_empty() {
+            // It is not under TLS, so it must not be read as if it were.
+            let what = "bytes behind the server's greeting, in front of TLS".to_owned();
+            return Err(Failure::Login(LoginError::OutOfPlace(what)));
+        }
+        self.send(request)?;
+        secure(self.stream.get_mut()).map_err(Failure::Read)
     }
 
     /// Runs a statement and hands each row to `on_row`; returns the number of changed rows.

@@ -94,7 +94,10 @@ fn contents(setting: &str, path: &Path) -> Result<Vec<u8>, String> {
 }
 
 /// The certificates of a PEM file, in its order; at least one.
-fn certificates(setting: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+pub(crate) fn certificates(
+    setting: &str,
+    path: &Path,
+) -> Result<Vec<CertificateDer<'static>>, String> {
     let shown = path.display();
     let bytes = contents(setting, path)?;
     let found: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(&bytes).collect();
@@ -108,7 +111,8 @@ fn certificates(setting: &str, path: &Path) -> Result<Vec<CertificateDer<'static
     Ok(found)
 }
 
-fn private_key(setting: &str, path: &Path) -> Result<PrivateKeyDer<'static>, String> {
+/// The private key of a PEM file.
+pub(crate) fn private_key(setting: &str, path: &Path) -> Result<PrivateKeyDer<'static>, String> {
     let shown = path.display();
     let bytes = contents(setting, path)?;
     let encrypted = b"BEGIN ENCRYPTED PRIVATE KEY";

@@ -6,12 +6,14 @@
 //!
 //! Invariant: a server that lacks what the pool builds on (trackers, CLIENT_DEPRECATE_EOF), or what
 //! a client of this key was offered (query attributes), is refused at its greeting, with the
-//! missing capability's name.
+//! missing capability's name. With TLS ([`crate::server::backend_tls`]) nothing follows the
+//! greeting in clear but the request for it.
 
 use crate::backend::backend_pools::PoolKey;
+use crate::server::backend_tls::Asking;
 use wire::attributes::{Form, put_query};
-use wire::capabilities::{BACKEND_ALWAYS, BACKEND_REQUIRED, CONNECT_ATTRS, QUERY_ATTRIBUTES};
-use wire::client_login::{Account, ClientLogin, LoginError, Progress};
+use wire::capabilities::{BACKEND_ALWAYS, BACKEND_REQUIRED, CONNECT_ATTRS, QUERY_ATTRIBUTES, SSL};
+use wire::client_login::{Account, ClientLogin, LoginError, Progress, put_tls_request};
 use wire::command::Command;
 use wire::handshake::Greeting;
 use wire::packet::put_short;
@@ -32,6 +34,9 @@ pub(crate) const ROLE: &str = ",CURRENT_ROLE()";
 pub(crate) enum DialStep {
     /// These bytes go out; another packet follows.
     Send(Vec<u8>),
+    /// These bytes go out, and then TLS begins, whatever comes next; [`Dial::secured`] when it
+    /// stands.
+    BeginTls(Vec<u8>),
     /// Nothing to do; another packet follows.
     Wait,
     /// Logged in.
@@ -46,6 +51,9 @@ pub(crate) enum DialStep {
 pub(crate) struct Dial {
     login: ClientLogin,
     secure: bool,
+    asking: Asking,
+    /// The greeting that is answered once TLS stands, and the number of the request for it.
+    greeted: Option<(u8, Vec<u8>)>,
     /// The server's number of this connection, once it has greeted.
     pub(crate) thread: Option<u32>,
 }
@@ -53,10 +61,12 @@ pub(crate) struct Dial {
 impl Dial {
     /// A login about to begin. `secure`: nobody can listen in (a Unix socket).
     #[must_use]
-    pub(crate) fn new(secure: bool) -> Dial {
+    pub(crate) fn new(secure: bool, asking: Asking) -> Dial {
         Dial {
             login: ClientLogin::new(),
             secure,
+            asking,
+            greeted: None,
             thread: None,
         }
     }
@@ -64,14 +74,37 @@ impl Dial {
     /// Takes the server's next packet, numbered `seq`.
     #[must_use]
     pub(crate) fn packet(&mut self, key: &PoolKey, payload: &[u8], seq: u8) -> DialStep {
-        let account = account_of(key, self.secure);
+        let account = account_of(key, self.secure, self.asking);
         if self.thread.is_none()
             && let Ok(greeting) = Greeting::read(payload)
         {
             self.thread = Some(greeting.connection_id);
+            let mut request = Vec::new();
+            if self.asking != Asking::Off
+                && put_tls_request(account.wanted, seq, payload, &mut request) == Ok(true)
+            {
+                self.greeted = Some((seq.wrapping_add(1), payload.to_vec()));
+                return DialStep::BeginTls(request);
+            }
         }
+        if self.greeted.is_some() {
+            let why = "the server spoke under TLS before it was answered";
+            return DialStep::Failed(why.into(), false);
+        }
+        self.step(&account, key, payload, seq)
+    }
+
+    /// TLS stands: answers the greeting. `None` where that has been answered, or is to come.
+    #[must_use]
+    pub(crate) fn secured(&mut self, key: &PoolKey) -> Option<DialStep> {
+        let (seq, greeting) = self.greeted.take()?;
+        let account = account_of(key, self.secure, self.asking);
+        Some(self.step(&account, key, &greeting, seq))
+    }
+
+    fn step(&mut self, account: &Account<'_>, key: &PoolKey, payload: &[u8], seq: u8) -> DialStep {
         let mut out = Vec::new();
-        match self.login.on_packet(&account, seq, payload, &mut out) {
+        match self.login.on_packet(account, seq, payload, &mut out) {
             Ok(Progress::Done) => DialStep::In,
             Ok(Progress::Waits) if out.is_empty() => DialStep::Wait,
             Ok(Progress::Waits) => DialStep::Send(out),
@@ -84,16 +117,21 @@ impl Dial {
 }
 
 /// What a connection of this key logs in with. `secure`: nobody can listen in (a Unix socket).
-pub(crate) fn account_of(key: &PoolKey, secure: bool) -> Account<'_> {
+pub(crate) fn account_of(key: &PoolKey, secure: bool, asking: Asking) -> Account<'_> {
     let offered = key.capabilities & QUERY_ATTRIBUTES;
+    let (wanted_tls, required_tls) = match asking {
+        Asking::Off => (0, 0),
+        Asking::Preferred => (SSL, 0),
+        Asking::Required => (SSL, SSL),
+    };
     Account {
         user: key.user.as_bytes(),
         password: key.password.as_bytes(),
         schema: b"",
         private: secure,
-        wanted: BACKEND_ALWAYS | key.capabilities | CONNECT_ATTRS,
+        wanted: BACKEND_ALWAYS | key.capabilities | CONNECT_ATTRS | wanted_tls,
         extended: key.extended,
-        required: (BACKEND_REQUIRED.iter()).fold(offered, |all, (bit, _)| all | bit),
+        required: (BACKEND_REQUIRED.iter()).fold(offered | required_tls, |all, (bit, _)| all | bit),
     }
 }
 
@@ -106,12 +144,12 @@ pub(crate) fn refusal(error: &LoginError, key: &PoolKey) -> (String, bool) {
 fn needs_repair(error: &LoginError) -> bool {
     match error {
         LoginError::Lacks { .. } | LoginError::Plugin(_) => true,
-        // Access denied, no such plugin, host not allowed, password expired; the account is locked:
+        // Access denied, no such plugin, host not allowed, password expired, TLS required; locked:
         // 3118 is MySQL's, 4151 MariaDB's.
         LoginError::Refused { code, .. } => {
             matches!(
                 code,
-                1045 | 1130 | 1251 | 1524 | 1698 | 1820 | 1862 | 3118 | 4151
+                1045 | 1130 | 1251 | 1524 | 1698 | 1820 | 1862 | 3118 | 3159 | 4151
             )
         }
         _ => false,
@@ -121,6 +159,12 @@ fn needs_repair(error: &LoginError) -> bool {
 fn words(error: &LoginError, key: &PoolKey) -> String {
     match error {
         LoginError::Plugin(_) => format!("account '{}': {error}", key.user),
+        LoginError::Lacks { missing, .. } if missing.iter().any(|name| name.contains("TLS")) => {
+            format!(
+                "{error}: backend.tls asks for TLS; switch it on at the server (ssl_cert, \
+                 ssl_key), or look who between the pool and the server takes it out of the greeting"
+            )
+        }
         _ => error.to_string(),
     }
 }

@@ -5,6 +5,7 @@
 //! Invariant: [`Threads`] has the server's numbers of all backends of the pool, and no others.
 
 use crate::backend::dial::Dial;
+use crate::buffers::transport::Transport;
 use reactor::Address;
 use reactor::Key;
 use reactor::Time;
@@ -86,7 +87,7 @@ pub(crate) struct Job {
 /// The connection.
 #[derive(Debug)]
 pub(crate) struct KillConnection<S> {
-    pub(crate) sock: S,
+    pub(crate) transport: Transport<S>,
     pub(crate) key: Key,
     pub(crate) pool: usize,
     pub(crate) dial: Dial,

@@ -131,6 +131,28 @@ impl<S> Transport<S> {
             .take(net, &self.sock, received)
     }
 
+    /// As a client: sends the request for TLS and begins it. `received` is what has been read
+    /// behind the greeting.
+    pub(crate) fn ask_for_tls<N: Net<Sock = S>>(
+        &mut self,
+        net: &mut N,
+        request: &[u8],
+        tls: Tls,
+        received: &[u8],
+    ) -> io::Result<()> {
+        match net.write(&self.sock, request) {
+            Write::Bytes(count) if count == request.len() => {}
+            Write::Bytes(_) | Write::Blocked => {
+                return Err(io::Error::other(
+                    "a new connection has no room for the request for TLS",
+                ));
+            }
+            Write::Failed(error) => return Err(error),
+        }
+        self.begin_tls(net, tls, received)?;
+        self.flush(net).map(|_| ())
+    }
+
     /// Reads into `buffer`, which is not empty.
     pub(crate) fn read<N: Net<Sock = S>>(&mut self, net: &mut N, buffer: &mut [u8]) -> Read {
         let (read, is_emptied) = match self.parts() {

@@ -12,6 +12,7 @@ use crate::auth::certificate::{ClientTls, TlsMode};
 use crate::config::secret::Secret;
 use crate::log::{Level, LogFormat};
 use crate::queue::priority::{Mode, Priority};
+use crate::server::backend_tls::{BackendTls, BackendTlsMode};
 use crate::server::upstream::Place;
 use reactor::{Address, accounts};
 use std::net::SocketAddr;
@@ -38,6 +39,8 @@ table! {
             users: Vec<User>,
             /// TLS towards clients, if there is any.
             tls: Option<ClientTls>,
+            /// TLS towards the server, if there is any.
+            backend_tls: Option<BackendTls>,
             /// `spool_folder` was given: it must be usable.
             spool_folder_given: bool,
             /// What works and should not be so, to be said once at start.
@@ -377,6 +380,39 @@ table! {
             /// names its own. Write `:@/?%&` inside a part as `%XX`. Put quotes around the DSN:
             /// shells interpret `?` and `&`.
             address: Place { .of(Kind::Text("an address")).needed(SERVER) }
+
+            /// TLS to the server, in the words of MySQL's `--ssl-mode`: `off`; `preferred` (where
+            /// the server offers it); `required`; `verify_ca` (an authority in `tls_ca` has signed
+            /// the server's certificate); `verify_identity` (and it names the server). Only the
+            /// last two notice somebody who stands between. It holds for every connection that the
+            /// pool opens. See [TLS to the server](tls.md#tls-to-the-server).
+            tls: BackendTlsMode {
+                .of(Kind::OneOf(&["off", "preferred", "required", "verify_ca", "verify_identity"]))
+                .or(Absent::Text("off"))
+            }
+
+            /// The certificates of the authorities that are trusted, in PEM.
+            tls_ca: Option<PathBuf> {
+                .of(Kind::Text("the path of a PEM file"))
+                .or_nothing("none; `verify_ca` and `verify_identity` need it")
+            }
+
+            /// The certificate that the pool shows the server, in PEM, for accounts that require
+            /// one (`REQUIRE X509`).
+            tls_cert: Option<PathBuf> {
+                .of(Kind::Text("the path of a PEM file")).or_nothing("none")
+            }
+
+            /// Its private key in PEM, not encrypted.
+            tls_key: Option<PathBuf> {
+                .of(Kind::Text("the path of a PEM file")).or_nothing("none")
+            }
+
+            /// The name or IP address that the server's certificate has to be valid for.
+            tls_name: Option<String> {
+                .of(Kind::Text("a host's name or an IP address"))
+                .or_nothing("the host in `address`")
+            }
         }
         section "Stored code" {
             /// The account with which the pool reads stored code and watches the server.
@@ -531,6 +567,12 @@ pub(crate) fn tls_rows() -> impl Iterator<Item = &'static Row> {
 /// The keys of `[[user]]`.
 pub(crate) fn user_rows() -> impl Iterator<Item = &'static Row> {
     USER_ROWS.iter().chain(LIMIT_ROWS)
+}
+
+impl FromValue for BackendTlsMode {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        named(row, value, BackendTlsMode::from_name)
+    }
 }
 
 impl FromValue for TlsMode {

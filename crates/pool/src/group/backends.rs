@@ -25,11 +25,13 @@ use crate::client::{Client, ClientState, Output, Rest};
 use crate::group::Group;
 use crate::group::session_state::trackers::told_to;
 use crate::queue::bulk::{LONG, Piece};
+use crate::server::backend_tls::words_of;
 use reactor::{Event, Key, Net, Read};
 use session::reply_summary::ReplySummary;
 use session::roles::switch;
 use session::shapes::REPLY_MAX;
 use session::standing::Behind;
+use std::io;
 use wire::attributes::put_query;
 use wire::capabilities as cap;
 use wire::command::{Command, ReplyShape, put_command};
@@ -52,14 +54,13 @@ impl<N: Net> Group<N> {
             return;
         };
         if backend.state() == BackendState::Dialling
-            && let Err(error) = self.net.connected(&backend.sock)
+            && let Err(error) = self.net.connected(backend.transport.sock())
         {
             let address = self.shared.upstream.words(&backend.at);
             let why = format!("cannot connect to {address}: {error}");
             return self.dial_failed(key, &why, DialEnd::Unreached);
         }
-        backend.readable |= event.readable;
-        backend.ended |= event.closed;
+        backend.transport.note(event);
         if event.writable {
             self.flush_backend(key);
         }
@@ -83,6 +84,9 @@ impl<N: Net> Group<N> {
     /// Reads what a backend has sent, as long as its client takes it: a piece of a long reply, and
     /// of another as much as makes it long.
     pub(crate) fn read_backend(&mut self, key: Key) {
+        if !self.takes_backend_handshake(key) {
+            return;
+        }
         let mut buffer = std::mem::take(&mut self.received);
         let long = self.sends_long_reply(key);
         let (share, mut len) = match long {
@@ -101,7 +105,7 @@ impl<N: Net> Group<N> {
         if self
             .backends
             .get(key)
-            .is_some_and(|backend| backend.readable)
+            .is_some_and(|backend| backend.transport.is_readable())
         {
             if self.may_read(key) {
                 match self.sends_long_reply(key) {
@@ -131,7 +135,7 @@ impl<N: Net> Group<N> {
             Rest::OnBackend => has_room(output.bytes.len(), in_flight),
             Rest::Spooled(_) => self.spool_has_room(),
         };
-        backend.readable && waiting.is_none_or(|output| takes(output))
+        backend.transport.is_readable() && waiting.is_none_or(|output| takes(output))
     }
 
     /// One read and what follows from it; `false` when there is no more to read.
@@ -144,11 +148,9 @@ impl<N: Net> Group<N> {
             buffer.resize(kept + len, 0);
         }
         buffer[..kept].copy_from_slice(&backend.input);
-        let read = self.net.read(&backend.sock, &mut buffer[kept..kept + len]);
-        match read {
+        let target = &mut buffer[kept..kept + len];
+        match backend.transport.read(&mut self.net, target) {
             Read::Bytes(n) => {
-                // A short read has emptied the socket, but for an end that came with the bytes.
-                backend.readable = n == len || backend.ended;
                 backend.input.clear();
                 let used = self.digest(key, &buffer[..kept + n]);
                 if let Some(backend) = self.backends.get_mut(key) {
@@ -157,7 +159,7 @@ impl<N: Net> Group<N> {
                 true
             }
             Read::Blocked => {
-                backend.readable = false;
+                self.go_on_logging_in(key);
                 false
             }
             Read::End => {
@@ -165,10 +167,75 @@ impl<N: Net> Group<N> {
                 false
             }
             Read::Failed(error) => {
-                let why = self.why_broken(&error);
-                self.lose(key, &why);
+                self.backend_broken(key, &error);
                 false
             }
+        }
+    }
+
+    /// A backend's connection cannot be read or written any more.
+    pub(crate) fn backend_broken(&mut self, key: Key, error: &io::Error) {
+        let state = self.backends.get(key).map(Backend::state);
+        match words_of(error) {
+            // Another attempt finds the same certificate, until somebody changes something.
+            Some(why) if state == Some(BackendState::Dialling) => {
+                self.dial_failed(key, &why, DialEnd::Account);
+            }
+            Some(why) => self.lose(key, &why),
+            None => {
+                let why = self.why_broken(error);
+                self.lose(key, &why);
+            }
+        }
+    }
+
+    /// Whether a backend whose handshake is under way may go on with it in this turn; if not, it
+    /// is read in one of the next.
+    fn takes_backend_handshake(&mut self, key: Key) -> bool {
+        let backend = self.backends.get(key);
+        if !backend.is_some_and(|backend| backend.transport.is_handshaking()) {
+            return true;
+        }
+        if self.handshakes_left == 0 {
+            self.again.push(key);
+            return false;
+        }
+        self.handshakes_left -= 1;
+        true
+    }
+
+    /// Answers the greeting of a server with which TLS stands now.
+    fn go_on_logging_in(&mut self, key: Key) {
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        if backend.transport.is_handshaking() {
+            return;
+        }
+        let Some(dial) = &mut backend.dial else {
+            return;
+        };
+        let pool = &self.backend_pools.pools[backend.pool].key;
+        if let Some(step) = dial.secured(pool) {
+            self.dial_step(key, step);
+        }
+    }
+
+    /// Asks for TLS, and begins it.
+    fn begin_backend_tls(&mut self, key: Key, request: &[u8], received: &[u8]) {
+        let shared = self.shared.clone();
+        let Some(backend) = self.backends.get_mut(key) else {
+            return;
+        };
+        let begun = shared.settings.backend_tls.as_ref().map_or_else(
+            || Err(io::ErrorKind::Unsupported.into()),
+            |tls| {
+                let transport = &mut backend.transport;
+                transport.ask_for_tls(&mut self.net, request, tls.begin()?, received)
+            },
+        );
+        if let Err(error) = begun {
+            self.backend_broken(key, &error);
         }
     }
 
@@ -205,8 +272,19 @@ impl<N: Net> Group<N> {
         let pool = &self.backend_pools.pools[backend.pool].key;
         let step = dial.packet(pool, &input[HEADER_LEN..total], last_seq);
         backend.dial = Some(dial);
+        if let DialStep::BeginTls(request) = &step {
+            // Whatever has come behind the greeting is TLS.
+            self.begin_backend_tls(key, request, &input[total..]);
+            return input.len();
+        }
+        self.dial_step(key, step);
+        total
+    }
+
+    fn dial_step(&mut self, key: Key, step: DialStep) {
         match step {
             DialStep::Send(out) => self.send_backend(key, &out),
+            DialStep::BeginTls(request) => self.begin_backend_tls(key, &request, &[]),
             DialStep::Wait => {}
             DialStep::In => self.prepare(key),
             DialStep::Failed(why, account) => {
@@ -218,7 +296,6 @@ impl<N: Net> Group<N> {
                 self.dial_failed(key, &why, end);
             }
         }
-        total
     }
 
     /// Feeds the reply in flight; returns the bytes used.

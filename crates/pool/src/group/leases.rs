@@ -508,14 +508,18 @@ impl<N: Net> Group<N> {
             }
         };
         let session = self.sessions.intern(Session::not_known(&self.begun));
-        let mut backend = Backend::dialling(sock, pool, now, session, address);
+        let tls = self.shared.settings.backend_tls.as_ref();
+        let mut backend = Backend::dialling(sock, pool, now, session, address, tls);
         backend.epoch = self.epoch;
         backend.form = self.backend_pools.pools[pool].key.form();
         backend.eofs = self.backend_pools.pools[pool].key.sends_eofs();
         self.backend_pools.dial_begins(pool);
         let key = self.backends.insert(backend);
         let watched = match self.backends.get(key) {
-            Some(backend) => self.net.watch(&backend.sock, Token::new(BACKEND, key)),
+            Some(backend) => {
+                let sock = backend.transport.sock();
+                self.net.watch(sock, Token::new(BACKEND, key))
+            }
             None => return,
         };
         if let Err(error) = watched {
@@ -526,7 +530,7 @@ impl<N: Net> Group<N> {
 
     /// Closes a backend that is of no more use.
     pub(crate) fn retire(&mut self, lease: Key) {
-        let Some(backend) = self.backends.remove(lease) else {
+        let Some(mut backend) = self.backends.remove(lease) else {
             return;
         };
         if matches!(
@@ -544,8 +548,9 @@ impl<N: Net> Group<N> {
             let mut quit = Vec::new();
             crate::backend::dial::put_quit(&mut quit);
             // Politeness only: without it the server counts an aborted client.
-            let _ = self.net.write(&backend.sock, &quit);
+            let _ = backend.transport.write(&mut self.net, &quit);
         }
+        backend.transport.end(&mut self.net);
         let asked = backend.asked;
         drop(backend);
         self.give_back();

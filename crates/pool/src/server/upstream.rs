@@ -79,6 +79,15 @@ impl Place {
         }
     }
 
+    /// The host's name or address, unless it is a Unix socket.
+    pub(crate) fn host(&self) -> Option<String> {
+        match self {
+            Place::Fixed(Address::Tcp(address)) => Some(address.ip().to_string()),
+            Place::Fixed(Address::Unix(_)) => None,
+            Place::Named(name) => name.rsplit_once(':').map(|(host, _)| host.to_owned()),
+        }
+    }
+
     /// Whether it is this address.
     pub(crate) fn is(&self, address: &Address) -> bool {
         matches!(self, Place::Fixed(fixed) if fixed == address)

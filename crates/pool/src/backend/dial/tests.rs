@@ -45,7 +45,7 @@ fn sent(step: DialStep) -> Vec<u8> {
 
 #[test]
 fn a_native_login_is_one_answer() {
-    let mut dial = Dial::new(false);
+    let mut dial = Dial::new(false, Asking::Off);
     let out = sent(dial.packet(&pool_key(), &greeting(ALL, "mysql_native_password"), 0));
     assert_eq!(out[3], 1);
     let login = Login::read(&out[4..]).unwrap();
@@ -67,7 +67,11 @@ fn a_native_login_is_one_answer() {
 #[test]
 fn a_server_without_trackers_is_refused_by_name() {
     let old = ALL & !cap::SESSION_TRACK;
-    let step = Dial::new(false).packet(&pool_key(), &greeting(old, "mysql_native_password"), 0);
+    let step = Dial::new(false, Asking::Off).packet(
+        &pool_key(),
+        &greeting(old, "mysql_native_password"),
+        0,
+    );
     let DialStep::Failed(text, true) = step else {
         panic!("{step:?}")
     };
@@ -76,7 +80,7 @@ fn a_server_without_trackers_is_refused_by_name() {
 
 #[test]
 fn the_server_may_ask_for_another_plugin() {
-    let mut dial = Dial::new(false);
+    let mut dial = Dial::new(false, Asking::Off);
     sent(dial.packet(&pool_key(), &greeting(ALL, "caching_sha2_password"), 0));
     let mut switch = b"\xfemysql_native_password\0".to_vec();
     switch.extend_from_slice(b"ABCDEFGHIJKLMNOPQRST\0");
@@ -96,7 +100,7 @@ fn the_server_may_ask_for_another_plugin() {
 #[test]
 fn full_authentication_is_rsa_over_tcp_and_clear_over_a_unix_socket() {
     let keys = KeyPair::generate().unwrap();
-    let mut dial = Dial::new(false);
+    let mut dial = Dial::new(false, Asking::Off);
     sent(dial.packet(&pool_key(), &greeting(ALL, "caching_sha2_password"), 0));
     assert_eq!(
         dial.packet(&pool_key(), &[1, 3], 2),
@@ -110,7 +114,7 @@ fn full_authentication_is_rsa_over_tcp_and_clear_over_a_unix_socket() {
     let plain = keys.decrypt(&out[4..]).unwrap();
     let password = wire::auth::caching_sha2::unmask(&plain, &NONCE);
     assert_eq!(password, Some(b"secret".to_vec()));
-    let mut local = Dial::new(true);
+    let mut local = Dial::new(true, Asking::Off);
     sent(local.packet(&pool_key(), &greeting(ALL, "caching_sha2_password"), 0));
     assert_eq!(
         sent(local.packet(&pool_key(), &[1, 4], 2)),
@@ -120,12 +124,13 @@ fn full_authentication_is_rsa_over_tcp_and_clear_over_a_unix_socket() {
 
 #[test]
 fn the_servers_own_words_are_kept() {
-    let step = Dial::new(false).packet(&pool_key(), b"\xff\x10\x04Too many connections", 0);
+    let step =
+        Dial::new(false, Asking::Off).packet(&pool_key(), b"\xff\x10\x04Too many connections", 0);
     assert_eq!(
         step,
         DialStep::Failed("error 1040: Too many connections".into(), false)
     );
-    let mut dial = Dial::new(false);
+    let mut dial = Dial::new(false, Asking::Off);
     sent(dial.packet(&pool_key(), &greeting(ALL, "mysql_native_password"), 0));
     let step = dial.packet(&pool_key(), b"\xff\x15\x04#28000Access denied", 2);
     assert_eq!(
@@ -138,7 +143,7 @@ fn the_servers_own_words_are_kept() {
 fn a_locked_account_needs_somebody_who_opens_it() {
     // 3118 of MySQL, 4151 of MariaDB.
     for code in [b"\x2e\x0c", b"\x37\x10"] {
-        let mut dial = Dial::new(false);
+        let mut dial = Dial::new(false, Asking::Off);
         sent(dial.packet(&pool_key(), &greeting(ALL, "mysql_native_password"), 0));
         let refusal = [b"\xff", &code[..], b"#HY000this account is locked"].concat();
         let step = dial.packet(&pool_key(), &refusal, 2);
@@ -149,7 +154,7 @@ fn a_locked_account_needs_somebody_who_opens_it() {
 #[test]
 fn garbage_fails_with_a_sentence() {
     for payload in [&b""[..], b"\x09", b"HTTP/1.1 400 Bad Request"] {
-        let step = Dial::new(false).packet(&pool_key(), payload, 0);
+        let step = Dial::new(false, Asking::Off).packet(&pool_key(), payload, 0);
         assert!(matches!(step, DialStep::Failed(..)), "{step:?}");
     }
 }
@@ -161,12 +166,12 @@ fn a_server_without_the_attributes_that_clients_were_offered_is_refused() {
         ..pool_key()
     };
     let native = "mysql_native_password";
-    let mut dial = Dial::new(false);
+    let mut dial = Dial::new(false, Asking::Off);
     let with = greeting(ALL | cap::QUERY_ATTRIBUTES, native);
     let out = sent(dial.packet(&attributed, &with, 0));
     let login = Login::read(&out[4..]).unwrap();
     assert_ne!(login.capabilities & cap::QUERY_ATTRIBUTES, 0);
-    let mut dial = Dial::new(false);
+    let mut dial = Dial::new(false, Asking::Off);
     match dial.packet(&attributed, &greeting(ALL, native), 0) {
         DialStep::Failed(why, lasting) => {
             assert!(why.contains("CLIENT_QUERY_ATTRIBUTES"), "{why}");
@@ -175,7 +180,7 @@ fn a_server_without_the_attributes_that_clients_were_offered_is_refused() {
         other => panic!("expected a refusal, got {other:?}"),
     }
     // Who was not offered them does not ask for them either.
-    let mut dial = Dial::new(false);
+    let mut dial = Dial::new(false, Asking::Off);
     let out = sent(dial.packet(&pool_key(), &with, 0));
     let login = Login::read(&out[4..]).unwrap();
     assert_eq!(login.capabilities & cap::QUERY_ATTRIBUTES, 0);

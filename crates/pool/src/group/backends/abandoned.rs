@@ -108,7 +108,7 @@ mod tests {
     /// A backend that has sent so many bytes of rows when its client left, and so many since.
     fn backend(before: usize, since: usize) -> Backend<()> {
         let at = std::sync::Arc::new(reactor::Address::Unix("/s".into()));
-        let mut backend = Backend::dialling((), 0, Time(0), Rc::default(), at);
+        let mut backend = Backend::dialling((), 0, Time(0), Rc::default(), at, None);
         let command = InFlight::own(None, Purpose::Statement, ReplyShape::Results);
         backend.expect(command);
         backend.summary.columns = Some(1);

@@ -163,10 +163,16 @@ impl<N: Net> Group<N> {
         let before = backend.unsent();
         let share = backend.output_sent + before.min(WRITE_TURN_BYTES);
         let mut broken = None;
-        let mut blocked = false;
+        let mut blocked = match backend.transport.flush(&mut self.net) {
+            Ok(is_sent) => !is_sent,
+            Err(error) => {
+                broken = Some(error);
+                true
+            }
+        };
         while backend.output_sent < share && broken.is_none() && !blocked {
             let rest = &backend.output[backend.output_sent..share];
-            match self.net.write(&backend.sock, rest) {
+            match backend.transport.write(&mut self.net, rest) {
                 Write::Bytes(n) => backend.output_sent += n,
                 Write::Blocked => blocked = true,
                 Write::Failed(error) => broken = Some(error),
@@ -192,8 +198,7 @@ impl<N: Net> Group<N> {
             self.bulk.push(Piece::Command(key));
         }
         if let Some(error) = broken {
-            let why = self.why_broken(&error);
-            self.lose(key, &why);
+            self.backend_broken(key, &error);
         }
         self.feed_on(fed);
     }

@@ -51,7 +51,7 @@ impl<N: Net> Group<N> {
         // One that is being opened has a limit of its own.
         let silent = self.backends.iter().filter(|(_, backend)| {
             backend.state() != BackendState::Dialling
-                && self.net.unanswered(&backend.sock).is_some_and(|d| d >= max)
+                && (self.net.unanswered(backend.transport.sock())).is_some_and(|d| d >= max)
         });
         let silent: Vec<Key> = silent.map(|(key, _)| key).collect();
         for key in silent {

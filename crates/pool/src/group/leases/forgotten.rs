@@ -22,7 +22,7 @@ impl<N: Net> Group<N> {
             Some(format!("client {}, {:?}: {why}", client.id, client.state()))
         });
         let backends = self.backends.iter().filter_map(|(key, backend)| {
-            let ready = backend.readable && self.may_read(key);
+            let ready = backend.transport.is_readable() && self.may_read(key);
             let stands = self.again.contains(&key) || self.bulk.has_reply_of(key);
             (ready && !stands).then(|| {
                 let state = backend.state();

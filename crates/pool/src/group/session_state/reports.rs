@@ -193,7 +193,7 @@ mod tests {
 
     fn backend(reports: Reports) -> Backend<()> {
         let at = std::sync::Arc::new(reactor::Address::Unix("/s".into()));
-        let mut backend = Backend::dialling((), 0, Time(1), Rc::default(), at);
+        let mut backend = Backend::dialling((), 0, Time(1), Rc::default(), at, None);
         backend.reports = reports;
         backend
     }

@@ -16,8 +16,10 @@
 use crate::backend::Purpose;
 use crate::backend::dial::{Dial, DialStep};
 use crate::backend::kill_jobs::{Job, KillConnection, KillEnd};
+use crate::buffers::transport::Transport;
 use crate::client::ClientState;
 use crate::group::{Group, KILL_CONNECTION};
+use crate::server::backend_tls::{Asking, words_of};
 use reactor::{Address, Event, Key, Net, Read, Time, Token, Write};
 use std::time::Duration;
 use wire::attributes::put_query;
@@ -53,11 +55,14 @@ impl<N: Net> Group<N> {
         self.net
             .watch(&sock, Token::new(KILL_CONNECTION, key))
             .map_err(cannot)?;
+        let is_local = matches!(*job.at, Address::Unix(_));
+        let tls = shared.settings.backend_tls.as_ref();
+        let asking = tls.map_or(Asking::Off, |tls| tls.asking(&job.at));
         self.kill_connection = Some(KillConnection {
-            sock,
+            transport: Transport::plain(sock, is_local),
             key,
             pool: job.pool,
-            dial: Dial::new(matches!(*job.at, Address::Unix(_))),
+            dial: Dial::new(is_local, asking),
             job,
             since: self.net.now(),
             stands: false,
@@ -94,13 +99,14 @@ impl<N: Net> Group<N> {
             return;
         };
         if !connection.stands {
-            if let Err(error) = self.net.connected(&connection.sock) {
+            if let Err(error) = self.net.connected(connection.transport.sock()) {
                 let address = self.shared.upstream.words(&connection.job.at);
                 let why = format!("cannot connect to {address}: {error}");
                 return self.kill_failed(why);
             }
             connection.stands = true;
         }
+        connection.transport.note(event);
         if event.writable {
             self.write_kill_connection();
         }
@@ -110,14 +116,20 @@ impl<N: Net> Group<N> {
             .as_mut()
             .filter(|connection| connection.key == key)
         {
-            match self.net.read(&connection.sock, &mut buffer) {
+            match connection.transport.read(&mut self.net, &mut buffer) {
                 Read::Bytes(n) => {
                     connection.input.extend_from_slice(&buffer[..n]);
                     self.read_kill_connection();
                 }
-                Read::Blocked => return,
+                Read::Blocked => {
+                    self.go_on_with_kill_login();
+                    return;
+                }
                 Read::End => return self.kill_failed("the server closed the connection".into()),
-                Read::Failed(error) => return self.kill_failed(error.to_string()),
+                Read::Failed(error) => {
+                    let why = words_of(&error).unwrap_or_else(|| error.to_string());
+                    return self.kill_failed(why);
+                }
             }
         }
     }
@@ -133,18 +145,53 @@ impl<N: Net> Group<N> {
                 continue;
             }
             let pool = &self.backend_pools.pools[connection.pool].key;
-            match connection.dial.packet(pool, payload, last_seq) {
-                DialStep::Send(out) => {
-                    connection.output.extend_from_slice(&out);
-                    self.write_kill_connection();
-                }
-                DialStep::Wait => {}
-                DialStep::In => {
-                    connection.logged_in = true;
-                    self.say_kill();
-                }
-                DialStep::Failed(why, _) => return self.kill_failed(why),
+            let step = connection.dial.packet(pool, payload, last_seq);
+            self.kill_login_step(step);
+        }
+    }
+
+    /// Answers the greeting of a server with which TLS stands now.
+    fn go_on_with_kill_login(&mut self) {
+        let Some(connection) = &mut self.kill_connection else {
+            return;
+        };
+        let pool = &self.backend_pools.pools[connection.pool].key;
+        if !connection.transport.is_handshaking()
+            && let Some(step) = connection.dial.secured(pool)
+        {
+            self.kill_login_step(step);
+        }
+    }
+
+    fn kill_login_step(&mut self, step: DialStep) {
+        let shared = self.shared.clone();
+        let Some(connection) = &mut self.kill_connection else {
+            return;
+        };
+        match step {
+            DialStep::Send(out) => {
+                connection.output.extend_from_slice(&out);
+                self.write_kill_connection();
             }
+            DialStep::BeginTls(request) => {
+                let Some(tls) = &shared.settings.backend_tls else {
+                    return;
+                };
+                let received = std::mem::take(&mut connection.input);
+                let transport = &mut connection.transport;
+                let begun = (tls.begin())
+                    .and_then(|tls| transport.ask_for_tls(&mut self.net, &request, tls, &received));
+                if let Err(error) = begun {
+                    let why = words_of(&error).unwrap_or_else(|| error.to_string());
+                    self.kill_failed(why);
+                }
+            }
+            DialStep::Wait => {}
+            DialStep::In => {
+                connection.logged_in = true;
+                self.say_kill();
+            }
+            DialStep::Failed(why, _) => self.kill_failed(why),
         }
     }
 
@@ -206,7 +253,8 @@ impl<N: Net> Group<N> {
             None => {
                 let mut quit = Vec::new();
                 crate::backend::dial::put_quit(&mut quit);
-                let _ = self.net.write(&connection.sock, &quit);
+                let _ = connection.transport.write(&mut self.net, &quit);
+                connection.transport.end(&mut self.net);
                 self.kill_connection = None;
             }
         }
@@ -283,8 +331,13 @@ impl<N: Net> Group<N> {
         let Some(connection) = &mut self.kill_connection else {
             return;
         };
+        match connection.transport.flush(&mut self.net) {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => return self.kill_failed(error.to_string()),
+        }
         while !connection.output.is_empty() {
-            match self.net.write(&connection.sock, &connection.output) {
+            match (connection.transport).write(&mut self.net, &connection.output) {
                 Write::Bytes(n) => drop(connection.output.drain(..n)),
                 Write::Blocked => return,
                 Write::Failed(error) => return self.kill_failed(error.to_string()),

@@ -1,0 +1,251 @@
+//! TLS towards the server: what is asked of it, and what its certificate has to prove.
+//!
+//! The problem: a server, or somebody between, that does not offer TLS must not bring the pool to
+//! send a password or a statement in clear; and dialling must stay cheap. The mechanism: one
+//! configuration of rustls for all groups, with one store of tickets, so that a handshake goes on
+//! from an earlier one's where the server gives tickets. [`crate::backend::dial`] asks for TLS
+//! behind the greeting, for backends, probe and watch alike.
+//!
+//! Invariants:
+//! - where TLS is required, nothing but the greeting is said in clear: no user's name either;
+//! - a handshake whose certificate does not pass the mode's check sends nothing under it.
+
+use crate::auth::certificate::{certificates, private_key};
+use crate::server::upstream::Place;
+use reactor::tls_errors::{Hints, words};
+use reactor::{Address, AnyCertificate, AnyName, Tls};
+use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, Error, RootCertStore};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use wire::dsn::password::seen_by_others;
+
+/// Names of servers whose tickets are kept; there is one.
+const RESUMED_SERVERS_MAX: usize = 1;
+
+const HINTS: Hints = Hints {
+    ca: "backend.tls_ca",
+    name: "backend.tls_name",
+    unchecked: "backend.tls = \"required\"",
+    own: "backend.tls_cert and backend.tls_key",
+    protocols: "",
+};
+
+/// What the pool wants of TLS with the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BackendTlsMode {
+    Off,
+    /// Where the server offers it; its certificate is not checked.
+    Preferred,
+    /// Always; its certificate is not checked.
+    Required,
+    /// An authority that is trusted has signed the certificate.
+    VerifyCa,
+    /// The certificate names the server besides.
+    VerifyIdentity,
+}
+
+impl BackendTlsMode {
+    pub(crate) fn from_name(name: &str) -> Option<BackendTlsMode> {
+        match name {
+            "off" => Some(BackendTlsMode::Off),
+            "preferred" => Some(BackendTlsMode::Preferred),
+            "required" => Some(BackendTlsMode::Required),
+            "verify_ca" => Some(BackendTlsMode::VerifyCa),
+            "verify_identity" => Some(BackendTlsMode::VerifyIdentity),
+            _ => None,
+        }
+    }
+
+    fn verifies(self) -> bool {
+        matches!(
+            self,
+            BackendTlsMode::VerifyCa | BackendTlsMode::VerifyIdentity
+        )
+    }
+}
+
+/// The settings as typed.
+#[derive(Debug)]
+pub(crate) struct BackendTlsKeys {
+    pub(crate) mode: BackendTlsMode,
+    pub(crate) ca: Option<PathBuf>,
+    pub(crate) cert: Option<PathBuf>,
+    pub(crate) key: Option<PathBuf>,
+    pub(crate) name: Option<String>,
+}
+
+/// TLS towards the server.
+#[derive(Clone, Debug)]
+pub struct BackendTls {
+    mode: BackendTlsMode,
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+}
+
+impl BackendTls {
+    /// What the settings below `[backend]` come down to; `None` without TLS.
+    ///
+    /// # Errors
+    /// A sentence that names the setting or the file.
+    pub(crate) fn of(
+        keys: &BackendTlsKeys,
+        server: &Place,
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<BackendTls>, String> {
+        let mode = keys.mode;
+        if mode == BackendTlsMode::Off {
+            let others = [
+                ("tls_ca", keys.ca.is_some()),
+                ("tls_cert", keys.cert.is_some()),
+                ("tls_key", keys.key.is_some()),
+                ("tls_name", keys.name.is_some()),
+            ];
+            return match others.iter().find(|(_, is_given)| *is_given) {
+                None => Ok(None),
+                Some((other, _)) => Err(format!(
+                    "backend.{other}: it needs backend.tls, which is off; set it to \"required\", \
+                     \"verify_ca\" or \"verify_identity\""
+                )),
+            };
+        }
+        if let (false, Some(ca)) = (mode.verifies(), &keys.ca) {
+            return Err(format!(
+                "backend.tls_ca {}: the server's certificate is not checked in this mode; set \
+                 backend.tls to \"verify_ca\" or \"verify_identity\"",
+                ca.display()
+            ));
+        }
+        let name = server_name(keys, server)?;
+        let config = Arc::new(client_config(keys)?);
+        if let Some(key) = &keys.key {
+            warnings.extend(seen_by_others(key, "a private key"));
+        }
+        Ok(Some(BackendTls { mode, config, name }))
+    }
+
+    /// How TLS is asked for on a connection to this address. A Unix socket is safe by itself: there
+    /// it is used only where it is demanded.
+    pub(crate) fn asking(&self, at: &Address) -> Asking {
+        let is_optional = self.mode == BackendTlsMode::Preferred;
+        match at {
+            Address::Unix(_) if is_optional => Asking::Off,
+            _ if is_optional => Asking::Preferred,
+            _ => Asking::Required,
+        }
+    }
+
+    /// The pool's side of a connection, in front of its handshake.
+    pub(crate) fn begin(&self) -> io::Result<Tls> {
+        Tls::client(&self.config, self.name.clone())
+    }
+
+    /// The same for a connection that waits.
+    pub(crate) fn connection(&self) -> Result<ClientConnection, Error> {
+        ClientConnection::new(self.config.clone(), self.name.clone())
+    }
+}
+
+/// How TLS is asked for on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asking {
+    /// Not at all.
+    Off,
+    /// Where the server offers it.
+    Preferred,
+    /// Without it there is no login.
+    Required,
+}
+
+/// Why a handshake with the server has failed; `None` where the connection broke instead.
+pub(crate) fn words_of(error: &io::Error) -> Option<String> {
+    let error = error.get_ref()?.downcast_ref::<Error>()?;
+    Some(format!("TLS with the server: {}", words(error, &HINTS)))
+}
+
+/// Whom the certificate has to name. Without a check it says nothing, but tickets are kept by it.
+fn server_name(keys: &BackendTlsKeys, server: &Place) -> Result<ServerName<'static>, String> {
+    let host = match (&keys.name, server.host()) {
+        (Some(name), _) => name.clone(),
+        (None, Some(host)) => host,
+        (None, None) if keys.mode == BackendTlsMode::VerifyIdentity => {
+            return Err(
+                "backend.tls: \"verify_identity\" needs the name that the server's certificate \
+                 has; a Unix socket has none: set backend.tls_name, or use \"verify_ca\""
+                    .into(),
+            );
+        }
+        (None, None) => "localhost".into(),
+    };
+    ServerName::try_from(host.clone()).map_err(|_| {
+        format!("backend.tls_name: '{host}' is no name or address that a certificate can have")
+    })
+}
+
+fn client_config(keys: &BackendTlsKeys) -> Result<ClientConfig, String> {
+    let tls = |error: &dyn std::fmt::Display| format!("backend.tls: {error}");
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| tls(&error))?;
+    let builder = match keys.mode {
+        BackendTlsMode::Off | BackendTlsMode::Preferred | BackendTlsMode::Required => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(AnyCertificate::new(provider))),
+        BackendTlsMode::VerifyCa => {
+            let roots = Arc::new(roots(keys.ca.as_deref())?);
+            let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider).build();
+            let verifier = AnyName::new(verifier.map_err(|error| tls(&error))?);
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(verifier))
+        }
+        BackendTlsMode::VerifyIdentity => {
+            builder.with_root_certificates(roots(keys.ca.as_deref())?)
+        }
+    };
+    let mut config = match (&keys.cert, &keys.key) {
+        (None, None) => builder.with_no_client_auth(),
+        (Some(cert), Some(key)) => {
+            let chain = certificates("backend.tls_cert", cert)?;
+            let secret = private_key("backend.tls_key", key)?;
+            let made = builder.with_client_auth_cert(chain, secret);
+            made.map_err(|error| {
+                let (cert, key) = (cert.display(), key.display());
+                format!("backend.tls_cert {cert} with backend.tls_key {key}: {error}")
+            })?
+        }
+        _ => {
+            return Err(
+                "backend.tls_cert: expected tls_cert and tls_key together: a certificate is of no \
+                 use without its key"
+                    .into(),
+            );
+        }
+    };
+    config.resumption = Resumption::in_memory_sessions(RESUMED_SERVERS_MAX);
+    Ok(config)
+}
+
+/// The authorities that are trusted.
+fn roots(ca: Option<&Path>) -> Result<RootCertStore, String> {
+    let Some(file) = ca else {
+        return Err(
+            "backend.tls_ca: expected the file with the certificate of the authority that has \
+             signed the server's, as backend.tls is to check it"
+                .into(),
+        );
+    };
+    let mut store = RootCertStore::empty();
+    for certificate in certificates("backend.tls_ca", file)? {
+        let added = store.add(certificate);
+        added.map_err(|error| format!("backend.tls_ca {}: {error}", file.display()))?;
+    }
+    Ok(store)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,424 @@
+//! TLS to the server: every connection of the pool is under it where it is demanded, and a server
+//! that does not prove itself gets neither a password nor a statement.
+
+use crate::world::{app, config_file, direct, found, login};
+use reactor::Address;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use testkit::certificates::{Authority, Valid, put};
+use testkit::client::Client;
+use testkit::onramp::Pool;
+use testkit::real::{Flavour, Real, skipped};
+use wire::capabilities as cap;
+use wire::packet::HEADER_LEN;
+
+/// A server under TLS, and who signed its certificate.
+struct Scene {
+    real: Real,
+    authority: Authority,
+    ca: PathBuf,
+}
+
+impl Scene {
+    fn new(test: &str, flavour: Flavour, more: &[&str]) -> Option<Scene> {
+        if direct() {
+            skipped(test, "it is about the pool");
+            return None;
+        }
+        let authority = Authority::new("the authority");
+        let folder = std::env::temp_dir().join(format!("onramp-{test}-{}", std::process::id()));
+        let _ = std::fs::create_dir_all(&folder);
+        let ca = put(&folder, "ca.pem", &authority.pem());
+        let good = authority.sign("server", &["localhost", "127.0.0.1"], Valid::Now);
+        let (cert, key) = good.put(&folder, "server");
+        let options = [
+            format!("--ssl-ca={}", ca.display()),
+            format!("--ssl-cert={}", cert.display()),
+            format!("--ssl-key={}", key.display()),
+        ];
+        let all: Vec<&str> = options.iter().map(String::as_str).collect();
+        let all = [&all[..], more].concat();
+        let real = match flavour {
+            Flavour::MariaDb => Real::start(&all),
+            Flavour::MySql => Real::start_mysql(&all),
+        };
+        let real = found(real, test)?;
+        real.create_user("app", "app");
+        Some(Scene {
+            real,
+            authority,
+            ca,
+        })
+    }
+
+    /// On both servers, as far as they are installed.
+    fn both(test: &str, more: &[&str]) -> Vec<Scene> {
+        let flavours = [Flavour::MariaDb, Flavour::MySql];
+        let scenes =
+            flavours.map(|flavour| Scene::new(&format!("{test}-{flavour:?}"), flavour, more));
+        scenes.into_iter().flatten().collect()
+    }
+
+    /// What the server shows from now on.
+    fn show(&self, names: &[&str], valid: Valid, by: &Authority) {
+        let folder = self.ca.parent().unwrap();
+        let _ = by.sign("server", names, valid).put(folder, "server");
+        self.real.execute(&[match self.real.flavour() {
+            Flavour::MariaDb => "FLUSH SSL",
+            Flavour::MySql => "ALTER INSTANCE RELOAD TLS",
+        }]);
+    }
+
+    /// The settings of a verifying mode.
+    fn verified(&self, mode: &str) -> String {
+        format!("tls = \"{mode}\"\ntls_ca = \"{}\"\n", self.ca.display())
+    }
+
+    fn pool(&self, address: &Address, tls: &str) -> Result<Pool, String> {
+        let text = format!(
+            "groups = 1\nbackends_max = 3\ndial_ms_max = 5000\nwait_ms_max = 20000\n[backend]\n\
+             address = \"{address}\"\n{tls}\n[[user]]\nname = \"app\"\npassword = \"app\"\n"
+        );
+        let file = config_file(&self.real, "tls.toml", &text);
+        Pool::start(
+            crate::world::binary(),
+            &["--config", file.to_str().unwrap()],
+        )
+    }
+
+    fn refused(&self, address: &Address, tls: &str, words: &[&str]) {
+        let why = match self.pool(address, tls) {
+            Ok(_) => panic!("{tls} was to be refused"),
+            Err(why) => why,
+        };
+        for words in words {
+            assert!(why.contains(words), "{tls}: {why}");
+        }
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(self.ca.parent().unwrap());
+    }
+}
+
+fn cipher(client: &mut Client) -> String {
+    let rows = client.rows("SHOW SESSION STATUS LIKE 'Ssl_cipher'").texts();
+    rows[0][1].clone()
+}
+
+#[test]
+fn each_mode_does_what_it_says() {
+    for scene in Scene::both("backend-tls-modes", &[]) {
+        let address = scene.real.address();
+        for (tls, is_tls) in [
+            ("tls = \"off\"".to_owned(), false),
+            ("tls = \"preferred\"".into(), true),
+            ("tls = \"required\"".into(), true),
+            (scene.verified("verify_ca"), true),
+            (
+                scene.verified("verify_ca") + "tls_name = \"elsewhere.example\"",
+                true,
+            ),
+            (scene.verified("verify_identity"), true),
+            (
+                scene.verified("verify_identity") + "tls_name = \"localhost\"",
+                true,
+            ),
+        ] {
+            let pool = scene.pool(&address, &tls).unwrap();
+            let mut client = login(&pool.address, &app());
+            assert_eq!(!cipher(&mut client).is_empty(), is_tls, "{tls}");
+            let socket = scene.real.socket();
+            // Over a Unix socket only where it is demanded; there is no name to be verified.
+            match scene.pool(&socket, &tls) {
+                Err(why) => assert!(why.contains("backend.tls_name"), "{tls}: {why}"),
+                Ok(pool) => {
+                    let mut client = login(&pool.address, &app());
+                    let is_tls = is_tls && !tls.contains("preferred");
+                    assert_eq!(!cipher(&mut client).is_empty(), is_tls, "{tls}");
+                }
+            }
+        }
+    }
+}
+
+/// The server refuses whatever is not under TLS: probe, watch, look at code, backends, and the
+/// connection of a KILL.
+#[test]
+fn every_connection_of_the_pool_is_under_tls() {
+    for scene in Scene::both("backend-tls-all", &["--require-secure-transport=ON"]) {
+        let pool = scene.pool(&scene.real.address(), &scene.verified("verify_identity"));
+        let pool = pool.unwrap();
+        let mut slow = login(&pool.address, &app());
+        let mut other = login(&pool.address, &app());
+        let id = slow.value("SELECT CONNECTION_ID()");
+        slow.send(&[(wire::command::Command::Query, b"SELECT SLEEP(600)")])
+            .unwrap();
+        let mut admin = scene.real.admin();
+        testkit::real::await_blocked(&mut admin, &slow, "SELECT SLEEP(600)");
+        other.must(&format!("KILL QUERY {id}"));
+        // Interrupted: MariaDB says so by an error, MySQL by 1.
+        let _ = slow.receive().unwrap();
+        // The watch is let in too.
+        admin.must("SET GLOBAL wait_timeout = 12345");
+        let begun = Instant::now();
+        while login(&pool.address, &app()).value("SELECT @@wait_timeout") != "12345" {
+            assert!(
+                begun.elapsed() < Duration::from_secs(30),
+                "the watch is blind"
+            );
+        }
+        scene.refused(
+            &scene.real.address(),
+            "tls = \"off\"",
+            &["refuses the pool's account"],
+        );
+    }
+}
+
+#[test]
+fn messages_of_any_length_go_to_the_server_and_back() {
+    for scene in Scene::both("backend-tls-long", &[]) {
+        let pool = scene
+            .pool(&scene.real.address(), "tls = \"required\"")
+            .unwrap();
+        let mut client = login(&pool.address, &app());
+        assert!(!cipher(&mut client).is_empty());
+        for len in [
+            0,
+            1,
+            4095,
+            16_383,
+            16_384,
+            16_385,
+            32_768,
+            65_536,
+            (16 << 20) - 12,
+            20 << 20,
+        ] {
+            let text = "0123456789abcdef".repeat(len / 16 + 1);
+            let sql = format!("SELECT '{}' AS v", &text[..len]);
+            assert!(client.rows(&sql).only() == text[..len], "{len} bytes");
+        }
+        client.must("CREATE DATABASE IF NOT EXISTS shop");
+        let sql = b"SELECT REPEAT('x', 5000) FROM information_schema.COLLATIONS a, \
+                    information_schema.ENGINES b LIMIT 2000";
+        client
+            .send(&[(wire::command::Command::Query, sql)])
+            .unwrap();
+        // It is taken while the other one works.
+        let mut quick = login(&pool.address, &app());
+        for i in 0..50 {
+            assert_eq!(quick.value(&format!("SELECT {i}")), i.to_string());
+        }
+        assert_eq!(client.receive().unwrap()[0].rows().rows.len(), 2000);
+    }
+}
+
+#[test]
+fn a_server_that_does_not_prove_itself_is_refused_with_its_reason() {
+    for scene in Scene::both("backend-tls-proof", &[]) {
+        let address = scene.real.address();
+        let identity = scene.verified("verify_identity");
+        let elsewhere = format!("{identity}tls_name = \"db.example\"\n");
+        scene.refused(
+            &address,
+            &elsewhere,
+            &["not valid for 'db.example'", "backend.tls_name"],
+        );
+        let folder = scene.ca.parent().unwrap();
+        let foreign = Authority::new("somebody else");
+        let other = put(folder, "other.pem", &foreign.pem());
+        for mode in ["verify_ca", "verify_identity"] {
+            let tls = format!("tls = \"{mode}\"\ntls_ca = \"{}\"\n", other.display());
+            scene.refused(
+                &address,
+                &tls,
+                &["not signed by an authority", "backend.tls_ca"],
+            );
+        }
+        // MySQL refuses to show a certificate that is not valid now.
+        if scene.real.flavour() == Flavour::MySql {
+            continue;
+        }
+        scene.show(&["127.0.0.1"], Valid::Expired, &scene.authority);
+        for mode in ["verify_ca", "verify_identity"] {
+            scene.refused(
+                &address,
+                &scene.verified(mode),
+                &["has expired", "renew it"],
+            );
+        }
+        scene.show(&["127.0.0.1"], Valid::Later, &scene.authority);
+        scene.refused(&address, &identity, &["not valid yet", "clocks"]);
+        // As MySQL's own certificates are.
+        scene.show(&[], Valid::Now, &scene.authority);
+        scene.refused(&address, &identity, &["no name at all"]);
+        let pool = scene.pool(&address, &scene.verified("verify_ca")).unwrap();
+        assert_eq!(login(&pool.address, &app()).value("SELECT 1"), "1");
+        // Not checked.
+        scene.show(&["127.0.0.1"], Valid::Expired, &foreign);
+        let pool = scene.pool(&address, "tls = \"required\"").unwrap();
+        assert_eq!(login(&pool.address, &app()).value("SELECT 1"), "1");
+    }
+}
+
+/// While the pool runs: backends go on, a new one is refused with its reason, and is dialled again
+/// when the certificate is right.
+#[test]
+fn a_certificate_that_goes_bad_stops_new_backends_and_no_others() {
+    for scene in Scene::both("backend-tls-later", &[]) {
+        let pool = scene.pool(&scene.real.address(), &scene.verified("verify_identity"));
+        let pool = pool.unwrap();
+        let mut first = login(&pool.address, &app());
+        first.must("BEGIN");
+        scene.show(&["elsewhere.example"], Valid::Now, &scene.authority);
+        assert_eq!(first.value("SELECT 1"), "1");
+        // Every ticket of the good certificate is of no use to the server now.
+        let mut held = Vec::new();
+        for _ in 0..3 {
+            match Client::connect(&pool.address, &app()) {
+                Ok(mut client) => {
+                    let Ok(outcomes) = client.query("BEGIN") else {
+                        break;
+                    };
+                    let failed = format!("{outcomes:?}").contains("not valid for '127.0.0.1'");
+                    held.push(client);
+                    if failed {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    assert!(error.to_string().contains("not valid for"), "{error}");
+                    break;
+                }
+            }
+        }
+        let line = pool.wait_for("not valid for '127.0.0.1'").unwrap();
+        assert!(line.contains("event=backend-refused"), "{line}");
+        assert_eq!(first.value("SELECT 2"), "2");
+        drop(held);
+        scene.show(&["127.0.0.1"], Valid::Now, &scene.authority);
+        let mut others: Vec<Client> = Vec::new();
+        while others.len() < 2 {
+            let mut client = login(&pool.address, &app());
+            client.must("BEGIN");
+            others.push(client);
+        }
+    }
+}
+
+/// A middleman who takes TLS out of the server's greeting: what it heard from the pool.
+fn strip_tls(server: Address) -> (Address, std::sync::mpsc::Receiver<Vec<u8>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = Address::Tcp(listener.local_addr().unwrap());
+    let (tell, told) = std::sync::mpsc::sync_channel(16);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (Ok(mut pool), Address::Tcp(server)) = (stream, &server) else {
+                return;
+            };
+            let Ok(mut server) = TcpStream::connect(server) else {
+                return;
+            };
+            let mut greeting = vec![0; HEADER_LEN];
+            server.read_exact(&mut greeting).unwrap();
+            greeting.resize(HEADER_LEN + usize::from(greeting[0]), 0);
+            server.read_exact(&mut greeting[HEADER_LEN..]).unwrap();
+            // Behind the version: number, 8 bytes, a filler; then the capabilities.
+            let version = greeting[HEADER_LEN + 1..].iter().position(|b| *b == 0);
+            let flags = HEADER_LEN + 1 + version.unwrap() + 1 + 4 + 8 + 1;
+            greeting[flags + 1] &= !u8::try_from(cap::SSL >> 8).unwrap();
+            pool.write_all(&greeting).unwrap();
+            let mut heard = vec![0; 4096];
+            let count = pool.read(&mut heard).unwrap_or(0);
+            heard.truncate(count);
+            let goes_on = !heard.is_empty();
+            let _ = tell.try_send(heard.clone());
+            if goes_on {
+                let _ = server.write_all(&heard);
+                let (mut from, mut to) = (pool.try_clone().unwrap(), server.try_clone().unwrap());
+                std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+                std::thread::spawn(move || std::io::copy(&mut server, &mut pool));
+            }
+        }
+    });
+    (address, told)
+}
+
+#[test]
+fn a_server_without_tls_is_told_nothing_where_tls_is_required() {
+    for scene in Scene::both("backend-tls-strip", &[]) {
+        let words = [
+            "CLIENT_SSL (TLS)",
+            "backend.tls",
+            "between the pool and the server",
+        ];
+        let (middle, heard) = strip_tls(scene.real.address());
+        for tls in [
+            "tls = \"required\"".to_owned(),
+            scene.verified("verify_ca"),
+            scene.verified("verify_identity"),
+        ] {
+            scene.refused(&middle, &tls, &words);
+            let heard = heard.recv().unwrap();
+            let text = String::from_utf8_lossy(&heard);
+            assert!(!text.contains("app"), "{text}");
+        }
+        let pool = scene.pool(&middle, "tls = \"preferred\"").unwrap();
+        let mut client = login(&pool.address, &app());
+        assert_eq!(cipher(&mut client), "");
+    }
+}
+
+#[test]
+fn an_account_that_requires_a_certificate_is_shown_one() {
+    for scene in Scene::both("backend-tls-x509", &[]) {
+        let address = scene.real.address();
+        let folder = scene.ca.parent().unwrap();
+        let (cert, key) = scene
+            .authority
+            .sign("the pool", &[], Valid::Now)
+            .put(folder, "own");
+        let own = format!(
+            "tls_cert = \"{}\"\ntls_key = \"{}\"\n",
+            cert.display(),
+            key.display()
+        );
+        scene
+            .real
+            .execute(&["ALTER USER app@'%' REQUIRE SUBJECT '/CN=the pool'"]);
+        let pool = scene
+            .pool(&address, &format!("tls = \"required\"\n{own}"))
+            .unwrap();
+        assert!(!cipher(&mut login(&pool.address, &app())).is_empty());
+        scene.refused(&address, "tls = \"required\"", &["1045"]);
+        scene.refused(
+            &address,
+            &own,
+            &["backend.tls_cert", "it needs backend.tls"],
+        );
+    }
+}
+
+/// So that dialling is cheap. MariaDB 10.11 gives no tickets.
+#[test]
+fn later_connections_resume_the_session_of_an_earlier_one() {
+    if let Some(scene) = Scene::new("backend-tls-resume", Flavour::MySql, &[]) {
+        let pool = scene.pool(&scene.real.address(), &scene.verified("verify_identity"));
+        let pool = pool.unwrap();
+        let mut clients: Vec<Client> = (0..3).map(|_| login(&pool.address, &app())).collect();
+        let mut reused = 0;
+        for client in &mut clients {
+            client.must("BEGIN");
+            let rows = client.rows("SHOW SESSION STATUS LIKE 'Ssl_sessions_reused'");
+            let rows = rows.texts();
+            reused += usize::from(matches!(&*rows[0][1], "1" | "ON"));
+        }
+        assert!(reused >= 1, "{:?}: {reused}", scene.real.flavour());
+    }
+}
