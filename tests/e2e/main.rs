@@ -15,6 +15,7 @@ mod attributes;
 mod backend_tls;
 mod big;
 mod calls;
+mod certificates;
 mod changes;
 mod charsets;
 mod cleared;

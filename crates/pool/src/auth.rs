@@ -10,4 +10,5 @@ pub(crate) mod auth_failures;
 pub(crate) mod certificate;
 pub(crate) mod login;
 pub(crate) mod password_checks;
+pub(crate) mod requirement;
 pub(crate) mod verifier;

@@ -15,14 +15,15 @@ mod row;
 mod rows;
 
 use crate::auth::accounts::Account;
-use crate::auth::certificate::ClientTls;
+use crate::auth::certificate::{ClientTls, ClientTlsKeys};
+use crate::auth::requirement::Requirement;
 use crate::auth::verifier::Verifier;
 use crate::config::secret::{Secret, Typed};
 use crate::server::backend_tls::{BackendTls, BackendTlsKeys};
 use reactor::socket::{FileAccess, Keepalive};
 pub(crate) use row::{At, Keys, Kind, Row, Value};
 pub use rows::{FileMode, GroupNumber, HttpAddress, Limits, Settings, UserNumber};
-use rows::{ServerKeys, TlsKeys, UserKeys};
+use rows::{Require, ServerKeys, TlsKeys, UserKeys};
 pub(crate) use rows::{server_rows, tls_rows, top_rows, user_rows};
 use std::path::Path;
 use std::sync::Arc;
@@ -82,6 +83,8 @@ pub struct User {
     pub verifier: Verifier,
     /// Plugin that clients must use; `None`: either.
     pub plugin: Option<Plugin>,
+    /// What its clients have to prove besides.
+    pub require: Requirement,
     /// The account on the server.
     pub backend_user: String,
     /// Its password.
@@ -200,7 +203,15 @@ impl Raw {
             users.push(user);
         }
         let tls = TlsKeys::from_keys(&self.tls, None)?;
-        let tls = ClientTls::of(tls.mode, (tls.cert, tls.key), &mut warnings)?;
+        let tls = ClientTlsKeys {
+            mode: tls.mode,
+            cert: tls.cert,
+            key: tls.key,
+            client_ca: tls.client_ca,
+            client_cert: tls.client_cert,
+        };
+        let tls = ClientTls::of(tls, &mut warnings)?;
+        check_requirements(&users, tls.as_ref())?;
         let backend_tls = BackendTlsKeys {
             mode: server.tls,
             ca: server.tls_ca,
@@ -208,7 +219,7 @@ impl Raw {
             key: server.tls_key,
             name: server.tls_name,
         };
-        let backend_tls = BackendTls::of(&backend_tls, &server.address, &mut warnings)?;
+        let backend_tls = BackendTls::of(backend_tls, &server.address, &mut warnings)?;
         let spool_folder_given = self.top.get("spool_folder").is_some();
         let mut settings = Settings::from_keys(
             &self.top,
@@ -526,6 +537,37 @@ fn check_monitor(
     }
 }
 
+/// Whether what users require can be had.
+fn check_requirements(users: &[User], tls: Option<&ClientTls>) -> Result<(), String> {
+    for user in users {
+        let (name, require) = (&user.name, &user.require);
+        if require.tls && tls.is_none() {
+            return Err(format!(
+                "user '{name}': require: no client can use TLS; expected [tls] with cert and key"
+            ));
+        }
+        if require.certificate && !tls.is_some_and(|tls| tls.checks_clients) {
+            return Err(format!(
+                "user '{name}': require: no client's certificate can be checked; expected \
+                 tls.client_ca, the file with the authorities that sign them"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What a user's clients have to prove besides the password.
+fn requirement(user: &mut UserKeys) -> Requirement {
+    let (subject, issuer) = (user.require_subject.take(), user.require_issuer.take());
+    let certificate = user.require == Require::X509 || subject.is_some() || issuer.is_some();
+    Requirement {
+        tls: certificate || user.require == Require::Ssl,
+        certificate,
+        subject,
+        issuer,
+    }
+}
+
 /// Fetches the passwords that stand elsewhere.
 fn fetch_passwords(user: &mut UserKeys, warnings: &mut Vec<String>) -> Result<(), String> {
     let own = Typed {
@@ -565,6 +607,7 @@ fn check_user(keys: &Keys, top: &Keys, warnings: &mut Vec<String>) -> Result<Use
             ));
         }
     };
+    let require = requirement(&mut typed);
     let backend_password = typed.backend_password.or(typed.password).ok_or_else(|| {
         format!(
             "user '{name}': expected backend_password: a hash proves the client's password to \
@@ -582,6 +625,7 @@ fn check_user(keys: &Keys, top: &Keys, warnings: &mut Vec<String>) -> Result<Use
         name,
         verifier,
         plugin: typed.auth,
+        require,
         backend_user,
         backend_password,
         limits,

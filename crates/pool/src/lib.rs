@@ -17,6 +17,7 @@ mod client;
 mod config;
 mod errors;
 mod figures;
+mod from_files;
 #[cfg(test)]
 mod generated_page;
 mod group;

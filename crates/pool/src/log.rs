@@ -138,6 +138,8 @@ events! {
     ReaderClosed "reader-closed" Warning "a client was closed that did not read its reply",
     BackendLost "backend-lost" Warning "a connection to the server ended unasked",
     BackendRefused "backend-refused" Error "the server refuses an account of the pool's",
+    CertificatesRead "certificates-read" Info "certificates of changed files are in use",
+    CertificatesKept "certificates-kept" Error "they cannot be used; those of before go on",
     WatchLost "watch-lost" Warning "what changes on the server past the pool is not noticed",
     WatchBack "watch-back" Info "it is noticed again",
     Globals "globals" Info "global values of the server have changed",

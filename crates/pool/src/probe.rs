@@ -112,7 +112,7 @@ pub(crate) struct Connection {
     pub(crate) at: Arc<Address>,
     connection: blocking::Connection<Box<dyn Stream>>,
     /// TLS of the settings.
-    tls: Option<BackendTls>,
+    tls: Option<Arc<BackendTls>>,
     /// How long an answer is waited for.
     longest: Duration,
 }

@@ -10,6 +10,7 @@ use crate::backend::backend_pools::PoolKey;
 use crate::config::options::PoolArgs;
 use crate::figures::counts::Census;
 use crate::figures::{Published, Turns};
+use crate::from_files::Renewal;
 use crate::group::{Group, LISTENER, MAILBOX, listener_token};
 use crate::log::{self, Event, ReportLine, note, note_all};
 use crate::operations::metrics::Board;
@@ -42,6 +43,8 @@ const DESCRIPTORS_RESERVED: u64 = 64;
 /// A group is not made for fewer backends than this, unless the clients need its descriptors.
 const BACKENDS_PER_GROUP: u64 = 8;
 /// A server that cannot be reached is asked again after this time.
+/// Between two looks at the files of certificates.
+const CERTIFICATES_EVERY: Duration = Duration::from_secs(1);
 const PROBE_AGAIN: Duration = Duration::from_secs(1);
 /// How often a group hands its census over.
 const CENSUS_EVERY: Duration = Duration::from_millis(500);
@@ -184,12 +187,13 @@ fn serve(mut settings: Settings) -> Result<(), String> {
     let tell = move || orders.iter().for_each(|order| order.send(Order::Look));
     shared.upstream.tell(Box::new(tell));
     watcher.keep_watching(shared.clone());
+    watch_certificates(&shared);
     let addresses: Vec<String> = listeners.iter().map(Listener::to_string).collect();
     note(
         Event::Listening,
         format_args!("listening on {}", addresses.join(", ")),
     );
-    let result = group_threads.attend(signals, shared.settings.drain_max, &board);
+    let result = group_threads.attend(signals, &shared.settings, &board);
     for listener in &listeners {
         listener.remove_file();
     }
@@ -273,15 +277,61 @@ fn ask_server(
     }
 }
 
-/// Says that SIGHUP changes nothing.
+/// Says that SIGHUP changes nothing but certificates.
 fn note_hangup() {
     note(
         Event::Signal,
         format_args!(
-            "SIGHUP: nothing changes; the configuration is read at start only, restart the pool to \
-         change it"
+            "SIGHUP: nothing changes but certificates, which are read again; the configuration is \
+             read at start only, restart the pool to change it"
         ),
     );
+}
+
+/// Reads certificates and keys again if their files have changed, or if it is `demanded`.
+fn renew_certificates(settings: &Settings, demanded: bool) {
+    let clients = settings.tls.as_ref();
+    let clients = clients.map(|tls| ("tls", tls.config.renew(demanded)));
+    let server = settings.backend_tls.as_ref();
+    let server = server.map(|tls| ("backend.tls", tls.config.renew(demanded)));
+    for (which, renewal) in clients.into_iter().chain(server) {
+        match renewal {
+            Renewal::Unchanged => {}
+            Renewal::Renewed => note(
+                Event::CertificatesRead,
+                format_args!("{which}: certificates were read again; new connections use them"),
+            ),
+            Renewal::Kept(why) => note(
+                Event::CertificatesKept,
+                format_args!(
+                    "{which}: the changed files cannot be used, so the certificates of before are \
+                     kept: {why}"
+                ),
+            ),
+        }
+    }
+}
+
+/// Looks at the files of certificates once a second, on a thread of its own that ends with the
+/// process.
+fn watch_certificates(shared: &Arc<Shared>) {
+    if shared.settings.tls.is_none() && shared.settings.backend_tls.is_none() {
+        return;
+    }
+    let apart = shared.clone();
+    let watch = move || {
+        loop {
+            pause(CERTIFICATES_EVERY);
+            renew_certificates(&apart.settings, false);
+        }
+    };
+    let thread = std::thread::Builder::new().name("certificates".into());
+    if let Err(error) = thread.spawn(watch) {
+        note(
+            Event::Failed,
+            format_args!("cannot start the thread that looks at certificates: {error}"),
+        );
+    }
 }
 
 /// Waits; a wait for a server that is not there has no event to wait for.
@@ -444,10 +494,10 @@ impl GroupThreads {
     fn attend(
         &self,
         mut signals: Signals,
-        drain_max: Duration,
+        settings: &Settings,
         board: &Board,
     ) -> Result<(), String> {
-        let mut draining = false;
+        let (mut draining, drain_max) = (false, settings.drain_max);
         for signal in &mut signals {
             if signal == SIGUSR1 {
                 note(Event::Census, format_args!("{:?}", self.sum()));
@@ -460,6 +510,7 @@ impl GroupThreads {
             }
             if signal == SIGHUP {
                 note_hangup();
+                renew_certificates(settings, true);
                 continue;
             }
             if draining {

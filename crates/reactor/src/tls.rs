@@ -108,6 +108,13 @@ impl Tls {
         send_all(&mut self.connection, net, sock)
     }
 
+    /// The certificate that the peer has shown, in DER; the handshake has checked it.
+    #[must_use]
+    pub fn peer_certificate(&self) -> Option<&[u8]> {
+        let shown = self.connection.peer_certificates()?.first()?;
+        (!self.connection.is_handshaking()).then_some(shown)
+    }
+
     /// True where the handshake went on from an earlier connection's.
     #[must_use]
     pub fn is_resumed(&self) -> bool {

@@ -4,11 +4,12 @@
 //! client. The mechanism: certificate and key are read and tried together; an error names the
 //! setting, the file and what to do.
 
+use crate::from_files::FromFiles;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem};
-use rustls::server::NoServerSessionStorage;
-use rustls::{Error, InconsistentKeys, ServerConfig};
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::{Error, InconsistentKeys, RootCertStore, ServerConfig};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,13 +37,45 @@ impl TlsMode {
     }
 }
 
+/// Whether clients have to show a certificate, where they can be checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClientCert {
+    Optional,
+    Required,
+}
+
+impl ClientCert {
+    pub(crate) fn from_name(name: &str) -> Option<ClientCert> {
+        match name {
+            "optional" => Some(ClientCert::Optional),
+            "required" => Some(ClientCert::Required),
+            _ => None,
+        }
+    }
+}
+
+/// The authorities of clients' certificates, and whether one has to be shown.
+type Clients = Option<(PathBuf, ClientCert)>;
+
+/// The settings as typed.
+#[derive(Debug)]
+pub(crate) struct ClientTlsKeys {
+    pub(crate) mode: Option<TlsMode>,
+    pub(crate) cert: Option<PathBuf>,
+    pub(crate) key: Option<PathBuf>,
+    pub(crate) client_ca: Option<PathBuf>,
+    pub(crate) client_cert: Option<ClientCert>,
+}
+
 /// TLS towards clients, as the settings have it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct ClientTls {
     /// A login in clear is refused.
     pub(crate) required: bool,
+    /// Clients can show certificates.
+    pub(crate) checks_clients: bool,
     /// What handshakes are made with.
-    pub(crate) config: Arc<ServerConfig>,
+    pub(crate) config: FromFiles<ServerConfig>,
 }
 
 impl ClientTls {
@@ -51,11 +84,10 @@ impl ClientTls {
     /// # Errors
     /// A sentence that names the setting or the file.
     pub(crate) fn of(
-        mode: Option<TlsMode>,
-        (cert, key): (Option<PathBuf>, Option<PathBuf>),
+        keys: ClientTlsKeys,
         warnings: &mut Vec<String>,
     ) -> Result<Option<ClientTls>, String> {
-        let (cert, key, mode) = match (cert, key, mode) {
+        let (cert, key, mode) = match (keys.cert, keys.key, keys.mode) {
             (None, None, None) | (_, _, Some(TlsMode::Off)) => return Ok(None),
             (Some(cert), Some(key), mode) => (cert, key, mode.unwrap_or(TlsMode::Optional)),
             (None, ..) => {
@@ -69,11 +101,34 @@ impl ClientTls {
                 return Err("tls.key: expected the file with the certificate's private key".into());
             }
         };
-        let config = server_config(&cert, &key)?;
+        let required = mode == TlsMode::Required;
+        let clients = match (keys.client_ca, keys.client_cert) {
+            (Some(_), Some(ClientCert::Required)) if !required => {
+                return Err(
+                    "tls.client_cert: expected tls.mode = \"required\" beside \"required\": a \
+                     login in clear shows no certificate"
+                        .into(),
+                );
+            }
+            (Some(ca), wanted) => Some((ca, wanted.unwrap_or(ClientCert::Optional))),
+            (None, None) => None,
+            (None, Some(_)) => {
+                return Err(
+                    "tls.client_ca: expected the file with the certificates of the authorities \
+                     that sign clients' certificates, as client_cert stands below [tls]"
+                        .into(),
+                );
+            }
+        };
         warnings.extend(seen_by_others(&key, "a private key"));
+        let mut files = vec![cert.clone(), key.clone()];
+        files.extend(clients.iter().map(|(ca, _)| ca.clone()));
+        let checks_clients = clients.is_some();
+        let make = move || server_config(&cert, &key, &clients);
         Ok(Some(ClientTls {
-            required: mode == TlsMode::Required,
-            config: Arc::new(config),
+            required,
+            checks_clients,
+            config: FromFiles::new(files, make)?,
         }))
     }
 }
@@ -131,14 +186,34 @@ pub(crate) fn private_key(setting: &str, path: &Path) -> Result<PrivateKeyDer<'s
 
 /// What handshakes are made with: TLS 1.2 and 1.3, no resumption (no driver asks for it), no data
 /// in front of the end of the handshake.
-fn server_config(cert: &Path, key: &Path) -> Result<ServerConfig, String> {
+fn server_config(cert: &Path, key: &Path, clients: &Clients) -> Result<ServerConfig, String> {
     let chain = certificates("tls.cert", cert)?;
     let secret = private_key("tls.key", key)?;
     let (cert, key) = (cert.display(), key.display());
-    let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let verifier = match clients {
+        None => WebPkiClientVerifier::no_client_auth(),
+        Some((ca, wanted)) => {
+            let shown = ca.display();
+            let mut roots = RootCertStore::empty();
+            for authority in certificates("tls.client_ca", ca)? {
+                let added = roots.add(authority);
+                added.map_err(|error| format!("tls.client_ca {shown}: {error}"))?;
+            }
+            let builder =
+                WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone());
+            let builder = match wanted {
+                ClientCert::Optional => builder.allow_unauthenticated(),
+                ClientCert::Required => builder,
+            };
+            let built = builder.build();
+            built.map_err(|error| format!("tls.client_ca {shown}: {error}"))?
+        }
+    };
+    let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| format!("tls: {error}"))?
-        .with_no_client_auth()
+        .with_client_cert_verifier(verifier)
         .with_single_cert(chain, secret)
         .map_err(|error| match error {
             Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => format!(

@@ -88,6 +88,11 @@ impl<S> Transport<S> {
         self.tls().is_some()
     }
 
+    /// The certificate that the peer has shown and that has passed the check, in DER.
+    pub(crate) fn peer_certificate(&self) -> Option<&[u8]> {
+        self.tls()?.peer_certificate()
+    }
+
     /// Whether the handshake of TLS has begun and not ended.
     pub(crate) fn is_handshaking(&self) -> bool {
         self.tls().is_some_and(Tls::is_handshaking)

@@ -8,7 +8,7 @@
 use super::row::{Absent, DAY_MS, FromValue, Keys, Kind, MANY, Row, Value, YEAR_S, named, row_of};
 use super::row::{table, take, wrong_type};
 use super::{StoredCode, User};
-use crate::auth::certificate::{ClientTls, TlsMode};
+use crate::auth::certificate::{ClientCert, ClientTls, TlsMode};
 use crate::config::secret::Secret;
 use crate::log::{Level, LogFormat};
 use crate::queue::priority::{Mode, Priority};
@@ -17,6 +17,7 @@ use crate::server::upstream::Place;
 use reactor::{Address, accounts};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use wire::auth::Plugin;
 
@@ -40,7 +41,7 @@ table! {
             /// TLS towards clients, if there is any.
             tls: Option<ClientTls>,
             /// TLS towards the server, if there is any.
-            backend_tls: Option<BackendTls>,
+            backend_tls: Option<Arc<BackendTls>>,
             /// `spool_folder` was given: it must be usable.
             spool_folder_given: bool,
             /// What works and should not be so, to be said once at start.
@@ -364,6 +365,19 @@ table! {
             key: Option<PathBuf> {
                 .of(Kind::Text("the path of a PEM file")).or_nothing("none: no TLS")
             }
+
+            /// The certificates of the authorities that sign clients' certificates, in PEM. With
+            /// it clients may show one, and `require` of a user may ask for it. A certificate of
+            /// another authority ends the handshake.
+            client_ca: Option<PathBuf> {
+                .of(Kind::Text("the path of a PEM file")).or_nothing("none: none is asked for")
+            }
+
+            /// Whether every client under TLS has to show a certificate. `required` needs `mode =
+            /// "required"`.
+            client_cert: Option<ClientCert> {
+                .of(Kind::OneOf(&["optional", "required"])).or_nothing("`optional`")
+            }
         }
     }
 }
@@ -462,6 +476,23 @@ table! {
             auth: Option<Plugin> {
                 .of(Kind::OneOf(&["mysql_native_password", "caching_sha2_password"]))
                 .or_nothing("either")
+            }
+
+            /// what its clients have to prove besides, as `REQUIRE` of an account: `none`, `ssl`
+            /// (TLS) or `x509` (a certificate of `tls.client_ca`); else error 1045. See
+            /// [TLS](tls.md#accounts-that-require-it)
+            require: Require {
+                .of(Kind::OneOf(&["none", "ssl", "x509"])).or(Absent::Text("none"))
+            }
+
+            /// the subject of its clients' certificate, on one line (`/C=SE/CN=app`)
+            require_subject: Option<String> {
+                .of(Kind::Text("a name on one line")).or_nothing("any")
+            }
+
+            /// the issuer of its clients' certificate, on one line
+            require_issuer: Option<String> {
+                .of(Kind::Text("a name on one line")).or_nothing("any")
             }
 
             /// account on the server
@@ -572,6 +603,31 @@ pub(crate) fn user_rows() -> impl Iterator<Item = &'static Row> {
 impl FromValue for BackendTlsMode {
     fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
         named(row, value, BackendTlsMode::from_name)
+    }
+}
+
+/// What a user's clients have to prove, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Require {
+    None,
+    Ssl,
+    X509,
+}
+
+impl FromValue for Require {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        named(row, value, |text| match text {
+            "none" => Some(Require::None),
+            "ssl" => Some(Require::Ssl),
+            "x509" => Some(Require::X509),
+            _ => None,
+        })
+    }
+}
+
+impl FromValue for ClientCert {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        named(row, value, ClientCert::from_name)
     }
 }
 

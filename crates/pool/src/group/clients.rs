@@ -470,7 +470,21 @@ impl<N: Net> Group<N> {
             return self.close_later(key);
         };
         let login_context = self.shared.login_context();
-        match step(&mut login, &login_context) {
+        let mut outcome = step(&mut login, &login_context);
+        let mut reason = None;
+        if let Outcome::Welcome(user, front, seq) = &outcome {
+            // As servers do: first the password, then what the account requires besides.
+            reason = self.lacks_required(key, *user);
+            if reason.is_some() {
+                let (front, seq) = (front.clone(), *seq);
+                outcome = Outcome::Denied(seq, true);
+                self.send_client(key, &front);
+            }
+        }
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        match outcome {
             Outcome::Send(out) => {
                 // The last packet's number: answers go on from there.
                 client.seq = client.seq.wrapping_add(1);
@@ -509,7 +523,7 @@ impl<N: Net> Group<N> {
                 client.seq = seq;
                 let name = std::mem::take(&mut login.name);
                 client.login = Some(login);
-                self.deny(key, &name, with_password);
+                self.deny(key, &name, with_password, reason);
             }
             Outcome::Check(answer) => {
                 client.login = Some(login);
@@ -610,7 +624,7 @@ impl<N: Net> Group<N> {
     }
 
     /// The error of a server for a wrong name or password, in its own words.
-    fn deny(&mut self, key: Key, name: &[u8], with_password: bool) {
+    fn deny(&mut self, key: Key, name: &[u8], with_password: bool, lacks: Option<&'static str>) {
         self.counts.denied += 1;
         let now = self.net.now();
         let Some(client) = self.clients.get(key) else {
@@ -626,7 +640,7 @@ impl<N: Net> Group<N> {
             _ => "localhost".to_string(),
         };
         let reason = match client.login.as_ref().is_some_and(|login| login.is_listed()) {
-            true => "wrong-password",
+            true => lacks.unwrap_or("wrong-password"),
             false => "unknown-user",
         };
         let using = if with_password { "YES" } else { "NO" };

@@ -508,7 +508,7 @@ impl<N: Net> Group<N> {
             }
         };
         let session = self.sessions.intern(Session::not_known(&self.begun));
-        let tls = self.shared.settings.backend_tls.as_ref();
+        let tls = self.shared.settings.backend_tls.as_deref();
         let mut backend = Backend::dialling(sock, pool, now, session, address, tls);
         backend.epoch = self.epoch;
         backend.form = self.backend_pools.pools[pool].key.form();

@@ -11,6 +11,7 @@
 //! - a handshake whose certificate does not pass the mode's check sends nothing under it.
 
 use crate::auth::certificate::{certificates, private_key};
+use crate::from_files::FromFiles;
 use crate::server::upstream::Place;
 use reactor::tls_errors::{Hints, words};
 use reactor::{Address, AnyCertificate, AnyName, Tls};
@@ -60,6 +61,7 @@ impl BackendTlsMode {
         }
     }
 
+    /// Whether the server's certificate is checked.
     fn verifies(self) -> bool {
         matches!(
             self,
@@ -79,10 +81,10 @@ pub(crate) struct BackendTlsKeys {
 }
 
 /// TLS towards the server.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct BackendTls {
     mode: BackendTlsMode,
-    config: Arc<ClientConfig>,
+    pub(crate) config: FromFiles<ClientConfig>,
     name: ServerName<'static>,
 }
 
@@ -92,10 +94,10 @@ impl BackendTls {
     /// # Errors
     /// A sentence that names the setting or the file.
     pub(crate) fn of(
-        keys: &BackendTlsKeys,
+        keys: BackendTlsKeys,
         server: &Place,
         warnings: &mut Vec<String>,
-    ) -> Result<Option<BackendTls>, String> {
+    ) -> Result<Option<Arc<BackendTls>>, String> {
         let mode = keys.mode;
         if mode == BackendTlsMode::Off {
             let others = [
@@ -119,12 +121,14 @@ impl BackendTls {
                 ca.display()
             ));
         }
-        let name = server_name(keys, server)?;
-        let config = Arc::new(client_config(keys)?);
+        let name = server_name(&keys, server)?;
         if let Some(key) = &keys.key {
             warnings.extend(seen_by_others(key, "a private key"));
         }
-        Ok(Some(BackendTls { mode, config, name }))
+        let files = [&keys.ca, &keys.cert, &keys.key];
+        let files = files.into_iter().flatten().cloned().collect();
+        let config = FromFiles::new(files, move || client_config(&keys))?;
+        Ok(Some(Arc::new(BackendTls { mode, config, name })))
     }
 
     /// How TLS is asked for on a connection to this address. A Unix socket is safe by itself: there
@@ -140,12 +144,12 @@ impl BackendTls {
 
     /// The pool's side of a connection, in front of its handshake.
     pub(crate) fn begin(&self) -> io::Result<Tls> {
-        Tls::client(&self.config, self.name.clone())
+        Tls::client(&self.config.get(), self.name.clone())
     }
 
     /// The same for a connection that waits.
     pub(crate) fn connection(&self) -> Result<ClientConnection, Error> {
-        ClientConnection::new(self.config.clone(), self.name.clone())
+        ClientConnection::new(self.config.get(), self.name.clone())
     }
 }
 

@@ -40,13 +40,22 @@ impl<N: Net> Group<N> {
         required && client.is_some_and(|client| !client.transport.is_secure())
     }
 
+    /// What a user's client has not proven besides its password, if anything is missing.
+    pub(crate) fn lacks_required(&self, key: Key, user: usize) -> Option<&'static str> {
+        let transport = &self.clients.get(key)?.transport;
+        let require = &self.shared.settings.users[user].require;
+        require.unmet(transport.is_tls(), transport.peer_certificate())
+    }
+
     /// Begins the handshake. `received` has come behind the request, and is its first part.
     pub(crate) fn begin_tls(&mut self, key: Key, received: &[u8]) {
         let Some(settings) = &self.shared.settings.tls else {
             return;
         };
-        let (Some(client), Ok(tls)) = (self.clients.get_mut(key), Tls::server(&settings.config))
-        else {
+        let (Some(client), Ok(tls)) = (
+            self.clients.get_mut(key),
+            Tls::server(&settings.config.get()),
+        ) else {
             return self.close_later(key);
         };
         self.handshakes_left = self.handshakes_left.saturating_sub(1);
@@ -89,6 +98,13 @@ fn words_of(error: &io::Error) -> String {
             "the client refused it with the alert {alert:?}; look at what the client verifies \
              (CA, host name), and whether tls.cert has the whole chain"
         ),
+        Some(Error::InvalidCertificate(why)) => format!(
+            "the client's certificate is not accepted ({why}); look at its authority in \
+             tls.client_ca, its validity, and whether it may be used by clients"
+        ),
+        Some(Error::NoCertificatesPresented) => "the client has shown no certificate, which \
+             tls.client_cert requires; give it one (--ssl-cert, --ssl-key)"
+            .into(),
         Some(Error::PeerIncompatible(what)) => format!(
             "the client and the pool have no way in common ({what:?}); the pool speaks TLS 1.2 \
              with ECDHE and AEAD, and TLS 1.3"

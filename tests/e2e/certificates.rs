@@ -1,0 +1,304 @@
+//! Certificates of clients, what accounts require of them, and certificates that are renewed while
+//! the pool runs.
+
+use crate::world::{app, binary, config_file, direct, found, login};
+use reactor::Address;
+use rustls::StreamOwned;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command as Program, Stdio};
+use testkit::certificates::{Authority, Valid, put};
+use testkit::onramp::Pool;
+use testkit::real::{Real, skipped};
+use wire::capabilities as cap;
+use wire::client_login::put_tls_request;
+use wire::packet::HEADER_LEN;
+
+/// A folder that goes away with its test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Folder {
+        let folder = std::env::temp_dir().join(format!("onramp-{test}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        Folder(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn port_of(address: &Address) -> String {
+    address.to_string().rsplit_once(':').unwrap().1.to_owned()
+}
+
+/// What comes of a login with the servers' own command line: `Ok`, or the error's number.
+fn logs_in(address: &Address, user: &str, more: &[String]) -> Option<Result<(), String>> {
+    let output = Program::new("mariadb")
+        .args(["--no-defaults", "--protocol=tcp", "-h127.0.0.1", "-N"])
+        .args([
+            "-P",
+            &port_of(address),
+            "-u",
+            user,
+            "-papp",
+            "-e",
+            "SELECT 1",
+        ])
+        .args(more)
+        .stdin(Stdio::null())
+        .output();
+    let output = output.ok()?;
+    if output.status.success() {
+        return Some(Ok(()));
+    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let number = said
+        .split("ERROR ")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next());
+    Some(Err(number.unwrap_or(&said).to_owned()))
+}
+
+/// The options that show this certificate.
+fn shown((cert, key): &(PathBuf, PathBuf)) -> Vec<String> {
+    let (cert, key) = (cert.display(), key.display());
+    vec![
+        "--ssl".into(),
+        format!("--ssl-cert={cert}"),
+        format!("--ssl-key={key}"),
+    ]
+}
+
+/// Each account with each certificate, on the server itself and through the pool.
+#[test]
+fn accounts_require_of_the_pools_clients_what_they_require_of_the_servers() {
+    let test = "accounts_require_of_the_pools_clients_what_they_require_of_the_servers";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let folder = Folder::new("require");
+    let folder = &*folder.0;
+    let authority = Authority::new("the authority");
+    let ca = put(folder, "ca.pem", &authority.pem());
+    let (cert, key) = (authority.sign("server", &["127.0.0.1"], Valid::Now)).put(folder, "server");
+    let (ca, cert, key) = (ca.display(), cert.display(), key.display());
+    let real = Real::start(&[
+        &format!("--ssl-ca={ca}"),
+        &format!("--ssl-cert={cert}"),
+        &format!("--ssl-key={key}"),
+    ]);
+    let Some(real) = found(real, test) else {
+        return;
+    };
+    real.create_user("app", "app");
+    let accounts = [
+        ("plain", "NONE", ""),
+        ("by_tls", "SSL", "require = \"ssl\""),
+        ("by_x509", "X509", "require = \"x509\""),
+        (
+            "by_subject",
+            "SUBJECT '/CN=right'",
+            "require_subject = \"/CN=right\"",
+        ),
+        (
+            "by_issuer",
+            "ISSUER '/CN=the authority'",
+            "require_issuer = \"/CN=the authority\"",
+        ),
+        (
+            "by_other",
+            "ISSUER '/CN=other'",
+            "require_issuer = \"/CN=other\"",
+        ),
+    ];
+    let mut text = format!(
+        "groups = 1\nbackends_max = 2\n[backend]\naddress = \"{}\"\n[tls]\ncert = \"{cert}\"\n\
+         key = \"{key}\"\nclient_ca = \"{ca}\"\n[[user]]\nname = \"app\"\npassword = \"app\"\n",
+        real.address()
+    );
+    for (name, requires, settings) in accounts {
+        real.execute(&[&format!(
+            "CREATE USER {name}@'%' IDENTIFIED BY 'app' REQUIRE {requires}"
+        )]);
+        text += &format!(
+            "[[user]]\nname = \"{name}\"\npassword = \"app\"\n{settings}\n\
+             backend_user = \"app\"\nbackend_password = \"app\"\n"
+        );
+    }
+    let file = config_file(&real, "require.toml", &text);
+    let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+    let right = authority
+        .sign("right", &[], Valid::Now)
+        .put(folder, "right");
+    let wrong = authority
+        .sign("wrong", &[], Valid::Now)
+        .put(folder, "wrong");
+    let foreign = Authority::new("the authority");
+    let foreign = foreign
+        .sign("right", &[], Valid::Now)
+        .put(folder, "foreign");
+    let expired = authority
+        .sign("right", &[], Valid::Expired)
+        .put(folder, "expired");
+    let ways = [
+        vec!["--skip-ssl".to_owned()],
+        vec!["--ssl".to_owned()],
+        shown(&right),
+        shown(&wrong),
+        shown(&foreign),
+        shown(&expired),
+    ];
+    for (name, ..) in accounts {
+        for way in &ways {
+            let Some(own) = logs_in(&real.address(), name, way) else {
+                return skipped(test, "the mariadb command line is not installed");
+            };
+            let through = logs_in(&pool.address, name, way).unwrap();
+            assert_eq!(
+                through.is_ok(),
+                own.is_ok(),
+                "{name} {way:?}: {own:?} {through:?}"
+            );
+            let denied = |result: &Result<(), String>| *result == Err("1045".to_owned());
+            assert_eq!(
+                denied(&through),
+                denied(&own),
+                "{name} {way:?}: {own:?} {through:?}"
+            );
+        }
+    }
+    for reason in [
+        "tls-required",
+        "certificate-required",
+        "certificate-subject",
+        "certificate-issuer",
+    ] {
+        pool.wait_for(&format!("reason={reason}")).unwrap();
+    }
+    pool.wait_for("the client's certificate is not accepted")
+        .unwrap();
+}
+
+#[test]
+fn what_cannot_be_required_is_refused_at_start() {
+    let test = "what_cannot_be_required_is_refused_at_start";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let folder = Folder::new("require-settings");
+    let authority = Authority::new("the authority");
+    let ca = put(&folder.0, "ca.pem", &authority.pem());
+    let (cert, key) = (authority.sign("server", &["127.0.0.1"], Valid::Now)).put(&folder.0, "s");
+    let tls = format!(
+        "[tls]\ncert = \"{}\"\nkey = \"{}\"\n",
+        cert.display(),
+        key.display()
+    );
+    let ca = format!("client_ca = \"{}\"\n", ca.display());
+    for (tls, user, words) in [
+        ("", "require = \"ssl\"", "no client can use TLS"),
+        (&*tls, "require = \"x509\"", "expected tls.client_ca"),
+        (
+            &*tls,
+            "require_subject = \"/CN=x\"",
+            "expected tls.client_ca",
+        ),
+        (
+            &format!("{tls}client_cert = \"required\"\n"),
+            "",
+            "tls.client_ca: expected",
+        ),
+        (
+            &format!("{tls}{ca}client_cert = \"required\"\n"),
+            "",
+            "tls.client_cert: expected tls.mode",
+        ),
+    ] {
+        let text = format!(
+            "[backend]\naddress = \"127.0.0.1:1\"\n{tls}[[user]]\nname = \"app\"\n\
+             password = \"app\"\n{user}\n"
+        );
+        let file = put(&folder.0, "pool.toml", &text);
+        let why = Pool::start(binary(), &["--config", file.to_str().unwrap()]);
+        let why = why.map(|_| ()).unwrap_err();
+        assert!(why.contains(words), "{why}");
+    }
+}
+
+/// The certificate that the pool shows.
+fn certificate_of(address: &Address) -> Vec<u8> {
+    let Address::Tcp(address) = address else {
+        panic!("a TCP address")
+    };
+    let mut stream = TcpStream::connect(address).unwrap();
+    let mut greeting = vec![0; HEADER_LEN];
+    stream.read_exact(&mut greeting).unwrap();
+    greeting.resize(usize::from(greeting[0]), 0);
+    stream.read_exact(&mut greeting).unwrap();
+    let mut request = Vec::new();
+    assert!(put_tls_request(testkit::talk::USUAL | cap::SSL, 0, &greeting, &mut request).unwrap());
+    stream.write_all(&request).unwrap();
+    let mut stream = StreamOwned::new(testkit::tls::client(rustls::DEFAULT_VERSIONS), stream);
+    while stream.conn.is_handshaking() {
+        stream.conn.complete_io(&mut stream.sock).unwrap();
+    }
+    stream.conn.peer_certificates().unwrap()[0].to_vec()
+}
+
+#[test]
+fn a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_never() {
+    let test = "a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_never";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let Some(real) = found(Real::start(&[]), test) else {
+        return;
+    };
+    real.create_user("app", "app");
+    let folder = Folder::new("renewed");
+    let folder: &Path = &folder.0;
+    let authority = Authority::new("the authority");
+    let renew = || authority.sign("pool", &["127.0.0.1"], Valid::Now);
+    let (cert, key) = renew().put(folder, "pool");
+    let text = format!(
+        "groups = 2\nbackends_max = 2\n[backend]\naddress = \"{}\"\n[tls]\ncert = \"{}\"\n\
+         key = \"{}\"\n[[user]]\nname = \"app\"\npassword = \"app\"\n",
+        real.address(),
+        cert.display(),
+        key.display()
+    );
+    let file = config_file(&real, "renewed.toml", &text);
+    let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+    let secured = app().with(cap::SSL);
+    let mut first = login(&pool.address, &secured);
+    let old = certificate_of(&pool.address);
+    // Only the half of it: the key does not fit.
+    let new = renew();
+    let _ = put(folder, "pool.pem", &new.cert);
+    let line = pool.wait_for("event=certificates-kept").unwrap();
+    assert!(
+        line.contains("not the key of the first certificate"),
+        "{line}"
+    );
+    assert_eq!(certificate_of(&pool.address), old);
+    let _ = put(folder, "pool.key", &new.key);
+    pool.wait_for("event=certificates-read").unwrap();
+    let shown = certificate_of(&pool.address);
+    assert_ne!(shown, old);
+    assert_eq!(first.value("SELECT 1"), "1");
+    // On demand.
+    pool.hang_up().unwrap();
+    assert_eq!(certificate_of(&pool.address), shown);
+    let _ = put(folder, "pool.pem", "no PEM at all\n");
+    let line = pool.wait_for("no certificate in it").unwrap();
+    assert!(line.contains("event=certificates-kept"), "{line}");
+    assert_eq!(certificate_of(&pool.address), shown);
+    assert_eq!(login(&pool.address, &secured).value("SELECT 2"), "2");
+    assert_eq!(first.value("SELECT 3"), "3");
+}
