@@ -5,7 +5,7 @@
 //! its session so that the other gets a backend again.
 
 use crate::compare::{Story, same_on};
-use crate::world::{app, mysql, server};
+use crate::world::{app, fresh_schema, login, mysql, server, start_pool};
 use wire::capabilities as cap;
 use wire::command::Command;
 
@@ -208,4 +208,48 @@ fn triggers_ask_too() {
             story.sql(0, "TRUNCATE TABLE counted_rows");
         }
     });
+}
+
+/// The pool reads back what a statement has warned of, or why it failed. That changes nothing that
+/// code could ask for.
+#[test]
+fn behind_a_warning_code_asks_where_nobody_else_has_been() {
+    same_on_both("asks_warned", |story| {
+        begin(story);
+        for before in [
+            "SELECT CAST('own' AS SIGNED)",
+            "SELECT CAST('own' AS SIGNED) FROM t WHERE id < 4",
+        ] {
+            for asks in ["CALL counted()", "CALL got()", "SELECT rows_before()"] {
+                story.all(0, &["SELECT v FROM t", before, asks]);
+                story.command(0, Command::ResetConnection, b"");
+                story.sql(1, "SELECT 1");
+            }
+        }
+    });
+}
+
+/// As long as there may be one more backend, nobody takes that of a client that has been warned.
+#[test]
+fn a_client_that_has_been_warned_keeps_its_backend() {
+    for real in [server("asks_spare"), mysql("asks_spare")]
+        .into_iter()
+        .flatten()
+    {
+        fresh_schema(real, "asks_spare");
+        let pool = start_pool(real, "asks_spare.toml", "backends_max = 3\ngroups = 1");
+        let account = app().schema("asks_spare");
+        let mut clients: Vec<_> = (0..3).map(|_| login(&pool.address, &account)).collect();
+        clients[0].must("CREATE PROCEDURE counted() SELECT ROW_COUNT(), FOUND_ROWS()");
+        clients[0].must("CREATE TABLE t (id INT)");
+        // Nobody waits, and still there are two.
+        clients[0].must("SELECT CAST('own' AS SIGNED)");
+        let opened = pool.wait_for_census("backends_idle: 2");
+        opened.expect("one more is opened");
+        clients[0].must("SELECT CAST('own' AS SIGNED)");
+        for other in [1, 2, 1] {
+            clients[other].must("SELECT id FROM t");
+        }
+        clients[0].must("CALL counted()");
+    }
 }

@@ -9,6 +9,7 @@ use crate::world::{app, mysql, server};
 use testkit::real::Flavour;
 use testkit::reply::Outcome;
 use wire::capabilities as cap;
+use wire::command::Command;
 
 /// Statements that go well on both servers.
 const BOTH: [&str; 81] = [
@@ -187,6 +188,31 @@ fn older_warnings_stay_or_go_as_on_the_server() {
             if real.flavour() == Flavour::MariaDb {
                 story.sql(0, "CREATE SEQUENCE sq");
                 tell(story, &MARIADB);
+            }
+        });
+    }
+}
+
+/// MySQL warns that FOUND_ROWS() is deprecated. Where the pool asks for it, that is no client's
+/// warning.
+#[test]
+fn the_pools_own_question_leaves_no_warning() {
+    let test = "own_question";
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        same_on(real, test, 1, |story| {
+            let account = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
+            let (a, b) = (story.join_as(&account), story.join_as(&account));
+            story.sql(a, "CREATE TABLE t (id INT PRIMARY KEY, v INT)");
+            story.sql(
+                a,
+                "CREATE PROCEDURE takes() SELECT GET_LOCK('own_question', 0)",
+            );
+            for (asked_for, who) in [("UPDATE t SET v = 1", a), ("SELECT 1 UNION SELECT 2", b)] {
+                story.sql(a, "SELECT 1");
+                story.sql(b, "SELECT 1");
+                story.sql(a, asked_for);
+                story.sql(who, "SHOW WARNINGS; CALL takes()");
+                story.command(who, Command::ResetConnection, b"");
             }
         });
     }

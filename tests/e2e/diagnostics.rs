@@ -672,3 +672,80 @@ fn a_text_that_asks_first_has_its_conditions_or_is_refused() {
         }
     }
 }
+
+/// Only MariaDB prepares such a text.
+#[test]
+fn warnings_are_shown_by_a_prepared_statement_on_any_backend() {
+    let Some(real) = server("warned_binary") else {
+        return;
+    };
+    same_on(real, "warned_binary", 1, |story| {
+        for without in [0, cap::DEPRECATE_EOF] {
+            let account = app().schema(&story.schema).without(without);
+            let (a, b) = (story.join_as(&account), story.join_as(&account));
+            for asks in ["SHOW WARNINGS", "SHOW WARNINGS LIMIT 1, 2", "SHOW ERRORS"] {
+                let id = story.prepare(a, asks).id;
+                for before in [
+                    "SELECT CAST('x' AS SIGNED), CAST('y' AS SIGNED), 1 / 0",
+                    "SELECT no_such_column",
+                ] {
+                    story.sql(a, before);
+                    story.sql(b, "SELECT CAST('other' AS SIGNED)");
+                    story.execute(a, id, &[]);
+                    story.sql(a, "SELECT ROW_COUNT(), FOUND_ROWS()");
+                }
+            }
+        }
+    });
+}
+
+/// MySQL says some errors twice, and counts both in its answer to COM_SET_OPTION.
+#[test]
+fn a_pinned_clients_conditions_are_counted() {
+    for real in [server("counted_pinned"), mysql("counted_pinned")]
+        .into_iter()
+        .flatten()
+    {
+        same_on(real, "counted_pinned", 1, |story| {
+            let a = story.join_as(&app());
+            for held in ["DO 0", "DO GET_LOCK('counted_pinned', 0)"] {
+                story.sql(a, held);
+                story.sql(a, "SELECT no_such_function(6)");
+                story.command(a, Command::SetOption, &[1, 0]);
+                story.sql(a, "SELECT no_such_function(6)");
+                story.command(a, Command::Ping, b"");
+                story.all(a, &["SHOW WARNINGS", "SELECT ROW_COUNT()"]);
+            }
+        });
+    }
+}
+
+/// What is still to be told of a session stands in the pool's own answer too: MySQL tells behind a
+/// deadlock that the transaction has ended.
+#[test]
+fn what_a_rolled_back_transaction_is_told_stands_behind_its_error() {
+    for real in [server("told_deadlock"), mysql("told_deadlock")]
+        .into_iter()
+        .flatten()
+    {
+        same_on(real, "told_deadlock", 3, |story| {
+            let (a, b, c) = (story.join(), story.join(), story.join());
+            story.all(
+                a,
+                &[
+                    "CREATE TABLE t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB",
+                    "INSERT INTO t VALUES (1, 0), (2, 0), (3, 0)",
+                    "BEGIN",
+                    "UPDATE t SET v = v + 1 WHERE id IN (1, 3)",
+                ],
+            );
+            story.all(b, &["BEGIN", "UPDATE t SET v = 1 WHERE id = 2"]);
+            story.begin(b, "UPDATE t SET v = 1 WHERE id = 1");
+            story.sql(a, "UPDATE t SET v = 2 WHERE id = 2");
+            story.end(b);
+            story.sql(c, "SELECT v FROM t WHERE id = 0");
+            story.all(b, &["SHOW WARNINGS", "SELECT 1"]);
+            story.sql(a, "ROLLBACK");
+        });
+    }
+}

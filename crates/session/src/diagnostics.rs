@@ -13,7 +13,7 @@ use sql::lex::Server;
 use sql::sqlstate::state_of;
 use wire::command::ReplyShape;
 use wire::errors::{NO_OPEN_CURSOR, UNKNOWN_STATEMENT, UNSUPPORTED_PREPARED};
-use wire::packet::{Frame, HEADER_LEN, Reader, frame, put_short};
+use wire::packet::{Frame, HEADER_LEN, Reader, frame, put_lenenc_bytes, put_short};
 use wire::reply::{END, OkPacket, Reply, Role};
 use wire::status;
 
@@ -110,22 +110,47 @@ fn row_of(payload: &[u8]) -> Option<Row<'_>> {
     })
 }
 
+/// The packets of a reply, with what each is.
+fn packets_of(bytes: &[u8]) -> Vec<(Role, &[u8])> {
+    let mut reply = Reply::new(ReplyShape::Results);
+    let mut found = Vec::new();
+    let mut rest = bytes;
+    while let Frame::Whole { total, .. } = frame(rest) {
+        let payload = &rest[HEADER_LEN..total];
+        let role = reply.role(payload.first().copied(), payload.len());
+        found.push((role, &rest[..total]));
+        if reply.advance(role, payload, payload.len()).is_err() || reply.is_done() {
+            break;
+        }
+        rest = &rest[total..];
+    }
+    found
+}
+
+/// The reply to SHOW WARNINGS as a prepared statement's: its rows in the binary protocol.
+pub fn in_binary(shown: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(shown.len());
+    for (role, packet) in packets_of(shown) {
+        let row = row_of(&packet[HEADER_LEN..]).filter(|_| role == Role::Row);
+        let errno = |row: &Row<'_>| std::str::from_utf8(row.errno).ok()?.parse().ok();
+        match row.and_then(|row| Some((errno(&row)?, row))) {
+            Some((errno, Row { level, message, .. })) => put_short(&mut out, packet[3], |out| {
+                // No column is NULL.
+                out.extend_from_slice(&[0, 0]);
+                put_lenenc_bytes(out, level);
+                out.extend_from_slice(&u32::to_le_bytes(errno));
+                put_lenenc_bytes(out, message);
+            }),
+            None => out.extend_from_slice(packet),
+        }
+    }
+    out
+}
+
 impl Diagnostics {
     /// The packets of the reply, with what each is.
     fn packets(&self) -> Vec<(Role, &[u8])> {
-        let mut reply = Reply::new(ReplyShape::Results);
-        let mut found = Vec::new();
-        let mut rest = &self.reply[..];
-        while let Frame::Whole { total, .. } = frame(rest) {
-            let payload = &rest[HEADER_LEN..total];
-            let role = reply.role(payload.first().copied(), payload.len());
-            found.push((role, &rest[..total]));
-            if reply.advance(role, payload, payload.len()).is_err() || reply.is_done() {
-                break;
-            }
-            rest = &rest[total..];
-        }
-        found
+        packets_of(&self.reply)
     }
 
     /// The conditions, in their order.
@@ -159,11 +184,18 @@ impl Diagnostics {
             if role == Role::Ok
                 && let Ok(ok) = OkPacket::read(&packet[HEADER_LEN..], true)
             {
-                // It was read while a transaction was open, perhaps.
+                // It was read while a transaction was open, perhaps; what it said of the session
+                // was noted then.
                 let status = ok.status & status::OF_ONE_REPLY | now;
+                let changes = &[][..];
                 out.truncate(out.len() - packet.len());
                 put_short(&mut out, packet[3], |out| {
-                    OkPacket { status, ..ok }.put(out, END, false)
+                    let ok = OkPacket {
+                        status,
+                        changes,
+                        ..ok
+                    };
+                    ok.put(out, END, false)
                 });
             }
         }

@@ -34,7 +34,7 @@ enum ReadBack {
     /// Those of its last statement.
     #[default]
     Wanted,
-    /// A KILL was answered since: what comes is of the statement before that.
+    /// The pool has answered a command since: what comes is of the statement before that.
     Outdated,
 }
 
@@ -211,6 +211,8 @@ impl LastStatement {
     /// There are none any more.
     pub fn forget_conditions(&mut self) {
         self.none_kept();
+        // Nor are there any among what is being read back.
+        self.read_back = ReadBack::Outdated;
         self.told = Told::default();
         self.conditions = 0;
     }

@@ -641,7 +641,11 @@ impl<N: Net> Group<N> {
 }
 
 /// What a client understands and is to be told.
-fn shape_for<'a, S>(client: &Client<S>, wanted: Option<&'a Wanted>, mysql: bool) -> Shape<'a> {
+pub(crate) fn shape_for<'a, S>(
+    client: &Client<S>,
+    wanted: Option<&'a Wanted>,
+    mysql: bool,
+) -> Shape<'a> {
     let tracks = client.capabilities & cap::SESSION_TRACK != 0;
     Shape {
         deprecate_eof: client.capabilities & cap::DEPRECATE_EOF != 0,

@@ -22,17 +22,45 @@ pub(crate) mod waiting;
 use crate::backend::Load;
 use crate::backend::backend_pools::{BackendPool, DialEnd};
 use crate::backend::{Backend, BackendState, Purpose, Reports};
-use crate::client::{ClientState, Handled, command_len};
+use crate::client::{Client, ClientState, Handled, command_len};
 use crate::group::{BACKEND, Group};
 use crate::queue::lane::LaneName;
 use crate::queue::priority::Priority;
 use reactor::{Key, Net, Time, Token};
+use session::found::Found;
 use session::state::Session;
 use std::rc::Rc;
+use std::time::Duration;
 
 /// Idle backends, those used last, among which a client's own last one is looked for. One that is
 /// not among them has not been left just now.
 const HOMES_LOOKED_AT: usize = 8;
+/// Who asks about its last statement does so soon. A backend that has lain idle for so long goes to
+/// others as if nobody could ask.
+const ASKS_WITHIN: Duration = Duration::from_secs(10);
+
+/// What a client would lose if another used the backend of its last statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Affinity {
+    /// Nothing: what its statement has left is known, or of no interest.
+    None,
+    /// Counts that are known, but not to stored code that asks for them.
+    Counts,
+    /// What that backend alone can tell in every form: conditions, or a FOUND_ROWS() that is not
+    /// known.
+    Only,
+}
+
+impl<S> Client<S> {
+    /// What it would lose if another used the backend of its last statement.
+    fn affinity(&self) -> Affinity {
+        match self.last.alone_knows() {
+            true => Affinity::Only,
+            false if self.last.may_be_asked_for() => Affinity::Counts,
+            false => Affinity::None,
+        }
+    }
+}
 
 impl<N: Net> Group<N> {
     /// Binds an idle backend to a client that wants to run something now.
@@ -51,54 +79,82 @@ impl<N: Net> Group<N> {
     }
 
     /// The best idle backend for a client: its own last one, one that stands in its state already,
-    /// else the one used last that can be brought there. One whose last client may ask for what it
-    /// has left there goes to others when there is no other that is as good.
+    /// else the one used last that can be brought there. Those about whose last statement a client
+    /// may ask next go to others when there is no other, the one left longest ago first.
     fn pick_idle(&self, pool: usize, key: Key) -> Option<Key> {
         let client = self.clients.get(key)?;
         let session = &client.session;
         let idle = &self.backend_pools.pools[pool].idle;
-        let looked_at = if client.last.alone_knows() {
-            idle.len()
-        } else {
-            HOMES_LOOKED_AT
+        let looked_at = match client.affinity() {
+            Affinity::Only => idle.len(),
+            Affinity::Counts | Affinity::None => HOMES_LOOKED_AT,
         };
         let home = Some((key, client.last.number));
-        let is_its_last = |lease: &&Key| {
-            (self.backends.get(**lease).filter(|b| self.lives_on(b)))
-                .is_some_and(|b| b.last_client == home && self.can_serve(client, b))
+        let alive = |lease: Key| {
+            let backend = self.backends.get(lease).filter(|b| self.lives_on(b))?;
+            Some((lease, backend))
         };
-        if let Some(home) = idle.iter().rev().take(looked_at).find(is_its_last) {
-            return Some(*home);
+        let last_used = || idle.iter().rev().filter_map(|lease| alive(*lease));
+        let homes = idle.iter().rev().take(looked_at);
+        let mut homes = homes.filter_map(|lease| alive(*lease));
+        if let Some(home) = homes.find(|(_, b)| b.last_client == home && self.can_serve(client, b))
+        {
+            return Some(home.0);
         }
-        let find = |fits: &dyn Fn(&Backend<N::Sock>) -> bool| {
-            let fits = |key: &&Key| {
-                let alive = self.backends.get(**key).filter(|b| self.lives_on(b));
-                alive.is_some_and(fits)
-            };
-            idle.iter().rev().find(fits)
-        };
+        // What may count or not leaves a number that is known only where it was the client's before.
+        let number = client.last.found_rows.get();
+        let may_count = matches!(client.statement.found, Found::Unsure | Found::Matched);
+        let alike = |b: &Backend<N::Sock>| b.found == number;
         let same = |b: &Backend<N::Sock>| Rc::ptr_eq(&b.session, session);
         let clean = |b: &Backend<N::Sock>| self.is_clean(client, b);
-        let free = |b: &Backend<N::Sock>| !self.may_be_asked(b);
-        find(&|b| same(b) && clean(b) && free(b))
-            .or_else(|| find(&|b| clean(b) && free(b) && self.can_serve(client, b)))
-            .or_else(|| find(&|b| same(b) && clean(b)))
-            .or_else(|| find(&|b| clean(b) && self.can_serve(client, b)))
-            .or_else(|| find(&|b| self.can_serve(client, b)))
-            .copied()
+        let free = |b: &Backend<N::Sock>| self.affinity(b) == Affinity::None;
+        let asked_least = || {
+            let fits = last_used().filter(|(_, b)| clean(b) && self.can_serve(client, b));
+            fits.min_by_key(|(_, b)| (self.affinity(b), b.since))
+        };
+        let fits = |b: &Backend<N::Sock>| clean(b) && free(b) && self.can_serve(client, b);
+        let counted_alike = (may_count && number.is_some())
+            .then(|| last_used().find(|(_, b)| alike(b) && fits(b)))
+            .flatten();
+        counted_alike
+            .or_else(|| last_used().find(|(_, b)| same(b) && clean(b) && free(b)))
+            .or_else(|| last_used().find(|(_, b)| fits(b)))
+            .or_else(asked_least)
+            .or_else(|| last_used().find(|(_, b)| self.can_serve(client, b)))
+            .map(|(lease, _)| lease)
     }
 
-    /// Whether the last client of an idle backend has just had a count or conditions there, about
-    /// which it may ask next.
-    fn may_be_asked(&self, backend: &Backend<N::Sock>) -> bool {
+    /// How much the last client of an idle backend would lose if another used that.
+    fn affinity(&self, backend: &Backend<N::Sock>) -> Affinity {
         let Some((last, sent)) = backend.last_client else {
-            return false;
+            return Affinity::None;
         };
-        let last = self
-            .clients
-            .get(last)
-            .filter(|client| client.last.number == sent);
-        last.is_some_and(|client| client.last.may_be_asked_for())
+        let asks_soon = self.net.now().since(backend.since) < ASKS_WITHIN;
+        let last = self.clients.get(last);
+        match last.filter(|client| client.last.number == sent && asks_soon) {
+            Some(client) => client.affinity(),
+            None => Affinity::None,
+        }
+    }
+
+    /// Opens a connection that nobody waits for yet: whoever comes next would otherwise get a
+    /// backend about which its last client alone may ask, and could be answered nowhere else.
+    fn dial_spare(&mut self, pool: usize) {
+        let now = self.net.now();
+        let (kept, pools) = (&self.backend_pools.pools[pool], &self.backend_pools);
+        let only = |lease: &Key| {
+            let backend = self.backends.get(*lease);
+            backend.is_some_and(|b| self.affinity(b) == Affinity::Only)
+        };
+        let lacks = kept.dialling == 0 && !kept.idle.is_empty() && kept.idle.iter().all(only);
+        let may = self.waiting == 0
+            && self.draining.is_none()
+            && pools.dialling < self.shared.settings.dials_max
+            && now >= kept.dial_at
+            && self.busy + kept.idle.len() < self.busy_max();
+        if lacks && may && self.shared.budget.by_right(self.index) > 0 && self.has_room() {
+            self.dial(pool);
+        }
     }
 
     /// Binds a client and an idle backend. `false` where one of them is not there, or not idle.
@@ -224,6 +280,7 @@ impl<N: Net> Group<N> {
         }
         self.backend_pools.pools[pool].idle.push(lease);
         self.serve(pool);
+        self.dial_spare(pool);
     }
 
     /// Gives idle backends of a pool to those who wait for it, in order.

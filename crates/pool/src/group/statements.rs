@@ -16,14 +16,17 @@ pub(crate) mod endings;
 pub(crate) mod kill_connection;
 pub(crate) mod kills;
 
-use crate::backend::relay::{Middle, Relay, Shape, Told};
+use crate::backend::relay::{Middle, Relay, Told};
 use crate::backend::{InFlight, Purpose};
 use crate::buffers::message::payload_of;
 use crate::client::{ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
+use crate::group::backends::shape_for;
 use crate::group::prepared::named::{PreparedText, Spoken};
 use crate::group::session_state::diagnostics::{Previous, is_refused_whole};
+use crate::group::session_state::trackers::told_to;
+use endings::WARNINGS;
 use reactor::{Key, Net};
 use session::beforehand::{class_with, statement_of, statement_without_text};
 use session::found::hides_reads;
@@ -119,10 +122,28 @@ impl<N: Net> Group<N> {
             }
             // Behind an error the server's answer tells the status, which these tell.
             _ if is_answered_here(command) => {
-                reports || self.is_being_asked(key, Purpose::Warnings)
+                reports
+                    || self.is_being_asked(key, Purpose::Warnings)
+                    || self.counts_conditions(key)
             }
             _ => false,
         }
+    }
+
+    /// Has the backend that a client keeps show the conditions of its last error: the server's
+    /// answer tells how many there are. `false` where that is known.
+    fn counts_conditions(&mut self, key: Key) -> bool {
+        let Some(client) = self.clients.get_mut(key) else {
+            return false;
+        };
+        let uncounted = client.last.owed.failed && client.last.owed.warnings;
+        let Some(lease) = client.lease().filter(|_| uncounted && client.is_held()) else {
+            return false;
+        };
+        client.last.owed.failed = false;
+        client.last.owed.warnings = false;
+        self.send_own(lease, key, Purpose::Warnings, WARNINGS);
+        true
     }
 
     fn on_ping(&mut self, key: Key) {
@@ -367,10 +388,10 @@ impl<N: Net> Group<N> {
         };
         let mut out = std::mem::take(&mut self.lent);
         out.clear();
-        let shape = Shape {
-            deprecate_eof: client.capabilities & cap::DEPRECATE_EOF != 0,
-            ..Shape::own()
-        };
+        // What is still to be told of the session stands in this reply as in any other.
+        let server = &self.shared.server;
+        let wanted = told_to(client, server);
+        let shape = shape_for(client, Some(&wanted), server.flavour.is_mysql());
         let mut relay = Relay {
             reply: &mut Reply::new(ReplyShape::Results),
             middle: &mut Middle::default(),

@@ -428,7 +428,9 @@ impl Seat {
             let role = sql.ends_with(",CURRENT_ROLE()").then_some(None);
             return Answer::row(charsets.chain(role).collect());
         }
-        if sql.starts_with("SELECT FOUND_ROWS(),LAST_INSERT_ID(),") {
+        if sql.starts_with("SELECT FOUND_ROWS(),LAST_INSERT_ID(),")
+            || sql.starts_with("SELECT 0,LAST_INSERT_ID(),")
+        {
             let (id, text) = (self.insert_id.to_string(), |text: &str| {
                 Some(text.to_string())
             });

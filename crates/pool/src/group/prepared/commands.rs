@@ -353,6 +353,10 @@ impl<N: Net> Group<N> {
         let values = self.values_of(key, &class);
         let Some(text) = with_values(&definition.sql, mode, values).filter(|_| !class.multi) else {
             self.drop_long_data(key, id);
+            let cursor = wants_cursor(&payload_of(message));
+            if !cursor && self.show_in_binary(key, &definition.sql, mode) {
+                return Handled::Used;
+            }
             return self.previous_gone(key);
         };
         class.reads = Reads::NONE;

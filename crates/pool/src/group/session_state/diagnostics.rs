@@ -23,7 +23,7 @@ use crate::client::Client;
 use crate::group::Group;
 use reactor::{Key, Net};
 use session::conditions::{absent_condition, number_in};
-use session::diagnostics::{Area, Diagnostics, area_of};
+use session::diagnostics::{Area, Diagnostics, area_of, in_binary};
 use session::last_gtid::LastGtid;
 use session::last_statement::{COUNTS, LEFT_BY_STATEMENT};
 use session::reply_summary::ReplySummary;
@@ -48,6 +48,14 @@ impl<S> Client<S> {
         let asked = found.reads.of(self.reads_lost());
         let shows = found.verb == Verb::Show && asked == Reads::DIAGNOSTICS;
         shows && !self.last.has_conditions() && self.last.conditions == 0 && !server.is_mysql()
+    }
+
+    /// Whether its last statement's warnings are not all kept, or not as the session would have
+    /// them shown now.
+    fn lacks_warnings(&self) -> bool {
+        let charset = self.session.variable(b"character_set_results");
+        let unlike = |kept: &Diagnostics| kept.charset.as_deref() != charset;
+        self.last.has_unknown_conditions() || self.last.kept().is_some_and(unlike)
     }
 }
 
@@ -113,6 +121,16 @@ impl<N: Net> Group<N> {
         }
     }
 
+    /// The pool asks a backend for FOUND_ROWS() on behalf of a client: on MySQL that leaves a
+    /// warning, which is no client's.
+    pub(crate) fn note_deprecation(&mut self, lease: Key, client: Key) {
+        if self.shared.server.flavour.is_mysql()
+            && let Some(backend) = self.backends.get_mut(lease)
+        {
+            backend.conditions_of = Some(client);
+        }
+    }
+
     /// Writes what clears the conditions of a backend that are not those of its client's statement
     /// before: no client is to read another's, whatever its text, or code that it calls, asks for.
     pub(crate) fn put_clearing(&mut self, key: Key, lease: Key, out: &mut Vec<u8>) {
@@ -175,10 +193,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return Previous::Answered;
         };
-        let charset = client.session.variable(b"character_set_results");
-        let unlike = |kept: &Diagnostics| kept.charset.as_deref() != charset;
-        let lost = client.last.has_unknown_conditions();
-        let lost = lost || client.last.kept().is_some_and(unlike);
+        let lost = client.lacks_warnings();
         let refused = is_refused_whole(found, &client.session);
         let asked = found.reads.of(client.reads_lost());
         let none = client.shows_none(found, mode.server);
@@ -293,6 +308,30 @@ impl<N: Net> Group<N> {
         values.warnings = kept.map_or(Some(0), |kept| kept.total);
         values.errors = kept.map_or(Some(0), Diagnostics::errors);
         values
+    }
+
+    /// Answers the execution of a SHOW WARNINGS or SHOW ERRORS from what was kept; `false` where it
+    /// is none, or nothing was kept.
+    pub(crate) fn show_in_binary(&mut self, key: Key, sql: &[u8], mode: LexMode) -> bool {
+        let now = self.status_of(key);
+        let Some(Question::Show {
+            errors,
+            offset,
+            rows,
+        }) = question(sql, mode)
+        else {
+            return false;
+        };
+        let Some(client) = self.clients.get_mut(key).filter(|c| !c.lacks_warnings()) else {
+            return false;
+        };
+        let Some(kept) = client.last.kept() else {
+            return false;
+        };
+        let reply = in_binary(&kept.shown(errors, offset, rows, now));
+        client.last.disown(COUNTS);
+        self.replay(key, &reply);
+        true
     }
 
     fn show(&mut self, key: Key, errors: bool, offset: u64, rows: u64) -> Previous {

@@ -129,6 +129,7 @@ impl<N: Net> Group<N> {
         }
         columns.push_str(" LIMIT 1");
         put(true, &columns);
+        self.note_deprecation(lease, key);
         self.send_backend(lease, &out);
         self.count_busy(lease);
         if waits {

@@ -29,9 +29,12 @@ use wire::attributes::put_query;
 use wire::command::ReplyShape;
 use wire::track::{Change, changes};
 
-const WARNINGS: &str = "SHOW WARNINGS";
+pub(crate) const WARNINGS: &str = "SHOW WARNINGS";
 /// With a limit of its own: `sql_select_limit` may be 0 in the client's session.
 const READ_BACK: &str = "SELECT FOUND_ROWS(),LAST_INSERT_ID(),@@sql_notes,@@max_error_count,\
+     @@collation_connection LIMIT 1";
+/// The same without a FOUND_ROWS(), of which MySQL warns that it is deprecated.
+const READ_BACK_UNCOUNTED: &str = "SELECT 0,LAST_INSERT_ID(),@@sql_notes,@@max_error_count,\
      @@collation_connection LIMIT 1";
 
 /// Reported behind each write, and no setting (see [`session::last_gtid`]).
@@ -545,14 +548,21 @@ impl<N: Net> Group<N> {
         let counts =
             |client: &Client<N::Sock>| client.last.counts_unread() || client.last.owed.found;
         let counts = self.clients.get(owner).is_some_and(counts);
-        self.send_own(key, owner, Purpose::ReadBack(counts), READ_BACK);
+        if !counts {
+            return self.send_own(key, owner, Purpose::ReadBack(false), READ_BACK_UNCOUNTED);
+        }
+        self.send_own(key, owner, Purpose::ReadBack(true), READ_BACK);
+        self.note_deprecation(key, owner);
     }
 
     pub(crate) fn send_own(&mut self, key: Key, owner: Key, purpose: Purpose, sql: &str) {
         // On MariaDB a query of no table leaves the conditions before it.
         let mariadb = matches!(self.shared.server.flavour, Server::MariaDb(_));
         if let Some(client) = self.clients.get_mut(owner) {
+            // SHOW WARNINGS leaves the ROW_COUNT() of a statement with rows, and of an error.
+            let uncounted = client.last.row_count == -1;
             client.last.disown(match purpose {
+                Purpose::Warnings if uncounted => Reads::NONE,
                 Purpose::Warnings | Purpose::Retold => COUNTS,
                 _ if mariadb => COUNTS.union(Reads::FOUND_ROWS),
                 _ => LEFT_BY_STATEMENT,
