@@ -239,3 +239,48 @@ fn a_server_that_takes_few_statements_refuses_none() {
         assert!(count <= 4, "{count} statements for 4 backends");
     }
 }
+
+/// The server takes fewer statements than before: the pool closes those that it keeps for later,
+/// and clients prepare on.
+#[test]
+fn kept_statements_give_way_where_the_server_takes_fewer() {
+    const STATEMENTS: usize = 40;
+    const FEWER: usize = 20;
+    const LOOKS_MAX: usize = 5_000;
+    let test = "ps_fewer";
+    for start in [Real::start, Real::start_mysql] {
+        let Some(real) = found(start(&[]), test) else {
+            continue;
+        };
+        real.create_user("app", "app");
+        let pool = start_pool(&real, "fewer.toml", "groups = 1\nbackends_max = 2");
+        let mut clients = [(); 2].map(|()| login(&pool.address, &app()));
+        for client in &mut clients {
+            client.must("BEGIN");
+        }
+        for (who, client) in clients.iter_mut().enumerate() {
+            for number in 0..STATEMENTS {
+                client.prepare(&format!("SELECT {who}, {number}"));
+            }
+            client.must("COMMIT");
+        }
+        let mut admin = real.admin();
+        let mut count = || {
+            let rows = admin.rows("SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'");
+            rows.texts()[0][1].parse::<usize>().unwrap()
+        };
+        assert!(count() >= 2 * STATEMENTS);
+        real.admin()
+            .must(&format!("SET GLOBAL max_prepared_stmt_count = {FEWER}"));
+        // The pool looks at it once a second.
+        let fewer = (0..LOOKS_MAX).any(|_| {
+            pool.wait_for_census("Census").expect("the pool serves");
+            count() <= FEWER
+        });
+        assert!(fewer, "{} statements are kept", count());
+        for client in &mut clients {
+            let id = client.prepare("SELECT 'one more'").id;
+            assert!(client.execute(id, &[], false).is_ok());
+        }
+    }
+}

@@ -470,6 +470,7 @@ impl<N: Net> Group<N> {
         self.end_silent_clients();
         self.keep_time_limits();
         self.trim_backends();
+        self.give_statements_back();
         self.retire_outdated();
         self.drop_late_kills();
         self.log_omitted();

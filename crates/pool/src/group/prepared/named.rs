@@ -18,7 +18,7 @@
 
 use crate::backend::prepared_statements::names::{Named, NamedEntry};
 use crate::backend::prepared_statements::{Definition, UnderWay};
-use crate::backend::{InFlight, Purpose};
+use crate::backend::{BackendState, InFlight, Purpose};
 use crate::client::Handled;
 use crate::client::pins::void::Void;
 use crate::errors::reasons::{PinReason, Refusal};
@@ -281,6 +281,11 @@ impl<N: Net> Group<N> {
 
     /// DEALLOCATE PREPARE: what a backend has stays there for others.
     fn deallocate(&mut self, key: Key, message: &[u8], sql: &[u8], name: Name) -> Spoken {
+        if self.is_being_asked(key, Purpose::Warnings) {
+            // What comes back is of the statement before.
+            return Spoken::Handled(self.wait_for_read_back(key));
+        }
+        let mysql = self.shared.server.flavour.is_mysql();
         let Some(client) = self.clients.get_mut(key) else {
             return Spoken::Handled(Handled::Used);
         };
@@ -290,7 +295,13 @@ impl<N: Net> Group<N> {
                 prepared.forget_name(&name);
             }
             client.forget_command();
-            client.last.answered_clean(0);
+            if mysql {
+                client.last.answered_clean(0);
+            } else {
+                // The statement before has left what a question shows still.
+                client.last.answered(0);
+                client.last.conditions = 0;
+            }
             self.send_ok(key, b"", OK);
             return Spoken::Handled(Handled::Used);
         }
@@ -414,6 +425,33 @@ impl<N: Net> Group<N> {
             }
         }
         deallocated
+    }
+
+    /// Closes what idle backends have prepared beyond their share: that of each is smaller since the
+    /// server takes fewer (`max_prepared_stmt_count`), and clients' own would be refused.
+    pub(crate) fn give_statements_back(&mut self) {
+        let share = self.shared.prepared_of_backend();
+        for lease in self.backends.keys() {
+            let Some(backend) = self.backends.get_mut(lease) else {
+                continue;
+            };
+            let idle = backend.state() == BackendState::Idle;
+            if !idle || backend.prepared.count() <= share {
+                continue;
+            }
+            let mut out = Vec::new();
+            while backend.prepared.count() > share
+                && let Some(id) = backend.prepared.take_oldest()
+            {
+                super::commands::put_closes(&mut out, &[id]);
+            }
+            // The rest are names, whose end has a reply.
+            if backend.prepared.count() > share {
+                self.let_go(lease);
+            } else {
+                self.send_backend(lease, &out);
+            }
+        }
     }
 
     /// Notes commands that were written in front of one whose place in the queue is `before` from
