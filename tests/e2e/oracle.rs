@@ -63,8 +63,11 @@ impl Oracle<'_> {
         let backends = BACKENDS + 2;
         let extra = format!("backends_max = {backends}\ngroups = 1\nwait_ms_max = 20000");
         let pool = start_pool(self.real, &name, &extra);
+        let mut admin = self.real.admin();
+        // It empties tables while the server may still be at rolling back for who has vanished.
+        admin.must("SET SESSION innodb_lock_wait_timeout = 50, SESSION lock_wait_timeout = 50");
         let pair = Pair {
-            admin: self.real.admin(),
+            admin,
             direct: self.real.address(),
             pooled: pool.address.clone(),
         };
