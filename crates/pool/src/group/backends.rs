@@ -641,11 +641,7 @@ impl<N: Net> Group<N> {
 }
 
 /// What a client understands and is to be told.
-pub(crate) fn shape_for<'a, S>(
-    client: &Client<S>,
-    wanted: Option<&'a Wanted>,
-    mysql: bool,
-) -> Shape<'a> {
+fn shape_for<'a, S>(client: &Client<S>, wanted: Option<&'a Wanted>, mysql: bool) -> Shape<'a> {
     let tracks = client.capabilities & cap::SESSION_TRACK != 0;
     Shape {
         deprecate_eof: client.capabilities & cap::DEPRECATE_EOF != 0,

@@ -101,7 +101,7 @@ impl<N: Net> Group<N> {
         {
             return Some(home.0);
         }
-        // What may count or not leaves a number that is known only where it was the client's before.
+        // What may count or not leaves a number that is known only where it was so before.
         let number = client.last.found_rows.get();
         let may_count = matches!(client.statement.found, Found::Unsure | Found::Matched);
         let alike = |b: &Backend<N::Sock>| b.found == number;

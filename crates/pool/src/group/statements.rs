@@ -16,13 +16,12 @@ pub(crate) mod endings;
 pub(crate) mod kill_connection;
 pub(crate) mod kills;
 
-use crate::backend::relay::{Middle, Relay, Told};
+use crate::backend::relay::{Middle, Relay, Shape, Told};
 use crate::backend::{InFlight, Purpose};
 use crate::buffers::message::payload_of;
 use crate::client::{ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
-use crate::group::backends::shape_for;
 use crate::group::prepared::named::{PreparedText, Spoken};
 use crate::group::session_state::diagnostics::{Previous, is_refused_whole};
 use crate::group::session_state::trackers::told_to;
@@ -391,7 +390,13 @@ impl<N: Net> Group<N> {
         // What is still to be told of the session stands in this reply as in any other.
         let server = &self.shared.server;
         let wanted = told_to(client, server);
-        let shape = shape_for(client, Some(&wanted), server.flavour.is_mysql());
+        let tracks = client.capabilities & cap::SESSION_TRACK != 0;
+        let shape = Shape {
+            deprecate_eof: client.capabilities & cap::DEPRECATE_EOF != 0,
+            track: tracks.then_some(&*wanted),
+            mysql: server.flavour.is_mysql(),
+            schema: None,
+        };
         let mut relay = Relay {
             reply: &mut Reply::new(ReplyShape::Results),
             middle: &mut Middle::default(),
