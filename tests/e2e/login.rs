@@ -11,11 +11,13 @@ use testkit::onramp::Pool;
 use testkit::real::skipped;
 use testkit::reply::Failure;
 use testkit::talk::{Account, USUAL};
-use wire::auth::caching_sha2::{FULL_AUTH, REQUEST_PUBLIC_KEY, encrypt};
-use wire::auth::{NONCE_LEN, Plugin};
+use wire::auth::caching_sha2::{FAST_AUTH_OK, FULL_AUTH, REQUEST_PUBLIC_KEY, encrypt};
+use wire::auth::{NONCE_LEN, Nonce, Plugin};
 use wire::capabilities as cap;
+use wire::command::Command;
 use wire::handshake::{AUTH_MORE, AUTH_SWITCH, AuthSwitch, Greeting, Login};
 use wire::packet::put_packet;
+use wire::reply::{ERR, OK};
 
 fn refusal(address: &Address, account: &Account) -> Failure {
     match Client::connect(address, account) {
@@ -360,6 +362,19 @@ fn packets_heard(
     password: &[u8],
     in_clear: bool,
 ) -> Vec<(u8, Vec<u8>)> {
+    let (mut stream, nonce) = greeted((pool, source), user, first, password);
+    let heard = proof_heard(&mut stream, nonce, password, in_clear);
+    assert!(packet(&mut stream).is_none(), "the connection is closed");
+    heard
+}
+
+/// A connection from this address that has said so in its login, and the nonce of the greeting.
+fn greeted(
+    (pool, source): (&Address, u32),
+    user: &str,
+    first: &[u8],
+    password: &[u8],
+) -> (TcpStream, Nonce) {
     let source = IpAddr::V4(Ipv4Addr::from_bits(Ipv4Addr::LOCALHOST.to_bits() + source));
     let mut stream = TcpStream::from(reactor::socket::dial(pool, Some(source)).unwrap());
     stream.set_nonblocking(false).unwrap();
@@ -368,7 +383,7 @@ fn packets_heard(
         .unwrap();
     let greeting = packet(&mut stream).unwrap().1;
     let greeting = Greeting::read(&greeting).unwrap();
-    let mut nonce = greeting.nonce;
+    let nonce = greeting.nonce;
     let given = Plugin::from_name(first).unwrap_or(Plugin::Native);
     let mut out = Vec::new();
     Login {
@@ -383,8 +398,18 @@ fn packets_heard(
     }
     .put(&mut out, 1);
     stream.write_all(&out).unwrap();
+    (stream, nonce)
+}
+
+/// All packets up to an OK or an error, with zeros for nonces, while a password is proven.
+fn proof_heard(
+    stream: &mut TcpStream,
+    mut nonce: Nonce,
+    password: &[u8],
+    in_clear: bool,
+) -> Vec<(u8, Vec<u8>)> {
     let mut heard = Vec::new();
-    while let Some((seq, mut said)) = packet(&mut stream) {
+    while let Some((seq, mut said)) = packet(stream) {
         let answer = match said[..] {
             [AUTH_SWITCH, ..] => {
                 let switch = AuthSwitch::read(&said).unwrap();
@@ -394,12 +419,17 @@ fn packets_heard(
                 said[at..at + NONCE_LEN].fill(0);
                 Some(plugin.answer(password, &nonce).clone())
             }
+            [AUTH_MORE, FAST_AUTH_OK] => None,
             [AUTH_MORE, FULL_AUTH] if in_clear => Some([password, b"\0"].concat()),
             [AUTH_MORE, FULL_AUTH] => Some(vec![REQUEST_PUBLIC_KEY]),
             [AUTH_MORE, ref key @ ..] => Some(encrypt(password, &nonce, key).unwrap()),
             _ => None,
         };
+        let ends = matches!(said.first(), Some(&(OK | ERR)));
         heard.push((seq, said));
+        if ends {
+            break;
+        }
         if let Some(answer) = answer {
             let mut out = Vec::new();
             put_packet(&mut out, seq.wrapping_add(1), &answer);
@@ -465,6 +495,97 @@ fn an_unknown_user_hears_the_bytes_of_a_wrong_password() {
                         );
                     }
                 }
+            }
+        }
+    }
+}
+
+/// What a change to this user is answered, on a connection that has logged in as another.
+fn change_heard(
+    way: (&Address, u32),
+    (wanted, user): (&str, &str),
+    first: &[u8],
+    password: &[u8],
+    in_clear: bool,
+) -> Vec<(u8, Vec<u8>)> {
+    let (mut stream, nonce) = greeted(way, "entry", wanted.as_bytes(), b"entry");
+    let entry = proof_heard(&mut stream, nonce, b"entry", false);
+    assert_eq!(entry.last().unwrap().1[0], OK, "{entry:?}");
+    let given = Plugin::from_name(first).unwrap_or(Plugin::Native);
+    let answer = given.answer(password, &nonce);
+    let mut command = vec![Command::ChangeUser.byte()];
+    command.extend_from_slice(user.as_bytes());
+    command.extend_from_slice(&[0, u8::try_from(answer.len()).unwrap()]);
+    command.extend_from_slice(&answer);
+    command.extend_from_slice(&[0, 45, 0]);
+    command.extend_from_slice(first);
+    command.push(0);
+    let mut out = Vec::new();
+    put_packet(&mut out, 0, &command);
+    stream.write_all(&out).unwrap();
+    proof_heard(&mut stream, nonce, password, in_clear)
+}
+
+/// The same as [`an_unknown_user_hears_the_bytes_of_a_wrong_password`] of a client that changes its
+/// user. All ways are gone at once, because each error comes a second late.
+#[test]
+fn a_change_to_an_unknown_user_is_answered_as_a_wrong_password() {
+    let test = "a_change_to_an_unknown_user_is_answered_as_a_wrong_password";
+    if direct() {
+        return skipped(test, "it is about the pool's accounts");
+    }
+    let hash = "password_hash = \"*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19\"";
+    let backend = "backend_user = \"app\"\nbackend_password = \"app\"";
+    let plugins = ["mysql_native_password", "caching_sha2_password"];
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        for (wanted, proof) in [
+            (plugins[0], "password = \"password\""),
+            (plugins[0], hash),
+            (plugins[1], "password = \"password\""),
+            (plugins[1], hash),
+        ] {
+            let text = format!(
+                "[backend]\naddress = \"{}\"\n[[user]]\nname = \"known\"\n{proof}\n\
+                 auth = \"{wanted}\"\n{backend}\n[[user]]\nname = \"entry\"\n\
+                 password = \"entry\"\nauth = \"{wanted}\"\n{backend}\n",
+                real.address()
+            );
+            let file = config_file(real, "unknown_changes.toml", &text);
+            let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+            let mut source = 0;
+            // Before and after the pool has learnt what it can of the password.
+            for learnt in [false, true] {
+                if learnt {
+                    login(&pool.address, &Account::new("known", "password"));
+                }
+                std::thread::scope(|scope| {
+                    for first in [plugins[0], plugins[1], "x", ""] {
+                        for (password, in_clear) in [("wrong", false), ("wrong", true), ("", true)]
+                        {
+                            source += 1;
+                            let [unknown, known] = ["where", "known"].map(|user| {
+                                let way = (&pool.address, source);
+                                let (first, password) = (first.as_bytes(), password.as_bytes());
+                                scope.spawn(move || {
+                                    change_heard(way, (wanted, user), first, password, in_clear)
+                                })
+                            });
+                            scope.spawn(move || {
+                                let (known, mut unknown) =
+                                    (known.join().unwrap(), unknown.join().unwrap());
+                                let (_, last) = unknown.last_mut().unwrap();
+                                let words = String::from_utf8_lossy(last).into_owned();
+                                assert!(words.contains("for user 'where'"), "{words}");
+                                let at = last.windows(5).position(|word| word == b"where");
+                                last[at.unwrap()..][..5].copy_from_slice(b"known");
+                                assert_eq!(
+                                    known, unknown,
+                                    "{wanted}, {proof}, learnt: {learnt}, {first:?}, {password:?}"
+                                );
+                            });
+                        }
+                    }
+                });
             }
         }
     }
