@@ -11,9 +11,9 @@
 #   the server runs from a folder below /tmp on a free port. Needs python3 with PyMySQL.
 # Restores: ends the server, the pool and the loads, and removes the folder.
 #
-# WORKING (32), SLOW (40), TIME (20, seconds of each run), EXPORT_MB (2000; 0 leaves the export out)
-# and RATE_MB (10) may be set in the environment; SPOOL names another folder for the spool than one
-# below /tmp.
+# WORKING (32), SLOW (40), TIME (20, seconds of each run), AUTOCOMMIT (on; off is PyMySQL's default),
+# EXPORT_MB (2000; 0 leaves the export out) and RATE_MB (10) may be set in the environment; SPOOL
+# names another folder for the spool than one below /tmp.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -23,6 +23,7 @@ source scripts/server.sh
 working=${WORKING:-32}
 slow=${SLOW:-40}
 time=${TIME:-20}
+autocommit=${AUTOCOMMIT:-on}
 export_mb=${EXPORT_MB:-2000}
 rate_mb=${RATE_MB:-10}
 
@@ -47,19 +48,31 @@ rss() { printf 'resident %s: %d MiB\n' "$1" "$(($(pool_rss) >> 20))"; }
 work 'the working clients alone'
 rss 'before'
 
-python3 - "$pool_port" "$slow" >"$folder/slow.out" 2>&1 <<'PYTHON' &
+python3 - "$pool_port" "$slow" "$autocommit" >"$folder/slow.out" 2>&1 <<'PYTHON' &
 import pymysql, sys, time
 from pymysql.constants import COMMAND
-port, count = int(sys.argv[1]), int(sys.argv[2])
+port, count, autocommit = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "on"
 clients = []
 for _ in range(count):
-    client = pymysql.connect(host="127.0.0.1", port=port, user="app", password="app", db="sbtest")
+    client = pymysql.connect(host="127.0.0.1", port=port, user="app", password="app", db="sbtest",
+                             autocommit=autocommit)
     client._execute_command(COMMAND.COM_QUERY, "SELECT REPEAT('x',1000000) FROM t LIMIT 100")
     clients.append(client)
 time.sleep(3600)
 PYTHON
 slow_pid=$!
 work "the working clients beside $slow that do not read, whose replies go to the spool"
+# Their number off backends, or closed, stays the same for five seconds once all are there.
+there() {
+    take_census
+    grep -oE '(spooled_clients|spooled_bytes|slow_closed): [0-9]+' <<<"$census"
+}
+begun=$SECONDS before=
+until [[ $(there) == "$before" ]] || ((SECONDS - begun > 180)); do
+    before=$(there)
+    sleep 5
+done
+printf 'they are there after %d s more\n' "$((SECONDS - begun))"
 work "the working clients beside $slow that do not read, once they are there"
 take_census
 grep -oE '(slow_readers|spooled_clients|spooled_bytes|spooled|slow_closed): [0-9]+' <<<"$census" |
