@@ -1,6 +1,7 @@
 //! Large statements and rows, and the lengths at which packets are split.
 
-use crate::world::{app, fresh_schema, login, server, through};
+use crate::world::{app, fresh_schema, login, mysql, server, through};
+use testkit::client::Client;
 use wire::capabilities as cap;
 use wire::command::Command;
 
@@ -156,4 +157,41 @@ fn a_reply_that_is_taken_slowly_holds_nobody_up() {
     let rows = slow.receive().unwrap()[0].rows().clone();
     assert_eq!(rows.rows.len(), 300);
     assert_eq!(slow.receive().unwrap()[0].rows().only(), "behind");
+}
+
+/// Long texts are read apart from short ones: what they leave is known all the same, and commands
+/// that are sent together are answered in their order.
+#[test]
+fn long_texts_are_known_for_what_they_do() {
+    let test = "long_texts_are_known_for_what_they_do";
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        let way = through(real, 2);
+        let [mut client, mut other] = [(); 2].map(|()| login(&way, &app()));
+        for len in [MIB, 17 * MIB] {
+            let long = "x".repeat(len);
+            // The first takes a lock that the last gives back; the second is no statement.
+            let texts = [
+                format!("SELECT LENGTH('{long}'), GET_LOCK('long_texts', 0)"),
+                format!("SELECT 'short' FROM DUAL WHERE '{long}' = '' OR ("),
+                format!("SET @long = LENGTH('{long}')"),
+                format!("SELECT @long, '{long}' = ''"),
+                "SELECT RELEASE_LOCK('long_texts')".to_owned(),
+            ];
+            let commands = texts
+                .each_ref()
+                .map(|text| (Command::Query, text.as_bytes()));
+            client.send(&commands[..4]).unwrap();
+            let rows = |client: &mut Client| client.receive().unwrap()[0].rows().texts();
+            assert_eq!(rows(&mut client), [[len.to_string(), "1".into()]]);
+            let refused = client.receive().unwrap();
+            assert_eq!(refused[0].failure().code, 1064, "{len} bytes");
+            assert_eq!(client.receive().unwrap()[0].done().affected_rows, 0);
+            assert_eq!(rows(&mut client), [[len.to_string(), "0".into()]]);
+            let free = "SELECT IS_FREE_LOCK('long_texts')";
+            assert_eq!(other.value(free), "0");
+            client.send(&commands[4..]).unwrap();
+            assert_eq!(rows(&mut client), [["1"]]);
+            assert_eq!(other.value(free), "1");
+        }
+    }
 }

@@ -24,6 +24,7 @@ use crate::backend::lazy_readback::LazyReadback;
 use crate::backend::prepared_statements::OnBackend;
 use crate::backend::relay::Middle;
 use crate::backend::variables_had::Had;
+use crate::buffers::outgoing::Outgoing;
 use crate::buffers::transport::Transport;
 use crate::server::backend_tls::{Asking, BackendTls};
 use reactor::{Address, Key, Time};
@@ -243,9 +244,7 @@ pub(crate) struct Backend<S> {
     /// Bytes received and not used up.
     pub input: Vec<u8>,
     /// Bytes to be sent at the end of the turn, or when there is room.
-    pub output: Vec<u8>,
-    /// How many of them have been sent.
-    pub(crate) output_sent: usize,
+    pub(crate) output: Outgoing,
     /// It is on the list of those to be written to at the end of the turn.
     pub(crate) dirty: bool,
     /// What is in flight is a statement that others may ride behind.
@@ -318,8 +317,7 @@ impl<S> Backend<S> {
             middle: Middle::default(),
             bound: Bound::default(),
             input: Vec::new(),
-            output: Vec::new(),
-            output_sent: 0,
+            output: Outgoing::default(),
             dirty: false,
             rideable: false,
             served: false,
@@ -422,7 +420,7 @@ impl<S> Backend<S> {
 
     /// Bytes that the server has not taken yet.
     pub(crate) fn unsent(&self) -> usize {
-        self.output.len() - self.output_sent
+        self.output.len()
     }
 }
 

@@ -1,12 +1,16 @@
 //! Bytes on their way, and what they may take of memory.
 //!
-//! [`transport`] and [`packing`] are what lies over a client's socket; [`message`] finds the
-//! command at the front of what was read; [`room`], [`spool`] and [`memory`] count what is kept,
-//! and bound it. Nothing here knows a client or a backend.
+//! [`transport`] and [`packing`] are what lies over a client's socket; [`received`] is what a
+//! client has sent, [`message`] finds the command at its front, and [`text_reading`] has its long
+//! texts classified; [`outgoing`] is what a backend is sent. [`room`], [`spool`] and [`memory`]
+//! count what is kept, and bound it. Nothing here knows a client or a backend.
 
 pub(crate) mod memory;
 pub(crate) mod message;
+pub(crate) mod outgoing;
 pub(crate) mod packing;
+pub(crate) mod received;
 pub(crate) mod room;
 pub(crate) mod spool;
+pub(crate) mod text_reading;
 pub(crate) mod transport;

@@ -15,6 +15,7 @@ use crate::auth::login::Login;
 use crate::backend::binding::Binding;
 use crate::backend::prepared_statements::Statements;
 use crate::backend::relay::PendingChanges;
+use crate::buffers::received::Received;
 use crate::buffers::room::make_room;
 use crate::buffers::spool::Tail;
 use crate::buffers::transport::Transport;
@@ -34,7 +35,6 @@ use sql::tracking::Retracked;
 use std::rc::Rc;
 use wire::capabilities::EXTENDED_OFFERED;
 use wire::command::ReplyShape;
-use wire::packet::{Frame, frame};
 
 /// Where a client stands, in the order of its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,11 +172,7 @@ pub(crate) struct Client<S> {
     /// The session its statements run under.
     pub session: Rc<Session>,
     /// Bytes received and not handled.
-    #[expect(
-        clippy::box_collection,
-        reason = "8 bytes of an idle client instead of 24"
-    )]
-    pub input: Option<Box<Vec<u8>>>,
+    pub(crate) input: Option<Box<Received>>,
     /// Bytes not yet sent.
     pub output: Option<Box<Output>>,
     /// Its login, while it lasts.
@@ -210,25 +206,21 @@ const _: () = assert!(EXTENDED_OFFERED <= u8::MAX as u32);
 /// turn is the rule under load.
 #[derive(Debug, Default)]
 pub(crate) struct SpareInputs(
-    #[expect(clippy::vec_box, reason = "a client takes the box as it is")] Vec<Box<Vec<u8>>>,
+    #[expect(clippy::vec_box, reason = "a client takes the box as it is")] Vec<Box<Received>>,
 );
 
-#[expect(
-    clippy::box_collection,
-    reason = "8 bytes of an idle client instead of 24"
-)]
 impl SpareInputs {
     /// Boxes that a group keeps at most, and bytes of each.
     const COUNT_MAX: usize = 64;
     const BYTES_MAX: usize = 4096;
 
     /// An empty one, if there is one.
-    pub(crate) fn take(&mut self) -> Option<Box<Vec<u8>>> {
+    pub(crate) fn take(&mut self) -> Option<Box<Received>> {
         self.0.pop()
     }
 
     /// Takes one back that is needed no more.
-    pub(crate) fn put(&mut self, mut input: Box<Vec<u8>>) {
+    pub(crate) fn put(&mut self, mut input: Box<Received>) {
         if self.0.len() < Self::COUNT_MAX && input.capacity() <= Self::BYTES_MAX {
             input.clear();
             self.0.push(input);
@@ -389,7 +381,15 @@ impl<S> Client<S> {
     /// backend for the next.
     pub(crate) fn takes_input(&self) -> bool {
         use ClientState::*;
-        matches!(self.state, Greeted | Proving | Idle | Feeding) && self.output.is_none()
+        matches!(self.state, Greeted | Proving | Idle | Feeding)
+            && self.output.is_none()
+            && !self.is_being_read()
+    }
+
+    /// Whether a reader has the text of its command.
+    pub(crate) fn is_being_read(&self) -> bool {
+        let input = self.input.as_ref();
+        input.is_some_and(|input| input.is_being_read())
     }
 
     /// Notes what a finished statement left for the next one to read.
@@ -423,31 +423,24 @@ impl<S> Client<S> {
     pub(crate) fn keep_input(&mut self, bytes: &[u8]) {
         if !bytes.is_empty() {
             let input = self.input.get_or_insert_default();
-            make_room(input, bytes.len());
-            input.extend_from_slice(bytes);
+            let buffer = input.buffer();
+            make_room(buffer, bytes.len());
+            buffer.extend_from_slice(bytes);
         }
     }
 
     /// Bytes of the command at the front of what waits to be handled.
     pub(crate) fn command_len(&self) -> usize {
-        self.input.as_ref().map_or(0, |input| command_len(input))
+        self.input.as_ref().map_or(0, |input| input.command_len())
     }
 
     /// Drops the first `len` bytes of what waits to be handled, and the box when it is empty.
     pub(crate) fn drop_input(&mut self, len: usize) {
         self.place.give_up();
         match &mut self.input {
-            Some(input) if input.len() > len => drop(input.drain(..len)),
+            Some(input) if input.len() > len => input.drop_front(len, usize::MAX),
             input => *input = None,
         }
-    }
-}
-
-/// Bytes of the command at the front of a client's input.
-pub(crate) fn command_len(input: &[u8]) -> usize {
-    match frame(input) {
-        Frame::Whole { total, .. } => total,
-        _ => input.len(),
     }
 }
 
@@ -505,7 +498,7 @@ mod tests {
         client.keep_input(b"def");
         client.drop_input(2);
         assert_eq!(
-            client.input.as_deref().map(Vec::as_slice),
+            client.input.as_deref().map(|input| &input[..]),
             Some(&b"cdef"[..])
         );
         client.drop_input(4);

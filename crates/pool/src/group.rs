@@ -29,6 +29,7 @@ use crate::backend::backend_pools::BackendPools;
 use crate::backend::kill_jobs::{Job, KillConnection};
 use crate::backend::prepared_statements::Definitions;
 use crate::buffers::packing::Packing;
+use crate::buffers::received::InHand;
 use crate::buffers::room::Inputs;
 use crate::buffers::spool::Spool;
 use crate::buffers::transport::HANDSHAKES_PER_TURN;
@@ -164,6 +165,8 @@ pub struct Group<N: Net> {
     pub(crate) jobs: VecDeque<Job>,
     /// Commands of clients that have not come whole.
     pub(crate) inputs: Inputs,
+    /// What the client has sent that is being handled, if that is long.
+    pub(crate) in_hand: Option<InHand>,
     /// Clients whose failed authentication is answered later.
     pub(crate) auth_delays: AuthDelays,
     /// Clients to be closed at the end of the turn.
@@ -234,6 +237,7 @@ impl<N: Net> Group<N> {
             dirty: Vec::new(),
             bulk: Bulk::default(),
             epoch: 1,
+            in_hand: None,
             spare_inputs: SpareInputs::default(),
             received: Vec::new(),
             arrivals: Arrivals::default(),
@@ -367,6 +371,7 @@ impl<N: Net> Group<N> {
             Order::Kill(ask) => self.on_kill_ask(&ask),
             Order::Killed(killer, end) => self.kill_ends(killer, &end),
             Order::PasswordChecked(key, right) => self.on_password_checked(key, right),
+            Order::TextRead(key, read) => self.on_text_read(key, read),
             Order::Look => {}
         }
         self.close_marked();

@@ -42,5 +42,6 @@ pub use log::{Level, LogFormat};
 pub use queue::priority::{Mode, Priority};
 pub use run::{run, settings};
 pub use server::server_facts::{ServerFacts, ServerTimeouts};
+pub use session::shapes::REPLY_MAX;
 pub use session::text::Text;
 pub use shared::{Order, Shared};

@@ -6,4 +6,5 @@
 pub(crate) mod metrics;
 pub(crate) mod password_workers;
 pub(crate) mod site;
+pub(crate) mod text_readers;
 pub(crate) mod watch;

@@ -16,6 +16,7 @@ use crate::log::{self, Event, ReportLine, note, note_all};
 use crate::operations::metrics::Board;
 use crate::operations::password_workers::start_workers;
 use crate::operations::site;
+use crate::operations::text_readers::start_readers;
 use crate::operations::watch::Watcher;
 use crate::probe::{Fault, probe};
 use crate::queue::budget::Budget;
@@ -182,7 +183,9 @@ fn serve(mut settings: Settings) -> Result<(), String> {
     let listeners = open_listeners(&shared.settings)?;
     let group_threads = GroupThreads::start(&shared, &listeners, signals.handle())?;
     board.serves(shared.clone(), group_threads.published.clone());
-    start_workers(&shared, &group_threads.orders.clone().into())?;
+    let groups = group_threads.orders.clone().into();
+    start_workers(&shared, &groups)?;
+    start_readers(&shared, &groups)?;
     let orders = group_threads.orders.clone();
     let tell = move || orders.iter().for_each(|order| order.send(Order::Look));
     shared.upstream.tell(Box::new(tell));

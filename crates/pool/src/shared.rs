@@ -11,6 +11,7 @@ use crate::buffers::memory::{self, ClientMemory};
 use crate::buffers::packing;
 use crate::buffers::room::InputBudget;
 use crate::buffers::spool::SpoolUse;
+use crate::buffers::text_reading::{TEXT_HERE_MAX, TextJobs, TextRead};
 use crate::config::{Settings, accounts_of};
 use crate::errors::error_counts::ErrorCounts;
 use crate::log::{self, note};
@@ -55,6 +56,10 @@ pub struct Shared {
     pub(crate) accounts: Accounts,
     /// Full authentications that wait for a worker.
     pub(crate) checks: PasswordChecks,
+    /// Long texts that wait for a reader.
+    pub(crate) texts: TextJobs,
+    /// The longest command with a text that a group reads itself.
+    pub text_here_max: usize,
     /// Failed logins by address.
     pub(crate) failures: AuthFailures,
     /// How many groups there are.
@@ -151,6 +156,8 @@ impl Shared {
             code_catalogue: CodeCatalogue::new(&settings),
             accounts: Accounts::new(accounts_of(&settings.users)),
             checks: PasswordChecks::default(),
+            texts: TextJobs::default(),
+            text_here_max: TEXT_HERE_MAX,
             failures: AuthFailures::default(),
             upstream: Arc::new(Upstream::new(settings.backend.clone())),
             spool: SpoolUse::new(settings.spool_bytes_max, groups),
@@ -254,6 +261,8 @@ pub enum Order {
     Killed(Key, KillEnd),
     /// A worker has checked what this client sent for its password.
     PasswordChecked(Key, bool),
+    /// A reader has read the long text of this client's command.
+    TextRead(Key, Box<TextRead>),
     /// Another group lacks backends, or gave some back, or the server is back, or elsewhere: the
     /// turn that follows looks at that.
     Look,

@@ -38,6 +38,10 @@ pub struct Seen {
     pub killed: u64,
     /// Passwords that a worker has checked.
     pub passwords: u64,
+    /// The most that was kept of a reply that its client did not take, with others' behind it.
+    pub untaken: usize,
+    /// Texts that a reader has read.
+    pub texts: u64,
     /// Statements behind a restoring command that failed, and statements that waited for one.
     pub unrestored: [u64; 2],
 }

@@ -50,6 +50,8 @@ fn no_client_notices_the_pool() {
         sum.lent += seen.lent;
         sum.abandoned += seen.abandoned;
         sum.passwords += seen.passwords;
+        sum.texts += seen.texts;
+        sum.untaken = sum.untaken.max(seen.untaken);
         sum.spooled += seen.spooled;
         sum.stalled += seen.stalled;
         sum.unrestored[0] += seen.unrestored[0];
@@ -61,6 +63,10 @@ fn no_client_notices_the_pool() {
     assert!(
         sum.spooled > 0 && sum.stalled > 0 || count < SEEDS,
         "nobody read a long reply slowly, or stopped amid a command: {sum:?}"
+    );
+    assert!(
+        sum.texts > 0 || count < SEEDS,
+        "no text was read off its group's thread: {sum:?}"
     );
     assert!(
         sum.abandoned > 0 || count < RARE_SEEDS,

@@ -9,6 +9,7 @@ pub(crate) mod arrivals;
 pub(crate) mod compression;
 pub(crate) mod input;
 pub(crate) mod limits;
+pub(crate) mod long_texts;
 pub(crate) mod memory_share;
 pub(crate) mod report;
 pub(crate) mod reset_connection;
@@ -162,13 +163,18 @@ impl<N: Net> Group<N> {
             if !client.withholds_input()
                 && let Some(mut input) = client.input.take()
             {
-                let used = self.consume(key, &input);
+                if self.leaves_to_reader(key, &mut input) {
+                    if let Some(client) = self.clients.get_mut(key) {
+                        client.input = Some(input);
+                    }
+                    return;
+                }
+                self.consume_input(key, &mut input);
                 let Some(client) = self.clients.get_mut(key) else {
                     return;
                 };
                 let takes_input = client.takes_input();
-                if used < input.len() {
-                    drop_front(&mut input, used);
+                if !input.is_empty() {
                     client.input = Some(input);
                 } else {
                     self.spare_inputs.put(input);
@@ -211,7 +217,11 @@ impl<N: Net> Group<N> {
         let read = client.transport.read(&mut self.net, &mut scratch);
         let more = match read {
             Read::Bytes(n) => {
-                let used = self.consume(key, &scratch[..n]);
+                // What is longer goes by way of the client's input.
+                let used = match n > self.shared.text_here_max {
+                    true => 0,
+                    false => self.consume(key, &scratch[..n]),
+                };
                 if let Some(client) = self.clients.get_mut(key)
                     && used < n
                 {
@@ -274,7 +284,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Handles the whole messages at the front of `bytes`; returns how many bytes were used.
-    fn consume(&mut self, key: Key, bytes: &[u8]) -> usize {
+    pub(crate) fn consume(&mut self, key: Key, bytes: &[u8]) -> usize {
         let mut at = 0;
         loop {
             let Some(client) = self.clients.get_mut(key) else {
@@ -796,15 +806,6 @@ impl<N: Net> Group<N> {
             let keeps = client.is_held() || client.touched.is_some() || client.role_is_unread();
             self.orphan(lease, key, keeps);
         }
-    }
-}
-
-/// Drops bytes that are used up, and the memory of a long command with them.
-fn drop_front(input: &mut Vec<u8>, used: usize) {
-    if used >= input.len() - used && input.capacity() > SCRATCH_LEN {
-        *input = input[used..].to_vec();
-    } else {
-        input.drain(..used);
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) mod waiting;
 use crate::backend::Load;
 use crate::backend::backend_pools::{BackendPool, DialEnd};
 use crate::backend::{Backend, BackendState, Purpose, Reports};
-use crate::client::{Client, ClientState, Handled, command_len};
+use crate::client::{Client, ClientState, Handled};
 use crate::group::{BACKEND, Group};
 use crate::queue::lane::LaneName;
 use crate::queue::priority::Priority;
@@ -376,7 +376,7 @@ impl<N: Net> Group<N> {
         // What stands behind a login that waits is no statement yet.
         let waits = client.state() == ClientState::Waiting;
         let input = client.input.as_ref().filter(|_| waits)?;
-        let message = &input[..command_len(input)];
+        let message = &input[..input.command_len()];
         if self.takes_rider(lease, key, message) {
             return Some(lease);
         }
@@ -406,7 +406,7 @@ impl<N: Net> Group<N> {
             let Some(input) = client.input.take() else {
                 return self.close_later(waiting.client);
             };
-            let len = command_len(&input);
+            let len = input.command_len();
             self.ride(waiting.client, place, &input[..len]);
             let Some(client) = self.clients.get_mut(waiting.client) else {
                 return;

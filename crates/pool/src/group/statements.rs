@@ -33,9 +33,9 @@ use session::shapes;
 use session::standing::{Front, standing_of, standing_of_execution};
 use session::state::Session;
 use session::statement::{Code, Statement};
-use sql::classify::{self, PinCause, Reads, Verb, classify};
+use sql::classify::{self, PinCause, Reads, Verb};
 use sql::lex::{LexMode, Server};
-use sql::nested_kill::hides_kill;
+use std::borrow::Cow;
 use std::rc::Rc;
 use std::time::Duration;
 use wire::capabilities as cap;
@@ -69,7 +69,11 @@ impl<N: Net> Group<N> {
         {
             return self.wait_for_read_back(key);
         }
-        let payload = payload_of(message);
+        let joined = self.joined_payload(message);
+        let payload = match &joined {
+            Some(joined) => Cow::Borrowed(&joined[..]),
+            None => payload_of(message),
+        };
         let byte = payload.first().copied().unwrap_or(0);
         let Some(command) = Command::from_byte(byte) else {
             self.counts.refused += 1;
@@ -194,11 +198,11 @@ impl<N: Net> Group<N> {
         if let Some(handled) = self.on_asked(key, sql, mode) {
             return handled;
         }
-        let found = classify(sql, mode);
+        let (found, hides_kill) = self.classified(message, sql, mode);
         if found.verb == Verb::Kill && !found.multi {
             return self.on_kill_text(key, message, sql, mode);
         }
-        if hides_kill(sql, mode, &found) {
+        if hides_kill {
             self.counts.refused += 1;
             self.refuse(key, &Refusal::Kill);
             return Handled::Used;
@@ -260,7 +264,8 @@ impl<N: Net> Group<N> {
                 Previous::Same => {}
             }
         }
-        if self.shared.settings.ride_max > 1 && shapes::rides(found, statement.found) {
+        let short = message.len() <= self.shared.text_here_max;
+        if short && self.shared.settings.ride_max > 1 && shapes::rides(found, statement.found) {
             statement.ride = shapes::shape_of(sql, mode, Rc::as_ptr(&session).addr());
         }
         if let Some(known) = &known {

@@ -60,6 +60,8 @@ enum Step {
     Act(usize),
     /// A worker checks a password.
     Check,
+    /// A reader reads a long text.
+    Read,
 }
 
 /// The world of one seed.
@@ -116,7 +118,13 @@ impl World {
         };
         let prepared_max = settings.prepared_max / settings.backends_max;
         let [groups, backends] = [groups, backends].map(|n| usize::try_from(n).unwrap());
-        let shared = Arc::new(Shared::new(settings, facts(), keys, groups, 1, 1000));
+        let mut shared = Shared::new(settings, facts(), keys, groups, 1, 1000);
+        // Not drawn, so that the worlds of the seeds stay what they were.
+        if !ordered {
+            // Who reads a text elsewhere may be later than another.
+            shared.text_here_max = [24, 60, 256 * 1024][prepared_max % 3];
+        }
+        let shared = Arc::new(shared);
         // One more for each group's KILL.
         let net = SimNet::new(Random::new(random.next()), groups, backends + groups, trace);
         let crew = Crew::new(&net, &shared);
@@ -215,6 +223,12 @@ impl World {
             }
             Step::Serve(id) => self.serve(id),
             Step::Act(id) => self.act(id),
+            Step::Read => {
+                if let Some((group, read)) = self.shared.read_one_text() {
+                    self.seen.texts += 1;
+                    self.crew.send(group, read);
+                }
+            }
             Step::Check => {
                 self.seen.passwords += 1;
                 for (group, verdict) in self.shared.check_one_password() {
@@ -270,6 +284,7 @@ impl World {
             }
         }
         steps.extend((self.shared.password_checks_waiting() > 0).then_some(Step::Check));
+        steps.extend((self.shared.texts_waiting() > 0).then_some(Step::Read));
         steps
     }
 
@@ -322,6 +337,8 @@ impl World {
         let all = self.random.chance(700);
         self.crew.turn(group, &self.net, all);
         self.crew.check_memory();
+        let untaken = self.crew.check_untaken();
+        self.seen.untaken = self.seen.untaken.max(untaken);
     }
 
     /// The peer takes bytes that the group has written.

@@ -194,7 +194,8 @@ impl<N: Net> Group<N> {
             client.statement.standing,
             Standing::Joined | Standing::NewSchema
         ) && message.get(HEADER_LEN) == Some(&Command::Query.byte());
-        if !text || Rc::ptr_eq(&backend.session, session) {
+        let long = message.len() > self.shared.text_here_max;
+        if !text || long || Rc::ptr_eq(&backend.session, session) {
             return None;
         }
         let sure = is_sure_here(&backend.session, session, self.epoch, backend);
@@ -261,7 +262,7 @@ impl<N: Net> Group<N> {
         let arguments = payload.get(1..).unwrap_or_default();
         let header = header_len(backend.form, arguments).unwrap_or(0);
         let (attributes, sql) = arguments.split_at(header);
-        put_joined(&mut backend.output, attributes, &joined.text, sql);
+        put_joined(backend.output.last(), attributes, &joined.text, sql);
         self.send_backend(lease, b"");
     }
 

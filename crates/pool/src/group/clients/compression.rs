@@ -59,7 +59,7 @@ impl<S> Client<S> {
             && !std::mem::replace(&mut compression.on, true)
             && let Some(input) = self.input.take()
         {
-            compression.raw = *input;
+            compression.raw = input.into_bytes();
         }
     }
 

@@ -20,7 +20,7 @@
 //! Invariants: counts change in [`Group::count_input`] and [`Group::uncount_input`] only; no client
 //! is closed as late while it waits for room or in the line.
 
-use crate::buffers::room::{INPUT_FREE, Standing, room_for};
+use crate::buffers::room::{INPUT_FREE, Standing};
 use crate::client::{Client, ClientState};
 use crate::errors::reasons::{InputLimit, Refusal};
 use crate::group::Group;
@@ -193,7 +193,7 @@ impl<N: Net> Group<N> {
         let more = client
             .input
             .as_ref()
-            .map_or(more, |input| room_for(input, more));
+            .map_or(more, |input| input.room_for(more));
         let full = self.shared.is_memory_full.load(Relaxed) || self.shared.memory.is_full();
         !full && self.shared.input.admits(client.id, more)
     }

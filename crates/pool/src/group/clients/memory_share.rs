@@ -108,6 +108,23 @@ impl<N: Net> Group<N> {
         Some(format!("{what}: {counted} bytes are counted, not {found}"))
     }
 
+    /// For tests: the longest part of a reply that is kept for a client while the rest is on its
+    /// backend, and whether others' statements are in flight behind it.
+    pub fn longest_untaken(&self) -> (usize, bool) {
+        let untaken = |(_, client): (Key, &Client<N::Sock>)| {
+            let output = client.output.as_ref()?;
+            let backend = self.backends.get(client.lease()?)?;
+            let len = output.bytes.len();
+            let rides = backend.flight().len() > 1;
+            (output.rest.is_on_backend()).then_some((len, rides))
+        };
+        self.clients
+            .iter()
+            .filter_map(untaken)
+            .max()
+            .unwrap_or_default()
+    }
+
     /// What may be kept for clients of all groups, and what each may hold when more is.
     pub fn memory_bound(&self) -> (usize, usize) {
         let clients = self.shared.clients.load(Relaxed);

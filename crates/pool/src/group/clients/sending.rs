@@ -20,8 +20,6 @@ use wire::{capabilities, status};
 /// Bytes of a local file that wait for the server to take them, besides one packet; then no more is
 /// read from the client.
 const FED_MAX: usize = 256 * 1024;
-/// A backend's buffer above this size is given back once it is empty.
-const OUTPUT_KEPT: usize = 64 * 1024;
 /// Bytes that are written to one backend in a turn; then others have theirs.
 pub(crate) const WRITE_TURN_BYTES: usize = 256 * 1024;
 
@@ -102,11 +100,30 @@ impl<N: Net> Group<N> {
     /// Puts `bytes` in line for a backend; they go out at the end of the turn, with whatever else
     /// is for it then, in one write.
     pub(crate) fn send_backend(&mut self, key: Key, bytes: &[u8]) {
-        let Some(backend) = self.backends.get_mut(key) else {
-            return;
-        };
-        backend.output.extend_from_slice(bytes);
-        if !backend.dirty {
+        if let Some(backend) = self.backends.get_mut(key) {
+            backend.output.last().extend_from_slice(bytes);
+            self.write_at_end_of_turn(key);
+        }
+    }
+
+    /// The same of a client's command, which is not copied if it is long and lies in the buffer of
+    /// what the client has sent.
+    pub(crate) fn send_message(&mut self, key: Key, message: &[u8]) {
+        match self.buffer_of(message) {
+            Some((bytes, range)) => {
+                if let Some(backend) = self.backends.get_mut(key) {
+                    backend.output.push_shared(bytes, range);
+                    self.write_at_end_of_turn(key);
+                }
+            }
+            None => self.send_backend(key, message),
+        }
+    }
+
+    fn write_at_end_of_turn(&mut self, key: Key) {
+        if let Some(backend) = self.backends.get_mut(key)
+            && !backend.dirty
+        {
             backend.dirty = true;
             self.dirty.push(key);
         }
@@ -161,7 +178,7 @@ impl<N: Net> Group<N> {
             return;
         };
         let before = backend.unsent();
-        let share = backend.output_sent + before.min(WRITE_TURN_BYTES);
+        let mut share = before.min(WRITE_TURN_BYTES);
         let mut broken = None;
         let mut blocked = match backend.transport.flush(&mut self.net) {
             Ok(is_sent) => !is_sent,
@@ -170,10 +187,14 @@ impl<N: Net> Group<N> {
                 true
             }
         };
-        while backend.output_sent < share && broken.is_none() && !blocked {
-            let rest = &backend.output[backend.output_sent..share];
-            match backend.transport.write(&mut self.net, rest) {
-                Write::Bytes(n) => backend.output_sent += n,
+        while share > 0 && broken.is_none() && !blocked {
+            let piece = backend.output.front();
+            let piece = &piece[..piece.len().min(share)];
+            match backend.transport.write(&mut self.net, piece) {
+                Write::Bytes(n) => {
+                    backend.output.written(n);
+                    share -= n;
+                }
                 Write::Blocked => blocked = true,
                 Write::Failed(error) => broken = Some(error),
             }
@@ -182,17 +203,6 @@ impl<N: Net> Group<N> {
         let fed = backend
             .lease()
             .filter(|_| before > FED_MAX && left <= FED_MAX);
-        if left == 0 {
-            backend.output.clear();
-            backend.output_sent = 0;
-            if backend.output.capacity() > OUTPUT_KEPT {
-                backend.output = Vec::new();
-            }
-        } else if left <= backend.output_sent {
-            // Moving the rest for each write would cost its length as often as there are writes.
-            backend.output.drain(..backend.output_sent);
-            backend.output_sent = 0;
-        }
         if left > 0 && !blocked && broken.is_none() && !backend.dirty {
             backend.dirty = true;
             self.bulk.push(Piece::Command(key));

@@ -75,7 +75,7 @@ impl<N: Net> Group<N> {
         let late: Vec<(Key, Late)> = self
             .clients
             .iter()
-            .filter(|(key, _)| !self.inputs.holds_up(*key))
+            .filter(|(key, client)| !self.inputs.holds_up(*key) && !client.is_being_read())
             .filter_map(|(key, client)| Some((key, self.lateness(client, now)?)))
             .collect();
         for (key, why) in late {

@@ -23,11 +23,11 @@ use session::standing::{Standing, standing_of_execution};
 use session::state::Session;
 use session::statement::{Conditions, Statement};
 use session::text::mentions;
-use sql::classify::{self, Reads, Verb, classify};
+use sql::classify::{self, Reads, Verb};
 use sql::kill::Kill;
 use sql::lex::Server;
-use sql::nested_kill::hides_kill;
 use sql::own_id::with_values;
+use std::borrow::Cow;
 use std::rc::Rc;
 use wire::attributes::Form;
 use wire::capabilities::EXTENDED_BULK;
@@ -46,7 +46,11 @@ const LONG_DATA_MAX: usize = 256 << 20;
 impl<N: Net> Group<N> {
     /// A command about a prepared statement.
     pub(crate) fn on_prepared(&mut self, key: Key, command: Command, message: &[u8]) -> Handled {
-        let payload = payload_of(message);
+        let joined = self.joined_payload(message);
+        let payload = match &joined {
+            Some(joined) => Cow::Borrowed(&joined[..]),
+            None => payload_of(message),
+        };
         match command {
             Command::StmtPrepare => return self.on_prepare(key, message, &payload[1..]),
             Command::StmtExecute | Command::StmtBulkExecute => {
@@ -66,10 +70,10 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         let mode = self.lex_mode(&client.session, client.capabilities);
-        let class = classify(sql, mode);
+        let (class, hides_kill) = self.classified(message, sql, mode);
         // Prepared, it kills nobody yet.
         let reads = class.kills && Kill::read_with(sql, mode, Some(0)).is_some();
-        if !reads && hides_kill(sql, mode, &class) {
+        if !reads && hides_kill {
             self.counts.refused += 1;
             self.refuse(key, &Refusal::Kill);
             return Handled::Used;

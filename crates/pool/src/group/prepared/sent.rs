@@ -25,7 +25,7 @@ impl<N: Net> Group<N> {
             .get_mut(key)
             .and_then(|client| client.prepared.as_mut()?.under_way.take());
         let Some(mut under_way) = under_way else {
-            return self.send_backend(lease, message);
+            return self.send_message(lease, message);
         };
         let mut out = Vec::with_capacity(message.len() + 64);
         match under_way.command {

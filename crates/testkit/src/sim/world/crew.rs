@@ -14,7 +14,7 @@
 //!   idle in another.
 
 use crate::sim::net::{SimNet, Wires};
-use pool::{Census, Group, Order, Settings, Shared};
+use pool::{Census, Group, Order, REPLY_MAX, Settings, Shared};
 use reactor::{Event, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,6 +22,9 @@ use std::time::Duration;
 
 /// What one turn of a group may add before it looks at the sum.
 const STEP_MAX: usize = 1 << 20;
+/// What is kept of a reply that its client does not take, while the rest is on its backend: the
+/// bound behind which others' statements stand, one read, and what that grows by.
+const UNTAKEN_MAX: usize = REPLY_MAX + (64 + 4) * 1024;
 /// Turns without anything happening around them.
 const IDLE_TURNS_MAX: u32 = 40;
 /// Longest time until a group is helped: backends are lent after a twentieth of a second.
@@ -115,6 +118,18 @@ impl Crew {
             held <= max.max(clients * share) + STEP_MAX,
             "{held} bytes are kept for {clients} clients, of {max} with shares of {share}"
         );
+    }
+
+    /// What is kept of a reply that its client does not take has its bound. Gives the most that was
+    /// kept while others' statements stood behind it.
+    pub(super) fn check_untaken(&self) -> usize {
+        let untaken = self.members.iter().map(|m| m.group.longest_untaken());
+        let (len, rides) = untaken.max().unwrap_or_default();
+        assert!(
+            len <= UNTAKEN_MAX,
+            "{len} bytes of a reply are kept for who takes none, and the rest is on its backend"
+        );
+        len * usize::from(rides)
     }
 
     /// Puts a message of a thread that is no group's in a group's mailbox.

@@ -1,0 +1,247 @@
+//! What a client has sent and is not handled, and what is known of the text at its front.
+//!
+//! Short commands are read where they are handled. The text of a long one is read by a thread that
+//! is no group's (`text_reading.rs`): until that has told what it found, the command counts as one
+//! that has not come whole.
+//!
+//! Invariants: what is known of a text is dropped with the command it belongs to; a reader's answer
+//! counts only for the buffer that it has read.
+
+use crate::buffers::room::room_for;
+use crate::buffers::text_reading::TextRead;
+use std::ops::{Deref, Range};
+use std::sync::{Arc, Weak};
+use wire::packet::{Frame, frame};
+
+/// What becomes of the text at the front.
+#[derive(Debug, Default)]
+enum Text {
+    /// It is short, or nobody has asked for it.
+    #[default]
+    Unread,
+    /// A reader has it, and with it all bytes.
+    UnderWay(Arc<Vec<u8>>),
+    Read(Box<TextRead>),
+}
+
+/// Bytes received and not handled.
+#[derive(Debug, Default)]
+pub(crate) struct Received {
+    bytes: Vec<u8>,
+    text: Text,
+}
+
+impl Deref for Received {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.text {
+            Text::UnderWay(bytes) => bytes,
+            _ => &self.bytes,
+        }
+    }
+}
+
+impl Received {
+    /// Bytes of memory that it takes.
+    pub(crate) fn capacity(&self) -> usize {
+        match &self.text {
+            Text::Unread => self.bytes.capacity(),
+            Text::UnderWay(bytes) => bytes.capacity(),
+            Text::Read(read) => self.bytes.capacity() + read.joined_len(),
+        }
+    }
+
+    /// Bytes by which room for `more` lengthens it.
+    pub(crate) fn room_for(&self, more: usize) -> usize {
+        room_for(&self.bytes, more)
+    }
+
+    /// Whether a reader has its text.
+    pub(crate) fn is_being_read(&self) -> bool {
+        matches!(self.text, Text::UnderWay(_))
+    }
+
+    /// What a reader has found out about the text at the front.
+    pub(crate) fn text(&self) -> Option<&TextRead> {
+        match &self.text {
+            Text::Read(read) => Some(read),
+            _ => None,
+        }
+    }
+
+    /// The buffer, to append to. Bytes that a reader has are taken back.
+    pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
+        if self.is_being_read()
+            && let Text::UnderWay(bytes) = std::mem::take(&mut self.text)
+        {
+            self.bytes = Arc::unwrap_or_clone(bytes);
+        }
+        &mut self.bytes
+    }
+
+    /// All bytes; nothing is known of a text any more.
+    pub(crate) fn into_bytes(mut self) -> Vec<u8> {
+        std::mem::take(self.buffer())
+    }
+
+    /// Nothing in it, with the same memory.
+    pub(crate) fn clear(&mut self) {
+        self.buffer().clear();
+        self.text = Text::Unread;
+    }
+
+    /// Drops the first bytes, and the memory of a long command with them.
+    pub(crate) fn drop_front(&mut self, used: usize, kept_max: usize) {
+        if used == 0 {
+            return;
+        }
+        let bytes = self.buffer();
+        if used >= bytes.len() - used && bytes.capacity() > kept_max {
+            *bytes = bytes[used..].to_vec();
+        } else {
+            bytes.drain(..used);
+        }
+        self.text = Text::Unread;
+    }
+
+    /// Bytes of the command at the front; all of them if it has not come whole.
+    pub(crate) fn command_len(&self) -> usize {
+        match frame(self) {
+            Frame::Whole { total, .. } => total,
+            _ => self.len(),
+        }
+    }
+
+    /// Gives the bytes to a reader.
+    pub(crate) fn give(&mut self) -> Weak<Vec<u8>> {
+        let bytes = Arc::new(std::mem::take(self.buffer()));
+        let weak = Arc::downgrade(&bytes);
+        self.text = Text::UnderWay(bytes);
+        weak
+    }
+
+    /// A reader has read a text: whether it is this one.
+    pub(crate) fn take(&mut self, read: Box<TextRead>) -> bool {
+        let is_its = match &self.text {
+            Text::UnderWay(bytes) => read.is_of(bytes),
+            _ => false,
+        };
+        if is_its {
+            self.buffer();
+            self.text = Text::Read(read);
+        }
+        is_its
+    }
+
+    /// Takes all out, to be handled.
+    pub(crate) fn take_in_hand(&mut self) -> InHand {
+        let bytes = Arc::new(std::mem::take(self.buffer()));
+        let text = match std::mem::take(&mut self.text) {
+            Text::Read(read) => Some(read),
+            _ => None,
+        };
+        InHand { bytes, text }
+    }
+
+    /// Puts it back, without the bytes that have been used.
+    pub(crate) fn put_back(&mut self, in_hand: InHand, used: usize, kept_max: usize) {
+        let InHand { bytes, text } = in_hand;
+        match Arc::try_unwrap(bytes) {
+            Ok(bytes) => {
+                self.bytes = bytes;
+                if let Some(read) = text {
+                    self.text = Text::Read(read);
+                }
+                self.drop_front(used, kept_max);
+            }
+            // A backend is sent its front.
+            Err(bytes) => self.bytes = bytes[used..].to_vec(),
+        }
+    }
+}
+
+/// What a client has sent, while it is handled.
+#[derive(Debug)]
+pub(crate) struct InHand {
+    pub(crate) bytes: Arc<Vec<u8>>,
+    text: Option<Box<TextRead>>,
+}
+
+impl InHand {
+    /// Where a message lies in it, if it does: by its address, whatever its bytes are.
+    pub(crate) fn range_of(&self, message: &[u8]) -> Option<Range<usize>> {
+        let start = message.as_ptr().addr();
+        let start = start.checked_sub(self.bytes.as_ptr().addr())?;
+        let end = start.checked_add(message.len())?;
+        (end <= self.bytes.len()).then_some(start..end)
+    }
+
+    /// What is known of the text of a message, if that is the one in front.
+    pub(crate) fn text_of(&self, message: &[u8]) -> Option<&TextRead> {
+        let range = self.range_of(message)?;
+        let text = self.text.as_deref()?;
+        (range.start == 0 && range.end == text.message_len()).then_some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn received(bytes: &[u8]) -> Received {
+        let mut received = Received::default();
+        received.buffer().extend_from_slice(bytes);
+        received
+    }
+
+    const QUERY: &[u8] = b"\x05\0\0\0\x03DO 1\x05\0\0\0\x03DO 2";
+
+    #[test]
+    fn what_a_reader_found_counts_for_the_buffer_that_it_has_read() {
+        let mut one = received(QUERY);
+        let weak = one.give();
+        assert!(one.is_being_read());
+        assert_eq!((&one[..], one.command_len()), (QUERY, 9));
+        let mut other = received(QUERY);
+        let stale = other.give();
+        let read = |of: &Weak<Vec<u8>>| Box::new(TextRead::for_tests(of.clone(), 9));
+        assert!(!one.take(read(&stale)), "the same bytes elsewhere");
+        assert!(one.take(read(&weak)));
+        assert!(!one.take(read(&weak)), "it is not asked for any more");
+        assert!(one.text().is_some() && !one.is_being_read());
+        let in_hand = one.take_in_hand();
+        let bytes = in_hand.bytes.clone();
+        assert!(in_hand.text_of(&bytes[..9]).is_some());
+        assert!(in_hand.text_of(&bytes[9..]).is_none(), "the one behind it");
+        assert!(in_hand.text_of(&QUERY[..9]).is_none(), "the same elsewhere");
+        drop(bytes);
+        one.put_back(in_hand, 0, 100);
+        assert!(one.text().is_some(), "it waits");
+        one.drop_front(9, 100);
+        assert!(one.text().is_none());
+        assert_eq!(&one[..], &QUERY[9..]);
+    }
+
+    #[test]
+    fn what_is_sent_on_is_not_copied() {
+        let mut one = received(QUERY);
+        let in_hand = one.take_in_hand();
+        let (shared, at) = (in_hand.bytes.clone(), in_hand.bytes.as_ptr());
+        assert_eq!(in_hand.range_of(&shared[2..9]), Some(2..9));
+        assert_eq!(in_hand.range_of(QUERY), None);
+        one.put_back(in_hand, 9, 100);
+        assert_eq!(&one[..], &QUERY[9..]);
+        assert_eq!(shared.as_ptr(), at);
+        assert_eq!(Arc::strong_count(&shared), 1);
+    }
+
+    #[test]
+    fn bytes_that_a_reader_has_can_be_taken_back() {
+        let mut one = received(QUERY);
+        let weak = one.give();
+        one.drop_front(9, 100);
+        assert_eq!(&one[..], &QUERY[9..]);
+        assert!(!one.take(Box::new(TextRead::for_tests(weak, 9))));
+    }
+}

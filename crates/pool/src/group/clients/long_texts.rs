@@ -1,0 +1,125 @@
+//! Commands with long texts.
+//!
+//! Their texts are given to readers (`text_reading.rs`), and the commands handled with what those
+//! found. Their bytes are not copied for the backend that they are sent to (`outgoing.rs`).
+//!
+//! Not bounded: what is looked up in a long text again, because it names user variables, its client
+//! is pinned, or the server has triggers or views with code.
+
+use crate::buffers::received::Received;
+use crate::buffers::text_reading::{TextJob, TextRead};
+use crate::client::ClientState;
+use crate::group::Group;
+use reactor::{Key, Net};
+use sql::classify::{Statement, classify};
+use sql::lex::LexMode;
+use sql::nested_kill::hides_kill;
+use std::ops::Range;
+use std::sync::Arc;
+use wire::attributes::Form;
+use wire::command::Command;
+use wire::packet::{Frame, HEADER_LEN, frame};
+
+/// Memory of a client's input that is kept when its commands are used up.
+const KEPT_MAX: usize = crate::group::SCRATCH_LEN;
+
+impl<N: Net> Group<N> {
+    /// Whether a reader has the text at the front of what a client has sent, or gets it now.
+    pub(crate) fn leaves_to_reader(&mut self, key: Key, input: &mut Received) -> bool {
+        if input.is_being_read() {
+            return true;
+        }
+        let max = self.shared.text_here_max;
+        let Some(client) = self.clients.get(key) else {
+            return false;
+        };
+        // Who has a place in a lane, and perhaps a backend by now, would lose it meanwhile.
+        if input.len() <= max || client.place.is_held() || client.state() != ClientState::Idle {
+            return false;
+        }
+        let Frame::Whole { total, .. } = frame(input) else {
+            return false;
+        };
+        let allowed = self.shared.server.max_allowed_packet + HEADER_LEN;
+        let byte = input.get(HEADER_LEN).copied();
+        let form = match byte.and_then(Command::from_byte) {
+            Some(Command::Query) => Some(Form::of(client.capabilities)),
+            Some(Command::StmtPrepare) => None,
+            _ => return false,
+        };
+        let mode = self.lex_mode(&client.session, client.capabilities);
+        let read = input.text().is_some_and(|read| read.mode() == mode);
+        if total <= max || total > allowed || read {
+            return false;
+        }
+        self.shared.texts.submit(TextJob {
+            group: self.index,
+            client: key,
+            bytes: input.give(),
+            message_len: total,
+            form,
+            mode,
+        });
+        true
+    }
+
+    /// A reader has read the text of a client's command.
+    pub(crate) fn on_text_read(&mut self, key: Key, read: Box<TextRead>) {
+        let now = self.net.now();
+        if let Some(client) = self.clients.get_mut(key)
+            && let Some(input) = &mut client.input
+            && input.take(read)
+        {
+            // Its silence was not its own.
+            client.heard_from(now);
+            self.pump(key);
+        }
+    }
+
+    /// Handles the whole messages at the front of a client's input, and drops those that are used.
+    pub(crate) fn consume_input(&mut self, key: Key, input: &mut Received) {
+        if input.len() <= self.shared.text_here_max {
+            let used = self.consume(key, input);
+            return input.drop_front(used, KEPT_MAX);
+        }
+        let in_hand = input.take_in_hand();
+        let bytes = in_hand.bytes.clone();
+        // What is done for this client may lead to serving another.
+        let outer = self.in_hand.replace(in_hand);
+        let used = self.consume(key, &bytes);
+        drop(bytes);
+        if let Some(in_hand) = std::mem::replace(&mut self.in_hand, outer) {
+            input.put_back(in_hand, used, KEPT_MAX);
+        }
+    }
+
+    /// The buffer in which a client's long message lies, and where it lies there.
+    pub(crate) fn buffer_of(&self, message: &[u8]) -> Option<(Arc<Vec<u8>>, Range<usize>)> {
+        if message.len() <= self.shared.text_here_max {
+            return None;
+        }
+        let in_hand = self.in_hand.as_ref()?;
+        Some((in_hand.bytes.clone(), in_hand.range_of(message)?))
+    }
+
+    /// What a message carries, if a reader has put that together.
+    pub(crate) fn joined_payload(&self, message: &[u8]) -> Option<Arc<Vec<u8>>> {
+        self.in_hand.as_ref()?.text_of(message)?.joined()
+    }
+
+    /// What a client's text may leave, and whether it hides a KILL, as [`classify`] and
+    /// [`hides_kill`] say.
+    pub(crate) fn classified(
+        &self,
+        message: &[u8],
+        sql: &[u8],
+        mode: LexMode,
+    ) -> (Statement, bool) {
+        let read = self.in_hand.as_ref();
+        let read = read.and_then(|in_hand| in_hand.text_of(message)?.found(sql.len(), mode));
+        read.unwrap_or_else(|| {
+            let class = classify(sql, mode);
+            (class, hides_kill(sql, mode, &class))
+        })
+    }
+}
