@@ -346,6 +346,7 @@ impl LastStatement {
     pub fn failed_ahead(&mut self, summary: &ReplySummary) {
         self.owed.failed = true;
         self.owed.warnings = true;
+        self.read_back = ReadBack::Wanted;
         self.none_kept();
         self.native = self.native.union(COUNTS).union(Reads::DIAGNOSTICS);
         self.conditions = 1;

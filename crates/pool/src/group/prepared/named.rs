@@ -427,9 +427,8 @@ impl<N: Net> Group<N> {
         deallocated
     }
 
-    /// Closes what idle backends have prepared beyond their share: that of each is smaller
-    /// since the
-    /// server takes fewer (`max_prepared_stmt_count`), and clients' own would be refused.
+    /// Closes what idle backends have prepared beyond their share: that of each is smaller since
+    /// the server takes fewer (`max_prepared_stmt_count`), and clients' own would be refused.
     pub(crate) fn give_statements_back(&mut self) {
         let share = self.shared.prepared_of_backend();
         for lease in self.backends.keys() {
