@@ -11,7 +11,7 @@ use crate::buffers::memory::{self, ClientMemory};
 use crate::buffers::packing;
 use crate::buffers::room::InputBudget;
 use crate::buffers::spool::SpoolUse;
-use crate::buffers::text_reading::{TEXT_HERE_MAX, TextJobs, TextRead};
+use crate::buffers::text_reading::{TEXT_HERE_MAX, TEXTS_MAX, TextJobs, TextRead};
 use crate::config::{Settings, accounts_of};
 use crate::errors::error_counts::ErrorCounts;
 use crate::log::{self, note};
@@ -60,6 +60,8 @@ pub struct Shared {
     pub(crate) texts: TextJobs,
     /// The longest command with a text that a group reads itself.
     pub text_here_max: usize,
+    /// Long texts that wait at most; a group reads one more itself.
+    pub texts_max: usize,
     /// Failed logins by address.
     pub(crate) failures: AuthFailures,
     /// How many groups there are.
@@ -158,6 +160,7 @@ impl Shared {
             checks: PasswordChecks::default(),
             texts: TextJobs::default(),
             text_here_max: TEXT_HERE_MAX,
+            texts_max: TEXTS_MAX,
             failures: AuthFailures::default(),
             upstream: Arc::new(Upstream::new(settings.backend.clone())),
             spool: SpoolUse::new(settings.spool_bytes_max, groups),

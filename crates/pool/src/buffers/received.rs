@@ -72,12 +72,17 @@ impl Received {
 
     /// The buffer, to append to. Bytes that a reader has are taken back.
     pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
+        self.take_back();
+        &mut self.bytes
+    }
+
+    /// Takes the bytes back that a reader was given, if it was given any.
+    pub(crate) fn take_back(&mut self) {
         if self.is_being_read()
             && let Text::UnderWay(bytes) = std::mem::take(&mut self.text)
         {
             self.bytes = Arc::unwrap_or_clone(bytes);
         }
-        &mut self.bytes
     }
 
     /// All bytes; nothing is known of a text any more.

@@ -11,7 +11,8 @@
 //! Invariants: a text is classified by the same function here and there; what was found names the
 //! buffer that was read and how it was cut, and is of no use for another or when the session is
 //! read otherwise by then; a text whose client has left is not read. The queue holds one text of a
-//! client, which is counted as the client's (`input_bytes_max`).
+//! client, which is counted as the client's (`input_bytes_max`), and [`TEXTS_MAX`] texts at most;
+//! the group reads one more by itself.
 
 use reactor::Key;
 use sql::classify::{Statement, classify};
@@ -24,6 +25,8 @@ use wire::packet::{HEADER_LEN, PAYLOAD_MAX, join_payload};
 
 /// The longest command with a text that is read on its group's thread.
 pub(crate) const TEXT_HERE_MAX: usize = 256 * 1024;
+/// Texts that wait for a reader.
+pub(crate) const TEXTS_MAX: usize = 1024;
 
 /// A text to be read.
 #[derive(Debug)]
@@ -106,6 +109,11 @@ impl TextRead {
 }
 
 impl TextJob {
+    /// Whether its client has left.
+    fn is_abandoned(&self) -> bool {
+        self.bytes.strong_count() == 0
+    }
+
     /// Reads the text; `None` when its client has left.
     pub(crate) fn run(self) -> Option<(usize, Key, Box<TextRead>)> {
         let bytes = self.bytes.upgrade()?;
@@ -155,18 +163,18 @@ impl TextJobs {
         self.queue().len()
     }
 
-    /// Puts a text in line.
-    pub(crate) fn submit(&self, job: TextJob) {
+    /// Puts a text in line; `false` when `max` wait already.
+    pub(crate) fn submit(&self, job: TextJob, max: usize) -> bool {
         let mut queue = self.queue();
-        // Those of clients that have left take no place.
-        while queue
-            .front()
-            .is_some_and(|job| job.bytes.strong_count() == 0)
-        {
-            queue.pop_front();
+        if queue.len() >= max {
+            queue.retain(|job| !job.is_abandoned());
         }
-        queue.push_back(job);
-        self.bell.notify_one();
+        let has_room = queue.len() < max;
+        if has_room {
+            queue.push_back(job);
+            self.bell.notify_one();
+        }
+        has_room
     }
 
     /// The next text, if there is one.
@@ -255,14 +263,25 @@ mod tests {
     fn the_text_of_a_client_that_has_left_is_not_read() {
         let bytes = Arc::new(b"\x05\0\0\0\x03DO 1".to_vec());
         let jobs = TextJobs::default();
-        for _ in 0..3 {
-            jobs.submit(job(&bytes, 9));
-        }
-        assert_eq!(jobs.queue().len(), 3);
+        assert!(jobs.submit(job(&bytes, 9), TEXTS_MAX));
         drop(bytes);
         assert!(jobs.next().unwrap().run().is_none());
-        let bytes = Arc::new(b"\x05\0\0\0\x03DO 1".to_vec());
-        jobs.submit(job(&bytes, 9));
-        assert_eq!(jobs.queue().len(), 1, "those of others take no place");
+    }
+
+    #[test]
+    fn texts_of_clients_that_have_left_give_way_at_the_bound() {
+        let message = || Arc::new(b"\x05\0\0\0\x03DO 1".to_vec());
+        let (first, leaves) = (message(), message());
+        let jobs = TextJobs::default();
+        let submit = |bytes: &Arc<Vec<u8>>| jobs.submit(job(bytes, 9), TEXTS_MAX);
+        assert!(submit(&first));
+        for _ in 1..TEXTS_MAX {
+            assert!(submit(&leaves));
+        }
+        assert!(!submit(&message()), "all of them wait");
+        assert_eq!(jobs.len(), TEXTS_MAX);
+        drop(leaves);
+        assert!(submit(&first), "behind one that waits");
+        assert_eq!(jobs.len(), 2);
     }
 }

@@ -123,6 +123,7 @@ impl World {
         if !ordered {
             // Who reads a text elsewhere may be later than another.
             shared.text_here_max = [24, 60, 256 * 1024][prepared_max % 3];
+            shared.texts_max = [1, 1024][prepared_max % 2];
         }
         let shared = Arc::new(shared);
         // One more for each group's KILL.

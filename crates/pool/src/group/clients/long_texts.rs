@@ -1,7 +1,8 @@
 //! Commands with long texts.
 //!
 //! Their texts are given to readers (`text_reading.rs`), and the commands handled with what those
-//! found. Their bytes are not copied for the backend that they are sent to (`outgoing.rs`).
+//! found. Their bytes are not copied for the backend that they are sent to (`outgoing.rs`). Where
+//! too many texts wait for a reader, the group reads the text itself.
 //!
 //! Not bounded: what is looked up in a long text again, because it names user variables, its client
 //! is pinned, or the server has triggers or views with code.
@@ -52,15 +53,19 @@ impl<N: Net> Group<N> {
         if total <= max || total > allowed || read {
             return false;
         }
-        self.shared.texts.submit(TextJob {
+        let job = TextJob {
             group: self.index,
             client: key,
             bytes: input.give(),
             message_len: total,
             form,
             mode,
-        });
-        true
+        };
+        let taken = self.shared.texts.submit(job, self.shared.texts_max);
+        if !taken {
+            input.take_back();
+        }
+        taken
     }
 
     /// A reader has read the text of a client's command.
