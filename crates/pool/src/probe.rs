@@ -328,12 +328,13 @@ impl Connection {
                 };
                 ProbeError { why, fault }
             }
-            Failure::Read(error) | Failure::Write(error) if words_of(&error).is_some() => {
-                ProbeError {
-                    why: words_of(&error).unwrap_or_default(),
+            Failure::Read(ref error) | Failure::Write(ref error) => match words_of(error) {
+                Some(why) => ProbeError {
+                    why,
                     fault: Fault::Untrusted,
-                }
-            }
+                },
+                None => self.lost(failure),
+            },
             failure => self.lost(failure),
         })
     }

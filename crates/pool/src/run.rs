@@ -3,7 +3,7 @@
 //! Order matters: the descriptor limit is raised and everything that groups share (mailboxes, Unix
 //! listeners) is opened before the first group leaves the common descriptor table. Signals are
 //! handled here: the first SIGTERM or SIGINT drains, a second one ends at once; SIGUSR1 prints the
-//! census, SIGUSR2 every client and why it is pinned; SIGHUP is logged and changes nothing.
+//! census, SIGUSR2 every client and why it is pinned; SIGHUP reads certificates again.
 
 use crate::Settings;
 use crate::backend::backend_pools::PoolKey;
@@ -43,9 +43,9 @@ use wire::capabilities::DEPRECATE_EOF;
 const DESCRIPTORS_RESERVED: u64 = 64;
 /// A group is not made for fewer backends than this, unless the clients need its descriptors.
 const BACKENDS_PER_GROUP: u64 = 8;
-/// A server that cannot be reached is asked again after this time.
 /// Between two looks at the files of certificates.
 const CERTIFICATES_EVERY: Duration = Duration::from_secs(1);
+/// A server that cannot be reached is asked again after this time.
 const PROBE_AGAIN: Duration = Duration::from_secs(1);
 /// How often a group hands its census over.
 const CENSUS_EVERY: Duration = Duration::from_millis(500);
