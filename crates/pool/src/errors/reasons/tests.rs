@@ -209,6 +209,11 @@ fn every_refusal_has_an_entry_that_explains_it() {
         ] {
             assert_eq!(doctor::explain::entry_of(&line), Some(*entry), "{line}");
         }
+        // The pool's own numbers are nobody else's.
+        if (9500..9600).contains(&code) {
+            let number = code.to_string();
+            assert!(doctor::explain::entry_of(&number).is_some(), "{number}");
+        }
     }
 }
 
