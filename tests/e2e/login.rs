@@ -591,6 +591,82 @@ fn a_change_to_an_unknown_user_is_answered_as_a_wrong_password() {
     }
 }
 
+/// All that a wrong password hears under this name: at a login and at a change of user, whatever
+/// plugin it begins with. The name and the address are left out.
+fn all_heard(pool: &Address, source: u32, user: &str) -> Vec<Vec<(u8, Vec<u8>)>> {
+    let mut all = Vec::new();
+    for (source, first) in (source..).zip(["mysql_native_password", "caching_sha2_password", ""]) {
+        let (way, first) = ((pool, source), first.as_bytes());
+        all.push(packets_heard(way, user, first, b"wrong", false));
+        all.push(change_heard(
+            way,
+            ("caching_sha2_password", user),
+            first,
+            b"wrong",
+            false,
+        ));
+    }
+    for (_, last) in all.iter_mut().filter_map(|heard| heard.last_mut()) {
+        let place = |words: &[u8]| last.windows(words.len()).position(|part| part == words);
+        let account = place(user.as_bytes()).zip(place(b"' (using password: YES)"));
+        let (from, to) = account.expect("an error that names the user");
+        last.drain(from..to);
+    }
+    all
+}
+
+/// Where users have several plugins, each unknown name is asked for one of them, always the same:
+/// it is a user's whose name nobody knows, for all that can be heard.
+#[test]
+fn an_unknown_name_has_a_plugin_of_its_own_where_users_have_several() {
+    let test = "an_unknown_name_has_a_plugin_of_its_own_where_users_have_several";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool's accounts");
+    }
+    let users = [
+        ("native", "auth = \"mysql_native_password\""),
+        ("sha2", "auth = \"caching_sha2_password\""),
+        ("either", ""),
+        // The one whose connections change their user.
+        ("entry", "auth = \"caching_sha2_password\""),
+    ];
+    let mut text = format!("[backend]\naddress = \"{}\"\n", real.address());
+    for (name, auth) in users {
+        text += &format!(
+            "[[user]]\nname = \"{name}\"\npassword = \"{name}\"\n{auth}\n\
+             backend_user = \"app\"\nbackend_password = \"app\"\n"
+        );
+    }
+    let file = config_file(real, "several_plugins.toml", &text);
+    let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+    // Its quick answer is known to be right.
+    login(&pool.address, &Account::new("entry", "entry"));
+    let names: Vec<String> = (0..24).map(|n| format!("nobody{n}")).collect();
+    let asked: Vec<&str> = users[..3].iter().map(|(name, _)| *name).collect();
+    // The unknown ones twice.
+    let unknown = names.iter().chain(&names).map(String::as_str);
+    let heard: Vec<_> = std::thread::scope(|scope| {
+        let all = (0..).zip(asked.iter().copied().chain(unknown));
+        let all = all.map(|(n, user)| {
+            let address = &pool.address;
+            scope.spawn(move || all_heard(address, 1 + 3 * n, user))
+        });
+        let threads: Vec<_> = all.collect();
+        threads.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    let (known, unknown) = heard.split_at(3);
+    let (first, again) = unknown.split_at(names.len());
+    for ((name, heard), again) in names.iter().zip(first).zip(again) {
+        assert!(known.contains(heard), "{name}: {heard:?}");
+        assert_eq!(heard, again, "{name}");
+    }
+    for (user, known) in asked.iter().zip(known) {
+        let like = first.iter().filter(|heard| *heard == known).count();
+        assert!(like > 0, "no name is like {user}");
+    }
+}
+
 /// Some drivers speak the character set of the greeting's collation, unless they are told another.
 #[test]
 fn the_greeting_names_the_servers_collation() {
