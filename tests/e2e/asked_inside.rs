@@ -253,3 +253,41 @@ fn a_client_that_has_been_warned_keeps_its_backend() {
         clients[0].must("CALL counted()");
     }
 }
+
+/// A session that starts over has counted nothing; its backend has, whatever the pool has said there
+/// since.
+#[test]
+fn who_has_started_over_asks_about_nothing_that_was_before() {
+    same_on_both("asks_anew", |story| {
+        begin(story);
+        story.all(
+            0,
+            &[
+                "CREATE TABLE counted_rows (a INT, c INT, f INT)",
+                "CREATE TRIGGER counts BEFORE INSERT ON counted_rows FOR EACH ROW \
+                 SET NEW.c = ROW_COUNT(), NEW.f = FOUND_ROWS()",
+            ],
+        );
+        let account = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
+        for asks in [
+            "INSERT INTO counted_rows (a) VALUES (1)",
+            // What the first of several leaves comes too late for its own trigger.
+            "INSERT INTO counted_rows (a) VALUES (1); SELECT c, f FROM counted_rows",
+            "SELECT v FROM t; INSERT INTO counted_rows (a) VALUES (1)",
+            "CALL counted()",
+        ] {
+            for before in ["SELECT v FROM t", "UPDATE t SET v = v + 1", "DO 0"] {
+                for reset in [true, false] {
+                    let who = story.join_as(&account);
+                    story.sql(who, before);
+                    match reset {
+                        true => story.command(who, Command::ResetConnection, b""),
+                        false => story.change_user(who, &account),
+                    }
+                    story.may_be_gone(who, asks);
+                    story.sql(0, "TRUNCATE TABLE counted_rows");
+                }
+            }
+        }
+    });
+}

@@ -90,7 +90,15 @@ impl<N: Net> Group<N> {
             true => Reads::NONE,
             false => found.own_reads,
         };
-        asked = asked.union(triggers.without(left_by_first(sql, mode, found)));
+        let first = first_of_several((sql, mode), found);
+        let left = first
+            .as_ref()
+            .map_or(Reads::NONE, |first| left_by(&first.1));
+        // What the first of several statements leaves comes too late for triggers of its own.
+        let at_once = first.map_or(Reads::NONE, |(text, first)| {
+            self.asked_by_triggers((text, mode), &first, schema)
+        });
+        asked = asked.union(at_once).union(triggers.without(left));
         if calls
             && self.shared.code_catalogue.on
             && let Some(run) = run_by(sql, mode, found)
@@ -98,7 +106,7 @@ impl<N: Net> Group<N> {
             self.see_code_catalogue();
             let inside = self.code_seen.names.asked_by(&run, schema);
             // What the first of several statements leaves is its text's own.
-            asked = asked.union(inside.without(left_by_first(sql, mode, found)));
+            asked = asked.union(inside.without(left));
         }
         asked.intersects(lost)
     }
@@ -140,13 +148,18 @@ impl<N: Net> Group<N> {
     }
 }
 
-/// What the first statement of a text of several replaces of that which was left before.
-fn left_by_first(sql: &[u8], mode: LexMode, found: &classify::Statement) -> Reads {
+/// The first statement of a text of several.
+fn first_of_several<'a>(
+    (sql, mode): (&'a [u8], LexMode),
+    found: &classify::Statement,
+) -> Option<(&'a [u8], classify::Statement)> {
     let semicolon = Lexer::new(sql, mode).find(|token| token.kind == Kind::Semicolon);
-    let Some(end) = semicolon.filter(|_| found.multi) else {
-        return Reads::NONE;
-    };
-    let first = classify::classify(&sql[..end.start], mode);
+    let first = &sql[..semicolon.filter(|_| found.multi)?.start];
+    Some((first, classify::classify(first, mode)))
+}
+
+/// What the first statement of a text of several replaces of that which was left before.
+fn left_by(first: &classify::Statement) -> Reads {
     match first.verb {
         Verb::Other | Verb::Begin => Reads::NONE,
         _ if first.causes.contains(PinCause::StoredCode) => Reads::NONE,
