@@ -238,6 +238,17 @@ fn report_refused(name: &str, seeds: u64, findings: &[Findings]) {
     );
 }
 
+/// The seed that is being told. It is named where the telling itself fails.
+struct Told(u64);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("seed {} could not be told to its end", self.0);
+        }
+    }
+}
+
 /// Tells one seed after the other to one server, and to one pool for as long as none differs.
 fn tell_seeds(real: &Real, (next, last): (&AtomicU64, u64), failures: &AtomicUsize) -> Findings {
     real.create_user("app", "app");
@@ -262,7 +273,9 @@ fn tell_seeds(real: &Real, (next, last): (&AtomicU64, u64), failures: &AtomicUsi
         findings.seeds += 1;
         findings.steps += script.len();
         let began = Instant::now();
+        let told = Told(seed);
         let verdict = pair.compare(&script);
+        drop(told);
         if began.elapsed() > SLOW {
             eprintln!("seed {seed} took {:.1?}", began.elapsed());
         }

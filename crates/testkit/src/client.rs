@@ -136,6 +136,8 @@ pub struct Client {
     pub local_file: Option<Vec<u8>>,
     /// Names of the files that were asked for.
     pub files_wanted: Vec<String>,
+    /// Where it has connected to.
+    address: Address,
 }
 
 impl Client {
@@ -174,6 +176,7 @@ impl Client {
             frames: None,
             local_file: None,
             files_wanted: Vec::new(),
+            address: address.clone(),
         })
     }
 
@@ -424,6 +427,20 @@ impl Client {
         self.run(Command::Query, sql.as_bytes())
     }
 
+    /// The connection in words: where to, its number there, and the server's release.
+    #[must_use]
+    pub fn who(&self) -> String {
+        match self.talk.greeting.as_ref() {
+            Some(greeting) => format!(
+                "connection {} to {} ({})",
+                greeting.connection_id,
+                self.address,
+                String::from_utf8_lossy(&greeting.version)
+            ),
+            None => format!("a connection to {} without a greeting", self.address),
+        }
+    }
+
     /// Runs SQL that must succeed; its first outcome.
     ///
     /// # Panics
@@ -431,10 +448,10 @@ impl Client {
     pub fn must(&mut self, sql: &str) -> Outcome {
         let outcomes = self
             .query(sql)
-            .unwrap_or_else(|error| panic!("{sql}: {error}"));
-        for outcome in &outcomes {
+            .unwrap_or_else(|error| panic!("{}: `{sql}`: {error}", self.who()));
+        for (index, outcome) in outcomes.iter().enumerate() {
             if let Outcome::Failed(failure) = outcome {
-                panic!("{sql}: {failure}");
+                panic!("{}: `{sql}`, result {}: {failure}", self.who(), index + 1);
             }
         }
         outcomes.into_iter().next().unwrap()
@@ -463,7 +480,7 @@ impl Client {
     pub fn failure(&mut self, sql: &str) -> Failure {
         let outcomes = self
             .query(sql)
-            .unwrap_or_else(|error| panic!("{sql}: {error}"));
+            .unwrap_or_else(|error| panic!("{}: `{sql}`: {error}", self.who()));
         outcomes.last().unwrap().failure().clone()
     }
 
@@ -474,11 +491,14 @@ impl Client {
     pub fn prepare(&mut self, sql: &str) -> Prepared {
         let outcomes = self.run(Command::StmtPrepare, sql.as_bytes());
         match outcomes
-            .unwrap_or_else(|error| panic!("{sql}: {error}"))
+            .unwrap_or_else(|error| panic!("{}: `{sql}`: {error}", self.who()))
             .remove(0)
         {
             Outcome::Prepared(prepared) => prepared,
-            other => panic!("{sql}: expected a prepared statement, got {other:?}"),
+            other => panic!(
+                "{}: `{sql}`: expected a prepared statement, got {other:?}",
+                self.who()
+            ),
         }
     }
 
