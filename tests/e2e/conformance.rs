@@ -25,7 +25,13 @@ fn run(real: &Real) -> String {
     let extra = "groups = 1\nbackends_max = 2\nwait_ms_max = 3000";
     let pool = start_pool(real, "conformance.toml", extra);
     let began = std::time::Instant::now();
-    let rows = Stage { real, pool: &pool }.run();
+    let another = || start_pool(real, "conformance.toml", extra);
+    let stage = Stage {
+        real,
+        pool: &pool,
+        another: &another,
+    };
+    let rows = stage.run();
     let server = server_of(real);
     eprintln!("conformance on {server}: {:.1?}", began.elapsed());
     page::section(server, &rows)

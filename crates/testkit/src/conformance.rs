@@ -20,6 +20,7 @@ use crate::reply::{Outcome, Rows};
 use crate::talk::Account;
 use items::Item;
 use reactor::Address;
+use std::fmt;
 use wire::capabilities as cap;
 use wire::command::Command;
 
@@ -69,6 +70,11 @@ impl Path {
         Path::Eof,
     ];
 
+    /// Whether its client begins a session anew.
+    fn starts_over(self) -> bool {
+        matches!(self, Path::Reset | Path::ChangeUser)
+    }
+
     /// Its column's name.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -100,16 +106,26 @@ pub struct Row {
     pub cells: Vec<String>,
 }
 
+/// Logins until one has the privileges of now, a twentieth of a second each.
+const NOTICED_MAX: usize = 200;
+
 /// One telling of a cell: what was done, and what came.
 type Record = Vec<(&'static str, String)>;
 
 /// A server and a pool in front of it, with two backends in one group.
-#[derive(Debug)]
 pub struct Stage<'a> {
     /// The server.
     pub real: &'a Real,
     /// The pool.
     pub pool: &'a Pool,
+    /// Starts another one, for what a pool learns once in its life.
+    pub another: &'a dyn Fn() -> Pool,
+}
+
+impl fmt::Debug for Stage<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} behind {}", self.real, self.pool.address)
+    }
 }
 
 impl Stage<'_> {
@@ -146,9 +162,20 @@ impl Stage<'_> {
 
     fn cell(&self, admin: &mut Client, item: &Item, path: Path) -> String {
         let (direct, _) = self.telling(admin, item, path, None);
-        let (pooled, kept) = self.telling(admin, item, path, Some(self.pool));
+        // What a pool knows of privileges may be a second old: this one knows those of now.
+        let own = item.given_back().map(|give_back| {
+            admin.must(&give_back);
+            let own = (self.another)();
+            own.wait_for_definitions().expect("the pool is there");
+            own
+        });
+        let pool = own.as_ref().unwrap_or(self.pool);
+        let (pooled, kept) = self.telling(admin, item, path, Some(pool));
         let steps = || direct.iter().zip(&pooled);
         if let Some((step, other)) = steps().find(|(one, other)| one != other) {
+            if is_refused(&other.1) && !is_refused(&step.1) {
+                return "1235".into();
+            }
             eprintln!(
                 "{} by {} at '{}':\n  server itself: {}\n  through pool:  {}",
                 item.name,
@@ -189,6 +216,10 @@ impl Stage<'_> {
         };
         let mut duo = Duo::new(&address, item, path);
         duo.set();
+        if let Some(pool) = pool.filter(|_| item.given_back().is_some() && path.starts_over()) {
+            self.wait_for_accounts(item, pool);
+        }
+        duo.start_over();
         duo.both_look();
         let holds = kept(pool, &duo.first);
         duo.other_sets();
@@ -198,6 +229,29 @@ impl Stage<'_> {
         let after = kept(pool, &duo.first);
         (duo.leave(), [holds, after])
     }
+
+    /// Behind a change of privileges: waits until who logs in through the pool is answered as by the
+    /// server.
+    fn wait_for_accounts(&self, item: &Item, pool: &Pool) {
+        pool.wait_for("the server's accounts may have changed")
+            .expect("the pool looks at the accounts");
+        let asked = |address: &Address| text_of(connect(address, Path::Text).query(item.read));
+        let expected = asked(&self.real.address());
+        let mut admin = self.real.admin();
+        for _ in 0..NOTICED_MAX {
+            if asked(&pool.address) == expected {
+                return;
+            }
+            // The pool asks by its own clock: there is no event to wait for.
+            admin.must("DO SLEEP(0.05)");
+        }
+        panic!("{}: the pool does not notice it", item.name);
+    }
+}
+
+/// Whether the pool refuses to ask what the statement before has left.
+fn is_refused(reply: &str) -> bool {
+    reply.starts_with("[Failed(Failure { code: 1235,")
 }
 
 /// How the pool keeps a client's backend for it, in a word; empty when it does not.
@@ -300,6 +354,9 @@ impl Duo<'_> {
                 self.sql(true, "A errs again", "SELECT * FROM nowhere");
             }
         }
+    }
+
+    fn start_over(&mut self) {
         let reply = match self.path {
             Path::Reset => self.first.run(Command::ResetConnection, b""),
             Path::ChangeUser => {

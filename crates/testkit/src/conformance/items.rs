@@ -30,6 +30,14 @@ pub(crate) struct Item {
     pub fails: bool,
 }
 
+impl Item {
+    /// For an item that takes a privilege from the clients' account: what gives it back.
+    pub(crate) fn given_back(&self) -> Option<String> {
+        let rest = self.set.strip_prefix("REVOKE ")?;
+        Some(format!("GRANT {}", rest.replace(" FROM ", " TO ")))
+    }
+}
+
 const fn item(
     name: &'static str,
     on: On,
@@ -221,6 +229,17 @@ const ITEMS: &[Item] = &[
         ["", "SELECT @@warning_count, @@error_count", ""]),
     item("GET DIAGNOSTICS", Both, "SELECT CAST('text' AS SIGNED) FROM one",
         ["", "GET DIAGNOSTICS @n = NUMBER; SELECT @n", ""]),
+    item("another's conditions", Both, "DO 1",
+        ["SELECT CAST('another''s' AS SIGNED) FROM one", "SHOW WARNINGS", ""]),
+    item("another's conditions, in a text that pins", Both, "DO 1",
+        ["SELECT CAST('another''s' AS SIGNED) FROM one", "SHOW WARNINGS; CALL locks()", ""]),
+    Item { fails: true,
+        ..item("another's conditions, behind RESIGNAL", Both, "CALL resignals()",
+            ["SELECT x FROM anothers", "SHOW WARNINGS", "CALL resignals()"]) },
+    item("counts that a trigger asks for", Both, "SELECT x FROM counted LIMIT 2",
+        ["UPDATE one SET x = x + 1",
+         "INSERT INTO asking (x) VALUES (1); SELECT c, f FROM asking ORDER BY id DESC LIMIT 1",
+         ""]),
     item("status flags of several results", Both, "SELECT x FROM counted WHERE x + 0 = 1",
         ["", "SELECT 1; SELECT x + 0 FROM counted; SELECT CAST('x' AS SIGNED); DO 0", ""]),
     item("transaction", Both, "BEGIN", [WRITE, NUMBERS, "COMMIT"]),
@@ -250,6 +269,10 @@ const ITEMS: &[Item] = &[
         ["", A, "SET @a = NULL"]),
     item("sequence", MariaDb, "DO NEXTVAL(steps)", ["", "SELECT LASTVAL(steps) > 0", ""]),
     item("role", Both, "SET ROLE conformer", ["", "SELECT CURRENT_ROLE()", "SET ROLE NONE"]),
+    item("a privilege that is taken away", MariaDb, "REVOKE BINLOG MONITOR ON *.* FROM app",
+        ["", "SHOW BINARY LOGS", ""]),
+    item("a privilege that is taken away", MySql, "REVOKE REPLICATION CLIENT ON *.* FROM app",
+        ["", "SHOW BINARY LOGS", ""]),
     item("CONNECTION_ID()", Both, "DO 0",
         ["", "SELECT CAST(CONNECTION_ID() AS SIGNED) - {id} AS d", ""]),
 ];
@@ -281,8 +304,16 @@ pub(crate) fn lay_ground(admin: &mut Client, flavour: Flavour) {
         "INSERT INTO counted VALUES (1), (2), (3), (4), (5)",
         "CREATE TABLE dirty (x INT) ENGINE=InnoDB",
         "CREATE TABLE numbered (id INT AUTO_INCREMENT PRIMARY KEY, x INT) ENGINE=InnoDB",
+        // What the clients take from their own account they may give back.
+        "GRANT ALL ON *.* TO app WITH GRANT OPTION",
         "CREATE ROLE conformer",
         "GRANT conformer TO app",
+        "CREATE TABLE asking (id INT AUTO_INCREMENT PRIMARY KEY, x INT, c INT, f INT)",
+        "CREATE TRIGGER asks BEFORE INSERT ON asking FOR EACH ROW \
+         SET NEW.c = ROW_COUNT(), NEW.f = FOUND_ROWS()",
+        "CREATE PROCEDURE locks() BEGIN DO GET_LOCK('own', 0); DO RELEASE_LOCK('own'); END",
+        "CREATE PROCEDURE resignals() BEGIN DECLARE EXIT HANDLER FOR SQLEXCEPTION RESIGNAL; \
+         SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'own'; END",
         // MariaDB 10.11 crashes when a trigger makes the session read-only before an InnoDB row.
         "CREATE TABLE fired (x INT) ENGINE=MEMORY",
     ] {
@@ -330,6 +361,12 @@ pub(crate) fn reset(admin: &mut Client, item: &Item) {
     }
     if item.set.contains("one SET") {
         admin.must("UPDATE one SET x = 1");
+    }
+    if item.read.contains("asking") {
+        admin.must("TRUNCATE TABLE asking");
+    }
+    if let Some(given_back) = item.given_back() {
+        admin.must(&given_back);
     }
     if item.set.starts_with("XA") {
         let left = admin.rows("XA RECOVER");
