@@ -254,8 +254,8 @@ fn a_client_that_has_been_warned_keeps_its_backend() {
     }
 }
 
-/// A session that starts over has counted nothing; its backend has, whatever the pool has said there
-/// since.
+/// A session that starts over has counted nothing; its backend has, whatever the pool has said
+/// there since.
 #[test]
 fn who_has_started_over_asks_about_nothing_that_was_before() {
     same_on_both("asks_anew", |story| {

@@ -230,8 +230,8 @@ impl Stage<'_> {
         (duo.leave(), [holds, after])
     }
 
-    /// Behind a change of privileges: waits until who logs in through the pool is answered as by the
-    /// server.
+    /// Behind a change of privileges: waits until who logs in through the pool is answered as by
+    /// the server.
     fn wait_for_accounts(&self, item: &Item, pool: &Pool) {
         pool.wait_for("the server's accounts may have changed")
             .expect("the pool looks at the accounts");

@@ -34,11 +34,13 @@ A sets the state by one of these paths:
 | yes, pin `r` | the same; A is pinned for reason `r` while the state holds, and free at its end |
 | ..., stays | A keeps its pin until it leaves or resets |
 | refused | the server refuses it, and A gets the same error through the pool |
-| 1235 | the pool refuses a question about the previous statement ([limits](pool/limits.md#questions-that-are-refused)); before that all is the same |
+| 1235 | the same until the pool refuses a question about the previous statement ([limits]) |
 | **differs** | A or B can tell; the test prints where, and what each received |
 
 FOUND_ROWS() is asked after a query of both clients: before its first query, a session of MariaDB
 returns what the last session of its thread has found.
+
+[limits]: pool/limits.md#questions-that-are-refused
 ";
 
 /// A section: the table of one server.
