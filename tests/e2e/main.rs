@@ -10,6 +10,7 @@
 )]
 
 mod abandoned;
+mod accounts;
 mod asked_inside;
 mod attributes;
 mod backend_tls;

@@ -8,6 +8,7 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
+use wire::auth::Credential;
 use wire::blocking::{self, Connection, values};
 use wire::capabilities as cap;
 use wire::client_login::{Account, LoginError};
@@ -88,7 +89,7 @@ impl Client {
         };
         let account = Account {
             user: target.user.as_bytes(),
-            password: target.password.as_bytes(),
+            credential: Credential::Password(target.password.as_bytes()),
             schema: b"",
             private: target.socket.is_some(),
             wanted: WANTED,

@@ -5,6 +5,7 @@
 
 use crate::errors::Fault;
 use crate::transport::Security;
+use wire::auth::Credential;
 use wire::capabilities as cap;
 use wire::client_login::{Account, LoginError};
 use wire::dsn::Dsn;
@@ -85,7 +86,7 @@ impl Credentials {
         };
         Account {
             user: &self.user,
-            password: &self.password,
+            credential: Credential::Password(&self.password),
             schema: &self.schema,
             private: self.private,
             wanted: WANTED | compress | wanted_tls,

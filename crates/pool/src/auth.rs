@@ -4,11 +4,16 @@
 //! socket; [`crate::group::clients`] feeds it, and `operations::password_workers` are the threads
 //! that decrypt and compare.
 
+pub(crate) mod account;
 pub(crate) mod accounts;
 pub(crate) mod auth_delay;
 pub(crate) mod auth_failures;
 pub(crate) mod certificate;
+pub(crate) mod credential;
+pub(crate) mod host_pattern;
 pub(crate) mod login;
 pub(crate) mod password_checks;
 pub(crate) mod requirement;
+pub(crate) mod secret;
+pub(crate) mod server_accounts;
 pub(crate) mod verifier;

@@ -14,11 +14,12 @@ mod page;
 mod row;
 mod rows;
 
-use crate::auth::accounts::Account;
+use crate::auth::account::Account;
 use crate::auth::certificate::{ClientTls, ClientTlsKeys};
 use crate::auth::requirement::Requirement;
+use crate::auth::secret::Secret;
 use crate::auth::verifier::Verifier;
-use crate::config::secret::{Secret, Typed};
+use crate::config::secret::Typed;
 use crate::server::backend_tls::{BackendTls, BackendTlsKeys};
 use reactor::socket::{FileAccess, Keepalive};
 pub(crate) use row::{At, Keys, Kind, Row, Value};
@@ -63,6 +64,16 @@ pub enum StoredCode {
     Trust,
 }
 
+impl AccountSource {
+    fn from_name(name: &str) -> Option<AccountSource> {
+        match name {
+            "file" => Some(AccountSource::File),
+            "server" => Some(AccountSource::Server),
+            _ => None,
+        }
+    }
+}
+
 impl StoredCode {
     fn from_name(name: &str) -> Option<StoredCode> {
         match name {
@@ -74,9 +85,33 @@ impl StoredCode {
     }
 }
 
+/// Where the accounts of users stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AccountSource {
+    /// In the settings only.
+    #[default]
+    File,
+    /// On the server, and in the settings.
+    Server,
+}
+
+/// Whom a [`User`] stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The user of that name.
+    Settings,
+    /// All accounts that are read from the server.
+    Server,
+}
+
+/// What the users of the server's accounts are called in figures, where it means all of them.
+const SERVER_ACCOUNTS: &str = "(server)";
+
 /// A user, checked.
 #[derive(Debug)]
 pub struct User {
+    /// Whom it stands for.
+    pub(crate) origin: Origin,
     /// The name with which clients log in.
     pub name: String,
     /// What proves the password.
@@ -95,12 +130,17 @@ pub struct User {
 
 /// What these users must prove, in their order.
 pub(crate) fn accounts_of(users: &[User]) -> Vec<Account> {
-    let account = |user: &User| Account {
+    let account = |(index, user): (usize, &User)| Account {
+        user: index,
         name: user.name.clone(),
         verifier: user.verifier.clone(),
         plugin: user.plugin,
+        learnt: Arc::default(),
+        of_server: None,
     };
-    users.iter().map(account).collect()
+    let listed = users.iter().enumerate();
+    let listed = listed.filter(|(_, user)| user.origin == Origin::Settings);
+    listed.map(account).collect()
 }
 
 impl Settings {
@@ -122,6 +162,22 @@ impl Settings {
             mode: self.socket_mode.0,
             owner: self.socket_owner.map(|owner| owner.0),
             group: self.socket_group.map(|group| group.0),
+        }
+    }
+
+    /// The place among the users of what stands for the server's accounts, if they may log in.
+    pub(crate) fn server_accounts(&self) -> Option<usize> {
+        self.users
+            .iter()
+            .position(|user| user.origin == Origin::Server)
+    }
+
+    /// Name and password of the account that asks what the server is, before the pool serves.
+    pub(crate) fn first_account(&self) -> (String, Secret) {
+        let of_settings = |user: &&User| user.origin == Origin::Settings;
+        match self.users.iter().find(of_settings) {
+            Some(first) => (first.backend_user.clone(), first.backend_password.clone()),
+            None => self.monitor_account(),
         }
     }
 
@@ -191,8 +247,20 @@ impl Raw {
         let mut warnings = self.warnings;
         let mut server = ServerKeys::from_keys(&self.server, None)?;
         let monitor = check_monitor(&mut server, &mut warnings)?;
-        if self.users.is_empty() {
-            return Err("user: expected at least one [[user]] with name and password".into());
+        let auth = rows::account_source(&self.top)?;
+        if self.users.is_empty() && auth == AccountSource::File {
+            return Err(
+                "user: expected at least one [[user]] with name and password, or auth = \
+                        \"server\""
+                    .into(),
+            );
+        }
+        if auth == AccountSource::Server && monitor.is_none() {
+            return Err(
+                "auth: \"server\" expects monitor_user and monitor_password below [backend]: the \
+                 account that reads the server's accounts (docs/pool/accounts.md)"
+                    .into(),
+            );
         }
         let mut users: Vec<User> = Vec::with_capacity(self.users.len());
         for keys in &self.users {
@@ -201,6 +269,9 @@ impl Raw {
                 return Err(format!("user: '{}' is listed twice", user.name));
             }
             users.push(user);
+        }
+        if auth == AccountSource::Server {
+            users.push(server_accounts(&self.top)?);
         }
         let tls = TlsKeys::from_keys(&self.tls, None)?;
         let tls = ClientTlsKeys {
@@ -563,6 +634,7 @@ fn requirement(user: &mut UserKeys) -> Requirement {
     Requirement {
         tls: certificate || user.require == Require::Ssl,
         certificate,
+        cipher: false,
         subject,
         issuer,
     }
@@ -584,6 +656,20 @@ fn fetch_passwords(user: &mut UserKeys, warnings: &mut Vec<String>) -> Result<()
         env: &mut user.backend_password_env,
     };
     backend.take(warnings)
+}
+
+/// What stands for the server's accounts: the limits that all of them have.
+fn server_accounts(top: &Keys) -> Result<User, String> {
+    Ok(User {
+        origin: Origin::Server,
+        name: SERVER_ACCOUNTS.into(),
+        verifier: Verifier::of_nobody(),
+        plugin: None,
+        require: Requirement::default(),
+        backend_user: String::new(),
+        backend_password: Secret::default(),
+        limits: Limits::from_keys(&Keys::default(), Some(top))?,
+    })
 }
 
 fn check_user(keys: &Keys, top: &Keys, warnings: &mut Vec<String>) -> Result<User, String> {
@@ -622,6 +708,7 @@ fn check_user(keys: &Keys, top: &Keys, warnings: &mut Vec<String>) -> Result<Use
         ));
     }
     Ok(User {
+        origin: Origin::Settings,
         name,
         verifier,
         plugin: typed.auth,

@@ -30,9 +30,9 @@ mod server;
 mod shared;
 mod watched;
 
+pub use auth::secret::Secret;
 pub use backend::kill_jobs::{KillAsk, KillEnd, Threads};
 pub use config::options::PoolArgs;
-pub use config::secret::Secret;
 pub use config::{
     FileMode, GroupNumber, HttpAddress, Limits, Raw, Settings, StoredCode, UserNumber,
 };

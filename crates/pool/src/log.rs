@@ -143,6 +143,8 @@ events! {
     WatchLost "watch-lost" Warning "what changes on the server past the pool is not noticed",
     WatchBack "watch-back" Info "it is noticed again",
     Globals "globals" Info "global values of the server have changed",
+    AccountsUnread "accounts-unread" Warning
+        "the server's accounts cannot be read; those of before hold",
     Accounts "accounts" Info "accounts or privileges of the server may have changed",
     CodeCatalogue "code-catalogue" Info "triggers and views that may change sessions",
     CodeUnseen "code-catalogue-partial" Warning "the account is not shown all triggers and views",

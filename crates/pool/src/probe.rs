@@ -4,6 +4,7 @@
 //! that its collation id means on this server, so the pool must know both before the first client.
 //! The probe is one plain blocking connection on the main thread; the groups' backends come later.
 
+use crate::auth::credential::Credential;
 use crate::backend::backend_pools::PoolKey;
 use crate::backend::dial::{account_of, refusal};
 use crate::config::Settings;
@@ -294,7 +295,8 @@ pub(crate) fn log_in_to_look(shared: &Shared) -> Result<Connection, ProbeError> 
         capabilities: DEPRECATE_EOF,
         extended: 0,
         user,
-        password,
+        credential: Credential::Password(password),
+        account: None,
         privileges: 0,
     };
     let mut connection = connect(&shared.upstream, &shared.settings)?;

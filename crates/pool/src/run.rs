@@ -6,6 +6,7 @@
 //! census, SIGUSR2 every client and why it is pinned; SIGHUP reads certificates again.
 
 use crate::Settings;
+use crate::auth::credential::Credential;
 use crate::backend::backend_pools::PoolKey;
 use crate::config::options::PoolArgs;
 use crate::figures::counts::Census;
@@ -179,7 +180,7 @@ fn serve(mut settings: Settings) -> Result<(), String> {
     let mut shared = Shared::new(settings, server, keys, plan.groups, cores, room);
     shared.upstream = upstream;
     let shared = Arc::new(shared);
-    let watcher = Watcher::first(&shared);
+    let watcher = Watcher::first(&shared)?;
     let listeners = open_listeners(&shared.settings)?;
     let group_threads = GroupThreads::start(&shared, &listeners, signals.handle())?;
     board.serves(shared.clone(), group_threads.published.clone());
@@ -238,12 +239,13 @@ fn ask_server(
     settings: &Settings,
     signals: &mut Signals,
 ) -> Result<Option<ServerFacts>, String> {
-    let user = &settings.users[0];
+    let (user, password) = settings.first_account();
     let key = PoolKey {
         capabilities: DEPRECATE_EOF,
         extended: 0,
-        user: user.backend_user.clone(),
-        password: user.backend_password.clone(),
+        user,
+        credential: Credential::Password(password),
+        account: None,
         privileges: 0,
     };
     let mut said = None;

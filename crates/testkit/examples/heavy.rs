@@ -152,7 +152,7 @@ fn log_in(address: &Address) -> Connection<TcpStream> {
     let wanted = cap::PROTOCOL_41 | cap::SECURE_CONNECTION | cap::PLUGIN_AUTH | cap::DEPRECATE_EOF;
     let account = wire::client_login::Account {
         user: b"app",
-        password: b"app",
+        credential: wire::auth::Credential::Password(b"app"),
         schema: b"",
         private: false,
         wanted,

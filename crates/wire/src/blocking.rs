@@ -262,6 +262,7 @@ pub fn values(row: &[u8]) -> impl Iterator<Item = &[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::Credential;
     use crate::packet::{put_lenenc, put_packet};
 
     /// A server that has said all this, and keeps what it hears.
@@ -383,7 +384,7 @@ mod tests {
         let mut refused = on(&[b"\xff\x10\x04Too many connections"]);
         let account = Account {
             user: b"app",
-            password: b"",
+            credential: Credential::Password(b""),
             schema: b"",
             private: true,
             wanted: 0,

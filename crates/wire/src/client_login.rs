@@ -10,7 +10,7 @@
 //! logs in to a server, a million times or once, uses this: the load generator, the pool's
 //! backends, the doctor.
 
-use crate::auth::{Nonce, Plugin, caching_sha2};
+use crate::auth::{Credential, Nonce, Plugin, caching_sha2};
 use crate::capabilities as cap;
 use crate::handshake::{AUTH_MORE, AUTH_SWITCH, AuthSwitch, Greeting, Login, ZSTD_LEVEL_USUAL};
 use crate::packet::{Malformed, put_short};
@@ -25,8 +25,8 @@ pub const COLLATION: u8 = 45;
 pub struct Account<'a> {
     /// The user's name.
     pub user: &'a [u8],
-    /// The password; empty for none.
-    pub password: &'a [u8],
+    /// What it proves itself with.
+    pub credential: Credential<'a>,
     /// The default schema; empty for none.
     pub schema: &'a [u8],
     /// Nobody can listen (a Unix socket): the password may go out in clear.
@@ -75,6 +75,9 @@ pub enum LoginError {
     },
     /// The account wants a plugin that is not spoken.
     Plugin(String),
+    /// The account's password is not known, only a hash of it that does not serve with what the
+    /// server asks for.
+    PasswordUnknown(&'static str),
     /// The server's key cannot be used.
     Key(&'static str),
     /// A packet that has no place here.
@@ -98,6 +101,11 @@ impl fmt::Display for LoginError {
                 f,
                 "the server wants this user authenticated by '{name}'; spoken are \
                  mysql_native_password and caching_sha2_password: give the user one of these"
+            ),
+            LoginError::PasswordUnknown(wanted) => write!(
+                f,
+                "the server asks for {wanted}, and what a client has proven of its password does \
+                 not serve for that"
             ),
             LoginError::Key(why) => f.write_str(why),
             LoginError::OutOfPlace(what) => f.write_str(what),
@@ -207,7 +215,8 @@ impl ClientLogin {
             return Err(lacks(&greeting, who.required));
         }
         // A plugin that is not ours is the server's default, not this user's: it will switch.
-        self.plugin = Plugin::from_name(&greeting.plugin).unwrap_or(Plugin::Native);
+        let offered_plugin = Plugin::from_name(&greeting.plugin).unwrap_or(Plugin::Native);
+        self.plugin = who.credential.plugin().unwrap_or(offered_plugin);
         self.nonce = greeting.nonce;
         self.stage = Stage::Answered;
         let extended = who.extended & greeting.extended;
@@ -221,13 +230,18 @@ impl ClientLogin {
             extended,
             collation: COLLATION,
             user: who.user,
-            answer: &self.plugin.answer(who.password, &self.nonce),
+            answer: &self.answer(who)?,
             schema: who.schema,
             plugin: self.plugin.name().as_bytes(),
             zstd_level: ZSTD_LEVEL_USUAL,
         };
         login.put(out, seq);
         Ok(Progress::Waits)
+    }
+
+    fn answer(&self, who: &Account<'_>) -> Result<Vec<u8>, LoginError> {
+        let answer = who.credential.answer(self.plugin, &self.nonce);
+        answer.ok_or(LoginError::PasswordUnknown(self.plugin.name()))
     }
 
     fn on_switch(
@@ -244,7 +258,7 @@ impl ClientLogin {
         self.nonce = switch.nonce().ok_or_else(|| {
             LoginError::OutOfPlace("the server's switch of authentication has no nonce".to_owned())
         })?;
-        let answer = self.plugin.answer(who.password, &self.nonce);
+        let answer = self.answer(who)?;
         put_short(out, seq, |out| out.extend_from_slice(&answer));
         Ok(Progress::Waits)
     }
@@ -256,13 +270,23 @@ impl ClientLogin {
         data: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<Progress, LoginError> {
+        let password = match who.credential {
+            Credential::Password(password) => Some(password),
+            Credential::Native(_) | Credential::CachingSha2(_) => None,
+        };
+        const THE_PASSWORD: LoginError = LoginError::PasswordUnknown("the password itself");
         match (self.plugin, self.stage, data) {
             (Plugin::CachingSha2, Stage::Answered, [caching_sha2::FAST_AUTH_OK]) => {}
+            (Plugin::CachingSha2, Stage::Answered, [caching_sha2::FULL_AUTH])
+                if password.is_none() =>
+            {
+                return Err(THE_PASSWORD);
+            }
             (Plugin::CachingSha2, Stage::Answered, [caching_sha2::FULL_AUTH])
                 if self.is_private(who) =>
             {
                 put_short(out, seq, |out| {
-                    out.extend_from_slice(who.password);
+                    out.extend_from_slice(password.unwrap_or_default());
                     out.push(0);
                 });
             }
@@ -272,7 +296,7 @@ impl ClientLogin {
             }
             (Plugin::CachingSha2, Stage::KeyRequested, pem) => {
                 self.stage = Stage::Answered;
-                let secret = caching_sha2::encrypt(who.password, &self.nonce, pem)
+                let secret = caching_sha2::encrypt(password.ok_or(THE_PASSWORD)?, &self.nonce, pem)
                     .map_err(LoginError::Key)?;
                 put_short(out, seq, |out| out.extend_from_slice(&secret));
             }

@@ -41,10 +41,18 @@ pub const UNKNOWN_ERROR: ErrorCode = error(1105, "HY000");
 pub const NET_PACKET_TOO_LARGE: ErrorCode = error(1153, "08S01");
 /// Packets came out of order.
 pub const NET_PACKETS_OUT_OF_ORDER: ErrorCode = error(1156, "08S01");
+/// The account has as many connections as it may.
+pub const USER_LIMIT_REACHED: ErrorCode = error(1226, "42000");
 /// A statement was ended by KILL.
 pub const QUERY_INTERRUPTED: ErrorCode = error(1317, "70100");
 /// A packet could not be read.
 pub const MALFORMED_PACKET: ErrorCode = error(1835, "HY000");
+/// The password has expired.
+pub const PASSWORD_EXPIRED: ErrorCode = error(1862, "HY000");
+/// The account is locked, in MySQL.
+pub const ACCOUNT_LOCKED: ErrorCode = error(3118, "HY000");
+/// The account is locked, in MariaDB.
+pub const ACCOUNT_LOCKED_MARIADB: ErrorCode = error(4151, "HY000");
 /// No prepared statement of this session has the id.
 pub const UNKNOWN_STATEMENT: ErrorCode = error(1243, "HY000");
 /// A command for prepared statements that this connection has not negotiated.

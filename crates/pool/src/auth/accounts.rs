@@ -1,104 +1,124 @@
 //! The users by name, and what logins go by to tell whether a password is theirs.
 //!
+//! Users stand in the settings. With `auth = "server"` the server's accounts are users too, as far
+//! as no user of the settings has their name ([`crate::auth::server_accounts`]).
+//!
 //! The problem: whoever logs in with a name that is not listed must not find that out, by the
 //! packets or by their time. The mechanism: a listed user stands in for it ([`Accounts::find`]),
 //! all steps are taken with that one's plugin and verifier, and the verdict is no.
 //!
-//! A user whose password is known only as a `mysql_native_password` hash needs one full
-//! authentication; what that teaches is kept here, for all groups.
+//! A user whose password is known only as a hash needs one full authentication with
+//! `caching_sha2_password`; what logins teach is kept with the account, for all
+//! groups ([`crate::auth::account::Learnt`]).
 
+use crate::auth::account::Account;
+use crate::auth::host_pattern::ClientHost;
+use crate::auth::server_accounts::ServerAccounts;
 use crate::auth::verifier::Verifier;
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, PoisonError};
 use wire::auth::caching_sha2::{self, Cached, KeyPair};
 use wire::auth::{Nonce, Plugin};
-
-/// What a user must prove, and how.
-#[derive(Clone, Debug)]
-pub(crate) struct Account {
-    pub(crate) name: String,
-    /// What proves the password.
-    pub(crate) verifier: Verifier,
-    /// The plugin that clients must use; `None`: either.
-    pub(crate) plugin: Option<Plugin>,
-}
 
 /// What all groups share of the users' names and passwords.
 #[derive(Debug)]
 pub(crate) struct Accounts {
-    /// In the order of the settings.
-    accounts: Box<[Account]>,
-    by_name: HashMap<Box<[u8]>, usize>,
-    /// Hashes learnt in full authentications, by user.
-    learnt: Box<[OnceLock<Cached>]>,
+    by_name: HashMap<Box<[u8]>, Arc<Account>>,
     /// Users that stand in for unknown ones.
-    stand_ins: Box<[usize]>,
+    stand_ins: Box<[Arc<Account>]>,
     /// Decides who stands in for whom, and is known to nobody.
     secret: Cached,
+    /// The server's accounts, as they were read last.
+    of_server: Mutex<Arc<ServerAccounts>>,
+    /// Stands in where there is nobody else.
+    nobody: Arc<Account>,
 }
 
 /// Whom a name means.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Identity {
     /// The user; `None`: there is none of that name.
     pub(crate) user: Option<usize>,
-    /// The user whose plugin and verifier are used: the same, or one that stands in for it.
-    pub(crate) like: usize,
+    /// The account whose plugin and verifier are used: its own, or one that stands in for it.
+    pub(crate) like: Arc<Account>,
 }
 
 impl Accounts {
     pub(crate) fn new(users: Vec<Account>) -> Accounts {
-        let name = |(index, user): (usize, &Account)| (user.name.as_bytes().into(), index);
-        let has_password = |index: &usize| !users[*index].verifier.empty;
-        let mut stand_ins: Vec<usize> = (0..users.len()).filter(has_password).collect();
-        if stand_ins.is_empty() {
-            stand_ins = (0..users.len()).collect();
-        }
         // The same at each start, as the answers about a user that exists are.
         let mut secret = Vec::new();
         for user in &users {
             secret.extend_from_slice(&user.verifier.native);
         }
+        let users: Vec<Arc<Account>> = users.into_iter().map(Arc::new).collect();
+        let name = |user: &Arc<Account>| (user.name.as_bytes().into(), user.clone());
+        let has_password = |user: &&Arc<Account>| !user.verifier.empty;
+        let mut stand_ins: Vec<_> = users.iter().filter(has_password).cloned().collect();
+        if stand_ins.is_empty() {
+            stand_ins.clone_from(&users);
+        }
+        let nobody = Account {
+            user: 0,
+            name: String::new(),
+            verifier: Verifier::of_nobody(),
+            plugin: Some(Plugin::Native),
+            learnt: Arc::default(),
+            of_server: None,
+        };
         Accounts {
-            by_name: users.iter().enumerate().map(name).collect(),
-            learnt: users.iter().map(|_| OnceLock::new()).collect(),
+            by_name: users.iter().map(name).collect(),
             stand_ins: stand_ins.into(),
             secret: caching_sha2::cached(&secret),
-            accounts: users.into(),
+            of_server: Mutex::default(),
+            nobody: Arc::new(nobody),
         }
     }
 
-    /// Whom a name means. For an unknown one a user stands in, the same each time, so that it is
-    /// asked for a plugin that some user has. Takes the same steps for both.
-    pub(crate) fn find(&self, name: &[u8]) -> Identity {
+    /// The server's accounts, as they were read last.
+    pub(crate) fn of_server(&self) -> Arc<ServerAccounts> {
+        let of_server = self.of_server.lock();
+        of_server.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// They have been read again.
+    pub(crate) fn set_of_server(&self, accounts: ServerAccounts) {
+        let mut of_server = self
+            .of_server
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *of_server = Arc::new(accounts);
+    }
+
+    /// Whom a name means, of a client there. For an unknown one a user stands in, the same each
+    /// time, so that it is asked for a plugin that some user has. Takes the same steps for both.
+    pub(crate) fn find(&self, name: &[u8], host: &ClientHost) -> Identity {
         let hash = caching_sha2::cached(&[&self.secret, name].concat());
         let number = hash[..4]
             .iter()
             .fold(0, |number, byte| number << 8 | usize::from(*byte));
-        let stand_in = self.stand_ins.get(number % self.stand_ins.len().max(1));
-        let user = self.by_name.get(name).copied();
+        let of_server = self.of_server();
+        let all = self.stand_ins.len() + of_server.stand_ins.len();
+        let place = number % all.max(1);
+        let stand_in = match place.checked_sub(self.stand_ins.len()) {
+            None => self.stand_ins.get(place),
+            Some(place) => of_server.stand_ins.get(place),
+        };
+        let listed = self.by_name.get(name).cloned();
+        let found = listed.or_else(|| of_server.find(name, host));
         Identity {
-            user,
-            like: user.or(stand_in.copied()).unwrap_or_default(),
+            user: found.as_ref().map(|account| account.user),
+            like: found.unwrap_or_else(|| stand_in.unwrap_or(&self.nobody).clone()),
         }
     }
 
-    /// What the user with this number must prove.
-    pub(crate) fn of(&self, user: usize) -> &Account {
-        &self.accounts[user]
-    }
-
-    /// What a full authentication has taught of this user.
-    pub(crate) fn learnt(&self, user: usize) -> Option<&Cached> {
-        self.learnt.get(user)?.get()
-    }
-
-    /// Notes the hash of this user's password.
-    pub(crate) fn learn(&self, user: usize, hash: Cached) {
-        if let Some(learnt) = self.learnt.get(user) {
-            // Another group may have learnt the same at the same moment.
-            let _ = learnt.set(hash);
-        }
+    /// The account as it is now, if its password is still the one that was proven.
+    pub(crate) fn is_current(&self, account: &Account) -> bool {
+        let Some(of_server) = &account.of_server else {
+            return true;
+        };
+        let all = self.of_server();
+        let now = all.of(&of_server.counted);
+        now.is_some_and(|now| Arc::ptr_eq(&now.learnt, &account.learnt))
     }
 }
 
@@ -113,10 +133,8 @@ pub(crate) struct LoginContext<'a> {
 /// What a login has given to prove its name.
 #[derive(Clone, Debug)]
 pub(crate) struct Proof {
-    /// The user, an index into the settings; `None`: there is none of that name.
-    pub(crate) user: Option<usize>,
-    /// The user whose verifier is used, the same one where there is such a user.
-    pub(crate) like: usize,
+    /// Whom the name means.
+    pub(crate) identity: Identity,
     /// The nonce of this login.
     pub(crate) nonce: Nonce,
     /// The quick answer in front of the full authentication.
@@ -126,27 +144,26 @@ pub(crate) struct Proof {
 impl Proof {
     /// Whether the quick answer proves the user, by what has been learnt since it was sent. Takes
     /// the same steps for a name that is not listed.
-    pub(crate) fn is_proven_quickly(&self, accounts: &Accounts) -> bool {
-        let learnt = accounts.learnt(self.like);
+    pub(crate) fn is_proven_quickly(&self) -> bool {
+        let learnt = self.identity.like.learnt.cached.get();
         let proven =
             learnt.is_some_and(|learnt| caching_sha2::verify(&self.quick, &self.nonce, learnt));
-        proven && self.user.is_some()
+        proven && self.identity.user.is_some()
     }
 
     /// Whether this is the user's password; what is learnt from it is kept.
-    pub(crate) fn is_proven_by(&self, password: &[u8], login_context: &LoginContext<'_>) -> bool {
-        let right = login_context
-            .accounts
-            .of(self.like)
-            .verifier
-            .is_password(password);
+    pub(crate) fn is_proven_by(&self, password: &[u8]) -> bool {
+        let account = &self.identity.like;
+        let right = account.verifier.is_password(password);
         let hash: Cached = caching_sha2::cached(password);
-        match self.user {
-            Some(user) if right => {
-                login_context.accounts.learn(user, hash);
-                true
-            }
-            _ => false,
+        if !right || self.identity.user.is_none() {
+            return false;
         }
+        // Another group may have learnt the same at the same moment.
+        let _ = account.learnt.cached.set(hash);
+        if account.of_server.is_some() {
+            let _ = account.learnt.once.set(caching_sha2::once(password));
+        }
+        true
     }
 }

@@ -14,11 +14,13 @@
 //! (which a worker decrypts: [`crate::auth::password_checks`]), or in clear over a Unix socket or
 //! the loopback interface, where nobody listens in between.
 
+use crate::auth::account::Account;
 use crate::auth::accounts::{Identity, LoginContext, Proof};
+use crate::auth::host_pattern::ClientHost;
 use crate::auth::password_checks::Waits;
-use crate::auth::verifier::Verifier;
 use session::state::Session;
 use std::rc::Rc;
+use std::sync::Arc;
 use wire::auth::caching_sha2::{self, Cached, FAST_AUTH_OK, FULL_AUTH, REQUEST_PUBLIC_KEY};
 use wire::auth::native;
 use wire::auth::{Nonce, Plugin};
@@ -60,7 +62,8 @@ enum Stage {
 pub(crate) struct Login {
     nonce: Nonce,
     stage: Stage,
-    identity: Identity,
+    /// Whom the name means, once it has come.
+    identity: Option<Identity>,
     /// The quick answer in front of a full authentication.
     quick: Vec<u8>,
     /// Held while a worker checks its password.
@@ -83,7 +86,7 @@ impl Login {
         Login {
             nonce,
             stage,
-            identity: Identity::default(),
+            identity: None,
             quick: Vec::new(),
             waits: None,
             name: Vec::new(),
@@ -94,23 +97,25 @@ impl Login {
     }
 
     /// The first answer: a name, and mostly a proof in the plugin that the client chose. `fresh`
-    /// is a nonce in case another plugin is wanted, `seq` the number of our next packet.
+    /// is a nonce in case another plugin is wanted, `seq` the number of our next packet; `host` is
+    /// where the client connects from.
     #[must_use]
     pub(crate) fn begin(
         &mut self,
         login_context: &LoginContext<'_>,
         login: &handshake::Login<'_>,
-        fresh: Nonce,
+        (host, fresh): (&ClientHost, Nonce),
         seq: u8,
     ) -> Outcome {
         self.name = login.user.to_vec();
-        self.identity = login_context.accounts.find(login.user);
+        let identity = login_context.accounts.find(login.user, host);
+        let wanted = identity.like.plugin;
+        self.identity = Some(identity);
         let given = if login.plugin.is_empty() {
             Some(Plugin::Native)
         } else {
             Plugin::from_name(login.plugin)
         };
-        let wanted = login_context.accounts.of(self.identity.like).plugin;
         match (given, wanted) {
             (Some(given), None) => {
                 self.stage = Stage::Answer(given);
@@ -131,13 +136,14 @@ impl Login {
     pub(crate) fn change(
         &mut self,
         login_context: &LoginContext<'_>,
-        name: &[u8],
+        (name, host): (&[u8], &ClientHost),
         (greeted, fresh): (Nonce, Nonce),
         seq: u8,
     ) -> Outcome {
         self.name = name.to_vec();
-        self.identity = login_context.accounts.find(name);
-        let wanted = login_context.accounts.of(self.identity.like).plugin;
+        let identity = login_context.accounts.find(name, host);
+        let wanted = identity.like.plugin;
+        self.identity = Some(identity);
         match wanted.unwrap_or(Plugin::Native) {
             Plugin::Native => self.switch(Plugin::Native, greeted, seq),
             Plugin::CachingSha2 => self.switch(Plugin::CachingSha2, fresh, seq),
@@ -161,41 +167,53 @@ impl Login {
         seq: u8,
     ) -> Outcome {
         match self.stage {
-            Stage::Answer(Plugin::Native) => {
-                let verifier = self.verifier(login_context);
-                let proven = native::verify(answer, &self.nonce, &verifier.native);
-                let right = match verifier.empty {
-                    true => answer.is_empty(),
-                    false => proven,
-                };
-                self.verdict(right, Vec::new(), seq, !answer.is_empty())
-            }
-            Stage::Answer(Plugin::CachingSha2) => self.answer_sha2(login_context, answer, seq),
+            Stage::Answer(Plugin::Native) => self.answer_native(answer, seq),
+            Stage::Answer(Plugin::CachingSha2) => self.answer_sha2(answer, seq),
             Stage::Password => self.answer_password(login_context, answer, seq),
         }
     }
 
-    fn verifier<'d>(&self, login_context: &LoginContext<'d>) -> &'d Verifier {
-        &login_context.accounts.of(self.identity.like).verifier
+    fn answer_native(&self, answer: &[u8], seq: u8) -> Outcome {
+        let with_password = !answer.is_empty();
+        let Some(Identity { user, like }) = &self.identity else {
+            return Outcome::Denied(seq, with_password);
+        };
+        let proven = native::proven(answer, &self.nonce, &like.verifier.native);
+        let right = match like.verifier.empty {
+            true => !with_password,
+            false => proven.is_some(),
+        };
+        if let (Some(once), Some(_), Some(_)) = (proven, user, &like.of_server) {
+            // Another group may have learnt the same at the same moment.
+            let _ = like.learnt.native.set(once);
+        }
+        self.verdict(right, Vec::new(), seq, with_password)
+    }
+
+    /// The account that has been proven, or would have to be.
+    pub(crate) fn account(&self) -> Option<&Arc<Account>> {
+        let identity = self.identity.as_ref()?;
+        identity.user.map(|_| &identity.like)
     }
 
     fn verdict(&self, right: bool, out: Vec<u8>, seq: u8, with_password: bool) -> Outcome {
-        match self.identity.user {
+        match self.account().map(|account| account.user) {
             Some(user) if right => Outcome::Welcome(user, out, seq),
             _ => Outcome::Denied(seq, with_password),
         }
     }
 
-    fn answer_sha2(&mut self, login_context: &LoginContext<'_>, answer: &[u8], seq: u8) -> Outcome {
-        let verifier = self.verifier(login_context);
+    fn answer_sha2(&mut self, answer: &[u8], seq: u8) -> Outcome {
+        let Some(Identity { user, like }) = &self.identity else {
+            return Outcome::Denied(seq, !answer.is_empty());
+        };
         if answer.is_empty() {
-            return self.verdict(verifier.empty, Vec::new(), seq, false);
+            return self.verdict(like.verifier.empty, Vec::new(), seq, false);
         }
-        let learnt = login_context.accounts.learnt(self.identity.like);
-        let known = verifier.sha2.as_ref().or(learnt);
+        let known = like.verifier.sha2.as_ref().or(like.learnt.cached.get());
         // Nothing is known of some: what is compared then cannot be met, and takes as long.
         let proven = caching_sha2::verify(answer, &self.nonce, known.unwrap_or(&Cached::default()));
-        if proven && known.is_some() && self.identity.user.is_some() {
+        if proven && known.is_some() && user.is_some() {
             let mut out = Vec::new();
             put_short(&mut out, seq, |out| {
                 out.extend_from_slice(&[AUTH_MORE, FAST_AUTH_OK])
@@ -215,17 +233,16 @@ impl Login {
 
     /// Whether its name is that of a user.
     pub(crate) fn is_listed(&self) -> bool {
-        self.identity.user.is_some()
+        self.account().is_some()
     }
 
-    /// What a full authentication has to go by.
-    pub(crate) fn proof(&self) -> Proof {
-        Proof {
-            user: self.identity.user,
-            like: self.identity.like,
+    /// What a full authentication has to go by, once the name has come.
+    pub(crate) fn proof(&self) -> Option<Proof> {
+        Some(Proof {
+            identity: self.identity.clone()?,
             nonce: self.nonce,
             quick: self.quick.clone(),
-        }
+        })
     }
 
     fn answer_password(
@@ -243,7 +260,9 @@ impl Login {
             return Outcome::Send(out);
         }
         if let (true, Some((0, password))) = (self.secure, answer.split_last()) {
-            let right = self.proof().is_proven_by(password, login_context);
+            let right = self
+                .proof()
+                .is_some_and(|proof| proof.is_proven_by(password));
             // One encrypted answer in 256 ends like a password in clear.
             if right || !login_context.keys.may_decrypt(answer) {
                 return self.verdict(right, Vec::new(), seq, true);

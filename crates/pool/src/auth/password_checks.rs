@@ -189,7 +189,7 @@ impl Check {
         let mut verdicts = Vec::new();
         for attempt in self.attempts.into_iter().filter(waits) {
             let proof = &attempt.proof;
-            let right = proof.is_proven_quickly(login_context.accounts) || {
+            let right = proof.is_proven_quickly() || {
                 let plain =
                     decrypted.get_or_insert_with(|| login_context.keys.decrypt(&self.answer));
                 let plain = plain.as_deref().unwrap_or_default();
@@ -197,7 +197,7 @@ impl Check {
                 let password = caching_sha2::unmask(plain, &proof.nonce);
                 let is_one = password.is_some();
                 let password = password.unwrap_or_default();
-                proof.is_proven_by(&password, login_context) && is_one
+                proof.is_proven_by(&password) && is_one
             };
             verdicts.push(Verdict {
                 group: attempt.group,

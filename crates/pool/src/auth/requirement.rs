@@ -17,7 +17,9 @@ pub struct Requirement {
     pub(crate) tls: bool,
     /// It has shown a certificate.
     pub(crate) certificate: bool,
-    /// That names this one.
+    /// The cipher is one that is named: the pool cannot tell, so nobody passes.
+    pub(crate) cipher: bool,
+    /// The certificate names this one.
     pub(crate) subject: Option<String>,
     /// It was signed by this one.
     pub(crate) issuer: Option<String>,
@@ -31,6 +33,9 @@ impl Requirement {
         }
         if !is_tls {
             return Some("tls-required");
+        }
+        if self.cipher {
+            return Some("cipher-required");
         }
         if !self.certificate {
             return None;

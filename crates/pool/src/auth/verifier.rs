@@ -2,10 +2,15 @@
 //!
 //! From the password itself both plugins can be checked at once. From the hash of `mysql.user` only
 //! `mysql_native_password` can; the other plugin's hash is learnt from a full authentication and
-//! kept elsewhere (`accounts.rs`). The settings make one for each user.
+//! kept elsewhere (`accounts.rs`). The settings make one for each user, and the watch one for each
+//! account of the server.
 
+use wire::auth::Plugin;
 use wire::auth::caching_sha2::{self, Cached};
 use wire::auth::native::{self, Stored};
+
+/// The hash of no password that anybody knows.
+const OF_NOBODY: Stored = [0; native::HASH_LEN];
 
 /// What proves a user's password.
 #[derive(Clone, Debug)]
@@ -34,6 +39,26 @@ impl Verifier {
             sha2: None,
             empty: false,
         }
+    }
+
+    /// No password proves it.
+    pub(crate) fn of_nobody() -> Verifier {
+        Verifier::from_native_hash(OF_NOBODY)
+    }
+
+    /// From what a server stores for this plugin. What is no hash is proven by nothing, as on the
+    /// server.
+    pub(crate) fn from_stored(plugin: Plugin, stored: &[u8]) -> Verifier {
+        if stored.is_empty() {
+            return Verifier::from_password(b"");
+        }
+        let hash = match plugin {
+            Plugin::Native => std::str::from_utf8(stored)
+                .ok()
+                .and_then(native::stored_from_text),
+            Plugin::CachingSha2 => None,
+        };
+        hash.map_or_else(Verifier::of_nobody, Verifier::from_native_hash)
     }
 
     /// Whether a client that sends this password in full authentication has the right one.

@@ -11,11 +11,13 @@
 //! Idle backends are taken last in, first out (warm caches at both ends), but one that already
 //! stands in the client's session state goes first.
 
-use crate::config::secret::Secret;
+use crate::auth::account::Counted;
+use crate::auth::credential::Credential;
 use crate::queue::lane::Lanes;
 use crate::server::begins::Begins;
 use reactor::{Key, Time};
 use session::text::Text;
+use std::sync::Arc;
 use std::time::Duration;
 use wire::attributes::Form;
 use wire::capabilities::DEPRECATE_EOF;
@@ -34,8 +36,11 @@ pub(crate) struct PoolKey {
     pub extended: u32,
     /// The account.
     pub user: String,
-    /// Its password.
-    pub password: Secret,
+    /// What its backends prove it with.
+    pub(crate) credential: Credential,
+    /// The account of the server that its clients have proven; the server has to let the backends
+    /// in as the same one. `None`: a user of the settings.
+    pub(crate) account: Option<Arc<Counted>>,
     /// The version of the server's accounts and privileges at the login of its clients: those of
     /// one version do not get what was logged in under another.
     pub(crate) privileges: u32,
@@ -188,7 +193,8 @@ mod tests {
             capabilities,
             extended: 0,
             user: user.into(),
-            password: Secret::from("x"),
+            credential: Credential::Password("x".into()),
+            account: None,
             privileges,
         }
     }

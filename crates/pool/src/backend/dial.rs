@@ -126,7 +126,7 @@ pub(crate) fn account_of(key: &PoolKey, secure: bool, asking: Asking) -> Account
     };
     Account {
         user: key.user.as_bytes(),
-        password: key.password.as_bytes(),
+        credential: key.credential.as_wire(),
         schema: b"",
         private: secure,
         wanted: BACKEND_ALWAYS | key.capabilities | CONNECT_ATTRS | wanted_tls,
@@ -143,7 +143,7 @@ pub(crate) fn refusal(error: &LoginError, key: &PoolKey) -> (String, bool) {
 /// The account or the server must be put right before another attempt can do better.
 fn needs_repair(error: &LoginError) -> bool {
     match error {
-        LoginError::Lacks { .. } | LoginError::Plugin(_) => true,
+        LoginError::Lacks { .. } | LoginError::Plugin(_) | LoginError::PasswordUnknown(_) => true,
         // Access denied, no such plugin, host not allowed, password expired, TLS required; locked:
         // 3118 is MySQL's, 4151 MariaDB's.
         LoginError::Refused { code, .. } => {

@@ -11,8 +11,9 @@ use std::collections::BTreeSet;
 /// The longest line of a paragraph.
 const COLUMNS: usize = 100;
 /// The headings in their order.
-const SECTIONS: [&str; 8] = [
+const SECTIONS: [&str; 9] = [
     "Listening",
+    "Accounts",
     "TLS",
     "Watching",
     "The server",

@@ -10,7 +10,7 @@
 //! A value keeps the place where it was written ([`At`]), so that an error about it can name the
 //! line or the option. Invariant: no error and no `Debug` text shows a password.
 
-use crate::config::secret::Secret;
+use crate::auth::secret::Secret;
 use reactor::Address;
 use std::collections::BTreeMap;
 use std::fmt;

@@ -7,9 +7,9 @@
 
 use super::row::{Absent, DAY_MS, FromValue, Keys, Kind, MANY, Row, Value, YEAR_S, named, row_of};
 use super::row::{table, take, wrong_type};
-use super::{StoredCode, User};
+use super::{AccountSource, StoredCode, User};
 use crate::auth::certificate::{ClientCert, ClientTls, TlsMode};
-use crate::config::secret::Secret;
+use crate::auth::secret::Secret;
 use crate::log::{Level, LogFormat};
 use crate::queue::priority::{Mode, Priority};
 use crate::server::backend_tls::{BackendTls, BackendTlsMode};
@@ -88,6 +88,15 @@ table! {
             /// level 1 and zstd at the client's level, 6 at most. Connections to the server stay
             /// uncompressed.
             compression: bool { .of(Kind::Switch).or(Absent::Switch(true)) }
+        }
+
+        section "Accounts" {
+            /// Who may log in: `file` (the users of this file) or `server` (these, and the accounts
+            /// of the server, with the passwords that they have there). `server` needs
+            /// `backend.monitor_user`. See [Accounts](accounts.md).
+            auth: AccountSource {
+                .of(Kind::OneOf(&["file", "server"])).or(Absent::Text("file"))
+            }
         }
 
         section "Watching" {
@@ -703,6 +712,17 @@ impl FromValue for HttpAddress {
 impl FromValue for Place {
     fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
         Place::parse(&String::from_value(row, value)?)
+    }
+}
+
+/// Where the accounts stand, which decides what users there have to be.
+pub(crate) fn account_source(top: &Keys) -> Result<AccountSource, String> {
+    take(row_of(POOL_ROWS, "auth")?, top, None)
+}
+
+impl FromValue for AccountSource {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        named(row, value, AccountSource::from_name)
     }
 }
 

@@ -5,6 +5,7 @@
 //! there is. Commands that were read together are handled one after the other, so pipelining works
 //! and is answered in order.
 
+pub(crate) mod admission;
 pub(crate) mod arrivals;
 pub(crate) mod compression;
 pub(crate) mod input;
@@ -28,6 +29,7 @@ use crate::buffers::packing::Compression;
 use crate::buffers::transport::Transport;
 use crate::client::{Client, ClientState, Handled};
 use crate::errors::reasons::Refusal;
+use crate::group::clients::admission::{Bar, unusable};
 use crate::group::{CLIENT, Group, SCRATCH_LEN};
 use crate::log::{self, Facts};
 use reactor::{Address, Event, Key, Net, Read, Token};
@@ -444,8 +446,9 @@ impl<N: Net> Group<N> {
         }
         client.session = self.sessions.intern(session);
         let seq = client.seq;
+        let host = self.host_of(key);
         self.exchange(key, |login, login_context| {
-            login.begin(login_context, &parsed, fresh, seq)
+            login.begin(login_context, &parsed, (&host, fresh), seq)
         });
     }
 
@@ -481,15 +484,17 @@ impl<N: Net> Group<N> {
         };
         let login_context = self.shared.login_context();
         let mut outcome = step(&mut login, &login_context);
-        let mut reason = None;
-        if let Outcome::Welcome(user, front, seq) = &outcome {
+        let mut bar = None;
+        if let (Outcome::Welcome(_, front, seq), Some(account)) = (&outcome, login.account()) {
             // As servers do: first the password, then what the account requires besides.
-            reason = self.lacks_required(key, *user);
-            if reason.is_some() {
+            bar = self.bar_of(key, account);
+            if bar.is_some() {
                 let (front, seq) = (front.clone(), *seq);
                 outcome = Outcome::Denied(seq, true);
                 self.send_client(key, &front);
             }
+        } else if let Outcome::Denied(..) = &outcome {
+            bar = login.account().and_then(|account| unusable(account));
         }
         let Some(client) = self.clients.get_mut(key) else {
             return;
@@ -508,12 +513,17 @@ impl<N: Net> Group<N> {
                 client.seq = seq;
                 login.waits = None;
                 let capabilities = (client.capabilities & BACKEND_KEY, client.extended.into());
+                let onward = login
+                    .account()
+                    .and_then(|account| self.shared.onward(account));
+                let Some(onward) = onward else {
+                    return self.close_later(key);
+                };
+                let pool = self.pool_of(capabilities, onward);
+                self.put_in_pool(key, pool);
                 if !self.count_user(key, user) {
                     return;
                 }
-                let user = &self.shared.settings.users[user];
-                let (name, password) = (user.backend_user.clone(), user.backend_password.clone());
-                let pool = self.pool_of(capabilities, &name, &password);
                 let before = login.before.as_ref();
                 let role = before
                     .and_then(|b| self.role_after_change(&b.session, (b.pool as usize, pool)));
@@ -523,7 +533,6 @@ impl<N: Net> Group<N> {
                         session.role = role;
                         client.session = self.sessions.intern(session);
                     }
-                    client.pool = u32::try_from(pool).unwrap_or(0);
                     // It lasts until its schema is accepted.
                     client.login = Some(login);
                 }
@@ -533,7 +542,7 @@ impl<N: Net> Group<N> {
                 client.seq = seq;
                 let name = std::mem::take(&mut login.name);
                 client.login = Some(login);
-                self.deny(key, &name, with_password, reason);
+                self.deny(key, &name, with_password, bar);
             }
             Outcome::Check(answer) => {
                 client.login = Some(login);
@@ -552,6 +561,9 @@ impl<N: Net> Group<N> {
         let Some(login) = &mut client.login else {
             return self.close_later(key);
         };
+        let Some(proof) = login.proof() else {
+            return self.close_later(key);
+        };
         // Counted as failed until it is right, so that many at once are noticed as well.
         let level = self.shared.failures.note(address, now);
         let line = match level > FREE {
@@ -561,7 +573,7 @@ impl<N: Net> Group<N> {
         let submitted = self
             .shared
             .checks
-            .submit(line, answer, (self.index, key), login.proof());
+            .submit(line, answer, (self.index, key), proof);
         match submitted {
             Ok(waits) => {
                 login.waits = Some(waits);
@@ -634,7 +646,7 @@ impl<N: Net> Group<N> {
     }
 
     /// The error of a server for a wrong name or password, in its own words.
-    fn deny(&mut self, key: Key, name: &[u8], with_password: bool, lacks: Option<&'static str>) {
+    fn deny(&mut self, key: Key, name: &[u8], with_password: bool, bar: Option<Bar>) {
         self.counts.denied += 1;
         let now = self.net.now();
         let Some(client) = self.clients.get(key) else {
@@ -642,7 +654,11 @@ impl<N: Net> Group<N> {
         };
         let peer = self.net.peer(client.transport.sock());
         let address = peer.map(|peer| peer.ip());
-        let level = self.shared.failures.note(address, now);
+        // Who has proven the password guesses nothing.
+        let level = match &bar {
+            Some(Bar::Refused { .. }) => 0,
+            _ => self.shared.failures.note(address, now),
+        };
         let host = match address {
             Some(host) if !host.is_loopback() || !self.shared.server.names_hosts => {
                 host.to_string()
@@ -650,14 +666,21 @@ impl<N: Net> Group<N> {
             _ => "localhost".to_string(),
         };
         let reason = match client.login.as_ref().is_some_and(|login| login.is_listed()) {
-            true => lacks.unwrap_or("wrong-password"),
+            true => bar.as_ref().map_or("wrong-password", Bar::reason),
             false => "unknown-user",
         };
         let using = if with_password { "YES" } else { "NO" };
-        let text = format!(
-            "Access denied for user '{}'@'{host}' (using password: {using})",
-            String::from_utf8_lossy(name)
-        );
+        let name_shown = String::from_utf8_lossy(name);
+        let (error, text) = match bar {
+            Some(Bar::Refused { error, text, .. }) => (
+                error,
+                text.replace("{name}", &name_shown).replace("{host}", &host),
+            ),
+            _ => (
+                wire::errors::ACCESS_DENIED,
+                format!("Access denied for user '{name_shown}'@'{host}' (using password: {using})"),
+            ),
+        };
         if let Some(omitted) = self.lines_of_logins.admit(now) {
             let facts = Facts {
                 client: Some(peer.into()),
@@ -667,7 +690,7 @@ impl<N: Net> Group<N> {
             };
             log::note_of(log::Event::LoginFailed, &facts, format_args!("{text}"));
         }
-        self.not_let_in(key, wire::errors::ACCESS_DENIED, &text, delay_at(level));
+        self.not_let_in(key, error, &text, delay_at(level));
     }
 
     /// Sends this error after this time; nothing else of the client is looked at until then.
@@ -801,6 +824,7 @@ impl<N: Net> Group<N> {
         if client.is_known() {
             let user = &self.shared.users[client.user as usize];
             user.clients.fetch_sub(1, Ordering::Relaxed);
+            self.leave_account(client.pool as usize);
         }
         if let Some(lease) = client.lease() {
             let keeps = client.is_held() || client.touched.is_some() || client.role_is_unread();

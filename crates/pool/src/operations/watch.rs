@@ -22,12 +22,14 @@
 //! client; a server that cannot be asked is said to be so once, is asked again every second, and
 //! what was known of it stands meanwhile.
 
+use crate::auth::server_accounts::{ACCOUNTS_MAX, ServerAccounts};
 use crate::group::session_state::globals::find_names;
 use crate::group::session_state::triggers_and_views::look_once;
 use crate::log::{Event, note};
 use crate::probe::{Connection, Fault, ProbeError, Rows, log_in_to_look};
 use crate::shared::Shared;
 use crate::watched::privileges::{COUNTERS as ACCOUNTS, Counted};
+use crate::watched::server_accounts::{Facts, Question};
 use reactor::Time;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Release;
@@ -66,6 +68,10 @@ pub(crate) struct Watcher {
     counters: Option<Rows>,
     /// Those of statements about accounts.
     accounts: Counted,
+    /// The server's accounts, as they were read last, and when the next of them expires.
+    server_accounts: Option<(Facts, Option<u64>)>,
+    /// They could not be read the last time.
+    accounts_failed: bool,
     /// A look is due.
     due: bool,
     /// The look that is being taken: gives its length at its end.
@@ -82,11 +88,16 @@ pub(crate) struct Watcher {
 
 impl Watcher {
     /// Asks for the first time, before the first client.
-    pub(crate) fn first(shared: &Shared) -> Watcher {
+    ///
+    /// # Errors
+    /// A sentence: who may log in stands on the server, and the pool's account may not read it.
+    pub(crate) fn first(shared: &Shared) -> Result<Watcher, String> {
         let mut watcher = Watcher {
             connection: None,
             counters: None,
             accounts: Counted::default(),
+            server_accounts: None,
+            accounts_failed: false,
             due: true,
             look: None,
             looked: (Time::now(), Duration::ZERO),
@@ -101,6 +112,11 @@ impl Watcher {
             asked.told
         });
         watcher.say(&told);
+        if let Err(error) = watcher.follow_accounts(shared)
+            && error.fault == Fault::Lasting
+        {
+            return Err(error.why);
+        }
         if shared.code_catalogue.is_on() {
             let looked = match &mut watcher.connection {
                 Some(connection) => look_at_code(shared, connection),
@@ -108,7 +124,7 @@ impl Watcher {
             };
             watcher.look_ended(shared, looked);
         }
-        watcher
+        Ok(watcher)
     }
 
     /// Asks whenever it is time, on a thread of its own that ends with the process.
@@ -151,10 +167,47 @@ impl Watcher {
         }
         let asked = self.ask(shared)?;
         self.accounts.note(asked.accounts?, &shared.privileges);
+        // What the server has against it is said there, and harms nothing else.
+        let _ = self.follow_accounts(shared);
         if let Some(counters) = asked.code {
             self.look_if_due(shared, counters?);
         }
         asked.told
+    }
+
+    /// Reads the server's accounts if they have changed, where they may log in.
+    fn follow_accounts(&mut self, shared: &Shared) -> Result<(), ProbeError> {
+        let Some(user) = shared.settings.server_accounts() else {
+            return Ok(());
+        };
+        let followed = match &mut self.connection {
+            Some(connection) => read_accounts(shared, connection, user, &self.server_accounts),
+            None => Err(ProbeError::passing("there is no connection")),
+        };
+        let failed_before = std::mem::replace(&mut self.accounts_failed, followed.is_err());
+        match followed {
+            Ok(None) => Ok(()),
+            Ok(read) => {
+                self.server_accounts = read;
+                Ok(())
+            }
+            Err(mut error) => {
+                let account = shared.settings.monitor_account().0;
+                let needs = Question::of(shared.server.flavour).needs;
+                error.why = format!(
+                    "auth: the server's accounts cannot be read by '{account}' \
+                     (backend.monitor_user): {}; it needs GRANT {needs} TO '{account}'@'...'",
+                    error.why
+                );
+                if !failed_before {
+                    note(
+                        Event::AccountsUnread,
+                        format_args!("{}; those that are known hold on", error.why),
+                    );
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Asks for the global values, and for the counters where code is looked for.
@@ -291,4 +344,41 @@ fn look_at_code(shared: &Shared, connection: &mut Connection) -> Result<Duration
     let begun = Time::now();
     look_once(shared, connection)?;
     Ok(Time::now().since(begun))
+}
+
+/// Reads the server's accounts if they are not those of `before`; gives what they are known by now.
+fn read_accounts(
+    shared: &Shared,
+    connection: &mut Connection,
+    user: usize,
+    before: &Option<(Facts, Option<u64>)>,
+) -> Result<Option<(Facts, Option<u64>)>, ProbeError> {
+    let question = Question::of(shared.server.flavour);
+    let facts = Facts::read(&connection.query(question.checksum)?)
+        .ok_or_else(|| ProbeError::passing("the server did not tell a checksum of its accounts"))?;
+    let is_known = before.as_ref().is_some_and(|(before, expires)| {
+        before.is_of_same(&facts) && expires.is_none_or(|expires| facts.now < expires)
+    });
+    if is_known {
+        return Ok(None);
+    }
+    if facts.accounts > ACCOUNTS_MAX {
+        return Err(ProbeError::passing(format!(
+            "it has {} accounts, and the pool reads at most {ACCOUNTS_MAX}",
+            facts.accounts
+        )));
+    }
+    let rows = connection.query(question.table)?;
+    let (accounts, expires) = question.read(&rows, &facts);
+    let prefixes = shared.server.flavour.is_mysql();
+    let old = shared.accounts.of_server();
+    let new = ServerAccounts::new(accounts, &old, user, prefixes);
+    if before.is_none() {
+        note(
+            Event::Accounts,
+            format_args!("{} accounts of the server may log in", new.len()),
+        );
+    }
+    shared.accounts.set_of_server(new);
+    Ok(Some((facts, expires)))
 }

@@ -3,6 +3,7 @@
 //! Both sides speak before anybody has proven who they are. What is read must be written as the
 //! same, and no server may lead a client to say the password where others can listen.
 
+use wire::auth::Credential;
 use wire::auth::{NONCE_LEN, Nonce, Plugin, native};
 use wire::capabilities as cap;
 use wire::client_login::{Account, ClientLogin, Progress};
@@ -68,7 +69,7 @@ pub(super) fn client_login(data: &[u8]) {
     };
     let account = Account {
         user: b"app",
-        password: if how & 2 == 0 { PASSWORD } else { b"" },
+        credential: Credential::Password(if how & 2 == 0 { PASSWORD } else { b"" }),
         schema: b"shop",
         private: how & 1 != 0,
         wanted: cap::OFFERED,

@@ -29,6 +29,9 @@ const PEM_END: &str = "-----END PUBLIC KEY-----";
 /// SHA256(SHA256(password)), what a server caches.
 pub type Cached = [u8; HASH_LEN];
 
+/// SHA256(password): whoever has it can answer any nonce, where the server has it cached.
+pub type Once = [u8; HASH_LEN];
+
 fn sha256(parts: &[&[u8]]) -> [u8; HASH_LEN] {
     let mut context = digest::Context::new(&digest::SHA256);
     parts.iter().for_each(|part| context.update(part));
@@ -46,8 +49,19 @@ pub fn cached(password: &[u8]) -> Cached {
 /// A client's answer to `nonce`.
 #[must_use]
 pub fn answer(password: &[u8], nonce: &Nonce) -> [u8; HASH_LEN] {
-    let once = sha256(&[password]);
-    xor(sha256(&[&sha256(&[&once]), nonce]), &once)
+    answer_by(&once(password), nonce)
+}
+
+/// SHA256(password).
+#[must_use]
+pub fn once(password: &[u8]) -> Once {
+    sha256(&[password])
+}
+
+/// The answer to `nonce` of who knows SHA256(password) only.
+#[must_use]
+pub fn answer_by(once: &Once, nonce: &Nonce) -> [u8; HASH_LEN] {
+    xor(sha256(&[&sha256(&[once]), nonce]), once)
 }
 
 /// Whether `answer` proves the password of `cached`.

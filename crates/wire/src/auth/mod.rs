@@ -51,6 +51,44 @@ impl Plugin {
     }
 }
 
+/// What an account proves itself with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Credential<'a> {
+    /// The password; empty for none. It serves with both plugins.
+    Password(&'a [u8]),
+    /// SHA1(password), which serves with `mysql_native_password` alone.
+    Native(&'a native::Once),
+    /// SHA256(password), which serves with `caching_sha2_password` where the server has cached it.
+    CachingSha2(&'a caching_sha2::Once),
+}
+
+impl Credential<'_> {
+    /// The plugin for which it is meant, if it serves with one only.
+    #[must_use]
+    pub fn plugin(self) -> Option<Plugin> {
+        match self {
+            Credential::Password(_) => None,
+            Credential::Native(_) => Some(Plugin::Native),
+            Credential::CachingSha2(_) => Some(Plugin::CachingSha2),
+        }
+    }
+
+    /// The answer to `nonce`; `None` where it does not serve with this plugin.
+    #[must_use]
+    pub fn answer(self, plugin: Plugin, nonce: &Nonce) -> Option<Vec<u8>> {
+        match (self, plugin) {
+            (Credential::Password(password), _) => Some(plugin.answer(password, nonce)),
+            (Credential::Native(once), Plugin::Native) => {
+                Some(native::answer_by(once, nonce).to_vec())
+            }
+            (Credential::CachingSha2(once), Plugin::CachingSha2) => {
+                Some(caching_sha2::answer_by(once, nonce).to_vec())
+            }
+            _ => None,
+        }
+    }
+}
+
 /// `a` and `b` differ nowhere; takes as long wherever they differ.
 fn equal(a: &[u8], b: &[u8]) -> bool {
     aws_lc_rs::constant_time::verify_slices_are_equal(a, b).is_ok()

@@ -12,6 +12,9 @@ pub const HASH_LEN: usize = 20;
 /// SHA1(SHA1(password)), what a server stores.
 pub type Stored = [u8; HASH_LEN];
 
+/// SHA1(password): whoever has it can answer any nonce.
+pub type Once = [u8; HASH_LEN];
+
 fn sha1(parts: &[&[u8]]) -> [u8; HASH_LEN] {
     let mut context = digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY);
     parts.iter().for_each(|part| context.update(part));
@@ -42,18 +45,28 @@ pub fn stored_from_text(text: &str) -> Option<Stored> {
 /// A client's answer to `nonce`.
 #[must_use]
 pub fn answer(password: &[u8], nonce: &Nonce) -> [u8; HASH_LEN] {
-    let once = sha1(&[password]);
-    xor(sha1(&[nonce, &sha1(&[&once])]), &once)
+    answer_by(&sha1(&[password]), nonce)
+}
+
+/// The answer to `nonce` of who knows SHA1(password) only.
+#[must_use]
+pub fn answer_by(once: &Once, nonce: &Nonce) -> [u8; HASH_LEN] {
+    xor(sha1(&[nonce, &sha1(&[once])]), once)
 }
 
 /// Whether `answer` proves the password of `stored`.
 #[must_use]
 pub fn verify(answer: &[u8], nonce: &Nonce, stored: &Stored) -> bool {
-    let Ok(answer) = <&[u8; HASH_LEN]>::try_from(answer) else {
-        return false;
-    };
+    proven(answer, nonce, stored).is_some()
+}
+
+/// SHA1(password), if `answer` proves the password of `stored`: the answer is that, masked with
+/// what both sides know.
+#[must_use]
+pub fn proven(answer: &[u8], nonce: &Nonce, stored: &Stored) -> Option<Once> {
+    let answer = <&[u8; HASH_LEN]>::try_from(answer).ok()?;
     let once = xor(sha1(&[nonce, stored]), answer);
-    equal(&sha1(&[&once]), stored)
+    equal(&sha1(&[&once]), stored).then_some(once)
 }
 
 #[cfg(test)]
@@ -82,5 +95,9 @@ mod tests {
         assert!(!verify(&answer(b"Secret", &nonce), &nonce, &stored));
         assert!(!verify(&good[..19], &nonce, &stored));
         assert!(!verify(&[], &nonce, &stored));
+        let once = proven(&good, &nonce, &stored).unwrap();
+        let other: Nonce = *b"ABCDEFGHIJ9876543210";
+        assert_eq!(answer_by(&once, &other), answer(b"secret", &other));
+        assert_eq!(proven(&answer(b"Secret", &nonce), &nonce, &stored), None);
     }
 }

@@ -11,7 +11,7 @@ const REQUIRED: u32 =
 fn who(password: &'static str, private: bool) -> Account<'static> {
     Account {
         user: b"app",
-        password: password.as_bytes(),
+        credential: Credential::Password(password.as_bytes()),
         schema: b"shop",
         private,
         wanted: REQUIRED | cap::LONG_PASSWORD | cap::CONNECT_WITH_DB | cap::FOUND_ROWS,

@@ -38,6 +38,12 @@ struct Fixture {
     accounts: Accounts,
 }
 
+/// A Unix socket.
+const HERE: ClientHost = ClientHost {
+    address: None,
+    is_localhost: true,
+};
+
 impl Fixture {
     fn new() -> Fixture {
         Fixture::of(&users())
@@ -49,14 +55,19 @@ impl Fixture {
         }
     }
 
+    fn learnt(&self, name: &str) -> Option<Cached> {
+        let found = self.accounts.find(name.as_bytes(), &HERE);
+        found.like.learnt.cached.get().copied()
+    }
+
     /// As [`Login::answer`], with the worker's verdict in place of the wait for it.
     fn answer(&self, login: &mut Login, answer: &[u8], seq: u8) -> Outcome {
         match login.answer(&self.login_context(), answer, seq) {
             Outcome::Check(answer) => {
                 let plain = KEYS.decrypt(&answer).unwrap_or_default();
-                let proof = login.proof();
+                let proof = login.proof().unwrap();
                 let password = caching_sha2::unmask(&plain, &proof.nonce).unwrap_or_default();
-                let right = proof.is_proven_by(&password, &self.login_context());
+                let right = proof.is_proven_by(&password);
                 login.checked(right, seq)
             }
             outcome => outcome,
@@ -82,7 +93,7 @@ impl Fixture {
             zstd_level: 3,
             extended: 0,
         };
-        login.begin(&self.login_context(), &sent, FRESH, 2)
+        login.begin(&self.login_context(), &sent, (&HERE, FRESH), 2)
     }
 }
 
@@ -183,7 +194,7 @@ fn a_wrong_password_in_full_authentication_teaches_nothing() {
         fixture.answer(&mut login, &sent, 6),
         Outcome::Denied(6, true)
     );
-    assert_eq!(fixture.accounts.learnt(2), None);
+    assert_eq!(fixture.learnt("hashed"), None);
 }
 
 #[test]
@@ -239,7 +250,12 @@ fn summary(
     let mut login = Login::new(NONCE, false);
     let (mut nonce, mut plugin) = (NONCE, first);
     let mut outcome = if change {
-        login.change(&fixture.login_context(), name.as_bytes(), (FRESH, FRESH), 2)
+        login.change(
+            &fixture.login_context(),
+            (name.as_bytes(), &HERE),
+            (FRESH, FRESH),
+            2,
+        )
     } else {
         fixture.begin(&mut login, name, first, password)
     };
@@ -327,8 +343,9 @@ fn the_same_user_stands_in_for_an_unknown_one_at_each_start() {
     let [a, b] = [(); 2].map(|()| Fixture::of(&users_with(&plugins)));
     for number in 0..32 {
         let name = format!("nobody{number}");
-        let found = a.accounts.find(name.as_bytes());
-        assert_eq!(found, b.accounts.find(name.as_bytes()));
+        let found = a.accounts.find(name.as_bytes(), &HERE);
+        let other = b.accounts.find(name.as_bytes(), &HERE);
+        assert_eq!(found.like.name, other.like.name);
         assert_eq!(found.user, None);
     }
 }
@@ -374,7 +391,7 @@ fn a_change_of_user_asks_native_passwords_with_the_nonce_of_the_greeting() {
         let mut login = Login::new(NONCE, false);
         let mut expected = Vec::new();
         handshake::put_auth_switch(&mut expected, 1, plugin, &nonce);
-        let outcome = login.change(&login_context, user, (NONCE, FRESH), 1);
+        let outcome = login.change(&login_context, (user, &HERE), (NONCE, FRESH), 1);
         assert_eq!(outcome, Outcome::Send(expected));
         let answer = Plugin::from_name(plugin.as_bytes())
             .unwrap()

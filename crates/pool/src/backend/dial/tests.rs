@@ -1,5 +1,6 @@
 //! Our login on a server, against packets written out.
 use super::*;
+use crate::auth::credential::Credential;
 use wire::auth::Nonce;
 use wire::auth::caching_sha2::KeyPair;
 use wire::capabilities as cap;
@@ -13,7 +14,8 @@ fn pool_key() -> PoolKey {
         capabilities: cap::FOUND_ROWS,
         extended: 0,
         user: "app".into(),
-        password: "secret".into(),
+        credential: Credential::Password("secret".into()),
+        account: None,
         privileges: 0,
     }
 }

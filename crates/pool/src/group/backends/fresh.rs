@@ -5,6 +5,7 @@
 //! character sets, its role, and with `init_connect` all of its variables. Invariant: what began
 //! under other global values than those known now serves nobody.
 
+use crate::auth::account::Counted;
 use crate::backend::backend_pools::DialEnd;
 use crate::backend::dial::{ROLE, put_preparation};
 use crate::backend::{BackendState, InFlight, Purpose};
@@ -16,12 +17,14 @@ use session::roles::{argument_of, has_roles};
 use session::state::{CHARSET_VARIABLES, Session};
 use session::text::Text;
 use session::user_variables::results_collation;
+use std::sync::Arc;
 use wire::command::ReplyShape;
 
 impl<N: Net> Group<N> {
     /// Logged in: switches on the trackers and asks what a fresh session looks like.
     pub(crate) fn prepare(&mut self, key: Key) {
         let now = self.net.now();
+        let is_of_server = self.account_of_backend(key).is_some();
         let Some(backend) = self.backends.get_mut(key) else {
             return;
         };
@@ -43,12 +46,21 @@ impl<N: Net> Group<N> {
         if has_roles(self.shared.server.flavour) {
             more.push_str(ROLE);
         }
+        if is_of_server {
+            more.push_str(",CURRENT_USER()");
+        }
         if !self.begun.init_connect().is_empty() {
             more.push(',');
             more.push_str(&self.begun.question());
         }
         put_preparation(&mut out, backend.form, &more);
         self.send_backend(key, &out);
+    }
+
+    /// The account of the server that a backend's clients have proven.
+    fn account_of_backend(&self, key: Key) -> Option<Arc<Counted>> {
+        let pool = self.backends.get(key)?.pool;
+        self.backend_pools.pools.get(pool)?.key.account.clone()
     }
 
     /// One of the two was answered.
@@ -75,6 +87,13 @@ impl<N: Net> Group<N> {
             .peekable();
         let role = more.next_if(|_| has_roles(flavour));
         let role = role.and_then(|role| argument_of(&role, flavour));
+        let account = self.account_of_backend(key);
+        let current = more.next_if(|_| account.is_some());
+        if let (Some(account), Some(current)) = (account, current)
+            && *current != *format!("{}@{}", account.user, account.host).as_bytes()
+        {
+            return self.dial_failed(key, &other_account(&account, &current), DialEnd::Account);
+        }
         let values = more.next();
         let charsets = <[Text; 4]>::try_from(row).ok();
         let (Some(charsets), Some(backend)) = (charsets, self.backends.get_mut(key)) else {
@@ -110,4 +129,16 @@ impl<N: Net> Group<N> {
         self.backend_pools.pools[pool].dial_succeeded(now);
         self.offer(key);
     }
+}
+
+/// The server lets the pool in as another account than the one that the client has proven: with
+/// other privileges, perhaps.
+fn other_account(account: &Counted, current: &[u8]) -> String {
+    let Counted { user, host, .. } = account;
+    format!(
+        "the client has proven to be '{user}'@'{host}', and from the pool's host the server takes \
+         that name for '{}'; have one account for both hosts, such as '{user}'@'%', or list the \
+         user in the pool's file",
+        String::from_utf8_lossy(current)
+    )
 }

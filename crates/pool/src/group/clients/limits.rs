@@ -12,19 +12,21 @@
 //! Invariant: whoever is counted among a user's clients (`known`) is taken off that count once, in
 //! `clients.rs: close` or by changing to another user.
 
+use crate::auth::account::{Account, ClientsMax, Counted};
+use crate::auth::credential::Credential;
 use crate::backend::backend_pools::{BackendPool, PoolKey};
 use crate::backend::{BackendState, Purpose};
 use crate::buffers::memory::{meminfo, memory_of};
 use crate::client::Proof;
-use crate::config::secret::Secret;
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::shared::Shared;
 use reactor::{Key, Net, Time};
 use std::collections::HashSet;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
+use wire::errors::{ErrorCode, TOO_MANY_USER_CONNECTIONS, USER_LIMIT_REACHED};
 
 /// With less available memory than this on the machine nobody is let in.
 const AVAILABLE_MIN: u64 = 64 << 20;
@@ -171,19 +173,102 @@ impl<N: Net> Group<N> {
     }
 }
 
+/// What the backends of a client log in with.
+#[derive(Clone, Debug)]
+pub(crate) struct Onward {
+    pub(crate) user: String,
+    pub(crate) credential: Credential,
+    /// The account of the server that was proven.
+    pub(crate) account: Option<Arc<Counted>>,
+}
+
+impl Shared {
+    /// What a client of this account uses on the server; `None`: it is an account of the server,
+    /// and how to log in to it is not known.
+    pub(crate) fn onward(&self, account: &Account) -> Option<Onward> {
+        let Some(of_server) = &account.of_server else {
+            let user = self.settings.users.get(account.user)?;
+            return Some(Onward {
+                user: user.backend_user.clone(),
+                credential: Credential::Password(user.backend_password.clone()),
+                account: None,
+            });
+        };
+        Some(Onward {
+            user: account.name.clone(),
+            credential: account.credential()?,
+            account: Some(of_server.counted.clone()),
+        })
+    }
+}
+
 impl<N: Net> Group<N> {
+    /// Gives a client that has proven its account a pool, and counts it among the account's.
+    pub(crate) fn put_in_pool(&mut self, key: Key, pool: usize) {
+        let new = self.counted_in(pool);
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let old = client.is_known().then_some(client.pool as usize);
+        client.pool = u32::try_from(pool).unwrap_or(0);
+        // The new one first: another account's count may not seem to be free in between.
+        if let Some(new) = new {
+            new.clients.fetch_add(1, Relaxed);
+        }
+        if let Some(old) = old {
+            self.leave_account(old);
+        }
+    }
+
+    /// A client of this pool is no longer counted among its account's.
+    pub(crate) fn leave_account(&self, pool: usize) {
+        if let Some(counted) = self.counted_in(pool) {
+            counted.clients.fetch_sub(1, Relaxed);
+        }
+    }
+
+    fn counted_in(&self, pool: usize) -> Option<Arc<Counted>> {
+        self.backend_pools.pools.get(pool)?.key.account.clone()
+    }
+
+    /// Whether an account of the server has as many clients as it may, in the server's words.
+    pub(crate) fn has_too_many(&self, key: Key, account: &Account) -> Option<(ErrorCode, String)> {
+        let of_server = account.of_server.as_ref()?;
+        let client = self.clients.get(key)?;
+        let is_counted = client.is_known()
+            && self.counted_in(client.pool as usize).as_deref() == Some(&*of_server.counted);
+        let others = of_server.counted.clients.load(Relaxed) - usize::from(is_counted);
+        let name = &account.name;
+        match of_server.clients_max? {
+            ClientsMax::OfAccount(max) if others >= max => Some((
+                USER_LIMIT_REACHED,
+                format!(
+                    "User '{name}' has exceeded the 'max_user_connections' resource (current \
+                     value: {max})"
+                ),
+            )),
+            ClientsMax::OfServer(max) if others >= max => Some((
+                TOO_MANY_USER_CONNECTIONS,
+                format!(
+                    "User {name} already has more than 'max_user_connections' active connections"
+                ),
+            )),
+            _ => None,
+        }
+    }
+
     /// The pool of a client that has proven its account now.
     pub(crate) fn pool_of(
         &mut self,
         (capabilities, extended): (u32, u32),
-        user: &str,
-        password: &Secret,
+        onward: Onward,
     ) -> usize {
         let key = PoolKey {
             capabilities,
             extended,
-            user: user.to_string(),
-            password: password.clone(),
+            user: onward.user,
+            credential: onward.credential,
+            account: onward.account,
             privileges: self.shared.privileges.version(),
         };
         if let Some(found) = self.backend_pools.find(&key) {
@@ -231,10 +316,20 @@ impl<N: Net> Group<N> {
             capabilities,
             extended,
             user,
-            password,
+            credential,
+            account,
             ..
         } = self.backend_pools.pools[old].key.clone();
-        let pool = self.pool_of((capabilities, extended), &user, &password);
+        // The password may have been changed, and proven by others, since its login.
+        let counted = account.as_ref();
+        let now =
+            counted.and_then(|counted| self.shared.accounts.of_server().of(counted)?.credential());
+        let onward = Onward {
+            user,
+            credential: now.unwrap_or(credential),
+            account,
+        };
+        let pool = self.pool_of((capabilities, extended), onward);
         if let Some(client) = self.clients.get_mut(key) {
             client.pool = u32::try_from(pool).unwrap_or(0);
         }

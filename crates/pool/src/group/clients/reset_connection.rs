@@ -143,8 +143,9 @@ impl<N: Net> Group<N> {
         if self.refuse_charset(key, change.collation) {
             return Handled::Used;
         }
-        self.exchange(key, |login, door| {
-            login.change(door, change.user, (greeted, fresh), seq)
+        let host = self.host_of(key);
+        self.exchange(key, |login, login_context| {
+            login.change(login_context, (change.user, &host), (greeted, fresh), seq)
         });
         Handled::Used
     }
@@ -257,10 +258,10 @@ impl<N: Net> Group<N> {
         let settings = &self.shared.settings.users[before.user as usize];
         client.place.give_tickets(settings.limits.high_prio_tickets);
         client.user = before.user;
-        client.pool = before.pool;
         client.session = before.session;
         client.proof = Proof::Given;
         client.changes_failed = client.changes_failed.saturating_add(1);
+        self.put_in_pool(key, before.pool as usize);
         self.hold_back(key, CHANGE_DELAY, After::NextCommand, (error, text));
     }
 }

@@ -40,13 +40,6 @@ impl<N: Net> Group<N> {
         required && client.is_some_and(|client| !client.transport.is_secure())
     }
 
-    /// What a user's client has not proven besides its password, if anything is missing.
-    pub(crate) fn lacks_required(&self, key: Key, user: usize) -> Option<&'static str> {
-        let transport = &self.clients.get(key)?.transport;
-        let require = &self.shared.settings.users[user].require;
-        require.unmet(transport.is_tls(), transport.peer_certificate())
-    }
-
     /// Begins the handshake. `received` has come behind the request, and is its first part.
     pub(crate) fn begin_tls(&mut self, key: Key, received: &[u8]) {
         let Some(settings) = &self.shared.settings.tls else {

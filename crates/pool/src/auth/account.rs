@@ -1,0 +1,113 @@
+//! One account: what its clients must prove, what logins have taught of its password, and what the
+//! server says of it.
+//!
+//! It stands in the settings, or on the server ([`ServerAccount`]). Invariant: what was learnt
+//! belongs to one password; another password is another [`Learnt`].
+
+use crate::auth::credential::Credential;
+use crate::auth::requirement::Requirement;
+use crate::auth::secret::Secret;
+use crate::auth::verifier::Verifier;
+use std::fmt;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, OnceLock};
+use wire::auth::caching_sha2::{self, Cached};
+use wire::auth::{Plugin, native};
+
+/// What a user must prove, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Account {
+    /// The user whose limits hold, an index into the settings.
+    pub(crate) user: usize,
+    pub(crate) name: String,
+    /// What proves the password.
+    pub(crate) verifier: Verifier,
+    /// The plugin that clients must use; `None`: either.
+    pub(crate) plugin: Option<Plugin>,
+    /// What logins have taught of its password.
+    pub(crate) learnt: Arc<Learnt>,
+    /// What the server says of it; `None`: it stands in the settings.
+    pub(crate) of_server: Option<ServerAccount>,
+}
+
+impl Account {
+    /// What its backends log in with, of an account of the server; `None`: no login has told.
+    pub(crate) fn credential(&self) -> Option<Credential> {
+        if self.verifier.empty {
+            return Some(Credential::Password(Secret::default()));
+        }
+        let native = || self.learnt.native.get().copied().map(Credential::Native);
+        let sha2 = || self.learnt.once.get().copied().map(Credential::CachingSha2);
+        match self.plugin {
+            Some(Plugin::CachingSha2) => sha2(),
+            _ => native(),
+        }
+    }
+}
+
+/// What logins have taught of one password. Another password is another value.
+#[derive(Default)]
+pub(crate) struct Learnt {
+    /// SHA256(SHA256(password)): what quick answers are checked with.
+    pub(crate) cached: OnceLock<Cached>,
+    /// SHA1(password).
+    pub(crate) native: OnceLock<native::Once>,
+    /// SHA256(password), of accounts of the server.
+    pub(crate) once: OnceLock<caching_sha2::Once>,
+}
+
+impl fmt::Debug for Learnt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// The name of an account of the server, and how many clients it has.
+#[derive(Debug, Default)]
+pub(crate) struct Counted {
+    pub(crate) user: String,
+    /// The host as the server has it.
+    pub(crate) host: String,
+    /// Clients of all groups.
+    pub(crate) clients: AtomicUsize,
+}
+
+impl PartialEq for Counted {
+    fn eq(&self, other: &Counted) -> bool {
+        (&self.user, &self.host) == (&other.user, &other.host)
+    }
+}
+
+impl Eq for Counted {}
+
+/// Why an account lets nobody in, whatever the password is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unusable {
+    /// The anonymous user.
+    Anonymous,
+    /// It is proven by a plugin of which a proxy cannot make a login onward.
+    Plugin(String),
+}
+
+/// What the server says of an account besides its password.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerAccount {
+    /// Its name, and its clients.
+    pub(crate) counted: Arc<Counted>,
+    pub(crate) unusable: Option<Unusable>,
+    pub(crate) is_locked: bool,
+    pub(crate) is_expired: bool,
+    /// What its clients have to prove besides.
+    pub(crate) require: Requirement,
+    /// Clients that it may have at once.
+    pub(crate) clients_max: Option<ClientsMax>,
+}
+
+/// How many clients an account may have, and who says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClientsMax {
+    /// `MAX_USER_CONNECTIONS` of the account.
+    OfAccount(usize),
+    /// The server's `max_user_connections`.
+    OfServer(usize),
+}
