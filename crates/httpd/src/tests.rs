@@ -1,7 +1,7 @@
 //! Answers to requests of any form, and readers that are slow, silent or many.
 
 use super::*;
-use crate::connection::answer;
+use crate::connection::{Connection, Progress, answer};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc::sync_channel;
@@ -120,6 +120,26 @@ fn a_reader_that_is_slow_is_left() {
         }
     }
     assert!(sent < REQUEST_BYTES_MAX);
+}
+
+#[test]
+fn an_answer_that_is_not_taken_is_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut reader = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    reader.write_all(b"GET /long HTTP/1.1\r\n\r\n").unwrap();
+    let mut connection = Connection::new(listener.accept().unwrap().0, Time(0)).unwrap();
+    let asked = Time(1);
+    while !connection.is_writing() {
+        assert_eq!(connection.go_on(&mut site, asked), Progress::Open);
+        thread::yield_now();
+    }
+    let last = Time((asked + TAKE_MAX).0 - 1);
+    assert_eq!(connection.go_on(&mut site, last), Progress::Open);
+    assert_eq!(connection.until(), asked + TAKE_MAX);
+    assert_eq!(
+        connection.go_on(&mut site, connection.until()),
+        Progress::Closed
+    );
 }
 
 /// True when the server has accepted this connection: until then its end has no inode.

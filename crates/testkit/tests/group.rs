@@ -9,6 +9,7 @@
     reason = "a test speaks to its reader and fails by panicking"
 )]
 
+use pool::REPLY_MAX;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use testkit::sim::{self, Seen};
 use wire::auth::caching_sha2::KeyPair;
@@ -67,6 +68,10 @@ fn no_client_notices_the_pool() {
     assert!(
         sum.texts > 0 || count < SEEDS,
         "no text was read off its group's thread: {sum:?}"
+    );
+    assert!(
+        sum.untaken >= REPLY_MAX || count < SEEDS,
+        "no reply that is not taken, with others' behind it, came to its bound: {sum:?}"
     );
     assert!(
         sum.abandoned > 0 || count < RARE_SEEDS,

@@ -256,15 +256,19 @@ impl PoolSample<'_> {
         names
     }
 
-    /// Sets a figure for each group, and the sum of those that have no place of their own.
     fn each_group(&self, out: &mut Points, of: fn(&GroupView) -> f64) {
-        for (index, view) in self.groups.iter().take(GROUPS_MAX).enumerate() {
-            out.set(&[&index.to_string()], of(view));
-        }
-        if self.groups.len() > GROUPS_MAX {
-            let others = self.groups[GROUPS_MAX..].iter();
-            out.set(&[OTHER], others.map(|view| of(view)).sum::<f64>());
-        }
+        each_group(&self.groups, out, of);
+    }
+}
+
+/// Sets a figure for each group, and the sum of those that have no place of their own.
+fn each_group(groups: &[Arc<GroupView>], out: &mut Points, of: fn(&GroupView) -> f64) {
+    for (index, view) in groups.iter().take(GROUPS_MAX).enumerate() {
+        out.set(&[&index.to_string()], of(view));
+    }
+    if groups.len() > GROUPS_MAX {
+        let others = groups[GROUPS_MAX..].iter();
+        out.set(&[OTHER], others.map(|view| of(view)).sum::<f64>());
     }
 }
 

@@ -10,6 +10,9 @@ use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
+/// What rustls takes from a socket before the caller has taken what was in it: 16 KiB of plaintext,
+/// a record, and what it reads at once.
+const READ_AHEAD_MAX: u64 = 40 * 1024;
 const CERT: &[u8] = include_bytes!("../../../testkit/tls/cert.pem");
 const KEY: &[u8] = include_bytes!("../../../testkit/tls/key.pem");
 
@@ -25,7 +28,7 @@ fn server_config() -> Arc<ServerConfig> {
     Arc::new(config.unwrap())
 }
 
-fn client(version: &'static SupportedProtocolVersion) -> ClientConnection {
+fn client_config(version: &'static SupportedProtocolVersion) -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
     roots
         .add(CertificateDer::from_pem_slice(CERT).unwrap())
@@ -36,8 +39,12 @@ fn client(version: &'static SupportedProtocolVersion) -> ClientConnection {
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth();
+    Arc::new(config)
+}
+
+fn client(version: &'static SupportedProtocolVersion) -> ClientConnection {
     let name = ServerName::try_from("localhost").unwrap();
-    ClientConnection::new(Arc::new(config), name).unwrap()
+    ClientConnection::new(client_config(version), name).unwrap()
 }
 
 /// A client and what it talks to.
@@ -132,6 +139,42 @@ fn read_all(pair: &mut Pair, step: usize) -> (Vec<u8>, bool) {
             Read::Failed(error) => panic!("{error}"),
         }
     }
+}
+
+#[test]
+fn no_more_is_read_ahead_of_the_caller_than_its_bound() {
+    for version in [&TLS12, &TLS13] {
+        let mut pair = Pair::new(version);
+        pair.shake();
+        for _ in 0..5 {
+            pair.says(&[7; 30_000]);
+        }
+        let held = |pair: &Pair| rustix::io::ioctl_fionread(&pair.sock).unwrap();
+        let sent = held(&pair);
+        assert!(sent > 2 * READ_AHEAD_MAX, "{sent}");
+        let mut byte = [0];
+        assert!(matches!(pair.read(&mut byte), Read::Bytes(1)));
+        let taken = sent - held(&pair);
+        assert!(taken <= READ_AHEAD_MAX, "{taken} bytes for one");
+        assert!(!pair.tls.is_emptied());
+    }
+}
+
+/// The first message of a server, if it says that it has more than rustls takes.
+#[test]
+fn a_servers_handshake_is_bounded() {
+    let (near, mut far) = UnixStream::pair().unwrap();
+    near.set_nonblocking(true).unwrap();
+    let mut net = RealNet::new().unwrap();
+    let sock = OwnedFd::from(near);
+    net.watch(&sock, Token::new(1, Key::from_parts(0, 0)))
+        .unwrap();
+    let name = ServerName::try_from("localhost").unwrap();
+    let mut tls = Tls::client(&client_config(&TLS13), name).unwrap();
+    // A record of the handshake, with a ServerHello of 64 KiB.
+    far.write_all(&[22, 3, 3, 0, 4, 2, 1, 0, 0]).unwrap();
+    let read = tls.read(&mut net, &sock, &mut [0; 16]);
+    assert!(matches!(read, Read::Failed(_)), "{read:?}");
 }
 
 #[test]

@@ -51,6 +51,14 @@ impl Files {
 const BOTH: &str = "cert = \"DIR/cert\"\nkey = \"DIR/key\"";
 
 #[test]
+fn nothing_of_a_session_is_kept_to_be_resumed() {
+    let files = Files::new("tls-sessions");
+    let config = files.check(BOTH).unwrap().tls.unwrap().config.get();
+    assert_eq!(config.send_tls13_tickets, 0);
+    assert!(!config.session_storage.can_cache() && !config.ticketer.enabled());
+}
+
+#[test]
 fn tls_is_off_until_a_certificate_is_named() {
     let files = Files::new("tls-modes");
     let mode = |tls: &str| files.check(tls).unwrap().tls.map(|tls| tls.required);

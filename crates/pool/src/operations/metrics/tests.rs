@@ -91,6 +91,24 @@ fn before_the_server_has_answered_there_is_little_to_say() {
     assert!(board.sample().unready().unwrap().starts_with("draining"));
 }
 
+#[test]
+fn groups_behind_the_last_with_a_place_share_one() {
+    for (count, places) in [(GROUPS_MAX, GROUPS_MAX), (GROUPS_MAX + 2, GROUPS_MAX + 1)] {
+        let groups: Vec<_> = (0..count).map(|_| GroupView::empty(1).into()).collect();
+        let mut points = Points {
+            names: &["group"],
+            points: Vec::new(),
+        };
+        each_group(&groups, &mut points, |_| 1.0);
+        assert_eq!(points.points.len(), places);
+        let values = points.points.iter().map(|point| match point.value {
+            PointValue::Number(number) => number,
+            PointValue::Times(_) => panic!("a number"),
+        });
+        assert_eq!(values.sum::<f64>(), count as f64);
+    }
+}
+
 /// The names of metrics in a text, those of a histogram's values as that of the histogram.
 fn names_in(text: &str) -> BTreeSet<&str> {
     let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
