@@ -91,6 +91,36 @@ fn who_does_not_read_leaves_half_of_the_backends_and_misses_nothing() {
     }
 }
 
+/// Clients that hold all backends but the reserve, in transactions, with replies that they do not
+/// read: what is known to be short goes on, on the reserve.
+#[test]
+fn what_is_known_to_be_short_has_the_reserve_beside_slow_readers() {
+    let test = "what_is_known_to_be_short_has_the_reserve_beside_slow_readers";
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        if direct() {
+            return skipped(test, "it is about the pool");
+        }
+        let bounds = "backends_max = 8\nwait_ms_max = 4000\nslow_reader_ms_max = 600000";
+        let pool = pool_of(real, "slow_reserve", bounds);
+        let mut quick = login(&pool.address, &app());
+        for number in 0..3 {
+            let asked = format!("SELECT {number} + 1");
+            assert_eq!(quick.value(&asked), (number + 1).to_string());
+        }
+        let open = |_| login(&pool.address, &app());
+        let mut slow: Vec<Client> = (0..7).map(open).collect();
+        for client in &mut slow {
+            client.must("BEGIN");
+            begin(client, LONG);
+        }
+        pool.wait_for_census(" slow_readers: 7,").unwrap();
+        assert_eq!(quick.value("SELECT 41 + 1"), "42");
+        // Of another nobody knows how long it takes.
+        let failure = quick.failure("DO 1");
+        assert_eq!(failure.code, 9501, "{failure:?}");
+    }
+}
+
 #[test]
 fn where_the_spool_is_full_the_slowest_reader_goes() {
     let test = "where_the_spool_is_full_the_slowest_reader_goes";

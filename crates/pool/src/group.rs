@@ -142,6 +142,8 @@ pub struct Group<N: Net> {
     pub(crate) held_up: Vec<Key>,
     /// Clients whose replies were taken off their backends.
     pub(crate) spooled: Vec<Key>,
+    /// Backends that slow readers keep from others, as of the last turn.
+    pub(crate) slow_backends: usize,
     /// Backends that slow readers of limited users hold here, as all groups were told.
     pub(crate) slow_of_users: BTreeMap<u16, usize>,
     /// Replies that were taken off their backends.
@@ -247,6 +249,7 @@ impl<N: Net> Group<N> {
             again: Vec::new(),
             held_up: Vec::new(),
             spooled: Vec::new(),
+            slow_backends: 0,
             slow_of_users: BTreeMap::new(),
             spool: Spool::default(),
             spool_buffer: Vec::new(),

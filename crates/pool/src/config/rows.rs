@@ -147,7 +147,8 @@ table! {
 
             /// Connections of each group, at most an eighth of them, that statements of the low
             /// lane leave to logins and to statements of high priority. So clients that all wait
-            /// for one lock cannot shut out everybody.
+            /// for one lock cannot shut out everybody. While [slow
+            /// readers](slow-clients.md#slow-readers) hold many, short SELECTs may use them too.
             backends_reserved: usize { .number("connections", 0, 1000).or_number(1) }
 
             /// An idle connection to the server is closed after this time.

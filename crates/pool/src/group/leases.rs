@@ -68,7 +68,8 @@ impl<N: Net> Group<N> {
         self.leave_outdated(key);
         let client = self.clients.get(key)?;
         let pool = client.pool as usize;
-        let low = client.place.priority != Some(Priority::High);
+        let high = client.place.priority == Some(Priority::High);
+        let low = !high && !self.goes_before_slow(key);
         let later = low && (self.is_reserve_reached() || self.is_ahead());
         if later || self.busy >= self.busy_max() || self.front_of(pool).is_some() {
             return None;
@@ -394,7 +395,7 @@ impl<N: Net> Group<N> {
             && let Some(backend) = self.backends.get(lease)
             && backend.rideable
             && let pool = backend.pool
-            && let Some(waiting) = self.front_of(pool)
+            && let Some(waiting) = self.front_to_serve(pool)
             && let Some(place) = self.place_for_waiting(lease, waiting.client)
         {
             self.pop(pool, waiting);

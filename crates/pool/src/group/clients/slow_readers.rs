@@ -16,6 +16,10 @@
 //!    then on.
 //!    Where statements of other clients were sent behind it on its backend, it goes first, whatever
 //!    the share: they wait for its end.
+//!    A long reply takes its time on the way into the spool, and the next client that does not read
+//!    may have the backend after it. So while slow readers keep their share or more
+//!    ([`Group::is_squeezed`]), statements of shapes that are known to be short wait in the high
+//!    lane, for which some backends are reserved (`queueing.rs`).
 //! 3. Where the spool has no room, the reader of all groups that has taken nothing for longest is
 //!    closed, once that is `slow_reader_ms_max`; and so is one beyond the share whose session keeps
 //!    its backend. The log and the census say so.
@@ -26,7 +30,7 @@
 
 use crate::backend::Purpose;
 use crate::buffers::spool::{SENT_PER_TURN, Tail};
-use crate::client::{ClientState, Rest};
+use crate::client::{Client, ClientState, Rest};
 use crate::group::Group;
 use crate::log::{Event, Facts, Peer, note_of};
 use crate::queue::bulk::Piece;
@@ -162,10 +166,12 @@ impl<N: Net> Group<N> {
     /// Takes replies off their backends while others wait for those.
     pub(crate) fn relieve_backends(&mut self) {
         if self.held_up.is_empty() && self.spooled.is_empty() && self.slow_of_users.is_empty() {
+            self.slow_backends = 0;
             return;
         }
         self.forget_quick();
         let mut slow = self.slow_readers();
+        self.slow_backends = slow.len() + self.spooling();
         self.publish_slow(&slow);
         self.read_on();
         let others_wait = self.waiting > 0 || self.owes_next();
@@ -192,6 +198,20 @@ impl<N: Net> Group<N> {
     fn slow_max(&self) -> usize {
         let share = self.shared.budget.share(self.index);
         share * self.shared.settings.slow_backends_percent_max / 100
+    }
+
+    /// Backends whose replies are on their way into the spool.
+    fn spooling(&self) -> usize {
+        let all = self.spooled.iter().filter_map(|key| self.clients.get(*key));
+        let under_way = |client: &&Client<N::Sock>| {
+            client.lease().is_some() && client.state() != ClientState::Idle
+        };
+        all.filter(under_way).count()
+    }
+
+    /// Whether slow readers keep their share of the backends, or more, from others.
+    pub(crate) fn is_squeezed(&self) -> bool {
+        self.slow_backends >= self.slow_max().max(1)
     }
 
     /// Forgets backends and clients that nothing holds up any more.

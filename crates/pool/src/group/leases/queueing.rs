@@ -8,12 +8,13 @@
 //!
 //! Priority: a statement goes to the high lane when its client says so (`SET onramp_priority`), or
 //! its user (`priority`), or `high_prio_mode = "statements"`; as often in a row as the user has
-//! tickets (`high_prio_tickets`), then once by the low lane. A client with an open transaction
-//! needs no lane, because it has a backend; only under `high_prio_mode = "none"` it waits like
-//! everybody else ([`Group::waits_with_lease`]). It waits at the concurrency limit, in which
-//! stalled statements do not count. None of the bounds holds for it: the others may wait for the
-//! locks of its transaction, so it has to get on, and there is at most one such client for each
-//! backend.
+//! tickets (`high_prio_tickets`), then once by the low lane. So does one that is known to be short,
+//! without tickets, while slow readers keep backends from others ([`Group::goes_before_slow`]). A
+//! client with an open transaction needs no lane, because it has a backend; only under
+//! `high_prio_mode = "none"` it waits like everybody else ([`Group::waits_with_lease`]). It waits
+//! at the concurrency limit, in which stalled statements do not count. None of the bounds holds for
+//! it: the others may wait for the locks of its transaction, so it has to get on, and there is at
+//! most one such client for each backend.
 //!
 //! Invariant: `waiting`, `waiting_bytes` and the users' counts are changed together, in
 //! [`Group::wait_in_lane`] and [`Group::forget_waiting`] and nowhere else.
@@ -87,6 +88,7 @@ impl<N: Net> Group<N> {
 
     /// The lane for what a client wants now; takes a ticket where that is the high one.
     fn lane_for(&mut self, key: Key) -> LaneName {
+        let goes_before_slow = self.goes_before_slow(key);
         let Some(client) = self.clients.get_mut(key) else {
             return LaneName::Low;
         };
@@ -95,6 +97,9 @@ impl<N: Net> Group<N> {
         }
         if client.lease().is_some() {
             return LaneName::Held;
+        }
+        if goes_before_slow {
+            return LaneName::High;
         }
         let limits = &self.shared.settings.users[client.user as usize].limits;
         let high = match client.place.priority.unwrap_or(limits.priority) {
@@ -107,6 +112,17 @@ impl<N: Net> Group<N> {
         }
         client.place.give_tickets(limits.high_prio_tickets);
         LaneName::Low
+    }
+
+    /// Whether a client's statement goes to the high lane because it is known to be short, and slow
+    /// readers keep what would be enough for all.
+    pub(crate) fn goes_before_slow(&self, key: Key) -> bool {
+        self.is_squeezed()
+            && self.clients.get(key).is_some_and(|client| {
+                let limits = &self.shared.settings.users[client.user as usize].limits;
+                client.place.priority.unwrap_or(limits.priority) != Priority::Low
+                    && self.shapes.trusts(client.statement.ride)
+            })
     }
 
     /// Why a command cannot wait.
@@ -235,6 +251,15 @@ impl<N: Net> Group<N> {
             && waited >= self.shared.settings.prio_kickup
             && self.front_in(pool, LaneName::High).is_some();
         self.counts.kicked_up += u64::from(kicked_up);
+    }
+
+    /// The same as [`Group::oldest_wait`], of those who may be served: while slow readers keep what
+    /// the low lane may have, nobody can help it by waiting.
+    pub(crate) fn oldest_wait_to_serve(&mut self) -> Option<Time> {
+        match self.is_squeezed() && self.is_reserve_reached() {
+            true => self.oldest_wait_in(&[LaneName::Login, LaneName::High, LaneName::Held]),
+            false => self.oldest_wait(),
+        }
     }
 
     /// Since when the one waits that has waited for longest, in any lane.
