@@ -27,6 +27,32 @@ fn on_both(name: &str, backends: usize, tell: impl Fn(&mut Story)) {
     }
 }
 
+/// The status of what follows a procedure's own cursor says that one is open, and rows follow.
+#[test]
+fn a_cursor_of_a_procedure_is_none_of_its_clients() {
+    on_both("eof_cursors", 2, |story| {
+        let clients = old_and_new(story);
+        story.all(
+            clients[0],
+            &[
+                "CREATE PROCEDURE opens() BEGIN DECLARE own CURSOR FOR SELECT 'stuff'; OPEN own; \
+                 CLOSE own; SELECT 1 AS a, 2 AS b; SELECT 3 AS a, 4 AS b; END",
+                "CREATE PROCEDURE leaves_open() BEGIN DECLARE own CURSOR FOR SELECT 'stuff'; \
+                 OPEN own; SELECT 1; END",
+            ],
+        );
+        for who in clients {
+            for sql in ["CALL opens()", "CALL leaves_open()", "SELECT 7"] {
+                let id = story.prepare(who, sql).id;
+                story.sql(who, sql);
+                story.execute(who, id, &[]);
+                story.execute(who, id, &[]);
+                story.sql(who, "SELECT 8");
+            }
+        }
+    });
+}
+
 #[test]
 fn flags_and_warnings_stand_in_front_of_the_rows() {
     on_both("eof_flags", 2, |story| {

@@ -367,7 +367,10 @@ impl Connection {
                 }
                 return Ok(false);
             }
-            Step::Middle | Step::DefinitionsDone | Step::DefinitionsEnd(_) => return Ok(false),
+            Step::Middle
+            | Step::DefinitionsDone
+            | Step::DefinitionsEnd(_)
+            | Step::CursorOpen(_) => return Ok(false),
         };
         let has_ended = self.reply.is_done();
         match self.state {

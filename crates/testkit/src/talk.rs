@@ -10,7 +10,8 @@ use wire::attributes::{Form, put_reworded};
 use wire::auth::caching_sha2::{self, FAST_AUTH_OK, FULL_AUTH, REQUEST_PUBLIC_KEY};
 use wire::auth::{Nonce, Plugin};
 use wire::capabilities as cap;
-use wire::command::{Command, put_command};
+use wire::command::{Command, ReplyShape, put_command};
+use wire::execution::CURSOR_FLAGS;
 use wire::handshake::{AUTH_MORE, AUTH_SWITCH, AuthSwitch, Greeting, Login};
 use wire::packet::{Frame, frame, join_payload, put_lenenc_bytes, put_packet};
 use wire::reply::{ERR, ErrPacket, OK};
@@ -262,8 +263,12 @@ impl Talk {
             command,
             Command::StmtExecute | Command::StmtBulkExecute | Command::StmtFetch
         );
-        let assembler =
-            Assembler::new(command.reply(), binary, self.capabilities).extended(self.extended);
+        let flags = arguments.get(4).copied().unwrap_or_default();
+        let shape = match command {
+            Command::StmtExecute if flags & CURSOR_FLAGS != 0 => ReplyShape::Cursor,
+            _ => command.reply(),
+        };
+        let assembler = Assembler::new(shape, binary, self.capabilities).extended(self.extended);
         if !assembler.is_over() {
             self.expected.push_back(Expected {
                 assembler,

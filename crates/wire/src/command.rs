@@ -58,6 +58,9 @@ pub enum ReplyShape {
     Status,
     /// OK, ERR, a request for a local file, or result sets.
     Results,
+    /// The same of an execution that asks for a cursor: an EOF packet behind the columns that says
+    /// that one is open ends the reply.
+    Cursor,
     /// The header of a prepared statement, then its parameters and columns.
     Prepared,
     /// Column definitions or rows up to an EOF, without a count in front.

@@ -260,8 +260,10 @@ pub enum Step<'a> {
     /// It was the last definition of a list: here a peer without CLIENT_DEPRECATE_EOF expects an
     /// EOF packet.
     DefinitionsDone,
-    /// It was that EOF packet; where it opens a cursor, the reply is over.
+    /// It was that EOF packet.
     DefinitionsEnd(OkPacket<'a>),
+    /// It was that EOF packet, and a cursor is open: the reply is over.
+    CursorOpen(OkPacket<'a>),
     /// A command succeeded.
     Ok(OkPacket<'a>),
     /// A result set ended.
@@ -438,7 +440,7 @@ impl Reply {
         // follows all the same (seen on 9.7).
         let follows = std::mem::take(&mut self.out_params);
         let more = ok.status & status::MORE_RESULTS != 0 || follows;
-        let more = more && self.shape == ReplyShape::Results;
+        let more = more && matches!(self.shape, ReplyShape::Results | ReplyShape::Cursor);
         self.state = if more { State::Start } else { State::Done };
         Ok(if ends_rows {
             Step::End(ok)
@@ -467,10 +469,15 @@ impl Reply {
         }
         let eof = OkPacket::read(payload, true)?;
         self.out_params = eof.status & status::PS_OUT_PARAMS != 0;
+        // A procedure that has opened a cursor of its own leaves the flag to the results behind.
+        let opens = self.shape == ReplyShape::Cursor && eof.status & status::CURSOR_EXISTS != 0;
         self.state = match self.state {
             State::ParamsEof(0) | State::PreparedEof => State::Done,
             State::ParamsEof(columns) => State::PreparedColumns(columns),
-            _ if eof.status & status::CURSOR_EXISTS != 0 => State::Done,
+            _ if opens => {
+                self.state = State::Done;
+                return Ok(Step::CursorOpen(eof));
+            }
             _ => State::Rows,
         };
         Ok(Step::DefinitionsEnd(eof))

@@ -525,7 +525,10 @@ impl Client {
                     values: prepared.params,
                 });
             }
-            Step::Middle | Step::DefinitionsDone | Step::DefinitionsEnd(_) => {}
+            Step::Middle
+            | Step::DefinitionsDone
+            | Step::DefinitionsEnd(_)
+            | Step::CursorOpen(_) => {}
         }
         if !self.reply.is_done() {
             return Ok(None);

@@ -268,7 +268,14 @@ impl Relay<'_> {
         let step = self.reply.advance(role, payload, payload.len())?;
         self.put_eof_due(out);
         if let Step::DefinitionsEnd(eof) = &step {
-            self.end_definitions(eof, out, notice)?;
+            if !self.shape.deprecate_eof {
+                let seq = self.take_seq();
+                self.put_ok(eof, END, seq, out)?;
+            }
+            return Ok(Stop::Hungry);
+        }
+        if let Step::CursorOpen(eof) = &step {
+            self.open_cursor(eof, out, notice)?;
             return Ok(Stop::Hungry);
         }
         if role == Role::ColumnCount {
@@ -320,27 +327,21 @@ impl Relay<'_> {
         Ok(Stop::Hungry)
     }
 
-    /// The EOF packet behind a list of definitions. Where it opens a cursor, it ends the reply.
-    fn end_definitions(
+    /// The EOF packet behind the columns of a cursor, which ends the reply.
+    fn open_cursor(
         &mut self,
         eof: &OkPacket<'_>,
         out: &mut Vec<u8>,
         notice: &mut impl FnMut(Notice<'_>),
     ) -> Result<(), Malformed> {
-        let opens = eof.status & status::CURSOR_EXISTS != 0;
-        if opens {
-            self.status = eof.status;
-            notice(Notice::Ok {
-                ok: *eof,
-                ends_rows: true,
-                eof: true,
-            });
-        }
-        if opens || !self.shape.deprecate_eof {
-            let seq = self.take_seq();
-            self.put_ok(eof, END, seq, out)?;
-        }
-        Ok(())
+        self.status = eof.status;
+        notice(Notice::Ok {
+            ok: *eof,
+            ends_rows: true,
+            eof: true,
+        });
+        let seq = self.take_seq();
+        self.put_ok(eof, END, seq, out)
     }
 
     fn put_ok(

@@ -84,8 +84,9 @@ pub(super) fn trackers(data: &[u8]) {
     }
 }
 
-const SHAPES: [ReplyShape; 6] = [
+const SHAPES: [ReplyShape; 7] = [
     ReplyShape::Results,
+    ReplyShape::Cursor,
     ReplyShape::Status,
     ReplyShape::Prepared,
     ReplyShape::Rows,
@@ -125,7 +126,7 @@ fn follow(shape: ReplyShape, packets: &[&[u8]], mut shown: impl FnMut(usize) -> 
         match advanced {
             Ok(step) => {
                 let starts = matches!(step, Step::Ok(_) | Step::End(_)) && reply.is_at_start();
-                assert!(!starts || shape == ReplyShape::Results);
+                assert!(!starts || matches!(shape, ReplyShape::Results | ReplyShape::Cursor));
                 followed.steps.push(format!("{role:?} {step:?}"));
                 followed.rows += u64::from(role == Role::Row);
             }

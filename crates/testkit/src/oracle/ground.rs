@@ -16,7 +16,7 @@ pub const CLIENTS_MAX: usize = 6;
 pub const SCHEMAS: [&str; 2] = ["oracle_a", "oracle_b"];
 
 /// Objects besides the clients' tables: name, statement.
-const OBJECTS: [(&str, &str); 13] = [
+const OBJECTS: [(&str, &str); 16] = [
     (
         "kinds",
         "CREATE TABLE kinds (id INT PRIMARY KEY, tiny TINYINT UNSIGNED, big BIGINT, \
@@ -71,6 +71,21 @@ const OBJECTS: [(&str, &str); 13] = [
         "CREATE PROCEDURE diagnosing_procedure() BEGIN \
          GET DIAGNOSTICS @number = NUMBER, @rows = ROW_COUNT; \
          GET DIAGNOSTICS CONDITION 1 @words = MESSAGE_TEXT; SHOW WARNINGS; END",
+    ),
+    (
+        "reading_procedure",
+        "CREATE PROCEDURE reading_procedure(IN x INT) BEGIN DECLARE y INT; \
+         DECLARE own CURSOR FOR SELECT x; OPEN own; FETCH own INTO y; SELECT x AS first; \
+         CLOSE own; SELECT x + 1, 'second'; END",
+    ),
+    (
+        "counting_table",
+        "CREATE TABLE counting_table (x INT, c INT) ENGINE=InnoDB",
+    ),
+    (
+        "counting_table",
+        "CREATE TRIGGER counts BEFORE INSERT ON counting_table FOR EACH ROW \
+         SET NEW.c = ROW_COUNT(), @counted = NEW.c",
     ),
     (
         "locking_procedure",

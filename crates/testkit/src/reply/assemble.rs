@@ -132,7 +132,7 @@ impl Assembler {
                 let end = read_eof(payload)?;
                 self.note_eof(&end);
                 // Rows of a cursor come by COM_STMT_FETCH.
-                if end.status & status::CURSOR_EXISTS != 0 && self.shape == ReplyShape::Results {
+                if end.status & status::CURSOR_EXISTS != 0 && self.shape == ReplyShape::Cursor {
                     self.end_rows(end);
                 } else {
                     self.next_list();
@@ -166,7 +166,9 @@ impl Assembler {
     /// The rows of a cursor are fetched later: none follow now.
     fn opens_cursor(&self, payload: &[u8]) -> bool {
         let read = OkPacket::read(payload, false);
-        payload.len() == 5 && read.is_ok_and(|eof| eof.status & status::CURSOR_EXISTS != 0)
+        self.shape == ReplyShape::Cursor
+            && payload.len() == 5
+            && read.is_ok_and(|eof| eof.status & status::CURSOR_EXISTS != 0)
     }
 
     fn read_end(&self, payload: &[u8]) -> Result<Done, Malformed> {
@@ -188,7 +190,7 @@ impl Assembler {
             }
             (ReplyShape::Prepared, Some(OK)) => self.prepared(payload)?,
             (ReplyShape::Status, Some(END))
-            | (ReplyShape::Status | ReplyShape::Results, Some(OK)) => {
+            | (ReplyShape::Status | ReplyShape::Results | ReplyShape::Cursor, Some(OK)) => {
                 let done = Done::of(&OkPacket::read(payload, self.has(cap::SESSION_TRACK))?)?;
                 self.after(done.status);
                 self.outcomes.push(Outcome::Done(done));
@@ -198,7 +200,7 @@ impl Assembler {
                     String::from_utf8_lossy(&payload[1..]).into_owned(),
                 ));
             }
-            (ReplyShape::Results, Some(_)) => {
+            (ReplyShape::Results | ReplyShape::Cursor, Some(_)) => {
                 let mut reader = Reader::new(payload);
                 let columns = reader.lenenc("a column count")?;
                 if !reader.is_empty() || columns == 0 {
@@ -214,7 +216,8 @@ impl Assembler {
 
     /// What follows a result with these status flags.
     fn after(&mut self, flags: u16) {
-        let more = flags & status::MORE_RESULTS != 0 && self.shape == ReplyShape::Results;
+        let results = matches!(self.shape, ReplyShape::Results | ReplyShape::Cursor);
+        let more = flags & status::MORE_RESULTS != 0 && results;
         self.state = if more { State::Start } else { State::Over };
     }
 

@@ -182,7 +182,7 @@ fn a_file_request_is_followed_by_its_status() {
 #[test]
 fn without_deprecate_eof_an_eof_packet_stands_behind_each_list_of_definitions() {
     let eof = |status: u8| [END, 2, 0, status, 0];
-    let mut reply = Reply::new(ReplyShape::Results).with_eofs(true);
+    let mut reply = Reply::new(ReplyShape::Cursor).with_eofs(true);
     feed(&mut reply, b"\x01");
     assert_eq!(feed(&mut reply, COLUMN), Step::Middle);
     let said = eof(0x2A);
@@ -224,6 +224,24 @@ fn rows_in_place_of_the_eof_packet_behind_definitions_are_malformed() {
         feed(&mut reply, COLUMN);
         let role = reply.role(payload.first().copied(), payload.len());
         assert!(reply.advance(role, payload, payload.len()).is_err());
+    }
+}
+
+/// What a procedure's own cursor leaves in the status is no cursor of the client's.
+#[test]
+fn rows_follow_where_no_cursor_was_asked_for() {
+    for (shape, over) in [(ReplyShape::Results, false), (ReplyShape::Cursor, true)] {
+        let mut reply = Reply::new(shape).with_eofs(true);
+        feed(&mut reply, b"\x01");
+        feed(&mut reply, COLUMN);
+        feed(&mut reply, b"\xfe\0\0\x4a\0");
+        assert_eq!(reply.is_done(), over);
+        if !over {
+            feed(&mut reply, b"\0\0\x06\0\0\0");
+            feed(&mut reply, b"\xfe\0\0\x4a\0");
+            feed(&mut reply, b"\0\0\0\x42\0\0\0");
+            assert!(reply.is_done());
+        }
     }
 }
 

@@ -31,7 +31,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use wire::attributes::Form;
 use wire::capabilities::EXTENDED_BULK;
-use wire::command::{Command, put_command};
+use wire::command::{Command, ReplyShape, put_command};
 use wire::errors;
 use wire::execution::{
     EXECUTE_FIXED, LAST_PREPARED, Types, only_number, set_statement_id, statement_id, types,
@@ -284,11 +284,15 @@ impl<N: Net> Group<N> {
         message: &[u8],
     ) -> Handled {
         let class = class_with(&definition.class, known.as_ref());
-        let cursor = command == Command::StmtExecute && wants_cursor(&payload_of(message));
+        // The servers send the results of a CALL at once, whatever it asks for.
+        let cursor = command == Command::StmtExecute
+            && class.verb != Verb::Call
+            && wants_cursor(&payload_of(message));
         let mut statement = statement_of(&class, self.shared.server.flavour);
         statement.standing = standing_of_execution(&definition.sql, &class);
         if cursor {
             statement.found = Found::Unsure;
+            statement.shape = ReplyShape::Cursor;
         }
         if self.shared.settings.ride_max > 1 && shapes::rides(&class, statement.found) && !cursor {
             statement.ride = self.shape_to_ride(key, command, id);

@@ -21,6 +21,9 @@ pub(super) const HABITS: &[Habit] = &[
             "CALL {p}(NULL, @n) ;; SELECT @n",
             "CALL {p}({k}) ;; SHOW WARNINGS",
             "CALL handling_procedure({n}, @h) ;; SELECT @h",
+            "CALL reading_procedure({n}) ;; SELECT {n}; CALL reading_procedure({n}); SELECT {k}",
+            "<prepare=7>CALL reading_procedure(?) ;; <execute=7>{n} ;; SELECT {n} ;; \
+             <execute=7>{k}",
             "CALL failing_procedure() ;; SHOW WARNINGS ;; SELECT @before_error",
             "SET @before_error = {n} ;; CALL failing_procedure() ;; SELECT @before_error",
             "CALL setting_procedure() ;; SELECT @@div_precision_increment, @set_inside",

@@ -113,6 +113,10 @@ pub(super) const HABITS: &[Habit] = &[
             "SELECT CAST('{w}' AS SIGNED) ;; <pins>CALL diagnosing_procedure() ;; <reset>",
             "SELECT no_such_column ;; GET DIAGNOSTICS CONDITION 1 @words = MESSAGE_TEXT; \
              SELECT @words",
+            "<multi=on> ;; UPDATE {t} SET name = '{w}' ;; \
+             INSERT INTO counting_table (x) VALUES ({n}); SELECT @counted",
+            "<multi=on> ;; SELECT id FROM oracle_a.kinds ;; <user=app> ;; \
+             INSERT INTO counting_table (x) VALUES ({n}); SELECT @counted",
             "SELECT CAST('{w}' AS SIGNED) ;; EXECUTE IMMEDIATE 'SHOW WARNINGS'",
             "UPDATE {t} SET name = '{w}' ;; PREPARE asks FROM 'SELECT ROW_COUNT(), ?' ;; \
              SET @asked = {n} ;; EXECUTE asks USING @asked",
