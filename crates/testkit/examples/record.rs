@@ -130,6 +130,7 @@ impl Corpus {
             ReplyShape::Rows => 3,
             ReplyShape::Text => 4,
             ReplyShape::None => 5,
+            ReplyShape::Cursor => 6,
         };
         // A multiple of six beyond 0x7f says that rows are binary.
         let how = if binary { 0x84 + shape } else { shape };

@@ -86,12 +86,12 @@ pub(super) fn trackers(data: &[u8]) {
 
 const SHAPES: [ReplyShape; 7] = [
     ReplyShape::Results,
-    ReplyShape::Cursor,
     ReplyShape::Status,
     ReplyShape::Prepared,
     ReplyShape::Rows,
     ReplyShape::Text,
     ReplyShape::None,
+    ReplyShape::Cursor,
 ];
 
 /// What following a reply came to.
