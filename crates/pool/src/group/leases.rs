@@ -141,19 +141,20 @@ impl<N: Net> Group<N> {
     /// Opens a connection that nobody waits for yet: whoever comes next would otherwise get a
     /// backend about which its last client alone may ask, and could be answered nowhere else.
     fn dial_spare(&mut self, pool: usize) {
-        let now = self.net.now();
         let (kept, pools) = (&self.backend_pools.pools[pool], &self.backend_pools);
+        let may = self.waiting == 0
+            && self.draining.is_none()
+            && kept.dialling == 0
+            && pools.dialling < self.shared.settings.dials_max
+            && self.net.now() >= kept.dial_at
+            && self.busy + kept.idle.len() < self.busy_max();
         let only = |lease: &Key| {
             let backend = self.backends.get(*lease);
             backend.is_some_and(|b| self.affinity(b) == Affinity::Only)
         };
-        let lacks = kept.dialling == 0 && !kept.idle.is_empty() && kept.idle.iter().all(only);
-        let may = self.waiting == 0
-            && self.draining.is_none()
-            && pools.dialling < self.shared.settings.dials_max
-            && now >= kept.dial_at
-            && self.busy + kept.idle.len() < self.busy_max();
-        if lacks && may && self.shared.budget.by_right(self.index) > 0 && self.has_room() {
+        // Looking at each backend comes last: it is done each time that one becomes free.
+        let lacks = || !kept.idle.is_empty() && kept.idle.iter().all(only);
+        if may && self.shared.budget.by_right(self.index) > 0 && self.has_room() && lacks() {
             self.dial(pool);
         }
     }

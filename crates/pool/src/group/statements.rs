@@ -25,7 +25,6 @@ use crate::group::Group;
 use crate::group::prepared::named::{PreparedText, Spoken};
 use crate::group::session_state::diagnostics::{Previous, is_refused_whole};
 use crate::group::session_state::trackers::told_to;
-use endings::WARNINGS;
 use reactor::{Key, Net};
 use session::beforehand::{class_with, statement_of, statement_without_text};
 use session::found::hides_reads;
@@ -136,16 +135,14 @@ impl<N: Net> Group<N> {
     /// Has the backend that a client keeps show the conditions of its last error: the server's
     /// answer tells how many there are. `false` where that is known.
     fn counts_conditions(&mut self, key: Key) -> bool {
-        let Some(client) = self.clients.get_mut(key) else {
+        let Some(client) = self.clients.get(key) else {
             return false;
         };
         let uncounted = client.last.owed.failed && client.last.owed.warnings;
         let Some(lease) = client.lease().filter(|_| uncounted && client.is_held()) else {
             return false;
         };
-        client.last.owed.failed = false;
-        client.last.owed.warnings = false;
-        self.send_own(lease, key, Purpose::Warnings, WARNINGS);
+        self.read_warnings(lease, key);
         true
     }
 

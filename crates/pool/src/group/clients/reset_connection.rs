@@ -189,17 +189,10 @@ impl<N: Net> Group<N> {
     /// The server has answered: it holds nothing any more. Where it knows no such command, the end
     /// of the connection does the same, if later.
     pub(crate) fn given_back(&mut self, lease: Key, owner: Option<Key>) {
-        let now = self.net.now();
         self.retire(lease);
-        let Some(key) = owner else { return };
-        self.unbind(key);
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        if client.change_state(ClientState::Idle, now) {
-            self.pump(key);
-        } else {
-            self.close_later(key);
+        if let Some(key) = owner {
+            self.unbind(key);
+            self.return_to_idle(key);
         }
     }
 

@@ -301,15 +301,7 @@ impl<N: Net> Group<N> {
         self.pop(pool, held);
         self.gets_on();
         self.forget_waiting(held.client);
-        let now = self.net.now();
-        let Some(client) = self.clients.get_mut(held.client) else {
-            return;
-        };
-        if client.change_state(ClientState::Idle, now) {
-            self.pump(held.client);
-        } else {
-            self.close_later(held.client);
-        }
+        self.return_to_idle(held.client);
     }
 
     /// Deals with a text that sets the pool's own variable; `None` when it is the server's.

@@ -84,6 +84,21 @@ impl<N: Net> Group<N> {
                 client.drop_input(len);
             }
         }
+        self.return_to_idle(key);
+    }
+
+    /// A client that waits outside of the lanes goes on with its command.
+    pub(crate) fn wake(&mut self, key: Key) {
+        let waits = self.clients.get(key).is_some_and(|client| {
+            client.state() == ClientState::Waiting && !client.place.is_in_lane()
+        });
+        if waits {
+            self.return_to_idle(key);
+        }
+    }
+
+    /// A client is between statements, and goes on with what it has said.
+    pub(crate) fn return_to_idle(&mut self, key: Key) {
         let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
             return;

@@ -134,7 +134,6 @@ impl<N: Net> Group<N> {
 
     /// What was read back for the sake of an execution is there: it goes on.
     pub(crate) fn go_on(&mut self, key: Key) {
-        let now = self.net.now();
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
@@ -142,11 +141,7 @@ impl<N: Net> Group<N> {
         if !under_way.is_some_and(|under_way| std::mem::take(&mut under_way.reads_back)) {
             return;
         }
-        if client.change_state(ClientState::Idle, now) {
-            self.pump(key);
-        } else {
-            self.close_later(key);
-        }
+        self.return_to_idle(key);
     }
 
     /// The session in which a definition can be prepared for this client: its own, but without a

@@ -208,22 +208,6 @@ impl<N: Net> Group<N> {
         self.release(lease);
     }
 
-    /// A client's command may go on.
-    fn wake(&mut self, key: Key) {
-        let now = self.net.now();
-        let Some(client) = self.clients.get_mut(key) else {
-            return;
-        };
-        if client.state() != ClientState::Waiting || client.place.is_in_lane() {
-            return;
-        }
-        if client.change_state(ClientState::Idle, now) {
-            self.pump(key);
-        } else {
-            self.close_later(key);
-        }
-    }
-
     /// A backend is gone, and with it what it was being asked.
     pub(crate) fn lazy_readback_lost(&mut self, asked: Option<LazyReadback>) {
         let Some(asked) = asked else {

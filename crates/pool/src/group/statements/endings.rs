@@ -29,7 +29,7 @@ use wire::attributes::put_query;
 use wire::command::ReplyShape;
 use wire::track::{Change, changes};
 
-pub(crate) const WARNINGS: &str = "SHOW WARNINGS";
+const WARNINGS: &str = "SHOW WARNINGS";
 /// With a limit of its own: `sql_select_limit` may be 0 in the client's session.
 const READ_BACK: &str = "SELECT FOUND_ROWS(),LAST_INSERT_ID(),@@sql_notes,@@max_error_count,\
      @@collation_connection LIMIT 1";
@@ -262,14 +262,7 @@ impl<N: Net> Group<N> {
             self.unbind(rider);
             self.counts.refused += 1;
             self.refuse(rider, &Refusal::Overtaken);
-            let Some(client) = self.clients.get_mut(rider) else {
-                continue;
-            };
-            if client.change_state(ClientState::Idle, now) {
-                self.pump(rider);
-            } else {
-                self.close_later(rider);
-            }
+            self.return_to_idle(rider);
         }
     }
 
@@ -480,9 +473,7 @@ impl<N: Net> Group<N> {
         let in_transaction = backend.in_transaction();
         // After an error the status is unknown; the reply to SHOW WARNINGS tells it.
         if owed.warnings && (!in_transaction || owed.failed || untracked) {
-            client.last.owed.warnings = false;
-            client.last.owed.failed = false;
-            return self.send_own(key, owner, Purpose::Warnings, WARNINGS);
+            return self.read_warnings(key, owner);
         }
         if untracked {
             return self.retell(key, owner);
@@ -553,6 +544,15 @@ impl<N: Net> Group<N> {
         }
         self.send_own(key, owner, Purpose::ReadBack(true), READ_BACK);
         self.note_deprecation(key, owner);
+    }
+
+    /// Has a backend show the conditions of its client's last statement, to be kept.
+    pub(crate) fn read_warnings(&mut self, key: Key, owner: Key) {
+        if let Some(client) = self.clients.get_mut(owner) {
+            client.last.owed.warnings = false;
+            client.last.owed.failed = false;
+        }
+        self.send_own(key, owner, Purpose::Warnings, WARNINGS);
     }
 
     pub(crate) fn send_own(&mut self, key: Key, owner: Key, purpose: Purpose, sql: &str) {

@@ -13,11 +13,10 @@
 //! Invariant: a KILL is sent only while the statement that it is meant for is the only one in
 //! flight on its backend, or after that backend was closed.
 
-use crate::backend::Purpose;
 use crate::backend::dial::{Dial, DialStep};
 use crate::backend::kill_jobs::{Job, KillConnection, KillEnd};
+use crate::backend::{Backend, Purpose};
 use crate::buffers::transport::Transport;
-use crate::client::ClientState;
 use crate::group::{Group, KILL_CONNECTION};
 use crate::server::backend_tls::{Asking, words_of};
 use reactor::{Address, Event, Key, Net, Read, Time, Token, Write};
@@ -298,23 +297,10 @@ impl<N: Net> Group<N> {
 
     /// A client that has waited for its own backend, and keeps it, goes on.
     pub(crate) fn resume(&mut self, lease: Key) {
-        let now = self.net.now();
-        let Some(backend) = self.backends.get(lease) else {
-            return;
-        };
-        let Some(owner) = backend.lease().filter(|_| backend.flight().is_empty()) else {
-            return;
-        };
-        let Some(client) = self.clients.get_mut(owner) else {
-            return;
-        };
-        if client.state() != ClientState::Waiting || client.place.is_in_lane() {
-            return;
-        }
-        if client.change_state(ClientState::Idle, now) {
-            self.pump(owner);
-        } else {
-            self.close_later(owner);
+        let backend = self.backends.get(lease);
+        let backend = backend.filter(|backend| backend.flight().is_empty());
+        if let Some(owner) = backend.and_then(Backend::lease) {
+            self.wake(owner);
         }
     }
 

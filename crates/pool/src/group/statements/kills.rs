@@ -399,14 +399,7 @@ impl<N: Net> Group<N> {
         backend.note_left(now);
         self.unbind(victim);
         self.refuse(victim, &Refusal::Interrupted);
-        let Some(client) = self.clients.get_mut(victim) else {
-            return;
-        };
-        if client.change_state(ClientState::Idle, now) {
-            self.pump(victim);
-        } else {
-            self.close_later(victim);
-        }
+        self.return_to_idle(victim);
     }
 
     /// KILLs that nobody has answered in time.
