@@ -21,11 +21,12 @@ use crate::auth::secret::Secret;
 use crate::auth::verifier::Verifier;
 use crate::config::secret::Typed;
 use crate::server::backend_tls::{BackendTls, BackendTlsKeys};
+use reactor::Address;
 use reactor::socket::{FileAccess, Keepalive};
 pub(crate) use row::{At, Keys, Kind, Row, Value};
 pub use rows::{FileMode, GroupNumber, HttpAddress, Limits, Settings, UserNumber};
-use rows::{Require, ServerKeys, TlsKeys, UserKeys};
-pub(crate) use rows::{server_rows, tls_rows, top_rows, user_rows};
+use rows::{ConsoleKeys, Require, ServerKeys, TlsKeys, UserKeys};
+pub(crate) use rows::{console_rows, server_rows, tls_rows, top_rows, user_rows};
 use std::path::Path;
 use std::sync::Arc;
 use toml::Spanned;
@@ -45,6 +46,7 @@ pub struct Raw {
     pub(crate) top: Keys,
     pub(crate) server: Keys,
     pub(crate) tls: Keys,
+    pub(crate) console: Keys,
     pub(crate) users: Vec<Keys>,
     /// See [`Settings::warnings`].
     pub(crate) warnings: Vec<String>,
@@ -128,6 +130,26 @@ pub struct User {
     pub limits: Limits,
 }
 
+/// Where the console is, and who may log in there.
+#[derive(Clone, Debug)]
+pub struct ConsoleSettings {
+    /// Its address.
+    pub listen: Address,
+    /// Its accounts.
+    pub accounts: Vec<ConsoleAccount>,
+}
+
+/// An account of the console.
+#[derive(Clone, Debug)]
+pub struct ConsoleAccount {
+    /// Its name.
+    pub name: String,
+    /// Its password.
+    pub password: Secret,
+    /// It may give commands.
+    pub is_admin: bool,
+}
+
 /// What these users must prove, in their order.
 pub(crate) fn accounts_of(users: &[User]) -> Vec<Account> {
     let account = |(index, user): (usize, &User)| Account {
@@ -195,6 +217,7 @@ impl Default for Raw {
             top: Keys::default(),
             server: Keys::of("backend."),
             tls: Keys::of("tls."),
+            console: Keys::of("console."),
             users: Vec::new(),
             warnings: Vec::new(),
         }
@@ -236,7 +259,10 @@ impl Raw {
                 || holds(user, "backend_password")
                 || user.get("password_hash").is_some()
         });
-        of_users || holds(&self.server, "monitor_password")
+        of_users
+            || holds(&self.server, "monitor_password")
+            || holds(&self.console, "admin_password")
+            || holds(&self.console, "reader_password")
     }
 
     /// Checks every value and works out the defaults.
@@ -291,6 +317,7 @@ impl Raw {
             name: server.tls_name,
         };
         let backend_tls = BackendTls::of(backend_tls, &server.address, &mut warnings)?;
+        let console = check_console(&self.console, &mut warnings)?;
         let spool_folder_given = self.top.get("spool_folder").is_some();
         let mut settings = Settings::from_keys(
             &self.top,
@@ -300,6 +327,7 @@ impl Raw {
             users,
             tls,
             backend_tls,
+            console,
             spool_folder_given,
             warnings,
         )?;
@@ -345,6 +373,13 @@ impl File<'_> {
                 }
                 ("tls", _) => {
                     return Err(at.error("tls", "expected [tls] and below it its settings"));
+                }
+                ("console", DeValue::Table(table)) => {
+                    raw.console = self.keys("console.", Table::Console, table)?;
+                    raw.console.at = Some(at);
+                }
+                ("console", _) => {
+                    return Err(at.error("console", "expected [console] and below it its settings"));
                 }
                 ("user", DeValue::Array(users)) => {
                     for user in users {
@@ -492,6 +527,7 @@ enum Table {
     Pool,
     Server,
     Tls,
+    Console,
     User,
 }
 
@@ -501,6 +537,7 @@ impl Table {
             Table::Pool => Box::new(top_rows()),
             Table::Server => Box::new(server_rows()),
             Table::Tls => Box::new(tls_rows()),
+            Table::Console => Box::new(console_rows()),
             Table::User => Box::new(user_rows()),
         }
     }
@@ -510,6 +547,7 @@ impl Table {
             Table::Pool => "above the first line in brackets",
             Table::Server => "below [backend]",
             Table::Tls => "below [tls]",
+            Table::Console => "below [console]",
             Table::User => "below [[user]]",
         }
     }
@@ -517,10 +555,17 @@ impl Table {
 
 /// An error about a key that is no setting of this table: where it belongs, or what is meant.
 fn unknown(table: Table, name: &str) -> String {
-    let others = [Table::Pool, Table::Server, Table::Tls, Table::User].into_iter();
+    let others = [
+        Table::Pool,
+        Table::Server,
+        Table::Tls,
+        Table::Console,
+        Table::User,
+    ]
+    .into_iter();
     let elsewhere = others.filter(|other| *other != table).find(|other| {
         let has = other.rows().any(|row| row.key == name);
-        has || matches!((other, name), (Table::Pool, "backend" | "tls" | "user"))
+        has || matches!((other, name), (Table::Pool, "backend" | "tls" | "console" | "user"))
     });
     let name_shown = name.escape_debug();
     if let Some(other) = elsewhere {
@@ -531,7 +576,7 @@ fn unknown(table: Table, name: &str) -> String {
     }
     let mut known: Vec<&str> = table.rows().map(|row| row.key).collect();
     if table == Table::Pool {
-        known.extend(["backend", "tls", "user"]);
+        known.extend(["backend", "tls", "console", "user"]);
     }
     match nearest(name, &known).split_last() {
         None => format!("unknown setting '{name_shown}'; {PAGE} describes every setting"),
@@ -604,6 +649,57 @@ fn check_monitor(
         _ => Err(
             "backend: expected monitor_user and monitor_password together, a name without a NUL"
                 .into(),
+        ),
+    }
+}
+
+/// The console, where an address is given for it.
+fn check_console(
+    keys: &Keys,
+    warnings: &mut Vec<String>,
+) -> Result<Option<ConsoleSettings>, String> {
+    let mut typed = ConsoleKeys::from_keys(keys, None)?;
+    let admin = Typed {
+        prefix: "admin_",
+        text: &mut typed.admin_password,
+        file: &mut typed.admin_password_file,
+        env: &mut typed.admin_password_env,
+    };
+    let wrong = |error| format!("console: {error}");
+    admin.take(warnings).map_err(wrong)?;
+    let reader = Typed {
+        prefix: "reader_",
+        text: &mut typed.reader_password,
+        file: &mut typed.reader_password_file,
+        env: &mut typed.reader_password_env,
+    };
+    reader.take(warnings).map_err(wrong)?;
+    let mut accounts = Vec::new();
+    for (kind, name, password, is_admin) in [
+        ("admin", typed.admin_user, typed.admin_password, true),
+        ("reader", typed.reader_user, typed.reader_password, false),
+    ] {
+        match (name, password) {
+            (None, None) => {}
+            (Some(name), Some(password)) if !password.is_empty() => accounts.push(ConsoleAccount {
+                name,
+                password,
+                is_admin,
+            }),
+            _ => {
+                return Err(format!(
+                    "console: expected {kind}_user and {kind}_password together, and a password \
+                     that is not empty"
+                ));
+            }
+        }
+    }
+    match (typed.listen, accounts.is_empty()) {
+        (None, true) => Ok(None),
+        (Some(listen), false) => Ok(Some(ConsoleSettings { listen, accounts })),
+        (None, false) => Err("console: expected listen, the address of the console".into()),
+        (Some(_), true) => Err(
+            "console: expected admin_user or reader_user: nobody could log in".into(),
         ),
     }
 }

@@ -111,3 +111,13 @@ pub const CONNECTION_KILLED: ErrorCode = error(1927, "70100");
 pub const NET_READ: ErrorCode = error(1158, "08S01");
 /// A server could not connect to another one, which holds what it was asked for.
 pub const NO_FOREIGN_SERVER: ErrorCode = error(1429, "HY000");
+/// The statement cannot be parsed.
+pub const PARSE_ERROR: ErrorCode = error(1064, "42000");
+/// The statement is empty.
+pub const EMPTY_QUERY: ErrorCode = error(1065, "42000");
+/// There is no such table.
+pub const NO_SUCH_TABLE: ErrorCode = error(1146, "42S02");
+/// There is no such system variable.
+pub const UNKNOWN_VARIABLE: ErrorCode = error(1193, "HY000");
+/// The account may not do this.
+pub const SPECIFIC_ACCESS_DENIED: ErrorCode = error(1227, "42000");

@@ -7,7 +7,7 @@
 
 use super::row::{Absent, DAY_MS, FromValue, Keys, Kind, MANY, Row, Value, YEAR_S, named, row_of};
 use super::row::{table, take, wrong_type};
-use super::{AccountSource, StoredCode, User};
+use super::{AccountSource, ConsoleSettings, StoredCode, User};
 use crate::auth::certificate::{ClientCert, ClientTls, TlsMode};
 use crate::auth::secret::Secret;
 use crate::log::{Level, LogFormat};
@@ -42,6 +42,8 @@ table! {
             tls: Option<ClientTls>,
             /// TLS towards the server, if there is any.
             backend_tls: Option<Arc<BackendTls>>,
+            /// The console, if there is one.
+            console: Option<ConsoleSettings>,
             /// `spool_folder` was given: it must be usable.
             spool_folder_given: bool,
             /// What works and should not be so, to be said once at start.
@@ -393,6 +395,53 @@ table! {
 }
 
 table! {
+    /// The console as typed.
+    #[derive(Debug)]
+    pub(crate) struct ConsoleKeys, CONSOLE_ROWS {
+        section "Watching" {
+            /// Serve the console here: HOST:PORT, or the path of a Unix socket. See
+            /// [Console](console.md). Passwords cross it as proofs, everything else in clear, so
+            /// the address is one that only administrators reach.
+            listen: Option<Address> {
+                .of(Kind::Text("an address")).or_nothing("off")
+            }
+
+            /// The account that may give commands.
+            admin_user: Option<String> {
+                .of(Kind::Text("a name")).or_nothing("none: nobody may give commands")
+            }
+
+            /// Its password.
+            admin_password: Option<Secret> {
+                .of(Kind::Password).or_nothing("needed with `admin_user`")
+            }
+
+            /// Instead of it: the file that holds it. See [Passwords](passwords.md).
+            admin_password_file: Option<String> { .of(Kind::Text("a path")).or_nothing("") }
+
+            /// Instead of it: the variable of the environment that holds it.
+            admin_password_env: Option<String> { .of(Kind::Text("a name")).or_nothing("") }
+
+            /// The account that may only read.
+            reader_user: Option<String> {
+                .of(Kind::Text("a name")).or_nothing("none")
+            }
+
+            /// Its password.
+            reader_password: Option<Secret> {
+                .of(Kind::Password).or_nothing("needed with `reader_user`")
+            }
+
+            /// Instead of it: the file that holds it.
+            reader_password_file: Option<String> { .of(Kind::Text("a path")).or_nothing("") }
+
+            /// Instead of it: the variable of the environment that holds it.
+            reader_password_env: Option<String> { .of(Kind::Text("a name")).or_nothing("") }
+        }
+    }
+}
+
+table! {
     /// The server as typed.
     #[derive(Debug)]
     pub(crate) struct ServerKeys, SERVER_ROWS {
@@ -605,6 +654,11 @@ pub(crate) fn tls_rows() -> impl Iterator<Item = &'static Row> {
     TLS_ROWS.iter()
 }
 
+/// The keys of `[console]`.
+pub(crate) fn console_rows() -> impl Iterator<Item = &'static Row> {
+    CONSOLE_ROWS.iter()
+}
+
 /// The keys of `[[user]]`.
 pub(crate) fn user_rows() -> impl Iterator<Item = &'static Row> {
     USER_ROWS.iter().chain(LIMIT_ROWS)
@@ -707,6 +761,12 @@ impl FromValue for HttpAddress {
             Address::Tcp(address) => Ok(HttpAddress(address)),
             Address::Unix(_) => Err(format!("expected {}, got '{text}'", row.expected())),
         }
+    }
+}
+
+impl FromValue for Address {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        Address::parse(&String::from_value(row, value)?)
     }
 }
 

@@ -1,0 +1,372 @@
+//! From a text in MySQL's dialect to what the console does.
+//!
+//! The text is cut by the servers' own rules ([`sql::lex`]) and written again for SQLite: strings
+//! in single quotes without backslashes, `@@NAME` as its value, no comments. What begins with SHOW,
+//! DESCRIBE or a command's name is one of the forms of this file; SET of a session's variable and
+//! USE do nothing, because clients begin with them; everything else is left to the engine.
+
+use crate::{MAIN, Table};
+use sql::lex::{Kind, LexMode, Lexer, Token};
+use wire::errors::{self, ErrorCode};
+
+/// What an administrator can have done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// `PAUSE`: statements wait from now on.
+    Pause,
+    /// `RESUME`: they go on.
+    Resume,
+    /// `DRAIN`: no new clients, and the end when those that are there have left.
+    Drain,
+    /// `SHUTDOWN`: the end, at once.
+    Shutdown,
+    /// `KILL [CONNECTION] ID`, `KILL QUERY ID`.
+    Kill {
+        /// The client's id.
+        id: u64,
+        /// Its statement only.
+        query: bool,
+    },
+    /// `RECONNECT`: connections to the server are opened anew, each when it is free.
+    Reconnect,
+    /// `RELOAD`: the configuration is read again.
+    Reload,
+    /// `SET NAME = VALUE` of a setting.
+    Set {
+        /// The setting's name.
+        name: String,
+        /// What was written behind it, without quotes.
+        value: String,
+    },
+}
+
+/// What a text asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// Rows: a text for the engine.
+    Rows(String),
+    /// A command.
+    Act(Action),
+    /// Nothing that the console has, and that clients send all the same.
+    Nothing,
+}
+
+/// What is wrong with a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    pub(crate) code: ErrorCode,
+    pub(crate) words: String,
+}
+
+/// What the dialect needs to know.
+pub(crate) struct Names<'a> {
+    pub(crate) tables: &'a [Table],
+    pub(crate) variables: &'a [(String, String)],
+    /// Settings that SET may name.
+    pub(crate) settings: &'a dyn Fn(&str) -> bool,
+}
+
+fn syntax(words: impl Into<String>) -> Wrong {
+    Wrong {
+        code: errors::PARSE_ERROR,
+        words: words.into(),
+    }
+}
+
+/// Reads a text.
+pub(crate) fn read(text: &[u8], names: &Names<'_>) -> Result<Asked, Wrong> {
+    let text = std::str::from_utf8(text)
+        .map_err(|_| syntax("expected a statement in UTF-8, got other bytes"))?;
+    let mut lexer = Lexer::new(text.as_bytes(), LexMode::default());
+    let mut tokens: Vec<Token> = lexer.by_ref().collect();
+    if lexer.unread() {
+        return Err(syntax("a quote or a comment has no end"));
+    }
+    while tokens.last().is_some_and(|token| token.kind == Kind::Semicolon) {
+        tokens.pop();
+    }
+    if tokens.iter().any(|token| token.kind == Kind::Semicolon) {
+        return Err(syntax("expected one statement, got several; send them one by one"));
+    }
+    let reader = Reader {
+        text,
+        tokens: &tokens,
+        names,
+    };
+    reader.read()
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    tokens: &'a [Token],
+    names: &'a Names<'a>,
+}
+
+impl<'a> Reader<'a> {
+    fn text_of(&self, at: usize) -> &'a str {
+        self.tokens
+            .get(at)
+            .map_or("", |token| &self.text[token.start..token.end])
+    }
+
+    fn is(&self, at: usize, word: &str) -> bool {
+        self.text_of(at).eq_ignore_ascii_case(word)
+    }
+
+    fn any(&self, at: usize, words: &[&str]) -> bool {
+        words.iter().any(|word| self.is(at, word))
+    }
+
+    /// The text ends in front of this token.
+    fn ends(&self, at: usize) -> Result<(), Wrong> {
+        match self.tokens.get(at) {
+            None => Ok(()),
+            Some(token) => Err(syntax(format!(
+                "expected the end of the statement, got '{}'",
+                &self.text[token.start..]
+            ))),
+        }
+    }
+
+    fn read(&self) -> Result<Asked, Wrong> {
+        let command = |action: Action| self.ends(1).map(|()| Asked::Act(action));
+        match self.text_of(0).to_ascii_uppercase().as_str() {
+            "" => Err(Wrong {
+                code: errors::EMPTY_QUERY,
+                words: "Query was empty".into(),
+            }),
+            "SHOW" => self.show(),
+            "DESCRIBE" | "DESC" | "EXPLAIN" if self.tokens.len() == 2 => self.describe(1),
+            "USE" | "BEGIN" | "START" | "COMMIT" | "ROLLBACK" => Ok(Asked::Nothing),
+            "SET" => self.set(),
+            "PAUSE" => command(Action::Pause),
+            "RESUME" => command(Action::Resume),
+            "DRAIN" => command(Action::Drain),
+            "SHUTDOWN" => command(Action::Shutdown),
+            "RECONNECT" => command(Action::Reconnect),
+            "RELOAD" => command(Action::Reload),
+            "KILL" => self.kill(),
+            _ => self.rest(0).map(Asked::Rows),
+        }
+    }
+
+    fn kill(&self) -> Result<Asked, Wrong> {
+        let query = self.is(1, "QUERY");
+        let at = 1 + usize::from(query || self.is(1, "CONNECTION"));
+        self.ends(at + 1)?;
+        let id = self.text_of(at).parse().map_err(|_| {
+            syntax(format!(
+                "KILL: expected the number of a client (SHOW CLIENTS), got '{}'",
+                self.text_of(at)
+            ))
+        })?;
+        Ok(Asked::Act(Action::Kill { id, query }))
+    }
+
+    /// SET of a setting of the program; everything else is a variable of the client's session,
+    /// which the console does not have.
+    fn set(&self) -> Result<Asked, Wrong> {
+        let at = 1 + usize::from(self.is(1, "GLOBAL"));
+        let name = self.text_of(at).trim_start_matches('@').to_ascii_lowercase();
+        let name = name.strip_prefix("global.").unwrap_or(&name).to_owned();
+        if self.is(at + 1, "=") && (self.names.settings)(&name) {
+            self.ends(at + 3)?;
+            let value = match self.tokens.get(at + 2) {
+                Some(token) if token.kind == Kind::String => {
+                    unquoted(&self.text[token.start..token.end])
+                }
+                Some(_) => self.text_of(at + 2).to_owned(),
+                None => return Err(syntax(format!("SET {name}: expected a value"))),
+            };
+            return Ok(Asked::Act(Action::Set { name, value }));
+        }
+        if at == 2 {
+            return Err(Wrong {
+                code: errors::UNKNOWN_VARIABLE,
+                words: format!("Unknown system variable '{name}'; see SHOW CONFIG"),
+            });
+        }
+        Ok(Asked::Nothing)
+    }
+
+    fn describe(&self, at: usize) -> Result<Asked, Wrong> {
+        let name = self.text_of(at).trim_matches('`');
+        let name = name.rsplit('.').next().unwrap_or(name).trim_matches('`');
+        let known = self.names.tables.iter();
+        let Some(table) = known.rev().find(|table| table.name.eq_ignore_ascii_case(name)) else {
+            return Err(self.unknown(name));
+        };
+        Ok(Asked::Rows(format!(
+            "SELECT name AS \"Field\", type AS \"Type\", help AS \"Comment\" FROM main.columns \
+             WHERE \"table\" = '{}' AND \"schema\" = '{}' ORDER BY position",
+            table.name, table.schema
+        )))
+    }
+
+    fn unknown(&self, name: &str) -> Wrong {
+        let own = self.names.tables.iter().filter(|table| table.schema == MAIN);
+        let names: Vec<String> = own.map(|table| table.name.to_ascii_uppercase()).collect();
+        Wrong {
+            code: errors::NO_SUCH_TABLE,
+            words: format!(
+                "There is no '{name}' here; there are {}",
+                names.join(", ")
+            ),
+        }
+    }
+
+    fn show(&self) -> Result<Asked, Wrong> {
+        let at = 1 + usize::from(self.any(1, &["GLOBAL", "SESSION", "LOCAL", "FULL", "EXTENDED"]));
+        let pairs = |table: &str| {
+            format!("SELECT name AS \"Variable_name\", value AS \"Value\" FROM main.{table}")
+        };
+        let (base, first, next) = match self.text_of(at).to_ascii_uppercase().as_str() {
+            "DATABASES" | "SCHEMAS" => (
+                "SELECT DISTINCT \"schema\" AS \"Database\" FROM main.tables".to_owned(),
+                "Database",
+                at + 1,
+            ),
+            "TABLES" if at == 1 && !self.any(at + 1, &["FROM", "IN"]) => {
+                let base = "SELECT name, help FROM main.tables WHERE \"schema\" = 'main'";
+                (base.to_owned(), "name", at + 1)
+            }
+            "TABLES" => {
+                let named = 2 * usize::from(self.any(at + 1, &["FROM", "IN"]));
+                let schema = match named {
+                    0 => MAIN,
+                    _ => self.text_of(at + 2).trim_matches('`'),
+                };
+                let base = format!(
+                    "SELECT name, help FROM main.tables WHERE lower(\"schema\") = lower({})",
+                    quoted(schema)
+                );
+                (base, "name", at + 1 + named)
+            }
+            "COLUMNS" | "FIELDS" if self.any(at + 1, &["FROM", "IN"]) => {
+                return self.describe(at + 2);
+            }
+            "VARIABLES" => (pairs("variables"), "Variable_name", at + 1),
+            "STATUS" => (pairs("status"), "Variable_name", at + 1),
+            "PROCESSLIST" => (
+                "SELECT * FROM information_schema.processlist".to_owned(),
+                "Id",
+                at + 1,
+            ),
+            "WARNINGS" => {
+                let base = "SELECT '' AS \"Level\", 0 AS \"Code\", '' AS \"Message\" WHERE 0";
+                (base.to_owned(), "Level", self.tokens.len())
+            }
+            _ => {
+                let name = self.text_of(at);
+                let own = self.names.tables.iter().filter(|table| table.schema == MAIN);
+                let mut own = own.filter(|table| table.name.eq_ignore_ascii_case(name));
+                let Some(table) = own.next() else {
+                    return Err(self.unknown(name));
+                };
+                let first = table.columns.first().map_or("", |column| column.name);
+                (format!("SELECT * FROM main.{}", table.name), first, at + 1)
+            }
+        };
+        let rest = if self.is(next, "LIKE") {
+            let pattern = match self.tokens.get(next + 1) {
+                Some(token) if token.kind == Kind::String => {
+                    unquoted(&self.text[token.start..token.end])
+                }
+                _ => return Err(syntax("LIKE: expected a text in quotes")),
+            };
+            let rest = self.rest(next + 2)?;
+            format!("WHERE \"{first}\" LIKE {} ESCAPE '\\' {rest}", quoted(&pattern))
+        } else if next >= self.tokens.len() || self.any(next, &["WHERE", "ORDER", "LIMIT"]) {
+            self.rest(next)?
+        } else {
+            return Err(syntax(format!(
+                "expected LIKE, WHERE, ORDER BY or LIMIT, got '{}'",
+                self.text_of(next)
+            )));
+        };
+        Ok(Asked::Rows(format!("SELECT * FROM ({base}) {rest}")))
+    }
+
+    /// The tokens from this one on, for SQLite.
+    fn rest(&self, from: usize) -> Result<String, Wrong> {
+        let mut out = String::new();
+        let mut end = None;
+        for token in self.tokens.iter().skip(from) {
+            if end.is_some_and(|end| end < token.start) {
+                out.push(' ');
+            }
+            end = Some(token.end);
+            let text = &self.text[token.start..token.end];
+            match token.kind {
+                Kind::String => out.push_str(&quoted(&unquoted(text))),
+                Kind::SystemVariable => out.push_str(&quoted(self.value_of(text)?)),
+                Kind::UserVariable => {
+                    return Err(Wrong {
+                        code: errors::NOT_SUPPORTED,
+                        words: format!("the console has no user variables such as {text}"),
+                    });
+                }
+                _ => out.push_str(text),
+            }
+        }
+        Ok(out)
+    }
+
+    /// The value of `@@NAME` or `@@SCOPE.NAME`.
+    fn value_of(&self, text: &str) -> Result<&'a str, Wrong> {
+        let name = text.trim_start_matches('@').to_ascii_lowercase();
+        let name = name.rsplit('.').next().unwrap_or(&name).trim_matches('`');
+        let mut known = self.names.variables.iter();
+        match known.find(|(known, _)| known.eq_ignore_ascii_case(name)) {
+            Some((_, value)) => Ok(value),
+            None => Err(Wrong {
+                code: errors::UNKNOWN_VARIABLE,
+                words: format!("Unknown system variable '{name}'"),
+            }),
+        }
+    }
+}
+
+/// A text as a string of SQLite's.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// What a string of MySQL's means: without its quotes and backslashes. A charset's name in front of
+/// it (`_utf8'x'`) is a token of its own.
+fn unquoted(text: &str) -> String {
+    let mut bytes = text.chars();
+    let Some(quote) = bytes.next() else {
+        return String::new();
+    };
+    let inner: Vec<char> = bytes.collect();
+    let inner = &inner[..inner.len().saturating_sub(1)];
+    let mut out = String::new();
+    let mut at = 0;
+    while at < inner.len() {
+        let next = inner.get(at + 1).copied();
+        match (inner[at], next) {
+            ('\\', Some(next)) => {
+                match next {
+                    'n' => out.push('\n'),
+                    't' => out.push('\t'),
+                    'r' => out.push('\r'),
+                    '0' => out.push('\0'),
+                    'b' => out.push('\u{8}'),
+                    'Z' => out.push('\u{1a}'),
+                    // These two stay escaped for LIKE.
+                    '%' | '_' => out.extend(['\\', next]),
+                    other => out.push(other),
+                }
+                at += 1;
+            }
+            (one, Some(next)) if one == quote && next == quote => {
+                out.push(quote);
+                at += 1;
+            }
+            (one, _) => out.push(one),
+        }
+        at += 1;
+    }
+    out
+}

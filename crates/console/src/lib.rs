@@ -1,0 +1,244 @@
+//! A console: tables and commands of a running program, for any client of the MySQL protocol.
+//!
+//! The problem: an operator wants to ask a running pool who is there and why somebody waits, with
+//! the client and the SQL that he has, also at the moment when nothing else answers. The mechanism:
+//! a listener, accounts and threads of its own. Each connection is a thread ([`session`]) with an
+//! empty SQLite database in memory ([`engine`]); a statement is translated from MySQL's dialect
+//! ([`dialect`]), the tables that it reads are filled from the [`Source`], it runs, and they are
+//! emptied. So WHERE, ORDER BY, GROUP BY and joins are those of a real SQL engine.
+//!
+//! Invariants: nothing that a client sends changes the database or reaches a file; whoever asks
+//! waits, and nobody else. Bounds: [`CONNECTIONS_MAX`], [`COMMAND_MAX`], [`ROWS_MAX`],
+//! [`RESULT_BYTES_MAX`], [`STATEMENT_MAX`], [`LOGIN_MAX`], [`IDLE_MAX`], [`TAKE_MAX`].
+
+mod answer;
+mod dialect;
+mod engine;
+mod session;
+
+pub use dialect::Action;
+
+use session::Stream;
+use std::io;
+use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Connections at once; one more ends the oldest.
+pub const CONNECTIONS_MAX: usize = 32;
+/// Bytes of a command.
+pub const COMMAND_MAX: usize = 1 << 20;
+/// Rows of a table: one that has more cannot be asked.
+pub const ROWS_MAX: usize = 200_000;
+/// Bytes of an answer.
+pub const RESULT_BYTES_MAX: usize = 64 << 20;
+/// The time that a statement may run.
+pub const STATEMENT_MAX: Duration = Duration::from_secs(10);
+/// The time for a login.
+pub const LOGIN_MAX: Duration = Duration::from_secs(10);
+/// The time between two statements.
+pub const IDLE_MAX: Duration = Duration::from_secs(8 * 3600);
+/// The time in which a client must take the next part of an answer.
+pub const TAKE_MAX: Duration = Duration::from_secs(10);
+/// A wrong password is answered so much later.
+const DENIED_AFTER: Duration = Duration::from_secs(1);
+/// After an accept that failed for want of descriptors or memory.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+
+/// The type of a column's values; any of them may be NULL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// An integer of 64 bits.
+    Integer,
+    /// A double.
+    Real,
+    /// UTF-8.
+    Text,
+}
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type.
+    pub of: Type,
+    /// What it says, in one line.
+    pub help: &'static str,
+}
+
+/// A table that can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// The schema: [`MAIN`], where no name needs it, or one that a server has too.
+    pub schema: &'static str,
+    /// Its name; `SHOW NAME` shows it where the schema is [`MAIN`].
+    pub name: &'static str,
+    /// What it has a row for, in one line.
+    pub help: &'static str,
+    /// Its columns, the one that LIKE compares first.
+    pub columns: &'static [Column],
+}
+
+/// The schema of the console's own tables.
+pub const MAIN: &str = "main";
+
+/// A value of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// NULL.
+    Null,
+    /// An integer.
+    Integer(i64),
+    /// A double.
+    Real(f64),
+    /// A text.
+    Text(String),
+}
+
+/// A row, in the order of its table's columns.
+pub type Row = Vec<Value>;
+
+/// Who may log in.
+#[derive(Clone, Debug)]
+pub struct Account {
+    /// The name.
+    pub name: String,
+    /// The password.
+    pub password: Vec<u8>,
+    /// What the account may do.
+    pub access: Access,
+}
+
+/// What an account may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Read.
+    Read,
+    /// Read, and give commands.
+    Admin,
+}
+
+/// Where tables and commands come from. Its functions are called from several threads at once, and
+/// may wait for a moment.
+pub trait Source: Send + Sync + 'static {
+    /// All tables.
+    fn tables(&self) -> &'static [Table];
+
+    /// The rows of one of them, at most [`ROWS_MAX`].
+    ///
+    /// # Errors
+    /// A sentence that says why it cannot be read now.
+    fn rows(&self, table: &Table) -> Result<Vec<Row>, String>;
+
+    /// Names and values of what `@@NAME` and SHOW VARIABLES show.
+    fn variables(&self) -> Vec<(String, String)>;
+
+    /// Whether SET may name this setting.
+    fn is_setting(&self, name: &str) -> bool;
+
+    /// Does what an administrator wants, and says what was done.
+    ///
+    /// # Errors
+    /// A sentence that says why it cannot be done.
+    fn act(&self, action: &Action) -> Result<String, String>;
+
+    /// Somebody has logged in, or has failed to.
+    fn logged_in(&self, account: &str, peer: &str, accepted: bool);
+}
+
+/// Where clients come in.
+#[derive(Debug)]
+pub enum Listener {
+    /// TCP.
+    Tcp(TcpListener),
+    /// A Unix socket.
+    Unix(UnixListener),
+}
+
+impl Listener {
+    fn accept(&self) -> io::Result<Stream> {
+        match self {
+            Listener::Tcp(listener) => {
+                let (stream, peer) = listener.accept()?;
+                stream.set_nodelay(true)?;
+                Ok(Stream::Tcp(stream, peer))
+            }
+            Listener::Unix(listener) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
+        }
+    }
+}
+
+/// What all connections share.
+pub(crate) struct Site {
+    pub(crate) source: Arc<dyn Source>,
+    pub(crate) accounts: Vec<Account>,
+    /// Connections that are open, the oldest first, by number.
+    open: Mutex<Vec<(u32, Stream)>>,
+}
+
+impl Site {
+    fn leave(&self, number: u32) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|(other, _)| *other != number);
+    }
+}
+
+/// Serves whoever comes, in threads of its own, until the process ends.
+///
+/// # Errors
+/// The system's, where the thread cannot be started.
+pub fn serve(
+    listener: Listener,
+    accounts: Vec<Account>,
+    source: Arc<dyn Source>,
+) -> io::Result<()> {
+    let site = Arc::new(Site {
+        source,
+        accounts,
+        open: Mutex::default(),
+    });
+    let work = move || {
+        // Its threads share this table; where it is not allowed they use the common one.
+        let _ = reactor::descriptors::own_table();
+        let numbers = AtomicU32::new(1);
+        loop {
+            match listener.accept() {
+                Ok(stream) => begin(&site, stream, numbers.fetch_add(1, Ordering::Relaxed)),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => thread::sleep(ACCEPT_AGAIN),
+            }
+        }
+    };
+    let builder = thread::Builder::new().name("console".to_owned());
+    builder.spawn(work).map(|_| ())
+}
+
+/// Starts the thread of a connection. Without one, or without descriptors, it is closed.
+fn begin(site: &Arc<Site>, stream: Stream, number: u32) {
+    let Ok(copy) = stream.copy() else { return };
+    {
+        let mut open = site.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.len() >= CONNECTIONS_MAX {
+            let (_, oldest) = open.remove(0);
+            oldest.end();
+        }
+        open.push((number, copy));
+    }
+    let apart = site.clone();
+    let work = move || {
+        session::attend(&apart, stream, number);
+        apart.leave(number);
+    };
+    let builder = thread::Builder::new().name(format!("console-{number}"));
+    if builder.spawn(work).is_err() {
+        site.leave(number);
+    }
+}
+
+#[cfg(test)]
+mod tests;

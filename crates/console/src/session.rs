@@ -1,0 +1,350 @@
+//! One connection: its login, then one statement after the other.
+//!
+//! Passwords are proven by `caching_sha2_password`, which all clients of today have, or by
+//! `mysql_native_password` where a client begins with that. The password is known here, so the
+//! quick proof is always enough, and none crosses the connection in clear.
+//!
+//! Invariant: each read and write has a limit of time ([`LOGIN_MAX`], [`IDLE_MAX`], [`TAKE_MAX`]).
+
+use crate::answer::{Form, TEXT_COLLATION, put_error, put_ok, put_rows};
+use crate::dialect::{self, Asked, Names, Wrong};
+use crate::engine::{Engine, OWN, Who};
+use crate::{
+    Access, Account, COMMAND_MAX, DENIED_AFTER, IDLE_MAX, LOGIN_MAX, Site, TAKE_MAX, Table,
+};
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+use wire::auth::caching_sha2::{self, FAST_AUTH_OK};
+use wire::auth::{NONCE_LEN, Nonce, Plugin, native};
+use wire::capabilities as cap;
+use wire::command::Command;
+use wire::errors;
+use wire::handshake::{AUTH_MORE, Greeting, Login, nonce_from_random, put_auth_switch};
+use wire::packet::{HEADER_LEN, Header, put_short};
+use wire::status::AUTOCOMMIT;
+
+/// What a client may choose from.
+const OFFERED: u32 = cap::LONG_PASSWORD
+    | cap::FOUND_ROWS
+    | cap::LONG_FLAG
+    | cap::CONNECT_WITH_DB
+    | cap::IGNORE_SPACE
+    | cap::PROTOCOL_41
+    | cap::INTERACTIVE
+    | cap::TRANSACTIONS
+    | cap::SECURE_CONNECTION
+    | cap::MULTI_RESULTS
+    | cap::PLUGIN_AUTH
+    | cap::CONNECT_ATTRS
+    | cap::PLUGIN_AUTH_LENENC_DATA
+    | cap::DEPRECATE_EOF;
+
+/// The version in the greeting: clients choose their first statements by its number.
+pub(crate) const VERSION: &str = concat!("8.0.36-onramp-console-", env!("CARGO_PKG_VERSION"));
+
+/// A connection's socket.
+#[derive(Debug)]
+pub(crate) enum Stream {
+    Tcp(TcpStream, SocketAddr),
+    Unix(UnixStream),
+}
+
+impl Stream {
+    /// The same socket, for whoever may have to end it.
+    pub(crate) fn copy(&self) -> io::Result<Stream> {
+        Ok(match self {
+            Stream::Tcp(stream, peer) => Stream::Tcp(stream.try_clone()?, *peer),
+            Stream::Unix(stream) => Stream::Unix(stream.try_clone()?),
+        })
+    }
+
+    /// Ends it: its thread's next read or write fails.
+    pub(crate) fn end(&self) {
+        let _ = match self {
+            Stream::Tcp(stream, _) => stream.shutdown(Shutdown::Both),
+            Stream::Unix(stream) => stream.shutdown(Shutdown::Both),
+        };
+    }
+
+    fn peer(&self) -> String {
+        match self {
+            Stream::Tcp(_, peer) => peer.to_string(),
+            Stream::Unix(_) => "localhost".to_owned(),
+        }
+    }
+
+    fn host(&self) -> String {
+        match self {
+            Stream::Tcp(_, peer) => peer.ip().to_string(),
+            Stream::Unix(_) => "localhost".to_owned(),
+        }
+    }
+
+    fn set_limits(&self, read: Duration) -> io::Result<()> {
+        match self {
+            Stream::Tcp(stream, _) => {
+                stream.set_read_timeout(Some(read))?;
+                stream.set_write_timeout(Some(TAKE_MAX))
+            }
+            Stream::Unix(stream) => {
+                stream.set_read_timeout(Some(read))?;
+                stream.set_write_timeout(Some(TAKE_MAX))
+            }
+        }
+    }
+
+    fn read_exact(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        match self {
+            Stream::Tcp(stream, _) => stream.read_exact(bytes),
+            Stream::Unix(stream) => stream.read_exact(bytes),
+        }
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Stream::Tcp(stream, _) => stream.write_all(bytes),
+            Stream::Unix(stream) => stream.write_all(bytes),
+        }
+    }
+
+    /// The next packet's payload and the number of the one that answers it. `None`: it is longer
+    /// than a command may be.
+    fn packet(&mut self) -> io::Result<(Option<Vec<u8>>, u8)> {
+        let mut header = [0; HEADER_LEN];
+        self.read_exact(&mut header)?;
+        let Some(header) = Header::read(&header) else {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        };
+        let seq = header.seq.wrapping_add(1);
+        if header.len > COMMAND_MAX {
+            return Ok((None, seq));
+        }
+        let mut payload = vec![0; header.len];
+        self.read_exact(&mut payload)?;
+        Ok((Some(payload), seq))
+    }
+}
+
+/// Serves one connection to its end.
+pub(crate) fn attend(site: &Site, mut stream: Stream, number: u32) {
+    // Whoever is gone needs no answer, and nothing here is worth a line of the log.
+    let _ = serve(site, &mut stream, number);
+    stream.end();
+}
+
+fn serve(site: &Site, stream: &mut Stream, number: u32) -> io::Result<()> {
+    stream.set_limits(LOGIN_MAX)?;
+    let Some((account, form)) = log_in(site, stream, number)? else {
+        return Ok(());
+    };
+    let who = Who {
+        user: format!("{}@{}", account.name, stream.host()),
+        id: number,
+        version: VERSION.to_owned(),
+    };
+    let engine = match Engine::new(site.source.clone(), &who) {
+        Ok(engine) => engine,
+        Err(error) => {
+            let words = format!("the console cannot make its tables: {error}");
+            let mut out = Vec::new();
+            put_error(&mut out, 0, errors::UNKNOWN_ERROR, &words);
+            return stream.write_all(&out);
+        }
+    };
+    stream.set_limits(IDLE_MAX)?;
+    let session = Session {
+        site,
+        account,
+        form,
+        engine,
+    };
+    loop {
+        let (payload, seq) = stream.packet()?;
+        let mut out = Vec::new();
+        let Some(payload) = payload else {
+            let words = format!("Got a packet bigger than {COMMAND_MAX} bytes");
+            put_error(&mut out, seq, errors::NET_PACKET_TOO_LARGE, &words);
+            return stream.write_all(&out);
+        };
+        if !session.command(&payload, seq, &mut out) {
+            return Ok(());
+        }
+        stream.write_all(&out)?;
+    }
+}
+
+/// The exchange of a login. `None`: it has failed, and the client knows.
+fn log_in<'s>(
+    site: &'s Site,
+    stream: &mut Stream,
+    number: u32,
+) -> io::Result<Option<(&'s Account, Form)>> {
+    let nonce = fresh_nonce()?;
+    let mut out = Vec::new();
+    let greeting = Greeting {
+        version: VERSION.into(),
+        connection_id: number,
+        nonce,
+        capabilities: OFFERED,
+        extended: 0,
+        collation: TEXT_COLLATION,
+        status: AUTOCOMMIT,
+        plugin: Plugin::CachingSha2.name().into(),
+    };
+    greeting.put(&mut out);
+    stream.write_all(&out)?;
+    let (payload, mut seq) = stream.packet()?;
+    let refuse = |stream: &mut Stream, seq: u8, code, words: &str| {
+        let mut out = Vec::new();
+        put_error(&mut out, seq, code, words);
+        stream.write_all(&out).map(|()| None)
+    };
+    let payload = payload.unwrap_or_default();
+    let login = match Login::read(&payload) {
+        Ok(login) => login,
+        Err(error) => {
+            let words = format!("Bad handshake: {error}");
+            return refuse(stream, seq, errors::HANDSHAKE, &words);
+        }
+    };
+    if login.capabilities & cap::PROTOCOL_41 == 0 {
+        let words = "Bad handshake: the client must speak the protocol of MySQL 4.1 or later";
+        return refuse(stream, seq, errors::HANDSHAKE, words);
+    }
+    let (mut plugin, mut nonce) = (Plugin::from_name(login.plugin), nonce);
+    let mut proof = login.answer.to_vec();
+    if plugin.is_none() {
+        nonce = fresh_nonce()?;
+        let mut out = Vec::new();
+        put_auth_switch(&mut out, seq, Plugin::CachingSha2.name(), &nonce);
+        stream.write_all(&out)?;
+        let (answer, next) = stream.packet()?;
+        (proof, seq) = (answer.unwrap_or_default(), next);
+        plugin = Some(Plugin::CachingSha2);
+    }
+    let account = site
+        .accounts
+        .iter()
+        .find(|account| account.name.as_bytes() == login.user);
+    let plugin = plugin.unwrap_or(Plugin::CachingSha2);
+    let right = proves(account, plugin, &proof, &nonce);
+    let name = String::from_utf8_lossy(login.user);
+    site.source.logged_in(&name, &stream.peer(), right);
+    let Some(account) = account.filter(|_| right) else {
+        std::thread::sleep(DENIED_AFTER);
+        let using = if proof.is_empty() { "NO" } else { "YES" };
+        let words = format!(
+            "Access denied for user '{name}'@'{}' (using password: {using})",
+            stream.host()
+        );
+        return refuse(stream, seq, errors::ACCESS_DENIED, &words);
+    };
+    let mut out = Vec::new();
+    if plugin == Plugin::CachingSha2 {
+        put_short(&mut out, seq, |out| {
+            out.extend_from_slice(&[AUTH_MORE, FAST_AUTH_OK])
+        });
+        seq = seq.wrapping_add(1);
+    }
+    put_ok(&mut out, seq, "");
+    stream.write_all(&out)?;
+    let form = Form {
+        deprecate_eof: login.capabilities & cap::DEPRECATE_EOF != 0,
+    };
+    Ok(Some((account, form)))
+}
+
+fn fresh_nonce() -> io::Result<Nonce> {
+    let mut random = [0; NONCE_LEN];
+    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+    Ok(nonce_from_random(random))
+}
+
+/// Whether the proof is that of the account; takes the same steps where there is none.
+fn proves(account: Option<&Account>, plugin: Plugin, proof: &[u8], nonce: &Nonce) -> bool {
+    let password = account.map_or(&b"?"[..], |account| &account.password);
+    let right = match plugin {
+        Plugin::CachingSha2 => {
+            caching_sha2::verify(proof, nonce, &caching_sha2::cached(password))
+        }
+        Plugin::Native => native::verify(proof, nonce, &native::stored(password)),
+    };
+    right && account.is_some() && !password.is_empty()
+}
+
+struct Session<'s> {
+    site: &'s Site,
+    account: &'s Account,
+    form: Form,
+    engine: Engine,
+}
+
+impl Session<'_> {
+    /// Answers one command; `false`: the client has said that it leaves.
+    fn command(&self, payload: &[u8], seq: u8, out: &mut Vec<u8>) -> bool {
+        let (byte, arguments) = match payload.split_first() {
+            Some((byte, arguments)) => (*byte, arguments),
+            None => (0, payload),
+        };
+        match Command::from_byte(byte) {
+            Some(Command::Quit) => return false,
+            Some(Command::Query) => self.query(arguments, seq, out),
+            Some(
+                Command::Ping
+                | Command::InitDb
+                | Command::ResetConnection
+                | Command::SetOption
+                | Command::Refresh
+                | Command::Debug,
+            ) => put_ok(out, seq, ""),
+            Some(Command::StmtClose | Command::StmtSendLongData) => {}
+            Some(Command::StmtPrepare) => put_error(
+                out,
+                seq,
+                errors::UNSUPPORTED_PREPARED,
+                "the console has no prepared statements; send the text (COM_QUERY)",
+            ),
+            _ => put_error(
+                out,
+                seq,
+                errors::UNKNOWN_COM,
+                "the console knows COM_QUERY, COM_PING, COM_INIT_DB and COM_QUIT",
+            ),
+        }
+        true
+    }
+
+    fn query(&self, text: &[u8], seq: u8, out: &mut Vec<u8>) {
+        let source = &self.site.source;
+        let variables = source.variables();
+        let tables: Vec<Table> = source.tables().iter().chain(OWN).copied().collect();
+        let names = Names {
+            tables: &tables,
+            variables: &variables,
+            settings: &|name| source.is_setting(name),
+        };
+        match dialect::read(text, &names) {
+            Err(Wrong { code, words }) => put_error(out, seq, code, &words),
+            Ok(Asked::Nothing) => put_ok(out, seq, ""),
+            Ok(Asked::Act(_)) if self.account.access == Access::Read => put_error(
+                out,
+                seq,
+                errors::SPECIFIC_ACCESS_DENIED,
+                &format!(
+                    "Access denied; the console's account '{}' may only read",
+                    self.account.name
+                ),
+            ),
+            Ok(Asked::Act(action)) => match source.act(&action) {
+                Ok(done) => put_ok(out, seq, &done),
+                Err(why) => put_error(out, seq, errors::UNKNOWN_ERROR, &why),
+            },
+            Ok(Asked::Rows(text)) => match self.engine.run(&text) {
+                Ok(rows) => put_rows(out, seq, self.form, &rows),
+                Err(why) => put_error(out, seq, errors::PARSE_ERROR, &why),
+            },
+        }
+    }
+}
