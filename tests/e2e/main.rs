@@ -24,6 +24,7 @@ mod climb;
 mod compare;
 mod compressed;
 mod conformance;
+mod console;
 mod diagnostics;
 mod doctor;
 mod driver;

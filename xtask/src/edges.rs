@@ -17,9 +17,12 @@ const EDGES: &[(&str, &[&str])] = &[
     ("chart", &[]),
     ("reactor", &[]),
     ("httpd", &["reactor"]),
+    ("console", &["sql", "wire", "reactor"]),
     (
         "pool",
-        &["session", "sql", "wire", "reactor", "measure", "httpd"],
+        &[
+            "session", "sql", "wire", "reactor", "measure", "httpd", "console",
+        ],
     ),
     (
         "load",

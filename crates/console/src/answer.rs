@@ -66,7 +66,9 @@ pub(crate) fn put_rows(out: &mut Vec<u8>, mut seq: u8, form: Form, answer: &Rows
         seq = seq.wrapping_add(1);
         now
     };
-    put_short(out, next(), |out| put_lenenc(out, answer.columns.len() as u64));
+    put_short(out, next(), |out| {
+        put_lenenc(out, answer.columns.len() as u64)
+    });
     for (at, name) in answer.columns.iter().enumerate() {
         let of = type_of(&answer.rows, at);
         put_short(out, next(), |out| put_column(out, name, of));

@@ -7,6 +7,7 @@
 
 use crate::{MAIN, Table};
 use sql::lex::{Kind, LexMode, Lexer, Token};
+use std::fmt;
 use wire::errors::{self, ErrorCode};
 
 /// What an administrator can have done.
@@ -38,6 +39,22 @@ pub enum Action {
         /// What was written behind it, without quotes.
         value: String,
     },
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Action::Pause => f.write_str("PAUSE"),
+            Action::Resume => f.write_str("RESUME"),
+            Action::Drain => f.write_str("DRAIN"),
+            Action::Shutdown => f.write_str("SHUTDOWN"),
+            Action::Kill { id, query: false } => write!(f, "KILL {id}"),
+            Action::Kill { id, query: true } => write!(f, "KILL QUERY {id}"),
+            Action::Reconnect => f.write_str("RECONNECT"),
+            Action::Reload => f.write_str("RELOAD"),
+            Action::Set { name, value } => write!(f, "SET {name} = {value}"),
+        }
+    }
 }
 
 /// What a text asks for.
@@ -82,11 +99,16 @@ pub(crate) fn read(text: &[u8], names: &Names<'_>) -> Result<Asked, Wrong> {
     if lexer.unread() {
         return Err(syntax("a quote or a comment has no end"));
     }
-    while tokens.last().is_some_and(|token| token.kind == Kind::Semicolon) {
+    while tokens
+        .last()
+        .is_some_and(|token| token.kind == Kind::Semicolon)
+    {
         tokens.pop();
     }
     if tokens.iter().any(|token| token.kind == Kind::Semicolon) {
-        return Err(syntax("expected one statement, got several; send them one by one"));
+        return Err(syntax(
+            "expected one statement, got several; send them one by one",
+        ));
     }
     let reader = Reader {
         text,
@@ -167,7 +189,10 @@ impl<'a> Reader<'a> {
     /// which the console does not have.
     fn set(&self) -> Result<Asked, Wrong> {
         let at = 1 + usize::from(self.is(1, "GLOBAL"));
-        let name = self.text_of(at).trim_start_matches('@').to_ascii_lowercase();
+        let name = self
+            .text_of(at)
+            .trim_start_matches('@')
+            .to_ascii_lowercase();
         let name = name.strip_prefix("global.").unwrap_or(&name).to_owned();
         if self.is(at + 1, "=") && (self.names.settings)(&name) {
             self.ends(at + 3)?;
@@ -193,7 +218,10 @@ impl<'a> Reader<'a> {
         let name = self.text_of(at).trim_matches('`');
         let name = name.rsplit('.').next().unwrap_or(name).trim_matches('`');
         let known = self.names.tables.iter();
-        let Some(table) = known.rev().find(|table| table.name.eq_ignore_ascii_case(name)) else {
+        let Some(table) = known
+            .rev()
+            .find(|table| table.name.eq_ignore_ascii_case(name))
+        else {
             return Err(self.unknown(name));
         };
         Ok(Asked::Rows(format!(
@@ -204,14 +232,15 @@ impl<'a> Reader<'a> {
     }
 
     fn unknown(&self, name: &str) -> Wrong {
-        let own = self.names.tables.iter().filter(|table| table.schema == MAIN);
+        let own = self
+            .names
+            .tables
+            .iter()
+            .filter(|table| table.schema == MAIN);
         let names: Vec<String> = own.map(|table| table.name.to_ascii_uppercase()).collect();
         Wrong {
             code: errors::NO_SUCH_TABLE,
-            words: format!(
-                "There is no '{name}' here; there are {}",
-                names.join(", ")
-            ),
+            words: format!("There is no '{name}' here; there are {}", names.join(", ")),
         }
     }
 
@@ -258,7 +287,11 @@ impl<'a> Reader<'a> {
             }
             _ => {
                 let name = self.text_of(at);
-                let own = self.names.tables.iter().filter(|table| table.schema == MAIN);
+                let own = self
+                    .names
+                    .tables
+                    .iter()
+                    .filter(|table| table.schema == MAIN);
                 let mut own = own.filter(|table| table.name.eq_ignore_ascii_case(name));
                 let Some(table) = own.next() else {
                     return Err(self.unknown(name));
@@ -275,7 +308,10 @@ impl<'a> Reader<'a> {
                 _ => return Err(syntax("LIKE: expected a text in quotes")),
             };
             let rest = self.rest(next + 2)?;
-            format!("WHERE \"{first}\" LIKE {} ESCAPE '\\' {rest}", quoted(&pattern))
+            format!(
+                "WHERE \"{first}\" LIKE {} ESCAPE '\\' {rest}",
+                quoted(&pattern)
+            )
         } else if next >= self.tokens.len() || self.any(next, &["WHERE", "ORDER", "LIMIT"]) {
             self.rest(next)?
         } else {

@@ -3,21 +3,23 @@
 //! The mechanism: SQLite asks an authorizer about all that a statement does when it is prepared. It
 //! may read, call functions and recurse, and the names of the tables that it reads are noted; all
 //! else (writing, attaching, pragmas) is refused there. Then these tables are filled, the statement
-//! runs, and they are emptied.
+//! runs, and they are emptied. The columns of JOIN ... USING are not asked for
+//! there, so names of tables in the text count as well.
 //!
 //! Bounds: the rows of a table, the bytes of an answer, the time of a statement, and the memory of
 //! all engines together ([`HEAP_MAX`]).
 
 use crate::{MAIN, RESULT_BYTES_MAX, ROWS_MAX, Row, STATEMENT_MAX, Source, Table, Type, Value};
+use reactor::Time;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
+use sql::lex::{LexMode, Lexer, Token};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 /// Memory of SQLite in this process.
 const HEAP_MAX: i64 = 256 << 20;
@@ -41,7 +43,7 @@ struct Watch {
     /// Tables that the statement reads, by schema and name.
     read: Mutex<BTreeSet<(String, String)>>,
     /// The statement is ended at this moment.
-    until: Mutex<Option<Instant>>,
+    until: Mutex<Option<Time>>,
 }
 
 /// Who is connected, for functions such as USER().
@@ -191,13 +193,18 @@ impl Engine {
     /// A sentence with what is wrong.
     pub(crate) fn run(&self, text: &str) -> Result<Rows, String> {
         self.watch.take();
-        let until = Instant::now() + STATEMENT_MAX;
-        *self.watch.until.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
+        let until = Time::now() + STATEMENT_MAX;
+        *self
+            .watch
+            .until
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(until);
         let mut statement = self.database.prepare(text).map_err(|error| plain(&error))?;
         if statement.parameter_count() > 0 {
             return Err("there are no values for placeholders here".into());
         }
-        let read = self.watch.take();
+        let mut read = self.watch.take();
+        read.extend(named(text));
         let filled = self.fill(&read);
         let answer = filled.and_then(|()| collect(&mut statement));
         drop(statement);
@@ -253,7 +260,7 @@ impl Watch {
 
     fn is_late(&self) -> bool {
         let until = self.until.lock().unwrap_or_else(PoisonError::into_inner);
-        !self.own.load(Ordering::Relaxed) && until.is_some_and(|until| Instant::now() >= until)
+        !self.own.load(Ordering::Relaxed) && until.is_some_and(|until| Time::now() >= until)
     }
 
     fn decide(&self, context: &AuthContext<'_>) -> Authorization {
@@ -284,6 +291,39 @@ fn is_among(table: &Table, read: &BTreeSet<(String, String)>) -> bool {
         table.name.to_ascii_lowercase(),
     );
     read.contains(&name)
+}
+
+/// Names of tables behind FROM, JOIN and the commas between them, by schema and name.
+fn named(text: &str) -> Vec<(String, String)> {
+    const ENDS: [&str; 8] = [
+        "select", "where", "group", "order", "limit", "having", "window", "union",
+    ];
+    let tokens: Vec<Token> = Lexer::new(text.as_bytes(), LexMode::default()).collect();
+    let word = |at: usize| {
+        let token = tokens.get(at);
+        let text = token.map_or("", |token| &text[token.start..token.end]);
+        text.trim_matches(['`', '"']).to_ascii_lowercase()
+    };
+    let mut found = Vec::new();
+    let mut among_tables = false;
+    for at in 0..tokens.len() {
+        let this = word(at);
+        if ENDS.contains(&this.as_str()) {
+            among_tables = false;
+        }
+        if matches!(this.as_str(), "from" | "join") {
+            among_tables = true;
+        } else if this != "," {
+            continue;
+        }
+        if among_tables {
+            found.push(match word(at + 2).as_str() {
+                "." => (word(at + 1), word(at + 3)),
+                _ => (MAIN.to_owned(), word(at + 1)),
+            });
+        }
+    }
+    found
 }
 
 /// The rows of the console's own tables.
@@ -379,9 +419,7 @@ fn plain(error: &rusqlite::Error) -> String {
             "the statement was ended after {} s, which is the most that the console gives it",
             STATEMENT_MAX.as_secs()
         ),
-        Some(AuthorizationForStatementDenied) => {
-            "the console's tables can only be read".to_owned()
-        }
+        Some(AuthorizationForStatementDenied) => "the console's tables can only be read".to_owned(),
         Some(OutOfMemory) => format!(
             "the statement needs more than the {} MiB that all of the console may use",
             HEAP_MAX >> 20

@@ -17,6 +17,7 @@ mod engine;
 mod session;
 
 pub use dialect::Action;
+pub use session::VERSION;
 
 use session::Stream;
 use std::io;
@@ -140,11 +141,11 @@ pub trait Source: Send + Sync + 'static {
     /// Whether SET may name this setting.
     fn is_setting(&self, name: &str) -> bool;
 
-    /// Does what an administrator wants, and says what was done.
+    /// Does what an administrator of this name wants, and says what was done.
     ///
     /// # Errors
     /// A sentence that says why it cannot be done.
-    fn act(&self, action: &Action) -> Result<String, String>;
+    fn act(&self, admin: &str, action: &Action) -> Result<String, String>;
 
     /// Somebody has logged in, or has failed to.
     fn logged_in(&self, account: &str, peer: &str, accepted: bool);
@@ -210,7 +211,7 @@ pub fn serve(
                 Ok(stream) => begin(&site, stream, numbers.fetch_add(1, Ordering::Relaxed)),
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => thread::sleep(ACCEPT_AGAIN),
+                Err(_) => reactor::pause(ACCEPT_AGAIN),
             }
         }
     };

@@ -42,7 +42,7 @@ const OFFERED: u32 = cap::LONG_PASSWORD
     | cap::DEPRECATE_EOF;
 
 /// The version in the greeting: clients choose their first statements by its number.
-pub(crate) const VERSION: &str = concat!("8.0.36-onramp-console-", env!("CARGO_PKG_VERSION"));
+pub const VERSION: &str = concat!("8.0.36-onramp-console-", env!("CARGO_PKG_VERSION"));
 
 /// A connection's socket.
 #[derive(Debug)]
@@ -233,7 +233,7 @@ fn log_in<'s>(
     let name = String::from_utf8_lossy(login.user);
     site.source.logged_in(&name, &stream.peer(), right);
     let Some(account) = account.filter(|_| right) else {
-        std::thread::sleep(DENIED_AFTER);
+        reactor::pause(DENIED_AFTER);
         let using = if proof.is_empty() { "NO" } else { "YES" };
         let words = format!(
             "Access denied for user '{name}'@'{}' (using password: {using})",
@@ -266,9 +266,7 @@ fn fresh_nonce() -> io::Result<Nonce> {
 fn proves(account: Option<&Account>, plugin: Plugin, proof: &[u8], nonce: &Nonce) -> bool {
     let password = account.map_or(&b"?"[..], |account| &account.password);
     let right = match plugin {
-        Plugin::CachingSha2 => {
-            caching_sha2::verify(proof, nonce, &caching_sha2::cached(password))
-        }
+        Plugin::CachingSha2 => caching_sha2::verify(proof, nonce, &caching_sha2::cached(password)),
         Plugin::Native => native::verify(proof, nonce, &native::stored(password)),
     };
     right && account.is_some() && !password.is_empty()
@@ -337,7 +335,7 @@ impl Session<'_> {
                     self.account.name
                 ),
             ),
-            Ok(Asked::Act(action)) => match source.act(&action) {
+            Ok(Asked::Act(action)) => match source.act(&self.account.name, &action) {
                 Ok(done) => put_ok(out, seq, &done),
                 Err(why) => put_error(out, seq, errors::UNKNOWN_ERROR, &why),
             },

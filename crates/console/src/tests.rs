@@ -91,7 +91,7 @@ impl Source for Small {
         name == "log_level"
     }
 
-    fn act(&self, action: &Action) -> Result<String, String> {
+    fn act(&self, _: &str, action: &Action) -> Result<String, String> {
         if *action == Action::Reload {
             return Err("nothing to reload".into());
         }
@@ -125,8 +125,14 @@ fn texts_become_statements_of_the_engine() {
     );
     assert_eq!(rows("SELECT \"it's\" -- why\n"), "SELECT 'it''s'");
     assert_eq!(rows(r"SELECT 'a\'b''c\n'"), "SELECT 'a''b''c\n'");
-    assert_eq!(rows("SELECT `id` /* x */ FROM clients"), "SELECT `id` FROM clients");
-    assert_eq!(rows("SHOW CLIENTS"), "SELECT * FROM (SELECT * FROM main.clients) ");
+    assert_eq!(
+        rows("SELECT `id` /* x */ FROM clients"),
+        "SELECT `id` FROM clients"
+    );
+    assert_eq!(
+        rows("SHOW CLIENTS"),
+        "SELECT * FROM (SELECT * FROM main.clients) "
+    );
     assert_eq!(
         rows("show clients where user = \"app\" order by id desc limit 2"),
         "SELECT * FROM (SELECT * FROM main.clients) where user = 'app' order by id desc limit 2"
@@ -144,8 +150,20 @@ fn commands_are_known_by_their_words() {
         ("PAUSE", Action::Pause),
         ("resume;", Action::Resume),
         ("DRAIN", Action::Drain),
-        ("KILL 7", Action::Kill { id: 7, query: false }),
-        ("KILL CONNECTION 7", Action::Kill { id: 7, query: false }),
+        (
+            "KILL 7",
+            Action::Kill {
+                id: 7,
+                query: false,
+            },
+        ),
+        (
+            "KILL CONNECTION 7",
+            Action::Kill {
+                id: 7,
+                query: false,
+            },
+        ),
         ("KILL QUERY 7", Action::Kill { id: 7, query: true }),
         (
             "SET GLOBAL log_level = 'error'",
@@ -164,7 +182,13 @@ fn commands_are_known_by_their_words() {
     ] {
         assert_eq!(dialect(text), Ok(Asked::Act(action)), "{text}");
     }
-    for text in ["SET NAMES utf8mb4", "SET autocommit=1", "USE main", "COMMIT", "SET @@x = 1"] {
+    for text in [
+        "SET NAMES utf8mb4",
+        "SET autocommit=1",
+        "USE main",
+        "COMMIT",
+        "SET @@x = 1",
+    ] {
         assert_eq!(dialect(text), Ok(Asked::Nothing), "{text}");
     }
 }
@@ -219,9 +243,21 @@ fn only_the_tables_that_a_statement_reads_are_filled() {
     let count = rows("SELECT count(*) FROM Clients WHERE user = 'APP'");
     assert_eq!(count.rows, [[Value::Integer(2)]]);
     // Each statement sees the source as it is then, and once.
-    let joined = rows("SELECT a.id, b.group_id FROM clients a, information_schema.thread_pool_groups b");
+    let joined =
+        rows("SELECT a.id, b.group_id FROM clients a, information_schema.thread_pool_groups b");
     assert_eq!(joined.rows.len(), 3);
-    assert_eq!(*source.asked.lock().unwrap(), ["clients", "clients", "THREAD_POOL_GROUPS"]);
+    assert_eq!(
+        *source.asked.lock().unwrap(),
+        ["clients", "clients", "THREAD_POOL_GROUPS"]
+    );
+    for text in [
+        "SELECT count(*) FROM clients a JOIN clients b USING (id)",
+        "SELECT count(*) FROM clients a JOIN main.clients AS b USING (id)",
+        "SELECT count(*) FROM (SELECT 1) CROSS JOIN `clients`",
+        "SELECT count(*) FROM (SELECT 1), clients a JOIN clients b USING (id) WHERE 1 = 1",
+    ] {
+        assert_eq!(rows(text).rows, [[Value::Integer(3)]], "{text}");
+    }
     let columns = rows("SELECT count(*) FROM columns WHERE \"table\" = 'clients'");
     assert_eq!(columns.rows, [[Value::Integer(3)]]);
 }
@@ -270,18 +306,23 @@ fn served(source: &Arc<Small>) -> SocketAddr {
         password: b"secret".to_vec(),
         access,
     };
-    let accounts = vec![account("admin", Access::Admin), account("reader", Access::Read)];
+    let accounts = vec![
+        account("admin", Access::Admin),
+        account("reader", Access::Read),
+    ];
     crate::serve(Listener::Tcp(listener), accounts, source.clone()).unwrap();
     place
 }
 
 fn log_in(at: SocketAddr, user: &str, password: &[u8]) -> Result<Connection<TcpStream>, Failure> {
     let stream = TcpStream::connect(at).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
     let mut connection = Connection::new(stream);
     let account = wire::client_login::Account {
         user: user.as_bytes(),
-        password,
+        credential: wire::auth::Credential::Password(password),
         schema: b"",
         private: false,
         wanted: wire::capabilities::BACKEND_ALWAYS | wire::capabilities::DEPRECATE_EOF,
@@ -311,12 +352,19 @@ fn a_client_asks_and_commands_by_the_mysql_protocol() {
     assert!(values(&mut admin, "PAUSE").unwrap().is_empty());
     assert_eq!(*source.actions.lock().unwrap(), [Action::Pause]);
     let failed = values(&mut admin, "RELOAD").unwrap_err();
-    assert!(format!("{failed}").contains("nothing to reload"), "{failed}");
+    assert!(
+        format!("{failed}").contains("nothing to reload"),
+        "{failed}"
+    );
     let mut reader = log_in(at, "reader", b"secret").unwrap();
     assert_eq!(values(&mut reader, "SELECT 1 + 1").unwrap(), ["2"]);
     let failed = values(&mut reader, "RESUME").unwrap_err();
     assert!(format!("{failed}").contains("may only read"), "{failed}");
-    for (user, password) in [("admin", &b"wrong"[..]), ("nobody", b"secret"), ("admin", b"")] {
+    for (user, password) in [
+        ("admin", &b"wrong"[..]),
+        ("nobody", b"secret"),
+        ("admin", b""),
+    ] {
         let failed = log_in(at, user, password).err().unwrap();
         assert!(format!("{failed}").contains("Access denied"), "{failed}");
     }
@@ -352,4 +400,19 @@ fn columns_are_numbers_where_all_values_are() {
     expected.truncate(out.len());
     assert_eq!(out.len(), expected.len());
     assert_eq!(out, expected);
+}
+
+#[test]
+fn a_command_that_is_too_long_is_refused_and_a_statement_that_runs_too_long_is_ended() {
+    let source = Arc::new(Small::default());
+    let at = served(&source);
+    let mut reader = log_in(at, "reader", b"secret").unwrap();
+    let long = format!("SELECT '{}'", "x".repeat(crate::COMMAND_MAX));
+    let failed = values(&mut reader, &long).unwrap_err();
+    assert!(format!("{failed}").contains("bigger than"), "{failed}");
+    let engine = engine(&source);
+    let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) \
+                   SELECT count(*) FROM n";
+    let why = engine.run(endless).unwrap_err();
+    assert!(why.contains("ended after 10 s"), "{why}");
 }

@@ -24,8 +24,8 @@ use crate::server::backend_tls::{BackendTls, BackendTlsKeys};
 use reactor::Address;
 use reactor::socket::{FileAccess, Keepalive};
 pub(crate) use row::{At, Keys, Kind, Row, Value};
-pub use rows::{FileMode, GroupNumber, HttpAddress, Limits, Settings, UserNumber};
 use rows::{ConsoleKeys, Require, ServerKeys, TlsKeys, UserKeys};
+pub use rows::{FileMode, GroupNumber, HttpAddress, Limits, Settings, UserNumber};
 pub(crate) use rows::{console_rows, server_rows, tls_rows, top_rows, user_rows};
 use std::path::Path;
 use std::sync::Arc;
@@ -150,6 +150,19 @@ pub struct ConsoleAccount {
     pub is_admin: bool,
 }
 
+/// A setting with its value, as it may be shown: no password.
+#[derive(Clone, Debug)]
+pub struct ShownSetting {
+    /// Its name: the key, behind `backend.`, `tls.` or whose it is.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// Its default.
+    pub default: String,
+    /// Where it was written; `None`: it has its default.
+    pub place: Option<String>,
+}
+
 /// What these users must prove, in their order.
 pub(crate) fn accounts_of(users: &[User]) -> Vec<Account> {
     let account = |(index, user): (usize, &User)| Account {
@@ -265,11 +278,54 @@ impl Raw {
             || holds(&self.console, "reader_password")
     }
 
+    /// Every setting of the pool with its value, and what is written of each user.
+    fn shown(&self) -> Vec<ShownSetting> {
+        let mut shown = Vec::new();
+        for (table, keys) in [
+            (Table::Pool, &self.top),
+            (Table::Server, &self.server),
+            (Table::Tls, &self.tls),
+            (Table::Console, &self.console),
+        ] {
+            shown.extend(table.rows().map(|row| {
+                let written = keys.shown(row);
+                let default = row.default_shown();
+                let (value, place) = match written {
+                    Some((value, place)) => (value, Some(place)),
+                    None => (default.clone(), None),
+                };
+                let name = keys.name_of(row.key);
+                ShownSetting {
+                    name,
+                    value,
+                    default,
+                    place,
+                }
+            }));
+        }
+        for keys in &self.users {
+            let written = |row: &'static Row| Some((row, keys.shown(row)?));
+            shown.extend(
+                Table::User
+                    .rows()
+                    .filter_map(written)
+                    .map(|(row, (value, place))| ShownSetting {
+                        name: keys.name_of(row.key),
+                        value,
+                        default: row.default_shown(),
+                        place: Some(place),
+                    }),
+            );
+        }
+        shown
+    }
+
     /// Checks every value and works out the defaults.
     ///
     /// # Errors
     /// One sentence that names the place, the key, what was expected and what came.
     pub fn check(self) -> Result<Settings, String> {
+        let shown = self.shown();
         let mut warnings = self.warnings;
         let mut server = ServerKeys::from_keys(&self.server, None)?;
         let monitor = check_monitor(&mut server, &mut warnings)?;
@@ -328,6 +384,7 @@ impl Raw {
             tls,
             backend_tls,
             console,
+            shown,
             spool_folder_given,
             warnings,
         )?;
@@ -565,7 +622,10 @@ fn unknown(table: Table, name: &str) -> String {
     .into_iter();
     let elsewhere = others.filter(|other| *other != table).find(|other| {
         let has = other.rows().any(|row| row.key == name);
-        has || matches!((other, name), (Table::Pool, "backend" | "tls" | "console" | "user"))
+        has || matches!(
+            (other, name),
+            (Table::Pool, "backend" | "tls" | "console" | "user")
+        )
     });
     let name_shown = name.escape_debug();
     if let Some(other) = elsewhere {
@@ -698,9 +758,9 @@ fn check_console(
         (None, true) => Ok(None),
         (Some(listen), false) => Ok(Some(ConsoleSettings { listen, accounts })),
         (None, false) => Err("console: expected listen, the address of the console".into()),
-        (Some(_), true) => Err(
-            "console: expected admin_user or reader_user: nobody could log in".into(),
-        ),
+        (Some(_), true) => {
+            Err("console: expected admin_user or reader_user: nobody could log in".into())
+        }
     }
 }
 

@@ -78,6 +78,12 @@ impl Histogram {
         Duration::from_nanos(self.sum_ns)
     }
 
+    /// The mean; 0 of nothing.
+    pub(crate) fn mean(&self) -> Duration {
+        let count = self.count().max(1);
+        Duration::from_nanos(self.sum_ns / count)
+    }
+
     /// The time that `percent` of all do not exceed, by linear interpolation within its bucket as
     /// Prometheus' `histogram_quantile` does; the last bound for what is above all.
     pub(crate) fn percentile(&self, percent: f64) -> Duration {

@@ -36,6 +36,7 @@ use crate::buffers::transport::HANDSHAKES_PER_TURN;
 use crate::client::{Client, ClientState, SpareInputs};
 use crate::figures::counts::{Census, Counts};
 use crate::figures::{Figures, GroupView, Stage, Turns};
+use crate::listing::Answer;
 use crate::log::ReportLine;
 use crate::log::line_limit::LineLimit;
 use crate::queue::admission::Arrivals;
@@ -154,6 +155,8 @@ pub struct Group<N: Net> {
     pub(crate) gtids: BTreeMap<Key, LastGtid>,
     /// Lines of a report, to be printed.
     lines: Vec<ReportLine>,
+    /// Answers to questions, to be handed over.
+    pub(crate) answers: Vec<Answer>,
     /// Lines about logins that failed, and about lost connections to the server.
     pub(crate) lines_of_logins: LineLimit,
     pub(crate) lines_of_losses: LineLimit,
@@ -255,6 +258,7 @@ impl<N: Net> Group<N> {
             spool_buffer: Vec::new(),
             gtids: BTreeMap::new(),
             lines: Vec::new(),
+            answers: Vec::new(),
             lines_of_logins: LineLimit::default(),
             lines_of_losses: LineLimit::default(),
             messages: Vec::new(),
@@ -371,6 +375,8 @@ impl<N: Net> Group<N> {
                 }
             }
             Order::Report => self.lines = self.report(),
+            Order::Ask(question) => self.on_question(question),
+            Order::Reconnect => self.leave_backends(|_| true),
             Order::Kill(ask) => self.on_kill_ask(&ask),
             Order::Killed(killer, end) => self.kill_ends(killer, &end),
             Order::PasswordChecked(key, right) => self.on_password_checked(key, right),

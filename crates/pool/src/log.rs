@@ -27,7 +27,7 @@ use std::fmt::{self, Write as _};
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ impl Level {
         all.into_iter().find(|level| level.name() == name)
     }
 
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Level::Error => "error",
             Level::Warning => "warning",
@@ -121,6 +121,10 @@ events! {
     Start "start" Info "what the server is, and what the pool makes of its settings",
     Waiting "waiting" Warning "the server cannot be reached at start; the pool waits for it",
     Http "http" Info "figures and health are served over HTTP; says where",
+    Console "console" Info "the console is served; says where",
+    ConsoleLogin "console-login" Info "somebody has logged in at the console",
+    ConsoleDenied "console-denied" Warning "a wrong name or password at the console",
+    ConsoleCommand "console-command" Warning "an administrator has given a command; says which",
     Listening "listening" Info "clients may come",
     Failed "failed" Error "the pool, or a part of it, cannot go on; the message says why",
     Signal "signal" Info "a signal that changes nothing has come",
@@ -207,17 +211,29 @@ enum Message {
 }
 
 static WRITER: OnceLock<SyncSender<Message>> = OnceLock::new();
-static STYLE: OnceLock<(LogFormat, Level)> = OnceLock::new();
+/// The level, and whether lines are JSON.
+static LEVEL: AtomicU8 = AtomicU8::new(Level::Info as u8);
+static IS_JSON: AtomicBool = AtomicBool::new(false);
 static OMITTED: AtomicU64 = AtomicU64::new(0);
 
 /// How lines are written, and which, from now on.
 pub(crate) fn set_style(format: LogFormat, up_to: Level) {
-    let _ = STYLE.set((format, up_to));
+    LEVEL.store(up_to as u8, Ordering::Relaxed);
+    IS_JSON.store(format == LogFormat::Json, Ordering::Relaxed);
 }
 
 /// What [`set_style`] said.
-fn style() -> (LogFormat, Level) {
-    *STYLE.get().unwrap_or(&(LogFormat::Text, Level::Info))
+pub(crate) fn style() -> (LogFormat, Level) {
+    let format = match IS_JSON.load(Ordering::Relaxed) {
+        true => LogFormat::Json,
+        false => LogFormat::Text,
+    };
+    let level = match LEVEL.load(Ordering::Relaxed) {
+        0 => Level::Error,
+        1 => Level::Warning,
+        _ => Level::Info,
+    };
+    (format, level)
 }
 
 /// Begins to write lines on a thread of its own.

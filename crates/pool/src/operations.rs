@@ -1,8 +1,10 @@
-//! What serves no client: the watch, the workers for passwords, metrics and the site that shows
-//! them.
+//! What serves no client: the watch, the workers for passwords, certificates, the console, metrics
+//! and the site that shows them.
 //!
 //! Each is a thread, or is read by one. Invariant: no group waits for any of them.
 
+pub(crate) mod certificates;
+pub(crate) mod console;
 pub(crate) mod metrics;
 pub(crate) mod password_workers;
 pub(crate) mod site;

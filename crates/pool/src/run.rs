@@ -3,7 +3,7 @@
 //! Order matters: the descriptor limit is raised and everything that groups share (mailboxes, Unix
 //! listeners) is opened before the first group leaves the common descriptor table. Signals are
 //! handled here: the first SIGTERM or SIGINT drains, a second one ends at once; SIGUSR1 prints the
-//! census, SIGUSR2 every client and why it is pinned; SIGHUP reads certificates again.
+//! census, SIGUSR2 every client and why it is pinned; SIGHUP has certificates read again.
 
 use crate::Settings;
 use crate::auth::credential::Credential;
@@ -11,9 +11,11 @@ use crate::backend::backend_pools::PoolKey;
 use crate::config::options::PoolArgs;
 use crate::figures::counts::Census;
 use crate::figures::{Published, Turns};
-use crate::from_files::Renewal;
 use crate::group::{Group, LISTENER, MAILBOX, listener_token};
+use crate::listing::Questions;
 use crate::log::{self, Event, ReportLine, note, note_all};
+use crate::operations::certificates;
+use crate::operations::console::{self, Console};
 use crate::operations::metrics::Board;
 use crate::operations::password_workers::start_workers;
 use crate::operations::site;
@@ -34,7 +36,7 @@ use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 use wire::auth::caching_sha2::KeyPair;
 use wire::capabilities::DEPRECATE_EOF;
@@ -44,8 +46,6 @@ use wire::capabilities::DEPRECATE_EOF;
 const DESCRIPTORS_RESERVED: u64 = 64;
 /// A group is not made for fewer backends than this, unless the clients need its descriptors.
 const BACKENDS_PER_GROUP: u64 = 8;
-/// Between two looks at the files of certificates.
-const CERTIFICATES_EVERY: Duration = Duration::from_secs(1);
 /// A server that cannot be reached is asked again after this time.
 const PROBE_AGAIN: Duration = Duration::from_secs(1);
 /// How often a group hands its census over.
@@ -191,7 +191,16 @@ fn serve(mut settings: Settings) -> Result<(), String> {
     let tell = move || orders.iter().for_each(|order| order.send(Order::Look));
     shared.upstream.tell(Box::new(tell));
     watcher.keep_watching(shared.clone());
-    watch_certificates(&shared);
+    if let Some(settings) = &shared.settings.console {
+        let source = Console::new(
+            shared.clone(),
+            board.clone(),
+            group_threads.orders.clone(),
+            group_threads.questions.clone(),
+        );
+        console::serve(settings, shared.settings.socket_access(), source)?;
+    }
+    certificates::watch(&shared);
     let addresses: Vec<String> = listeners.iter().map(Listener::to_string).collect();
     note(
         Event::Listening,
@@ -271,7 +280,7 @@ fn ask_server(
                 said = Some(error.why);
             }
         }
-        pause(PROBE_AGAIN);
+        reactor::pause(PROBE_AGAIN);
         for signal in signals.pending() {
             match signal {
                 SIGHUP => note_hangup(),
@@ -291,58 +300,6 @@ fn note_hangup() {
              read at start only, restart the pool to change it"
         ),
     );
-}
-
-/// Reads certificates and keys again if their files have changed, or if it is `demanded`.
-fn renew_certificates(settings: &Settings, demanded: bool) {
-    let clients = settings.tls.as_ref();
-    let clients = clients.map(|tls| ("tls", tls.config.renew(demanded)));
-    let server = settings.backend_tls.as_ref();
-    let server = server.map(|tls| ("backend.tls", tls.config.renew(demanded)));
-    for (which, renewal) in clients.into_iter().chain(server) {
-        match renewal {
-            Renewal::Unchanged => {}
-            Renewal::Renewed => note(
-                Event::CertificatesRead,
-                format_args!("{which}: certificates were read again; new connections use them"),
-            ),
-            Renewal::Kept(why) => note(
-                Event::CertificatesKept,
-                format_args!(
-                    "{which}: the changed files cannot be used, so the certificates of before are \
-                     kept: {why}"
-                ),
-            ),
-        }
-    }
-}
-
-/// Looks at the files of certificates once a second, on a thread of its own that ends with the
-/// process.
-fn watch_certificates(shared: &Arc<Shared>) {
-    if shared.settings.tls.is_none() && shared.settings.backend_tls.is_none() {
-        return;
-    }
-    let apart = shared.clone();
-    let watch = move || {
-        loop {
-            pause(CERTIFICATES_EVERY);
-            renew_certificates(&apart.settings, false);
-        }
-    };
-    let thread = std::thread::Builder::new().name("certificates".into());
-    if let Err(error) = thread.spawn(watch) {
-        note(
-            Event::Failed,
-            format_args!("cannot start the thread that looks at certificates: {error}"),
-        );
-    }
-}
-
-/// Waits; a wait for a server that is not there has no event to wait for.
-fn pause(time: Duration) {
-    let (_sender, receiver): (SyncSender<()>, Receiver<()>) = sync_channel(0);
-    let _ = receiver.recv_timeout(time);
 }
 
 /// Where clients come in.
@@ -396,6 +353,7 @@ fn open_listeners(settings: &Settings) -> Result<Vec<Listener>, String> {
 struct GroupThreads {
     orders: Vec<Sender<Order>>,
     published: Vec<Arc<Published>>,
+    questions: Arc<Questions>,
 }
 
 /// Held by every group's thread; the last one to drop it ends the main thread's wait for signals.
@@ -431,6 +389,7 @@ struct Post {
     /// The ways to all groups, by their number.
     groups: Arc<[Sender<Order>]>,
     published: Arc<Published>,
+    questions: Arc<Questions>,
     presence: Presence,
 }
 
@@ -453,6 +412,7 @@ impl GroupThreads {
         let mut group_threads = GroupThreads {
             orders,
             published: Vec::new(),
+            questions: Arc::default(),
         };
         let presence = Presence {
             present: Arc::new(AtomicUsize::new(1)),
@@ -475,6 +435,7 @@ impl GroupThreads {
                 mailbox,
                 groups: groups.clone(),
                 published,
+                questions: group_threads.questions.clone(),
                 presence,
             });
         }
@@ -515,7 +476,7 @@ impl GroupThreads {
             }
             if signal == SIGHUP {
                 note_hangup();
-                renew_certificates(settings, true);
+                certificates::renew(settings, true);
                 continue;
             }
             if draining {
@@ -563,6 +524,7 @@ impl GroupThreads {
 /// A group's thread.
 fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
     let (published, groups) = (post.published.clone(), post.groups.clone());
+    let questions = post.questions.clone();
     let (shared, first) = (post.shared.clone(), post.index == 0);
     if first {
         shared.look_at_memory();
@@ -599,6 +561,9 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
         }
         group.turn(&events);
         print_report(group.take_report());
+        for answer in group.take_said() {
+            questions.answer(answer);
+        }
         for (index, order) in group.take_messages() {
             groups[index].send(order);
         }

@@ -14,6 +14,7 @@ use crate::buffers::spool::SpoolUse;
 use crate::buffers::text_reading::{TEXT_HERE_MAX, TEXTS_MAX, TextJobs, TextRead};
 use crate::config::{Settings, accounts_of};
 use crate::errors::error_counts::ErrorCounts;
+use crate::listing::Question;
 use crate::log::{self, note};
 use crate::queue::budget::Budget;
 use crate::queue::fronts::Fronts;
@@ -102,6 +103,8 @@ pub struct Shared {
     pub(crate) bell: Bell,
     /// Errors of the server, by number.
     pub(crate) errors: ErrorCounts,
+    /// No statement begins for a client without a backend.
+    pub(crate) paused: AtomicBool,
     /// Where the server is, and whether it can be reached.
     pub(crate) upstream: Arc<Upstream>,
 }
@@ -183,6 +186,7 @@ impl Shared {
             prepared_taken: AtomicUsize::new(usize::MAX),
             bell: Bell::default(),
             errors: ErrorCounts::default(),
+            paused: AtomicBool::new(false),
         }
     }
 
@@ -258,6 +262,10 @@ pub enum Order {
     Drain,
     /// Write down every client, and why it is pinned.
     Report,
+    /// Say something of this moment.
+    Ask(Question),
+    /// Replace all connections to the server, each when its client has done with it.
+    Reconnect,
     /// A client of another group kills one of this.
     Kill(Box<KillAsk>),
     /// What became of the KILL of a client of this group.

@@ -3,6 +3,7 @@
 //! A plain number, so that a simulation can make its own, and so that a deadline costs eight bytes.
 
 use std::ops::{Add, Sub};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 /// A moment: nanoseconds since an arbitrary origin, the same for all threads of the machine.
@@ -34,6 +35,12 @@ pub fn utc_now() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
     let nanos = u32::try_from(now.tv_nsec).unwrap_or(0);
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), nanos)
+}
+
+/// Waits so long, in a thread that serves nobody: for what has no event to wait for.
+pub fn pause(time: Duration) {
+    let (_sender, never): (SyncSender<()>, Receiver<()>) = sync_channel(0);
+    let _ = never.recv_timeout(time);
 }
 
 impl Add<Duration> for Time {

@@ -33,7 +33,7 @@ pub mod tls_errors;
 pub use address::Address;
 pub use any_certificate::AnyCertificate;
 pub use any_name::AnyName;
-pub use clock::{Time, utc_now, wall_clock};
+pub use clock::{Time, pause, utc_now, wall_clock};
 pub use mailbox::{Mailbox, Sender, mailbox};
 pub use net::{Event, Net, Read, Token, Write};
 pub use real::RealNet;

@@ -16,14 +16,15 @@ use std::sync::{Mutex, PoisonError};
 /// What a KILL asks of the group that has its victim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KillAsk {
-    /// Who is to be told what became of it.
-    pub(crate) asker: Asker,
+    /// Who is to be told what became of it; `None`: an administrator, who is told at once.
+    pub(crate) asker: Option<Asker>,
     /// The victim's id.
     pub(crate) id: u32,
     /// Only its statement is to end.
     pub(crate) query: bool,
-    /// The killer's account on the server; nobody else's clients are its to kill.
-    pub(crate) user: String,
+    /// The killer's account on the server; nobody else's clients are its to kill. `None`: an
+    /// administrator, who may end anybody's.
+    pub(crate) user: Option<String>,
 }
 
 /// What became of a KILL.

@@ -322,6 +322,9 @@ impl fmt::Display for At {
     }
 }
 
+/// What is shown in place of a password.
+const HIDDEN: &str = "***";
+
 /// What is written in one place for settings: values by key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Keys {
@@ -353,6 +356,23 @@ impl Keys {
     /// Takes the values of `others` in place of its own.
     pub(crate) fn override_with(&mut self, others: Keys) {
         self.values.extend(others.values);
+    }
+
+    /// A row's value as written here, and where; no password.
+    pub(crate) fn shown(&self, row: &Row) -> Option<(String, String)> {
+        let (value, at) = self.values.get(row.key)?;
+        let value = match value {
+            Value::Number(number) => number.to_string(),
+            Value::Switch(on) => on.to_string(),
+            Value::Text(text) => text.clone(),
+            Value::List(texts) => texts.join(", "),
+            Value::Secret(_) => HIDDEN.to_owned(),
+        };
+        let value = match row.key {
+            "password_hash" => HIDDEN.to_owned(),
+            _ => value,
+        };
+        Some((value, at.to_string()))
     }
 
     /// The key's name in errors.

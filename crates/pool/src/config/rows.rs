@@ -7,7 +7,7 @@
 
 use super::row::{Absent, DAY_MS, FromValue, Keys, Kind, MANY, Row, Value, YEAR_S, named, row_of};
 use super::row::{table, take, wrong_type};
-use super::{AccountSource, ConsoleSettings, StoredCode, User};
+use super::{AccountSource, ConsoleSettings, ShownSetting, StoredCode, User};
 use crate::auth::certificate::{ClientCert, ClientTls, TlsMode};
 use crate::auth::secret::Secret;
 use crate::log::{Level, LogFormat};
@@ -44,6 +44,8 @@ table! {
             backend_tls: Option<Arc<BackendTls>>,
             /// The console, if there is one.
             console: Option<ConsoleSettings>,
+            /// Every setting with its value, to be shown.
+            shown: Vec<ShownSetting>,
             /// `spool_folder` was given: it must be usable.
             spool_folder_given: bool,
             /// What works and should not be so, to be said once at start.

@@ -10,6 +10,7 @@ pub(crate) mod arrivals;
 pub(crate) mod compression;
 pub(crate) mod input;
 pub(crate) mod limits;
+pub(crate) mod listing;
 pub(crate) mod long_texts;
 pub(crate) mod memory_share;
 pub(crate) mod report;

@@ -30,6 +30,7 @@ use reactor::{Key, Net, Time, Token};
 use session::found::Found;
 use session::state::Session;
 use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Idle backends, those used last, among which a client's own last one is looked for. One that is
@@ -333,6 +334,9 @@ impl<N: Net> Group<N> {
         let pool = client.pool as usize;
         let trusted = self.shapes.trusts(client.statement.ride);
         if !trusted || self.front_of(pool).is_some() || self.owes_next() || self.is_ahead() {
+            return None;
+        }
+        if self.shared.paused.load(Relaxed) {
             return None;
         }
         self.place_for(key, message)

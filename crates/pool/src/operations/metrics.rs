@@ -104,7 +104,59 @@ pub(crate) struct PoolSample<'a> {
     pub(crate) total: GroupView,
 }
 
+/// A value as lists show it.
+pub(crate) struct PointShown {
+    pub(crate) name: &'static str,
+    pub(crate) labels: String,
+    /// The value; of a histogram the mean in seconds.
+    pub(crate) value: f64,
+    /// Of a histogram.
+    pub(crate) count: Option<u64>,
+    pub(crate) p99: Option<Duration>,
+}
+
+/// All values of a sample.
+pub(crate) fn points(sample: &Sample<'_>) -> Vec<PointShown> {
+    let mut shown = Vec::new();
+    for metric in METRICS {
+        for point in metric.points(sample) {
+            let labels = point.labels.iter();
+            let labels: Vec<String> = labels
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect();
+            let (value, count, p99) = match point.value {
+                PointValue::Number(number) => (number, None, None),
+                PointValue::Times(times) => (
+                    times.mean().as_secs_f64(),
+                    Some(times.count()),
+                    Some(times.percentile(99.0)),
+                ),
+            };
+            shown.push(PointShown {
+                name: metric.name,
+                labels: labels.join(", "),
+                value,
+                count,
+                p99,
+            });
+        }
+    }
+    shown
+}
+
+impl PoolSample<'_> {
+    /// Each group's view.
+    pub(crate) fn groups(&self) -> &[Arc<GroupView>] {
+        &self.groups
+    }
+}
+
 impl Sample<'_> {
+    /// When the process began to serve, as the time of day.
+    pub(crate) fn began(&self) -> Duration {
+        self.began
+    }
+
     /// Why the pool should not be sent clients, if so.
     pub(crate) fn unready(&self) -> Option<String> {
         if self.draining {

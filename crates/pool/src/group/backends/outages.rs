@@ -9,7 +9,7 @@
 //! Invariant: who is refused has a dial made on its behalf, unless one is under way, so that a
 //! group finds the server's return even where nothing else looks for it.
 
-use crate::backend::BackendState;
+use crate::backend::{Backend, BackendState};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::group::leases::queueing::REFUSABLE;
@@ -86,9 +86,14 @@ impl<N: Net> Group<N> {
     fn leave_old_addresses(&mut self) {
         self.epoch += 1;
         let upstream = self.shared.upstream.clone();
-        let elsewhere = self.backends.iter().filter(|(_, b)| !upstream.means(&b.at));
-        let elsewhere: Vec<Key> = elsewhere.map(|(key, _)| key).collect();
-        for key in elsewhere {
+        self.leave_backends(|backend| !upstream.means(&backend.at));
+    }
+
+    /// These backends serve their clients to the end of their leases, and nobody else.
+    pub(crate) fn leave_backends(&mut self, which: impl Fn(&Backend<N::Sock>) -> bool) {
+        let left = self.backends.iter().filter(|(_, backend)| which(backend));
+        let left: Vec<Key> = left.map(|(key, _)| key).collect();
+        for key in left {
             match self.backends.get_mut(key) {
                 Some(backend) if backend.state() == BackendState::Leased => backend.spoiled = true,
                 _ => self.retire(key),

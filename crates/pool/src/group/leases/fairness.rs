@@ -56,8 +56,17 @@ impl<N: Net> Group<N> {
         self.look.yields
     }
 
-    /// Backends of this group that may run statements at once.
+    /// Backends of this group that may run statements at once, as far as clients without a backend
+    /// go: none while the pool is paused.
     pub(crate) fn busy_max(&self) -> usize {
+        match self.shared.paused.load(Relaxed) {
+            true => 0,
+            false => self.busy_max_of_held(),
+        }
+    }
+
+    /// The same for clients that have one: a pause lets them come to their end.
+    pub(crate) fn busy_max_of_held(&self) -> usize {
         self.shared.busy_max(self.look.running)
     }
 

@@ -293,7 +293,7 @@ impl<N: Net> Group<N> {
             == Mode::None
             && client.state() == ClientState::Idle
             && resting(lease)
-            && self.busy >= self.busy_max()
+            && self.busy >= self.busy_max_of_held()
     }
 
     /// The turn of a client has come that had a backend all the while.

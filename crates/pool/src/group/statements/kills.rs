@@ -165,16 +165,18 @@ impl<N: Net> Group<N> {
             return self.kill_self(key, message, kill.query);
         }
         let ask = KillAsk {
-            asker: Asker {
+            asker: Some(Asker {
                 group: self.index,
                 killer: key,
-            },
+            }),
             id,
             query: kill.query,
-            user: self.backend_pools.pools[client.pool as usize]
-                .key
-                .user
-                .clone(),
+            user: Some(
+                self.backend_pools.pools[client.pool as usize]
+                    .key
+                    .user
+                    .clone(),
+            ),
         };
         let group = (id - FIRST_ID) as usize % self.shared.groups;
         let end = if group == self.index {
@@ -218,7 +220,7 @@ impl<N: Net> Group<N> {
     /// Another group's client kills one of this.
     pub(crate) fn on_kill_ask(&mut self, ask: &KillAsk) {
         if let Some(end) = self.kill(ask) {
-            self.answer_asker(Some(ask.asker), end);
+            self.answer_asker(ask.asker, end);
         }
     }
 
@@ -278,7 +280,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Ends a client of this group, or its statement. `None`: the server must be asked first.
-    fn kill(&mut self, ask: &KillAsk) -> Option<KillEnd> {
+    pub(crate) fn kill(&mut self, ask: &KillAsk) -> Option<KillEnd> {
         let Some(victim) = self.client_of(ask.id) else {
             return Some(KillEnd::Unknown(ask.id));
         };
@@ -288,7 +290,11 @@ impl<N: Net> Group<N> {
         // Nobody can tell whose it will be while its name is not proven.
         use ClientState::{Greeted, Proving, Verifying};
         let proven = !matches!(state, Greeted | Proving | Verifying) && client.is_known();
-        if !proven || *user != ask.user {
+        let theirs = ask
+            .user
+            .as_ref()
+            .is_none_or(|asker| proven && user == asker);
+        if !theirs {
             return Some(KillEnd::NotOwner(ask.id));
         }
         let runs = matches!(state, ClientState::Running | ClientState::Feeding);
@@ -339,7 +345,7 @@ impl<N: Net> Group<N> {
         backend.rideable = false;
         let sent = backend.flight().back().map(|command| command.sent)?;
         let job = Job {
-            asker: Some(ask.asker),
+            asker: ask.asker,
             at: backend.at.clone(),
             pool: backend.pool,
             thread: backend.thread,
@@ -360,7 +366,7 @@ impl<N: Net> Group<N> {
         let alone = |command: &InFlight| command.owner == Some(victim) || debt(command);
         let alone = backend.filter(|backend| backend.flight().iter().all(alone));
         let job = alone.map(|backend| Job {
-            asker: Some(ask.asker),
+            asker: ask.asker,
             at: backend.at.clone(),
             pool: backend.pool,
             thread: backend.thread,

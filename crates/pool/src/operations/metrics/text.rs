@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 
 impl Metric {
-    fn points(&self, sample: &Sample<'_>) -> Vec<Point> {
+    pub(super) fn points(&self, sample: &Sample<'_>) -> Vec<Point> {
         let mut out = Points {
             names: self.labels,
             points: Vec::new(),

@@ -1,0 +1,315 @@
+//! The console's source: what the pool shows and does for administrators ([`console`]).
+//!
+//! The tables are in `tables.rs`, those that servers with a thread pool have in `servers.rs`. Sums
+//! come from what the groups publish; lists of clients and backends are asked of each group, in
+//! pages ([`crate::listing`]).
+//!
+//! Invariant: a group answers within its turn and waits for nobody; one that does not answer within
+//! [`ANSWER_MAX`] is an error of the statement that asks.
+
+use crate::backend::kill_jobs::KillEnd;
+use crate::config::ConsoleSettings;
+use crate::listing::{BackendLine, ClientLine, Question, Questions, Said, Wanted};
+use crate::log::{self, Event, Level, LogFormat, note};
+use crate::operations::certificates;
+use crate::operations::metrics::{Board, Sample};
+use crate::shared::{Order, Shared};
+use console::{Access, Account, Action, Listener, Row, Source, Table, Value};
+use reactor::socket::{self, FileAccess};
+use reactor::{Address, Sender};
+use signal_hook::consts::SIGTERM;
+use signal_hook::low_level::raise;
+use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+/// Tables in the order of the documentation.
+macro_rules! tables {
+    ($tables:ident $schema:expr; $(
+        $name:literal $help:literal $rows:expr => { $($column:literal $of:ident $says:literal,)* }
+    )*) => {
+        pub(super) static $tables: &[Shown] = &[$(Shown {
+            table: Table {
+                schema: $schema,
+                name: $name,
+                help: $help,
+                columns: &[$(Column {
+                    name: $column,
+                    of: Type::$of,
+                    help: $says,
+                },)*],
+            },
+            rows: $rows,
+        },)*];
+    };
+}
+
+#[cfg(test)]
+mod page;
+mod servers;
+mod tables;
+
+/// A group that has not answered after this time is stuck.
+const ANSWER_MAX: Duration = Duration::from_secs(2);
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 32;
+
+/// A table and where its rows come from.
+struct Shown {
+    table: Table,
+    rows: fn(&Console) -> Result<Vec<Row>, String>,
+}
+
+/// All of them.
+static TABLES: LazyLock<Vec<Table>> = LazyLock::new(|| shown().map(|shown| shown.table).collect());
+
+fn shown() -> impl Iterator<Item = &'static Shown> {
+    let own = tables::TABLES.iter().chain(servers::STATUS);
+    own.chain(servers::TABLES)
+}
+
+/// What the console shows.
+pub(crate) struct Console {
+    shared: Arc<Shared>,
+    board: Arc<Board>,
+    groups: Vec<Sender<Order>>,
+    questions: Arc<Questions>,
+}
+
+/// Serves the console where the settings say.
+///
+/// # Errors
+/// A sentence with the setting, the address and the system's reason.
+pub(crate) fn serve(
+    settings: &ConsoleSettings,
+    access: FileAccess,
+    source: Console,
+) -> Result<(), String> {
+    let address = &settings.listen;
+    let wrong = |error| format!("console.listen: cannot listen on {address}: {error}");
+    let (listener, place) = match address {
+        Address::Tcp(address) => {
+            let listener = TcpListener::bind(address).map_err(wrong)?;
+            let place = listener.local_addr().map_err(wrong)?.to_string();
+            (Listener::Tcp(listener), place)
+        }
+        Address::Unix(path) => {
+            let listener = socket::listen_unix(path, access, BACKLOG).map_err(wrong)?;
+            let listener = UnixListener::from(listener);
+            listener.set_nonblocking(false).map_err(wrong)?;
+            (Listener::Unix(listener), path.display().to_string())
+        }
+    };
+    let accounts = settings.accounts.iter().map(|account| Account {
+        name: account.name.clone(),
+        password: account.password.as_bytes().to_vec(),
+        access: match account.is_admin {
+            true => Access::Admin,
+            false => Access::Read,
+        },
+    });
+    console::serve(listener, accounts.collect(), Arc::new(source)).map_err(wrong)?;
+    note(Event::Console, format_args!("console at {place}"));
+    Ok(())
+}
+
+impl Console {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        board: Arc<Board>,
+        groups: Vec<Sender<Order>>,
+        questions: Arc<Questions>,
+    ) -> Console {
+        Console {
+            shared,
+            board,
+            groups,
+            questions,
+        }
+    }
+
+    fn sample(&self) -> Sample<'_> {
+        self.board.sample()
+    }
+
+    /// What one group says.
+    fn ask(&self, group: usize, what: Wanted) -> Result<Said, String> {
+        let (ticket, answer) = self.questions.ticket();
+        let Some(orders) = self.groups.get(group) else {
+            return Err(format!("there is no group {group}"));
+        };
+        orders.send(Order::Ask(Question { ticket, what }));
+        answer.recv_timeout(ANSWER_MAX).map_err(|_| {
+            self.questions.forget(ticket);
+            let seconds = ANSWER_MAX.as_secs();
+            format!(
+                "group {group} has not answered within {seconds} s (SHOW GROUPS says its state)"
+            )
+        })
+    }
+
+    fn clients(&self) -> Result<Vec<ClientLine>, String> {
+        let mut all = Vec::new();
+        for group in 0..self.groups.len() {
+            let mut from = 0;
+            while let Said::Clients(lines, is_last) = self.ask(group, Wanted::Clients { from })? {
+                from += lines.len();
+                all.extend(lines);
+                if is_last || all.len() > console::ROWS_MAX {
+                    break;
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn backends(&self) -> Result<Vec<BackendLine>, String> {
+        let mut all = Vec::new();
+        for group in 0..self.groups.len() {
+            if let Said::Backends(lines) = self.ask(group, Wanted::Backends)? {
+                all.extend(lines);
+            }
+        }
+        Ok(all)
+    }
+
+    fn tell_all(&self, order: &Order) {
+        self.groups
+            .iter()
+            .for_each(|group| group.send(order.clone()));
+    }
+
+    fn kill(&self, id: u64, query: bool) -> Result<String, String> {
+        let unknown = || format!("Unknown client: {id} (SHOW CLIENTS has their ids)");
+        let id = u32::try_from(id).map_err(|_| unknown())?;
+        for group in 0..self.groups.len() {
+            match self.ask(group, Wanted::Kill { id, query })? {
+                Said::Killed(KillEnd::Done) if query => {
+                    return Ok(format!("the statement of client {id} is being ended"));
+                }
+                Said::Killed(KillEnd::Done) => return Ok(format!("client {id} is closed")),
+                Said::Killed(KillEnd::Failed(why)) => return Err(why),
+                _ => {}
+            }
+        }
+        Err(unknown())
+    }
+
+    /// Changes a setting of the running pool.
+    fn set(&self, name: &str, value: &str) -> Result<String, String> {
+        let (format, level) = log::style();
+        match name {
+            "log_level" => {
+                let level = Level::from_name(value)
+                    .ok_or_else(|| format!("expected error, warning or info, got '{value}'"))?;
+                log::set_style(format, level);
+            }
+            "log_format" => {
+                let format = LogFormat::from_name(value)
+                    .ok_or_else(|| format!("expected text or json, got '{value}'"))?;
+                log::set_style(format, level);
+            }
+            _ => return Err(format!("{name} cannot be changed while the pool runs")),
+        }
+        Ok(format!("{name} is {value} until the pool ends"))
+    }
+
+    fn pause(&self, on: bool) -> Result<String, String> {
+        if self.shared.paused.swap(on, Relaxed) == on {
+            let state = if on { "already paused" } else { "not paused" };
+            return Err(format!("the pool is {state}"));
+        }
+        self.tell_all(&Order::Look);
+        Ok(match on {
+            true => "paused: statements wait, except those of clients that hold a backend".into(),
+            false => "resumed".into(),
+        })
+    }
+
+    /// Has the main thread do what it does at this signal.
+    fn end(&self, signals: usize) -> Result<String, String> {
+        for _ in 0..signals {
+            raise(SIGTERM).map_err(|error| format!("cannot raise SIGTERM: {error}"))?;
+        }
+        Ok("the pool is ending".into())
+    }
+}
+
+impl Source for Console {
+    fn tables(&self) -> &'static [Table] {
+        &TABLES
+    }
+
+    fn rows(&self, table: &Table) -> Result<Vec<Row>, String> {
+        match shown().find(|shown| shown.table == *table) {
+            Some(shown) => (shown.rows)(self),
+            None => Err(format!("there is no table {}", table.name)),
+        }
+    }
+
+    fn variables(&self) -> Vec<(String, String)> {
+        servers::variables()
+    }
+
+    fn is_setting(&self, name: &str) -> bool {
+        let mut settings = self.shared.settings.shown.iter();
+        settings.any(|setting| setting.name == name)
+    }
+
+    fn act(&self, admin: &str, action: &Action) -> Result<String, String> {
+        note(
+            Event::ConsoleCommand,
+            format_args!("'{admin}' has said {action}"),
+        );
+        match action {
+            Action::Pause => self.pause(true),
+            Action::Resume => self.pause(false),
+            Action::Drain => self.end(1),
+            // The second signal ends a drain.
+            Action::Shutdown => self.end(2),
+            Action::Kill { id, query } => self.kill(*id, *query),
+            Action::Reconnect => {
+                self.tell_all(&Order::Reconnect);
+                Ok("connections to the server are replaced, each when its client has done".into())
+            }
+            Action::Reload => {
+                certificates::renew(&self.shared.settings, true);
+                Ok("certificates were read again; other settings are read at start only".into())
+            }
+            Action::Set { name, value } => self.set(name, value),
+        }
+    }
+
+    fn logged_in(&self, account: &str, peer: &str, accepted: bool) {
+        let (event, what) = match accepted {
+            true => (Event::ConsoleLogin, "has logged in"),
+            false => (Event::ConsoleDenied, "was denied"),
+        };
+        note(
+            event,
+            format_args!("'{account}' from {peer} {what} at the console"),
+        );
+    }
+}
+
+/// A text.
+fn text(text: impl Into<String>) -> Value {
+    Value::Text(text.into())
+}
+
+/// A count.
+fn number(number: impl TryInto<i64>) -> Value {
+    number.try_into().map_or(Value::Null, Value::Integer)
+}
+
+/// Seconds, rounded to microseconds.
+fn seconds(seconds: f64) -> Value {
+    Value::Real((seconds * 1e6).round() / 1e6)
+}
+
+/// What may be missing.
+fn maybe<T>(value: Option<T>, shown: impl FnOnce(T) -> Value) -> Value {
+    value.map_or(Value::Null, shown)
+}

@@ -1,0 +1,108 @@
+//! docs/pool/console.md, made from the console's tables and compared with what is committed.
+//!
+//! `ONRAMP_WRITE=1 cargo test -p pool console_page` rewrites it.
+
+use super::shown;
+use crate::generated_page::check;
+use console::MAIN;
+
+const PAGE: &str = "docs/pool/console.md";
+const HEAD: &str = r#"# Console
+
+<!-- Made from crates/pool/src/operations/console; do not edit.
+     ONRAMP_WRITE=1 cargo test -p pool console_page -->
+
+The console answers questions about a running pool and takes commands. It has an address, accounts
+and threads of its own, so it answers also when every statement waits, when the server is away, and
+when the pool takes no more clients.
+
+```toml
+[console]
+listen = "127.0.0.1:6032"       # or the path of a Unix socket
+admin_user = "admin"
+admin_password_file = "/etc/onramp/console.password"
+reader_user = "reader"          # may read, and give no commands
+reader_password_env = "CONSOLE_READER_PASSWORD"
+```
+
+Any client of the MySQL protocol can use it:
+
+```
+mysql -h 127.0.0.1 -P 6032 -u admin -p
+> SHOW CLIENTS WHERE state = 'waiting' ORDER BY state_seconds DESC LIMIT 10;
+> SELECT pinned_by, count(*) FROM clients WHERE pins IS NOT NULL GROUP BY 1 ORDER BY 2 DESC;
+> KILL 1073741831;
+```
+
+## Questions
+
+`SHOW NAME` shows a table; `LIKE 'pattern'` compares its first column, and `WHERE`, `ORDER BY` and
+`LIMIT` work as in a SELECT. `SELECT` knows joins, groups, subqueries and functions: the engine is
+SQLite, and its [language](https://www.sqlite.org/lang_select.html) is what may be used. Texts
+compare without case. `SHOW TABLES` and `DESCRIBE NAME` describe the tables. Nothing can be
+written.
+
+Each statement sees the pool as it is at that moment. Sums are at most half a second old. `clients`
+and `backends` are asked of each group, 1,000 clients at a time: one that comes or goes meanwhile
+may be missing or stand there twice.
+
+## Commands
+
+Commands need `admin_user`. Each of them is logged.
+
+- `PAUSE`: statements of clients without a backend wait from now on, until `RESUME` or their
+  `wait_ms_max`. Transactions and pinned clients go on, so after a while the server is at rest:
+  `SHOW BACKENDS` has nobody `running` or `held` then.
+- `RESUME`: they go on.
+- `KILL [CONNECTION] ID`: closes a client and ends its statement on the server.
+- `KILL QUERY ID`: ends its statement; the client gets error 1317.
+- `RECONNECT`: replaces all connections to the server, each when its client has done with it.
+- `RELOAD`: reads certificates again, as SIGHUP does.
+- `SET NAME = VALUE`: changes `log_level` or `log_format` until the pool ends.
+- `DRAIN`: as SIGTERM: no new clients, running work ends, then the pool.
+- `SHUTDOWN`: ends the pool at once.
+
+## Limits
+
+| what | what happens |
+|---|---|
+| more than 32 connections | the oldest is closed |
+| a table with more than 200,000 rows | error; `SHOW GROUPS` still works |
+| an answer over 64 MiB, a statement over 10 s | error |
+| 8 hours without a statement | closed |
+| a wrong password | error 1045, a second later |
+| prepared statements of the protocol | error 1295 |
+
+Passwords cross the connection as proofs (`caching_sha2_password`, or `mysql_native_password` where
+the client begins with it). Everything else is in clear: let the console listen on the loopback or
+on a Unix socket.
+
+## Tables
+"#;
+const OTHERS: &str = "
+## Tables of other thread pools
+
+Tools that were written for a server's own pool find its tables in `information_schema`. A backend
+stands for a thread there. `SHOW STATUS` and `SHOW PROCESSLIST` show `status` and `PROCESSLIST`.
+";
+
+fn page() -> String {
+    let mut page = HEAD.to_owned();
+    let (own, others): (Vec<_>, Vec<_>) = shown().partition(|shown| shown.table.schema == MAIN);
+    for (head, tables) in [("", own), (OTHERS, others)] {
+        page += head;
+        for shown in tables {
+            page += &format!("\n### {}\n\n{}\n\n", shown.table.name, shown.table.help);
+            page += "| column | what it says |\n|---|---|\n";
+            for column in shown.table.columns {
+                page += &format!("| `{}` | {} |\n", column.name, column.help);
+            }
+        }
+    }
+    page
+}
+
+#[test]
+fn the_console_page_is_what_the_tables_say() {
+    check(PAGE, "console_page", &page());
+}

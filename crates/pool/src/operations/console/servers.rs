@@ -1,0 +1,322 @@
+//! Tables and variables that servers with a thread pool have, for tools that were written for them:
+//! `information_schema.THREAD_POOL_*` of MariaDB, `Threadpool_%` of Percona Server and MariaDB,
+//! `performance_schema.tp_thread_*` of MySQL, and the list of processes.
+//!
+//! A backend stands for a thread of such a pool. Columns that count what only threads do are 0.
+
+use super::{Console, Shown, maybe, number, text};
+use crate::figures::{GroupView, Stage};
+use crate::queue::lane::LaneName;
+use console::{Column, MAIN, Row, Table, Type, Value};
+use reactor::Time;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A group in health turns twice a second.
+const STALLED_AFTER: Duration = Duration::from_secs(1);
+
+tables! { STATUS MAIN;
+    "status" "A status variable, as servers with a thread pool have it." status => {
+        "name" Text "its name",
+        "value" Text "its value",
+    }
+}
+
+tables! { TABLES "information_schema";
+    "PROCESSLIST" "A client, as a server shows its connections." processes => {
+        "Id" Integer "its CONNECTION_ID()",
+        "User" Text "its user",
+        "Host" Text "where it comes from",
+        "db" Text "its default schema",
+        "Command" Text "Connect, Sleep or Query",
+        "Time" Integer "seconds in its state",
+        "State" Text "its state, as in SHOW CLIENTS",
+        "Info" Text "NULL: the pool keeps no texts",
+    }
+    "THREAD_POOL_GROUPS" "A group, as in MariaDB." groups => {
+        "GROUP_ID" Integer "its number",
+        "CONNECTIONS" Integer "its clients",
+        "THREADS" Integer "its backends",
+        "ACTIVE_THREADS" Integer "those that a client has",
+        "STANDBY_THREADS" Integer "those that are free",
+        "QUEUE_LENGTH" Integer "statements and logins that wait",
+        "HAS_LISTENER" Integer "1",
+        "IS_STALLED" Integer "1 if statements wait and it has not turned for a second",
+    }
+    "THREAD_POOL_QUEUES" "A client that waits, as in MariaDB." queues => {
+        "GROUP_ID" Integer "its group",
+        "POSITION" Integer "its place among those of its group, from 0, the longest wait first",
+        "PRIORITY" Integer "0 for the high lane and logins, 1 for the low lane",
+        "CONNECTION_ID" Integer "its CONNECTION_ID()",
+        "QUEUEING_TIME_MICROSECONDS" Integer "how long it has waited",
+    }
+    "THREAD_POOL_STATS" "What has happened in a group, as in MariaDB." stats => {
+        "GROUP_ID" Integer "its number",
+        "THREAD_CREATIONS" Integer "backends that were dialled",
+        "THREAD_CREATIONS_DUE_TO_STALL" Integer "0",
+        "WAKES" Integer "its turns",
+        "WAKES_DUE_TO_STALL" Integer "0",
+        "THROTTLES" Integer "0",
+        "STALLS" Integer "times that a backend answered nothing for stall_ms_max",
+        "POLLS_BY_LISTENER" Integer "its turns",
+        "POLLS_BY_WORKER" Integer "0",
+        "DEQUEUES_BY_LISTENER" Integer "statements that did not wait in a lane",
+        "DEQUEUES_BY_WORKER" Integer "statements that did",
+    }
+    "THREAD_POOL_WAITS" "Why threads have waited, as in MariaDB." waits => {
+        "REASON" Text "UNKNOWN: the pool does not see what the server waits for",
+        "COUNT" Integer "times that a backend answered nothing for stall_ms_max",
+    }
+    "tp_thread_group_state" "A group, as in MySQL (there in performance_schema)." oracle_state => {
+        "TP_GROUP_ID" Integer "its number",
+        "CONSUMER_THREADS" Integer "1",
+        "RESERVE_THREADS" Integer "backends that are free",
+        "CONNECT_THREAD_COUNT" Integer "backends that are being opened",
+        "CONNECTION_COUNT" Integer "its clients",
+        "QUEUED_QUERIES" Integer "statements that wait",
+        "QUEUED_TRANSACTIONS" Integer "0",
+        "STALL_LIMIT" Integer "stall_ms_max, in hundredths of a second",
+        "PRIO_KICKUP_TIMER" Integer "prio_kickup_ms, in milliseconds",
+        "THREAD_COUNT" Integer "its backends",
+        "ACTIVE_THREAD_COUNT" Integer "those that a client has",
+        "STALLED_THREAD_COUNT" Integer "0",
+    }
+    "tp_thread_group_stats" "What has happened in a group, as in MySQL." oracle_stats => {
+        "TP_GROUP_ID" Integer "its number",
+        "CONNECTIONS_STARTED" Integer "clients that were accepted",
+        "CONNECTIONS_CLOSED" Integer "clients that have left",
+        "QUERIES_EXECUTED" Integer "statements that it has served",
+        "QUERIES_QUEUED" Integer "statements that had to wait",
+        "THREADS_STARTED" Integer "backends that were dialled",
+        "PRIO_KICKUPS" Integer "statements of the low lane that went first, having waited for long",
+        "STALLED_QUERIES_EXECUTED" Integer "times that a backend stalled",
+    }
+}
+
+fn of_groups(console: &Console, row: impl Fn(usize, &GroupView) -> Row) -> Vec<Row> {
+    let sample = console.sample();
+    let views = sample
+        .pool
+        .iter()
+        .flat_map(|pool| pool.groups().iter().enumerate());
+    views
+        .map(|(group, view): (usize, &Arc<GroupView>)| row(group, view))
+        .collect()
+}
+
+fn processes(console: &Console) -> Result<Vec<Row>, String> {
+    let row = |client: crate::listing::ClientLine| {
+        let command = match client.state {
+            "logging_in" => "Connect",
+            "idle" | "holding" => "Sleep",
+            _ => "Query",
+        };
+        vec![
+            number(client.id),
+            text(client.user.unwrap_or_else(|| "unauthenticated user".into())),
+            text(client.address),
+            maybe(client.schema, text),
+            text(command),
+            number(Duration::from_secs_f64(client.state_seconds).as_secs()),
+            text(client.state),
+            Value::Null,
+        ]
+    };
+    Ok(console.clients()?.into_iter().map(row).collect())
+}
+
+fn groups(console: &Console) -> Result<Vec<Row>, String> {
+    let now = Time::now();
+    Ok(of_groups(console, |group, view| {
+        let stands = now.since(view.at) > STALLED_AFTER;
+        vec![
+            number(group),
+            number(view.census.clients),
+            number(view.census.backends()),
+            number(view.census.backends_leased),
+            number(view.census.backends_idle),
+            number(view.census.waiting),
+            number(1),
+            number(i64::from(stands && view.census.waiting > 0)),
+        ]
+    }))
+}
+
+fn queues(console: &Console) -> Result<Vec<Row>, String> {
+    let mut waiting = console.clients()?;
+    waiting.retain(|client| client.lane.is_some());
+    waiting.sort_by(|one, other| {
+        let by_time = other.state_seconds.total_cmp(&one.state_seconds);
+        one.group.cmp(&other.group).then(by_time)
+    });
+    let mut place = (usize::MAX, 0);
+    let mut rows = Vec::with_capacity(waiting.len());
+    for client in waiting {
+        place = match place {
+            (group, position) if group == client.group => (group, position + 1),
+            _ => (client.group, 0),
+        };
+        let low = client.lane == Some(LaneName::Low.name());
+        rows.push(vec![
+            number(client.group),
+            number(place.1),
+            number(i64::from(low)),
+            number(client.id),
+            number(Duration::from_secs_f64(client.state_seconds).as_micros()),
+        ]);
+    }
+    Ok(rows)
+}
+
+fn stats(console: &Console) -> Result<Vec<Row>, String> {
+    Ok(of_groups(console, |group, view| {
+        let counts = &view.census.counts;
+        let turns = view.turns.lengths.count();
+        vec![
+            number(group),
+            number(counts.dialled),
+            number(0),
+            number(turns),
+            number(0),
+            number(0),
+            number(counts.stalled),
+            number(turns),
+            number(0),
+            number(counts.statements.saturating_sub(counts.waited)),
+            number(counts.waited),
+        ]
+    }))
+}
+
+fn waits(console: &Console) -> Result<Vec<Row>, String> {
+    let sample = console.sample();
+    let stalled = sample
+        .pool
+        .map_or(0, |pool| pool.total.census.counts.stalled);
+    Ok(vec![vec![text("UNKNOWN"), number(stalled)]])
+}
+
+fn oracle_state(console: &Console) -> Result<Vec<Row>, String> {
+    let settings = &console.shared.settings;
+    Ok(of_groups(console, |group, view| {
+        let census = &view.census;
+        vec![
+            number(group),
+            number(1),
+            number(census.backends_idle),
+            number(census.backends_dialling),
+            number(census.clients),
+            number(census.waiting),
+            number(0),
+            number(settings.stall_max.as_millis() / 10),
+            number(settings.prio_kickup.as_millis()),
+            number(census.backends()),
+            number(census.backends_leased),
+            number(0),
+        ]
+    }))
+}
+
+fn oracle_stats(console: &Console) -> Result<Vec<Row>, String> {
+    Ok(of_groups(console, |group, view| {
+        let counts = &view.census.counts;
+        vec![
+            number(group),
+            number(counts.accepted),
+            number(counts.accepted.saturating_sub(view.census.clients as u64)),
+            number(counts.statements),
+            number(counts.waited),
+            number(counts.dialled),
+            number(counts.kicked_up),
+            number(counts.stalled),
+        ]
+    }))
+}
+
+/// What SHOW STATUS shows.
+pub(super) fn status(console: &Console) -> Result<Vec<Row>, String> {
+    let sample = console.sample();
+    let uptime = reactor::utc_now().saturating_sub(sample.began()).as_secs();
+    let Some(pool) = &sample.pool else {
+        return Ok(Vec::new());
+    };
+    let (census, counts) = (&pool.total.census, &pool.total.census.counts);
+    let mut high = pool.total.figures.lane(LaneName::High).clone();
+    high.add(pool.total.figures.lane(LaneName::Login));
+    let low = pool.total.figures.lane(LaneName::Low);
+    let rows: [(&str, String); 14] = [
+        ("Aborted_connects", counts.denied.to_string()),
+        ("Connections", counts.accepted.to_string()),
+        ("Questions", counts.statements.to_string()),
+        ("Slow_launch_threads", counts.stalled.to_string()),
+        (
+            "Threadpool_average_hp_queue_wait_us",
+            high.mean().as_micros().to_string(),
+        ),
+        (
+            "Threadpool_average_queue_wait_us",
+            low.mean().as_micros().to_string(),
+        ),
+        ("Threadpool_idle_threads", census.backends_idle.to_string()),
+        (
+            "Threadpool_requests_waiting_in_queue",
+            census.waiting.to_string(),
+        ),
+        ("Threadpool_threads", census.backends().to_string()),
+        ("Threads_cached", census.backends_idle.to_string()),
+        ("Threads_connected", census.clients.to_string()),
+        ("Threads_created", counts.dialled.to_string()),
+        (
+            "Threads_running",
+            pool.total.stages[Stage::Running as usize].to_string(),
+        ),
+        ("Uptime", uptime.to_string()),
+    ];
+    Ok(rows
+        .into_iter()
+        .map(|(name, value)| vec![text(name), text(value)])
+        .collect())
+}
+
+/// What `@@NAME` and SHOW VARIABLES show: what clients ask at their start.
+pub(super) fn variables() -> Vec<(String, String)> {
+    const FIXED: [(&str, &str); 31] = [
+        ("auto_increment_increment", "1"),
+        ("autocommit", "1"),
+        ("character_set_client", "utf8mb4"),
+        ("character_set_connection", "utf8mb4"),
+        ("character_set_database", "utf8mb4"),
+        ("character_set_results", "utf8mb4"),
+        ("character_set_server", "utf8mb4"),
+        ("collation_connection", "utf8mb4_general_ci"),
+        ("collation_database", "utf8mb4_general_ci"),
+        ("collation_server", "utf8mb4_general_ci"),
+        ("init_connect", ""),
+        ("interactive_timeout", "28800"),
+        ("license", "Apache-2.0"),
+        ("lower_case_table_names", "1"),
+        ("max_allowed_packet", "1048576"),
+        ("net_buffer_length", "16384"),
+        ("net_read_timeout", "28800"),
+        ("net_write_timeout", "10"),
+        ("performance_schema", "0"),
+        ("port", "0"),
+        ("read_only", "1"),
+        ("sql_auto_is_null", "0"),
+        ("sql_mode", ""),
+        ("system_time_zone", "UTC"),
+        ("time_zone", "SYSTEM"),
+        ("transaction_isolation", "READ-UNCOMMITTED"),
+        ("transaction_read_only", "1"),
+        ("tx_isolation", "READ-UNCOMMITTED"),
+        ("tx_read_only", "1"),
+        ("version_comment", "onramp console"),
+        ("wait_timeout", "28800"),
+    ];
+    let fixed = FIXED.iter();
+    let mut all: Vec<(String, String)> = fixed
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    all.push(("version".into(), console::VERSION.into()));
+    all
+}

@@ -1,0 +1,380 @@
+//! The console's own tables: each with its columns, what they say, and the function that makes its
+//! rows.
+//!
+//! docs/pool/console.md is made from them.
+
+use super::{Console, Shown, maybe, number, seconds, text};
+use crate::figures::Stage;
+use crate::operations::metrics::{PointShown, points};
+use crate::queue::lane::LaneName;
+use console::{Column, MAIN, Row, Table, Type, Value};
+use measure::process;
+use std::sync::atomic::Ordering::Relaxed;
+
+tables! { TABLES MAIN;
+    "clients" "A client." clients => {
+        "id" Integer "its CONNECTION_ID(); KILL takes it",
+        "user" Text "its user; NULL while it logs in",
+        "address" Text "where it comes from",
+        "group_id" Integer "its group",
+        "state" Text "logging_in, idle, holding (between statements, with a backend), waiting, \
+                      running, killing, delayed (after a failed login) or leaving",
+        "state_seconds" Real "since when, in seconds",
+        "lane" Text "the lane in which its statement waits",
+        "schema" Text "its default schema",
+        "thread" Integer "the server's number of its backend",
+        "in_transaction" Integer "1 in a transaction",
+        "pins" Text "why it keeps its backend, if it is pinned",
+        "pinned_seconds" Real "for how long",
+        "pinned_by" Text "the beginning of the statement that pinned it, up to its first literal",
+        "unsent_bytes" Integer "bytes of its reply that it has not taken",
+        "tls" Integer "1 under TLS",
+    }
+    "backends" "A connection to the server." backends => {
+        "thread" Integer "the server's number of it",
+        "account" Text "the account on the server",
+        "address" Text "where it was dialled",
+        "group_id" Integer "its group",
+        "state" Text "dialling, preparing, idle, running, or held (by a client that runs nothing)",
+        "state_seconds" Real "since when, in seconds",
+        "age_seconds" Real "since it was dialled",
+        "client" Integer "the client that has it",
+        "in_transaction" Integer "1 in a transaction",
+        "in_flight" Integer "commands whose reply is outstanding",
+        "prepared" Integer "statements that are prepared on it",
+    }
+    "servers" "The server." servers => {
+        "address" Text "its address, as in the settings",
+        "flavour" Text "mariadb or mysql",
+        "version" Text "its version, as it was at start",
+        "up" Integer "1 if it can be reached",
+        "down_seconds" Real "for how long it cannot",
+        "outages" Integer "outages that have ended",
+        "backends" Integer "connections of the pool to it",
+        "backends_max" Integer "how many there may be now",
+    }
+    "groups" "A group: a thread with clients and backends of its own." groups => {
+        "group_id" Integer "its number",
+        "clients" Integer "its clients",
+        "running" Integer "those whose statement runs",
+        "waiting" Integer "statements and logins that wait",
+        "pinned" Integer "clients that keep a backend",
+        "backends" Integer "its connections to the server",
+        "backends_idle" Integer "those that are free",
+        "statements" Integer "statements that it has served",
+        "turn_p99_seconds" Real "99 of 100 of its turns took no longer",
+        "age_seconds" Real "since it has published its figures; at most half a second in health",
+    }
+    "lanes" "A waiting line, over all groups." lanes => {
+        "lane" Text "login, high, low, or held (clients that have a backend)",
+        "waited" Integer "statements and logins that had to wait there",
+        "mean_seconds" Real "how long they waited, on average",
+        "p50_seconds" Real "half of them waited no longer",
+        "p95_seconds" Real "95 of 100",
+        "p99_seconds" Real "99 of 100",
+    }
+    "pins" "A reason for which clients keep their backend." pins => {
+        "reason" Text "its name; docs/pool/pins.md explains it",
+        "clients" Integer "clients that are pinned for it now",
+        "total" Integer "times that a client was pinned for it",
+    }
+    "users" "A user of the settings." users => {
+        "user" Text "its name",
+        "clients" Integer "its clients",
+        "clients_max" Integer "how many there may be",
+        "statements" Integer "statements that were answered; with more than 50 users, those \
+                              behind the 50th have NULL here and in what follows",
+        "errors" Integer "those that ended with an error of the server",
+        "wait_mean_seconds" Real "from a statement's arrival until it was sent, on average",
+        "wait_p99_seconds" Real "the same: 99 of 100 waited no longer",
+        "service_mean_seconds" Real "from then until its reply was complete, on average",
+        "service_p99_seconds" Real "the same: 99 of 100 took no longer",
+    }
+    "config" "A setting." config => {
+        "name" Text "its name",
+        "value" Text "its value; *** for a password",
+        "default" Text "its default",
+        "place" Text "where it was written; NULL: it has its default",
+    }
+    "stats" "A figure, as /metrics has it." stats => {
+        "name" Text "its name; docs/pool/metrics.md explains it",
+        "labels" Text "its labels",
+        "value" Real "its value; of a histogram the mean in seconds",
+        "count" Integer "how many times a histogram has counted",
+        "p99" Real "99 of 100 of them were not above this",
+    }
+    "memory" "What takes memory." memory => {
+        "what" Text "what it is kept for",
+        "bytes" Integer "bytes that are taken now",
+        "bytes_max" Integer "its bound; NULL: that of what it is part of",
+    }
+    "errors" "Errors that clients got." errors => {
+        "source" Text "server: it sent the error; pool: the pool refused",
+        "error" Text "the server's number, or the pool's reason",
+        "count" Integer "how many times",
+    }
+    "version" "The program." version => {
+        "name" Text "onramp",
+        "version" Text "its version",
+        "started" Real "when it began to serve, in seconds since 1970",
+    }
+}
+
+fn flag(on: bool) -> Value {
+    number(i64::from(on))
+}
+
+fn clients(console: &Console) -> Result<Vec<Row>, String> {
+    let row = |client: crate::listing::ClientLine| {
+        let pins = (!client.pins.is_empty()).then(|| client.pins.join(", "));
+        vec![
+            number(client.id),
+            maybe(client.user, text),
+            text(client.address),
+            number(client.group),
+            text(client.state),
+            seconds(client.state_seconds),
+            maybe(client.lane, text),
+            maybe(client.schema, text),
+            maybe(client.thread, number),
+            flag(client.in_transaction),
+            maybe(pins, text),
+            maybe(client.pinned_seconds, seconds),
+            maybe(client.pinned_by, text),
+            number(client.unsent_bytes),
+            flag(client.is_tls),
+        ]
+    };
+    Ok(console.clients()?.into_iter().map(row).collect())
+}
+
+fn backends(console: &Console) -> Result<Vec<Row>, String> {
+    let row = |backend: crate::listing::BackendLine| {
+        vec![
+            number(backend.thread),
+            text(backend.account),
+            text(backend.address),
+            number(backend.group),
+            text(backend.state),
+            seconds(backend.state_seconds),
+            seconds(backend.age_seconds),
+            maybe(backend.client, number),
+            flag(backend.in_transaction),
+            number(backend.in_flight),
+            number(backend.prepared),
+        ]
+    };
+    Ok(console.backends()?.into_iter().map(row).collect())
+}
+
+fn servers(console: &Console) -> Result<Vec<Row>, String> {
+    let shared = &console.shared;
+    let since = shared.upstream.failing_since();
+    let down = since.map(|since| reactor::Time::now().since(since).as_secs_f64());
+    let backends = console
+        .sample()
+        .pool
+        .map(|pool| pool.total.census.backends());
+    Ok(vec![vec![
+        text(shared.settings.backend.to_string()),
+        text(if shared.server.flavour.is_mysql() {
+            "mysql"
+        } else {
+            "mariadb"
+        }),
+        text(shared.server.version.clone()),
+        flag(since.is_none()),
+        maybe(down, seconds),
+        number(shared.upstream.returns()),
+        maybe(backends, number),
+        number(shared.budget.total()),
+    ]])
+}
+
+fn groups(console: &Console) -> Result<Vec<Row>, String> {
+    let sample = console.sample();
+    let views = sample
+        .pool
+        .iter()
+        .flat_map(|pool| pool.groups().iter().enumerate());
+    let row = |(group, view): (usize, &std::sync::Arc<crate::figures::GroupView>)| {
+        vec![
+            number(group),
+            number(view.census.clients),
+            number(view.stages[Stage::Running as usize]),
+            number(view.census.waiting),
+            number(view.census.pinned),
+            number(view.census.backends()),
+            number(view.census.backends_idle),
+            number(view.census.counts.statements),
+            seconds(view.turns.lengths.percentile(99.0).as_secs_f64()),
+            seconds(reactor::Time::now().since(view.at).as_secs_f64()),
+        ]
+    };
+    Ok(views.map(row).collect())
+}
+
+fn lanes(console: &Console) -> Result<Vec<Row>, String> {
+    let sample = console.sample();
+    let Some(pool) = &sample.pool else {
+        return Ok(Vec::new());
+    };
+    let row = |lane: LaneName| {
+        let name = if lane == LaneName::Held {
+            "held"
+        } else {
+            lane.name()
+        };
+        let times = pool.total.figures.lane(lane);
+        let at = |percent| seconds(times.percentile(percent).as_secs_f64());
+        vec![
+            text(name),
+            number(times.count()),
+            seconds(times.mean().as_secs_f64()),
+            at(50.0),
+            at(95.0),
+            at(99.0),
+        ]
+    };
+    Ok(LaneName::ALL.into_iter().map(row).collect())
+}
+
+fn pins(console: &Console) -> Result<Vec<Row>, String> {
+    let sample = console.sample();
+    let Some(pool) = &sample.pool else {
+        return Ok(Vec::new());
+    };
+    let row = |(reason, total): (&&'static str, &u64)| {
+        let now = pool.total.pinned.get(*reason).copied().unwrap_or(0);
+        vec![text(*reason), number(now), number(*total)]
+    };
+    Ok(pool.total.census.counts.pins.iter().map(row).collect())
+}
+
+fn users(console: &Console) -> Result<Vec<Row>, String> {
+    let sample = console.sample();
+    let figures = sample
+        .pool
+        .iter()
+        .flat_map(|pool| pool.total.figures.users());
+    let mut figures: Vec<_> = figures.map(Some).collect();
+    let settings = &console.shared.settings;
+    if settings.users.len() >= figures.len() && settings.users.len() > crate::figures::USERS_MAX {
+        // The last place is that of all others together.
+        figures.pop();
+    }
+    let of_all = figures.into_iter().chain(std::iter::repeat(None));
+    let users = settings.users.iter().zip(&console.shared.users).zip(of_all);
+    let row = |((user, uses), figures): (
+        (&crate::config::User, &crate::shared::UserUse),
+        Option<&crate::figures::UserFigures>,
+    )| {
+        let mut row = vec![
+            text(user.name.clone()),
+            number(uses.clients.load(Relaxed)),
+            maybe(user.limits.clients_max, number),
+            maybe(figures.map(|of| of.service.count()), number),
+            maybe(figures.map(|of| of.errors), number),
+        ];
+        for times in [figures.map(|of| &of.wait), figures.map(|of| &of.service)] {
+            row.push(maybe(times, |times| seconds(times.mean().as_secs_f64())));
+            row.push(maybe(times, |times| {
+                seconds(times.percentile(99.0).as_secs_f64())
+            }));
+        }
+        row
+    };
+    Ok(users.map(row).collect())
+}
+
+fn config(console: &Console) -> Result<Vec<Row>, String> {
+    let settings = console.shared.settings.shown.iter();
+    let row = |setting: &crate::config::ShownSetting| {
+        vec![
+            text(setting.name.clone()),
+            text(setting.value.clone()),
+            text(setting.default.clone()),
+            maybe(setting.place.clone(), text),
+        ]
+    };
+    Ok(settings.map(row).collect())
+}
+
+fn stats(console: &Console) -> Result<Vec<Row>, String> {
+    let row = |point: PointShown| {
+        vec![
+            text(point.name),
+            text(point.labels),
+            Value::Real(point.value),
+            maybe(point.count, number),
+            maybe(point.p99, |time| seconds(time.as_secs_f64())),
+        ]
+    };
+    Ok(points(&console.sample()).into_iter().map(row).collect())
+}
+
+fn memory(console: &Console) -> Result<Vec<Row>, String> {
+    let sample = console.sample();
+    let shared = &console.shared;
+    let own = process::own().map_err(|error| error.to_string())?;
+    let process = crate::buffers::memory::memory_of(shared.settings.memory_bytes_max);
+    let mut rows = vec![vec![
+        text("process (resident)"),
+        number(own.rss_bytes),
+        number(process),
+    ]];
+    if let Some(pool) = &sample.pool {
+        let census = &pool.total.census;
+        let none = || Value::Null;
+        rows.extend([
+            vec![
+                text("clients, all together"),
+                number(census.memory_bytes),
+                number(shared.memory.max()),
+            ],
+            vec![
+                text("incomplete and waiting commands"),
+                number(census.input_bytes),
+                none(),
+            ],
+            vec![
+                text("user variables"),
+                number(census.variables_bytes),
+                none(),
+            ],
+            vec![
+                text("replies in the spool (a file)"),
+                number(census.spooled_bytes),
+                number(shared.settings.spool_bytes_max),
+            ],
+        ]);
+    }
+    Ok(rows)
+}
+
+fn errors(console: &Console) -> Result<Vec<Row>, String> {
+    let sample = console.sample();
+    let (numbers, others) = console.shared.errors.read();
+    let of_server = |error: String, count: u64| vec![text("server"), text(error), number(count)];
+    let mut rows: Vec<Row> = numbers
+        .into_iter()
+        .map(|(error, count)| of_server(error.to_string(), count))
+        .collect();
+    if others > 0 {
+        rows.push(of_server("other".into(), others));
+    }
+    let refusals = sample
+        .pool
+        .iter()
+        .flat_map(|pool| &pool.total.census.counts.refusals);
+    rows.extend(refusals.map(|(reason, count)| vec![text("pool"), text(*reason), number(*count)]));
+    Ok(rows)
+}
+
+fn version(console: &Console) -> Result<Vec<Row>, String> {
+    Ok(vec![vec![
+        text("onramp"),
+        text(env!("CARGO_PKG_VERSION")),
+        seconds(console.sample().began().as_secs_f64()),
+    ]])
+}

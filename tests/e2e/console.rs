@@ -1,0 +1,156 @@
+//! The console: what it shows of a running pool, what its commands do, and that it answers when
+//! nothing else does.
+
+use crate::world::{app, direct, login, own_server, server, start_pool};
+use reactor::Address;
+use testkit::client::Client;
+use testkit::onramp::Pool;
+use testkit::real::Real;
+use testkit::talk::Account;
+use wire::command::Command;
+
+const CONSOLE: &str = "[console]\nlisten = \"127.0.0.1:0\"\nadmin_user = \"admin\"\n\
+                       admin_password = \"secret\"\nreader_user = \"reader\"\n\
+                       reader_password = \"other\"\n";
+
+/// A pool with a console, and where that is.
+fn start(real: &Real, name: &str, extra: &str) -> (Pool, Address) {
+    let pool = start_pool(real, name, &format!("{extra}\n{CONSOLE}"));
+    let line = pool.wait_for("console at ").unwrap();
+    let (_, place) = line.split_once("console at ").unwrap();
+    (pool, Address::parse(place.trim()).unwrap())
+}
+
+fn admin(place: &Address) -> Client {
+    login(place, &Account::new("admin", "secret"))
+}
+
+/// The rows of an answer, as texts.
+fn rows(client: &mut Client, text: &str) -> Vec<Vec<String>> {
+    let reply = client.rows(text);
+    let shown = |value: &Option<Vec<u8>>| match value {
+        Some(value) => String::from_utf8(value.clone()).unwrap(),
+        None => "NULL".to_owned(),
+    };
+    let rows = reply.rows.iter();
+    rows.map(|row| row.iter().map(shown).collect()).collect()
+}
+
+#[test]
+fn the_console_shows_clients_and_commands_reach_them() {
+    let test = "the_console_shows_clients_and_commands_reach_them";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    let (pool, place) = start(real, "console.toml", "groups = 2");
+    let mut console = admin(&place);
+    let mut holder = login(&pool.address, &app());
+    holder.must("SELECT GET_LOCK('console', 0)");
+    holder.must("BEGIN");
+    let mut other = login(&pool.address, &app());
+    other.must("SELECT 1");
+    let id = rows(&mut holder, "SELECT CONNECTION_ID()")
+        .remove(0)
+        .remove(0);
+    let shown = rows(
+        &mut console,
+        "SELECT id, user, state, pins, pinned_by FROM clients WHERE pins IS NOT NULL",
+    );
+    let expected = [
+        id.as_str(),
+        "app",
+        "holding",
+        "user_lock",
+        "SELECT GET_LOCK(...",
+    ];
+    assert_eq!(shown, [expected]);
+    let count = rows(
+        &mut console,
+        "SELECT count(*) FROM clients JOIN groups USING (group_id)",
+    );
+    assert_eq!(count, [["2"]]);
+    // The same client by the backend's side.
+    let held = rows(&mut console, &format!("SHOW BACKENDS WHERE client = {id}"));
+    assert_eq!(held.len(), 1);
+    // Nobody waits for more than a free backend while the pool is paused; who has one goes on.
+    console.must("PAUSE");
+    assert!(console.failure("PAUSE").message.contains("already paused"));
+    other.send(&[(Command::Query, b"SELECT 2")]).unwrap();
+    while rows(&mut console, "SHOW CLIENTS WHERE state = 'waiting'").is_empty() {}
+    holder.must("SELECT 3");
+    console.must("RESUME");
+    assert_eq!(other.receive().unwrap().len(), 1);
+    // Each backend is another one from now on, but for that of the transaction.
+    let thread = "SELECT thread FROM backends WHERE client IS NULL";
+    let before = rows(&mut console, thread);
+    console.must("RECONNECT");
+    other.must("SELECT 4");
+    let after = rows(&mut console, thread);
+    assert!(
+        after.iter().all(|row| !before.contains(row)),
+        "{before:?} {after:?}"
+    );
+    assert_eq!(
+        rows(&mut console, &format!("SHOW BACKENDS WHERE client = {id}")).len(),
+        1
+    );
+    holder.must("SELECT 5");
+    console.must(&format!("KILL {id}"));
+    assert!(holder.query("SELECT 6").is_err());
+    let unknown = console.failure("KILL 77");
+    assert!(unknown.message.contains("Unknown client"), "{unknown:?}");
+    let line = pool.wait_for("'admin' has said KILL ").unwrap();
+    assert!(line.contains(&id), "{line}");
+}
+
+#[test]
+fn a_reader_may_read_and_a_stranger_nothing() {
+    let test = "a_reader_may_read_and_a_stranger_nothing";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    let (_pool, place) = start(real, "console-reader.toml", "");
+    let mut reader = login(&place, &Account::new("reader", "other"));
+    assert_eq!(rows(&mut reader, "SHOW VERSION").len(), 1);
+    let config = rows(&mut reader, "SHOW CONFIG WHERE name LIKE '%password'");
+    assert!(config.len() >= 4, "{config:?}");
+    assert!(
+        config.iter().all(|row| !row[1].contains("secret")),
+        "{config:?}"
+    );
+    for text in ["PAUSE", "SHUTDOWN", "KILL 1", "SET log_level = 'error'"] {
+        assert_eq!(reader.failure(text).code, 1227, "{text}");
+    }
+    for (user, password) in [("reader", "secret"), ("app", "app"), ("admin", "")] {
+        let refused = Client::connect(&place, &Account::new(user, password));
+        assert!(refused.is_err(), "{user}");
+    }
+}
+
+#[test]
+fn the_console_answers_when_nothing_else_does() {
+    let test = "the_console_answers_when_nothing_else_does";
+    let Some(mut real) = own_server(test) else {
+        return;
+    };
+    if direct() {
+        return;
+    }
+    real.create_user("app", "app");
+    let extra = "backends_max = 1\ngroups = 1\nclients_max = 2\nserver_down_fail_ms = 1";
+    let (pool, place) = start(&real, "console-full.toml", extra);
+    let mut console = admin(&place);
+    let mut holder = login(&pool.address, &app());
+    holder.must("SELECT GET_LOCK('console', 0)");
+    let mut waiting = login(&pool.address, &app());
+    waiting.send(&[(Command::Query, b"SELECT 1")]).unwrap();
+    while rows(&mut console, "SHOW CLIENTS WHERE state = 'waiting'").is_empty() {}
+    // No client more fits, and the console takes one.
+    assert!(Client::connect(&pool.address, &app()).is_err());
+    assert_eq!(rows(&mut admin(&place), "SHOW GROUPS").len(), 1);
+    real.stop();
+    while rows(&mut console, "SHOW SERVERS WHERE up = 0").is_empty() {}
+    assert_eq!(rows(&mut admin(&place), "SHOW GROUPS").len(), 1);
+}
