@@ -6,6 +6,7 @@
 use crate::backend::kill_jobs::{KillAsk, KillEnd};
 use crate::backend::{Backend, BackendState};
 use crate::client::Client;
+use crate::config::SERVER_ACCOUNTS;
 use crate::figures::Stage;
 use crate::group::Group;
 use crate::listing::{Answer, BackendLine, ClientLine, PAGE, Question, Said, Wanted};
@@ -51,13 +52,19 @@ impl<N: Net> Group<N> {
         let now = self.net.now();
         let backend = client.lease().and_then(|lease| self.backends.get(lease));
         let user = self.shared.settings.users.get(client.user as usize);
+        // Accounts of the server are one user of the settings.
+        let account = self.backend_pools.pools.get(client.pool as usize);
+        let name = user.map(|user| match user.name.as_str() {
+            SERVER_ACCOUNTS => account
+                .map_or(SERVER_ACCOUNTS, |pool| &pool.key.user)
+                .to_owned(),
+            name => name.to_owned(),
+        });
         let pins = || client.pins.iter().flat_map(|pins| pins.list());
         let first = pins().next();
         ClientLine {
             id: client.id,
-            user: user
-                .filter(|_| client.is_known())
-                .map(|user| user.name.clone()),
+            user: name.filter(|_| client.is_known()),
             address: Peer::from(self.net.peer(client.transport.sock())).to_string(),
             group: self.index,
             state: Stage::of(client.state(), backend.is_some()).name(),
