@@ -107,7 +107,7 @@ pub(crate) enum Origin {
 }
 
 /// What the users of the server's accounts are called in figures, where it means all of them.
-pub(crate) const SERVER_ACCOUNTS: &str = "(server)";
+const SERVER_ACCOUNTS: &str = "(server)";
 
 /// A user, checked.
 #[derive(Debug)]

@@ -6,7 +6,7 @@
 use crate::backend::kill_jobs::{KillAsk, KillEnd};
 use crate::backend::{Backend, BackendState};
 use crate::client::Client;
-use crate::config::SERVER_ACCOUNTS;
+use crate::config::Origin;
 use crate::figures::Stage;
 use crate::group::Group;
 use crate::listing::{Answer, BackendLine, ClientLine, PAGE, Question, Said, Wanted};
@@ -54,11 +54,9 @@ impl<N: Net> Group<N> {
         let user = self.shared.settings.users.get(client.user as usize);
         // Accounts of the server are one user of the settings.
         let account = self.backend_pools.pools.get(client.pool as usize);
-        let name = user.map(|user| match user.name.as_str() {
-            SERVER_ACCOUNTS => account
-                .map_or(SERVER_ACCOUNTS, |pool| &pool.key.user)
-                .to_owned(),
-            name => name.to_owned(),
+        let name = user.map(|user| match (user.origin, account) {
+            (Origin::Server, Some(account)) => account.key.user.clone(),
+            _ => user.name.clone(),
         });
         let pins = || client.pins.iter().flat_map(|pins| pins.list());
         let first = pins().next();
