@@ -16,4 +16,5 @@ pub(crate) mod password_checks;
 pub(crate) mod requirement;
 pub(crate) mod secret;
 pub(crate) mod server_accounts;
+pub(crate) mod stand_ins;
 pub(crate) mod verifier;

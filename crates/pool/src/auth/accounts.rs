@@ -14,6 +14,7 @@
 use crate::auth::account::Account;
 use crate::auth::host_pattern::ClientHost;
 use crate::auth::server_accounts::ServerAccounts;
+use crate::auth::stand_ins::StandIns;
 use crate::auth::verifier::Verifier;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +26,7 @@ use wire::auth::{Nonce, Plugin};
 pub(crate) struct Accounts {
     by_name: HashMap<Box<[u8]>, Arc<Account>>,
     /// Users that stand in for unknown ones.
-    stand_ins: Box<[Arc<Account>]>,
+    stand_ins: StandIns,
     /// Decides who stands in for whom, and is known to nobody.
     secret: Cached,
     /// The server's accounts, as they were read last.
@@ -52,10 +53,12 @@ impl Accounts {
         }
         let users: Vec<Arc<Account>> = users.into_iter().map(Arc::new).collect();
         let name = |user: &Arc<Account>| (user.name.as_bytes().into(), user.clone());
-        let has_password = |user: &&Arc<Account>| !user.verifier.empty;
-        let mut stand_ins: Vec<_> = users.iter().filter(has_password).cloned().collect();
-        if stand_ins.is_empty() {
-            stand_ins.clone_from(&users);
+        let mut stand_ins = StandIns::default();
+        let no_passwords = users.iter().all(|user| user.verifier.empty);
+        for user in &users {
+            if no_passwords || !user.verifier.empty {
+                stand_ins.push(user.clone());
+            }
         }
         let nobody = Account {
             user: 0,
@@ -67,7 +70,7 @@ impl Accounts {
         };
         Accounts {
             by_name: users.iter().map(name).collect(),
-            stand_ins: stand_ins.into(),
+            stand_ins,
             secret: caching_sha2::cached(&secret),
             of_server: Mutex::default(),
             nobody: Arc::new(nobody),
@@ -93,16 +96,9 @@ impl Accounts {
     /// time, so that it is asked for a plugin that some user has. Takes the same steps for both.
     pub(crate) fn find(&self, name: &[u8], host: &ClientHost) -> Identity {
         let hash = caching_sha2::cached(&[&self.secret, name].concat());
-        let number = hash[..4]
-            .iter()
-            .fold(0, |number, byte| number << 8 | usize::from(*byte));
+        let number = u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]);
         let of_server = self.of_server();
-        let all = self.stand_ins.len() + of_server.stand_ins.len();
-        let place = number % all.max(1);
-        let stand_in = match place.checked_sub(self.stand_ins.len()) {
-            None => self.stand_ins.get(place),
-            Some(place) => of_server.stand_ins.get(place),
-        };
+        let stand_in = self.stand_ins.choose(&of_server.stand_ins, number);
         let listed = self.by_name.get(name).cloned();
         let found = listed.or_else(|| of_server.find(name, host));
         Identity {

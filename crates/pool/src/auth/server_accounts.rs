@@ -17,6 +17,7 @@
 use crate::auth::account::{Account, ClientsMax, Counted, Learnt, ServerAccount, Unusable};
 use crate::auth::host_pattern::{ClientHost, HostPattern};
 use crate::auth::requirement::Requirement;
+use crate::auth::stand_ins::StandIns;
 use crate::auth::verifier::Verifier;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -55,7 +56,7 @@ pub(crate) struct ServerAccounts {
     /// By name, the most specific host first.
     by_name: HashMap<Box<[u8]>, Vec<Entry>>,
     /// Those that stand in for unknown names.
-    pub(crate) stand_ins: Vec<Arc<Account>>,
+    pub(crate) stand_ins: StandIns,
 }
 
 impl ServerAccounts {
@@ -270,7 +271,8 @@ mod tests {
         assert_eq!(unusable("never"), None);
         assert!(of("open").verifier.empty && !of("never").verifier.empty);
         assert!(!of("never").verifier.is_password(b"invalid"));
-        let names: Vec<&str> = accounts.stand_ins.iter().map(|a| &*a.name).collect();
+        let stand_ins = accounts.stand_ins.all();
+        let names: Vec<&str> = stand_ins.map(|account| &*account.name).collect();
         assert_eq!(names, ["never", "app"]);
     }
 }
