@@ -292,7 +292,8 @@ fn an_eof_packet_does_not_say_that_the_session_changed() {
 fn an_eof_packet_that_opens_a_cursor_ends_the_reply() {
     let open = packets(&[b"\x01", COLUMN, b"\xfe\0\0\x42\0"]);
     for piece in 1..=open.len() {
-        let (out, said) = relay_eofs(&open, piece, OLD);
+        let reply = (ReplyShape::Cursor, Told::default());
+        let (out, said, _) = relay_form(&open, piece, OLD, reply, true);
         assert_eq!((out, said), (open.clone(), vec!["eof 42".to_string()]));
     }
 }
