@@ -33,15 +33,20 @@ fn start(real: &Real, name: &str, more: &str) -> Pool {
         .unwrap_or_else(|why| panic!("{why}"))
 }
 
+/// What a client hears that is asked for a plugin that it does not speak.
+const ANOTHER_PLUGIN: (u16, String) = (0, String::new());
+
 /// What comes of a login and a first statement: the account that it is, or the error.
 fn outcome(address: &Address, account: &Account) -> Result<String, (u16, String)> {
     match Client::connect(address, account) {
         Ok(mut client) => match &client.query("SELECT CURRENT_USER()").unwrap()[..] {
             [Outcome::Failed(failure)] => Err((failure.code, failure.message.clone())),
-            [Outcome::Rows(rows)] => Ok(format!("{:?}", rows.rows)),
+            [Outcome::Rows(_)] => Ok(client.value("SELECT CURRENT_USER()")),
             other => panic!("{other:?}"),
         },
         Err(ClientError::Refused(failure)) => Err((failure.code, failure.message)),
+        // A name that MySQL does not know may be asked for any plugin.
+        Err(other) if other.to_string().contains("unknown plugin") => Err(ANOTHER_PLUGIN),
         Err(other) => panic!("{}: {other}", account.user),
     }
 }
@@ -58,7 +63,12 @@ fn follows(
     let mut through = outcome(&pool.address, account);
     let mut admin = real.admin();
     for _ in 0..200 {
-        if through == own {
+        let denied = |through: &(u16, String)| through.0 == 1045;
+        let is_same = match &own {
+            Err(error) if *error == ANOTHER_PLUGIN => through.as_ref().is_err_and(denied),
+            own => through == *own,
+        };
+        if is_same {
             return own;
         }
         admin.must("DO SLEEP(0.05)");
@@ -101,10 +111,22 @@ fn changes(flavour: Flavour) -> Vec<(&'static str, bool)> {
         ("DROP USER u@'127.0.0.0/255.0.0.0'", false),
         ("CREATE USER u@'10.%' IDENTIFIED {NATIVE} 'pw'", false),
         ("DROP USER u@'10.%'", false),
+        (
+            "CREATE USER u@'%' IDENTIFIED {NATIVE} 'pw' {EXPIRED}",
+            false,
+        ),
+        ("ALTER USER u@'%' IDENTIFIED {NATIVE} 'pw'", true),
+        ("ALTER USER u@'%' WITH MAX_USER_CONNECTIONS 0", true),
+        ("DROP USER u@'%'", false),
         ("CREATE USER u@'%' IDENTIFIED {NATIVE} ''", false),
     ];
-    if flavour == Flavour::MySql {
-        changes.retain(|(sql, _)| !sql.contains("mysql.proc"));
+    match flavour {
+        Flavour::MySql => changes.retain(|(sql, _)| !sql.contains("mysql.proc")),
+        // It lets them in to change it, which the pool cannot.
+        Flavour::MariaDb => {
+            let expired = changes.iter_mut().find(|(sql, _)| sql.contains("EXPIRED"));
+            *expired.unwrap() = ("CREATE USER u@'%' IDENTIFIED {NATIVE} 'another'", false);
+        }
     }
     changes
 }
@@ -114,7 +136,8 @@ fn in_words(flavour: Flavour, sql: &str) -> String {
         Flavour::MariaDb => ("BY", "PASSWORD('pw')"),
         Flavour::MySql => ("WITH caching_sha2_password BY", "'pw'"),
     };
-    sql.replace("{NATIVE}", native)
+    sql.replace("{EXPIRED}", "PASSWORD EXPIRE")
+        .replace("{NATIVE}", native)
         .replace("{PASSWORD}", password)
 }
 
@@ -125,7 +148,6 @@ fn accounts_are_those_of_the_server(real: &Real) {
     assert!(follows(real, &pool, "nobody", &who).is_err());
     for (sql, may) in changes(real.flavour()) {
         let sql = in_words(real.flavour(), sql);
-        // Errors come with the wrong password before anything else.
         let wrong = Account::new("u", "wrong");
         real.execute(&[&sql]);
         let own = follows(real, &pool, &sql, &who);
@@ -149,4 +171,284 @@ fn accounts_are_those_of_the_server_on_mariadb() {
     if let Some(real) = found(Real::start(&[]), test) {
         accounts_are_those_of_the_server(&real);
     }
+}
+
+#[test]
+fn accounts_are_those_of_the_server_on_mysql() {
+    let test = "accounts_are_those_of_the_server_on_mysql";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    if let Some(real) = found(Real::start_mysql(&[]), test) {
+        accounts_are_those_of_the_server(&real);
+    }
+}
+
+/// Hosts that all mean who connects from 127.0.0.1.
+const HOSTS: [&str; 8] = [
+    "127.0.0.1",
+    "localhost",
+    "127.0.0.%",
+    "127.%",
+    "%.0.0.1",
+    "127.0.0.0/255.255.255.0",
+    "127.0.0.0/255.0.0.0",
+    "%",
+];
+
+/// Each two hosts as two accounts with their own passwords: the same one decides.
+fn the_same_host_comes_first(real: &Real) {
+    real.execute(&[SERVICE, least(real)]);
+    let mut accounts = Vec::new();
+    for (number, first) in HOSTS.iter().enumerate() {
+        for second in &HOSTS[number + 1..] {
+            let user = format!("p{}", accounts.len());
+            let create = |host: &str, password: &str| {
+                let sql = format!("CREATE USER {user}@'{host}' IDENTIFIED {{NATIVE}} '{password}'");
+                real.execute(&[&in_words(real.flavour(), &sql)]);
+            };
+            // In the order that the server is not told.
+            create(second, "second");
+            create(first, "first");
+            accounts.push((user, first, second));
+        }
+    }
+    let pool = start(real, "hosts.toml", "");
+    let mut differ = Vec::new();
+    for (user, first, second) in accounts {
+        for password in ["first", "second"] {
+            let who = Account::new(&user, password);
+            let own = outcome(&real.address(), &who);
+            let through = outcome(&pool.address, &who);
+            if through != own {
+                differ.push(format!("{first}, {second}, {password}: {}", own.is_ok()));
+            }
+        }
+    }
+    assert!(differ.is_empty(), "on the server: {differ:#?}");
+}
+
+#[test]
+fn the_same_host_comes_first_on_mariadb() {
+    let test = "the_same_host_comes_first_on_mariadb";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    if let Some(real) = found(Real::start(&[]), test) {
+        the_same_host_comes_first(&real);
+    }
+}
+
+#[test]
+fn the_same_host_comes_first_on_mysql() {
+    let test = "the_same_host_comes_first_on_mysql";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    if let Some(real) = found(Real::start_mysql(&[]), test) {
+        the_same_host_comes_first(&real);
+    }
+}
+
+/// Clients are counted, not the connections that the pool has of them.
+fn clients_of_an_account_are_counted(real: &Real) {
+    let create = in_words(
+        real.flavour(),
+        "CREATE USER two@'%' IDENTIFIED {NATIVE} 'pw' WITH MAX_USER_CONNECTIONS 2",
+    );
+    let other = in_words(
+        real.flavour(),
+        "CREATE USER other@'%' IDENTIFIED {NATIVE} 'pw'",
+    );
+    real.execute(&[SERVICE, least(real), &create, &other]);
+    let pool = start(real, "counted.toml", "");
+    let two = Account::new("two", "pw");
+    let refused = |address: &Address| match outcome(address, &two) {
+        Err((code, text)) => (code, text),
+        Ok(_) => panic!("a third one is let in"),
+    };
+    for address in [real.address(), pool.address.clone()] {
+        let mut first = Client::connect(&address, &two).unwrap();
+        let second = Client::connect(&address, &two).unwrap();
+        assert_eq!(
+            refused(&address),
+            (
+                1226,
+                "User 'two' has exceeded the 'max_user_connections' resource (current value: 2)"
+                    .into()
+            )
+        );
+        // Who becomes another leaves room, and so does who leaves.
+        first.change_user(&Account::new("other", "pw")).unwrap();
+        let mut third = Client::connect(&address, &two).unwrap();
+        third.must("SELECT 1");
+        refused(&address);
+        drop(second);
+        let mut admin = real.admin();
+        let again = (0..200).find_map(|_| {
+            admin.must("DO SLEEP(0.05)");
+            Client::connect(&address, &two).ok()
+        });
+        assert!(again.is_some(), "{address}");
+    }
+}
+
+#[test]
+fn clients_of_an_account_are_counted_on_both() {
+    let test = "clients_of_an_account_are_counted_on_both";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    for real in [Real::start(&[]), Real::start_mysql(&[])] {
+        if let Some(real) = found(real, test) {
+            clients_of_an_account_are_counted(&real);
+        }
+    }
+}
+
+#[test]
+fn a_server_that_forgets_passwords_is_told_them_again() {
+    let test = "a_server_that_forgets_passwords_is_told_them_again";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let Some(real) = found(Real::start_mysql(&[]), test) else {
+        return;
+    };
+    let create = "CREATE USER u@'%' IDENTIFIED WITH caching_sha2_password BY 'pw'";
+    real.execute(&[SERVICE, least(&real), create]);
+    let pool = start(&real, "forgets.toml", "");
+    let who = Account::new("u", "pw");
+    let mut first = Client::connect(&pool.address, &who).unwrap();
+    assert_eq!(first.talk().full_authentications, 1);
+    first.must("SELECT 1");
+    let mut second = Client::connect(&pool.address, &who).unwrap();
+    assert_eq!(second.talk().full_authentications, 0);
+    second.must("SELECT 1");
+    real.execute(&["FLUSH PRIVILEGES"]);
+    // Whoever logs in when the pool has seen it sends the password again.
+    let mut admin = real.admin();
+    let third = (0..200).find_map(|_| {
+        admin.must("DO SLEEP(0.05)");
+        let client = Client::connect(&pool.address, &who).ok()?;
+        (client.talk().full_authentications == 1).then_some(client)
+    });
+    let mut third = third.expect("the pool goes on with what the server has forgotten");
+    // All at once: more backends than there are.
+    for client in [&mut first, &mut second, &mut third] {
+        client.must("BEGIN");
+        client.must("SELECT 1");
+    }
+    for client in [&mut first, &mut second, &mut third] {
+        client.must("COMMIT");
+    }
+    // A password that is no longer the account's is not tried on the server.
+    real.execute(&[
+        "ALTER USER u@'%' IDENTIFIED WITH caching_sha2_password BY 'new' \
+         FAILED_LOGIN_ATTEMPTS 1 PASSWORD_LOCK_TIME UNBOUNDED",
+    ]);
+    let new = Account::new("u", "new");
+    let _ = follows(&real, &pool, "a new password", &new);
+    let mut failures = Vec::new();
+    for client in [&mut first, &mut second, &mut third] {
+        match client.query("BEGIN") {
+            Ok(outcomes) => match &outcomes[..] {
+                [Outcome::Failed(failure)] => failures.push(failure.message.clone()),
+                _ => {
+                    client.must("SELECT 1");
+                }
+            },
+            Err(_) => failures.push("closed".into()),
+        }
+    }
+    assert!(
+        failures.iter().all(|why| why.contains("log in again")),
+        "{failures:?}"
+    );
+    assert!(outcome(&real.address(), &new).is_ok(), "it is not locked");
+}
+
+#[test]
+fn who_cannot_be_let_in_is_told_why_and_the_file_comes_first() {
+    let test = "who_cannot_be_let_in_is_told_why_and_the_file_comes_first";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let Some(real) = found(Real::start(&[]), test) else {
+        return;
+    };
+    real.create_user("app", "app");
+    real.execute(&[SERVICE]);
+    let file = config_file(&real, "least.toml", &text(&real, ""));
+    let file = file.to_str().unwrap();
+    let why = Pool::start(binary(), &["--config", file]).map(|_| ());
+    let why = why.unwrap_err();
+    assert!(
+        why.contains("it needs GRANT SELECT ON mysql.global_priv TO 'watcher'"),
+        "{why}"
+    );
+    real.execute(&[
+        least(&real),
+        "CREATE USER keyed@'%' IDENTIFIED VIA unix_socket",
+        "CREATE USER listed@'%' IDENTIFIED BY 'on the server'",
+        "CREATE USER hosts@'127.0.0.1' IDENTIFIED BY 'pw'",
+        "CREATE USER hosts@'127.0.0.9' IDENTIFIED BY 'pw'",
+    ]);
+    let more = "[[user]]\nname = \"listed\"\npassword = \"in the file\"\n\
+                backend_user = \"app\"\nbackend_password = \"app\"\n";
+    let pool = start(&real, "file.toml", more);
+    let (code, text) = outcome(&pool.address, &Account::new("keyed", "x")).unwrap_err();
+    assert_eq!(code, 1251);
+    assert!(
+        text.contains("'keyed'@'%' is authenticated by 'unix_socket'"),
+        "{text}"
+    );
+    let listed = outcome(&pool.address, &Account::new("listed", "in the file"));
+    assert!(listed.unwrap().contains("app@%"));
+    let (code, _) = outcome(&pool.address, &Account::new("listed", "on the server")).unwrap_err();
+    assert_eq!(code, 1045);
+    // The privilege is taken away: what was read holds on, and the log says so.
+    real.execute(&["REVOKE SELECT ON mysql.global_priv FROM watcher@'%'"]);
+    pool.wait_for("event=accounts-unread").unwrap();
+    let still = outcome(&pool.address, &Account::new("hosts", "pw"));
+    assert!(still.is_ok(), "{still:?}");
+}
+
+/// From the pool's host the server takes the name for another account.
+#[test]
+fn another_account_than_the_proven_one_is_never_used() {
+    let test = "another_account_than_the_proven_one_is_never_used";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let Some(real) = found(Real::start(&[]), test) else {
+        return;
+    };
+    real.execute(&[
+        SERVICE,
+        least(&real),
+        "CREATE USER hosts@'%' IDENTIFIED BY 'pw'",
+        "CREATE USER hosts@'127.0.0.1' IDENTIFIED BY 'pw'",
+        "CREATE USER hosts@'localhost' IDENTIFIED BY 'pw'",
+    ]);
+    let socket = real.folder().join("accounts.sock");
+    let file = config_file(&real, "another.toml", &text(&real, ""));
+    let arguments = [
+        "--config",
+        file.to_str().unwrap(),
+        "--listen",
+        socket.to_str().unwrap(),
+    ];
+    let pool = Pool::start(binary(), &arguments).unwrap();
+    let who = Account::new("hosts", "pw");
+    // By TCP both sides are the same account; by the socket the client is 'hosts'@'localhost',
+    // and the pool's backends come by TCP.
+    assert_eq!(
+        outcome(&pool.address, &who).unwrap(),
+        outcome(&real.address(), &who).unwrap()
+    );
+    let (_, text) = outcome(&Address::Unix(socket), &who).unwrap_err();
+    let expected = "the client has proven to be 'hosts'@'localhost', and from the pool's host the \
+                    server takes that name for 'hosts@127.0.0.1'";
+    assert!(text.contains(expected), "{text}");
 }

@@ -5,6 +5,7 @@
 //! The probe is one plain blocking connection on the main thread; the groups' backends come later.
 
 use crate::auth::credential::Credential;
+use crate::auth::secret::Secret;
 use crate::backend::backend_pools::PoolKey;
 use crate::backend::dial::{account_of, refusal};
 use crate::config::Settings;
@@ -291,6 +292,18 @@ fn into_stream(at: &Address, socket: OwnedFd, longest: Duration) -> io::Result<B
 /// [`ProbeError`]: that there is no server, or that it refuses the account.
 pub(crate) fn log_in_to_look(shared: &Shared) -> Result<Connection, ProbeError> {
     let (user, password) = shared.settings.monitor_account();
+    log_in_as(shared, user, password)
+}
+
+/// A connection of any account, beside the backends.
+///
+/// # Errors
+/// As [`log_in_to_look`].
+pub(crate) fn log_in_as(
+    shared: &Shared,
+    user: String,
+    password: Secret,
+) -> Result<Connection, ProbeError> {
     let key = PoolKey {
         capabilities: DEPRECATE_EOF,
         extended: 0,

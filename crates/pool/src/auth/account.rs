@@ -10,7 +10,7 @@ use crate::auth::secret::Secret;
 use crate::auth::verifier::Verifier;
 use std::fmt;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use wire::auth::caching_sha2::{self, Cached};
 use wire::auth::{Plugin, native};
 
@@ -37,7 +37,7 @@ impl Account {
             return Some(Credential::Password(Secret::default()));
         }
         let native = || self.learnt.native.get().copied().map(Credential::Native);
-        let sha2 = || self.learnt.once.get().copied().map(Credential::CachingSha2);
+        let sha2 = || Some(Credential::CachingSha2(self.learnt.sha2()?.once?));
         match self.plugin {
             Some(Plugin::CachingSha2) => sha2(),
             _ => native(),
@@ -48,12 +48,43 @@ impl Account {
 /// What logins have taught of one password. Another password is another value.
 #[derive(Default)]
 pub(crate) struct Learnt {
-    /// SHA256(SHA256(password)): what quick answers are checked with.
-    pub(crate) cached: OnceLock<Cached>,
+    /// For `caching_sha2_password`.
+    sha2: Mutex<Option<LearntSha2>>,
     /// SHA1(password).
     pub(crate) native: OnceLock<native::Once>,
+}
+
+/// What a full authentication has taught.
+#[derive(Clone, Copy)]
+pub(crate) struct LearntSha2 {
+    /// SHA256(SHA256(password)): what quick answers are checked with.
+    pub(crate) cached: Cached,
     /// SHA256(password), of accounts of the server.
-    pub(crate) once: OnceLock<caching_sha2::Once>,
+    pub(crate) once: Option<caching_sha2::Once>,
+}
+
+impl Learnt {
+    fn lock(&self) -> MutexGuard<'_, Option<LearntSha2>> {
+        self.sha2.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a full authentication has taught; `None`: the next one has to be full.
+    pub(crate) fn sha2(&self) -> Option<LearntSha2> {
+        *self.lock()
+    }
+
+    /// Notes what this password teaches. `is_onward`: the pool logs in on the server with it.
+    pub(crate) fn learn(&self, password: &[u8], is_onward: bool) {
+        *self.lock() = Some(LearntSha2 {
+            cached: caching_sha2::cached(password),
+            once: is_onward.then(|| caching_sha2::once(password)),
+        });
+    }
+
+    /// The server asks for the password itself again: the next login here has to bring it.
+    pub(crate) fn forget(&self) {
+        *self.lock() = None;
+    }
 }
 
 impl fmt::Debug for Learnt {

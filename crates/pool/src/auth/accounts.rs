@@ -107,6 +107,14 @@ impl Accounts {
         }
     }
 
+    /// The server may have forgotten which passwords it has seen: those who log in from now on have
+    /// to send them.
+    pub(crate) fn forget_caches(&self) {
+        self.of_server()
+            .all()
+            .for_each(|account| account.learnt.forget());
+    }
+
     /// The account as it is now, if its password is still the one that was proven.
     pub(crate) fn is_current(&self, account: &Account) -> bool {
         let Some(of_server) = &account.of_server else {
@@ -135,30 +143,39 @@ pub(crate) struct Proof {
     pub(crate) nonce: Nonce,
     /// The quick answer in front of the full authentication.
     pub(crate) quick: Vec<u8>,
+    /// How the password came.
+    pub(crate) sent: Sent,
+}
+
+/// How a password comes in full authentication.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// Encrypted with the pool's key.
+    Encrypted,
+    /// In clear, with a NUL behind it, or encrypted: nobody can listen in.
+    PerhapsClear,
 }
 
 impl Proof {
     /// Whether the quick answer proves the user, by what has been learnt since it was sent. Takes
     /// the same steps for a name that is not listed.
     pub(crate) fn is_proven_quickly(&self) -> bool {
-        let learnt = self.identity.like.learnt.cached.get();
-        let proven =
-            learnt.is_some_and(|learnt| caching_sha2::verify(&self.quick, &self.nonce, learnt));
+        let learnt = self.identity.like.learnt.sha2();
+        let proven = learnt
+            .is_some_and(|learnt| caching_sha2::verify(&self.quick, &self.nonce, &learnt.cached));
         proven && self.identity.user.is_some()
     }
 
-    /// Whether this is the user's password; what is learnt from it is kept.
+    /// Whether this is the user's password. What is learnt from it is kept, but of an account of
+    /// the server: that is kept when the server has the password cached too.
     pub(crate) fn is_proven_by(&self, password: &[u8]) -> bool {
         let account = &self.identity.like;
         let right = account.verifier.is_password(password);
-        let hash: Cached = caching_sha2::cached(password);
         if !right || self.identity.user.is_none() {
             return false;
         }
-        // Another group may have learnt the same at the same moment.
-        let _ = account.learnt.cached.set(hash);
-        if account.of_server.is_some() {
-            let _ = account.learnt.once.set(caching_sha2::once(password));
+        if account.of_server.is_none() {
+            account.learnt.learn(password, false);
         }
         true
     }

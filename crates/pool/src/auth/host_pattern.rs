@@ -36,6 +36,13 @@ impl ClientHost {
     }
 }
 
+/// Whose rules hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HostRules {
+    MariaDb,
+    MySql,
+}
+
 /// A host as an account has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HostPattern {
@@ -45,15 +52,31 @@ pub(crate) enum HostPattern {
     Like(Box<[u8]>),
 }
 
+/// How specific a host is; the greatest decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rank {
+    /// The empty text.
+    Empty,
+    /// `%`.
+    Any,
+    /// With wildcards. MySQL: how many characters stand in front of the first one; MariaDB: how
+    /// many stand beside them.
+    Pattern(usize),
+    Name,
+    /// How many bits it has.
+    Network(u32),
+    Address,
+}
+
 impl HostPattern {
-    /// Reads a host part. `prefixes`: the server reads `ADDRESS/BITS` too (MySQL).
-    pub(crate) fn parse(host: &str, prefixes: bool) -> HostPattern {
+    /// Reads a host part. MySQL reads `ADDRESS/BITS` too.
+    pub(crate) fn parse(host: &str, rules: HostRules) -> HostPattern {
         let network = host.split_once('/').and_then(|(address, mask)| {
             let address = u32::from(address.parse::<Ipv4Addr>().ok()?);
-            let mask = match mask.parse::<Ipv4Addr>() {
-                Ok(mask) => u32::from(mask),
-                Err(_) if !prefixes => return None,
-                Err(_) => match mask.parse::<u32>().ok()? {
+            let mask = match (mask.parse::<Ipv4Addr>(), rules) {
+                (Ok(mask), _) => u32::from(mask),
+                (Err(_), HostRules::MariaDb) => return None,
+                (Err(_), HostRules::MySql) => match mask.parse::<u32>().ok()? {
                     0 => 0,
                     bits @ 1..=32 => u32::MAX << (32 - bits),
                     _ => return None,
@@ -80,28 +103,37 @@ impl HostPattern {
         }
     }
 
-    /// How specific it is: of the accounts that fit, the one with the highest rank decides.
-    /// Without wildcards, then by the length of what stands in front of the first one, then `%`,
-    /// then the empty text.
-    pub(crate) fn rank(&self) -> usize {
-        const NO_WILDCARD: usize = usize::MAX;
-        match self {
-            HostPattern::Network(..) => NO_WILDCARD,
-            HostPattern::Like(pattern) => {
-                let mut at = 0;
-                while at < pattern.len() {
-                    match pattern[at] {
-                        b'\\' if at + 1 < pattern.len() => at += 1,
-                        b'%' | b'_' => return at + 1,
-                        _ => {}
-                    }
+    /// How specific it is: of the accounts that fit, the one with the highest rank decides. Where
+    /// two have the same, the server's order depends on its history; the pool takes the first of
+    /// the table.
+    pub(crate) fn rank(&self, rules: HostRules) -> Rank {
+        let pattern = match self {
+            HostPattern::Network(_, mask) => return Rank::Network(mask.count_ones()),
+            HostPattern::Like(pattern) => pattern,
+        };
+        let (mut first, mut beside, mut at) = (None, 0, 0);
+        while at < pattern.len() {
+            match pattern[at] {
+                b'%' | b'_' => first = first.or(Some(at)),
+                b'\\' if at + 1 < pattern.len() => {
                     at += 1;
+                    beside += 1;
                 }
-                match pattern.is_empty() {
-                    true => 0,
-                    false => NO_WILDCARD,
-                }
+                _ => beside += 1,
             }
+            at += 1;
+        }
+        let is_address = || {
+            let text = std::str::from_utf8(pattern).ok();
+            text.is_some_and(|text| text.parse::<IpAddr>().is_ok())
+        };
+        match (&pattern[..], first, rules) {
+            (b"", ..) => Rank::Empty,
+            (b"%", ..) => Rank::Any,
+            (_, None, _) if is_address() => Rank::Address,
+            (_, None, _) => Rank::Name,
+            (_, Some(first), HostRules::MySql) => Rank::Pattern(first),
+            (_, Some(_), HostRules::MariaDb) => Rank::Pattern(beside),
         }
     }
 }
@@ -180,22 +212,35 @@ mod tests {
             ("db.example", "10.1.2.3", false),
         ];
         for (pattern, from, expected) in cases {
-            let parsed = HostPattern::parse(pattern, true);
+            let parsed = HostPattern::parse(pattern, HostRules::MySql);
             assert_eq!(parsed.matches(&host(from)), expected, "{pattern} {from}");
         }
-        assert!(!HostPattern::parse("10.1.0.0/16", false).matches(&host("10.1.2.3")));
+        assert!(!HostPattern::parse("10.1.0.0/16", HostRules::MariaDb).matches(&host("10.1.2.3")));
         let unnamed = ClientHost::of("127.0.0.1".parse().ok(), false);
-        assert!(!HostPattern::parse("localhost", true).matches(&unnamed));
+        assert!(!HostPattern::parse("localhost", HostRules::MySql).matches(&unnamed));
     }
 
     #[test]
     fn the_most_specific_comes_first() {
-        let ranks = ["10.1.2.3", "10.1.2.%", "10.1.%", "10._.%", "%.example", ""];
-        let ranks = ranks.map(|pattern| HostPattern::parse(pattern, true).rank());
-        assert!(ranks.is_sorted_by(|a, b| a > b), "{ranks:?}");
-        let rank = |pattern| HostPattern::parse(pattern, true).rank();
-        assert_eq!(rank("10.1.0.0/255.255.0.0"), rank("localhost"));
-        assert!(rank("a\\_b") > rank("a_b"));
+        let orders = [
+            (HostRules::MySql, ["10.1.%", "10._.%", "1%", "%.1.2.3"]),
+            (HostRules::MariaDb, ["%.1.2.3", "10.1.%", "10._.%", "1%"]),
+        ];
+        for (rules, patterns) in orders {
+            let before = [
+                "10.1.2.3",
+                "10.1.0.0/255.255.0.0",
+                "10.0.0.0/255.0.0.0",
+                "localhost",
+            ];
+            let all = before.iter().chain(&patterns).chain(&["%", ""]);
+            let ranks: Vec<Rank> = all
+                .map(|pattern| HostPattern::parse(pattern, rules).rank(rules))
+                .collect();
+            assert!(ranks.is_sorted_by(|a, b| a > b), "{rules:?}: {ranks:?}");
+            let rank = |pattern| HostPattern::parse(pattern, rules).rank(rules);
+            assert_eq!(rank("a\\_b"), Rank::Name);
+        }
     }
 
     #[test]

@@ -15,13 +15,13 @@
 //! the loopback interface, where nobody listens in between.
 
 use crate::auth::account::Account;
-use crate::auth::accounts::{Identity, LoginContext, Proof};
+use crate::auth::accounts::{Identity, LoginContext, Proof, Sent};
 use crate::auth::host_pattern::ClientHost;
 use crate::auth::password_checks::Waits;
 use session::state::Session;
 use std::rc::Rc;
 use std::sync::Arc;
-use wire::auth::caching_sha2::{self, Cached, FAST_AUTH_OK, FULL_AUTH, REQUEST_PUBLIC_KEY};
+use wire::auth::caching_sha2::{self, FAST_AUTH_OK, FULL_AUTH, REQUEST_PUBLIC_KEY};
 use wire::auth::native;
 use wire::auth::{Nonce, Plugin};
 use wire::handshake::{self, AUTH_MORE};
@@ -45,7 +45,8 @@ pub(crate) enum Outcome {
     Welcome(usize, Vec<u8>, u8),
     /// It is not; the error's sequence number, and whether a password was given.
     Denied(u8, bool),
-    /// These bytes must be decrypted by a worker; [`Login::checked`] takes its verdict.
+    /// These bytes must be decrypted, or compared, by a worker; [`Login::checked`] takes its
+    /// verdict.
     Check(Vec<u8>),
 }
 
@@ -210,9 +211,10 @@ impl Login {
         if answer.is_empty() {
             return self.verdict(like.verifier.empty, Vec::new(), seq, false);
         }
-        let known = like.verifier.sha2.as_ref().or(like.learnt.cached.get());
+        let learnt = like.learnt.sha2().map(|learnt| learnt.cached);
+        let known = like.verifier.sha2.or(learnt);
         // Nothing is known of some: what is compared then cannot be met, and takes as long.
-        let proven = caching_sha2::verify(answer, &self.nonce, known.unwrap_or(&Cached::default()));
+        let proven = caching_sha2::verify(answer, &self.nonce, &known.unwrap_or_default());
         if proven && known.is_some() && user.is_some() {
             let mut out = Vec::new();
             put_short(&mut out, seq, |out| {
@@ -242,6 +244,10 @@ impl Login {
             identity: self.identity.clone()?,
             nonce: self.nonce,
             quick: self.quick.clone(),
+            sent: match self.secure {
+                true => Sent::PerhapsClear,
+                false => Sent::Encrypted,
+            },
         })
     }
 
@@ -260,6 +266,10 @@ impl Login {
             return Outcome::Send(out);
         }
         if let (true, Some((0, password))) = (self.secure, answer.split_last()) {
+            let identity = self.identity.as_ref();
+            if identity.is_some_and(|identity| identity.like.verifier.slow.is_some()) {
+                return Outcome::Check(answer.to_vec());
+            }
             let right = self
                 .proof()
                 .is_some_and(|proof| proof.is_proven_by(password));

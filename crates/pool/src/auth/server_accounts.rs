@@ -15,7 +15,7 @@
 //! another one.
 
 use crate::auth::account::{Account, ClientsMax, Counted, Learnt, ServerAccount, Unusable};
-use crate::auth::host_pattern::{ClientHost, HostPattern};
+use crate::auth::host_pattern::{ClientHost, HostPattern, HostRules, Rank};
 use crate::auth::requirement::Requirement;
 use crate::auth::stand_ins::StandIns;
 use crate::auth::verifier::Verifier;
@@ -44,6 +44,7 @@ pub(crate) struct Read {
 #[derive(Debug)]
 struct Entry {
     pattern: HostPattern,
+    rank: Rank,
     /// What the password is proven by, as stored: where it is the same, so is the password.
     plugin: String,
     stored: Vec<u8>,
@@ -61,16 +62,16 @@ pub(crate) struct ServerAccounts {
 
 impl ServerAccounts {
     /// The accounts that were read. `before` are those of the reading before; `user` has the limits
-    /// of all of them; `prefixes`: the server reads hosts as `ADDRESS/BITS` too.
+    /// of all of them.
     pub(crate) fn new(
         read: Vec<Read>,
         before: &ServerAccounts,
         user: usize,
-        prefixes: bool,
+        rules: HostRules,
     ) -> ServerAccounts {
         let mut accounts = ServerAccounts::default();
         for one in read {
-            let entry = entry_of(one, before, user, prefixes);
+            let entry = entry_of(one, before, user, rules);
             let account = &entry.account;
             let of_server = account.of_server.as_ref();
             let is_usable = of_server.is_some_and(|account| account.unusable.is_none());
@@ -81,7 +82,7 @@ impl ServerAccounts {
             accounts.by_name.entry(name).or_default().push(entry);
         }
         for entries in accounts.by_name.values_mut() {
-            entries.sort_by_key(|entry| std::cmp::Reverse(entry.pattern.rank()));
+            entries.sort_by_key(|entry| std::cmp::Reverse(entry.rank));
         }
         accounts
     }
@@ -89,6 +90,11 @@ impl ServerAccounts {
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.by_name.values().map(Vec::len).sum()
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Account>> {
+        self.by_name.values().flatten().map(|entry| &entry.account)
     }
 
     /// The account that a name means for a client there: of its own and the anonymous ones the one
@@ -100,9 +106,7 @@ impl ServerAccounts {
         };
         let (named, anonymous) = (first(name), first(b""));
         let found = match (named, anonymous) {
-            (Some(named), Some(anonymous)) if anonymous.pattern.rank() > named.pattern.rank() => {
-                anonymous
-            }
+            (Some(named), Some(anonymous)) if anonymous.rank > named.rank => anonymous,
             (named, anonymous) => named.or(anonymous)?,
         };
         Some(found.account.clone())
@@ -128,7 +132,7 @@ impl ServerAccounts {
     }
 }
 
-fn entry_of(read: Read, before: &ServerAccounts, user: usize, prefixes: bool) -> Entry {
+fn entry_of(read: Read, before: &ServerAccounts, user: usize, rules: HostRules) -> Entry {
     let old = before.entry(&read.user, &read.host);
     let same = old.filter(|old| old.plugin == read.plugin && old.stored == read.stored);
     let learnt = same.map_or_else(Arc::<Learnt>::default, |old| old.account.learnt.clone());
@@ -141,9 +145,7 @@ fn entry_of(read: Read, before: &ServerAccounts, user: usize, prefixes: bool) ->
         })
     });
     let plugin = Plugin::from_name(read.plugin.as_bytes());
-    // Those of the other plugin cannot be logged in to yet.
-    let spoken = plugin.filter(|plugin| *plugin == Plugin::Native);
-    let verifier = spoken.map(|plugin| Verifier::from_stored(plugin, &read.stored));
+    let verifier = plugin.map(|plugin| Verifier::from_stored(plugin, &read.stored));
     let unusable = match (&verifier, read.user.is_empty()) {
         (_, true) => Some(Unusable::Anonymous),
         (None, false) => Some(Unusable::Plugin(read.plugin.clone())),
@@ -153,7 +155,7 @@ fn entry_of(read: Read, before: &ServerAccounts, user: usize, prefixes: bool) ->
         user,
         name: read.user,
         verifier: verifier.unwrap_or_else(Verifier::of_nobody),
-        plugin: Some(spoken.unwrap_or(Plugin::Native)),
+        plugin: Some(plugin.unwrap_or(Plugin::Native)),
         learnt,
         of_server: Some(ServerAccount {
             counted,
@@ -164,8 +166,10 @@ fn entry_of(read: Read, before: &ServerAccounts, user: usize, prefixes: bool) ->
             clients_max: read.clients_max,
         }),
     };
+    let pattern = HostPattern::parse(&read.host, rules);
     Entry {
-        pattern: HostPattern::parse(&read.host, prefixes),
+        rank: pattern.rank(rules),
+        pattern,
         plugin: read.plugin,
         stored: read.stored,
         account: Arc::new(account),
@@ -213,7 +217,7 @@ mod tests {
             native("", "%"),
             native("only", "10.%"),
         ];
-        let accounts = ServerAccounts::new(all, &ServerAccounts::default(), 0, false);
+        let accounts = ServerAccounts::new(all, &ServerAccounts::default(), 0, HostRules::MariaDb);
         assert_eq!(accounts.len(), 6);
         let cases = [
             ("app", "10.1.2.3", Some("app@10.1.2.3")),
@@ -233,7 +237,7 @@ mod tests {
     #[test]
     fn what_was_learnt_ends_with_the_password_and_the_clients_are_counted_on() {
         let first = vec![native("app", "%"), native("other", "%")];
-        let first = ServerAccounts::new(first, &ServerAccounts::default(), 0, false);
+        let first = ServerAccounts::new(first, &ServerAccounts::default(), 0, HostRules::MariaDb);
         let host = ClientHost::of(None, true);
         let app = first.find(b"app", &host).unwrap();
         let _ = app.learnt.native.set([1; 20]);
@@ -243,12 +247,12 @@ mod tests {
         );
         let mut locked = native("app", "%");
         locked.is_locked = true;
-        let second = ServerAccounts::new(vec![locked], &first, 0, false);
+        let second = ServerAccounts::new(vec![locked], &first, 0, HostRules::MariaDb);
         let now = second.find(b"app", &host).unwrap();
         assert_eq!(now.learnt.native.get(), Some(&[1; 20]));
         assert!(second.find(b"other", &host).is_none());
         let changed = read("app", "%", "mysql_native_password", OTHER);
-        let third = ServerAccounts::new(vec![changed], &second, 0, false);
+        let third = ServerAccounts::new(vec![changed], &second, 0, HostRules::MariaDb);
         let now = third.find(b"app", &host).unwrap();
         assert_eq!(now.learnt.native.get(), None);
         let counted = |account: &Account| account.of_server.as_ref().unwrap().counted.clone();
@@ -263,7 +267,7 @@ mod tests {
             read("open", "%", "mysql_native_password", b""),
             native("app", "%"),
         ];
-        let accounts = ServerAccounts::new(all, &ServerAccounts::default(), 0, false);
+        let accounts = ServerAccounts::new(all, &ServerAccounts::default(), 0, HostRules::MariaDb);
         let host = ClientHost::of(None, true);
         let of = |name: &str| accounts.find(name.as_bytes(), &host).unwrap();
         let unusable = |name: &str| of(name).of_server.clone().unwrap().unusable;

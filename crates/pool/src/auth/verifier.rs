@@ -5,9 +5,11 @@
 //! kept elsewhere (`accounts.rs`). The settings make one for each user, and the watch one for each
 //! account of the server.
 
+use std::sync::Arc;
 use wire::auth::Plugin;
 use wire::auth::caching_sha2::{self, Cached};
 use wire::auth::native::{self, Stored};
+use wire::auth::sha2_stored::StoredHash;
 
 /// The hash of no password that anybody knows.
 const OF_NOBODY: Stored = [0; native::HASH_LEN];
@@ -18,6 +20,8 @@ pub struct Verifier {
     pub(crate) native: Stored,
     pub(crate) sha2: Option<Cached>,
     pub(crate) empty: bool,
+    /// A server's hash for `caching_sha2_password`, which takes milliseconds to check.
+    pub(crate) slow: Option<Arc<StoredHash>>,
 }
 
 impl Verifier {
@@ -28,6 +32,7 @@ impl Verifier {
             native: native::stored(password),
             sha2: Some(caching_sha2::cached(password)),
             empty: password.is_empty(),
+            slow: None,
         }
     }
 
@@ -38,6 +43,7 @@ impl Verifier {
             native,
             sha2: None,
             empty: false,
+            slow: None,
         }
     }
 
@@ -52,17 +58,24 @@ impl Verifier {
         if stored.is_empty() {
             return Verifier::from_password(b"");
         }
-        let hash = match plugin {
-            Plugin::Native => std::str::from_utf8(stored)
-                .ok()
-                .and_then(native::stored_from_text),
-            Plugin::CachingSha2 => None,
-        };
-        hash.map_or_else(Verifier::of_nobody, Verifier::from_native_hash)
+        match plugin {
+            Plugin::Native => {
+                let hash = std::str::from_utf8(stored).ok();
+                let hash = hash.and_then(native::stored_from_text);
+                hash.map_or_else(Verifier::of_nobody, Verifier::from_native_hash)
+            }
+            Plugin::CachingSha2 => Verifier {
+                slow: StoredHash::parse(stored).map(Arc::new),
+                ..Verifier::of_nobody()
+            },
+        }
     }
 
     /// Whether a client that sends this password in full authentication has the right one.
     pub(crate) fn is_password(&self, password: &[u8]) -> bool {
+        if let Some(slow) = &self.slow {
+            return slow.is_of(password);
+        }
         let same = native::stored(password) == self.native;
         same && !self.empty
     }

@@ -65,6 +65,8 @@ pub(crate) enum DialEnd {
     Unreached,
     /// The server had something against it that may pass.
     Answered,
+    /// What is known of the account's password does not serve any more; another login teaches it.
+    PasswordUnknown,
     /// The server refuses the account, or lacks what the pool needs.
     Account,
 }

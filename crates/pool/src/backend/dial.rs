@@ -41,6 +41,8 @@ pub(crate) enum DialStep {
     Wait,
     /// Logged in.
     In,
+    /// The server asks for what is not known of the account's password; a sentence.
+    PasswordUnknown(String),
     /// It cannot be; a sentence, and whether the account is refused (so that trying again soon is
     /// of no use).
     Failed(String, bool),
@@ -108,6 +110,9 @@ impl Dial {
             Ok(Progress::Done) => DialStep::In,
             Ok(Progress::Waits) if out.is_empty() => DialStep::Wait,
             Ok(Progress::Waits) => DialStep::Send(out),
+            Err(error @ LoginError::PasswordUnknown(_)) => {
+                DialStep::PasswordUnknown(words(&error, key))
+            }
             Err(error) => {
                 let (why, lasting) = refusal(&error, key);
                 DialStep::Failed(why, lasting)
@@ -158,6 +163,11 @@ fn needs_repair(error: &LoginError) -> bool {
 
 fn words(error: &LoginError, key: &PoolKey) -> String {
     match error {
+        LoginError::PasswordUnknown(_) => format!(
+            "account '{}': {error}; the server has forgotten the password (a restart, FLUSH \
+             PRIVILEGES) or another plugin is asked for; the next login brings it",
+            key.user
+        ),
         LoginError::Plugin(_) => format!("account '{}': {error}", key.user),
         LoginError::Lacks { missing, .. } if missing.iter().any(|name| name.contains("TLS")) => {
             format!(

@@ -286,6 +286,12 @@ impl<N: Net> Group<N> {
             DialStep::Send(out) => self.send_backend(key, &out),
             DialStep::BeginTls(request) => self.begin_backend_tls(key, &request, &[]),
             DialStep::Wait => {}
+            DialStep::PasswordUnknown(why) => {
+                if let Some(backend) = self.backends.get(key) {
+                    self.forget_password(backend.pool);
+                }
+                self.dial_failed(key, &why, DialEnd::PasswordUnknown);
+            }
             DialStep::In => self.prepare(key),
             DialStep::Failed(why, account) => {
                 let end = if account {

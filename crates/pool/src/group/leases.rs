@@ -552,6 +552,13 @@ impl<N: Net> Group<N> {
         if now < self.backend_pools.pools[pool].dial_at {
             return;
         }
+        if let Some(why) = self.outdated_password(pool) {
+            self.backend_pools.pools[pool].dial_failed(now, why.clone());
+            if self.backend_pools.pools[pool].count == 0 {
+                self.close_all_waiting(pool, &why);
+            }
+            return;
+        }
         let Some(address) = self.address_to_dial() else {
             return;
         };

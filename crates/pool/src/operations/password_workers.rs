@@ -6,12 +6,15 @@
 //! would not do instead: a thread that the kernel stops while it holds the lock of the queue or of
 //! a mailbox stops a group with it.
 
+use crate::auth::account::Account;
 use crate::auth::password_checks::{Line, Verdict};
+use crate::probe::log_in_as;
 use crate::shared::{Order, Shared};
 use reactor::{Sender, Time};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
+use wire::auth::caching_sha2;
 
 /// After a suspect check its worker rests for so many times the time that it took.
 const REST: u32 = 9;
@@ -31,7 +34,9 @@ impl Shared {
     pub fn check_one_password(&self) -> Vec<(usize, Order)> {
         let check = self.checks.next(Line::Prompt);
         let check = check.or_else(|| self.checks.next(Line::Suspect));
-        let verdicts = check.map_or_else(Vec::new, |check| check.run(&self.login_context()));
+        let verdicts = check.map_or_else(Vec::new, |check| {
+            check.run(&self.login_context(), &mut |_, _| ())
+        });
         verdicts.into_iter().map(message).collect()
     }
 }
@@ -60,13 +65,32 @@ fn work(shared: &Shared, line: Line, groups: &[Sender<Order>]) {
     loop {
         let check = shared.checks.wait(line);
         let began = Time::now();
-        for (group, verdict) in check.run(&shared.login_context()).into_iter().map(message) {
+        let mut learn = |account: &Account, password: &[u8]| learn(shared, account, password);
+        let verdicts = check.run(&shared.login_context(), &mut learn);
+        for (group, verdict) in verdicts.into_iter().map(message) {
             groups[group].send(verdict);
         }
         if line == Line::Suspect {
             rest(Time::now().since(began) * REST);
         }
     }
+}
+
+/// Keeps what the right password of an account of the server teaches. The server has to have seen
+/// the password too, or it would ask the account's backends for it: so one login is made with it
+/// first, under TLS or encrypted with the server's key. Where that fails, backends say why.
+fn learn(shared: &Shared, account: &Account, password: &[u8]) {
+    let cached = caching_sha2::cached(password);
+    let known = account.learnt.sha2();
+    if known.is_some_and(|known| known.cached == cached && known.once.is_some()) {
+        return;
+    }
+    if let Ok(text) = std::str::from_utf8(password)
+        && let Ok(connection) = log_in_as(shared, account.name.clone(), text.into())
+    {
+        connection.leave();
+    }
+    account.learnt.learn(password, true);
 }
 
 /// A message to the group of a verdict's client.

@@ -22,13 +22,14 @@
 //! client; a server that cannot be asked is said to be so once, is asked again every second, and
 //! what was known of it stands meanwhile.
 
-use crate::auth::server_accounts::{ACCOUNTS_MAX, ServerAccounts};
+use crate::auth::host_pattern::HostRules;
+use crate::auth::server_accounts::ServerAccounts;
 use crate::group::session_state::globals::find_names;
 use crate::group::session_state::triggers_and_views::look_once;
 use crate::log::{Event, note};
 use crate::probe::{Connection, Fault, ProbeError, Rows, log_in_to_look};
 use crate::shared::Shared;
-use crate::watched::privileges::{COUNTERS as ACCOUNTS, Counted};
+use crate::watched::privileges::{COUNTERS as ACCOUNTS, Counted, Noted};
 use crate::watched::server_accounts::{Facts, Question};
 use reactor::Time;
 use std::sync::Arc;
@@ -108,7 +109,7 @@ impl Watcher {
         let asked = watcher.ask(shared);
         let told = asked.and_then(|asked| {
             watcher.counters = asked.code.transpose()?;
-            watcher.accounts.note(asked.accounts?, &shared.privileges);
+            let _ = watcher.accounts.note(asked.accounts?, &shared.privileges);
             asked.told
         });
         watcher.say(&told);
@@ -166,7 +167,10 @@ impl Watcher {
             }
         }
         let asked = self.ask(shared)?;
-        self.accounts.note(asked.accounts?, &shared.privileges);
+        let noted = self.accounts.note(asked.accounts?, &shared.privileges);
+        if noted == Noted::Flushed {
+            shared.accounts.forget_caches();
+        }
         // What the server has against it is said there, and harms nothing else.
         let _ = self.follow_accounts(shared);
         if let Some(counters) = asked.code {
@@ -225,6 +229,8 @@ impl Watcher {
         }
         // There was none, or the server has closed it.
         let fresh = log_in_to_look(shared)?;
+        // It may have been started again, and then knows no password.
+        shared.accounts.forget_caches();
         self.ask_on(fresh, shared)
     }
 
@@ -362,17 +368,15 @@ fn read_accounts(
     if is_known {
         return Ok(None);
     }
-    if facts.accounts > ACCOUNTS_MAX {
-        return Err(ProbeError::passing(format!(
-            "it has {} accounts, and the pool reads at most {ACCOUNTS_MAX}",
-            facts.accounts
-        )));
-    }
+    facts.check().map_err(ProbeError::passing)?;
     let rows = connection.query(question.table)?;
     let (accounts, expires) = question.read(&rows, &facts);
-    let prefixes = shared.server.flavour.is_mysql();
+    let rules = match shared.server.flavour.is_mysql() {
+        true => HostRules::MySql,
+        false => HostRules::MariaDb,
+    };
     let old = shared.accounts.of_server();
-    let new = ServerAccounts::new(accounts, &old, user, prefixes);
+    let new = ServerAccounts::new(accounts, &old, user, rules);
     if before.is_none() {
         note(
             Event::Accounts,

@@ -52,7 +52,7 @@ pub(crate) struct Counted {
 
 impl Counted {
     /// The counters at another look.
-    pub(crate) fn note(&mut self, rows: Rows, shared: &Privileges) {
+    pub(crate) fn note(&mut self, rows: Rows, shared: &Privileges) -> Noted {
         let names = self
             .last
             .as_ref()
@@ -72,7 +72,22 @@ impl Counted {
         }
         self.again = !names.is_empty();
         self.last = Some(rows);
+        match names.iter().any(|name| name == FLUSH) {
+            true => Noted::Flushed,
+            false => Noted::Other,
+        }
     }
+}
+
+/// Counts FLUSH PRIVILEGES, among others.
+const FLUSH: &str = "Com_flush";
+
+/// What a look at the counters has shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Noted {
+    /// The server may have forgotten the passwords that it had cached.
+    Flushed,
+    Other,
 }
 
 /// Names of the counters that are other ones.

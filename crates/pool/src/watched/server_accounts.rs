@@ -11,7 +11,7 @@
 
 use crate::auth::account::ClientsMax;
 use crate::auth::requirement::Requirement;
-use crate::auth::server_accounts::Read;
+use crate::auth::server_accounts::{ACCOUNTS_MAX, Read};
 use serde_json::Value;
 use session::text::Text;
 use sql::lex::Server;
@@ -43,11 +43,11 @@ const MARIADB: Question = Question {
 };
 
 const MYSQL: Question = Question {
-    checksum: "SELECT COUNT(*),IFNULL(BIT_XOR(CAST(CONV(LEFT(MD5(CONCAT_WS(':',HEX(User),\
+    checksum: "SELECT COUNT(*),IFNULL(BIT_XOR(CAST(CONV(LEFT(SHA2(CONCAT_WS(':',HEX(User),\
                HEX(Host),plugin,HEX(authentication_string),ssl_type,HEX(ssl_cipher),\
                HEX(x509_issuer),HEX(x509_subject),account_locked,password_expired,\
                UNIX_TIMESTAMP(password_last_changed),IFNULL(password_lifetime,''),\
-               max_user_connections)),16),16,10) AS UNSIGNED)),0),UNIX_TIMESTAMP(),\
+               max_user_connections),256),16),16,10) AS UNSIGNED)),0),UNIX_TIMESTAMP(),\
                @@global.default_password_lifetime,@@global.max_user_connections FROM mysql.user",
     table: "SELECT HEX(User),HEX(Host),plugin,HEX(authentication_string),ssl_type,HEX(ssl_cipher),\
             HEX(x509_issuer),HEX(x509_subject),account_locked,password_expired,\
@@ -85,7 +85,7 @@ impl Question {
 /// What the checksum tells, and what goes for all accounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
-    pub(crate) accounts: usize,
+    accounts: usize,
     checksum: Text,
     /// The server's time, in seconds.
     pub(crate) now: u64,
@@ -107,6 +107,16 @@ impl Facts {
             lifetime: number(lifetime)?,
             clients_max: number(clients_max)?,
         })
+    }
+
+    /// Whether there are few enough of them.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match self.accounts {
+            0..=ACCOUNTS_MAX => Ok(()),
+            accounts => Err(format!(
+                "it has {accounts} accounts, and the pool reads at most {ACCOUNTS_MAX}"
+            )),
+        }
     }
 
     /// Whether the accounts are the same, the time apart.
@@ -440,5 +450,16 @@ mod tests {
         assert!(at("1", "7").is_of_same(&at("2", "7")));
         assert!(!at("1", "7").is_of_same(&at("1", "8")));
         assert!(Facts::read(&[row(&["3", "7"])]).is_none());
+    }
+
+    #[test]
+    fn so_many_accounts_are_read_and_no_more() {
+        let of = |accounts: usize| {
+            let accounts = accounts.to_string();
+            Facts::read(&[row(&[&accounts, "7", "1", "0", "0"])]).unwrap()
+        };
+        assert!(of(ACCOUNTS_MAX).check().is_ok());
+        let why = of(ACCOUNTS_MAX + 1).check().unwrap_err();
+        assert!(why.contains("at most 100000"), "{why}");
     }
 }

@@ -6,6 +6,7 @@
 
 pub mod caching_sha2;
 pub mod native;
+pub mod sha2_stored;
 
 /// Bytes in a nonce (the trailing NUL of the greeting not counted).
 pub const NONCE_LEN: usize = 20;

@@ -3,7 +3,7 @@ use super::*;
 use crate::auth::accounts::Accounts;
 use crate::config::{Raw, User, accounts_of};
 use std::sync::LazyLock;
-use wire::auth::caching_sha2::KeyPair;
+use wire::auth::caching_sha2::{Cached, KeyPair};
 
 const NONCE: Nonce = *b"abcdefghij0123456789";
 const FRESH: Nonce = *b"ABCDEFGHIJ9876543210";
@@ -57,7 +57,7 @@ impl Fixture {
 
     fn learnt(&self, name: &str) -> Option<Cached> {
         let found = self.accounts.find(name.as_bytes(), &HERE);
-        found.like.learnt.cached.get().copied()
+        found.like.learnt.sha2().map(|learnt| learnt.cached)
     }
 
     /// As [`Login::answer`], with the worker's verdict in place of the wait for it.

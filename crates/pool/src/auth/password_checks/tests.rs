@@ -1,6 +1,6 @@
 //! The queue of password checks: its bounds, equal answers, and whom a verdict reaches.
 use super::*;
-use crate::auth::accounts::{Accounts, Identity};
+use crate::auth::accounts::{Accounts, Identity, Sent};
 use crate::auth::host_pattern::ClientHost;
 use crate::config::accounts_of;
 use std::sync::LazyLock;
@@ -44,6 +44,7 @@ fn proof(user: Option<usize>, nonce: Nonce) -> Proof {
         identity: Identity { user, ..identity },
         nonce,
         quick: b"no answer to anything, 32 bytes!".to_vec(),
+        sent: Sent::Encrypted,
     }
 }
 
@@ -71,7 +72,7 @@ fn run(checks: &PasswordChecks) -> Vec<Verdict> {
         accounts: &WORLD.accounts,
         keys: &WORLD.keys,
     };
-    check.map_or_else(Vec::new, |check| check.run(&login_context))
+    check.map_or_else(Vec::new, |check| check.run(&login_context, &mut |_, _| ()))
 }
 
 #[test]

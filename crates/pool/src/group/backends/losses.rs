@@ -54,8 +54,36 @@ impl<N: Net> Group<N> {
                 format_args!("no backend for '{user}': {why}"),
             );
         }
+        if end == DialEnd::PasswordUnknown && self.backend_pools.pools[pool].count == 0 {
+            return self.close_all_waiting(pool, why);
+        }
         if end == DialEnd::Account && self.backend_pools.pools[pool].count == 0 {
             self.give_up_all(pool, why);
+        }
+    }
+
+    /// Why a dial of this pool would fail for its password, if it would: a login that is broken off
+    /// or wrong counts on the server against the pool's host, or the account, so there is none.
+    pub(crate) fn outdated_password(&self, pool: usize) -> Option<String> {
+        let key = &self.backend_pools.pools[pool].key;
+        let counted = key.account.as_ref()?;
+        let known = self.shared.accounts.of_server().of(counted)?.credential();
+        let account = format!("'{}'@'{}'", counted.user, counted.host);
+        (known.as_ref() != Some(&key.credential)).then(|| {
+            format!(
+                "the password of account {account} has been changed since the client logged in, or \
+                 the server asks for it again (a restart, FLUSH PRIVILEGES); log in again"
+            )
+        })
+    }
+
+    /// The server asks for a password that it had cached: the next login of the account, in any
+    /// group, has to bring it.
+    pub(crate) fn forget_password(&self, pool: usize) {
+        let account = self.backend_pools.pools[pool].key.account.as_ref();
+        let all = self.shared.accounts.of_server();
+        if let Some(account) = account.and_then(|account| all.of(account)) {
+            account.learnt.forget();
         }
     }
 

@@ -190,7 +190,7 @@ impl<N: Net> Group<N> {
                 connection.logged_in = true;
                 self.say_kill();
             }
-            DialStep::Failed(why, _) => self.kill_failed(why),
+            DialStep::Failed(why, _) | DialStep::PasswordUnknown(why) => self.kill_failed(why),
         }
     }
 
