@@ -375,3 +375,43 @@ fn an_address_that_cannot_be_had_ends_the_pool_with_the_reason() {
         wrong.stderr
     );
 }
+
+#[test]
+fn the_page_shows_who_is_there() {
+    let test = "the_page_shows_who_is_there";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    let pool = start_pool(real, "page.toml", HTTP);
+    let place = place_of(&pool);
+    let mut client = login(&pool.address, &app());
+    client.must("SELECT GET_LOCK('page', 0)");
+    let (status, page) = get(&place, "/", "text/html");
+    assert_eq!(status, 200);
+    // It works offline: nothing is fetched from elsewhere.
+    assert!(page.contains("live.json") && !page.contains("src=") && !page.contains("@import"));
+    let json = |path: &str| -> serde_json::Value {
+        serde_json::from_str(&get(&place, path, "application/json").1).unwrap()
+    };
+    let shown = until(|| {
+        let shown = json("/live.json");
+        let rows = &shown["pins"]["rows"];
+        match rows[0][0] == "user_lock" && shown["sources"]["rows"][0][2] == 1 {
+            true => Ok(shown),
+            false => Err(shown.to_string()),
+        }
+    });
+    assert_eq!(shown["pins"]["rows"][0][1], "SELECT GET_LOCK(...");
+    assert_eq!(shown["sources"]["rows"][0][0], "app");
+    assert_eq!(shown["pool"]["unready"], serde_json::Value::Null);
+    let history = json("/history.json");
+    let width = history["names"].as_array().unwrap().len();
+    let rows = history["rows"].as_array().unwrap();
+    assert!(
+        rows.iter()
+            .all(|row| row.as_array().unwrap().len() == width),
+        "{history}"
+    );
+    assert!(!rows.is_empty());
+}

@@ -5,15 +5,14 @@
 
 mod chart;
 mod csv;
-mod host;
 mod http;
 mod live;
 mod live_page;
 mod page;
 mod prometheus;
 
-pub(crate) use host::{Host, Watch};
 pub(crate) use http::{Offer, Server, Shown};
+pub(crate) use measure::host::{Host, Watch};
 pub(crate) use prometheus::{put_head, put_summary};
 
 use crate::control::Gauges;

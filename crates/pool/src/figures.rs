@@ -66,6 +66,16 @@ impl Histogram {
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
     }
 
+    /// What has been added since this earlier state of the same histogram.
+    pub(crate) fn since(&self, earlier: &Histogram) -> Histogram {
+        let mut since = self.clone();
+        for (count, before) in since.counts.iter_mut().zip(earlier.counts) {
+            *count = count.saturating_sub(before);
+        }
+        since.sum_ns = since.sum_ns.saturating_sub(earlier.sum_ns);
+        since
+    }
+
     pub(crate) fn counts(&self) -> &[u64] {
         &self.counts
     }
@@ -345,6 +355,8 @@ mod tests {
         let mut twice = times.clone();
         twice.add(&times);
         assert_eq!(twice.sum(), 2 * times.sum());
+        assert_eq!(twice.since(&times), times);
+        assert_eq!(times.since(&times), Histogram::default());
     }
 
     #[test]

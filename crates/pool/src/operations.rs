@@ -5,6 +5,7 @@
 
 pub(crate) mod certificates;
 pub(crate) mod console;
+pub(crate) mod live;
 pub(crate) mod metrics;
 pub(crate) mod password_workers;
 pub(crate) mod site;

@@ -16,6 +16,7 @@ use crate::listing::Questions;
 use crate::log::{self, Event, ReportLine, note, note_all};
 use crate::operations::certificates;
 use crate::operations::console::{self, Console};
+use crate::operations::live::{self, Live};
 use crate::operations::metrics::Board;
 use crate::operations::password_workers::start_workers;
 use crate::operations::site;
@@ -157,8 +158,9 @@ fn serve(mut settings: Settings) -> Result<(), String> {
     let upstream = Arc::new(Upstream::new(settings.backend.clone()));
     upstream.keep_looking_up()?;
     let board = Arc::new(Board::default());
+    let live = Arc::new(Live::default());
     if let Some(http) = settings.http {
-        site::serve(http.0, board.clone())?;
+        site::serve(http.0, board.clone(), live.clone())?;
     }
     let Some(server) = ask_server(&upstream, &settings, &mut signals)? else {
         note(
@@ -191,13 +193,16 @@ fn serve(mut settings: Settings) -> Result<(), String> {
     let tell = move || orders.iter().for_each(|order| order.send(Order::Look));
     shared.upstream.tell(Box::new(tell));
     watcher.keep_watching(shared.clone());
+    let source = Arc::new(Console::new(
+        shared.clone(),
+        board.clone(),
+        group_threads.orders.clone(),
+        group_threads.questions.clone(),
+    ));
+    if shared.settings.http.is_some() {
+        live::keep(live, source.clone())?;
+    }
     if let Some(settings) = &shared.settings.console {
-        let source = Console::new(
-            shared.clone(),
-            board.clone(),
-            group_threads.orders.clone(),
-            group_threads.questions.clone(),
-        );
         console::serve(settings, shared.settings.socket_access(), source)?;
     }
     certificates::watch(&shared);

@@ -7,11 +7,11 @@
 //! run takes.
 
 use super::Frame;
-use super::host::{Host, Watch};
 use super::live::Scene;
 use crate::errors::ErrorCount;
 use crate::latency::Latency;
 use crate::series::Point;
+use measure::host::{Host, Watch};
 use measure::process;
 use serde::Serialize;
 use std::collections::VecDeque;

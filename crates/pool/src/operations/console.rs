@@ -9,6 +9,7 @@
 
 use crate::backend::kill_jobs::KillEnd;
 use crate::config::ConsoleSettings;
+use crate::figures::GroupView;
 use crate::listing::{BackendLine, ClientLine, Question, Questions, Said, Wanted};
 use crate::log::{self, Event, Level, LogFormat, note};
 use crate::operations::certificates;
@@ -19,6 +20,7 @@ use reactor::socket::{self, FileAccess};
 use reactor::{Address, Sender};
 use signal_hook::consts::SIGTERM;
 use signal_hook::low_level::raise;
+use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::sync::atomic::Ordering::Relaxed;
@@ -85,7 +87,7 @@ pub(crate) struct Console {
 pub(crate) fn serve(
     settings: &ConsoleSettings,
     access: FileAccess,
-    source: Console,
+    source: Arc<Console>,
 ) -> Result<(), String> {
     let address = &settings.listen;
     let wrong = |error| format!("console.listen: cannot listen on {address}: {error}");
@@ -110,7 +112,7 @@ pub(crate) fn serve(
             false => Access::Read,
         },
     });
-    console::serve(listener, accounts.collect(), Arc::new(source)).map_err(wrong)?;
+    console::serve(listener, accounts.collect(), source).map_err(wrong)?;
     note(Event::Console, format_args!("console at {place}"));
     Ok(())
 }
@@ -150,7 +152,37 @@ impl Console {
         })
     }
 
-    fn clients(&self) -> Result<Vec<ClientLine>, String> {
+    /// All groups' figures together, once they serve.
+    pub(crate) fn total(&self) -> Option<GroupView> {
+        self.sample().pool.map(|pool| pool.total)
+    }
+
+    /// The server's errors by number, and how many have no place.
+    pub(crate) fn server_errors(&self) -> (BTreeMap<u32, u64>, u64) {
+        self.shared.errors.read()
+    }
+
+    /// Backends that there may be now.
+    pub(crate) fn backends_max(&self) -> usize {
+        self.shared.budget.total()
+    }
+
+    /// What the pool is, for its page.
+    pub(crate) fn facts(&self) -> serde_json::Value {
+        let server = &self.shared.server;
+        let uptime = reactor::utc_now().saturating_sub(self.sample().began());
+        serde_json::json!({
+            "address": self.shared.settings.backend.to_string(),
+            "flavour": flavour(&self.shared),
+            "version": server.version,
+            "unready": self.sample().unready(),
+            "paused": self.shared.paused.load(Relaxed),
+            "onramp": env!("CARGO_PKG_VERSION"),
+            "uptime_s": uptime.as_secs(),
+        })
+    }
+
+    pub(crate) fn clients(&self) -> Result<Vec<ClientLine>, String> {
         let mut all = Vec::new();
         for group in 0..self.groups.len() {
             let mut from = 0;
@@ -291,6 +323,14 @@ impl Source for Console {
             event,
             format_args!("'{account}' from {peer} {what} at the console"),
         );
+    }
+}
+
+/// Which server it is.
+fn flavour(shared: &Shared) -> &'static str {
+    match shared.server.flavour.is_mysql() {
+        true => "mysql",
+        false => "mariadb",
     }
 }
 

@@ -1,10 +1,11 @@
-//! What the pool serves over HTTP: its figures, and whether it is well and ready.
+//! What the pool serves over HTTP: its page and figures, and whether it is well and ready.
 //!
 //! A thread of its own answers ([`httpd`]), with what the groups have published last
 //! ([`crate::figures`]). It begins before the server has answered, so that a pool that waits for
 //! its server says so.
 
 use crate::log::{Event, note};
+use crate::operations::live::{self, Live};
 use crate::operations::metrics::{self, Board};
 use httpd::{Reply, Request, Status, kind};
 use std::net::{SocketAddr, TcpListener};
@@ -18,20 +19,28 @@ const TURNS_WITHIN: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// A sentence with the setting, the address and the system's reason.
-pub(crate) fn serve(address: SocketAddr, board: Arc<Board>) -> Result<(), String> {
+pub(crate) fn serve(address: SocketAddr, board: Arc<Board>, live: Arc<Live>) -> Result<(), String> {
     let wrong = |error| format!("http: cannot listen on {address}: {error}");
     let listener = TcpListener::bind(address).map_err(wrong)?;
     let place = listener.local_addr().map_err(wrong)?;
-    let site = move |request: &Request<'_>| answer(&board, request);
+    let site = move |request: &Request<'_>| answer(&board, &live, request);
     httpd::serve(listener, site).map_err(wrong)?;
     note(
         Event::Http,
-        format_args!("figures at http://{place}/metrics"),
+        format_args!("page at http://{place}/, figures at http://{place}/metrics"),
     );
     Ok(())
 }
 
-fn answer(board: &Board, request: &Request<'_>) -> Reply {
+/// JSON, once there is some.
+fn started(json: &str) -> Reply {
+    match json.is_empty() {
+        true => Reply::ok(kind::JSON, "{}"),
+        false => Reply::ok(kind::JSON, json),
+    }
+}
+
+fn answer(board: &Board, live: &Live, request: &Request<'_>) -> Reply {
     let state = |wrong: Option<String>| match wrong {
         None => Reply::text(Status::Ok, "ok"),
         Some(why) => Reply::text(Status::Unavailable, &why),
@@ -42,11 +51,15 @@ fn answer(board: &Board, request: &Request<'_>) -> Reply {
         }
         "/metrics" => Reply::ok(kind::PROMETHEUS, metrics::prometheus(&board.sample())),
         "/stats.json" => Reply::ok(kind::JSON, metrics::json(&board.sample()).to_string()),
+        "/" => Reply::ok(kind::HTML, live::PAGE),
+        "/live.json" => started(&live.live()),
+        "/history.json" => started(&live.history()),
         "/healthz" => state(board.sample().unhealthy(TURNS_WITHIN)),
         "/readyz" => state(board.sample().unready()),
         _ => Reply::text(
             Status::NotFound,
-            "There are /metrics, /stats.json, /healthz and /readyz here.",
+            "There are /, /metrics, /stats.json, /live.json, /history.json, /healthz and /readyz \
+             here.",
         ),
     }
 }

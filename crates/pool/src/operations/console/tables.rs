@@ -3,7 +3,7 @@
 //!
 //! docs/pool/console.md is made from them.
 
-use super::{Console, Shown, maybe, number, seconds, text};
+use super::{Console, Shown, flavour, maybe, number, seconds, text};
 use crate::figures::Stage;
 use crate::operations::metrics::{PointShown, points};
 use crate::queue::lane::LaneName;
@@ -177,11 +177,7 @@ fn servers(console: &Console) -> Result<Vec<Row>, String> {
         .map(|pool| pool.total.census.backends());
     Ok(vec![vec![
         text(shared.settings.backend.to_string()),
-        text(if shared.server.flavour.is_mysql() {
-            "mysql"
-        } else {
-            "mariadb"
-        }),
+        text(flavour(shared)),
         text(shared.server.version.clone()),
         flag(since.is_none()),
         maybe(down, seconds),

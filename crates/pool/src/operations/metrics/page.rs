@@ -28,6 +28,9 @@ scrape_configs:
 
 | path | answers |
 |---|---|
+| `/` | a page for people: rates, percentiles and the last hour, clients by user and address, pins \
+with the beginning of their statement, groups, errors, memory, the host |
+| `/live.json`, `/history.json` | what the page shows |
 | `/metrics` | the figures below: OpenMetrics 1.0.0 where `Accept` asks for it, otherwise \
 Prometheus 0.0.4 |
 | `/stats.json` | the same figures as JSON, with percentiles in place of buckets |
@@ -35,7 +38,9 @@ Prometheus 0.0.4 |
 | `/readyz` | 200, or 503 with the reason: at start until the server has answered, while the \
 server cannot be reached, and during a drain |
 
-Anyone who reaches this address reads the names of users and how much they do. There is no login:
+Anyone who reaches this address reads the names of users, the addresses of their clients, how much \
+they
+do, and the beginnings of statements that pin, up to their first literal. There is no login:
 listen on the loopback or on a network of your own. Nothing can be changed there.
 
 `/readyz` speaks of the server too. Where several pools stand in front of one server, all of them

@@ -1,4 +1,4 @@
-//! What the host's kernel counts while a run goes: CPU, sockets, ports, retransmits, drops.
+//! What the host's kernel counts meanwhile: CPU, sockets, ports, retransmits, drops.
 //!
 //! A limit of the machine looks like a slow server. These are the figures that tell them apart,
 //! read from /proc once a second. What cannot be read is left out of the page.
@@ -20,35 +20,40 @@ struct Sample {
     packet_drops: u64,
 }
 
-/// What the page shows of the host.
+/// What a page shows of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct Host {
+pub struct Host {
     /// CPU of the whole machine, 0 to 1.
-    cpu_share: f64,
-    /// TCP sockets that are open, wait in TIME_WAIT, or belong to nobody.
-    tcp_open: u64,
-    tcp_time_wait: u64,
-    tcp_orphans: u64,
+    pub cpu_share: f64,
+    /// TCP sockets that are open.
+    pub tcp_open: u64,
+    /// Those that wait in TIME_WAIT.
+    pub tcp_time_wait: u64,
+    /// Those that belong to nobody.
+    pub tcp_orphans: u64,
     /// Memory of TCP's buffers.
-    tcp_memory_bytes: u64,
+    pub tcp_memory_bytes: u64,
     /// Local ports for outgoing connections, to one address of a server and from one of our own.
-    ports: u64,
-    /// Since the last look.
-    segments_out: u64,
-    retransmits: u64,
-    listen_drops: u64,
-    packet_drops: u64,
+    pub ports: u64,
+    /// Segments sent since the last look.
+    pub segments_out: u64,
+    /// Segments sent again since then.
+    pub retransmits: u64,
+    /// Connections that listeners have dropped since then.
+    pub listen_drops: u64,
+    /// Packets that were dropped since then.
+    pub packet_drops: u64,
 }
 
 /// Looks at the host again and again.
 #[derive(Debug, Default)]
-pub(crate) struct Watch {
+pub struct Watch {
     last: Option<Sample>,
 }
 
 impl Watch {
     /// How the host stands, and what it counted since the last look.
-    pub(crate) fn look(&mut self) -> Host {
+    pub fn look(&mut self) -> Host {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let snmp = read("/proc/net/snmp");
         let netstat = read("/proc/net/netstat");
