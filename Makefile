@@ -5,7 +5,7 @@ FUZZ_SECONDS ?= 60
 TARGETS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench million soak fuzz drivers build fmt clean
+.PHONY: help demo test bench million soak fuzz drivers package build fmt clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ fuzz: ## libFuzzer on each parser: make fuzz FUZZ_SECONDS=60 [TARGETS="lexer rep
 drivers: ## Drivers' own test suites, directly and through the pool; about an hour
 	@bash scripts/get-mysql.sh || true
 	@python3 scripts/suites.py
+
+package: ## Build the Debian package into target/debian/
+	@bash scripts/package.sh
 
 build: ## Build the release binary
 	cargo build --locked --release

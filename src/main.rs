@@ -5,11 +5,12 @@
 #![forbid(unsafe_code)]
 
 mod command_line;
+mod generate;
 mod preflight;
 
 use crate::command_line::without_passwords;
 use crate::preflight::{Checked, look, of_load, of_pool};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -42,6 +43,7 @@ enum Job {
     Merge(load::MergeArgs),
     Climb(climb::ClimbArgs),
     Target(load::target::TargetArgs),
+    Generate(generate::GenerateArgs),
 }
 
 fn main() -> ExitCode {
@@ -83,6 +85,7 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }),
         Job::Target(args) => load::target::run(&args, &stop_flag()),
+        Job::Generate(args) => generate::run(&args, Cli::command()),
     }
 }
 
@@ -108,7 +111,12 @@ fn warn_of_files(job: &Job) {
         Job::Load(job) => ("load", Some(&job.args.target)),
         Job::Doctor(args) => ("doctor", args.target.as_ref()),
         Job::Explain(args) => ("explain", args.target.as_ref()),
-        Job::Pool(_) | Job::Sysbench(_) | Job::Merge(_) | Job::Climb(_) | Job::Target(_) => {
+        Job::Pool(_)
+        | Job::Sysbench(_)
+        | Job::Merge(_)
+        | Job::Climb(_)
+        | Job::Target(_)
+        | Job::Generate(_) => {
             return;
         }
     };

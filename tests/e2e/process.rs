@@ -1,6 +1,7 @@
 //! The pool as a process: how it begins, what it says about mistakes, how it ends.
 
 use crate::world::{app, binary, config, config_file, direct, login, server, start_pool};
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::time::Duration;
 use testkit::client::{Client, ClientError};
@@ -456,4 +457,98 @@ fn a_pool_may_start_before_its_server() {
     real.restart().unwrap();
     let pool = starts.join().unwrap().unwrap();
     assert_eq!(login(&pool.address, &app()).value("SELECT 1"), "1");
+}
+
+/// Becomes the program behind it, which may not call `unshare`: what the usual filter of containers
+/// does to a process without CAP_SYS_ADMIN.
+const WITHOUT_UNSHARE: &str = r#"
+import ctypes, os, platform, struct, sys
+number = {"x86_64": 272, "aarch64": 97}[platform.machine()]
+# Load the call's number; if it is this one, fail with EPERM, else allow it.
+steps = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(steps), ctypes.addressof(code)))
+libc = ctypes.CDLL(None, use_errno=True)
+for arguments in [(38, 1, 0, 0, 0), (22, 2, ctypes.addressof(program), 0, 0)]:
+    if libc.prctl(*[ctypes.c_ulong(argument) for argument in arguments]) != 0:
+        sys.exit(f"prctl: {os.strerror(ctypes.get_errno())}")
+os.execv(sys.argv[1], sys.argv[1:])
+"#;
+
+#[test]
+fn groups_have_their_own_tables_where_unshare_is_forbidden() {
+    let test = "groups_have_their_own_tables_where_unshare_is_forbidden";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    let text = config(&real.address(), "groups = 2");
+    let file = config_file(real, "unshare.toml", &text);
+    let prefix = ["python3", "-c", WITHOUT_UNSHARE];
+    let arguments = ["--config", file.to_str().unwrap()];
+    let pool = Pool::start_behind(&prefix, binary(), &arguments).unwrap();
+    login(&pool.address, &app()).must("SELECT 1");
+}
+
+#[test]
+fn a_service_manager_is_told_when_the_pool_is_ready_well_and_ending() {
+    let test = "a_service_manager_is_told";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    let place = real.folder().join("notify");
+    let manager = UnixDatagram::bind(&place).unwrap();
+    manager.set_read_timeout(Some(LIMIT)).unwrap();
+    let heard = || {
+        let mut message = [0; 256];
+        let len = manager.recv(&mut message).unwrap();
+        String::from_utf8(message[..len].to_vec()).unwrap()
+    };
+    let file = config_file(real, "notify.toml", &config(&real.address(), ""));
+    let socket = format!("NOTIFY_SOCKET={}", place.display());
+    let prefix = ["env", &socket, "WATCHDOG_USEC=300000"];
+    let arguments = ["--config", file.to_str().unwrap()];
+    let pool = Pool::start_behind(&prefix, binary(), &arguments).unwrap();
+    assert_eq!(heard().trim(), "READY=1");
+    login(&pool.address, &app()).must("SELECT 1");
+    assert_eq!(heard().trim(), "WATCHDOG=1");
+    pool.terminate();
+    while heard().trim() != "STOPPING=1" {}
+    assert!(pool.wait().0.success());
+}
+
+#[test]
+fn manual_pages_and_completions_are_made_for_each_command() {
+    if direct() {
+        return skipped("manual_pages", "it is about the program");
+    }
+    let folder = std::env::temp_dir().join(format!("onramp-pages-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let make = |what: &str| {
+        run(
+            binary(),
+            &["generate", what, folder.to_str().unwrap()],
+            LIMIT,
+        )
+    };
+    assert!(make("man").status.success());
+    assert!(make("completions").status.success());
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    assert!(read("onramp-pool.1").contains("backends"));
+    for name in [
+        "onramp.1",
+        "onramp-load.1",
+        "onramp-doctor.1",
+        "onramp-climb.1",
+    ] {
+        assert!(read(name).starts_with(".ie"), "{name}");
+    }
+    for name in ["onramp.bash", "_onramp", "onramp.fish"] {
+        assert!(read(name).contains("sysbench"), "{name}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    let nowhere = run(binary(), &["generate", "man", "/nonexistent/x"], LIMIT);
+    assert_eq!(nowhere.status.code(), Some(1));
+    assert!(nowhere.stderr.contains("/nonexistent/x"), "{nowhere:?}");
 }

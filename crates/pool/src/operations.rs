@@ -8,6 +8,7 @@ pub(crate) mod console;
 pub(crate) mod live;
 pub(crate) mod metrics;
 pub(crate) mod password_workers;
+pub(crate) mod service;
 pub(crate) mod site;
 pub(crate) mod text_readers;
 pub(crate) mod watch;

@@ -19,6 +19,7 @@ use crate::operations::console::{self, Console};
 use crate::operations::live::{self, Live};
 use crate::operations::metrics::Board;
 use crate::operations::password_workers::start_workers;
+use crate::operations::service;
 use crate::operations::site;
 use crate::operations::text_readers::start_readers;
 use crate::operations::watch::Watcher;
@@ -211,6 +212,8 @@ fn serve(mut settings: Settings) -> Result<(), String> {
         Event::Listening,
         format_args!("listening on {}", addresses.join(", ")),
     );
+    service::feed_watchdog(board.clone());
+    service::ready();
     let result = group_threads.attend(signals, &shared.settings, &board);
     for listener in &listeners {
         listener.remove_file();
@@ -493,6 +496,7 @@ impl GroupThreads {
             }
             draining = true;
             board.drains();
+            service::stopping();
             note(
                 Event::Draining,
                 format_args!("draining, for at most {} ms", drain_max.as_millis()),

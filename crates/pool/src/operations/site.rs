@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A group that has not turned for so long is not well: an idle one turns twice a second.
-const TURNS_WITHIN: Duration = Duration::from_secs(10);
+pub(crate) const TURNS_WITHIN: Duration = Duration::from_secs(10);
 
 /// Serves at this address until the process ends.
 ///
