@@ -15,6 +15,7 @@ mod frames;
 mod logins;
 pub mod mutate;
 mod packets;
+mod proxy_headers;
 mod replies;
 mod statements;
 mod targets;
@@ -36,7 +37,7 @@ const fn target(name: &'static str, check: fn(&[u8])) -> Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 17] = [
+pub const TARGETS: [Target; 18] = [
     target("packets", packets::packets),
     target("values", packets::values),
     target("greeting", logins::greeting),
@@ -48,6 +49,7 @@ pub const TARGETS: [Target; 17] = [
     target("execution", executions::execution),
     target("attributes", executions::attributes),
     target("compressed", frames::compressed),
+    target("proxy_header", proxy_headers::proxy_header),
     target("dsn", targets::dsn),
     target("lexer", tokens::lexer),
     target("classify", statements::classify),

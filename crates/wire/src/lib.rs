@@ -28,6 +28,7 @@ pub mod errors;
 pub mod execution;
 pub mod handshake;
 pub mod packet;
+pub mod proxy_header;
 pub mod reply;
 pub mod status;
 pub mod stranger;
