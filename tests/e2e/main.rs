@@ -64,6 +64,7 @@ mod prepared_last;
 mod privileges;
 mod process;
 mod protocol;
+mod proxy_header;
 mod published;
 mod report;
 mod reports;

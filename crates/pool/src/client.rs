@@ -39,6 +39,8 @@ use wire::command::ReplyShape;
 /// Where a client stands, in the order of its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClientState {
+    /// A PROXY header is to come; then it is greeted.
+    Accepted,
     /// Greeted; its login is to come.
     Greeted,
     /// Its proof is to come (login, or change of user).
@@ -275,6 +277,20 @@ impl<S> Client<S> {
         }
     }
 
+    /// One that has to say first for whom it speaks. What it hears before is the first packet.
+    pub(crate) fn before_header(
+        transport: Transport<S>,
+        now: Time,
+        session: Rc<Session>,
+        login: Login,
+    ) -> Self {
+        Client {
+            state: ClientState::Accepted,
+            seq: 0,
+            ..Client::greeted(transport, now, session, login)
+        }
+    }
+
     /// Where it stands.
     pub(crate) fn state(&self) -> ClientState {
         self.state
@@ -298,7 +314,7 @@ impl<S> Client<S> {
         use ClientState::*;
         let allowed = match (self.state, to) {
             (Leaving, _) => false,
-            (_, Leaving) => true,
+            (_, Leaving) | (Accepted, Greeted) => true,
             (Greeted, Proving | Opening | Idle) | (Proving, Proving | Opening | Idle) => true,
             (Proving, Verifying) | (Verifying, Opening | Idle) => true,
             (Opening, Restoring | Idle) => true,
@@ -381,7 +397,7 @@ impl<S> Client<S> {
     /// backend for the next.
     pub(crate) fn takes_input(&self) -> bool {
         use ClientState::*;
-        matches!(self.state, Greeted | Proving | Idle | Feeding)
+        matches!(self.state, Accepted | Greeted | Proving | Idle | Feeding)
             && self.output.is_none()
             && !self.is_being_read()
     }

@@ -235,7 +235,8 @@ impl Stage {
 
     pub(crate) fn of(state: ClientState, has_backend: bool) -> Stage {
         match state {
-            ClientState::Greeted
+            ClientState::Accepted
+            | ClientState::Greeted
             | ClientState::Proving
             | ClientState::Verifying
             | ClientState::Opening => Stage::LoggingIn,

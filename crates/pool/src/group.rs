@@ -460,9 +460,9 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return;
         };
-        use ClientState::{Greeted, Idle, Opening, Proving, Verifying};
+        use ClientState::{Accepted, Greeted, Idle, Opening, Proving, Verifying};
         let idle = match client.state() {
-            Greeted | Proving | Verifying | Opening => true,
+            Accepted | Greeted | Proving | Verifying | Opening => true,
             Idle => client.lease().is_none() && client.output.is_none(),
             _ => false,
         };

@@ -31,6 +31,7 @@ mod server;
 mod shared;
 mod watched;
 
+pub use auth::network::Network;
 pub use auth::secret::Secret;
 pub use backend::kill_jobs::{KillAsk, KillEnd, Threads};
 pub use config::options::PoolArgs;

@@ -13,6 +13,7 @@ use crate::buffers::packing::Compression;
 use reactor::tls::UNSENT_BYTES_MAX;
 use reactor::{Event, Net, Read, Tls, Write};
 use std::io;
+use std::net::SocketAddr;
 
 /// Steps of handshakes that a group makes in one turn.
 pub(crate) const HANDSHAKES_PER_TURN: usize = 8;
@@ -39,6 +40,8 @@ struct Layers {
     tls: Option<Box<Tls>>,
     /// How its bytes are compressed, if they are.
     compression: Option<Box<Compression>>,
+    /// Where the client is, as the proxy in front says.
+    client_address: Option<SocketAddr>,
 }
 
 impl<S> Transport<S> {
@@ -77,6 +80,28 @@ impl<S> Transport<S> {
     /// The socket, to be watched and asked about.
     pub(crate) fn sock(&self) -> &S {
         &self.sock
+    }
+
+    /// Where the peer is, or the client for whom it speaks; `None`: a Unix socket.
+    pub(crate) fn peer<N: Net<Sock = S>>(&self, net: &N) -> Option<SocketAddr> {
+        self.client_address().or_else(|| net.peer(&self.sock))
+    }
+
+    /// What a PROXY header says of the client.
+    fn client_address(&self) -> Option<SocketAddr> {
+        self.layers.as_ref()?.client_address
+    }
+
+    /// The peer is a proxy, and its client is there.
+    pub(crate) fn set_client_address(&mut self, address: SocketAddr) {
+        self.layers.get_or_insert_default().client_address = Some(address);
+    }
+
+    /// Whether the client is on this host, so that nobody listens on the way from it. What a proxy
+    /// says of its client's address tells nothing of that way.
+    pub(crate) fn is_of_this_host<N: Net<Sock = S>>(&self, net: &N) -> bool {
+        let is_loopback = || net.peer(&self.sock).is_some_and(|p| p.ip().is_loopback());
+        self.client_address().is_none() && is_loopback()
     }
 
     fn tls(&self) -> Option<&Tls> {

@@ -9,6 +9,7 @@ use super::row::{Absent, DAY_MS, FromValue, Keys, Kind, MANY, Row, Value, YEAR_S
 use super::row::{table, take, wrong_type};
 use super::{AccountSource, ConsoleSettings, ShownSetting, StoredCode, User};
 use crate::auth::certificate::{ClientCert, ClientTls, TlsMode};
+use crate::auth::network::Network;
 use crate::auth::secret::Secret;
 use crate::log::{Level, LogFormat};
 use crate::queue::priority::{Mode, Priority};
@@ -86,6 +87,15 @@ table! {
             /// Connections that may wait to be accepted, for each listener of each group. The
             /// kernel cuts it to `net.core.somaxconn`.
             backlog: i32 { .number("connections", 1, 1 << 30).or_number(4096) }
+
+            /// Addresses and networks (`10.0.0.5`, `10.0.0.0/8`, `2001:db8::/32`) of proxies in
+            /// front that send a header of the PROXY protocol, version 1 or 2. A connection from
+            /// there must begin with one, and is greeted behind it. The address in the header is
+            /// the client's from there on. From anywhere else a header is refused. See [PROXY
+            /// protocol](proxy-protocol.md).
+            proxy_protocol_networks: Vec<Network> {
+                .of(Kind::List("addresses and networks")).or_nothing("none")
+            }
 
             /// Clients may choose the compressed protocol: zlib, and zstd where the server is MySQL
             /// 8.0.18 or later. The pool compresses and decompresses in its own threads, zlib at
@@ -763,6 +773,19 @@ impl FromValue for HttpAddress {
             Address::Tcp(address) => Ok(HttpAddress(address)),
             Address::Unix(_) => Err(format!("expected {}, got '{text}'", row.expected())),
         }
+    }
+}
+
+impl FromValue for Vec<Network> {
+    fn from_value(row: &Row, value: &Value) -> Result<Self, String> {
+        match value {
+            Value::List(texts) => texts.iter().map(|text| Network::parse(text)).collect(),
+            _ => wrong_type(row),
+        }
+    }
+
+    fn nothing() -> Option<Self> {
+        Some(Vec::new())
     }
 }
 

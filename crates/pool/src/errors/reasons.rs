@@ -177,6 +177,8 @@ pub(crate) enum Refusal {
     Malformed(String),
     /// The client speaks another protocol where its login must come.
     Stranger(Stranger),
+    /// The PROXY header that has to come first has not, or is none.
+    ProxyHeader(String),
     /// The handshake of TLS has failed.
     Tls(String),
     /// The client logs in in clear, and has to use TLS.
@@ -347,6 +349,7 @@ impl Refusal {
                 Stranger::ProxyV1 | Stranger::ProxyV2 => "proxy-header",
                 Stranger::ClientHello | Stranger::SslRequest => "tls",
             },
+            Refusal::ProxyHeader(_) => "proxy-header",
             Refusal::Tls(_) => "tls-handshake",
             Refusal::InsecureTransport => "insecure-transport",
             Refusal::TooSlow(_) => "too-slow",
@@ -388,7 +391,10 @@ impl Refusal {
             Refusal::TooLong { .. } | Refusal::Input { .. } => errors::NET_PACKET_TOO_LARGE,
             Refusal::OutOfOrder { .. } => errors::NET_PACKETS_OUT_OF_ORDER,
             Refusal::Malformed(_) => errors::MALFORMED_PACKET,
-            Refusal::TooSlow(_) | Refusal::Stranger(_) | Refusal::Tls(_) => errors::HANDSHAKE,
+            Refusal::TooSlow(_)
+            | Refusal::Stranger(_)
+            | Refusal::ProxyHeader(_)
+            | Refusal::Tls(_) => errors::HANDSHAKE,
             Refusal::InsecureTransport => errors::SECURE_TRANSPORT_REQUIRED,
             Refusal::BackendLost(_) => errors::NET_READ,
             Refusal::Restore(_) | Refusal::KillFailed(_) | Refusal::OwnCommands => {
@@ -461,6 +467,11 @@ impl fmt::Display for Refusal {
                 "Bad handshake (onramp: expected a login packet, got {})",
                 words_of(*stranger)
             ),
+            Refusal::ProxyHeader(why) => write!(
+                f,
+                "Bad handshake (onramp: expected a PROXY header from this address, which is in \
+                 proxy_protocol_networks: {why})"
+            ),
             Refusal::BackendLost(why) => write!(
                 f,
                 "Lost connection to MySQL server during query (onramp: {why}; whether the \
@@ -493,12 +504,14 @@ impl fmt::Display for Refusal {
 fn words_of(stranger: Stranger) -> &'static str {
     match stranger {
         Stranger::ProxyV1 => {
-            "a header of the PROXY protocol, version 1, which the pool does not take: switch it \
-             off in the proxy in front (HAProxy: take send-proxy from the server's line)"
+            "a header of the PROXY protocol, version 1, which the pool takes once, from \
+             proxy_protocol_networks only: name the proxy's address there, or switch it off in the \
+             proxy in front (HAProxy: take send-proxy from the server's line)"
         }
         Stranger::ProxyV2 => {
-            "a header of the PROXY protocol, version 2, which the pool does not take: switch it \
-             off in the proxy in front (HAProxy: take send-proxy-v2 from the server's line)"
+            "a header of the PROXY protocol, version 2, which the pool takes once, from \
+             proxy_protocol_networks only: name the proxy's address there, or switch it off in the \
+             proxy in front (HAProxy: take send-proxy-v2 from the server's line)"
         }
         Stranger::ClientHello => {
             "a ClientHello of TLS in front of the greeting: TLS begins behind a request in the \

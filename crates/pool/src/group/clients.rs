@@ -13,6 +13,7 @@ pub(crate) mod limits;
 pub(crate) mod listing;
 pub(crate) mod long_texts;
 pub(crate) mod memory_share;
+pub(crate) mod proxy_header;
 pub(crate) mod report;
 pub(crate) mod reset_connection;
 pub(crate) mod sending;
@@ -38,13 +39,12 @@ use session::own_commands::OwnCommands;
 use session::state::Session;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use wire::auth::{NONCE_LEN, Nonce, Plugin};
+use wire::auth::{NONCE_LEN, Nonce};
 use wire::capabilities::{self as cap, BACKEND_KEY};
 use wire::errors::ErrorCode;
-use wire::handshake::{self, Greeting, nonce_from_random, nonce_of_connection};
+use wire::handshake::{self, nonce_from_random, nonce_of_connection};
 use wire::packet::{Frame, HEADER_LEN, Header, frame};
 use wire::reply::put_err;
-use wire::status;
 use wire::stranger::Stranger;
 
 /// The longest packet of a login.
@@ -55,7 +55,7 @@ const INPUT_STEP_MIN: usize = 4 * 1024;
 const FILLS_PER_TURN: usize = 16;
 
 impl<N: Net> Group<N> {
-    /// Greets a connection, or says why it cannot stay.
+    /// Greets a connection, at once or behind its PROXY header, or says why it cannot stay.
     pub(crate) fn greet(&mut self, sock: N::Sock, listener: usize) {
         self.counts.accepted += 1;
         let refusal = if self.draining.is_some() {
@@ -86,12 +86,17 @@ impl<N: Net> Group<N> {
             self.shared.settings.listen.get(listener),
             Some(Address::Unix(_))
         );
+        let needs_header = self.needs_proxy_header(&sock);
         let transport = Transport::plain(sock, is_local);
         let id = self.next_id();
         let nonce = nonce_of_connection(&self.nonce_key, id);
         let session = self.sessions.intern(Session::default());
         let now = self.net.now();
-        let mut client = Client::greeted(transport, now, session, Login::new(nonce, is_local));
+        let login = Login::new(nonce, is_local);
+        let mut client = match needs_header {
+            true => Client::before_header(transport, now, session, login),
+            false => Client::greeted(transport, now, session, login),
+        };
         client.id = id;
         let key = self.clients.insert(client);
         self.shared.clients.fetch_add(1, Ordering::Relaxed);
@@ -105,19 +110,9 @@ impl<N: Net> Group<N> {
             self.counts.accept_failures += 1;
             return self.close_later(key);
         }
-        let mut out = Vec::new();
-        Greeting {
-            version: self.shared.server.version.clone().into_bytes(),
-            connection_id: id,
-            nonce,
-            capabilities: self.shared.offered,
-            extended: self.shared.extended,
-            collation: self.shared.server.collation,
-            status: status::AUTOCOMMIT,
-            plugin: Plugin::Native.name().as_bytes().to_vec(),
+        if !needs_header {
+            self.send_greeting(key);
         }
-        .put(&mut out);
-        self.send_client(key, &out);
     }
 
     pub(crate) fn nonce(&mut self) -> Nonce {
@@ -305,6 +300,13 @@ impl<N: Net> Group<N> {
                 return at;
             }
             let rest = &bytes[at..];
+            if state == ClientState::Accepted {
+                match self.take_proxy_header(key, rest) {
+                    0 => return at,
+                    len => at += len,
+                }
+                continue;
+            }
             if state == ClientState::Greeted
                 && let Some(stranger) = Stranger::of_bytes(rest)
             {
@@ -460,10 +462,7 @@ impl<N: Net> Group<N> {
         let seq = client.seq;
         if let Some(login) = &mut client.login {
             login.secure |= client.transport.is_secure();
-            login.secure |= self
-                .net
-                .peer(client.transport.sock())
-                .is_some_and(|peer| peer.ip().is_loopback());
+            login.secure |= client.transport.is_of_this_host(&self.net);
         }
         self.exchange(key, |login, login_context| {
             login.answer(login_context, payload, seq)
@@ -558,7 +557,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let address = self.net.peer(client.transport.sock()).map(|peer| peer.ip());
+        let address = client.transport.peer(&self.net).map(|peer| peer.ip());
         let Some(login) = &mut client.login else {
             return self.close_later(key);
         };
@@ -602,7 +601,7 @@ impl<N: Net> Group<N> {
         if client.state() != ClientState::Verifying {
             return;
         }
-        let address = self.net.peer(client.transport.sock()).map(|peer| peer.ip());
+        let address = client.transport.peer(&self.net).map(|peer| peer.ip());
         self.shared.failures.forgive(address, now);
         let seq = client.seq;
         self.exchange(key, |login, _| login.checked(right, seq));
@@ -653,7 +652,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return;
         };
-        let peer = self.net.peer(client.transport.sock());
+        let peer = client.transport.peer(&self.net);
         let address = peer.map(|peer| peer.ip());
         // Who has proven the password guesses nothing.
         let level = match &bar {
@@ -763,12 +762,14 @@ impl<N: Net> Group<N> {
             return;
         };
         let client = key.and_then(|key| self.clients.get(key));
-        let Some(sock) = sock.or(client.map(|client| client.transport.sock())) else {
-            return;
+        let peer = match (sock, client) {
+            (Some(sock), _) => self.net.peer(sock),
+            (None, Some(client)) => client.transport.peer(&self.net),
+            (None, None) => return,
         };
         let account = client.and_then(|client| client.login.as_ref());
         let facts = Facts {
-            client: Some(self.net.peer(sock).into()),
+            client: Some(peer.into()),
             account: account
                 .map(|login| &*login.name)
                 .filter(|name| !name.is_empty()),

@@ -59,10 +59,11 @@ fn number(refusal: &Refusal) -> usize {
         Refusal::ServerDown { .. } => 40,
         Refusal::Tls(_) => 44,
         Refusal::InsecureTransport => 45,
+        Refusal::ProxyHeader(_) => 46,
     }
 }
 
-const NUMBERS: usize = 46;
+const NUMBERS: usize = 47;
 
 /// A command that had no room.
 fn input(limit: InputLimit) -> Refusal {
@@ -183,6 +184,7 @@ fn examples() -> Vec<(Refusal, &'static str)> {
         (Refusal::Stranger(Stranger::ClientHello), "onramp-stranger"),
         (Refusal::Stranger(Stranger::SslRequest), "onramp-stranger"),
         (Refusal::Tls(words()), "onramp-tls"),
+        (Refusal::ProxyHeader(words()), "onramp-proxy-header"),
         (Refusal::InsecureTransport, "login-3159"),
     ]
 }

@@ -69,7 +69,7 @@ impl<N: Net> Group<N> {
     /// Where a client connects from, as accounts are matched with it.
     pub(crate) fn host_of(&self, key: Key) -> ClientHost {
         let client = self.clients.get(key);
-        let peer = client.and_then(|client| self.net.peer(client.transport.sock()));
+        let peer = client.and_then(|client| client.transport.peer(&self.net));
         let names_hosts = self.shared.server.names_hosts;
         ClientHost::of(peer.map(|peer| peer.ip()), names_hosts)
     }

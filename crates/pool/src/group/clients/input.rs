@@ -145,7 +145,10 @@ impl<N: Net> Group<N> {
             return false;
         };
         let held = client.input.as_ref().map_or(0, |input| input.len());
-        let logs_in = matches!(client.state(), ClientState::Greeted | ClientState::Proving);
+        let logs_in = matches!(
+            client.state(),
+            ClientState::Accepted | ClientState::Greeted | ClientState::Proving
+        );
         if held + more <= INPUT_FREE || logs_in {
             return true;
         }

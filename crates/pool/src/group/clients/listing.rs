@@ -63,7 +63,7 @@ impl<N: Net> Group<N> {
         ClientLine {
             id: client.id,
             user: name.filter(|_| client.is_known()),
-            address: Peer::from(self.net.peer(client.transport.sock())).to_string(),
+            address: Peer::from(client.transport.peer(&self.net)).to_string(),
             group: self.index,
             state: Stage::of(client.state(), backend.is_some()).name(),
             state_seconds: now.since(client.since).as_secs_f64(),

@@ -77,7 +77,8 @@ impl<N: Net> Group<N> {
         let backend = client.lease().and_then(|lease| self.backends.get(lease));
         let asked = backend.is_some_and(|backend| !backend.flight().is_empty());
         let state = match client.state() {
-            ClientState::Greeted
+            ClientState::Accepted
+            | ClientState::Greeted
             | ClientState::Proving
             | ClientState::Verifying
             | ClientState::Opening => "logging in",
@@ -114,7 +115,7 @@ impl<N: Net> Group<N> {
         let user = user.filter(|_| client.is_known());
         ReportLine {
             event: Event::Client,
-            client: Some(Peer::from(self.net.peer(client.transport.sock()))),
+            client: Some(Peer::from(client.transport.peer(&self.net))),
             account: user.map(|user| user.name.clone().into_bytes()),
             text,
         }

@@ -406,7 +406,7 @@ impl<N: Net> Group<N> {
         let account = account.map_or("", |pool| pool.key.user.as_str());
         let user = self.shared.settings.users.get(client.user as usize);
         let facts = Facts {
-            client: Some(Peer::from(self.net.peer(client.transport.sock()))),
+            client: Some(Peer::from(client.transport.peer(&self.net))),
             account: user.map(|user| user.name.as_bytes()),
             ..Facts::default()
         };

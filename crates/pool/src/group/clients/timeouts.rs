@@ -39,9 +39,16 @@ const QUIT: [u8; 5] = [1, 0, 0, 0, 1];
 /// How much earlier than the pool's sweep the server may find that a connection's time is over.
 const SWEEP_SLACK: Duration = Duration::from_secs(2);
 
+/// Why a PROXY header may be missing: proxies are set so, or wait for their clients' first bytes.
+const NO_HEADER: &str = "and none came in login_ms_max; let the proxy send one, and at once: one \
+     that waits for the client's first bytes, as AWS Network Load Balancers do by default, waits \
+     for ever, because the server speaks first";
+
 /// Why a client must go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Late {
+    /// It has not sent its PROXY header.
+    Header,
     /// It has not logged in.
     Login,
     /// It has not taken its reply, or the rest of a command does not come.
@@ -82,6 +89,11 @@ impl<N: Net> Group<N> {
             self.counts.too_slow += 1;
             match why {
                 Late::Login => self.refuse(key, &Refusal::TooSlow("the login took too long")),
+                Late::Header => {
+                    let refusal = Refusal::ProxyHeader(NO_HEADER.into());
+                    self.log_refused(None, Some(key), &refusal);
+                    self.refuse(key, &refusal);
+                }
                 Late::Idle => self.end_idle(key),
                 Late::Stalled => {}
             }
@@ -116,7 +128,7 @@ impl<N: Net> Group<N> {
     }
 
     fn lateness(&self, client: &Client<N::Sock>, now: Time) -> Option<Late> {
-        use ClientState::{Feeding, Greeted, Idle, Leaving, Opening, Proving, Verifying};
+        use ClientState::{Accepted, Feeding, Greeted, Idle, Leaving, Opening, Proving, Verifying};
         let stands = now.since(client.since);
         let settings = &self.shared.settings;
         if client.output.is_some() || client.state() == Leaving {
@@ -128,6 +140,7 @@ impl<N: Net> Group<N> {
                 .unwrap_or(self.shared.server.timeouts.read)
         };
         match client.state() {
+            Accepted => (stands > settings.login_max).then_some(Late::Header),
             Greeted | Proving | Verifying => (stands > settings.login_max).then_some(Late::Login),
             Opening => (stands > settings.login_max + settings.wait_max).then_some(Late::Login),
             // The server keeps it from being heard.

@@ -288,8 +288,9 @@ impl<N: Net> Group<N> {
         let state = client.state();
         let user = &self.backend_pools.pools.get(client.pool as usize)?.key.user;
         // Nobody can tell whose it will be while its name is not proven.
-        use ClientState::{Greeted, Proving, Verifying};
-        let proven = !matches!(state, Greeted | Proving | Verifying) && client.is_known();
+        use ClientState::{Accepted, Greeted, Proving, Verifying};
+        let proven =
+            !matches!(state, Accepted | Greeted | Proving | Verifying) && client.is_known();
         let theirs = ask
             .user
             .as_ref()

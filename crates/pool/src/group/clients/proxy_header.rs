@@ -1,0 +1,86 @@
+//! PROXY headers in front of the greeting: where a client behind a proxy comes from.
+//!
+//! The problem: behind a proxy every client has the proxy's address, in the log, for the host
+//! patterns of accounts, for the delay of failed logins. The mechanism: a connection from one of
+//! `proxy_protocol_networks` has to begin with a header ([`wire::proxy_header`]); it is greeted
+//! once that has come, and the address in the header is the client's from there on
+//! ([`crate::buffers::transport::Transport::peer`]).
+//!
+//! Invariants:
+//! - a header is taken from those networks only, from each connection once: anybody could write
+//!   one, and what it says decides which accounts may log in;
+//! - from there it is required, not awaited for a while: a proxy that does not send one is not
+//!   taken for its clients;
+//! - who is still to send it waits for `login_ms_max` at most, however few bytes come at a time.
+
+use crate::client::ClientState;
+use crate::errors::reasons::Refusal;
+use crate::group::Group;
+use reactor::{Key, Net};
+use wire::auth::Plugin;
+use wire::handshake::{Greeting, nonce_of_connection};
+use wire::proxy_header::{ProxyHeader, Source};
+use wire::status;
+
+impl<N: Net> Group<N> {
+    /// Whether a connection has to begin with a header.
+    pub(crate) fn needs_proxy_header(&self, sock: &N::Sock) -> bool {
+        let networks = &self.shared.settings.proxy_protocol_networks;
+        // Most pools have none: their connections are not asked where they come from.
+        !networks.is_empty()
+            && self.net.peer(sock).is_some_and(|peer| {
+                let address = peer.ip();
+                networks.iter().any(|network| network.contains(address))
+            })
+    }
+
+    /// Takes the header at the front of what has come; returns how many bytes it has. Nothing is
+    /// taken of one that has not come whole, or of what is none.
+    pub(crate) fn take_proxy_header(&mut self, key: Key, bytes: &[u8]) -> usize {
+        let (len, source) = match ProxyHeader::read(bytes) {
+            ProxyHeader::Partial => return 0,
+            ProxyHeader::Malformed(why) => {
+                self.refuse_and_leave(key, &Refusal::ProxyHeader(why.to_string()));
+                return 0;
+            }
+            ProxyHeader::Whole { len, source } => (len, source),
+        };
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return len;
+        };
+        match source {
+            Source::Address(address) => client.transport.set_client_address(address),
+            // The proxy speaks for itself, or does not say for whom. A Unix socket there is not
+            // `localhost` here.
+            Source::Unknown | Source::Unix => {}
+        }
+        if !client.change_state(ClientState::Greeted, now) {
+            self.close_later(key);
+            return len;
+        }
+        self.send_greeting(key);
+        len
+    }
+
+    /// The first packet of a connection.
+    pub(crate) fn send_greeting(&mut self, key: Key) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        client.seq = 1;
+        let mut out = Vec::new();
+        Greeting {
+            version: self.shared.server.version.clone().into_bytes(),
+            connection_id: client.id,
+            nonce: nonce_of_connection(&self.nonce_key, client.id),
+            capabilities: self.shared.offered,
+            extended: self.shared.extended,
+            collation: self.shared.server.collation,
+            status: status::AUTOCOMMIT,
+            plugin: Plugin::Native.name().as_bytes().to_vec(),
+        }
+        .put(&mut out);
+        self.send_client(key, &out);
+    }
+}

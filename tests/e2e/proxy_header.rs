@@ -1,0 +1,470 @@
+//! The PROXY protocol in front of the pool: headers by hand in every form and cut, and HAProxy.
+
+use crate::world::{app, binary, config_file, direct, found, login, mysql, server, start_pool};
+use reactor::Address;
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
+use testkit::client::{ANSWER_MAX, Client, ClientError};
+use testkit::onramp::{Pool, terminate};
+use testkit::real::{Flavour, Real, skipped};
+use testkit::reply::Outcome;
+use testkit::talk::{Account, USUAL};
+use wire::errors::HANDSHAKE;
+use wire::handshake::{Greeting, Login};
+
+const V1: &[u8] = b"PROXY TCP4 192.0.2.1 192.0.2.2 4660 3306\r\n";
+const FROM_LOOPBACK: &str = "proxy_protocol_networks = [\"127.0.0.1\", \"2001:db8::/32\"]\n";
+
+/// A header of version 2.
+fn v2(command: u8, family: u8, rest: &[u8]) -> Vec<u8> {
+    let len = u16::try_from(rest.len()).unwrap().to_be_bytes();
+    let start = b"\r\n\r\n\0\r\nQUIT\n";
+    [start, &[command, family][..], &len, rest].concat()
+}
+
+fn v2_tcp4() -> Vec<u8> {
+    let addresses = [192, 0, 2, 1, 192, 0, 2, 2, 0x12, 0x34, 0x0c, 0xea];
+    // A checksum, which is skipped, and a name.
+    let tlvs = b"\x03\0\x04\0\0\0\0\x02\0\x04name";
+    v2(0x21, 0x11, &[&addresses[..], tlvs].concat())
+}
+
+fn v2_tcp6() -> Vec<u8> {
+    let source = "2001:db8::7".parse::<std::net::Ipv6Addr>().unwrap();
+    let rest = [&source.octets()[..], &[0; 16], &[0x12, 0x34, 0x0c, 0xea]].concat();
+    v2(0x21, 0x21, &rest)
+}
+
+fn tcp(address: &Address) -> SocketAddr {
+    match address {
+        Address::Tcp(address) => *address,
+        Address::Unix(path) => panic!("{} is no TCP address", path.display()),
+    }
+}
+
+/// A connection to the pool from this address of the host.
+fn connected(pool: &Address, last: u8) -> TcpStream {
+    let source = IpAddr::V4(Ipv4Addr::new(127, 0, 0, last));
+    let stream = TcpStream::from(reactor::socket::dial(pool, Some(source)).unwrap());
+    stream.set_nonblocking(false).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream.set_read_timeout(Some(ANSWER_MAX)).unwrap();
+    stream
+}
+
+/// A proxy that sends a header in front of what its clients say, in pieces of so many bytes.
+fn front(pool: &Address, header: &[u8], piece: usize) -> Address {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = Address::Tcp(listener.local_addr().unwrap());
+    let (pool, header) = (pool.clone(), header.to_vec());
+    std::thread::spawn(move || {
+        while let Ok((mut client, _)) = listener.accept() {
+            let mut server = connected(&pool, 1);
+            for piece in header.chunks(piece) {
+                server.write_all(piece).unwrap();
+            }
+            let (mut from, mut to) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut from, &mut to);
+                let _ = to.shutdown(Shutdown::Both);
+            });
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut client, &mut server);
+                let _ = server.shutdown(Shutdown::Both);
+            });
+        }
+    });
+    address
+}
+
+/// A packet: its sequence number and its payload.
+fn packet(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
+    let mut header = [0; 4];
+    stream.read_exact(&mut header).ok()?;
+    let len = u32::from_le_bytes([header[0], header[1], header[2], 0]);
+    let mut payload = vec![0; len as usize];
+    stream.read_exact(&mut payload).ok()?;
+    Some((header[3], payload))
+}
+
+/// The words of the error with this number that is the next packet, and the last one.
+fn refusal(stream: &mut TcpStream, seq: u8) -> String {
+    let (got, payload) = packet(stream).unwrap();
+    assert_eq!(got, seq, "{payload:02x?}");
+    assert_eq!(payload[0], 0xff, "an error: {payload:02x?}");
+    assert_eq!(payload[1..3], HANDSHAKE.code.to_le_bytes());
+    assert!(packet(stream).is_none(), "the connection is closed");
+    String::from_utf8_lossy(&payload[3..]).into_owned()
+}
+
+fn says_where_the_client_is(real: &Real) {
+    let pool = start_pool(
+        real,
+        "proxied.toml",
+        &format!("groups = 1\n{FROM_LOOPBACK}"),
+    );
+    let own = "127.0.0.1:";
+    let unix = v2(0x21, 0x31, &[b'/'; 216]);
+    let forms: [(&[u8], &str); 9] = [
+        (V1, "192.0.2.1:4660"),
+        (
+            b"PROXY TCP6 2001:db8::7 ::1 4660 3306\r\n",
+            "[2001:db8::7]:4660",
+        ),
+        (
+            b"PROXY TCP6 ::ffff:192.0.2.1 ::1 4660 3306\r\n",
+            "192.0.2.1:4660",
+        ),
+        (&v2_tcp4(), "192.0.2.1:4660"),
+        (&v2_tcp6(), "[2001:db8::7]:4660"),
+        // The proxy speaks for itself, or does not say for whom.
+        (b"PROXY UNKNOWN\r\n", own),
+        (&v2(0x20, 0, b""), own),
+        (&v2(0x21, 0, b"\x03\0\x04\0\0\0\0"), own),
+        (&unix, own),
+    ];
+    for (header, expected) in forms {
+        for piece in [header.len(), 1, 5] {
+            let front = front(&pool.address, header, piece);
+            let mut client = login(&front, &app());
+            assert_eq!(client.value("SELECT 1"), "1");
+            let id = client.talk().greeting.as_ref().unwrap().connection_id;
+            let line = pool.report_of(id).unwrap();
+            assert!(
+                line.contains(&format!("client={expected}")),
+                "{expected}: {line}"
+            );
+        }
+    }
+    // Who is refused is named by the same address.
+    let front = front(&pool.address, &v2_tcp4(), 1);
+    for account in [
+        Account::new("app", "guess"),
+        Account::new("nobody", "guess"),
+    ] {
+        let Err(ClientError::Refused(failure)) = Client::connect(&front, &account) else {
+            panic!("a wrong password must not let {} in", account.user)
+        };
+        let words = format!("Access denied for user '{}'@'192.0.2.1'", account.user);
+        assert!(failure.message.contains(&words), "{}", failure.message);
+        let line = pool.wait_for(&words).unwrap();
+        let facts = "event=login-failed client=192.0.2.1:4660 ";
+        assert!(line.contains(facts), "{line}");
+    }
+}
+
+#[test]
+fn a_header_says_where_the_client_is_on_mariadb() {
+    let test = "a_header_says_where_the_client_is_on_mariadb";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    if let Some(real) = server(test) {
+        says_where_the_client_is(real);
+    }
+}
+
+#[test]
+fn a_header_says_where_the_client_is_on_mysql() {
+    let test = "a_header_says_where_the_client_is_on_mysql";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    if let Some(real) = mysql(test) {
+        says_where_the_client_is(real);
+    }
+}
+
+/// A pool that takes headers from 127.0.0.1.
+fn pool_behind_proxies(test: &str, file: &str, more: &str) -> Option<Pool> {
+    if direct() {
+        skipped(test, "it is about the pool");
+        return None;
+    }
+    let extra = format!("groups = 1\n{FROM_LOOPBACK}{more}");
+    Some(start_pool(server(test)?, file, &extra))
+}
+
+/// A login that needs no nonce.
+fn bare_login() -> Vec<u8> {
+    let mut out = Vec::new();
+    Login {
+        capabilities: USUAL,
+        collation: 45,
+        user: b"bare",
+        answer: b"",
+        schema: b"",
+        plugin: b"mysql_native_password",
+        zstd_level: 3,
+        extended: 0,
+    }
+    .put(&mut out, 1);
+    out
+}
+
+#[test]
+fn a_header_and_the_login_may_come_in_one_write_or_in_any_pieces() {
+    let test = "a_header_and_the_login_may_come_in_one_write_or_in_any_pieces";
+    let Some(pool) = pool_behind_proxies(test, "together.toml", "") else {
+        return;
+    };
+    for header in [V1.to_vec(), v2_tcp4(), v2(0x20, 0, b"")] {
+        // And a COM_PING behind them.
+        let bytes = [&header[..], &bare_login(), b"\x01\0\0\0\x0e"].concat();
+        for piece in [bytes.len(), 1, 7, header.len() + 1] {
+            let mut stream = connected(&pool.address, 1);
+            for piece in bytes.chunks(piece) {
+                stream.write_all(piece).unwrap();
+            }
+            let (seq, greeting) = packet(&mut stream).unwrap();
+            assert_eq!(seq, 0);
+            Greeting::read(&greeting).unwrap();
+            for (number, command) in [(2, "the login"), (1, "the ping")] {
+                let (seq, answer) = packet(&mut stream).unwrap();
+                assert_eq!((seq, answer[0]), (number, 0), "{command}: {answer:02x?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn from_a_listed_network_a_header_is_required_and_one_that_is_none_is_named() {
+    let test = "from_a_listed_network_a_header_is_required_and_one_that_is_none_is_named";
+    let Some(pool) = pool_behind_proxies(test, "malformed.toml", "") else {
+        return;
+    };
+    let long_line = [b"PROXY UNKNOWN ".to_vec(), vec![b'x'; 200]].concat();
+    let long = [&v2(0x21, 0x11, b"")[..14], b"\xff\xff"].concat();
+    let cases: [(&[u8], &str); 7] = [
+        (
+            &bare_login(),
+            "the first bytes are those of no PROXY header",
+        ),
+        (b"GET / HTTP/1.1\r\n", "the first bytes are those of no"),
+        (b"PROXY TCP4 192.0.2.1\r\n", "got \"PROXY TCP4 192.0.2.1\""),
+        (&long_line, "no end within 107 bytes"),
+        (&long, "expected a header of 2048 bytes at most"),
+        (&v2(0x21, 0x11, b"short"), "expected 12 bytes of addresses"),
+        (&v2(0x2f, 0x11, b""), "expected version 2"),
+    ];
+    for (bytes, words) in cases {
+        let mut stream = connected(&pool.address, 1);
+        stream.write_all(bytes).unwrap();
+        let said = refusal(&mut stream, 0);
+        assert!(
+            said.contains("expected a PROXY header from this address") && said.contains(words),
+            "{said}"
+        );
+        let line = pool.wait_for(words).unwrap();
+        let facts = "event=login-refused client=127.0.0.1:";
+        assert!(
+            line.contains(facts) && line.contains(" reason=proxy-header "),
+            "{line}"
+        );
+    }
+    // One header is all that a proxy can say.
+    let mut stream = connected(&pool.address, 1);
+    stream.write_all(V1).unwrap();
+    packet(&mut stream).unwrap();
+    stream.write_all(V1).unwrap();
+    let said = refusal(&mut stream, 1);
+    assert!(said.contains("which the pool takes once"), "{said}");
+}
+
+#[test]
+fn a_header_from_elsewhere_is_refused_and_clients_there_need_none() {
+    let test = "a_header_from_elsewhere_is_refused_and_clients_there_need_none";
+    let Some(pool) = pool_behind_proxies(test, "elsewhere.toml", "") else {
+        return;
+    };
+    for header in [V1.to_vec(), v2_tcp4()] {
+        let mut stream = connected(&pool.address, 2);
+        packet(&mut stream).unwrap();
+        stream.write_all(&header).unwrap();
+        let said = refusal(&mut stream, 1);
+        let words = "from proxy_protocol_networks only: name the proxy's address there";
+        assert!(said.contains(words), "{said}");
+    }
+    let line = pool.wait_for(" reason=proxy-header ").unwrap();
+    assert!(line.contains(" client=127.0.0.2:"), "{line}");
+    let mut stream = connected(&pool.address, 2);
+    packet(&mut stream).unwrap();
+    stream.write_all(&bare_login()).unwrap();
+    assert_eq!(packet(&mut stream).unwrap().1[0], 0, "it gets in");
+}
+
+#[test]
+fn who_does_not_send_its_header_is_not_greeted_and_ended_in_time() {
+    let test = "who_does_not_send_its_header_is_not_greeted_and_ended_in_time";
+    let Some(pool) = pool_behind_proxies(test, "silent.toml", "login_ms_max = 300") else {
+        return;
+    };
+    // A probe that connects and closes is not worth a line.
+    drop(connected(&pool.address, 1));
+    let part = v2_tcp4();
+    for sent in [&b""[..], &V1[..20], &part[..15]] {
+        let mut stream = connected(&pool.address, 1);
+        stream.write_all(sent).unwrap();
+        let said = refusal(&mut stream, 0);
+        assert!(said.contains("none came in login_ms_max"), "{said}");
+        assert!(said.contains("AWS Network Load Balancers"), "{said}");
+    }
+    pool.terminate();
+    let (_, said) = pool.wait();
+    assert_eq!(said.matches("reason=proxy-header").count(), 3, "{said}");
+}
+
+/// Which account a name means is decided by the header's address.
+fn host_patterns_are_matched_with_the_header(real: &Real) {
+    let (create, select) = match real.flavour() {
+        Flavour::MariaDb => ("IDENTIFIED VIA", "mysql.global_priv"),
+        Flavour::MySql => ("IDENTIFIED WITH", "mysql.user"),
+    };
+    let hash = |password: &str| {
+        let plugin = "mysql_native_password";
+        match real.flavour() {
+            Flavour::MariaDb => format!("{create} {plugin} USING PASSWORD('{password}')"),
+            Flavour::MySql => format!("{create} caching_sha2_password BY '{password}'"),
+        }
+    };
+    real.execute(&[
+        "CREATE USER watcher@'%' IDENTIFIED BY 'watching'",
+        &format!("GRANT SELECT ON {select} TO watcher@'%'"),
+        &format!("CREATE USER near@'192.0.2.%' {}", hash("inside")),
+        &format!("CREATE USER near@'%' {}", hash("outside")),
+    ]);
+    let text = format!(
+        "auth = \"server\"\ngroups = 1\n{FROM_LOOPBACK}[backend]\naddress = \"{}\"\n\
+         monitor_user = \"watcher\"\nmonitor_password = \"watching\"\n",
+        real.address()
+    );
+    let file = config_file(real, "patterns.toml", &text);
+    let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+    let plugin = match real.flavour() {
+        Flavour::MariaDb => wire::auth::Plugin::Native,
+        Flavour::MySql => wire::auth::Plugin::CachingSha2,
+    };
+    let inside = front(&pool.address, V1, V1.len());
+    let outside = front(
+        &pool.address,
+        b"PROXY TCP4 203.0.113.9 192.0.2.2 1 2\r\n",
+        100,
+    );
+    let heard = |front: &Address, password: &str| match Client::connect(
+        front,
+        &Account::new("near", password).plugin(plugin),
+    ) {
+        Ok(mut client) => match &client.query("SELECT CURRENT_USER()").unwrap()[..] {
+            [Outcome::Failed(failure)] => failure.message.clone(),
+            [Outcome::Rows(_)] => client.value("SELECT CURRENT_USER()"),
+            other => panic!("{other:?}"),
+        },
+        Err(other) => other.to_string(),
+    };
+    assert_eq!(heard(&outside, "outside"), "near@%");
+    let denied = heard(&outside, "inside");
+    assert!(denied.contains("'near'@'203.0.113.9'"), "{denied}");
+    let denied = heard(&inside, "outside");
+    assert!(denied.contains("'near'@'192.0.2.1'"), "{denied}");
+    // The password is right; the server itself sees the pool's address, from where the name is
+    // another account with another password.
+    let other = heard(&inside, "inside");
+    let expected = "the server refused the pooler's login";
+    assert!(other.contains(expected), "{other}");
+}
+
+#[test]
+fn host_patterns_of_accounts_are_matched_with_the_header_on_mariadb() {
+    let test = "host_patterns_of_accounts_are_matched_with_the_header_on_mariadb";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    if let Some(real) = found(Real::start(&[]), test) {
+        host_patterns_are_matched_with_the_header(&real);
+    }
+}
+
+#[test]
+fn host_patterns_of_accounts_are_matched_with_the_header_on_mysql() {
+    let test = "host_patterns_of_accounts_are_matched_with_the_header_on_mysql";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    if let Some(real) = found(Real::start_mysql(&[]), test) {
+        host_patterns_are_matched_with_the_header(&real);
+    }
+}
+
+/// HAProxy, ended with the test.
+struct Haproxy {
+    child: Child,
+    address: Address,
+}
+
+impl Drop for Haproxy {
+    fn drop(&mut self) {
+        terminate(&self.child);
+        let _ = self.child.wait();
+    }
+}
+
+/// Starts it with a listener that is there already, in front of the pool. It connects from
+/// 127.0.0.9 and checks the pool all the time.
+fn haproxy(folder: &std::path::Path, pool: &Address, option: &str) -> Option<Haproxy> {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = Address::Tcp(listener.local_addr().unwrap());
+    let text = format!(
+        "defaults\n mode tcp\n timeout connect 60s\n timeout client 60s\n timeout server 60s\n\
+         listen pool\n bind fd@0\n \
+         server pool {} source 127.0.0.9 {option} check inter 50ms\n",
+        tcp(pool)
+    );
+    let file = folder.join(format!("{option}.cfg"));
+    std::fs::write(&file, text).unwrap();
+    let child = Command::new("haproxy")
+        .args(["-db", "-f"])
+        .arg(&file)
+        .stdin(Stdio::from(OwnedFd::from(listener)))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    Some(Haproxy { child, address })
+}
+
+#[test]
+fn clients_behind_haproxy_are_seen_as_themselves() {
+    let test = "clients_behind_haproxy_are_seen_as_themselves";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let Some(real) = server(test) else { return };
+    let pool = start_pool(
+        real,
+        "haproxy.toml",
+        "groups = 1\nproxy_protocol_networks = \"127.0.0.8/31\"\n",
+    );
+    for option in ["send-proxy", "send-proxy-v2", "send-proxy-v2-ssl-cn"] {
+        let Some(haproxy) = haproxy(real.folder(), &pool.address, option) else {
+            return skipped(test, "haproxy is not installed");
+        };
+        let mut client = login(&haproxy.address, &app());
+        assert_eq!(client.value("SELECT 1"), "1");
+        let id = client.talk().greeting.as_ref().unwrap().connection_id;
+        let line = pool.report_of(id).unwrap();
+        assert!(line.contains(" client=127.0.0.1:"), "{option}: {line}");
+        let Err(ClientError::Refused(failure)) =
+            Client::connect(&haproxy.address, &Account::new("app", "guess"))
+        else {
+            panic!("a wrong password must not get in")
+        };
+        assert!(!failure.message.contains("127.0.0.9"), "{failure}");
+    }
+    // Its health checks are no failed logins.
+    pool.terminate();
+    let (_, said) = pool.wait();
+    assert_eq!(said.matches("event=login-failed").count(), 3, "{said}");
+    assert!(!said.contains("event=login-refused"), "{said}");
+}
