@@ -39,6 +39,42 @@ fn begin(story: &mut Story) {
     story.sql(b, "SELECT v FROM t");
 }
 
+/// The first statement of a text runs, and asks, though the next is none.
+#[test]
+fn a_text_that_asks_first_and_goes_on_with_nonsense_is_refused_elsewhere() {
+    same_on_both("asks_then_nonsense", |story| {
+        begin(story);
+        let (a, b) = (0, 1);
+        let asks = [
+            "SELECT ROW_COUNT()",
+            "SELECT FOUND_ROWS()",
+            "SELECT ROW_COUNT(), FOUND_ROWS()",
+            "SELECT @@warning_count",
+            "GET DIAGNOSTICS @r = ROW_COUNT",
+            "SHOW WARNINGS",
+        ];
+        let nonsense = ["'x'", "SELEC 1", "'x'; SELECT @@warning_count"];
+        for asks in asks {
+            for behind in nonsense {
+                let text = format!("{asks}; {behind}");
+                for before in [
+                    "INSERT INTO w VALUES (1), (2)",
+                    "SELECT 1 / 0, CAST('x' AS SIGNED)",
+                ] {
+                    story.sql(a, before);
+                    story.command(a, Command::Ping, b"");
+                    story.may_be_gone(a, &text);
+                    story.command(a, Command::ResetConnection, b"");
+                    story.sql(a, before);
+                    story.sql(b, "SELECT v, CAST('y' AS SIGNED) FROM t");
+                    story.may_be_gone(a, &text);
+                    story.command(a, Command::ResetConnection, b"");
+                }
+            }
+        }
+    });
+}
+
 /// What counts, for FOUND_ROWS() of 0, 1 and more, in sessions that stand as the backend or not.
 const COUNTED: [&[&str]; 12] = [
     &["SELECT v FROM t WHERE id < 3"],

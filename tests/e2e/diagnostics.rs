@@ -673,6 +673,66 @@ fn a_text_that_asks_first_has_its_conditions_or_is_refused() {
     }
 }
 
+/// A lock that another holds is waited for in vain: on MariaDB that clears the conditions of the
+/// statement before, and nothing in the reply tells of it.
+#[test]
+fn a_lock_that_is_not_got_may_clear_conditions() {
+    for real in [server("lock_not_got"), mysql("lock_not_got")]
+        .into_iter()
+        .flatten()
+    {
+        same_on(real, "lock_not_got", 2, |story| {
+            let (a, b) = (story.join(), story.join());
+            story.sql(b, "SELECT GET_LOCK('lock_not_got', 0)");
+            for lock in ["lock_not_got", "lock_got"] {
+                for takes in [
+                    format!("SELECT GET_LOCK('{lock}', 0)"),
+                    format!("DO GET_LOCK('{lock}', 0)"),
+                    format!("SET @got = GET_LOCK('{lock}', 0)"),
+                    format!("SELECT RELEASE_LOCK('{lock}')"),
+                ] {
+                    for asks in ["SHOW WARNINGS", "SELECT @@warning_count, @@error_count"] {
+                        for before in ["SELECT no_such_column", "SELECT CAST('x' AS SIGNED)"] {
+                            story.all(a, &[before, &takes, asks]);
+                        }
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// COM_STMT_RESET leaves the conditions of the statement before, and counts no rows.
+#[test]
+fn a_reset_of_a_statement_leaves_conditions() {
+    for real in [server("reset_leaves"), mysql("reset_leaves")]
+        .into_iter()
+        .flatten()
+    {
+        same_on(real, "reset_leaves", 2, |story| {
+            let (a, b) = (story.join(), story.join());
+            let id = story.prepare(a, "SELECT CAST('y' AS SIGNED)").id;
+            for before in [
+                "SELECT CAST('x' AS SIGNED)",
+                "SELECT no_such_column",
+                "DO 0",
+            ] {
+                for asks in ["SELECT @@warning_count, @@error_count", "SHOW WARNINGS"] {
+                    story.sql(a, before);
+                    story.command(a, Command::StmtReset, &id.to_le_bytes());
+                    story.sql(b, "SELECT CAST('other' AS SIGNED)");
+                    story.sql(a, asks);
+                    story.execute(a, id, &[]);
+                    story.command(a, Command::StmtReset, &id.to_le_bytes());
+                    story.sql(a, asks);
+                    story.command(a, Command::StmtReset, &id.to_le_bytes());
+                    story.sql(a, "SELECT ROW_COUNT()");
+                }
+            }
+        });
+    }
+}
+
 /// Only MariaDB prepares such a text.
 #[test]
 fn warnings_are_shown_by_a_prepared_statement_on_any_backend() {

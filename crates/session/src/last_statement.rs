@@ -34,6 +34,8 @@ enum ReadBack {
     /// Those of its last statement.
     #[default]
     Wanted,
+    /// The same; the pool has answered a command since, and COM_PING counts none of them any more.
+    Uncounted,
     /// The pool has answered a command since: what comes is of the statement before that.
     Outdated,
 }
@@ -262,7 +264,7 @@ impl LastStatement {
                 std::str::from_utf8(last).is_ok_and(|code| code.parse().is_ok_and(is_raised));
             let all = self.kept().unwrap_or(&none).clone().followed_by(&kept);
             let all_count = u16::try_from(all.total.unwrap_or(0)).unwrap_or(u16::MAX);
-            self.conditions = if raised { 1 } else { all_count };
+            self.count_conditions(if raised { 1 } else { all_count });
             return self.keep(Some(charged(all, meter)));
         }
         let stored = u32::try_from(rows.len()).unwrap_or(u32::MAX);
@@ -272,10 +274,17 @@ impl LastStatement {
             None => (stored < stored_max).then_some(stored),
         };
         if let (Some(_), Some(total)) = (self.told.state, kept.total) {
-            self.conditions = u16::try_from(total).unwrap_or(u16::MAX);
+            self.count_conditions(u16::try_from(total).unwrap_or(u16::MAX));
         }
         let some = stored > 0 || kept.total != Some(0);
         self.keep(some.then(|| charged(kept, meter)));
+    }
+
+    /// So many have been read back.
+    fn count_conditions(&mut self, count: u16) {
+        if self.read_back == ReadBack::Wanted {
+            self.conditions = count;
+        }
     }
 
     /// What was lost meanwhile stays lost: an error of the pool's own came behind the statement.
@@ -303,6 +312,15 @@ impl LastStatement {
     pub fn answered(&mut self, row_count: i64) {
         self.row_count = row_count;
         self.disown(COUNTS);
+    }
+
+    /// The same; the conditions of the statement before stay, and are not counted any more.
+    pub fn answered_uncounted(&mut self, row_count: i64) {
+        self.answered(row_count);
+        self.conditions = 0;
+        if self.read_back == ReadBack::Wanted {
+            self.read_back = ReadBack::Uncounted;
+        }
     }
 
     /// The same, and the conditions of the statement before are gone.

@@ -393,6 +393,23 @@ fn an_answer_of_the_pools_own_is_not_on_the_backend() {
 }
 
 #[test]
+fn conditions_that_are_no_more_counted_are_still_shown() {
+    let meter = Meter::default();
+    let mut last = after(insert(), &failed(1146));
+    last.answered_uncounted(0);
+    assert_eq!((last.row_count, last.conditions), (0, 0));
+    assert!(last.lost().contains(COUNTS) && last.is_native(Reads::DIAGNOSTICS));
+    // The answer was on its way.
+    keep(&mut last, Ok(shown(b"1146", 1)), &meter);
+    assert_eq!(last.kept().map(Diagnostics::conditions), Some(1));
+    assert_eq!(last.conditions, 0);
+    last.sent();
+    last.ended(&insert(), &failed(1146), 0, (true, MARIADB));
+    keep(&mut last, Ok(shown(b"1146", 2)), &meter);
+    assert_eq!(last.conditions, 2, "those of the next statement count");
+}
+
+#[test]
 fn a_failed_preparation_is_the_statements_error_on_its_backend() {
     let meter = Meter::default();
     let mut last = after(insert(), &changed(7));

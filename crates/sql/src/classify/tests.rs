@@ -598,6 +598,9 @@ fn statements_of_one_text_answer_each_other() {
     // Neither cleared nor kept for certain.
     for sql in [
         "SELECT s.currval",
+        "SELECT GET_LOCK('a', 0)",
+        "DO GET_LOCK('a', 0)",
+        "SET @a = GET_LOCK('a', 0)",
         "SET PASSWORD = 'x'",
         "EXPLAIN FOR CONNECTION 7",
         "FLUSH TABLES",

@@ -415,7 +415,7 @@ impl<N: Net> Group<N> {
         self.send_ok(key, b"", OK);
         if let Some(client) = self.clients.get_mut(key) {
             match self.shared.server.flavour.is_mysql() {
-                true => client.last.answered_clean(0),
+                true => client.last.answered_uncounted(0),
                 false => client.last.answered(0),
             }
         }

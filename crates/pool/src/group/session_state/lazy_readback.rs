@@ -23,6 +23,7 @@ use crate::client::ClientState;
 use crate::group::Group;
 use crate::server::rows::row_of;
 use reactor::{Key, Net};
+use session::diagnostics::{Area, area_of};
 use session::reply_summary::ReplySummary;
 use session::state::can_restore;
 use session::text::Text;
@@ -31,13 +32,17 @@ use wire::attributes::put_query;
 use wire::command::ReplyShape;
 
 impl<N: Net> Group<N> {
-    /// Binds a client to its home, if that is free, for a text that reads what was left there.
+    /// Binds a client to its home, if that is free, for a text that reads what was left there, or
+    /// behind which only that backend knows whether its conditions are gone.
     pub(crate) fn return_to_last_backend(&mut self, key: Key, class: &classify::Statement) {
         let asks = Reads::ROW_COUNT
             .union(Reads::FOUND_ROWS)
             .union(Reads::DIAGNOSTICS)
             .union(Reads::LAST_GTID);
-        if class.reads.intersects(asks) {
+        let unsure = area_of(class, self.shared.server.flavour) == Area::Unsure;
+        let client = self.clients.get(key).filter(|_| unsure);
+        if class.reads.intersects(asks) || client.is_some_and(|client| client.last.has_conditions())
+        {
             self.return_to_ask(key);
         }
     }

@@ -156,7 +156,10 @@ impl Scan<'_> {
             Effect::FoundRows => self.read(Reads::FOUND_ROWS),
             Effect::ConnectionId => self.read(Reads::CONNECTION_ID),
             Effect::LastGtid => self.read(Reads::LAST_GTID),
-            Effect::UserLock => self.pin(PinCause::UserLock),
+            Effect::UserLock => {
+                self.pin(PinCause::UserLock);
+                self.waits_for_lock();
+            }
             Effect::Sequence => self.pin(PinCause::Sequence),
             Effect::SetVal => self.out.writes = true,
         }

@@ -178,6 +178,12 @@ impl Scan<'_> {
         self.tables.unsure = true;
     }
 
+    /// GET_LOCK() that does not get its lock clears the warnings, and no other function of the
+    /// server's own does.
+    pub(super) fn waits_for_lock(&mut self) {
+        self.tables.unsure = true;
+    }
+
     /// Whether the statement at hand clears the warnings before it, or leaves them if it has none
     /// of its own; `None` where nobody can tell.
     pub(super) fn clears_warnings(&self) -> Option<bool> {

@@ -18,6 +18,7 @@
 use super::reads;
 use crate::group::Group;
 use reactor::{Key, Net};
+use session::found::hides_reads;
 use session::known_code::Known;
 use session::state::Session;
 use sql::classify::stored::run_by;
@@ -62,7 +63,8 @@ impl<N: Net> Group<N> {
         })
     }
 
-    /// Whether a text that calls stored code asks beside the call, or is known to ask in that code
+    /// Whether a text asks first and goes on with what nobody can tell, or calls stored code and
+    /// asks beside the call, or is known to ask in that code
     /// or in a trigger, what the statement before left, and its client's backend does not know. If
     /// that is free, the client goes there. `schema` is as for [`Group::known_code`].
     pub(crate) fn asks_inside(
@@ -74,7 +76,17 @@ impl<N: Net> Group<N> {
     ) -> bool {
         let calls = found.causes.contains(PinCause::StoredCode);
         let triggers = self.asked_by_triggers((sql, mode), found, schema);
-        if !calls && triggers.is_empty() {
+        let hides = found.pin.is_some_and(hides_reads);
+        if !calls && !hides && triggers.is_empty() {
+            return false;
+        }
+        let first = first_of_several((sql, mode), found);
+        // What stands behind the first of several may be no statement at all; the first runs.
+        let shown = match &first {
+            Some((_, first)) if hides && !first.pin.is_some_and(hides_reads) => first.own_reads,
+            _ => Reads::NONE,
+        };
+        if !calls && shown.is_empty() && triggers.is_empty() {
             return false;
         }
         self.return_to_ask(key);
@@ -90,7 +102,7 @@ impl<N: Net> Group<N> {
             true => Reads::NONE,
             false => found.own_reads,
         };
-        let first = first_of_several((sql, mode), found);
+        asked = asked.union(shown);
         let left = first
             .as_ref()
             .map_or(Reads::NONE, |first| left_by(&first.1));
@@ -153,8 +165,11 @@ fn first_of_several<'a>(
     (sql, mode): (&'a [u8], LexMode),
     found: &classify::Statement,
 ) -> Option<(&'a [u8], classify::Statement)> {
+    if !found.multi {
+        return None;
+    }
     let semicolon = Lexer::new(sql, mode).find(|token| token.kind == Kind::Semicolon);
-    let first = &sql[..semicolon.filter(|_| found.multi)?.start];
+    let first = &sql[..semicolon?.start];
     Some((first, classify::classify(first, mode)))
 }
 
