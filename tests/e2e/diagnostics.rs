@@ -693,7 +693,8 @@ fn a_lock_that_is_not_got_may_clear_conditions() {
                 ] {
                     for asks in ["SHOW WARNINGS", "SELECT @@warning_count, @@error_count"] {
                         for before in ["SELECT no_such_column", "SELECT CAST('x' AS SIGNED)"] {
-                            story.all(a, &[before, &takes, asks]);
+                            story.all(a, &[before, &takes]);
+                            story.may_be_gone(a, asks);
                         }
                     }
                 }
@@ -727,6 +728,43 @@ fn a_reset_of_a_statement_leaves_conditions() {
                     story.sql(a, asks);
                     story.command(a, Command::StmtReset, &id.to_le_bytes());
                     story.sql(a, "SELECT ROW_COUNT()");
+                }
+            }
+        });
+    }
+}
+
+/// ROW_COUNT() behind a text that ends with GET DIAGNOSTICS is that of the statement before it.
+#[test]
+fn a_text_that_ends_with_get_diagnostics_counts_as_before_it() {
+    for real in [server("ends_with_get"), mysql("ends_with_get")]
+        .into_iter()
+        .flatten()
+    {
+        same_on(real, "ends_with_get", 1, |story| {
+            let account = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
+            let (a, b) = (story.join_as(&account), story.join_as(&account));
+            story.sql(a, "CREATE TABLE t (v INT)");
+            let texts = [
+                "SELECT 1; GET DIAGNOSTICS @r = ROW_COUNT",
+                "INSERT INTO t VALUES (1), (2); GET DIAGNOSTICS @r = ROW_COUNT",
+                "INSERT INTO t VALUES (1), (2); GET DIAGNOSTICS @r = ROW_COUNT; DO 0",
+                "INSERT INTO t VALUES (1), (2); GET DIAGNOSTICS @r = ROW_COUNT; SELECT 1",
+            ];
+            let asks = [
+                "SELECT ROW_COUNT()",
+                "SELECT ROW_COUNT(); SELECT 2",
+                "GET DIAGNOSTICS @s = ROW_COUNT",
+            ];
+            for text in texts {
+                for asks in asks {
+                    for others in [&[][..], &["INSERT INTO t VALUES (1), (2), (3)"]] {
+                        // Behind a refusal its conditions are gone, and these texts read them.
+                        story.sql(a, "SELECT v FROM t LIMIT 1");
+                        story.sql(a, text);
+                        story.all(b, others);
+                        story.may_be_gone(a, asks);
+                    }
                 }
             }
         });

@@ -8,7 +8,7 @@ use crate::found::{Found, HIDES, found_of};
 use crate::known_code::Known;
 use crate::standing::Standing;
 use crate::statement::{Code, Conditions, Explanation, NOT_JUDGED, Statement, Untracked};
-use sql::classify::{self, Reads, Verb};
+use sql::classify::{self, Marks, Reads, Verb};
 use sql::lex::Server;
 use wire::command::{Command, ReplyShape};
 
@@ -26,6 +26,9 @@ pub fn class_with(found: &classify::Statement, known: Option<&Known>) -> classif
 pub fn statement_of(found: &classify::Statement, server: Server) -> Statement {
     let hides = HIDES.iter().any(|cause| found.causes.contains(*cause));
     let conditions = match found.verb {
+        _ if found.multi && found.marks.contains(Marks::DIAGNOSTICS_BEHIND) => {
+            Conditions::RaisesOrAsks
+        }
         _ if found.multi || hides => Conditions::Raises,
         Verb::Diagnostics if found.reads.intersects(Reads::DIAGNOSTICS) => Conditions::Asks,
         Verb::Diagnostics => Conditions::Raises,

@@ -215,7 +215,7 @@ impl Diagnostics {
         &self,
         get: &Get,
         condition: Option<u32>,
-        row_count: i64,
+        row_count: Option<i64>,
         server: Server,
     ) -> Option<Vec<u8>> {
         let rows = self.rows();

@@ -63,13 +63,29 @@ impl Questions {
     }
 }
 
+/// ROW_COUNT(), if it is known; 8 bytes of an idle client instead of 16.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowCount(i64);
+
+impl RowCount {
+    /// That of a statement with rows, and of one that has failed.
+    pub const NONE: RowCount = RowCount(-1);
+    /// No statement counts so.
+    const UNKNOWN: RowCount = RowCount(i64::MIN);
+
+    /// The number, if it is known.
+    pub fn get(self) -> Option<i64> {
+        (self != Self::UNKNOWN).then_some(self.0)
+    }
+}
+
 /// What a client's last statement has left.
 #[derive(Debug)]
 pub struct LastStatement {
     /// LAST_INSERT_ID()
     pub insert_id: u64,
-    /// ROW_COUNT()
-    pub row_count: i64,
+    /// ROW_COUNT(), if it is known.
+    pub row_count: RowCount,
     /// FOUND_ROWS(), if it is known.
     pub found_rows: FoundRows,
     /// What must be read back.
@@ -97,7 +113,7 @@ impl Default for LastStatement {
     fn default() -> LastStatement {
         LastStatement {
             insert_id: 0,
-            row_count: 0,
+            row_count: RowCount(0),
             found_rows: FoundRows::NONE_YET,
             owed: Owed::default(),
             number: 0,
@@ -197,7 +213,7 @@ impl LastStatement {
 
     /// Whether questions about it may come that its last backend answers best.
     pub fn may_be_asked_for(&self) -> bool {
-        self.row_count >= 0 || self.alone_knows()
+        self.row_count != RowCount::NONE || self.alone_knows()
     }
 
     /// Whether its last backend knows more of it than is kept.
@@ -310,7 +326,7 @@ impl LastStatement {
 
     /// The pool has answered a command itself, which leaves this ROW_COUNT() and nothing else.
     pub fn answered(&mut self, row_count: i64) {
-        self.row_count = row_count;
+        self.row_count = RowCount(row_count);
         self.disown(COUNTS);
     }
 
@@ -339,7 +355,7 @@ impl LastStatement {
         (self.kept, self.lost) = (None, !went);
         self.conditions = u16::from(!went);
         if went {
-            self.row_count = 0;
+            self.row_count = RowCount(0);
         }
     }
 
@@ -419,8 +435,9 @@ impl LastStatement {
             || (conditions == Conditions::Asks && summary.warnings > 0);
         if odd || !conditions.keep_counts() {
             self.row_count = match summary.affected {
-                Some(rows) if !odd => i64::try_from(rows).unwrap_or(i64::MAX),
-                _ => -1,
+                Some(0) if conditions == Conditions::RaisesOrAsks && !odd => RowCount::UNKNOWN,
+                Some(rows) if !odd => RowCount(i64::try_from(rows).unwrap_or(i64::MAX)),
+                _ => RowCount::NONE,
             };
         }
     }
@@ -448,7 +465,10 @@ impl LastStatement {
         self.told = Told {
             warnings: (!failed && !follows && !statement.several).then_some(summary.warnings),
             state: failed.then_some(summary.state),
-            signals: statement.conditions == Conditions::Raises,
+            signals: matches!(
+                statement.conditions,
+                Conditions::Raises | Conditions::RaisesOrAsks
+            ),
             follows: false,
         };
     }

@@ -28,6 +28,9 @@ pub enum Conditions {
     Asks,
     /// It may raise some by SIGNAL, with items of its own.
     Raises,
+    /// The same of a text that may end with GET DIAGNOSTICS, so that an OK that counts no rows may
+    /// have left ROW_COUNT() as it was.
+    RaisesOrAsks,
 }
 
 impl Conditions {

@@ -284,7 +284,7 @@ impl Get {
     pub fn assignments(
         &self,
         number: u32,
-        row_count: i64,
+        row_count: Option<i64>,
         condition: Option<Condition<'_>>,
     ) -> Option<Vec<u8>> {
         let mut sql = b"SET ".to_vec();
@@ -296,7 +296,7 @@ impl Get {
             sql.push(b'=');
             let value = match item {
                 Item::Number => format!("CAST({number} AS UNSIGNED)"),
-                Item::RowCount => row_count.to_string(),
+                Item::RowCount => row_count?.to_string(),
                 Item::Errno => format!("CAST({} AS UNSIGNED)", condition?.errno),
                 Item::State => text(condition?.state)?,
                 Item::Message => text(condition?.message)?,
@@ -369,7 +369,7 @@ mod tests {
         let Some(Question::Get(get)) = asked(sql) else {
             panic!("{sql}");
         };
-        let sql = get.assignments(2, -1, condition)?;
+        let sql = get.assignments(2, Some(-1), condition)?;
         Some(String::from_utf8(sql).unwrap())
     }
 

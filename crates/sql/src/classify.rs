@@ -353,6 +353,8 @@ impl Marks {
     pub const SET_INSIDE: Self = Self(256);
     /// UPDATE or DELETE that names several tables, or in the form for several.
     pub const TABLES: Self = Self(512);
+    /// GET DIAGNOSTICS, SIGNAL or RESIGNAL behind another statement.
+    pub const DIAGNOSTICS_BEHIND: Self = Self(1024);
 }
 
 /// What [`classify`] found in a text.

@@ -28,6 +28,7 @@ use crate::group::session_state::trackers::told_to;
 use reactor::{Key, Net};
 use session::beforehand::{class_with, statement_of, statement_without_text};
 use session::found::hides_reads;
+use session::last_statement::RowCount;
 use session::shapes;
 use session::standing::{Front, standing_of, standing_of_execution};
 use session::state::Session;
@@ -409,7 +410,7 @@ impl<N: Net> Group<N> {
             pending_changes: &mut client.pending_changes,
             bound: &mut Bound::default(),
         };
-        client.last.row_count = -1;
+        client.last.row_count = RowCount::NONE;
         client.last.conditions = 0;
         // These bytes have been through a relay once, so they are a reply.
         let fed = relay.feed(kept, &mut out, |_| {});

@@ -100,19 +100,28 @@ fn nothing_is_native_before_the_first_statement() {
     let last = LastStatement::default();
     assert_eq!(last.lost(), LEFT_BY_STATEMENT);
     assert!(!last.has_conditions());
-    assert_eq!((last.row_count, last.found_rows.get()), (0, Some(0)));
+    assert_eq!(
+        (last.row_count.get(), last.found_rows.get()),
+        (Some(0), Some(0))
+    );
 }
 
 #[test]
 fn a_select_counts_its_rows_and_a_change_those_it_changed() {
     let last = after(select(), &rows());
-    assert_eq!((last.row_count, last.found_rows.get()), (-1, Some(3)));
+    assert_eq!(
+        (last.row_count.get(), last.found_rows.get()),
+        (Some(-1), Some(3))
+    );
     let last = after(insert(), &changed(7));
-    assert_eq!((last.row_count, last.found_rows.get()), (7, Some(0)));
+    assert_eq!(
+        (last.row_count.get(), last.found_rows.get()),
+        (Some(7), Some(0))
+    );
     let last = after(insert(), &failed(1062));
-    assert_eq!(last.row_count, -1);
+    assert_eq!(last.row_count.get(), Some(-1));
     let many = after(insert(), &changed(u64::MAX));
-    assert_eq!(many.row_count, i64::MAX);
+    assert_eq!(many.row_count.get(), Some(i64::MAX));
 }
 
 #[test]
@@ -133,10 +142,10 @@ fn a_question_that_keeps_the_counts_does_not_make_them_native() {
     let mut last = after(insert(), &changed(7));
     last.moved(None);
     last.ended(&asks, &changed(0), 0, (true, MARIADB));
-    assert_eq!(last.row_count, 7, "it stays");
+    assert_eq!(last.row_count.get(), Some(7), "it stays");
     assert!(!last.is_native(COUNTS), "and this backend does not know it");
     last.ended(&asks, &failed(1064), 0, (true, MARIADB));
-    assert_eq!(last.row_count, -1);
+    assert_eq!(last.row_count.get(), Some(-1));
     assert!(last.is_native(COUNTS), "an error counts anywhere");
 }
 
@@ -146,15 +155,15 @@ fn an_uncounted_command_and_an_absent_condition_leave_minus_one() {
         conditions: Conditions::Uncounted,
         ..insert()
     };
-    assert_eq!(after(uncounted, &changed(0)).row_count, -1);
+    assert_eq!(after(uncounted, &changed(0)).row_count.get(), Some(-1));
     let asks = Statement {
         conditions: Conditions::Asks,
         ..statement(Area::Keeps, Found::Keeps)
     };
-    assert_eq!(after(asks, &warned(1)).row_count, -1);
+    assert_eq!(after(asks, &warned(1)).row_count.get(), Some(-1));
     let mut last = after(insert(), &changed(7));
     last.ended(&asks, &changed(0), 0, (true, MARIADB));
-    assert_eq!(last.row_count, 7);
+    assert_eq!(last.row_count.get(), Some(7));
 }
 
 #[test]
@@ -288,7 +297,7 @@ fn a_kill_outdates_what_is_on_its_way() {
     assert!(!last.owed.warnings, "it is not asked for any more");
     keep(&mut last, Ok(shown(b"1265", 1)), &meter);
     assert!(!last.has_conditions());
-    assert_eq!((last.row_count, last.conditions), (0, 0));
+    assert_eq!((last.row_count.get(), last.conditions), (Some(0), 0));
     last.answered_kill(false);
     assert!(last.has_unknown_conditions());
     assert_eq!(last.conditions, 1);
@@ -374,7 +383,7 @@ fn a_session_that_starts_over_keeps_found_rows_alone() {
     last.insert_id = 9;
     last.owed.insert_id = true;
     last.start_over();
-    assert_eq!((last.insert_id, last.row_count), (0, 0));
+    assert_eq!((last.insert_id, last.row_count.get()), (0, Some(0)));
     assert_eq!(last.found_rows.get(), Some(3));
     assert_eq!(last.owed, Owed::default());
     assert!(last.is_native(Reads::FOUND_ROWS));
@@ -385,7 +394,7 @@ fn a_session_that_starts_over_keeps_found_rows_alone() {
 fn an_answer_of_the_pools_own_is_not_on_the_backend() {
     let mut last = after(insert(), &changed(7));
     last.answered(0);
-    assert_eq!(last.row_count, 0);
+    assert_eq!(last.row_count.get(), Some(0));
     assert!(last.lost().contains(COUNTS));
     assert!(!last.lost().intersects(Reads::DIAGNOSTICS));
     last.answered_clean(0);
@@ -397,7 +406,7 @@ fn conditions_that_are_no_more_counted_are_still_shown() {
     let meter = Meter::default();
     let mut last = after(insert(), &failed(1146));
     last.answered_uncounted(0);
-    assert_eq!((last.row_count, last.conditions), (0, 0));
+    assert_eq!((last.row_count.get(), last.conditions), (Some(0), 0));
     assert!(last.lost().contains(COUNTS) && last.is_native(Reads::DIAGNOSTICS));
     // The answer was on its way.
     keep(&mut last, Ok(shown(b"1146", 1)), &meter);
@@ -407,6 +416,21 @@ fn conditions_that_are_no_more_counted_are_still_shown() {
     last.ended(&insert(), &failed(1146), 0, (true, MARIADB));
     keep(&mut last, Ok(shown(b"1146", 2)), &meter);
     assert_eq!(last.conditions, 2, "those of the next statement count");
+}
+
+#[test]
+fn a_text_that_may_end_with_get_diagnostics_counts_what_nobody_knows() {
+    let statement = Statement {
+        conditions: Conditions::RaisesOrAsks,
+        several: true,
+        ..insert()
+    };
+    let last = after(statement, &changed(0));
+    assert_eq!(last.row_count.get(), None);
+    assert!(last.is_native(COUNTS) && last.may_be_asked_for());
+    // GET DIAGNOSTICS was not the last.
+    assert_eq!(after(statement, &changed(2)).row_count.get(), Some(2));
+    assert_eq!(after(statement, &failed(1146)).row_count.get(), Some(-1));
 }
 
 #[test]

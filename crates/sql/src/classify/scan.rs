@@ -191,6 +191,9 @@ impl<'a> Scan<'a> {
         if self.stage == Stage::Routine && !self.routine.finish() {
             self.pin(PinCause::Unknown);
         }
+        if self.out.multi && self.current == Verb::Diagnostics {
+            self.marked(Marks::DIAGNOSTICS_BEHIND);
+        }
         self.out.replaces = self.out.replaces.union(self.replaced());
         self.out.keeps_warnings &= self.keeps_warnings();
     }

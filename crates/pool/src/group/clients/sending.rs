@@ -13,6 +13,7 @@ use crate::group::Group;
 use crate::group::session_state::trackers::told_to;
 use crate::queue::bulk::Piece;
 use reactor::{Key, Net, Write};
+use session::last_statement::RowCount;
 use wire::packet::put_short;
 use wire::reply::{OK, OkPacket, put_err};
 use wire::{capabilities, status};
@@ -229,7 +230,7 @@ impl<N: Net> Group<N> {
         let mut out = std::mem::take(&mut self.lent);
         out.clear();
         put_err(&mut out, client.seq, code, text);
-        client.last.row_count = -1;
+        client.last.row_count = RowCount::NONE;
         self.send_client(key, &out);
         self.lent = out;
     }

@@ -241,7 +241,7 @@ impl<N: Net> Group<N> {
                     let text = absent_condition(sql, mode);
                     return text.map_or(Previous::Gone, Previous::Text);
                 }
-                let text = kept.assignments(&get, condition, client.last.row_count, server);
+                let text = kept.assignments(&get, condition, client.last.row_count.get(), server);
                 text.map_or(Previous::Gone, Previous::Text)
             }
             Some(Question::Handler) => Previous::Same,
@@ -289,7 +289,7 @@ impl<N: Net> Group<N> {
         let mut values = Values {
             id: self.own_id_in(key),
             asked: found.reads.of(client.reads_elsewhere()),
-            row_count: Some(client.last.row_count),
+            row_count: client.last.row_count.get(),
             found_rows: client.last.found_rows.get(),
             last_gtid: self.gtids.get(&key).map_or(Some(""), LastGtid::get),
             tracked: client.tracks(&self.shared.server),

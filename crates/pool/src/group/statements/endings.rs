@@ -16,7 +16,7 @@ use crate::group::session_state::trackers::PINNED;
 use crate::server::rows::row_of;
 use reactor::{Key, Net};
 use session::diagnostics::Diagnostics;
-use session::last_statement::{COUNTS, LEFT_BY_STATEMENT};
+use session::last_statement::{COUNTS, LEFT_BY_STATEMENT, RowCount};
 use session::reply_summary::ReplySummary;
 use session::shapes::Ending;
 use session::state::{CHARSET_VARIABLES, CLOCK, Session};
@@ -560,7 +560,7 @@ impl<N: Net> Group<N> {
         let mariadb = matches!(self.shared.server.flavour, Server::MariaDb(_));
         if let Some(client) = self.clients.get_mut(owner) {
             // SHOW WARNINGS leaves the ROW_COUNT() of a statement with rows, and of an error.
-            let uncounted = client.last.row_count == -1;
+            let uncounted = client.last.row_count == RowCount::NONE;
             client.last.disown(match purpose {
                 Purpose::Warnings if uncounted => Reads::NONE,
                 Purpose::Warnings | Purpose::Retold => COUNTS,
