@@ -15,10 +15,12 @@
 
 use super::fake_mysql::tag_of;
 use super::random::Random;
+use super::settings::{PROXY, PROXY_HEADER};
 use reactor::{Address, Event, Net, Read, Scratch, Time, Token, Write};
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::io::{Error, ErrorKind};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 use wire::command::Command;
@@ -134,6 +136,11 @@ pub(crate) struct Wires {
     pub(crate) dispatched: Vec<u64>,
 }
 
+/// Clients that come by way of a proxy, and are announced by it.
+fn is_proxied(client: usize) -> bool {
+    client % 5 == 4
+}
+
 impl Wires {
     pub(crate) fn note(&self, what: impl FnOnce() -> String) {
         if self.trace {
@@ -170,6 +177,9 @@ impl Wires {
         let id = self.add(group, Peer::Client(client), Stage::Stands);
         self.backlog[group].push_back(id);
         self.knocks[group] = true;
+        if is_proxied(client) {
+            self.send(id, PROXY_HEADER);
+        }
         id
     }
 
@@ -309,6 +319,13 @@ impl Wires {
         let wire = &mut self.wires[id];
         wire.tap.extend_from_slice(bytes);
         let peer = wire.peer;
+        // No packet begins so: it would be longer than any that is sent here.
+        if wire.tap.starts_with(&PROXY_HEADER[..HEADER_LEN]) {
+            if wire.tap.len() < PROXY_HEADER.len() {
+                return;
+            }
+            wire.tap.drain(..PROXY_HEADER.len());
+        }
         while let Frame::Whole { total, .. } = frame(&self.wires[id].tap) {
             let message: Vec<u8> = self.wires[id].tap.drain(..total).collect();
             if message.get(HEADER_LEN) != Some(&Command::Query.byte()) || message[3] != 0 {
@@ -432,6 +449,13 @@ impl Net for SimNet {
     fn accept(&mut self, _listener: usize) -> std::io::Result<Option<Sock>> {
         let next = self.0.borrow_mut().backlog[self.1].pop_front();
         Ok(next.map(|id| self.sock(id)))
+    }
+
+    fn peer(&self, sock: &Sock) -> Option<SocketAddr> {
+        match self.0.borrow().wires[sock.id].peer {
+            Peer::Client(client) if is_proxied(client) => Some((PROXY, 6033).into()),
+            _ => None,
+        }
     }
 
     fn connect(&mut self, _to: &Address) -> std::io::Result<Sock> {

@@ -5,10 +5,15 @@
 
 use super::random::Random;
 use pool::{ServerFacts, ServerTimeouts};
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 /// The longest drain.
 pub(super) const DRAIN_MAX: Duration = Duration::from_secs(60);
+
+/// Where the proxy is, and what it sends in front of each of its clients' bytes.
+pub(super) const PROXY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 254));
+pub(super) const PROXY_HEADER: &[u8] = b"PROXY TCP4 192.0.2.1 192.0.2.2 4660 3306\r\n";
 
 pub(super) fn settings_text(
     random: &mut Random,
@@ -35,7 +40,8 @@ pub(super) fn settings_text(
     let memory = [1u64 << 20, 1 << 30, 1 << 30][usize::try_from(prepared % 3).unwrap_or(0)];
     let down = [50, 1000, 60_000][usize::try_from(reserved).unwrap_or(0) % 3];
     format!(
-        "listen = [\"127.0.0.1:6033\"]\nbackends_max = {backends}\nprepared_max = {prepared}\n\
+        "proxy_protocol_networks = \"{PROXY}\"\n\
+         listen = [\"127.0.0.1:6033\"]\nbackends_max = {backends}\nprepared_max = {prepared}\n\
          dials_max = {dials}\n\
          groups = {groups}\noversubscribe = {oversubscribe}\nstall_ms_max = {stall}\n\
          ride_max = {ride_max}\nwaiting_max = {waiting}\nwait_ms_max = {wait_ms}\n\
