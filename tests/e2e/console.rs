@@ -154,3 +154,44 @@ fn the_console_answers_when_nothing_else_does() {
     while rows(&mut console, "SHOW SERVERS WHERE up = 0").is_empty() {}
     assert_eq!(rows(&mut admin(&place), "SHOW GROUPS").len(), 1);
 }
+
+#[test]
+fn a_shutdown_waits_for_nobody() {
+    let test = "a_shutdown_waits_for_nobody";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    let (pool, place) = start(real, "console-shutdown.toml", "drain_ms_max = 600000");
+    let mut holder = login(&pool.address, &app());
+    holder.must("SELECT GET_LOCK('shutdown', 0)");
+    let mut console = admin(&place);
+    console.must("PAUSE");
+    assert_eq!(rows(&mut console, "SHOW SERVERS WHERE paused").len(), 1);
+    // The answer may come or not: the process ends.
+    let _ = console.query("SHUTDOWN");
+    let (status, said) = pool.wait();
+    assert!(
+        status.success() && said.contains("ending at once"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_drain_ends_a_pause() {
+    let test = "a_drain_ends_a_pause";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    let (pool, place) = start(real, "console-drain.toml", "drain_ms_max = 600000");
+    let mut client = login(&pool.address, &app());
+    client.must("SELECT 1");
+    let mut console = admin(&place);
+    console.must("PAUSE");
+    client.send(&[(Command::Query, b"SELECT 2")]).unwrap();
+    while rows(&mut console, "SHOW CLIENTS WHERE state = 'waiting'").is_empty() {}
+    console.must("DRAIN");
+    assert_eq!(client.receive().unwrap()[0].rows().rows.len(), 1);
+    assert!(pool.wait().0.success());
+}

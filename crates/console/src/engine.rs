@@ -9,7 +9,11 @@
 //! Bounds: the rows of a table, the bytes of an answer, the time of a statement, and the memory of
 //! all engines together ([`HEAP_MAX`]).
 
-use crate::{MAIN, RESULT_BYTES_MAX, ROWS_MAX, Row, STATEMENT_MAX, Source, Table, Type, Value};
+use crate::shares::{Answers, Held};
+use crate::{
+    ANSWERS_BYTES_MAX, MAIN, RESULT_BYTES_MAX, ROWS_MAX, Row, STATEMENT_MAX, Source, Table, Type,
+    Value,
+};
 use reactor::Time;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
@@ -25,6 +29,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 const HEAP_MAX: i64 = 256 << 20;
 /// Bytes of one value, and of a text.
 const VALUE_MAX: i32 = 16 << 20;
+/// Bytes of a pattern of LIKE or GLOB: it is compared by recursion, on the thread's stack.
+const PATTERN_MAX: i32 = 1000;
+/// Levels of an expression, for the same reason.
+const DEPTH_MAX: i32 = 200;
 /// Instructions of SQLite between two looks at the clock.
 const LOOK_EVERY: i32 = 10_000;
 
@@ -59,6 +67,7 @@ pub(crate) struct Engine {
     database: Connection,
     watch: Arc<Watch>,
     source: Arc<dyn Source>,
+    answers: Arc<Answers>,
 }
 
 /// Tables of the console itself, about the others.
@@ -137,11 +146,17 @@ impl Engine {
     ///
     /// # Errors
     /// SQLite's.
-    pub(crate) fn new(source: Arc<dyn Source>, who: &Who) -> rusqlite::Result<Engine> {
+    pub(crate) fn new(
+        source: Arc<dyn Source>,
+        answers: Arc<Answers>,
+        who: &Who,
+    ) -> rusqlite::Result<Engine> {
         let mut database = Connection::open_in_memory()?;
         database.pragma_update(None, "hard_heap_limit", HEAP_MAX)?;
         database.pragma_update(None, "temp_store", "memory")?;
         database.set_limit(Limit::SQLITE_LIMIT_LENGTH, VALUE_MAX)?;
+        database.set_limit(Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, PATTERN_MAX)?;
+        database.set_limit(Limit::SQLITE_LIMIT_EXPR_DEPTH, DEPTH_MAX)?;
         let tables = || source.tables().iter().chain(OWN);
         let schemas: BTreeSet<&str> = tables().map(|table| table.schema).collect();
         for schema in schemas.iter().filter(|schema| **schema != MAIN) {
@@ -184,6 +199,7 @@ impl Engine {
             database,
             watch,
             source,
+            answers,
         })
     }
 
@@ -191,7 +207,7 @@ impl Engine {
     ///
     /// # Errors
     /// A sentence with what is wrong.
-    pub(crate) fn run(&self, text: &str) -> Result<Rows, String> {
+    pub(crate) fn run(&self, text: &str) -> Result<(Rows, Held), String> {
         self.watch.take();
         let until = Time::now() + STATEMENT_MAX;
         *self
@@ -206,7 +222,7 @@ impl Engine {
         let mut read = self.watch.take();
         read.extend(named(text));
         let filled = self.fill(&read);
-        let answer = filled.and_then(|()| collect(&mut statement));
+        let answer = filled.and_then(|()| self.collect(&mut statement));
         drop(statement);
         let emptied = self.empty(&read);
         let answer = answer?;
@@ -233,6 +249,56 @@ impl Engine {
             self.own(|| insert(&self.database, table, &rows))?;
         }
         Ok(())
+    }
+
+    /// The rows of a statement, counted among all answers.
+    fn collect(&self, statement: &mut rusqlite::Statement<'_>) -> Result<(Rows, Held), String> {
+        let mut held = Held::none(self.answers.clone());
+        let names = statement.column_names();
+        let columns: Vec<String> = names.into_iter().map(str::to_owned).collect();
+        let width = columns.len();
+        let mut answer = Rows {
+            columns,
+            rows: Vec::new(),
+        };
+        let mut bytes = 0;
+        let mut rows = statement.query([]).map_err(|error| plain(&error))?;
+        while let Some(row) = rows.next().map_err(|error| plain(&error))? {
+            let mut values = Vec::with_capacity(width);
+            let mut row_bytes = size_of::<Row>();
+            for at in 0..width {
+                let value = match row.get_ref(at).map_err(|error| plain(&error))? {
+                    ValueRef::Null => Value::Null,
+                    ValueRef::Integer(number) => Value::Integer(number),
+                    ValueRef::Real(number) => Value::Real(number),
+                    ValueRef::Text(text) | ValueRef::Blob(text) => {
+                        Value::Text(String::from_utf8_lossy(text).into_owned())
+                    }
+                };
+                row_bytes += size_of::<Value>();
+                if let Value::Text(text) = &value {
+                    row_bytes += text.len();
+                }
+                values.push(value);
+            }
+            bytes += row_bytes;
+            // As rows, and as the packets that are made of them.
+            if !held.grow(2 * row_bytes) {
+                return Err(format!(
+                    "all answers of the console together may take {} MiB; try again when others \
+                     have been taken",
+                    ANSWERS_BYTES_MAX >> 20
+                ));
+            }
+            if bytes > RESULT_BYTES_MAX {
+                return Err(format!(
+                    "the answer is longer than {} MiB; ask for less of it",
+                    RESULT_BYTES_MAX >> 20
+                ));
+            }
+            answer.rows.push(values);
+        }
+        Ok((answer, held))
     }
 
     fn empty(&self, read: &BTreeSet<(String, String)>) -> Result<(), String> {
@@ -371,44 +437,6 @@ fn insert(database: &Connection, table: &Table, rows: &[Row]) -> rusqlite::Resul
         }
     }
     database.execute_batch("COMMIT")
-}
-
-fn collect(statement: &mut rusqlite::Statement<'_>) -> Result<Rows, String> {
-    let names = statement.column_names();
-    let columns: Vec<String> = names.into_iter().map(str::to_owned).collect();
-    let width = columns.len();
-    let mut answer = Rows {
-        columns,
-        rows: Vec::new(),
-    };
-    let mut bytes = 0;
-    let mut rows = statement.query([]).map_err(|error| plain(&error))?;
-    while let Some(row) = rows.next().map_err(|error| plain(&error))? {
-        let mut values = Vec::with_capacity(width);
-        for at in 0..width {
-            let value = match row.get_ref(at).map_err(|error| plain(&error))? {
-                ValueRef::Null => Value::Null,
-                ValueRef::Integer(number) => Value::Integer(number),
-                ValueRef::Real(number) => Value::Real(number),
-                ValueRef::Text(text) | ValueRef::Blob(text) => {
-                    Value::Text(String::from_utf8_lossy(text).into_owned())
-                }
-            };
-            bytes += size_of::<Value>();
-            if let Value::Text(text) = &value {
-                bytes += text.len();
-            }
-            values.push(value);
-        }
-        if bytes > RESULT_BYTES_MAX {
-            return Err(format!(
-                "the answer is longer than {} MiB; ask for less of it",
-                RESULT_BYTES_MAX >> 20
-            ));
-        }
-        answer.rows.push(values);
-    }
-    Ok(answer)
 }
 
 /// What SQLite says, in a sentence for the client.

@@ -9,17 +9,20 @@
 //!
 //! Invariants: nothing that a client sends changes the database or reaches a file; whoever asks
 //! waits, and nobody else. Bounds: [`CONNECTIONS_MAX`], [`COMMAND_MAX`], [`ROWS_MAX`],
-//! [`RESULT_BYTES_MAX`], [`STATEMENT_MAX`], [`LOGIN_MAX`], [`IDLE_MAX`], [`TAKE_MAX`].
+//! [`RESULT_BYTES_MAX`], [`ANSWERS_BYTES_MAX`], [`STATEMENTS_MAX`], [`READERS_MAX`],
+//! [`STATEMENT_MAX`], [`LOGIN_MAX`], [`IDLE_MAX`], [`COMMAND_REST_MAX`], [`TAKE_MAX`].
 
 mod answer;
 mod dialect;
 mod engine;
 mod session;
+mod shares;
 
 pub use dialect::Action;
 pub use session::VERSION;
 
 use session::Stream;
+use shares::{Answers, Statements};
 use std::io;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
@@ -28,22 +31,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Connections at once; one more ends the oldest.
+/// Connections at once; one more ends the oldest of those that have not logged in, or the oldest.
 pub const CONNECTIONS_MAX: usize = 32;
 /// Bytes of a command.
 pub const COMMAND_MAX: usize = 1 << 20;
 /// Rows of a table: one that has more cannot be asked.
 pub const ROWS_MAX: usize = 200_000;
 /// Bytes of an answer.
-pub const RESULT_BYTES_MAX: usize = 64 << 20;
+pub const RESULT_BYTES_MAX: usize = 32 << 20;
+/// Bytes of all answers that are made or sent at a moment.
+pub const ANSWERS_BYTES_MAX: usize = 128 << 20;
+/// Statements that run at once.
+pub const STATEMENTS_MAX: usize = 4;
+/// Those of accounts that may only read: one place is the administrators'.
+pub const READERS_MAX: usize = 3;
 /// The time that a statement may run.
 pub const STATEMENT_MAX: Duration = Duration::from_secs(10);
 /// The time for a login.
 pub const LOGIN_MAX: Duration = Duration::from_secs(10);
 /// The time between two statements.
 pub const IDLE_MAX: Duration = Duration::from_secs(8 * 3600);
-/// The time in which a client must take the next part of an answer.
-pub const TAKE_MAX: Duration = Duration::from_secs(10);
+/// The time in which the rest of a command must come.
+pub const COMMAND_REST_MAX: Duration = Duration::from_secs(10);
+/// The time in which a client must take an answer.
+pub const TAKE_MAX: Duration = Duration::from_secs(30);
 /// A wrong password is answered so much later.
 const DENIED_AFTER: Duration = Duration::from_secs(1);
 /// After an accept that failed for want of descriptors or memory.
@@ -177,14 +188,32 @@ impl Listener {
 pub(crate) struct Site {
     pub(crate) source: Arc<dyn Source>,
     pub(crate) accounts: Vec<Account>,
-    /// Connections that are open, the oldest first, by number.
-    open: Mutex<Vec<(u32, Stream)>>,
+    pub(crate) statements: Statements,
+    pub(crate) answers: Arc<Answers>,
+    /// Connections that are open, the oldest first.
+    open: Mutex<Vec<Open>>,
+}
+
+/// An open connection.
+struct Open {
+    number: u32,
+    stream: Stream,
+    has_logged_in: bool,
 }
 
 impl Site {
     fn leave(&self, number: u32) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.retain(|(other, _)| *other != number);
+        open.retain(|other| other.number != number);
+    }
+
+    /// A connection has logged in.
+    pub(crate) fn note_login(&self, number: u32) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = open.iter_mut().find(|other| other.number == number);
+        if let Some(found) = found {
+            found.has_logged_in = true;
+        }
     }
 }
 
@@ -200,6 +229,8 @@ pub fn serve(
     let site = Arc::new(Site {
         source,
         accounts,
+        statements: Statements::default(),
+        answers: Arc::default(),
         open: Mutex::default(),
     });
     let work = move || {
@@ -225,10 +256,16 @@ fn begin(site: &Arc<Site>, stream: Stream, number: u32) {
     {
         let mut open = site.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.len() >= CONNECTIONS_MAX {
-            let (_, oldest) = open.remove(0);
-            oldest.end();
+            // Whoever has not proven anything ends nobody who has.
+            let stranger = open.iter().position(|other| !other.has_logged_in);
+            let oldest = open.remove(stranger.unwrap_or(0));
+            oldest.stream.end();
         }
-        open.push((number, copy));
+        open.push(Open {
+            number,
+            stream: copy,
+            has_logged_in: false,
+        });
     }
     let apart = site.clone();
     let work = move || {

@@ -4,14 +4,18 @@
 //! `mysql_native_password` where a client begins with that. The password is known here, so the
 //! quick proof is always enough, and none crosses the connection in clear.
 //!
-//! Invariant: each read and write has a limit of time ([`LOGIN_MAX`], [`IDLE_MAX`], [`TAKE_MAX`]).
+//! Invariant: each read and write has a limit of time ([`LOGIN_MAX`], [`IDLE_MAX`],
+//! [`COMMAND_REST_MAX`], [`TAKE_MAX`]), whatever pieces it comes in.
 
 use crate::answer::{Form, TEXT_COLLATION, put_error, put_ok, put_rows};
 use crate::dialect::{self, Asked, Names, Wrong};
 use crate::engine::{Engine, OWN, Who};
+use crate::shares::Held;
 use crate::{
-    Access, Account, COMMAND_MAX, DENIED_AFTER, IDLE_MAX, LOGIN_MAX, Site, TAKE_MAX, Table,
+    Access, Account, COMMAND_MAX, COMMAND_REST_MAX, DENIED_AFTER, IDLE_MAX, LOGIN_MAX, Site,
+    TAKE_MAX, Table,
 };
+use reactor::Time;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -40,6 +44,9 @@ const OFFERED: u32 = cap::LONG_PASSWORD
     | cap::CONNECT_ATTRS
     | cap::PLUGIN_AUTH_LENENC_DATA
     | cap::DEPRECATE_EOF;
+
+/// How nice a connection's thread is to others.
+const NICE: i32 = 10;
 
 /// The version in the greeting: clients choose their first statements by its number.
 pub const VERSION: &str = concat!("8.0.36-onramp-console-", env!("CARGO_PKG_VERSION"));
@@ -82,38 +89,71 @@ impl Stream {
         }
     }
 
-    fn set_limits(&self, read: Duration) -> io::Result<()> {
+    fn set_read_limit(&self, limit: Duration) -> io::Result<()> {
         match self {
-            Stream::Tcp(stream, _) => {
-                stream.set_read_timeout(Some(read))?;
-                stream.set_write_timeout(Some(TAKE_MAX))
+            Stream::Tcp(stream, _) => stream.set_read_timeout(Some(limit)),
+            Stream::Unix(stream) => stream.set_read_timeout(Some(limit)),
+        }
+    }
+
+    fn set_write_limit(&self, limit: Duration) -> io::Result<()> {
+        match self {
+            Stream::Tcp(stream, _) => stream.set_write_timeout(Some(limit)),
+            Stream::Unix(stream) => stream.set_write_timeout(Some(limit)),
+        }
+    }
+
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream, _) => stream.read(bytes),
+            Stream::Unix(stream) => stream.read(bytes),
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream, _) => stream.write(bytes),
+            Stream::Unix(stream) => stream.write(bytes),
+        }
+    }
+
+    /// Fills `bytes`, until this moment: who sends them one by one gets no more time.
+    fn read_exact(&mut self, bytes: &mut [u8], until: Time) -> io::Result<()> {
+        let mut filled = 0;
+        while filled < bytes.len() {
+            self.set_read_limit(rest(until)?)?;
+            match self.read(&mut bytes[filled..]) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(more) => filled += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
             }
-            Stream::Unix(stream) => {
-                stream.set_read_timeout(Some(read))?;
-                stream.set_write_timeout(Some(TAKE_MAX))
+        }
+        Ok(())
+    }
+
+    /// Sends all of it within [`TAKE_MAX`].
+    fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        let until = Time::now() + TAKE_MAX;
+        while !bytes.is_empty() {
+            self.set_write_limit(rest(until)?)?;
+            match self.write(bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(sent) => bytes = &bytes[sent..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
             }
         }
+        Ok(())
     }
 
-    fn read_exact(&mut self, bytes: &mut [u8]) -> io::Result<()> {
-        match self {
-            Stream::Tcp(stream, _) => stream.read_exact(bytes),
-            Stream::Unix(stream) => stream.read_exact(bytes),
-        }
-    }
-
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match self {
-            Stream::Tcp(stream, _) => stream.write_all(bytes),
-            Stream::Unix(stream) => stream.write_all(bytes),
-        }
-    }
-
-    /// The next packet's payload and the number of the one that answers it. `None`: it is longer
-    /// than a command may be.
-    fn packet(&mut self) -> io::Result<(Option<Vec<u8>>, u8)> {
+    /// The next packet's payload and the number of the one that answers it. It begins and ends
+    /// until these moments. `None`: it is longer than a command may be.
+    fn packet(&mut self, until: Time, rest: Duration) -> io::Result<(Option<Vec<u8>>, u8)> {
         let mut header = [0; HEADER_LEN];
-        self.read_exact(&mut header)?;
+        self.read_exact(&mut header[..1], until)?;
+        let until = until.min(Time::now() + rest);
+        self.read_exact(&mut header[1..], until)?;
         let Some(header) = Header::read(&header) else {
             return Err(io::ErrorKind::UnexpectedEof.into());
         };
@@ -122,8 +162,16 @@ impl Stream {
             return Ok((None, seq));
         }
         let mut payload = vec![0; header.len];
-        self.read_exact(&mut payload)?;
+        self.read_exact(&mut payload, until)?;
         Ok((Some(payload), seq))
+    }
+}
+
+/// The time until then, or that it is over.
+fn rest(until: Time) -> io::Result<Duration> {
+    match until.since(Time::now()) {
+        Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
+        rest => Ok(rest),
     }
 }
 
@@ -135,16 +183,18 @@ pub(crate) fn attend(site: &Site, mut stream: Stream, number: u32) {
 }
 
 fn serve(site: &Site, stream: &mut Stream, number: u32) -> io::Result<()> {
-    stream.set_limits(LOGIN_MAX)?;
+    // Statements of the pool's clients go first.
+    let _ = rustix::process::setpriority_process(None, NICE);
     let Some((account, form)) = log_in(site, stream, number)? else {
         return Ok(());
     };
+    site.note_login(number);
     let who = Who {
         user: format!("{}@{}", account.name, stream.host()),
         id: number,
         version: VERSION.to_owned(),
     };
-    let engine = match Engine::new(site.source.clone(), &who) {
+    let engine = match Engine::new(site.source.clone(), site.answers.clone(), &who) {
         Ok(engine) => engine,
         Err(error) => {
             let words = format!("the console cannot make its tables: {error}");
@@ -153,7 +203,6 @@ fn serve(site: &Site, stream: &mut Stream, number: u32) -> io::Result<()> {
             return stream.write_all(&out);
         }
     };
-    stream.set_limits(IDLE_MAX)?;
     let session = Session {
         site,
         account,
@@ -161,17 +210,18 @@ fn serve(site: &Site, stream: &mut Stream, number: u32) -> io::Result<()> {
         engine,
     };
     loop {
-        let (payload, seq) = stream.packet()?;
+        let (payload, seq) = stream.packet(Time::now() + IDLE_MAX, COMMAND_REST_MAX)?;
         let mut out = Vec::new();
         let Some(payload) = payload else {
             let words = format!("Got a packet bigger than {COMMAND_MAX} bytes");
             put_error(&mut out, seq, errors::NET_PACKET_TOO_LARGE, &words);
             return stream.write_all(&out);
         };
-        if !session.command(&payload, seq, &mut out) {
+        let Some(held) = session.command(&payload, seq, &mut out) else {
             return Ok(());
-        }
+        };
         stream.write_all(&out)?;
+        drop(held);
     }
 }
 
@@ -181,6 +231,7 @@ fn log_in<'s>(
     stream: &mut Stream,
     number: u32,
 ) -> io::Result<Option<(&'s Account, Form)>> {
+    let until = Time::now() + LOGIN_MAX;
     let nonce = fresh_nonce()?;
     let mut out = Vec::new();
     let greeting = Greeting {
@@ -195,7 +246,7 @@ fn log_in<'s>(
     };
     greeting.put(&mut out);
     stream.write_all(&out)?;
-    let (payload, mut seq) = stream.packet()?;
+    let (payload, mut seq) = stream.packet(until, LOGIN_MAX)?;
     let refuse = |stream: &mut Stream, seq: u8, code, words: &str| {
         let mut out = Vec::new();
         put_error(&mut out, seq, code, words);
@@ -220,7 +271,7 @@ fn log_in<'s>(
         let mut out = Vec::new();
         put_auth_switch(&mut out, seq, Plugin::CachingSha2.name(), &nonce);
         stream.write_all(&out)?;
-        let (answer, next) = stream.packet()?;
+        let (answer, next) = stream.packet(until, LOGIN_MAX)?;
         (proof, seq) = (answer.unwrap_or_default(), next);
         plugin = Some(Plugin::CachingSha2);
     }
@@ -280,15 +331,17 @@ struct Session<'s> {
 }
 
 impl Session<'_> {
-    /// Answers one command; `false`: the client has said that it leaves.
-    fn command(&self, payload: &[u8], seq: u8, out: &mut Vec<u8>) -> bool {
+    /// Answers one command; what is given back is held until the answer is sent. `None`: the client
+    /// has said that it leaves.
+    fn command(&self, payload: &[u8], seq: u8, out: &mut Vec<u8>) -> Option<Held> {
+        let mut held = Held::none(self.site.answers.clone());
         let (byte, arguments) = match payload.split_first() {
             Some((byte, arguments)) => (*byte, arguments),
             None => (0, payload),
         };
         match Command::from_byte(byte) {
-            Some(Command::Quit) => return false,
-            Some(Command::Query) => self.query(arguments, seq, out),
+            Some(Command::Quit) => return None,
+            Some(Command::Query) => held = self.query(arguments, seq, out, held),
             Some(
                 Command::Ping
                 | Command::InitDb
@@ -311,10 +364,10 @@ impl Session<'_> {
                 "the console knows COM_QUERY, COM_PING, COM_INIT_DB and COM_QUIT",
             ),
         }
-        true
+        Some(held)
     }
 
-    fn query(&self, text: &[u8], seq: u8, out: &mut Vec<u8>) {
+    fn query(&self, text: &[u8], seq: u8, out: &mut Vec<u8>, nothing: Held) -> Held {
         let source = &self.site.source;
         let variables = source.variables();
         let tables: Vec<Table> = source.tables().iter().chain(OWN).copied().collect();
@@ -339,10 +392,21 @@ impl Session<'_> {
                 Ok(done) => put_ok(out, seq, &done),
                 Err(why) => put_error(out, seq, errors::UNKNOWN_ERROR, &why),
             },
-            Ok(Asked::Rows(text)) => match self.engine.run(&text) {
-                Ok(rows) => put_rows(out, seq, self.form, &rows),
-                Err(why) => put_error(out, seq, errors::PARSE_ERROR, &why),
-            },
+            Ok(Asked::Rows(text)) => {
+                let Some(_place) = self.site.statements.place(self.account.access) else {
+                    let words = "other statements are running at the console, and none has ended";
+                    put_error(out, seq, errors::QUERY_TIMEOUT, words);
+                    return nothing;
+                };
+                match self.engine.run(&text) {
+                    Ok((rows, held)) => {
+                        put_rows(out, seq, self.form, &rows);
+                        return held;
+                    }
+                    Err(why) => put_error(out, seq, errors::PARSE_ERROR, &why),
+                }
+            }
         }
+        nothing
     }
 }

@@ -222,14 +222,14 @@ fn engine(source: &Arc<Small>) -> Engine {
         id: 4,
         version: "8".into(),
     };
-    Engine::new(source.clone(), &who).unwrap()
+    Engine::new(source.clone(), Arc::default(), &who).unwrap()
 }
 
 #[test]
 fn only_the_tables_that_a_statement_reads_are_filled() {
     let source = Arc::new(Small::default());
     let engine = engine(&source);
-    let rows = |text: &str| engine.run(text).unwrap();
+    let rows = |text: &str| engine.run(text).unwrap().0;
     assert_eq!(
         rows("SELECT USER(), DATABASE(), CONNECTION_ID(), VERSION()").rows,
         [[
@@ -291,11 +291,22 @@ fn rows_bytes_and_values_are_bounded() {
     let long = "WITH RECURSIVE n(i, t) AS (SELECT 1, hex(zeroblob(1000000)) UNION ALL \
                 SELECT i + 1, t FROM n WHERE i < 100) SELECT * FROM n";
     let why = engine.run(long).unwrap_err();
-    assert!(why.contains("64 MiB"), "{why}");
+    assert!(why.contains("32 MiB"), "{why}");
+    // By recursion: the thread's stack must not be what ends it.
+    for like in ["LIKE '%0", "GLOB '*0"] {
+        let (operator, part) = like.split_at(6);
+        let pattern = part.repeat(20_000);
+        let text = format!("SELECT hex(zeroblob(20000)) {operator}{pattern}b'");
+        let why = engine.run(&text).unwrap_err();
+        assert!(why.contains("pattern too complex"), "{why}");
+    }
     let why = engine.run("SELECT zeroblob(17000000)").unwrap_err();
     assert!(why.contains("too big"), "{why}");
     // The engine goes on.
-    assert_eq!(engine.run("SELECT 1").unwrap().rows, [[Value::Integer(1)]]);
+    assert_eq!(
+        engine.run("SELECT 1").unwrap().0.rows,
+        [[Value::Integer(1)]]
+    );
 }
 
 fn served(source: &Arc<Small>) -> SocketAddr {
@@ -368,6 +379,52 @@ fn a_client_asks_and_commands_by_the_mysql_protocol() {
         let failed = log_in(at, user, password).err().unwrap();
         assert!(format!("{failed}").contains("Access denied"), "{failed}");
     }
+}
+
+#[test]
+fn answers_together_are_bounded() {
+    let source = Arc::new(Small::default());
+    let answers = Arc::default();
+    let who = Who {
+        user: "a@localhost".into(),
+        id: 4,
+        version: "8".into(),
+    };
+    let engine = Engine::new(source, Arc::clone(&answers), &who).unwrap();
+    // 10 MB of rows, as many of packets: the seventh is one too many.
+    let text = "SELECT hex(zeroblob(5000000))";
+    let held: Vec<_> = (0..6).map(|_| engine.run(text).unwrap()).collect();
+    let why = engine.run(text).unwrap_err();
+    assert!(why.contains("128 MiB"), "{why}");
+    drop(held);
+    assert!(engine.run(text).is_ok());
+}
+
+#[test]
+fn readers_leave_a_place_to_administrators() {
+    let statements = crate::shares::Statements::default();
+    let readers: Vec<_> = (0..crate::READERS_MAX)
+        .map(|_| statements.place(Access::Read).unwrap())
+        .collect();
+    let admin = statements.place(Access::Admin);
+    assert!(admin.is_some());
+    drop(readers);
+    assert!(statements.place(Access::Read).is_some());
+}
+
+#[test]
+fn strangers_end_nobody_who_has_logged_in() {
+    let source = Arc::new(Small::default());
+    let at = served(&source);
+    let mut admin = log_in(at, "admin", b"secret").unwrap();
+    let silent: Vec<TcpStream> = (0..2 * crate::CONNECTIONS_MAX)
+        .map(|_| TcpStream::connect(at).unwrap())
+        .collect();
+    // Whoever comes behind them is served too, so all of them have been accepted.
+    let mut reader = log_in(at, "reader", b"secret").unwrap();
+    assert_eq!(values(&mut reader, "SELECT 1").unwrap(), ["1"]);
+    assert_eq!(values(&mut admin, "SELECT 1").unwrap(), ["1"]);
+    assert_eq!(silent.len(), 2 * crate::CONNECTIONS_MAX);
 }
 
 #[test]

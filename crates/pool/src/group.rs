@@ -53,6 +53,7 @@ use session::shapes::Shapes;
 use session::state::Interner;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Tokens' kinds.
@@ -370,6 +371,8 @@ impl<N: Net> Group<N> {
         match order {
             Order::Drain => {
                 self.draining.get_or_insert(self.net.now());
+                // What waits for the end of a pause is to run, or nobody would ever hear of it.
+                self.shared.paused.store(false, Relaxed);
                 for key in self.clients.keys() {
                     self.leave_if_idle(key);
                 }

@@ -18,7 +18,7 @@ use crate::shared::{Order, Shared};
 use console::{Access, Account, Action, Listener, Row, Source, Table, Value};
 use reactor::socket::{self, FileAccess};
 use reactor::{Address, Sender};
-use signal_hook::consts::SIGTERM;
+use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::raise;
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -69,7 +69,7 @@ static TABLES: LazyLock<Vec<Table>> = LazyLock::new(|| shown().map(|shown| shown
 
 fn shown() -> impl Iterator<Item = &'static Shown> {
     let own = tables::TABLES.iter().chain(servers::STATUS);
-    own.chain(servers::TABLES)
+    own.chain(servers::TABLES).chain(servers::PERFORMANCE)
 }
 
 /// What the console shows.
@@ -260,10 +260,10 @@ impl Console {
         })
     }
 
-    /// Has the main thread do what it does at this signal.
-    fn end(&self, signals: usize) -> Result<String, String> {
-        for _ in 0..signals {
-            raise(SIGTERM).map_err(|error| format!("cannot raise SIGTERM: {error}"))?;
+    /// Has the main thread do what it does at these signals. Two of a kind would count as one.
+    fn end(&self, signals: &[i32]) -> Result<String, String> {
+        for signal in signals {
+            raise(*signal).map_err(|error| format!("cannot raise a signal: {error}"))?;
         }
         Ok("the pool is ending".into())
     }
@@ -298,9 +298,9 @@ impl Source for Console {
         match action {
             Action::Pause => self.pause(true),
             Action::Resume => self.pause(false),
-            Action::Drain => self.end(1),
+            Action::Drain => self.end(&[SIGTERM]),
             // The second signal ends a drain.
-            Action::Shutdown => self.end(2),
+            Action::Shutdown => self.end(&[SIGTERM, SIGINT]),
             Action::Kill { id, query } => self.kill(*id, *query),
             Action::Reconnect => {
                 self.tell_all(&Order::Reconnect);

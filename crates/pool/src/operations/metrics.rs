@@ -351,6 +351,9 @@ metrics! {
     Gauge Process "onramp_pool_draining" []
         "1 while the pool takes no new clients and ends when those that are there have left."
         |sample, out| out.set(&[], sample.draining);
+    Gauge Pool "onramp_pool_paused" []
+        "1 while statements wait for RESUME, which an administrator says at the console."
+        |pool, out| out.set(&[], pool.shared.paused.load(Relaxed));
     Gauge Process "process_start_time_seconds" []
         "When the process began to serve, in seconds since 1970."
         |sample, out| out.set(&[], sample.began);

@@ -39,8 +39,8 @@ mysql -h 127.0.0.1 -P 6032 -u admin -p
 `SHOW NAME` shows a table; `LIKE 'pattern'` compares its first column, and `WHERE`, `ORDER BY` and
 `LIMIT` work as in a SELECT. `SELECT` knows joins, groups, subqueries and functions: the engine is
 SQLite, and its [language](https://www.sqlite.org/lang_select.html) is what may be used. Texts
-compare without case. `SHOW TABLES` and `DESCRIBE NAME` describe the tables. Nothing can be
-written.
+in columns compare without case. `SHOW TABLES` and `DESCRIBE NAME` describe the tables. Nothing can
+be written.
 
 Each statement sees the pool as it is at that moment. Sums are at most half a second old. `clients`
 and `backends` are asked of each group, 1,000 clients at a time: one that comes or goes meanwhile
@@ -53,6 +53,8 @@ Commands need `admin_user`. Each of them is logged.
 - `PAUSE`: statements of clients without a backend wait from now on, until `RESUME` or their
   `wait_ms_max`. Transactions and pinned clients go on, so after a while the server is at rest:
   `SHOW BACKENDS` has nobody `running` or `held` then.
+  `paused` in `SHOW SERVERS` and `onramp_pool_paused` in the metrics say so. Clients may still log
+  in. A pause outlives the administrator's connection, and ends with a drain.
 - `RESUME`: they go on.
 - `KILL [CONNECTION] ID`: closes a client and ends its statement on the server.
 - `KILL QUERY ID`: ends its statement; the client gets error 1317.
@@ -66,10 +68,14 @@ Commands need `admin_user`. Each of them is logged.
 
 | what | what happens |
 |---|---|
-| more than 32 connections | the oldest is closed |
+| more than 32 connections | the oldest that has not logged in is closed, or the oldest |
 | a table with more than 200,000 rows | error; `SHOW GROUPS` still works |
-| an answer over 64 MiB, a statement over 10 s | error |
-| 8 hours without a statement | closed |
+| an answer over 32 MiB, all answers over 128 MiB | error |
+| a statement that takes over 10 s, or over 1 MiB | error |
+| a pattern of LIKE or GLOB over 1,000 bytes, a value over 16 MiB | error |
+| more than 256 MiB for the tables and sorts of all statements | error |
+| four statements at once, three of them of `reader_user` | one more waits, for 10 s at most |
+| 8 h without a statement, 10 s for a login or the rest of a command, 30 s for an answer | closed |
 | a wrong password | error 1045, a second later |
 | prepared statements of the protocol | error 1295 |
 
@@ -82,7 +88,8 @@ on a Unix socket.
 const OTHERS: &str = "
 ## Tables of other thread pools
 
-Tools that were written for a server's own pool find its tables in `information_schema`. A backend
+Tools that were written for a server's own pool find its tables in `information_schema`, and those
+of MySQL's in `performance_schema`. A backend
 stands for a thread there. `SHOW STATUS` and `SHOW PROCESSLIST` show `status` and `PROCESSLIST`.
 ";
 

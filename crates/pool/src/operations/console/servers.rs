@@ -67,7 +67,10 @@ tables! { TABLES "information_schema";
         "REASON" Text "UNKNOWN: the pool does not see what the server waits for",
         "COUNT" Integer "times that a backend answered nothing for stall_ms_max",
     }
-    "tp_thread_group_state" "A group, as in MySQL (there in performance_schema)." oracle_state => {
+}
+
+tables! { PERFORMANCE "performance_schema";
+    "tp_thread_group_state" "A group, as in MySQL." oracle_state => {
         "TP_GROUP_ID" Integer "its number",
         "CONSUMER_THREADS" Integer "1",
         "RESERVE_THREADS" Integer "backends that are free",

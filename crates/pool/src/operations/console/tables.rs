@@ -50,6 +50,7 @@ tables! { TABLES MAIN;
         "up" Integer "1 if it can be reached",
         "down_seconds" Real "for how long it cannot",
         "outages" Integer "outages that have ended",
+        "paused" Integer "1 between PAUSE and RESUME",
         "backends" Integer "connections of the pool to it",
         "backends_max" Integer "how many there may be now",
     }
@@ -182,6 +183,7 @@ fn servers(console: &Console) -> Result<Vec<Row>, String> {
         flag(since.is_none()),
         maybe(down, seconds),
         number(shared.upstream.returns()),
+        flag(shared.paused.load(Relaxed)),
         maybe(backends, number),
         number(shared.budget.total()),
     ]])
