@@ -63,8 +63,9 @@ pub(crate) enum Rank {
     /// many stand beside them.
     Pattern(usize),
     Name,
-    /// How many bits it has.
+    /// MySQL: how many bits it has.
     Network(u32),
+    /// MySQL: an address.
     Address,
 }
 
@@ -104,12 +105,16 @@ impl HostPattern {
     }
 
     /// How specific it is: of the accounts that fit, the one with the highest rank decides. Where
-    /// two have the same, the server's order depends on its history; the pool takes the first of
-    /// the table.
+    /// two have the same, MariaDB takes the one whose text is the greater, `localhost` before
+    /// `127.0.0.1`; MySQL's order depends on its history, and the pool takes the first of the table.
     pub(crate) fn rank(&self, rules: HostRules) -> Rank {
-        let pattern = match self {
-            HostPattern::Network(_, mask) => return Rank::Network(mask.count_ones()),
-            HostPattern::Like(pattern) => pattern,
+        let pattern = match (self, rules) {
+            // Names, networks and addresses differ by their texts alone.
+            (HostPattern::Network(..), HostRules::MariaDb) => return Rank::Name,
+            (HostPattern::Network(_, mask), HostRules::MySql) => {
+                return Rank::Network(mask.count_ones());
+            }
+            (HostPattern::Like(pattern), _) => pattern,
         };
         let (mut first, mut beside, mut at) = (None, 0, 0);
         while at < pattern.len() {
@@ -130,7 +135,7 @@ impl HostPattern {
         match (&pattern[..], first, rules) {
             (b"", ..) => Rank::Empty,
             (b"%", ..) => Rank::Any,
-            (_, None, _) if is_address() => Rank::Address,
+            (_, None, HostRules::MySql) if is_address() => Rank::Address,
             (_, None, _) => Rank::Name,
             (_, Some(first), HostRules::MySql) => Rank::Pattern(first),
             (_, Some(_), HostRules::MariaDb) => Rank::Pattern(beside),
@@ -223,16 +228,23 @@ mod tests {
     #[test]
     fn the_most_specific_comes_first() {
         let orders = [
-            (HostRules::MySql, ["10.1.%", "10._.%", "1%", "%.1.2.3"]),
-            (HostRules::MariaDb, ["%.1.2.3", "10.1.%", "10._.%", "1%"]),
+            (
+                HostRules::MySql,
+                &[
+                    "10.1.2.3",
+                    "10.1.0.0/255.255.0.0",
+                    "10.0.0.0/255.0.0.0",
+                    "localhost",
+                ][..],
+                ["10.1.%", "10._.%", "1%", "%.1.2.3"],
+            ),
+            (
+                HostRules::MariaDb,
+                &["localhost"],
+                ["%.1.2.3", "10.1.%", "10._.%", "1%"],
+            ),
         ];
-        for (rules, patterns) in orders {
-            let before = [
-                "10.1.2.3",
-                "10.1.0.0/255.255.0.0",
-                "10.0.0.0/255.0.0.0",
-                "localhost",
-            ];
+        for (rules, before, patterns) in orders {
             let all = before.iter().chain(&patterns).chain(&["%", ""]);
             let ranks: Vec<Rank> = all
                 .map(|pattern| HostPattern::parse(pattern, rules).rank(rules))
@@ -240,6 +252,10 @@ mod tests {
             assert!(ranks.is_sorted_by(|a, b| a > b), "{rules:?}: {ranks:?}");
             let rank = |pattern| HostPattern::parse(pattern, rules).rank(rules);
             assert_eq!(rank("a\\_b"), Rank::Name);
+            let is_name = |pattern| rank(pattern) == Rank::Name;
+            let is_mariadb = rules == HostRules::MariaDb;
+            assert_eq!(is_name("10.1.2.3"), is_mariadb);
+            assert_eq!(is_name("10.1.0.0/255.255.0.0"), is_mariadb);
         }
     }
 

@@ -19,6 +19,7 @@ use crate::auth::host_pattern::{ClientHost, HostPattern, HostRules, Rank};
 use crate::auth::requirement::Requirement;
 use crate::auth::stand_ins::StandIns;
 use crate::auth::verifier::Verifier;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -49,6 +50,14 @@ struct Entry {
     plugin: String,
     stored: Vec<u8>,
     account: Arc<Account>,
+}
+
+impl Entry {
+    /// The host as the server has it.
+    fn host(&self) -> Option<&str> {
+        let of_server = self.account.of_server.as_ref();
+        of_server.map(|of_server| &*of_server.counted.host)
+    }
 }
 
 /// All accounts.
@@ -82,7 +91,11 @@ impl ServerAccounts {
             accounts.by_name.entry(name).or_default().push(entry);
         }
         for entries in accounts.by_name.values_mut() {
-            entries.sort_by_key(|entry| std::cmp::Reverse(entry.rank));
+            match rules {
+                HostRules::MariaDb => entries
+                    .sort_by(|a, b| b.rank.cmp(&a.rank).then_with(|| b.host().cmp(&a.host()))),
+                HostRules::MySql => entries.sort_by_key(|entry| Reverse(entry.rank)),
+            }
         }
         accounts
     }
@@ -231,6 +244,22 @@ mod tests {
         for (name, from, expected) in cases {
             let expected = expected.map(str::to_owned);
             assert_eq!(found(&accounts, name, from), expected, "{name} {from}");
+        }
+    }
+
+    #[test]
+    fn localhost_comes_before_its_address_on_mariadb_and_behind_it_on_mysql() {
+        for (rules, expected) in [
+            (HostRules::MariaDb, "app@localhost"),
+            (HostRules::MySql, "app@127.0.0.1"),
+        ] {
+            let all = vec![
+                native("app", "127.0.0.0/255.255.255.0"),
+                native("app", "127.0.0.1"),
+                native("app", "localhost"),
+            ];
+            let accounts = ServerAccounts::new(all, &ServerAccounts::default(), 0, rules);
+            assert_eq!(found(&accounts, "app", "127.0.0.1"), Some(expected.into()));
         }
     }
 
