@@ -495,6 +495,13 @@ impl<N: Net> Group<N> {
         let now = self.net.now();
         loop {
             let serves = self.wants_dial(pool);
+            if (serves || self.wants_more(pool))
+                && self.may_have_room()
+                && let Some(why) = self.outdated_password(pool)
+            {
+                self.close_all_waiting(pool, &why);
+                return false;
+            }
             if !(serves || self.wants_more(pool)) || !self.may_dial(pool, now) {
                 return false;
             }
@@ -526,6 +533,11 @@ impl<N: Net> Group<N> {
             && pool.dialling < pool.lanes.len()
             // More than may run at once would only lie idle.
             && self.busy + pool.dialling < self.busy_max()
+    }
+
+    /// Whether there is room for another backend, or somebody's idle one could make it.
+    fn may_have_room(&self) -> bool {
+        self.has_room() || (self.backend_pools.pools.iter()).any(|pool| !pool.idle.is_empty())
     }
 
     /// Closes an idle backend when the budget is used up: it is of another pool that nobody waits

@@ -108,6 +108,10 @@ impl<N: Net> Group<N> {
             return;
         }
         let why = entry.last_failure.clone();
+        // Its return would not help them.
+        if let Some(why) = self.outdated_password(pool) {
+            return self.close_all_waiting(pool, &why);
+        }
         let why = why.unwrap_or_else(|| "the connections to it were lost".into());
         for lane in REFUSABLE {
             while let Some(front) = self.front_in(pool, lane) {

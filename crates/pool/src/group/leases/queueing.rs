@@ -390,12 +390,15 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Every waiting client of a pool is closed with an error: logging in again helps.
+    /// Every client of a pool that waits for a backend is closed with an error: logging in again
+    /// helps.
     pub(crate) fn close_all_waiting(&mut self, pool: usize, why: &str) {
-        while let Some(front) = self.front_of(pool) {
-            self.backend_pools.pools[pool].lanes.pop(front.lane);
-            self.forget_waiting(front.client);
-            self.refuse_and_leave(front.client, &Refusal::BackendLogin(why.to_string()));
+        for lane in REFUSABLE {
+            while let Some(front) = self.front_in(pool, lane) {
+                self.backend_pools.pools[pool].lanes.pop(lane);
+                self.forget_waiting(front.client);
+                self.refuse_and_leave(front.client, &Refusal::BackendLogin(why.to_string()));
+            }
         }
     }
 
