@@ -314,12 +314,14 @@ pub(crate) fn log_in_as(
     };
     let mut connection = connect(&shared.upstream, &shared.settings)?;
     let logged_in = connection.log_in(&key);
-    if let Err(error) = &logged_in
-        && error.fault == Fault::Unreached
-    {
-        shared
-            .upstream
-            .failed(&connection.at, Time::now(), &error.why);
+    if let Err(error) = &logged_in {
+        let (at, now) = (&connection.at, Time::now());
+        match error.fault {
+            Fault::Unreached => _ = shared.upstream.failed(at, now, &error.why),
+            // The server has answered: it can be reached, whatever it has against the account.
+            Fault::Lasting => _ = shared.upstream.reached(at, now),
+            Fault::Passing | Fault::Untrusted | Fault::TooLong => {}
+        }
     }
     logged_in.map(|_| connection)
 }
