@@ -196,6 +196,9 @@ const HOSTS: [&str; 8] = [
     "%",
 ];
 
+/// Where addresses are looked up, 127.0.0.1 is `localhost` too.
+const NAMES: [&str; 2] = ["--skip-name-resolve=1", "--skip-name-resolve=0"];
+
 /// Each two hosts as two accounts with their own passwords: the same one decides.
 fn the_same_host_comes_first(real: &Real) {
     real.execute(&[SERVICE, least(real)]);
@@ -234,8 +237,10 @@ fn the_same_host_comes_first_on_mariadb() {
     if direct() {
         return skipped(test, "it is about the pool");
     }
-    if let Some(real) = found(Real::start(&[]), test) {
-        the_same_host_comes_first(&real);
+    for names in NAMES {
+        if let Some(real) = found(Real::start(&[names]), test) {
+            the_same_host_comes_first(&real);
+        }
     }
 }
 
@@ -245,8 +250,10 @@ fn the_same_host_comes_first_on_mysql() {
     if direct() {
         return skipped(test, "it is about the pool");
     }
-    if let Some(real) = found(Real::start_mysql(&[]), test) {
-        the_same_host_comes_first(&real);
+    for names in NAMES {
+        if let Some(real) = found(Real::start_mysql(&[names]), test) {
+            the_same_host_comes_first(&real);
+        }
     }
 }
 
@@ -451,4 +458,145 @@ fn another_account_than_the_proven_one_is_never_used() {
     let expected = "the client has proven to be 'hosts'@'localhost', and from the pool's host the \
                     server takes that name for 'hosts@127.0.0.1'";
     assert!(text.contains(expected), "{text}");
+}
+
+/// With one group, so that all clients share their backends.
+fn start_one_group(real: &Real, name: &str) -> Pool {
+    let text = text(real, "").replace("groups = 2", "groups = 1");
+    let file = config_file(real, name, &text);
+    Pool::start(binary(), &["--config", file.to_str().unwrap()])
+        .unwrap_or_else(|why| panic!("{why}"))
+}
+
+fn create(real: &Real, user: &str) {
+    let sql = format!("CREATE USER {user}@'%' IDENTIFIED {{NATIVE}} 'pw'");
+    real.execute(&[&in_words(real.flavour(), &sql)]);
+}
+
+/// While the accounts cannot be read, the server judges each login: what was opened before a
+/// password was changed serves nobody who logs in after that.
+fn without_the_watch_the_server_judges(real: &Real) {
+    real.execute(&[SERVICE, least(real)]);
+    let users = ["changed", "locked", "dropped", "same"];
+    users.iter().for_each(|user| create(real, user));
+    let pool = start_one_group(real, "unwatched.toml");
+    // Each leaves an idle backend.
+    let mut before = users.map(|user| {
+        let mut client = Client::connect(&pool.address, &Account::new(user, "pw")).unwrap();
+        client.must("SELECT 1");
+        client
+    });
+    let of_watcher = "SELECT id FROM information_schema.processlist WHERE user = 'watcher'";
+    let id = real.admin().value(of_watcher);
+    real.execute(&["DROP USER watcher@'%'", &format!("KILL {id}")]);
+    pool.wait_for("event=watch-lost").unwrap();
+    let alter = "ALTER USER changed@'%' IDENTIFIED {NATIVE} 'other'";
+    real.execute(&[
+        &in_words(real.flavour(), alter),
+        "ALTER USER locked@'%' ACCOUNT LOCK",
+        "DROP USER dropped@'%'",
+    ]);
+    for user in ["changed", "locked", "dropped"] {
+        let through = outcome(&pool.address, &Account::new(user, "pw"));
+        assert!(
+            matches!(&through, Err((1429, _))),
+            "{user} logs in as before: {through:?}"
+        );
+    }
+    assert!(outcome(&pool.address, &Account::new("same", "pw")).is_ok());
+    // Who was there goes on, as on the server.
+    before.iter_mut().for_each(|client| {
+        client.must("SELECT 2");
+    });
+    real.execute(&[SERVICE, least(real)]);
+    pool.wait_for("event=watch-back").unwrap();
+    let new = Account::new("changed", "other");
+    assert!(follows(real, &pool, "the watch is back", &new).is_ok());
+}
+
+#[test]
+fn without_the_watch_the_server_judges_on_both() {
+    let test = "without_the_watch_the_server_judges_on_both";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    for real in [Real::start(&[]), Real::start_mysql(&[])] {
+        if let Some(real) = found(real, test) {
+            without_the_watch_the_server_judges(&real);
+        }
+    }
+}
+
+/// The password is changed while all backends of a session's account are held by others.
+fn who_cannot_get_a_backend_any_more_is_closed(real: &Real) {
+    real.execute(&[SERVICE, least(real)]);
+    create(real, "u");
+    let pool = start_one_group(real, "closed.toml");
+    let login = || Client::connect(&pool.address, &Account::new("u", "pw")).unwrap();
+    let (mut first, mut second, mut holder) = (login(), login(), login());
+    first.must("SELECT 1");
+    second.must("SELECT 1");
+    holder.must("BEGIN");
+    holder.must("SELECT 1");
+    let alter = "ALTER USER u@'%' IDENTIFIED {NATIVE} 'other'";
+    real.execute(&[&in_words(real.flavour(), alter)]);
+    let new = Account::new("u", "other");
+    assert!(follows(real, &pool, "another password", &new).is_ok());
+    let failure = first.failure("SELECT 2");
+    assert_eq!(failure.code, 1429, "{}", failure.message);
+    assert!(
+        failure.message.contains("has been changed") && failure.message.contains("log in again"),
+        "{}",
+        failure.message
+    );
+    assert!(first.query("SELECT 3").is_err(), "it is closed");
+    // What is free of before serves those of before.
+    holder.must("COMMIT");
+    second.must("SELECT 2");
+}
+
+#[test]
+fn who_cannot_get_a_backend_any_more_is_closed_on_both() {
+    let test = "who_cannot_get_a_backend_any_more_is_closed_on_both";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    for real in [Real::start(&[]), Real::start_mysql(&[])] {
+        if let Some(real) = found(real, test) {
+            who_cannot_get_a_backend_any_more_is_closed(&real);
+        }
+    }
+}
+
+#[test]
+fn who_has_to_send_a_password_after_a_restart_is_closed() {
+    let test = "who_has_to_send_a_password_after_a_restart_is_closed";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let Some(mut real) = found(Real::start_mysql(&[]), test) else {
+        return;
+    };
+    real.execute(&[SERVICE, least(&real)]);
+    create(&real, "u");
+    let pool = start_one_group(&real, "restart.toml");
+    let mut client = Client::connect(&pool.address, &Account::new("u", "pw")).unwrap();
+    client.must("SELECT 1");
+    real.kill9();
+    pool.wait_for("event=watch-lost").unwrap();
+    real.restart().unwrap();
+    // Until the pool knows that the server is back, it says that it is away.
+    let last = (0..100_000).find_map(|_| match &client.query("SELECT 2").unwrap()[..] {
+        [Outcome::Failed(failure)] if failure.code == 9507 => {
+            let why = &failure.message;
+            assert!(!why.contains("has been changed"), "{why}");
+            None
+        }
+        [Outcome::Failed(failure)] => Some((failure.code, failure.message.clone())),
+        other => panic!("{other:?}"),
+    });
+    let (code, why) = last.expect("the server is never back");
+    let is_said = why.contains("log in again") || why.contains("the next login brings it");
+    assert!(code == 1429 && is_said, "{code}: {why}");
+    assert!(client.query("SELECT 3").is_err(), "it is closed");
 }

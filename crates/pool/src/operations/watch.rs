@@ -137,6 +137,7 @@ impl Watcher {
                 if let (Ok(()), Some(connection)) = (&turned, &self.connection) {
                     shared.upstream.reached(&connection.at, Time::now());
                 }
+                self.doubt_accounts(&shared, &turned);
                 self.say(&turned);
                 match turned {
                     Ok(()) => {}
@@ -206,11 +207,24 @@ impl Watcher {
                 if !failed_before {
                     note(
                         Event::AccountsUnread,
-                        format_args!("{}; those that are known hold on", error.why),
+                        format_args!(
+                            "{}; those that are known hold on, and who logs in gets new \
+                             connections, which the server judges",
+                            error.why
+                        ),
                     );
                 }
                 Err(error)
             }
+        }
+    }
+
+    /// Where it is not known whether the server's accounts have changed, the server has to judge
+    /// those who log in from now on: they get no backend from before.
+    fn doubt_accounts(&self, shared: &Shared, asked: &Result<(), ProbeError>) {
+        let may_log_in = shared.settings.server_accounts().is_some();
+        if may_log_in && (asked.is_err() || self.accounts_failed) {
+            shared.privileges.count_up();
         }
     }
 
