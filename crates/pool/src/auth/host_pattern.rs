@@ -106,7 +106,8 @@ impl HostPattern {
 
     /// How specific it is: of the accounts that fit, the one with the highest rank decides. Where
     /// two have the same, MariaDB takes the one whose text is the greater, `localhost` before
-    /// `127.0.0.1`; MySQL's order depends on its history, and the pool takes the first of the table.
+    /// `127.0.0.1`; MySQL's order depends on its history, and the pool takes the first of the
+    /// table.
     pub(crate) fn rank(&self, rules: HostRules) -> Rank {
         let pattern = match (self, rules) {
             // Names, networks and addresses differ by their texts alone.

@@ -13,9 +13,10 @@
 //! slots go to whoever waits longest, of any version, and a client of whose version no backend is
 //! left goes on with those of now: many changes do not divide the backends among many versions.
 //!
-//! Where the server's accounts may log in (`auth = "server"`) and the watch cannot tell whether they
-//! have changed, it counts the version up with each question that fails: whoever logs in meanwhile
-//! gets backends that log in after that, so that the server itself judges what they have proven.
+//! Where the server's accounts may log in (`auth = "server"`) and the watch cannot tell whether
+//! they have changed, it counts the version up with each question that fails: whoever logs in
+//! meanwhile gets backends that log in after that, so that the server itself judges what they have
+//! proven.
 //!
 //! Invariants: no client runs on a backend that was dialled for a client of another version; idle
 //! backends of a version whose clients have all gone are closed at the next sweep.
