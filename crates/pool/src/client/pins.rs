@@ -34,25 +34,53 @@ pub(crate) const TOLD: [PinCause; 3] = [
     PinCause::UserVariable,
 ];
 
-/// The beginning of a text as the report may show it: up to its first literal, which may be a
-/// password or somebody's data. A literal begins with a quote, or with a digit or a dollar sign
-/// that no name stands in front of, in every `sql_mode`; quotes in names and comments only end it
-/// sooner.
+/// The beginning of a text as the report may show it: without comments, and up to its first
+/// literal, either of which may hold a password or somebody's data. A literal begins with a quote,
+/// or with a digit or a dollar sign that no name stands in front of, in every `sql_mode`; quotes in
+/// names only end it sooner.
 pub(crate) fn shown(sql: &[u8]) -> Text {
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..);
-    let mut before = b' ';
-    let literal = sql.iter().position(|&byte| {
-        let in_name = is_name(before);
-        before = byte;
-        match byte {
-            b'\'' | b'"' => true,
-            b'0'..=b'9' | b'$' => !in_name,
-            _ => false,
+    let mut out = Vec::with_capacity(sql.len().min(TEXT_MAX));
+    let mut at = 0;
+    while out.len() < TEXT_MAX {
+        let Some(&byte) = sql.get(at) else { break };
+        if let Some(end) = comment_end(&sql[at..]) {
+            at += end;
+            continue;
         }
-    });
-    match literal {
-        Some(at) if at < TEXT_MAX => [&sql[..at], b"..."].concat().into(),
-        _ => sql[..sql.len().min(TEXT_MAX)].into(),
+        let in_name = out.last().is_some_and(|&before| is_name(before));
+        if matches!(byte, b'\'' | b'"') || matches!(byte, b'0'..=b'9' | b'$') && !in_name {
+            out.extend_from_slice(b"...");
+            break;
+        }
+        // No blank in front, and one in place of those around a comment.
+        let blank = byte.is_ascii_whitespace();
+        if !blank
+            || out
+                .last()
+                .is_some_and(|before| !before.is_ascii_whitespace())
+        {
+            out.push(byte);
+        }
+        at += 1;
+    }
+    out.into()
+}
+
+/// The length of the comment that a text begins with, if it does.
+fn comment_end(sql: &[u8]) -> Option<usize> {
+    let past = |end: &[u8]| {
+        let mut places = sql.windows(end.len());
+        places
+            .position(|place| place == end)
+            .map_or(sql.len(), |at| at + end.len())
+    };
+    match sql {
+        // The server may run it.
+        [b'/', b'*', b'!' | b'M', ..] => None,
+        [b'/', b'*', ..] => Some(past(b"*/")),
+        [b'#', ..] | [b'-', b'-', b' ' | b'\t' | b'\n', ..] => Some(past(b"\n")),
+        _ => None,
     }
 }
 

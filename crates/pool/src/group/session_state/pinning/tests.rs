@@ -235,6 +235,13 @@ fn the_report_shows_no_password() {
             "LOCK TABLES t1 WRITE, a$2 READ, \u{e9}3 READ",
             "LOCK TABLES t1 WRITE, a$2 READ, \u{e9}3 READ",
         ),
+        (
+            "/* password=geheim */ do get_lock(/*geheim*/'x', 0)",
+            "do get_lock(...",
+        ),
+        ("# geheim\nSELECT -- geheim\n  @a", "SELECT @a"),
+        ("/*!40101 SET @a = geheim */", "/*!..."),
+        ("/* geheim", ""),
         ("", ""),
     ] {
         assert_eq!(String::from_utf8_lossy(&shown(sql.as_bytes())), expected);
