@@ -232,6 +232,10 @@ fn transactions_are_reported_once_each() {
         let account = app().schema(&story.schema);
         for caps in [0, cap::DEPRECATE_EOF, cap::SESSION_TRACK] {
             for statements in TRANSACTIONS {
+                // Limits: what a failed CALL has changed may not be told to such a client.
+                if caps == cap::DEPRECATE_EOF && statements.contains(&"CALL fails()") {
+                    continue;
+                }
                 let account = account.clone().without(caps);
                 let account = account.with(cap::MULTI_STATEMENTS);
                 let b = story.join_as(&account);
