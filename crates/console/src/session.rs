@@ -188,7 +188,6 @@ fn serve(site: &Site, stream: &mut Stream, number: u32) -> io::Result<()> {
     let Some((account, form)) = log_in(site, stream, number)? else {
         return Ok(());
     };
-    site.note_login(number);
     let who = Who {
         user: format!("{}@{}", account.name, stream.host()),
         id: number,
@@ -292,6 +291,8 @@ fn log_in<'s>(
         );
         return refuse(stream, seq, errors::ACCESS_DENIED, &words);
     };
+    // In front of the answer: who has it may count on it.
+    site.note_login(number);
     let mut out = Vec::new();
     if plugin == Plugin::CachingSha2 {
         put_short(&mut out, seq, |out| {
