@@ -12,8 +12,6 @@ use crate::probe::log_in_as;
 use crate::shared::{Order, Shared};
 use reactor::{Sender, Time};
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
-use std::time::Duration;
 use wire::auth::caching_sha2;
 
 /// After a suspect check its worker rests for so many times the time that it took.
@@ -71,7 +69,7 @@ fn work(shared: &Shared, line: Line, groups: &[Sender<Order>]) {
             groups[group].send(verdict);
         }
         if line == Line::Suspect {
-            rest(Time::now().since(began) * REST);
+            reactor::pause(Time::now().since(began) * REST);
         }
     }
 }
@@ -97,10 +95,4 @@ fn learn(shared: &Shared, account: &Account, password: &[u8]) {
 fn message(verdict: Verdict) -> (usize, Order) {
     let order = Order::PasswordChecked(verdict.client, verdict.right);
     (verdict.group, order)
-}
-
-/// Waits; there is no event to wait for.
-fn rest(time: Duration) {
-    let (_sender, receiver) = sync_channel::<()>(0);
-    let _ = receiver.recv_timeout(time);
 }
