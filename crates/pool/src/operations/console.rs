@@ -216,17 +216,15 @@ impl Console {
     fn kill(&self, id: u64, query: bool) -> Result<String, String> {
         let unknown = || format!("Unknown client: {id} (SHOW CLIENTS has their ids)");
         let id = u32::try_from(id).map_err(|_| unknown())?;
-        for group in 0..self.groups.len() {
-            match self.ask(group, Wanted::Kill { id, query })? {
-                Said::Killed(KillEnd::Done) if query => {
-                    return Ok(format!("the statement of client {id} is being ended"));
-                }
-                Said::Killed(KillEnd::Done) => return Ok(format!("client {id} is closed")),
-                Said::Killed(KillEnd::Failed(why)) => return Err(why),
-                _ => {}
+        let group = self.shared.group_of_client(id);
+        match self.ask(group, Wanted::Kill { id, query })? {
+            Said::Killed(KillEnd::Done) if query => {
+                Ok(format!("the statement of client {id} is being ended"))
             }
+            Said::Killed(KillEnd::Done) => Ok(format!("client {id} is closed")),
+            Said::Killed(KillEnd::Failed(why)) => Err(why),
+            _ => Err(unknown()),
         }
-        Err(unknown())
     }
 
     /// Changes a setting of the running pool.

@@ -39,6 +39,12 @@ pub(crate) const FIRST_ID: u32 = 1 << 30;
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 
 impl Shared {
+    /// The group in which the client with this id is, if there is one: ids begin at [`FIRST_ID`],
+    /// and each group counts in steps of the number of groups.
+    pub(crate) fn group_of_client(&self, id: u32) -> usize {
+        id.saturating_sub(FIRST_ID) as usize % self.groups
+    }
+
     /// Notes the server's number of a backend that has logged in.
     pub(crate) fn note_thread(&self, thread: u32) {
         self.threads.change(|all| all.insert(thread));
@@ -178,7 +184,7 @@ impl<N: Net> Group<N> {
                     .clone(),
             ),
         };
-        let group = (id - FIRST_ID) as usize % self.shared.groups;
+        let group = self.shared.group_of_client(id);
         let end = if group == self.index {
             self.kill(&ask)
         } else {
