@@ -12,7 +12,6 @@
 use crate::backend::{Backend, BackendState};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
-use crate::group::leases::queueing::REFUSABLE;
 use reactor::{Address, Key, Net, Time};
 use std::sync::Arc;
 use std::time::Duration;
@@ -113,13 +112,10 @@ impl<N: Net> Group<N> {
             return self.close_all_waiting(pool, &why);
         }
         let why = why.unwrap_or_else(|| "the connections to it were lost".into());
-        for lane in REFUSABLE {
-            while let Some(front) = self.front_in(pool, lane) {
-                self.backend_pools.pools[pool].lanes.pop(lane);
-                let (lasted, why) = (lasted, why.clone());
-                self.give_up(front.client, &Refusal::ServerDown { lasted, why });
-                self.refused_pool = Some(pool);
-            }
+        while let Some(client) = self.take_waiting(pool) {
+            let (lasted, why) = (lasted, why.clone());
+            self.give_up(client, &Refusal::ServerDown { lasted, why });
+            self.refused_pool = Some(pool);
         }
     }
 

@@ -31,7 +31,7 @@ use std::time::Duration;
 use wire::reply::OK;
 
 /// Lanes of those who wait for a backend, and may be refused one.
-pub(crate) const REFUSABLE: [LaneName; 3] = [LaneName::Login, LaneName::High, LaneName::Low];
+const REFUSABLE: [LaneName; 3] = [LaneName::Login, LaneName::High, LaneName::Low];
 
 impl<N: Net> Group<N> {
     /// Puts a client whose command of `len` bytes is at the front of its input in its lane: at the
@@ -393,13 +393,19 @@ impl<N: Net> Group<N> {
     /// Every client of a pool that waits for a backend is closed with an error: logging in again
     /// helps.
     pub(crate) fn close_all_waiting(&mut self, pool: usize, why: &str) {
-        for lane in REFUSABLE {
-            while let Some(front) = self.front_in(pool, lane) {
-                self.backend_pools.pools[pool].lanes.pop(lane);
-                self.forget_waiting(front.client);
-                self.refuse_and_leave(front.client, &Refusal::BackendLogin(why.to_string()));
-            }
+        while let Some(client) = self.take_waiting(pool) {
+            self.forget_waiting(client);
+            self.refuse_and_leave(client, &Refusal::BackendLogin(why.to_string()));
         }
+    }
+
+    /// Takes a client of a pool out of line that waits for a backend and has none, if there is one.
+    pub(crate) fn take_waiting(&mut self, pool: usize) -> Option<Key> {
+        REFUSABLE.into_iter().find_map(|lane| {
+            let front = self.front_in(pool, lane)?;
+            self.backend_pools.pools[pool].lanes.pop(lane);
+            Some(front.client)
+        })
     }
 
     fn what_backends_do(&self, pool: usize) -> String {
