@@ -169,14 +169,24 @@ impl Proof {
     /// Whether this is the user's password. What is learnt from it is kept, but of an account of
     /// the server: that is kept when the server has the password cached too.
     pub(crate) fn is_proven_by(&self, password: &[u8]) -> bool {
-        let account = &self.identity.like;
-        let right = account.verifier.is_password(password);
-        if !right || self.identity.user.is_none() {
-            return false;
+        let fits = self.identity.like.verifier.is_password(password);
+        self.identity.accepts(password, fits, &mut |_, _| ())
+    }
+}
+
+/// Who is told the right password of an account of the server, before anybody is let in by it.
+pub(crate) type Learn<'l> = &'l mut dyn FnMut(&Account, &[u8]);
+
+impl Identity {
+    /// Whether a password that fits the account is that of the user: it may be another's, who
+    /// stands in for a name that nobody has. What is learnt from it is kept.
+    pub(crate) fn accepts(&self, password: &[u8], fits: bool, learn: Learn<'_>) -> bool {
+        let right = fits && self.user.is_some();
+        match (right, &self.like.of_server) {
+            (false, _) => {}
+            (true, Some(_)) => learn(&self.like, password),
+            (true, None) => self.like.learnt.learn(password, false),
         }
-        if account.of_server.is_none() {
-            account.learnt.learn(password, false);
-        }
-        true
+        right
     }
 }

@@ -16,7 +16,7 @@
 //! [`SUSPECT_CHECKS_MAX`] and [`ATTEMPTS_PER_CHECK_MAX`].
 
 use crate::auth::account::Account;
-use crate::auth::accounts::{LoginContext, Proof, Sent};
+use crate::auth::accounts::{Learn, LoginContext, Proof, Sent};
 use reactor::Key;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -182,9 +182,6 @@ impl PasswordChecks {
     }
 }
 
-/// Who is told the right password of an account of the server, before anybody is let in by it.
-pub(crate) type Learn<'l> = &'l mut dyn FnMut(&Account, &[u8]);
-
 /// What has been found out about the passwords in one answer: a hash that takes milliseconds is
 /// made once.
 #[derive(Default)]
@@ -205,14 +202,7 @@ impl Judged {
                 fits
             }
         };
-        // It may be another's, who stands in for a name that nobody has.
-        let right = fits && proof.identity.user.is_some();
-        match (right, &account.of_server) {
-            (false, _) => {}
-            (true, Some(_)) => learn(account, password),
-            (true, None) => account.learnt.learn(password, false),
-        }
-        right
+        proof.identity.accepts(password, fits, learn)
     }
 }
 
