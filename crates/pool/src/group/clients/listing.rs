@@ -6,7 +6,6 @@
 use crate::backend::kill_jobs::{KillAsk, KillEnd};
 use crate::backend::{Backend, BackendState};
 use crate::client::Client;
-use crate::config::Origin;
 use crate::figures::Stage;
 use crate::group::Group;
 use crate::listing::{Answer, BackendLine, ClientLine, PAGE, Question, Said, Wanted};
@@ -51,18 +50,13 @@ impl<N: Net> Group<N> {
     fn client_line(&self, client: &Client<N::Sock>) -> ClientLine {
         let now = self.net.now();
         let backend = client.lease().and_then(|lease| self.backends.get(lease));
-        let user = self.shared.settings.users.get(client.user as usize);
-        // Accounts of the server are one user of the settings.
-        let account = self.backend_pools.pools.get(client.pool as usize);
-        let name = user.map(|user| match (user.origin, account) {
-            (Origin::Server, Some(account)) => account.key.user.clone(),
-            _ => user.name.clone(),
-        });
         let pins = || client.pins.iter().flat_map(|pins| pins.list());
         let first = pins().next();
         ClientLine {
             id: client.id,
-            user: name.filter(|_| client.is_known()),
+            user: (self.user_name(client))
+                .filter(|_| client.is_known())
+                .map(str::to_owned),
             address: Peer::from(client.transport.peer(&self.net)).to_string(),
             group: self.index,
             state: Stage::of(client.state(), backend.is_some()).name(),

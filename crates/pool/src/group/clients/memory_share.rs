@@ -170,13 +170,11 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return;
         };
-        let user = self.shared.settings.users.get(client.user as usize);
         let facts = Facts {
             client: Some(Peer::from(client.transport.peer(&self.net))),
-            account: user.map(|user| user.name.as_bytes()),
+            account: self.user_name(client).map(str::as_bytes),
             ..Facts::default()
         };
-        self.counts.memory_closed += 1;
         note_of(
             Event::MemoryShare,
             &facts,
@@ -191,6 +189,7 @@ impl<N: Net> Group<N> {
             let limit = InputLimit::Share { max: share };
             self.refuse_input(key, &Refusal::Input { len: held, limit });
         }
+        self.counts.memory_closed += 1;
         // A lease or a reply of its ends as when a client has left.
         self.close_later(key);
     }

@@ -7,6 +7,7 @@
 
 use crate::client::pins::Pin;
 use crate::client::{Client, ClientState};
+use crate::config::Origin;
 use crate::group::Group;
 use crate::log::{Event, Facts, Peer, ReportLine, note_of};
 use reactor::Net;
@@ -71,6 +72,17 @@ impl<N: Net> Group<N> {
         lines
     }
 
+    /// The name of a client's user. Accounts of the server are one user of the settings, and are
+    /// called as they are there.
+    pub(crate) fn user_name(&self, client: &Client<N::Sock>) -> Option<&str> {
+        let user = self.shared.settings.users.get(client.user as usize)?;
+        let account = self.backend_pools.pools.get(client.pool as usize);
+        Some(match (user.origin, account) {
+            (Origin::Server, Some(account)) => &account.key.user,
+            _ => &user.name,
+        })
+    }
+
     fn line_of(&self, client: &Client<N::Sock>) -> ReportLine {
         let account = self.backend_pools.pools.get(client.pool as usize);
         let account = account.map_or("", |pool| pool.key.user.as_str());
@@ -111,12 +123,11 @@ impl<N: Net> Group<N> {
             self.reading_of(client)
         );
         // It has an account from its first login on.
-        let user = self.shared.settings.users.get(client.user as usize);
-        let user = user.filter(|_| client.is_known());
+        let user = self.user_name(client).filter(|_| client.is_known());
         ReportLine {
             event: Event::Client,
             client: Some(Peer::from(client.transport.peer(&self.net))),
-            account: user.map(|user| user.name.clone().into_bytes()),
+            account: user.map(|user| user.as_bytes().to_vec()),
             text,
         }
     }

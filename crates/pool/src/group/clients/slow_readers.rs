@@ -404,15 +404,13 @@ impl<N: Net> Group<N> {
         };
         let account = self.backend_pools.pools.get(client.pool as usize);
         let account = account.map_or("", |pool| pool.key.user.as_str());
-        let user = self.shared.settings.users.get(client.user as usize);
         let facts = Facts {
             client: Some(Peer::from(client.transport.peer(&self.net))),
-            account: user.map(|user| user.name.as_bytes()),
+            account: self.user_name(client).map(str::as_bytes),
             ..Facts::default()
         };
         let ms = self.net.now().since(client.since).as_millis();
         let id = client.id;
-        self.counts.slow_closed += 1;
         note_of(
             Event::ReaderClosed,
             &facts,
@@ -421,6 +419,7 @@ impl<N: Net> Group<N> {
                  {ms} ms, and {why}"
             ),
         );
+        self.counts.slow_closed += 1;
         self.close_later(key);
     }
 
