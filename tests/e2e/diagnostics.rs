@@ -5,7 +5,7 @@
 //! vain. Told to MariaDB and to MySQL, which differ in what clears what.
 
 use crate::compare::{Story, same, same_on};
-use crate::world::{app, found, login, server, through};
+use crate::world::{app, direct, found, fresh_schema, login, server, start_pool, through};
 use std::sync::OnceLock;
 use testkit::real::Real;
 use testkit::reply::Outcome;
@@ -670,6 +670,30 @@ fn a_text_that_asks_first_has_its_conditions_or_is_refused() {
             a.run(Command::ResetConnection, b"").unwrap();
             a.must("SET autocommit = 0");
         }
+    }
+}
+
+/// What an error may have left unsaid is asked behind it, when the client takes its time: that
+/// takes nothing from a text which asks for the conditions and cannot be answered by the pool.
+#[test]
+fn a_text_that_pins_finds_the_conditions_of_an_error_before_it() {
+    if direct() {
+        return;
+    }
+    for real in [server("late_text"), mysql("late_text")]
+        .into_iter()
+        .flatten()
+    {
+        fresh_schema(real, "late_text");
+        real.execute(&["CREATE PROCEDURE late_text.locks() DO RELEASE_LOCK('late_text')"]);
+        let pool = start_pool(real, "late_text.toml", "groups = 1\nbackends_max = 2");
+        let mut a = login(&pool.address, &app().with(cap::MULTI_STATEMENTS));
+        let id = a.talk().greeting.as_ref().unwrap().connection_id;
+        a.query("SELECT * FROM late_text.nowhere").unwrap();
+        // Says nothing before all that follows the error has been answered.
+        pool.report_of(id).unwrap();
+        let reply = a.query("SHOW WARNINGS; CALL late_text.locks()").unwrap();
+        assert!(format!("{reply:?}").contains("1146"), "{reply:?}");
     }
 }
 

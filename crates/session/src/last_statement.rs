@@ -171,10 +171,11 @@ impl LastStatement {
         }
     }
 
-    /// They are asked, on a backend that is another client's by now.
-    pub fn ask_elsewhere(&mut self) {
+    /// They are asked, on a backend that may be another client's by now. `stays` is what the
+    /// questions leave on its client's own.
+    pub fn ask_elsewhere(&mut self, stays: Reads) {
         self.asked_elsewhere = true;
-        self.native = Reads::default();
+        self.native = self.native.of(stays);
     }
 
     /// They were answered, or their backend is lost.

@@ -449,7 +449,7 @@ fn a_failed_preparation_is_the_statements_error_on_its_backend() {
 #[test]
 fn while_it_is_asked_about_elsewhere_nothing_is_native() {
     let mut last = after(select(), &rows());
-    last.ask_elsewhere();
+    last.ask_elsewhere(Reads::NONE);
     assert!(last.is_asked_elsewhere());
     assert_eq!(last.lost(), LEFT_BY_STATEMENT);
     last.asked_elsewhere();

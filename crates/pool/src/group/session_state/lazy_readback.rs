@@ -28,6 +28,7 @@ use session::reply_summary::ReplySummary;
 use session::state::can_restore;
 use session::text::Text;
 use sql::classify::{self, Reads};
+use sql::lex::Server;
 use wire::attributes::put_query;
 use wire::command::ReplyShape;
 
@@ -101,7 +102,12 @@ impl<N: Net> Group<N> {
             return false;
         }
         // It waits for the answer first, and keeps its place meanwhile.
-        client.last.ask_elsewhere();
+        // Neither GET DIAGNOSTICS nor a query of no table clears conditions on MariaDB.
+        let stays = match server {
+            Server::MariaDb(_) if client.lease() == Some(lease) => Reads::DIAGNOSTICS,
+            _ => Reads::NONE,
+        };
+        client.last.ask_elsewhere(stays);
         let waits = client.state() == ClientState::Waiting;
         backend.asked = Some(LazyReadback {
             client: key,
@@ -179,6 +185,10 @@ impl<N: Net> Group<N> {
             return;
         };
         client.last.asked_elsewhere();
+        if asked.failed || row.is_none() {
+            // They have left conditions of their own.
+            client.last.disown(Reads::DIAGNOSTICS);
+        }
         if let Some(row) = row.filter(|_| client.last.number == asked.sent) {
             if asked.questions.found {
                 let number = row.first().and_then(|text| std::str::from_utf8(text).ok());
