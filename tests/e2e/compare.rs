@@ -2,10 +2,13 @@
 //!
 //! Every reply is written down whole: values, columns, affected rows, insert id, status flags,
 //! warnings, trackers (which have no order). Both records must be the same line by line.
+//! With `ONRAMP_LATE` set each statement comes only after the pool has asked what it wants to know
+//! about the one before: what clients are answered must not depend on that.
 
-use crate::world::{app, fresh_schema, login, server, through};
+use crate::world::{Way, app, fresh_schema, login, server, through};
 use reactor::Address;
 use testkit::client::{Client, ClientError};
+use testkit::onramp::Pool;
 use testkit::oracle::Kill;
 use testkit::real::{Real, await_blocked};
 use testkit::reply::{Column, Outcome, Prepared};
@@ -28,6 +31,10 @@ pub(crate) struct Story {
     pub(crate) columns: bool,
     /// It is told through the pool.
     pub(crate) pooled: bool,
+    /// Its pool, if it has one of its own.
+    pool: Option<Pool>,
+    /// Every statement comes only after the pool has its answers about the one before.
+    pub(crate) late: bool,
 }
 
 impl Story {
@@ -61,6 +68,13 @@ impl Story {
             );
         }
         self.clients.push(client);
+    }
+
+    /// Waits until the pool has no question of its own left about what came before.
+    pub(crate) fn let_pool_finish(&mut self) {
+        if let Some(pool) = &self.pool {
+            pool.let_finish();
+        }
     }
 
     /// A client, for what has no method here; nothing is recorded.
@@ -202,6 +216,9 @@ impl Story {
             Err(error) => format!("no reply: {error}"),
         };
         self.record.push(format!("{what}: {text}"));
+        if self.late {
+            self.let_pool_finish();
+        }
         reply.unwrap_or_default()
     }
 }
@@ -219,18 +236,20 @@ fn short(sql: &str) -> &str {
 
 fn tell(
     admin: Client,
-    (address, pooled): (&Address, bool),
+    (address, way): (Address, Option<Way>),
     schema: &str,
     story: &impl Fn(&mut Story),
 ) -> Vec<String> {
     let mut telling = Story {
         admin,
-        address: address.clone(),
+        address,
         schema: schema.into(),
         clients: Vec::new(),
         record: Vec::new(),
         columns: false,
-        pooled,
+        pooled: way.is_some(),
+        pool: way.and_then(Way::into_pool),
+        late: std::env::var_os("ONRAMP_LATE").is_some(),
     };
     story(&mut telling);
     telling.record
@@ -246,9 +265,15 @@ pub(crate) fn same(test: &str, backends: usize, story: impl Fn(&mut Story)) {
 /// The same with a server of the test's choice.
 pub(crate) fn same_on(real: &Real, test: &str, backends: usize, story: impl Fn(&mut Story)) {
     fresh_schema(real, test);
-    let expected = tell(real.admin(), (&real.address(), false), test, &story);
+    let expected = tell(real.admin(), (real.address(), None), test, &story);
     fresh_schema(real, test);
-    let found = tell(real.admin(), (&through(real, backends), true), test, &story);
+    let way = through(real, backends);
+    let found = tell(
+        real.admin(),
+        (Address::clone(&way), Some(way)),
+        test,
+        &story,
+    );
     for (index, (expected, found)) in expected.iter().zip(&found).enumerate() {
         let gone = found.strip_suffix(GONE);
         assert!(

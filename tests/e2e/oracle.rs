@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use testkit::onramp::Pool;
 use testkit::oracle::{Difference, Pair, Step, Verdict, draw, ground, legal, shrink, story};
 use testkit::real::{Flavour, Real};
 
@@ -58,7 +57,7 @@ struct Oracle<'a> {
 
 impl Oracle<'_> {
     /// A pool that nobody has used, and the server behind it.
-    fn fresh(&self) -> (Pool, Pair) {
+    fn fresh(&self) -> Pair {
         let name = format!("oracle{}.toml", POOLS.fetch_add(1, Ordering::Relaxed));
         let backends = BACKENDS + 2;
         let extra = format!("backends_max = {backends}\ngroups = 1\nwait_ms_max = 20000");
@@ -66,12 +65,11 @@ impl Oracle<'_> {
         let mut admin = self.real.admin();
         // It empties tables while the server may still be at rolling back for who has vanished.
         admin.must("SET SESSION innodb_lock_wait_timeout = 50, SESSION lock_wait_timeout = 50");
-        let pair = Pair {
+        Pair {
             admin,
             direct: self.real.address(),
-            pooled: pool.address.clone(),
-        };
-        (pool, pair)
+            pool,
+        }
     }
 
     /// A failing script, cut down, as words; `before` are the scripts that its pool has served.
@@ -115,7 +113,7 @@ impl Oracle<'_> {
     }
 
     fn differs_alone(&self, steps: &[Step]) -> Option<Difference> {
-        let (_pool, mut pair) = self.fresh();
+        let mut pair = self.fresh();
         differs(pair.compare(steps))
     }
 }
@@ -261,7 +259,7 @@ fn tell_seeds(real: &Real, (next, last): (&AtomicU64, u64), failures: &AtomicUsi
         admin.must(&sql);
     }
     let oracle = Oracle { real };
-    let (mut pool, mut pair) = oracle.fresh();
+    let mut pair = oracle.fresh();
     let mut before = Vec::new();
     let mut findings = Findings::default();
     while failures.load(Ordering::Relaxed) < patience().0 {
@@ -299,11 +297,10 @@ fn tell_seeds(real: &Real, (next, last): (&AtomicU64, u64), failures: &AtomicUsi
                 }
                 findings.failed.push(seed);
                 before.clear();
-                (pool, pair) = oracle.fresh();
+                pair = oracle.fresh();
             }
         }
         before.push(script);
     }
-    drop(pool);
     findings
 }

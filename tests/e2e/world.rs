@@ -115,7 +115,13 @@ pub(crate) struct Way {
     /// The Unix socket.
     pub(crate) socket: Address,
     /// Ends with the test.
-    _pool: Option<Pool>,
+    pool: Option<Pool>,
+}
+
+impl Way {
+    pub(crate) fn into_pool(self) -> Option<Pool> {
+        self.pool
+    }
 }
 
 impl std::ops::Deref for Way {
@@ -140,7 +146,7 @@ pub(crate) fn through(real: &Real, backends: usize) -> Way {
         return Way {
             address: real.address(),
             socket: real.socket(),
-            _pool: None,
+            pool: None,
         };
     }
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -154,7 +160,7 @@ pub(crate) fn through(real: &Real, backends: usize) -> Way {
     Way {
         address: pool.address.clone(),
         socket: Address::Unix(socket),
-        _pool: Some(pool),
+        pool: Some(pool),
     }
 }
 

@@ -109,6 +109,15 @@ pub struct Row {
 /// Logins until one has the privileges of now, a twentieth of a second each.
 const NOTICED_MAX: usize = 200;
 
+/// When a statement comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Timing {
+    /// As soon as the one before is answered.
+    AtOnce,
+    /// When the pool has no question of its own left about the one before.
+    Late,
+}
+
 /// One telling of a cell: what was done, and what came.
 type Record = Vec<(&'static str, String)>;
 
@@ -170,14 +179,37 @@ impl Stage<'_> {
             own
         });
         let pool = own.as_ref().unwrap_or(self.pool);
-        let (pooled, kept) = self.telling(admin, item, path, Some(pool));
+        let at_once = self.pooled_cell(admin, (item, path), &direct, (pool, Timing::AtOnce));
+        // Its privileges are of one telling.
+        if own.is_some() {
+            return at_once;
+        }
+        let late = self.pooled_cell(admin, (item, path), &direct, (pool, Timing::Late));
+        match at_once == late {
+            true => at_once,
+            false => format!("{at_once}; late: {late}"),
+        }
+    }
+
+    fn pooled_cell(
+        &self,
+        admin: &mut Client,
+        (item, path): (&Item, Path),
+        direct: &Record,
+        (pool, timing): (&Pool, Timing),
+    ) -> String {
+        let (pooled, kept) = self.telling(admin, item, path, Some((pool, timing)));
+        let hurried = match timing {
+            Timing::AtOnce => "at once",
+            Timing::Late => "late",
+        };
         let steps = || direct.iter().zip(&pooled);
         if let Some((step, other)) = steps().find(|(one, other)| one != other) {
             if is_refused(&other.1) && !is_refused(&step.1) {
                 return "1235".into();
             }
             eprintln!(
-                "{} by {} at '{}':\n  server itself: {}\n  through pool:  {}",
+                "{} by {}, {hurried}, at '{}':\n  server itself: {}\n  through pool:  {}",
                 item.name,
                 path.name(),
                 step.0,
@@ -207,14 +239,16 @@ impl Stage<'_> {
         admin: &mut Client,
         item: &Item,
         path: Path,
-        pool: Option<&Pool>,
+        pool: Option<(&Pool, Timing)>,
     ) -> (Record, [String; 2]) {
         items::reset(admin, item);
+        let (pool, timing) = pool.unzip();
         let address = match pool {
             Some(pool) => pool.address.clone(),
             None => self.real.address(),
         };
-        let mut duo = Duo::new(&address, item, path);
+        let late = pool.filter(|_| timing == Some(Timing::Late));
+        let mut duo = Duo::new(&address, item, path, late);
         duo.set();
         if let Some(pool) = pool.filter(|_| item.given_back().is_some() && path.starts_over()) {
             self.wait_for_accounts(item, pool);
@@ -288,6 +322,8 @@ struct Duo<'a> {
     path: Path,
     first: Client,
     second: Client,
+    /// Each statement waits until this pool has no question of its own left.
+    late: Option<&'a Pool>,
     record: Record,
 }
 
@@ -301,12 +337,13 @@ fn account(path: Path) -> Account {
 }
 
 impl Duo<'_> {
-    fn new<'a>(address: &Address, item: &'a Item, path: Path) -> Duo<'a> {
+    fn new<'a>(address: &Address, item: &'a Item, path: Path, late: Option<&'a Pool>) -> Duo<'a> {
         let mut duo = Duo {
             item,
             path,
             first: connect(address, path),
             second: connect(address, path),
+            late,
             record: Vec::new(),
         };
         if item.read.contains("FOUND_ROWS") {
@@ -317,7 +354,14 @@ impl Duo<'_> {
         duo
     }
 
+    fn wait_where_late(&self) {
+        if let Some(pool) = self.late {
+            pool.let_finish();
+        }
+    }
+
     fn sql(&mut self, first: bool, what: &'static str, sql: &str) {
+        self.wait_where_late();
         let client = if first {
             &mut self.first
         } else {
@@ -357,6 +401,7 @@ impl Duo<'_> {
     }
 
     fn start_over(&mut self) {
+        self.wait_where_late();
         let reply = match self.path {
             Path::Reset => self.first.run(Command::ResetConnection, b""),
             Path::ChangeUser => {

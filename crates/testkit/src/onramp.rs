@@ -229,6 +229,24 @@ impl Pool {
         Err(format!("client {client} is still finishing"))
     }
 
+    /// Waits until its one group has no question of its own left: what a client's next statement
+    /// finds then is what it finds when its client takes its time.
+    ///
+    /// # Panics
+    /// When the pool is gone, or never has done.
+    pub fn let_finish(&self) {
+        for _ in 0..REPORTS_MAX {
+            let from = self.running.stderr.count();
+            self.ask_for_report();
+            let line = self.running.stderr.wait_for("group 0: ", from, LIMIT);
+            let line = line.unwrap_or_else(|why| panic!("{why}"));
+            if line.contains("being made ready: 0") {
+                return;
+            }
+        }
+        panic!("the pool is still asking questions of its own");
+    }
+
     /// Asks for the report until it has read all code that was defined through it.
     ///
     /// # Errors

@@ -34,6 +34,7 @@ pub use shrink::shrink;
 pub use tell::tell;
 
 use crate::client::Client;
+use crate::onramp::Pool;
 use reactor::Address;
 use std::fmt;
 
@@ -50,8 +51,8 @@ pub struct Pair {
     pub admin: Client,
     /// The server.
     pub direct: Address,
-    /// The pool.
-    pub pooled: Address,
+    /// The pool, of one group.
+    pub pool: Pool,
 }
 
 /// Where two tellings part.
@@ -129,8 +130,11 @@ impl Pair {
     fn telling(&mut self, pooled: bool, steps: &[Step]) -> Vec<String> {
         let texts: Vec<_> = steps.iter().flat_map(Step::texts).collect();
         ground::reset(&mut self.admin, &texts);
-        let address = if pooled { &self.pooled } else { &self.direct };
-        tell(&mut self.admin, address, steps)
+        let (address, pool) = match pooled {
+            true => (&self.pool.address, Some(&self.pool)),
+            false => (&self.direct, None),
+        };
+        tell(&mut self.admin, address, pool, steps)
     }
 }
 

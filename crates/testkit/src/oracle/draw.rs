@@ -98,7 +98,19 @@ pub fn draw(seed: u64, backends: usize, flavour: Flavour) -> Vec<Step> {
         }
         drawing.next();
     }
+    hurry(seed, &mut drawing.steps);
     drawing.steps
+}
+
+/// Says which steps come at once, before the pool has its answers about the step before, and which
+/// only after that: of some scripts all do, of some none, of most a part. It is drawn apart from
+/// the rest, so that a seed keeps its script.
+fn hurry(seed: u64, steps: &mut [Step]) {
+    let mut random = Random::new(!seed);
+    let late = *random.pick(&[0, 250, 500, 1000]);
+    for step in steps {
+        step.late = random.chance(late);
+    }
 }
 
 impl Drawing {

@@ -137,11 +137,18 @@ pub struct Step {
     pub act: Act,
     /// What that means for backends.
     pub claim: Claim,
+    /// It comes only after the pool has done with its own questions about the step before.
+    pub late: bool,
 }
 
 impl Step {
     pub(crate) fn new(who: usize, act: Act, claim: Claim) -> Step {
-        Step { who, act, claim }
+        Step {
+            who,
+            act,
+            claim,
+            late: false,
+        }
     }
 
     /// A client's connection ends.
@@ -192,6 +199,9 @@ pub fn story(name: &str, backends: usize, steps: &[Step]) -> String {
         let _ = writeln!(out, "        story.command(ground, Command::Quit, b\"\");");
     }
     for step in steps {
+        if step.late {
+            out.push_str("        story.let_pool_finish();\n");
+        }
         for line in lines(step) {
             let _ = writeln!(out, "        {line}");
         }

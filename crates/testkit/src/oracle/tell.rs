@@ -13,6 +13,7 @@
 use super::ground::CLIENTS_MAX;
 use super::script::{Act, Kill, LOCAL_FILE, Login, Step};
 use crate::client::{Client, ClientError, bulk_execution};
+use crate::onramp::Pool;
 use crate::real::await_blocked;
 use crate::reply::{Column, Outcome};
 use crate::talk::Account;
@@ -68,9 +69,15 @@ struct Teller<'a> {
     handles: HashMap<(usize, usize), Handle>,
 }
 
-/// Tells a script; what each step was answered. The administrator sees who waits for whom.
+/// Tells a script, to a pool where there is one; what each step was answered. The administrator
+/// sees who waits for whom.
 #[must_use]
-pub fn tell(admin: &mut Client, address: &Address, steps: &[Step]) -> Vec<String> {
+pub fn tell(
+    admin: &mut Client,
+    address: &Address,
+    pool: Option<&Pool>,
+    steps: &[Step],
+) -> Vec<String> {
     let mut teller = Teller {
         admin,
         address,
@@ -78,6 +85,9 @@ pub fn tell(admin: &mut Client, address: &Address, steps: &[Step]) -> Vec<String
         handles: HashMap::new(),
     };
     let timed = |step: &Step| {
+        if let Some(pool) = pool.filter(|_| step.late) {
+            pool.let_finish();
+        }
         let began = Instant::now();
         let reply = teller.step(step);
         if began.elapsed() > SLOW {

@@ -1,10 +1,12 @@
 //! The report: every client in one line, pinned or not, why, since when and by which statement.
 //!
 //! SIGUSR2 asks for it. Each group writes its own lines and, behind them, how many of its clients
-//! are pinned now, by reason; the first also tells of code in triggers and views
+//! are pinned now, by reason, and how many backends are being made ready; the first also tells of
+//! code in triggers and views
 //! ([`crate::group::session_state::triggers_and_views`]). The lines are printed by a thread of
 //! their own, so that a slow terminal holds up nobody's statements.
 
+use crate::backend::{Backend, BackendState, Purpose};
 use crate::client::pins::Pin;
 use crate::client::{Client, ClientState};
 use crate::config::Origin;
@@ -65,11 +67,26 @@ impl<N: Net> Group<N> {
             }
         }
         lines.push(of_group(format!(
-            "group {}: {} clients, pinned now: {reasons:?}",
+            "group {}: {} clients, pinned now: {reasons:?}, backends being made ready: {}",
             self.index,
-            self.clients.len()
+            self.clients.len(),
+            self.made_ready()
         )));
         lines
+    }
+
+    /// Backends that log in, or answer the pool's own questions and no client's statement.
+    fn made_ready(&self) -> usize {
+        let at_work = |backend: &Backend<N::Sock>| match backend.state() {
+            BackendState::Dialling | BackendState::Preparing => true,
+            _ => {
+                let mut flight = backend.flight().iter();
+                !backend.flight().is_empty()
+                    && flight.all(|command| command.purpose != Purpose::Statement)
+            }
+        };
+        let backends = self.backends.iter();
+        backends.filter(|(_, backend)| at_work(backend)).count()
     }
 
     /// The name of a client's user. Accounts of the server are one user of the settings, and are

@@ -157,6 +157,14 @@ impl<N: Net> Group<N> {
         summary: &ReplySummary,
         collected: &[u8],
     ) {
+        let backend = self.backends.get(lease);
+        let asked = backend.and_then(|backend| backend.asked.zip(backend.lease()));
+        if let Some((asked, owner)) = asked
+            && asked.client == owner
+        {
+            // The OK of GET DIAGNOSTICS has what the statement's own reply had no room for.
+            self.take_changes(lease, owner, summary);
+        }
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };

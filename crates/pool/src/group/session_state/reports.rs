@@ -148,16 +148,21 @@ impl<N: Net> Group<N> {
         let Some(owner) = owner.filter(|owner| self.clients.get(*owner).is_some()) else {
             return self.retire(key);
         };
-        // Its next statement may have come meanwhile, and explains nothing of this.
-        let explanation = summary.due.unwrap_or_default();
-        self.note_changes(key, owner, summary, explanation);
-        self.tell_report(key, owner, summary);
+        self.take_changes(key, owner, summary);
         if last {
             if let Some(backend) = self.backends.get_mut(key) {
                 backend.reports = Reports::Complete;
             }
             self.settle(key);
         }
+    }
+
+    /// What the answer to a question of the pool's own reports belongs to the client's last
+    /// statement. Its next one may have come meanwhile, and explains nothing of this.
+    pub(crate) fn take_changes(&mut self, key: Key, owner: Key, summary: &ReplySummary) {
+        let explanation = summary.due.unwrap_or_default();
+        self.note_changes(key, owner, summary, explanation);
+        self.tell_report(key, owner, summary);
     }
 
     /// A report that the pool has fetched is the client's: it is told with its next OK.
