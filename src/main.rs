@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     if let Some(args) = long_connections(&words) {
         return args.map_or_else(
             |error| without_passwords(error).exit(),
-            |args| load::long::run(&args, &stop_flag()),
+            |args| load::run_long(&args, &stop_flag()),
         );
     }
     if let Some(line) = script(&words) {

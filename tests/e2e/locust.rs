@@ -11,7 +11,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use testkit::onramp::{free_port, run};
+use testkit::onramp::{Target, free_port, run};
 use testkit::real::{Real, skipped};
 
 /// How long the master may take for anything.
@@ -58,6 +58,11 @@ struct Master {
 
 impl Master {
     fn new(test: &str) -> Option<Master> {
+        Master::with(test, &[], "")
+    }
+
+    /// One whose locustfile has more classes, and this besides.
+    fn with(test: &str, classes: &[&str], python: &str) -> Option<Master> {
         if direct() {
             skipped(test, "it is about the load generator");
             return None;
@@ -89,13 +94,13 @@ impl Master {
             &target,
             "--print-locustfile",
         ];
-        let printed = run(binary(), &words, LIMIT);
+        let printed = run(binary(), &[&words, classes].concat(), LIMIT);
         assert!(
             printed.stdout.contains("class Select(User):"),
             "{printed:?}"
         );
         let file = real.folder().join(format!("{schema}.py"));
-        std::fs::write(&file, printed.stdout).unwrap();
+        std::fs::write(&file, printed.stdout + python).unwrap();
         let (port, web) = (free_port(), free_port());
         Some(Master {
             process: Ended(start(&file, port, web)),
@@ -116,6 +121,10 @@ impl Master {
     }
 
     fn worker(&self) -> Ended {
+        self.worker_with(&[], Stdio::null())
+    }
+
+    fn worker_with(&self, options: &[&str], stderr: Stdio) -> Ended {
         let place = format!("127.0.0.1:{}", self.port);
         let worker = Command::new(binary())
             .args([
@@ -135,8 +144,9 @@ impl Master {
                 "--locust-master",
                 &place,
             ])
+            .args(options)
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(stderr)
             .spawn();
         Ended(worker.unwrap())
     }
@@ -157,7 +167,7 @@ impl Master {
     }
 
     /// The master's view of the run, once it is as wanted.
-    fn until(&self, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+    fn until(&self, what: &str, mut is_so: impl FnMut(&Value) -> bool) -> Value {
         let end = Instant::now() + LIMIT;
         let mut last = None;
         while Instant::now() < end {
@@ -257,4 +267,185 @@ fn users_of_a_real_master_run_are_reported_and_stop() {
     master.until("workers that are ready again", |stats| {
         workers(stats, "ready") == 2
     });
+}
+
+/// What the master shows of the requests of a method and name.
+fn row<'a>(stats: &'a Value, method: &str, name: &str) -> Option<&'a Value> {
+    let mut rows = stats["stats"].as_array().into_iter().flatten();
+    rows.find(|row| row["method"] == method && row["name"] == name)
+}
+
+fn requests(stats: &Value, method: &str, name: &str) -> u64 {
+    row(stats, method, name).map_or(0, |row| row["num_requests"].as_u64().unwrap())
+}
+
+/// Statements, TCP connections that are held and HTTP are classes of one worker; each has the users
+/// that the master wants of it, also when their number changes and when their server goes away.
+#[test]
+fn holds_and_http_are_classes_of_users() {
+    let target = |kind: &str, options: &[&str]| Target::start(binary(), kind, options).unwrap();
+    let tcp = target("tcp", &["--every", "200ms"]);
+    let http = target("http", &[]);
+    let place = format!("tcp://{}", tcp.address);
+    let hold = format!(
+        "Hold=tcp-hold --target {place} --every 200ms --late-after 20s --connections 50 --groups 2"
+    );
+    let url = format!("http://{}", http.address);
+    let web = format!("Web={url}/right --expect ok --think-time 20ms --connections 50 --groups 2");
+    let wrong = format!("Wrong={url}/wrong --expect 'not that' --think-time 20ms --connections 50");
+    let classes = [
+        "--locust-class",
+        &hold,
+        "--locust-class",
+        &web,
+        "--locust-class",
+        &wrong,
+    ];
+    let Some(master) = Master::with("classes", &classes, "") else {
+        return;
+    };
+    let _worker = master.worker_with(&classes, Stdio::null());
+    master.until("a worker", |stats| workers(stats, "ready") == 1);
+    let swarm = |users: u32| {
+        let form = format!("user_count={users}&spawn_rate=50");
+        master.ask("POST /swarm", &form).unwrap();
+    };
+    swarm(20);
+    let stats = master.until("requests of each class", |stats| {
+        let each = [("SQL", "select"), ("TCP", &*place), ("GET", "/right")];
+        connected(stats, 20)
+            && each
+                .iter()
+                .all(|(method, name)| requests(stats, method, name) > 20)
+            && requests(stats, "GET", "/wrong") > 20
+            && master.connections() == "5"
+    });
+    for (method, name) in [("SQL", "select"), ("TCP", &*place), ("GET", "/right")] {
+        let row = row(&stats, method, name).unwrap();
+        assert_eq!(row["num_failures"], 0, "{stats}");
+    }
+    let wrong = row(&stats, "GET", "/wrong").unwrap();
+    assert_eq!(wrong["num_failures"], wrong["num_requests"]);
+    let errors = stats["errors"].to_string();
+    assert!(
+        errors.contains("status 200, with another body than expected"),
+        "{errors}"
+    );
+
+    // Fewer: each class ends some of its own. More again: they come back.
+    swarm(4);
+    master.until("one user of each", |stats| {
+        connected(stats, 4) && master.connections() == "1"
+    });
+    let before = master.until("numbers", |_| true);
+    master.until("requests of those that are left", |stats| {
+        [("TCP", &*place), ("GET", "/right")]
+            .iter()
+            .all(|(method, name)| {
+                requests(stats, method, name) > requests(&before, method, name) + 3
+            })
+    });
+    swarm(20);
+    master.until("five users of each", |stats| {
+        connected(stats, 20) && master.connections() == "5"
+    });
+    // Its connections are lost, and cannot be opened again.
+    let (_, said) = tcp.end();
+    let accepted = said.split(" accepted").next().unwrap().rsplit(' ').next();
+    assert_eq!(accepted, Some("9"), "five, and four of them again: {said}");
+    let stats = master.until("the failures of the server that is gone", |stats| {
+        requests(stats, "CONNECT", &place) > 5 && stats["user_count"] == 20
+    });
+    let errors = stats["errors"].to_string();
+    assert!(errors.contains("ECONNREFUSED"), "{errors}");
+    assert!(
+        errors.contains("the server closed the connection while it was held"),
+        "{errors}"
+    );
+    master.ask("POST /stop", "").unwrap();
+    master.until("the end", |stats| {
+        stats["state"] == "stopped" && workers(stats, "ready") == 1 && master.connections() == "0"
+    });
+}
+
+/// A locustfile as Locust's own example of custom messages has it: the master sends names to each
+/// worker when a test begins, and workers acknowledge them.
+const CUSTOM: &str = r#"
+
+from locust import events
+from locust.runners import MasterRunner
+
+ACKNOWLEDGED = []
+
+
+def acknowledged(environment, msg, **kwargs):
+    ACKNOWLEDGED.append([msg.node_id, msg.data])
+
+
+@events.init.add_listener
+def on_init(environment, **kwargs):
+    if isinstance(environment.runner, MasterRunner):
+        environment.runner.register_message("acknowledge_users", acknowledged)
+        environment.web_ui.app.add_url_rule(
+            "/acknowledged", "acknowledged", lambda: {"seen": ACKNOWLEDGED})
+
+
+@events.test_start.add_listener
+def on_start(environment, **kwargs):
+    environment.runner.send_message("nobody_knows", 1)
+    environment.runner.send_message("test_users", [{"name": "User 1"}, {"name": "Jürgen"}])
+    environment.runner.send_message("broken", None)
+"#;
+
+/// Messages of a locustfile's own reach the program that was named for them, whose answer reaches
+/// the master; others are ignored with a line, and a program that fails is an exception there.
+#[test]
+fn messages_of_a_locustfile_reach_a_program_and_its_answer_the_master() {
+    let Some(master) = Master::with("custom", &[], CUSTOM) else {
+        return;
+    };
+    let program = master.real.folder().join("acknowledge.sh");
+    let text = "#!/bin/sh\nprintf '{\"type\": \"acknowledge_users\", \"data\": {\"index\": %s, \
+                \"users\": %s}}\\n' \"$ONRAMP_LOCUST_INDEX\" \"$(cat)\"\n";
+    std::fs::write(&program, text).unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&program, executable).unwrap();
+    let log = master.real.folder().join("custom.log");
+    let named = format!("test_users={}", program.display());
+    let options = [
+        "--workers",
+        "2",
+        "--locust-on",
+        &named,
+        "--locust-on",
+        "broken=/bin/false",
+    ];
+    let _worker = master.worker_with(&options, std::fs::File::create(&log).unwrap().into());
+    master.until("two workers", |stats| workers(stats, "ready") == 2);
+    master
+        .ask("POST /swarm", "user_count=4&spawn_rate=20")
+        .unwrap();
+    let mut seen = Value::Null;
+    master.until("both answers", |_| {
+        let answer = master.ask("GET /acknowledged", "").unwrap_or_default();
+        seen = serde_json::from_str(&answer).unwrap_or_default();
+        seen["seen"].as_array().is_some_and(|all| all.len() == 2)
+    });
+    let users = serde_json::json!([{"name": "User 1"}, {"name": "Jürgen"}]);
+    let mut indexes = Vec::new();
+    for said in seen["seen"].as_array().unwrap() {
+        assert_eq!(said[1]["users"], users);
+        indexes.push(said[1]["index"].as_u64().unwrap());
+    }
+    indexes.sort_unstable();
+    assert_eq!(indexes, [0, 1]);
+    master.until("the exception", |_| {
+        let answer = master.ask("GET /exceptions", "").unwrap_or_default();
+        answer.contains("--locust-on broken=/bin/false: it ended with exit status: 1")
+    });
+    let said = std::fs::read_to_string(&log).unwrap();
+    assert!(
+        said.contains("the Locust master sent 'nobody_knows', which no --locust-on"),
+        "{said}"
+    );
 }

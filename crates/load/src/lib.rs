@@ -21,6 +21,7 @@ mod crowd;
 mod durations;
 mod errors;
 mod event_loop;
+mod fleet;
 mod group;
 mod group_threads;
 mod hooks;
@@ -81,7 +82,9 @@ pub use thresholds::{Checked, Threshold};
 pub use tolerance::ToleranceArgs;
 pub use workload::Workload;
 
+use fleet::Line;
 use hooks::NoHooks;
+use long::LongArgs;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -109,14 +112,46 @@ pub fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> ExitCode {
         return BAD_OPTIONS.into();
     }
     let result = match args.command {
-        Action::Run if args.locust.print_locustfile => locust::print_locustfile(args),
-        Action::Run if args.locust.master.is_some() => locust::run(args, stop),
+        Action::Run if args.locust.print_locustfile => {
+            fleet::print_locustfile(Line::Statements(Box::new(args.clone()))).map(|()| Outcome::Ran)
+        }
+        Action::Run if args.locust.master.is_some() => {
+            fleet::run(Line::Statements(Box::new(args.clone())), stop).map(|()| Outcome::Ran)
+        }
         Action::Run => crowd::run(&args.settled(), &mut NoHooks, stop),
         Action::Prepare => prepare::prepare(args, stop).map(|()| Outcome::Ran),
         Action::Prewarm => prepare::prewarm(args).map(|()| Outcome::Ran),
         Action::Cleanup => prepare::cleanup(args).map(|()| Outcome::Ran),
     };
     status(args, result)
+}
+
+/// Does what `args` say of long connections, until `stop` is set from outside or the time is over.
+/// The status is 0 when it ran, whatever came; 1 when it could not; 2 for options that make no
+/// sense; the reason is on stderr.
+#[must_use]
+pub fn run_long(args: &LongArgs, stop: &AtomicBool) -> ExitCode {
+    let locust = &args.swarm().locust;
+    let checked = args.check().and_then(|()| locust.check());
+    if let Err(reason) = checked {
+        eprintln!("onramp load: {reason}");
+        return BAD_OPTIONS.into();
+    }
+    let line = || Line::Long(args.clone());
+    let ended = if locust.print_locustfile {
+        fleet::print_locustfile(line())
+    } else if locust.master.is_some() {
+        fleet::run(line(), stop)
+    } else {
+        return long::run(args, stop);
+    };
+    match ended {
+        Ok(()) => RAN.into(),
+        Err(reason) => {
+            eprintln!("onramp load: {reason}");
+            FAILED.into()
+        }
+    }
 }
 
 /// The status of a job that ended so; says why one failed.

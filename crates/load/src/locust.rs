@@ -3,8 +3,9 @@
 //! The problem: Locust spreads a test over machines and shows it in a browser, and its own clients
 //! are Python. The mechanism: the groups of a run do the work; here the main thread speaks to the
 //! master, unmodified Locust 2.x, as a worker does ([`zmtp`] the socket, [`message`] the messages,
-//! [`entries`] what is reported). A user of Locust is a connection of the workload: how many there
-//! are to be is an order that groups follow at once.
+//! [`entries`] what is reported, [`custom`] a locustfile's own messages). A user of Locust is a
+//! connection of a workload: how many there are to be is an order that groups follow at once. Each
+//! class of users has a workload, as a [`Runner`]; this module does not know which ones there are.
 //!
 //! A master gives each worker the same share, however many cores it has; `--workers N` registers
 //! this process under N names, so that it gets N shares.
@@ -13,27 +14,47 @@
 //! ready (a master ends its loop at a message from nobody); users that no master controls are
 //! stopped; a request is reported once.
 
+mod custom;
 mod entries;
 mod message;
+mod options;
 mod zmtp;
 
-use crate::Outcome;
-use crate::control::Order as GroupOrder;
-use crate::crowd;
-use crate::group_threads::GroupThreads;
-use crate::layout::Layout;
-use crate::options::LoadArgs;
-use crate::stats::Stats;
-use entries::Entries;
+pub(crate) use entries::Entries;
+pub(crate) use options::LocustArgs;
+
+use custom::Listeners;
 use measure::process;
 use message::{Order, classes, map};
 use reactor::{Time, wall_clock};
 use rmpv::Value;
-use std::io::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 use zmtp::Dealer;
+
+/// What runs the users of one class.
+pub(crate) trait Runner {
+    /// Has so many users from now on, or as many as it can.
+    fn order(&mut self, users: u32);
+    /// How many it can have.
+    fn users_max(&self) -> u32;
+    /// Hears its groups until then, for a short while at most.
+    fn listen(&mut self, until: Time);
+    /// Why it cannot go on.
+    fn failure(&self) -> Option<String>;
+    /// Adds what was counted since the last time; `now` is in seconds of the clock.
+    fn collect(&mut self, entries: &mut Entries, now: f64);
+    /// Ends all users, and waits for that.
+    fn end(&mut self);
+}
+
+/// A class of users.
+pub(crate) struct UserClass {
+    /// Its name in the locustfile.
+    pub(crate) name: String,
+    pub(crate) runner: Box<dyn Runner>,
+}
 
 /// Where a master listens unless it is told otherwise.
 const PORT: u16 = 5557;
@@ -47,8 +68,8 @@ const READY_EVERY: Duration = Duration::from_secs(5);
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// How long to wait before the master is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// How long groups may take to end.
-const END_MAX: Duration = Duration::from_secs(5);
+/// How long the main thread waits for groups before it hears the master again.
+const LISTEN_MAX: Duration = Duration::from_millis(100);
 /// A master takes any version of a worker that says it is of no version.
 const NO_VERSION: i64 = -1;
 
@@ -81,54 +102,48 @@ struct Worker {
     /// When something is to be said or tried again.
     due: Time,
     heard: Time,
+    /// Which of the master's workers it is.
+    index: Option<u64>,
     /// Time of the last order to spawn, by the master's clock.
     spawned: f64,
     classes: Vec<(String, u32)>,
 }
 
-/// Runs until the master says quit, or `stop` is set.
+/// Runs until the master says quit, or `stop` is set. Users of a class that is not among `classes`
+/// run what the first one runs.
 ///
 /// # Errors
 /// A sentence that says why it could not go on.
-pub(crate) fn run(args: &LoadArgs, stop: &Arc<AtomicBool>) -> Result<Outcome, String> {
-    let master = args.locust.master.as_deref().unwrap_or_default();
+pub(crate) fn run(
+    args: &LocustArgs,
+    classes: Vec<UserClass>,
+    stop: &AtomicBool,
+) -> Result<(), String> {
+    let master = args.master.as_deref().unwrap_or_default();
     let place = match master.rsplit_once(':') {
         Some((_, port)) if port.parse::<u16>().is_ok() => master.to_owned(),
         _ => format!("{master}:{PORT}"),
     };
-    let layout = Layout::choose(args);
-    let plan = Arc::new(crowd::make_plan(args)?);
-    let group_threads = GroupThreads::start(args, &plan, &layout)?;
-    let titles = match plan.script.is_mixed() {
-        true => plan.script.titles().map(str::to_owned).collect(),
-        false => Vec::new(),
-    };
     eprintln!(
-        "load: {} workers of the Locust master at {place}, for at most {} users in {}",
-        args.locust.workers,
-        args.connections,
-        layout.reason()
+        "load: {} workers of the Locust master at {place}",
+        args.workers
     );
-    group_threads.order(GroupOrder::Start);
     let mut fleet = Fleet {
         place,
-        workers: workers(args.locust.workers),
-        group_threads,
+        workers: workers(args.workers),
+        users: vec![0; classes.len()],
+        classes,
+        listeners: Listeners::start(&args.listeners)?,
         entries: Entries::default(),
-        workload: args.workload_name().to_owned(),
-        titles,
-        users_max: args.connections,
-        users: 0,
         started: wall_clock(),
         beat_due: Time::now(),
         report_due: Time::now() + REPORT_EVERY,
         cpu: (Time::now(), Duration::ZERO),
-        cores: layout.usable_cores(),
-        reason: None,
+        cores: thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64),
     };
     let ended = fleet.live(stop);
     fleet.end();
-    ended.map(|()| Outcome::Ran)
+    ended
 }
 
 /// Names as Locust's own workers have them: host, `_`, something unique.
@@ -143,45 +158,42 @@ fn workers(count: u32) -> Vec<Worker> {
             stage: Stage::Away,
             due: Time(0),
             heard: Time(0),
+            index: None,
             spawned: 0.0,
             classes: Vec::new(),
         })
         .collect()
 }
 
-/// All workers, and the groups that work for them.
+/// All workers, and what works for them.
 struct Fleet {
     place: String,
     workers: Vec<Worker>,
-    group_threads: GroupThreads,
+    classes: Vec<UserClass>,
+    listeners: Listeners,
     entries: Entries,
-    workload: String,
-    /// The workload's statements, where it has several.
-    titles: Vec<String>,
-    users_max: u32,
-    /// What groups were last told.
-    users: u32,
+    /// How many users of each class there were to be when it was last told.
+    users: Vec<u32>,
     started: f64,
     beat_due: Time,
     report_due: Time,
     /// When CPU time was last looked at, and what it was.
     cpu: (Time, Duration),
     cores: f64,
-    /// Why it ends, if something failed.
-    reason: Option<String>,
 }
 
 impl Fleet {
     fn live(&mut self, stop: &AtomicBool) -> Result<(), String> {
         loop {
-            self.group_threads.listen(self.beat_due);
-            if let Some(reason) = self.group_threads.reason_to_stop() {
-                return Err(reason.clone());
+            self.listen();
+            if let Some(reason) = self.classes.iter().find_map(|class| class.runner.failure()) {
+                return Err(reason);
             }
             for number in 0..self.workers.len() {
                 self.attend(number);
             }
             self.follow();
+            self.pass_on_replies();
             let now = Time::now();
             if now >= self.beat_due {
                 self.beat_due = now + BEAT;
@@ -192,8 +204,16 @@ impl Fleet {
                 self.report();
             }
             if stop.load(Ordering::Relaxed) || self.workers.is_empty() {
-                return self.reason.take().map_or(Ok(()), Err);
+                return Ok(());
             }
+        }
+    }
+
+    /// Hears all groups for a short while.
+    fn listen(&mut self) {
+        let each = LISTEN_MAX / u32::try_from(self.classes.len().max(1)).unwrap_or(1);
+        for class in &mut self.classes {
+            class.runner.listen(self.beat_due.min(Time::now() + each));
         }
     }
 
@@ -208,14 +228,21 @@ impl Fleet {
         }
         let orders = worker.hear(now);
         for order in orders {
-            match order {
+            match &order {
                 Order::Quit => {
                     eprintln!("load: the Locust master said quit");
+                    self.collect();
                     self.report();
                     self.workers.clear();
                     return;
                 }
-                Order::Spawn { .. } if self.users == 0 => self.forget(),
+                Order::Spawn { .. } if self.users.iter().all(|users| *users == 0) => self.forget(),
+                Order::Stop => self.stop(number),
+                Order::Other { kind, data } if kind != "spawning_complete" => {
+                    if let Some(worker) = self.workers.get(number) {
+                        self.listeners.hear(kind, data, &worker.node, worker.index);
+                    }
+                }
                 _ => {}
             }
             if let Some(worker) = self.workers.get_mut(number) {
@@ -224,35 +251,86 @@ impl Fleet {
         }
     }
 
+    /// A worker's users end; what was counted until then is reported while the master still takes
+    /// it.
+    fn stop(&mut self, number: usize) {
+        let Some(worker) = self.workers.get_mut(number) else {
+            return;
+        };
+        if worker.stage != Stage::Running {
+            return;
+        }
+        worker.classes.clear();
+        self.follow();
+        self.collect();
+        if let Some(worker) = self.workers.get_mut(number) {
+            let data = self.entries.take(self.started, classes(&[]), 0);
+            worker.say("stats", data);
+        }
+    }
+
     /// A new test begins: what was counted belongs to none.
     fn forget(&mut self) {
-        self.group_threads.report(GroupOrder::Report);
+        self.collect();
         self.entries = Entries::default();
         self.started = wall_clock();
     }
 
-    /// Tells groups how many users the workers have together.
+    /// Which class runs users of this name.
+    fn class_of(&self, name: &str) -> usize {
+        let mut classes = self.classes.iter();
+        classes.position(|class| class.name == name).unwrap_or(0)
+    }
+
+    /// Tells groups how many users of each class the workers have together.
     fn follow(&mut self) {
-        let wanted: u32 = self.workers.iter().map(Worker::users).sum();
-        if wanted > self.users_max && self.users <= self.users_max {
-            eprintln!(
-                "load: the Locust master wants {wanted} users here, and --connections allows {}; \
-                 the others do nothing",
-                self.users_max
-            );
+        let mut wanted = vec![0; self.classes.len()];
+        for (name, count) in self.workers.iter().flat_map(|worker| &worker.classes) {
+            if let Some(sum) = wanted.get_mut(self.class_of(name)) {
+                *sum += count;
+            }
         }
-        if wanted != self.users {
-            self.users = wanted;
-            let told = wanted.min(self.users_max);
-            self.group_threads.order(GroupOrder::Users(told));
+        for ((class, before), wanted) in self.classes.iter_mut().zip(&mut self.users).zip(wanted) {
+            let users_max = class.runner.users_max();
+            if wanted > users_max && *before <= users_max {
+                eprintln!(
+                    "load: the Locust master wants {wanted} users of {} here, and --connections \
+                     allows {users_max}; the others do nothing",
+                    class.name
+                );
+            }
+            if wanted != *before {
+                *before = wanted;
+                class.runner.order(wanted.min(users_max));
+            }
+        }
+    }
+
+    /// Sends what programs of the user's answered to messages.
+    fn pass_on_replies(&mut self) {
+        for reply in self.listeners.replies() {
+            let mut workers = self.workers.iter_mut();
+            let known = workers.find(|worker| worker.node == reply.node);
+            match known.filter(|worker| matches!(worker.stage, Stage::Ready | Stage::Running)) {
+                Some(worker) => worker.say(&reply.kind, reply.data),
+                None => eprintln!(
+                    "load: '{}' is not sent: its worker has left the Locust master",
+                    reply.kind
+                ),
+            }
+        }
+    }
+
+    /// Takes what groups counted.
+    fn collect(&mut self) {
+        for class in &mut self.classes {
+            class.runner.collect(&mut self.entries, wall_clock());
         }
     }
 
     /// Collects counts, and says that all workers are alive.
     fn beat(&mut self) {
-        let counts: Stats = self.group_threads.report(GroupOrder::Report);
-        self.entries
-            .add(&counts, &self.workload, &self.titles, wall_clock());
+        self.collect();
         let sample = process::own().unwrap_or_default();
         let (before, used) = std::mem::replace(&mut self.cpu, (Time::now(), sample.cpu));
         let seconds = Time::now().since(before).as_secs_f64() * self.cores;
@@ -294,9 +372,9 @@ impl Fleet {
         for worker in &mut self.workers {
             worker.say("quit", Value::Nil);
         }
-        let end = Time::now() + END_MAX;
-        self.group_threads.order(GroupOrder::Stop(end));
-        self.group_threads.end(end + END_MAX);
+        for class in &mut self.classes {
+            class.runner.end();
+        }
     }
 }
 
@@ -369,7 +447,10 @@ impl Worker {
 
     fn obey(&mut self, order: Order, now: Time) {
         match order {
-            Order::Ack if self.stage == Stage::Greeting => self.stage = Stage::Ready,
+            Order::Ack { index } if self.stage == Stage::Greeting => {
+                self.index = index;
+                self.stage = Stage::Ready;
+            }
             Order::Spawn {
                 at,
                 classes: wanted,
@@ -394,9 +475,6 @@ impl Worker {
                 self.greet(now);
             }
             Order::Reconnect => self.lose("it asked for a new connection", now),
-            Order::Other(kind) if kind != "spawning_complete" => {
-                eprintln!("load: the Locust master sent '{kind}', which nothing here reads");
-            }
             _ => {}
         }
     }
@@ -412,45 +490,6 @@ impl Worker {
     }
 }
 
-/// Prints [`locustfile`].
-///
-/// # Errors
-/// That nobody reads it.
-pub(crate) fn print_locustfile(args: &LoadArgs) -> Result<Outcome, String> {
-    let written = std::io::stdout().write_all(locustfile(args).as_bytes());
-    written
-        .map(|()| Outcome::Ran)
-        .map_err(|error| format!("cannot write the locustfile: {error}"))
-}
-
-/// The locustfile that a master is started with: a class of users for the workload, which does
-/// nothing in Python.
-fn locustfile(args: &LoadArgs) -> String {
-    let words = args
-        .workload_name()
-        .split(|c: char| !c.is_ascii_alphanumeric());
-    let class: String = words
-        .filter(|word| !word.is_empty())
-        .map(|word| {
-            let (first, rest) = word.split_at(1);
-            format!("{}{rest}", first.to_ascii_uppercase())
-        })
-        .collect();
-    format!(
-        "# For the master: locust -f THIS_FILE --master\n\
-         # The users run in `onramp load {name} run --locust-master HOST`; nothing runs here.\n\
-         from locust import User, constant, task\n\n\n\
-         class {class}(User):\n    \
-             host = \"{target}\"\n    \
-             wait_time = constant(1)\n\n    \
-             @task\n    \
-             def runs_elsewhere(self):\n        \
-                 pass\n",
-        name = args.workload_name(),
-        target = args.target.place(),
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -463,7 +502,8 @@ mod tests {
             classes: vec![("A".to_owned(), count), ("B".to_owned(), 1)],
         };
         worker.stage = Stage::Greeting;
-        worker.obey(Order::Ack, Time(1));
+        worker.obey(Order::Ack { index: Some(4) }, Time(1));
+        assert_eq!(worker.index, Some(4));
         assert_eq!(worker.stage, Stage::Ready);
         worker.obey(spawn(2.0, 9), Time(1));
         assert_eq!((worker.users(), worker.stage), (10, Stage::Running));

@@ -15,7 +15,7 @@
 //! thread, [`hold`] and [`http`] what a connection does, [`answer`] how HTTP answers are read,
 //! [`http2`] the same over HTTP/2, with [`http2_frames`] and [`hpack`],
 //! [`counts`] and [`summary`] the numbers, [`live`] the page of a run, [`body`] what both sides
-//! are told.
+//! are told, [`users`] connections as users of a Locust master.
 
 mod answer;
 pub(crate) mod body;
@@ -31,11 +31,13 @@ mod options;
 mod place;
 mod run;
 mod summary;
+mod users;
 
 pub use body::BodyArgs;
 pub use options::{HoldArgs, HttpArgs, LongArgs, SwarmArgs};
 pub use place::Place;
-pub use run::run;
+pub(crate) use run::run;
+pub(crate) use users::Users;
 
 /// What stands behind `onramp load` when it is not a workload of SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 //! `--connections`). [`LoadArgs`] is what the command line says; [`LoadArgs::check`] refuses what
 //! contradicts itself before anything is opened.
 
+use crate::locust::LocustArgs;
 use crate::manner::{Dialect, Manner};
 use crate::model::{Loop, ModelArgs};
 use crate::output_options::OutputArgs;
@@ -198,25 +199,6 @@ pub struct LoadArgs {
     pub(crate) lua: Option<Arc<Program>>,
 }
 
-/// Which Locust master a run belongs to.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Locust")]
-pub(crate) struct LocustArgs {
-    /// Be a worker of this Locust master; its users are connections of the workload, at most
-    /// --connections
-    #[arg(long = "locust-master", value_name = "HOST[:PORT]")]
-    pub(crate) master: Option<String>,
-
-    /// Be so many workers of the master, for it gives each the same share of the users
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "master",
-          value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    pub(crate) workers: u32,
-
-    /// Print the locustfile that a master for this workload is started with, and end
-    #[arg(long)]
-    pub(crate) print_locustfile: bool,
-}
-
 /// What `onramp load` is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Action {
@@ -256,6 +238,7 @@ impl LoadArgs {
             ));
         }
         self.model.check()?;
+        self.locust.check()?;
         if self.target.socket.is_some() && !self.source_addresses.is_empty() {
             return Err("--source-addresses is for TCP; the target is a Unix socket".into());
         }

@@ -4,8 +4,6 @@
 //! Locust has them; sums, smallest and largest are exact.
 
 use super::message::map;
-use crate::errors::Phase;
-use crate::stats::Stats;
 use measure::Histogram;
 use rmpv::Value;
 use std::collections::BTreeMap;
@@ -14,6 +12,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 struct Entry {
     times: Histogram,
+    /// Those that failed, with and without a response time.
+    late: u64,
     failures: u64,
     /// By second of the clock: requests, and those of them that failed.
     per_second: BTreeMap<u64, (u64, u64)>,
@@ -21,7 +21,7 @@ struct Entry {
 
 /// Counted since the last report.
 #[derive(Debug, Default)]
-pub(super) struct Entries {
+pub(crate) struct Entries {
     /// By name and method.
     entries: BTreeMap<(String, &'static str), Entry>,
     /// By method, name and words: how often, and when first and last.
@@ -32,61 +32,71 @@ pub(super) struct Entries {
 const ROWS_MAX: usize = 1_000;
 
 impl Entries {
-    /// Adds what was counted up to `now`, in seconds of the clock; `titles` are the statements of
-    /// the workload, if it has several.
-    pub(super) fn add(&mut self, stats: &Stats, workload: &str, titles: &[String], now: f64) {
-        if titles.is_empty() {
-            let times = stats.statement_latency();
-            self.count(workload, "SQL", &times, 0, now);
-        }
-        for (number, title) in titles.iter().enumerate() {
-            self.count(title, "SQL", &stats.latency_with(number), 0, now);
-        }
-        for row in stats.errors.rows() {
-            let method = match row.phase {
-                Phase::Statement => "SQL",
-                Phase::Connect | Phase::Init => "CONNECT",
-            };
-            self.count(workload, method, &Histogram::new(), row.count, now);
-            let words = format!("{}: {}", row.code, row.message);
-            let key = (method, workload.to_owned(), words);
-            if self.errors.len() < ROWS_MAX || self.errors.contains_key(&key) {
-                let known = self.errors.entry(key).or_insert((0, now, now));
-                known.0 += row.count;
-                known.2 = now;
-            }
-        }
-    }
-
-    fn count(
+    /// Counts requests up to `now`, in seconds of the clock: those that were answered, by their
+    /// response times. Of them, so many were `late`, which is a failure.
+    pub(crate) fn answered(
         &mut self,
         name: &str,
         method: &'static str,
         times: &Histogram,
-        failed: u64,
+        late: u64,
         now: f64,
     ) {
-        let count = times.count() + failed;
-        let key = (name.to_owned(), method);
-        let has_room = self.entries.len() < ROWS_MAX || self.entries.contains_key(&key);
+        let Some(entry) = self.entry(name, method, times.count() + late) else {
+            return;
+        };
+        entry.times.merge(times);
+        entry.late += late;
+        let second = entry.per_second.entry(whole(now)).or_default();
+        second.0 += times.count();
+        second.1 += late;
+    }
+
+    /// Counts requests that failed without an answer.
+    pub(crate) fn failed(&mut self, name: &str, method: &'static str, count: u64, now: f64) {
+        let Some(entry) = self.entry(name, method, count) else {
+            return;
+        };
+        entry.failures += count;
+        let second = entry.per_second.entry(whole(now)).or_default();
+        second.0 += count;
+        second.1 += count;
+    }
+
+    /// Gives the words for failures that are counted.
+    pub(crate) fn explain(
+        &mut self,
+        name: &str,
+        method: &'static str,
+        words: String,
+        count: u64,
+        now: f64,
+    ) {
+        let key = (method, name.to_owned(), words);
+        let has_room = self.errors.len() < ROWS_MAX || self.errors.contains_key(&key);
         if count == 0 || !has_room {
             return;
         }
-        let entry = self.entries.entry(key).or_default();
-        entry.times.merge(times);
-        entry.failures += failed;
-        let second = entry.per_second.entry(whole(now)).or_default();
-        second.0 += count;
-        second.1 += failed;
+        let known = self.errors.entry(key).or_insert((0, now, now));
+        known.0 += count;
+        known.2 = now;
+    }
+
+    /// Where `count` requests are counted, if there are any and there is room.
+    fn entry(&mut self, name: &str, method: &'static str, count: u64) -> Option<&mut Entry> {
+        let key = (name.to_owned(), method);
+        let has_room = self.entries.len() < ROWS_MAX || self.entries.contains_key(&key);
+        (count > 0 && has_room).then(|| self.entries.entry(key).or_default())
     }
 
     /// The data of a report, and a new beginning.
-    pub(super) fn take(&mut self, started: f64, classes: Value, users: u32) -> Value {
+    pub(crate) fn take(&mut self, started: f64, classes: Value, users: u32) -> Value {
         let taken = std::mem::take(self);
         let mut total = Entry::default();
         let mut list = Vec::new();
         for ((name, method), entry) in &taken.entries {
             total.times.merge(&entry.times);
+            total.late += entry.late;
             total.failures += entry.failures;
             for (second, (requests, failed)) in &entry.per_second {
                 let sum = total.per_second.entry(*second).or_default();
@@ -157,7 +167,7 @@ impl Entry {
             ("start_time", started.into()),
             ("num_requests", (self.times.count() + self.failures).into()),
             ("num_none_requests", self.failures.into()),
-            ("num_failures", self.failures.into()),
+            ("num_failures", (self.late + self.failures).into()),
             ("total_response_time", self.times.sum_ms().into()),
             ("max_response_time", self.times.max_ms().into()),
             (
@@ -197,8 +207,6 @@ fn whole(number: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::errors::Fault;
-    use crate::stats::Class;
     use std::time::Duration;
 
     fn field<'a>(value: &'a Value, name: &str) -> &'a Value {
@@ -215,24 +223,27 @@ mod tests {
 
     #[test]
     fn a_report_has_requests_failures_and_seconds_once() {
-        let mut stats = Stats::default();
-        stats.succeeded(Class::Read, Duration::from_micros(2_500), None);
-        stats.succeeded(Class::Read, Duration::from_millis(120), None);
-        stats.failed(Fault::ended("during a statement"), false);
+        let mut times = Histogram::new();
+        times.record(Duration::from_micros(2_500));
+        times.record(Duration::from_millis(120));
         let mut entries = Entries::default();
-        entries.add(&stats, "select", &[], 1_000.7);
+        entries.answered("select", "SQL", &times, 1, 1_000.7);
+        entries.failed("select", "SQL", 1, 1_000.7);
+        entries.explain("select", "SQL", "lost".to_owned(), 1, 1_000.7);
         let report = entries.take(990.0, Value::Nil, 5);
         let list = field(&report, "stats").as_array().unwrap();
         assert_eq!(list.len(), 1);
         for entry in [&list[0], field(&report, "stats_total")] {
             let number = |name: &str| field(entry, name).as_f64().unwrap();
-            assert_eq!((number("num_requests"), number("num_failures")), (3.0, 1.0));
+            assert_eq!((number("num_requests"), number("num_failures")), (3.0, 2.0));
             assert_eq!(number("total_response_time"), 122.5);
             assert_eq!(number("min_response_time"), 2.5);
             let times = Value::Map(vec![(3.into(), 1.into()), (120.into(), 1.into())]);
             assert_eq!(field(entry, "response_times"), &times);
             let seconds = Value::Map(vec![(1_000.into(), 3.into())]);
             assert_eq!(field(entry, "num_reqs_per_sec"), &seconds);
+            let seconds = Value::Map(vec![(1_000.into(), 2.into())]);
+            assert_eq!(field(entry, "num_fail_per_sec"), &seconds);
         }
         let errors = field(&report, "errors").as_map().unwrap();
         assert_eq!(field(&errors[0].1, "occurrences"), &Value::from(1));

@@ -9,8 +9,10 @@ use std::io;
 /// What a master says.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Order {
-    /// It knows the worker.
-    Ack,
+    /// It knows the worker, and which one it is.
+    Ack {
+        index: Option<u64>,
+    },
     /// So many users of each class from now on.
     Spawn {
         at: f64,
@@ -22,8 +24,11 @@ pub(super) enum Order {
     Reconnect,
     /// It is alive.
     Heartbeat,
-    /// Something that a worker of another kind may need.
-    Other(String),
+    /// Something of the locustfile's own, or for a worker of another kind.
+    Other {
+        kind: String,
+        data: Value,
+    },
 }
 
 /// Reads a message.
@@ -38,23 +43,30 @@ pub(super) fn read(mut bytes: &[u8]) -> Result<Order, String> {
     };
     let kind = kind.as_str().ok_or("expected a type from the master")?;
     Ok(match kind {
-        "ack" => Order::Ack,
+        "ack" => Order::Ack {
+            index: field(data, "index").and_then(Value::as_u64),
+        },
         "spawn" => spawn(data)?,
         "stop" => Order::Stop,
         "quit" => Order::Quit,
         "reconnect" => Order::Reconnect,
         "heartbeat" => Order::Heartbeat,
-        other => Order::Other(other.to_owned()),
+        other => Order::Other {
+            kind: other.to_owned(),
+            data: data.clone(),
+        },
     })
 }
 
+/// A field of a map.
+fn field<'a>(data: &'a Value, name: &str) -> Option<&'a Value> {
+    let fields = data.as_map().into_iter().flatten();
+    let mut found = fields.filter(|(key, _)| key.as_str() == Some(name));
+    found.next().map(|(_, value)| value)
+}
+
 fn spawn(data: &Value) -> Result<Order, String> {
-    let field = |name: &str| {
-        let fields = data.as_map().into_iter().flatten();
-        let mut found = fields.filter(|(key, _)| key.as_str() == Some(name));
-        found.next().map(|(_, value)| value)
-    };
-    let counts = field("user_classes_count").and_then(Value::as_map);
+    let counts = field(data, "user_classes_count").and_then(Value::as_map);
     let counts = counts.ok_or("expected user_classes_count in the master's spawn")?;
     let classes = counts
         .iter()
@@ -65,7 +77,9 @@ fn spawn(data: &Value) -> Result<Order, String> {
         })
         .collect::<Result<_, _>>()?;
     Ok(Order::Spawn {
-        at: field("timestamp").and_then(Value::as_f64).unwrap_or(0.0),
+        at: field(data, "timestamp")
+            .and_then(Value::as_f64)
+            .unwrap_or(0.0),
         classes,
     })
 }
@@ -115,8 +129,14 @@ mod tests {
             read(&write("stop", Value::Nil, "n").unwrap()).unwrap(),
             Order::Stop
         );
-        let other = write("custom", Value::Nil, "n").unwrap();
-        assert_eq!(read(&other).unwrap(), Order::Other("custom".to_owned()));
+        let other = write("custom", 5.into(), "n").unwrap();
+        let expected = Order::Other {
+            kind: "custom".to_owned(),
+            data: 5.into(),
+        };
+        assert_eq!(read(&other).unwrap(), expected);
+        let ack = write("ack", map([("index", 3.into())]), "n").unwrap();
+        assert_eq!(read(&ack).unwrap(), Order::Ack { index: Some(3) });
     }
 
     #[test]

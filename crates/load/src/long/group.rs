@@ -13,6 +13,7 @@
 
 use super::counts::{Census, Counts, Marks, Verdict};
 use super::live::Gauges;
+use crate::control::Part;
 use crate::errors::{Fault, Step};
 use crate::event_loop::{self, CONNECTION, Milestone, Turns, Waking};
 use crate::pace::Pace;
@@ -44,6 +45,8 @@ pub(super) struct Plan<P> {
     pub(super) connect_timeout: Duration,
     pub(super) connects_in_flight: u32,
     pub(super) seed: u64,
+    /// How many there are is ordered while it runs ([`Order::Users`]), and begins with this.
+    pub(super) ordered_users: Option<u32>,
     pub(super) own: P,
 }
 
@@ -56,6 +59,7 @@ pub(super) struct Share {
     pub(super) connections: u32,
     /// 0 is as fast as possible.
     pub(super) connects_per_second: f64,
+    pub(super) part: Part,
 }
 
 /// What the main thread wants.
@@ -65,6 +69,8 @@ pub(super) enum Order {
     Start,
     /// Hand over what was counted.
     Report,
+    /// So many connections of all groups are to be open.
+    Users(u32),
     /// Begin nothing more, and end by then at the latest.
     Stop(Time),
 }
@@ -229,6 +235,14 @@ struct Group<T: Talk> {
     fresh: u32,
     in_flight: u32,
     failures: u32,
+    /// How many connections may be open, being opened or waiting for that.
+    allowed: u32,
+    /// How many of them wait for being opened again.
+    reopening: u32,
+    /// How many of them have to end before no more than allowed are left.
+    surplus: u32,
+    /// Seats that were open and are not wanted for now.
+    parked: Vec<u32>,
     pace: Pace,
     standing: u32,
     buffer: Vec<u8>,
@@ -262,8 +276,7 @@ impl<T: Talk> Turns for Group<T> {
 
     fn deadline(&self) -> Time {
         let now = self.net.now();
-        let may_open = self.fresh > 0 && self.in_flight < self.plan.connects_in_flight;
-        let open = if may_open {
+        let open = if self.may_open() {
             self.pace.due(now)
         } else {
             Time::NEVER
@@ -325,6 +338,12 @@ impl<T: Talk> Group<T> {
             fresh: share.connections,
             in_flight: 0,
             failures: 0,
+            allowed: plan
+                .ordered_users
+                .map_or(u32::MAX, |users| share.part.of(users)),
+            reopening: 0,
+            surplus: 0,
+            parked: Vec::new(),
             pace: Pace::new(share.connects_per_second, now),
             standing: 0,
             buffer: vec![0; BUFFER_BYTES],
@@ -352,13 +371,66 @@ impl<T: Talk> Group<T> {
                     let counted = self.counted();
                     self.tell(Message::Counted(counted));
                 }
+                Order::Users(users) => self.allow(self.share.part.of(users)),
                 Order::Stop(end) => {
                     self.running = false;
                     self.fresh = 0;
+                    self.parked.clear();
                     self.end = Some((end, Time::now()));
                 }
             }
         }
+    }
+
+    /// There are orders on how many connections there are to be.
+    fn is_ordered(&self) -> bool {
+        self.plan.ordered_users.is_some()
+    }
+
+    /// A connection that is gone is opened again.
+    fn reopens(&self) -> bool {
+        T::REOPENS || self.is_ordered()
+    }
+
+    /// Lets so many connections be open from now on. Those that are too many end at once, or with
+    /// the answer that they wait for.
+    fn allow(&mut self, allowed: u32) {
+        self.allowed = allowed;
+        self.count_surplus();
+        for key in self.lines.keys() {
+            if self.surplus == 0 {
+                return;
+            }
+            self.talk(key, |_, _| Ok(Next::Stays));
+        }
+    }
+
+    /// Connections that are open, being opened, or to be opened again.
+    fn out(&self) -> u32 {
+        self.standing + self.in_flight + self.reopening
+    }
+
+    fn count_surplus(&mut self) {
+        self.surplus = self.out().saturating_sub(self.allowed);
+    }
+
+    fn may_open(&self) -> bool {
+        let is_any = self.fresh > 0 || !self.parked.is_empty();
+        is_any && self.in_flight < self.plan.connects_in_flight && self.out() < self.allowed
+    }
+
+    /// One connection too many ends: nothing more is expected of it.
+    fn retire(&mut self, key: Key) {
+        let Some(Line { slot, stage, .. }) = self.lines.remove(key) else {
+            return;
+        };
+        self.standing -= 1;
+        if let (Stage::Talking(mut talk), Some(marks)) = (stage, self.marks.get_mut(slot as usize))
+        {
+            talk.finish(&self.plan.own, &mut self.counts, marks, Time::now());
+        }
+        self.parked.push(slot);
+        self.count_surplus();
     }
 
     fn tell(&self, message: Message) {
@@ -495,15 +567,17 @@ impl<T: Talk> Group<T> {
             net: &mut self.net,
             transport: &mut line.transport,
             now: Time::now(),
-            running: self.running,
+            running: self.running && self.surplus == 0,
             wake_at: None,
         };
         let result = act(talk, &mut context);
         if result.is_err() {
             talk.lost(&mut context);
         }
+        let is_busy = talk.is_busy();
         let (now, wake_at) = (context.now, context.wake_at);
         match result {
+            Ok(Next::Stays) if self.surplus > 0 && !is_busy => self.retire(key),
             Ok(Next::Stays) => {
                 if let Some(at) = wake_at {
                     self.wakes.push(Reverse((at, Wake::Talk(key))));
@@ -526,11 +600,20 @@ impl<T: Talk> Group<T> {
             return;
         };
         self.standing -= 1;
-        if T::REOPENS {
-            self.wakes.push(Reverse((again, Wake::Open(line.slot))));
-        } else if let Stage::Talking(talk) = line.stage {
-            self.gone.push((line.slot, talk));
+        match line.stage {
+            Stage::Talking(talk) if !self.reopens() => self.gone.push((line.slot, talk)),
+            Stage::Talking(mut talk) if !T::REOPENS => {
+                let marks = &mut self.marks[line.slot as usize];
+                talk.finish(&self.plan.own, &mut self.counts, marks, Time::now());
+                self.reopen_at(again, line.slot);
+            }
+            _ => self.reopen_at(again, line.slot),
         }
+    }
+
+    fn reopen_at(&mut self, again: Time, slot: u32) {
+        self.reopening += 1;
+        self.wakes.push(Reverse((again, Wake::Open(slot))));
     }
 
     /// A connection could not be opened.
@@ -544,12 +627,13 @@ impl<T: Talk> Group<T> {
         self.in_flight -= 1;
         self.failures += 1;
         self.counts.connect_failed(fault.clone());
-        if fault.is_own_limit() || self.failures >= FAILURES_MAX {
+        // Whoever orders users may order fewer where there cannot be more.
+        let is_hopeless = fault.is_own_limit() || self.failures >= FAILURES_MAX;
+        if is_hopeless && !self.is_ordered() {
             self.fresh = 0;
         }
-        if T::REOPENS && self.running {
-            let again = self.net.now() + REOPEN_PAUSE;
-            self.wakes.push(Reverse((again, Wake::Open(slot))));
+        if self.reopens() && self.running {
+            self.reopen_at(self.net.now() + REOPEN_PAUSE, slot);
         }
     }
 
@@ -562,8 +646,14 @@ impl<T: Talk> Group<T> {
             self.wakes.pop();
             match wake {
                 Wake::Talk(key) => self.talk(key, Talk::wake),
-                Wake::Open(_) if self.end.is_some() => {}
+                Wake::Open(_) if self.end.is_some() => self.reopening -= 1,
+                Wake::Open(slot) if self.out() > self.allowed => {
+                    self.reopening -= 1;
+                    self.parked.push(slot);
+                    self.count_surplus();
+                }
                 Wake::Open(slot) => {
+                    self.reopening -= 1;
                     self.counts.reopened += 1;
                     self.open(slot);
                 }
@@ -573,10 +663,11 @@ impl<T: Talk> Group<T> {
 
     fn open_some(&mut self) {
         let now = self.net.now();
-        while self.fresh > 0 && self.in_flight < self.plan.connects_in_flight && self.pace.take(now)
-        {
-            let slot = self.share.connections - self.fresh;
-            self.fresh -= 1;
+        while self.may_open() && self.pace.take(now) {
+            let slot = self.parked.pop().unwrap_or_else(|| {
+                self.fresh -= 1;
+                self.share.connections - self.fresh - 1
+            });
             self.open(slot);
         }
     }

@@ -8,6 +8,7 @@ use super::Kind;
 use super::body::{BodyArgs, parse_period};
 use super::place::Place;
 use crate::durations::{Spread, parse_length};
+use crate::locust::LocustArgs;
 use crate::transport::TlsArgs;
 use clap::{Args, Command, FromArgMatches};
 use std::ffi::OsString;
@@ -173,6 +174,10 @@ pub struct SwarmArgs {
     #[arg(long, value_name = "ADDR")]
     pub http: Option<String>,
 
+    /// Which Locust master the run belongs to.
+    #[command(flatten)]
+    pub(crate) locust: LocustArgs,
+
     /// Seed of the random numbers; 0 takes one from the clock
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub rand_seed: u64,
@@ -213,6 +218,45 @@ pub enum LongArgs {
 }
 
 impl LongArgs {
+    /// How many, and how they are opened.
+    pub(crate) fn swarm(&self) -> &SwarmArgs {
+        match self {
+            LongArgs::Hold(args) => &args.swarm,
+            LongArgs::Http(args) => &args.swarm,
+        }
+    }
+
+    pub(crate) fn swarm_mut(&mut self) -> &mut SwarmArgs {
+        match self {
+            LongArgs::Hold(args) => &mut args.swarm,
+            LongArgs::Http(args) => &mut args.swarm,
+        }
+    }
+
+    /// Where connections go.
+    pub(crate) fn target(&self) -> &Place {
+        match self {
+            LongArgs::Hold(args) => &args.target,
+            LongArgs::Http(args) => &args.url,
+        }
+    }
+
+    /// Refuses options that contradict each other.
+    ///
+    /// # Errors
+    /// A sentence that says which and what to do.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match self {
+            LongArgs::Hold(args) if args.body.bytes().is_empty() => {
+                Err("--payload is empty; a message has at least one byte".to_owned())
+            }
+            LongArgs::Http(args) if args.streams > 1 && args.http_version == HttpVersion::One => {
+                Err("--streams is of HTTP/2; add --http-version 2".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Reads the words behind `onramp load`, if the first one asks for long connections.
     ///
     /// # Errors

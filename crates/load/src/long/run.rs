@@ -10,9 +10,9 @@ use super::hold::{Agreed, Hold};
 use super::http::{Asker, Question, USER_AGENT};
 use super::http2::{self, Multiplexed};
 use super::live::{Gauges, LivePage, Scene};
-use super::options::{HoldArgs, HttpArgs, HttpVersion, LongArgs, SwarmArgs};
-use super::place::Place;
+use super::options::{HttpArgs, HttpVersion, LongArgs, SwarmArgs};
 use super::summary::{Summary, Words};
+use crate::control::Part;
 use crate::layout::Layout;
 use crate::ports::{self, Sources};
 use crate::threads::{Heard, PANICKED, Threads};
@@ -31,22 +31,10 @@ const SHOWN_EVERY: Duration = Duration::from_secs(1);
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
 /// Does what `args` say, until `stop` is set or the time is over. Status 0 when it ran, whatever
-/// came; 1 when it could not, with the reason on stderr; 2 for options that make no sense.
+/// came; 1 when it could not, with the reason on stderr.
 #[must_use]
-pub fn run(args: &LongArgs, stop: &AtomicBool) -> ExitCode {
-    let result = match args {
-        LongArgs::Hold(args) if args.body.bytes().is_empty() => {
-            eprintln!("onramp load: --payload is empty; a message has at least one byte");
-            return ExitCode::from(crate::BAD_OPTIONS);
-        }
-        LongArgs::Http(args) if args.streams > 1 && args.http_version == HttpVersion::One => {
-            eprintln!("onramp load: --streams is of HTTP/2; add --http-version 2");
-            return ExitCode::from(crate::BAD_OPTIONS);
-        }
-        LongArgs::Hold(args) => run_hold(args, stop),
-        LongArgs::Http(args) => run_http(args, stop),
-    };
-    match result {
+pub(crate) fn run(args: &LongArgs, stop: &AtomicBool) -> ExitCode {
+    match run_args(args, stop) {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             eprintln!("onramp load: {reason}");
@@ -55,45 +43,197 @@ pub fn run(args: &LongArgs, stop: &AtomicBool) -> ExitCode {
     }
 }
 
-fn run_hold(args: &HoldArgs, stop: &AtomicBool) -> Result<(), String> {
-    let agreed = Agreed {
-        message: args.body.bytes(),
-        every: args.every,
-        tolerance: args.late_after,
+fn run_args(args: &LongArgs, stop: &AtomicBool) -> Result<(), String> {
+    let swarm = args.swarm();
+    let layout = layout(swarm);
+    let words = words(args);
+    let job = prepare(args)?;
+    let rss_before = process::own().map_or(0, |sample| sample.rss_bytes);
+    let page = match swarm.http.as_deref() {
+        None => None,
+        Some(address) => {
+            let scene = Scene {
+                kind: words.kind,
+                message: words.message,
+                target: args.target().to_string(),
+                tls: job.security.name(),
+                connections: swarm.connections,
+                time_s: job.time.as_secs(),
+            };
+            Some(LivePage::open(address, scene, layout.cores)?)
+        }
     };
-    let time = args.time.unwrap_or(args.every * 2);
-    let words = Words {
-        kind: "tcp-hold",
-        message: "message",
-        latency: "behind its time",
-    };
-    run_kind::<Hold>(
-        &args.swarm,
-        &args.target,
-        agreed,
-        (time, Duration::ZERO),
-        &words,
-        stop,
-    )
+    let (time, patience) = (job.time, job.patience);
+    eprintln!(
+        "load: {} connections to {} in {}; {}",
+        swarm.connections,
+        args.target(),
+        layout.reason(),
+        job.sources.arithmetic()
+    );
+    let mut summary = Summary::new(&words, swarm, args.target(), &layout, &job.security);
+    let mut group_threads = job.start(swarm, &layout)?;
+    group_threads.page = page;
+    group_threads.ramp(swarm, stop);
+    summary.ramped(&group_threads.total, group_threads.elapsed());
+    if group_threads.failure.is_none() && summary.connected > 0 {
+        let rss = process::own().map_or(0, |sample| sample.rss_bytes);
+        summary.rss_bytes_per_connection =
+            rss.saturating_sub(rss_before) as f64 / summary.connected as f64;
+        group_threads.order(Order::Start);
+        group_threads.hold(swarm, &words, time, stop);
+    }
+    let standing = group_threads.ask(Order::Report);
+    let seconds = group_threads.elapsed() - summary.connect_s;
+    let census = group_threads.end(patience);
+    summary.finish(&group_threads.total, standing, census, seconds);
+    summary.write(swarm.json.as_deref())?;
+    // Whoever reads it may have gone; the run is what counts.
+    let _ = io::stdout()
+        .lock()
+        .write_all(summary.text(&words).as_bytes());
+    match group_threads.failure {
+        Some(reason) => Err(reason),
+        None if summary.connected == 0 => Err("no connection came to stand".to_owned()),
+        None => Ok(()),
+    }
 }
 
-fn run_http(args: &HttpArgs, stop: &AtomicBool) -> Result<(), String> {
-    let words = Words {
-        kind: "http",
-        message: "answer",
-        latency: "from request to last byte",
+/// Starts the groups of such a run, for whoever gives them orders.
+///
+/// # Errors
+/// A sentence that says why they cannot begin.
+pub(super) fn start(args: &LongArgs) -> Result<GroupThreads, String> {
+    prepare(args)?.start(args.swarm(), &layout(args.swarm()))
+}
+
+fn layout(swarm: &SwarmArgs) -> Layout {
+    Layout::choose_for(swarm.connections, swarm.groups, swarm.descriptors_per_group)
+}
+
+fn words(args: &LongArgs) -> Words {
+    match args {
+        LongArgs::Hold(_) => Words {
+            kind: "tcp-hold",
+            message: "message",
+            latency: "behind its time",
+        },
+        LongArgs::Http(_) => Words {
+            kind: "http",
+            message: "answer",
+            latency: "from request to last byte",
+        },
+    }
+}
+
+/// A run that may begin.
+struct Job {
+    address: Address,
+    sources: Sources,
+    security: Security,
+    talk: TalkPlan,
+    /// For how long, and how long the end waits for what is under way.
+    time: Duration,
+    patience: Duration,
+}
+
+/// What connections do, by what they speak.
+enum TalkPlan {
+    Hold(Agreed),
+    One(Question),
+    Two(Question),
+}
+
+fn prepare(args: &LongArgs) -> Result<Job, String> {
+    let (talk, protocols, time, patience) = match args {
+        LongArgs::Hold(args) => {
+            let agreed = Agreed {
+                message: args.body.bytes(),
+                every: args.every,
+                tolerance: args.late_after,
+            };
+            let time = args.time.unwrap_or(args.every * 2);
+            (
+                TalkPlan::Hold(agreed),
+                Hold::PROTOCOLS,
+                time,
+                Duration::ZERO,
+            )
+        }
+        LongArgs::Http(args) => {
+            let (talk, protocols) = match args.http_version {
+                HttpVersion::One => {
+                    let question = question(args, request(args));
+                    (TalkPlan::One(question), Asker::PROTOCOLS)
+                }
+                HttpVersion::Two => {
+                    let question = question(args, http2::request(&args.url)?);
+                    (TalkPlan::Two(question), Multiplexed::PROTOCOLS)
+                }
+            };
+            (talk, protocols, args.time, args.timeout)
+        }
     };
-    let times = (args.time, args.timeout);
-    let (swarm, url) = (&args.swarm, &args.url);
-    match args.http_version {
-        HttpVersion::One => {
-            let question = question(args, request(args));
-            run_kind::<Asker>(swarm, url, question, times, &words, stop)
+    let (place, swarm) = (args.target(), args.swarm());
+    let security = match place.is_secure() {
+        true => Security::tls(&swarm.tls, swarm.tls.check(), &place.host, protocols)?,
+        false => Security::Plain,
+    };
+    let address = place.resolve()?;
+    let sources = Sources::choose(
+        Some(address.ip()),
+        swarm.connections,
+        &swarm.source_addresses,
+        ports::local_range(),
+    );
+    Ok(Job {
+        address: Address::Tcp(address),
+        sources,
+        security,
+        talk,
+        time,
+        patience,
+    })
+}
+
+impl Job {
+    fn start(self, args: &SwarmArgs, layout: &Layout) -> Result<GroupThreads, String> {
+        match self.talk {
+            TalkPlan::Hold(own) => {
+                let plan = plan(args, self.address, self.sources, self.security, own);
+                GroupThreads::start::<Hold>(args, layout, plan)
+            }
+            TalkPlan::One(own) => {
+                let plan = plan(args, self.address, self.sources, self.security, own);
+                GroupThreads::start::<Asker>(args, layout, plan)
+            }
+            TalkPlan::Two(own) => {
+                let plan = plan(args, self.address, self.sources, self.security, own);
+                GroupThreads::start::<Multiplexed>(args, layout, plan)
+            }
         }
-        HttpVersion::Two => {
-            let question = question(args, http2::request(url)?);
-            run_kind::<Multiplexed>(swarm, url, question, times, &words, stop)
-        }
+    }
+}
+
+fn plan<P>(
+    args: &SwarmArgs,
+    address: Address,
+    sources: Sources,
+    security: Security,
+    own: P,
+) -> Plan<P> {
+    Plan {
+        address,
+        sources,
+        security,
+        connect_timeout: args.connect_timeout,
+        connects_in_flight: args.connects_in_flight,
+        seed: match args.rand_seed {
+            0 => Time::now().0,
+            seed => seed,
+        },
+        ordered_users: args.locust.master.as_ref().map(|_| 0),
+        own,
     }
 }
 
@@ -125,93 +265,8 @@ fn question(args: &HttpArgs, request: Vec<u8>) -> Question {
     }
 }
 
-/// Runs one kind for a time, and waits at the end for what is under way, up to another.
-fn run_kind<T: Talk>(
-    args: &SwarmArgs,
-    place: &Place,
-    own: T::Plan,
-    (time, patience): (Duration, Duration),
-    words: &Words,
-    stop: &AtomicBool,
-) -> Result<(), String> {
-    let layout = Layout::choose_for(args.connections, args.groups, args.descriptors_per_group);
-    let security = match place.is_secure() {
-        true => Security::tls(&args.tls, args.tls.check(), &place.host, T::PROTOCOLS)?,
-        false => Security::Plain,
-    };
-    let address = place.resolve()?;
-    let given = &args.source_addresses;
-    let sources = Sources::choose(
-        Some(address.ip()),
-        args.connections,
-        given,
-        ports::local_range(),
-    );
-    eprintln!(
-        "load: {} connections to {place} in {}; {}",
-        args.connections,
-        layout.reason(),
-        sources.arithmetic()
-    );
-    let seed = if args.rand_seed == 0 {
-        Time::now().0
-    } else {
-        args.rand_seed
-    };
-    let plan = Plan {
-        address: Address::Tcp(address),
-        sources,
-        security: security.clone(),
-        connect_timeout: args.connect_timeout,
-        connects_in_flight: args.connects_in_flight,
-        seed,
-        own,
-    };
-    let rss_before = process::own().map_or(0, |sample| sample.rss_bytes);
-    let page = match args.http.as_deref() {
-        None => None,
-        Some(address) => {
-            let scene = Scene {
-                kind: words.kind,
-                message: words.message,
-                target: place.to_string(),
-                tls: security.name(),
-                connections: args.connections,
-                time_s: time.as_secs(),
-            };
-            Some(LivePage::open(address, scene, layout.cores)?)
-        }
-    };
-    let mut group_threads = GroupThreads::start::<T>(args, &layout, plan)?;
-    group_threads.page = page;
-    let mut summary = Summary::new(words, args, place, &layout, &security);
-    group_threads.ramp(args, stop);
-    summary.ramped(&group_threads.total, group_threads.elapsed());
-    if group_threads.failure.is_none() && summary.connected > 0 {
-        let rss = process::own().map_or(0, |sample| sample.rss_bytes);
-        summary.rss_bytes_per_connection =
-            rss.saturating_sub(rss_before) as f64 / summary.connected as f64;
-        group_threads.order(Order::Start);
-        group_threads.hold(args, words, time, stop);
-    }
-    let standing = group_threads.ask(Order::Report);
-    let seconds = group_threads.elapsed() - summary.connect_s;
-    let census = group_threads.end(patience);
-    summary.finish(&group_threads.total, standing, census, seconds);
-    summary.write(args.json.as_deref())?;
-    // Whoever reads it may have gone; the run is what counts.
-    let _ = io::stdout()
-        .lock()
-        .write_all(summary.text(words).as_bytes());
-    match group_threads.failure {
-        Some(reason) => Err(reason),
-        None if summary.connected == 0 => Err("no connection came to stand".to_owned()),
-        None => Ok(()),
-    }
-}
-
 /// All groups, as the main thread sees them.
-struct GroupThreads {
+pub(super) struct GroupThreads {
     threads: Threads<Order, Message>,
     began: Time,
     /// How the connections of each group stand.
@@ -220,10 +275,10 @@ struct GroupThreads {
     settled: usize,
     answers: usize,
     ended: usize,
-    total: Counts,
+    pub(super) total: Counts,
     census: Census,
     /// Why a group could not begin or go on.
-    failure: Option<String>,
+    pub(super) failure: Option<String>,
 }
 
 impl GroupThreads {
@@ -242,6 +297,11 @@ impl GroupThreads {
                 first,
                 connections,
                 connects_per_second: f64::from(args.connect_rate) * part,
+                part: Part {
+                    group: number,
+                    groups: layout.groups,
+                    connections: args.connections,
+                },
             };
             let plan = plan.clone();
             move |mailbox, letters| group::run::<T>(plan, share, mailbox, letters)
@@ -270,7 +330,7 @@ impl GroupThreads {
         all
     }
 
-    fn order(&self, order: Order) {
+    pub(super) fn order(&self, order: Order) {
         self.threads.order(order);
     }
 
@@ -279,7 +339,7 @@ impl GroupThreads {
     }
 
     /// Reads one message, if one comes in a short while.
-    fn listen(&mut self, until: Time) {
+    pub(super) fn listen(&mut self, until: Time) {
         match self.threads.hear(until, self.ended) {
             Heard::Message(message) => self.take(message),
             Heard::Nothing => {}
@@ -326,7 +386,7 @@ impl GroupThreads {
     }
 
     /// Has all groups hand over what they counted; says how many connections stand.
-    fn ask(&mut self, order: Order) -> u64 {
+    pub(super) fn ask(&mut self, order: Order) -> u64 {
         self.answers = 0;
         self.order(order);
         let until = Time::now() + ANSWER_MAX;
@@ -402,7 +462,7 @@ impl GroupThreads {
     }
 
     /// Ends all groups and takes their last numbers.
-    fn end(&mut self, patience: Duration) -> Census {
+    pub(super) fn end(&mut self, patience: Duration) -> Census {
         let end = Time::now() + patience;
         self.order(Order::Stop(end));
         let until = end + ANSWER_MAX;

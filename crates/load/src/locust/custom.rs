@@ -1,0 +1,421 @@
+//! Messages of a locustfile's own: a program of the user's runs for each of a type that was named
+//! (`--locust-on`), as a function does that Locust's Python workers have registered.
+//!
+//! Each type has a thread, which runs one program at a time in the order of the messages. A program
+//! reads the message's data as JSON from its standard input, and says what is to be sent to the
+//! master on its standard output: a line for each message, an object with `type` and `data`.
+//! Messages of types that nobody named are ignored and said to be so, as Locust's workers do.
+//!
+//! Bounds: [`WAITING_MAX`] messages of a type wait, and more are dropped and said to be; a program
+//! that writes more than [`OUTPUT_MAX`] is ended.
+
+use rmpv::Value;
+use serde_json::Value as Json;
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+/// Messages of one type that wait for its program.
+const WAITING_MAX: usize = 256;
+/// Messages of programs that wait for being sent.
+const REPLIES_MAX: usize = 256;
+/// Bytes that a program may write for one message.
+const OUTPUT_MAX: u64 = 1024 * 1024;
+
+/// What a master and its workers tell each other by themselves.
+const OWN_TYPES: [&str; 15] = [
+    "ack",
+    "client_ready",
+    "client_stopped",
+    "heartbeat",
+    "locustfile",
+    "logs",
+    "quit",
+    "reconnect",
+    "spawn",
+    "spawning",
+    "spawning_complete",
+    "stats",
+    "stop",
+    "update_user_class",
+    "worker_xfer",
+];
+
+/// A type of message and the program that runs for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listener {
+    kind: String,
+    program: String,
+}
+
+impl Listener {
+    /// Reads `TYPE=PROGRAM`.
+    pub(super) fn read(text: &str) -> Result<Listener, String> {
+        let (kind, program) = text.split_once('=').unwrap_or((text, ""));
+        if kind.is_empty() || program.is_empty() {
+            return Err("expected TYPE=PROGRAM".to_owned());
+        }
+        if OWN_TYPES.contains(&kind) {
+            return Err(format!(
+                "'{kind}' is a message of Locust's own; take another name"
+            ));
+        }
+        Ok(Listener {
+            kind: kind.to_owned(),
+            program: program.to_owned(),
+        })
+    }
+}
+
+/// One message, and the worker that it came to.
+struct Call {
+    node: String,
+    index: Option<u64>,
+    data: Json,
+}
+
+/// What is to be sent to the master in the name of a worker.
+pub(super) struct Reply {
+    pub(super) node: String,
+    pub(super) kind: String,
+    pub(super) data: Value,
+}
+
+/// The programs of a run.
+pub(super) struct Listeners {
+    threads: Vec<Thread>,
+    replies: Receiver<Reply>,
+}
+
+struct Thread {
+    kind: String,
+    calls: SyncSender<Call>,
+    running: Arc<Mutex<Option<Child>>>,
+}
+
+impl Listeners {
+    /// # Errors
+    /// A sentence with the system's reason.
+    pub(super) fn start(listeners: &[Listener]) -> Result<Listeners, String> {
+        let (sender, replies) = sync_channel(REPLIES_MAX);
+        let mut threads = Vec::new();
+        for listener in listeners {
+            let (calls, waiting) = sync_channel(WAITING_MAX);
+            let running = Arc::<Mutex<Option<Child>>>::default();
+            let (listener, held, sender) = (listener.clone(), running.clone(), sender.clone());
+            let kind = listener.kind.clone();
+            thread::Builder::new()
+                .name("locust-on".to_owned())
+                .spawn(move || serve(&listener, &held, &waiting, &sender))
+                .map_err(|error| format!("no thread for --locust-on: {error}"))?;
+            threads.push(Thread {
+                kind,
+                calls,
+                running,
+            });
+        }
+        Ok(Listeners { threads, replies })
+    }
+
+    /// Hands a message to the program of its type.
+    pub(super) fn hear(&self, kind: &str, data: &Value, node: &str, index: Option<u64>) {
+        let mut of_kind = self.threads.iter().filter(|thread| thread.kind == kind);
+        let Some(thread) = of_kind.next() else {
+            eprintln!(
+                "load: the Locust master sent '{kind}', which no --locust-on of this worker names; \
+                 it is ignored"
+            );
+            return;
+        };
+        let call = Call {
+            node: node.to_owned(),
+            index,
+            data: to_json(data),
+        };
+        if let Err(TrySendError::Full(_)) = thread.calls.try_send(call) {
+            eprintln!(
+                "load: '{kind}' of the Locust master is dropped: {WAITING_MAX} wait for the \
+                 program of --locust-on"
+            );
+        }
+    }
+
+    /// What programs want to be sent.
+    pub(super) fn replies(&self) -> impl Iterator<Item = Reply> {
+        self.replies.try_iter()
+    }
+}
+
+impl Drop for Listeners {
+    fn drop(&mut self) {
+        for thread in &self.threads {
+            let mut running = thread
+                .running
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            if let Some(child) = running.as_mut() {
+                let _ = child.kill();
+            }
+        }
+    }
+}
+
+/// The life of a type's thread.
+fn serve(
+    listener: &Listener,
+    running: &Mutex<Option<Child>>,
+    calls: &Receiver<Call>,
+    replies: &SyncSender<Reply>,
+) {
+    for call in calls {
+        let said = run(listener, running, &call).and_then(|out| read_replies(&out, &call.node));
+        let sent = said.unwrap_or_else(|reason| {
+            let reason = format!(
+                "--locust-on {}={}: {reason}",
+                listener.kind, listener.program
+            );
+            eprintln!("load: {reason}");
+            vec![exception(&call.node, &reason)]
+        });
+        for reply in sent {
+            if replies.send(reply).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// What the page of Locust shows as an exception of a worker.
+fn exception(node: &str, reason: &str) -> Reply {
+    Reply {
+        node: node.to_owned(),
+        kind: "exception".to_owned(),
+        data: super::message::map([("msg", reason.into()), ("traceback", "".into())]),
+    }
+}
+
+/// Runs the program once; returns what it wrote.
+fn run(
+    listener: &Listener,
+    running: &Mutex<Option<Child>>,
+    call: &Call,
+) -> Result<Vec<u8>, String> {
+    let mut command = Command::new(&listener.program);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.env("ONRAMP_LOCUST_TYPE", &listener.kind);
+    command.env("ONRAMP_LOCUST_NODE", &call.node);
+    if let Some(index) = call.index {
+        command.env("ONRAMP_LOCUST_INDEX", index.to_string());
+    }
+    let mut child = command
+        .spawn()
+        .map_err(|error| format!("cannot be run: {error}"))?;
+    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+    let hold = || running.lock().unwrap_or_else(PoisonError::into_inner);
+    *hold() = Some(child);
+    let input = call.data.to_string();
+    let mut output = Vec::new();
+    let read = thread::scope(|scope| {
+        scope.spawn(move || {
+            if let Some(mut stdin) = stdin {
+                // A program that does not read its input may end before it is written.
+                let _ = stdin.write_all(input.as_bytes());
+            }
+        });
+        let read = stdout.map(|stdout| stdout.take(OUTPUT_MAX + 1).read_to_end(&mut output));
+        if output.len() as u64 > OUTPUT_MAX
+            && let Some(child) = hold().as_mut()
+        {
+            let _ = child.kill();
+        }
+        read.unwrap_or(Ok(0))
+    });
+    let child = hold().take();
+    let ended = child.map(|mut child| child.wait());
+    if output.len() as u64 > OUTPUT_MAX {
+        return Err(format!(
+            "it wrote more than {OUTPUT_MAX} bytes, and was ended"
+        ));
+    }
+    read.map_err(|error| format!("its output cannot be read: {error}"))?;
+    match ended {
+        Some(Ok(status)) if status.success() => Ok(output),
+        Some(Ok(status)) => Err(format!("it ended with {status}")),
+        Some(Err(error)) => Err(format!("its end was not seen: {error}")),
+        None => Err("it was ended".to_owned()),
+    }
+}
+
+/// What a program wrote: an object with `type` and `data` a line.
+fn read_replies(output: &[u8], node: &str) -> Result<Vec<Reply>, String> {
+    let text = String::from_utf8_lossy(output);
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines
+        .map(|line| {
+            let read = serde_json::from_str::<Json>(line);
+            let value =
+                read.map_err(|error| format!("expected JSON a line, not '{line}': {error}"))?;
+            let kind = value.get("type").and_then(Json::as_str);
+            let kind = kind.ok_or_else(|| {
+                format!("expected {{\"type\": TYPE, \"data\": DATA}} a line, not '{line}'")
+            })?;
+            if OWN_TYPES.contains(&kind) {
+                return Err(format!("'{kind}' is a message of Locust's own"));
+            }
+            Ok(Reply {
+                node: node.to_owned(),
+                kind: kind.to_owned(),
+                data: value.get("data").map_or(Value::Nil, to_msgpack),
+            })
+        })
+        .collect()
+}
+
+/// Keys that are no strings are written as strings; bytes that are no text lose what is none.
+fn to_json(value: &Value) -> Json {
+    let text = |bytes: &[u8]| Json::from(String::from_utf8_lossy(bytes).into_owned());
+    match value {
+        Value::Nil | Value::Ext(..) => Json::Null,
+        Value::Boolean(yes) => (*yes).into(),
+        Value::Integer(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(number), _) => number.into(),
+            (None, number) => number.into(),
+        },
+        Value::F32(number) => f64::from(*number).into(),
+        Value::F64(number) => (*number).into(),
+        Value::String(string) => text(string.as_bytes()),
+        Value::Binary(bytes) => text(bytes),
+        Value::Array(list) => list.iter().map(to_json).collect(),
+        Value::Map(pairs) => {
+            let key = |key: &Value| match to_json(key) {
+                Json::String(key) => key,
+                other => other.to_string(),
+            };
+            let pairs = pairs.iter();
+            Json::Object(pairs.map(|(k, value)| (key(k), to_json(value))).collect())
+        }
+    }
+}
+
+fn to_msgpack(value: &Json) -> Value {
+    match value {
+        Json::Null => Value::Nil,
+        Json::Bool(yes) => (*yes).into(),
+        Json::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(number), _) => number.into(),
+            (None, Some(number)) => number.into(),
+            (None, None) => number.as_f64().map_or(Value::Nil, Value::from),
+        },
+        Json::String(text) => text.as_str().into(),
+        Json::Array(list) => Value::Array(list.iter().map(to_msgpack).collect()),
+        Json::Object(fields) => {
+            let fields = fields.iter();
+            Value::Map(
+                fields
+                    .map(|(key, value)| (key.as_str().into(), to_msgpack(value)))
+                    .collect(),
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn listener(program: &str) -> Listener {
+        Listener::read(&format!("names={program}")).unwrap()
+    }
+
+    /// The next reply, or what is told instead of it.
+    fn reply(listeners: &Listeners) -> Reply {
+        let wait = Duration::from_secs(30);
+        listeners.replies.recv_timeout(wait).unwrap()
+    }
+
+    #[test]
+    fn values_survive_the_way_to_json_and_back() {
+        let text = r#"{"a":[1,-2,2.5,null,true,"é"],"b":{}}"#;
+        let json: Json = serde_json::from_str(text).unwrap();
+        assert_eq!(to_json(&to_msgpack(&json)), json);
+        let keyed = Value::Map(vec![(7.into(), Value::Binary(b"x".to_vec()))]);
+        assert_eq!(to_json(&keyed).to_string(), r#"{"7":"x"}"#);
+    }
+
+    #[test]
+    fn a_listener_is_no_message_of_locusts_own() {
+        assert!(
+            Listener::read("spawn=/bin/cat")
+                .unwrap_err()
+                .contains("own")
+        );
+        assert!(Listener::read("names").is_err());
+        assert!(Listener::read("names=").is_err());
+    }
+
+    #[test]
+    fn a_program_reads_the_data_and_what_it_writes_is_sent() {
+        let listeners = Listeners::start(&[listener("/bin/cat")]).unwrap();
+        let data = super::super::message::map([("type", "seen".into()), ("data", 5.into())]);
+        listeners.hear("names", &data, "n_1", Some(3));
+        let said = reply(&listeners);
+        assert_eq!((&*said.node, &*said.kind), ("n_1", "seen"));
+        assert_eq!(said.data, Value::from(5));
+    }
+
+    #[test]
+    fn a_program_that_fails_is_an_exception_of_the_worker() {
+        for (program, words) in [
+            ("/bin/false", "exit status: 1"),
+            ("/nonexistent/program", "cannot be run"),
+            ("/bin/cat", "expected {\"type\""),
+        ] {
+            let listeners = Listeners::start(&[listener(program)]).unwrap();
+            listeners.hear("names", &5.into(), "n_1", None);
+            let said = reply(&listeners);
+            assert_eq!(said.kind, "exception");
+            assert!(
+                to_json(&said.data)
+                    .to_string()
+                    .contains(&words.replace('"', "\\\""))
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_program_writes_is_bounded_and_a_reply_is_none_of_locusts_own() {
+        let listeners = Listeners::start(&[listener("/usr/bin/yes")]).unwrap();
+        listeners.hear("names", &Value::Nil, "n_1", None);
+        assert!(
+            to_json(&reply(&listeners).data)
+                .to_string()
+                .contains("more than")
+        );
+        let said = read_replies(b"{\"type\":\"stats\"}\n", "n");
+        assert!(said.err().unwrap().contains("own"));
+    }
+
+    #[test]
+    fn messages_that_wait_are_bounded() {
+        let (calls, waiting) = sync_channel(WAITING_MAX);
+        let (_sender, replies) = sync_channel(REPLIES_MAX);
+        let listeners = Listeners {
+            threads: vec![Thread {
+                kind: "names".to_owned(),
+                calls,
+                running: Arc::default(),
+            }],
+            replies,
+        };
+        for number in 0..WAITING_MAX + 5 {
+            listeners.hear("names", &number.into(), "n_1", None);
+        }
+        drop(listeners);
+        let kept: Vec<_> = waiting.iter().map(|call| call.data.as_u64()).collect();
+        assert_eq!(kept.len(), WAITING_MAX);
+        assert_eq!(kept.last(), Some(&Some(WAITING_MAX as u64 - 1)));
+    }
+}
