@@ -209,3 +209,29 @@ fn stored_code_counts_or_leaves_the_number_as_it_was() {
         }
     });
 }
+
+/// Who waits for a backend gets one where another client's error has just been asked about: what
+/// clears that counts on MySQL, and so does what the pool asks there.
+#[test]
+fn what_goes_out_ahead_of_a_question_is_not_counted() {
+    same_on_both("found_ahead", 1, |story| {
+        begin(story);
+        for error in [
+            "EXECUTE nothing",
+            "SELECT * FROM nowhere",
+            "SELECT 1 / 0 FROM t LIMIT 2",
+        ] {
+            for _ in 0..5 {
+                story.sql(0, "SELECT v FROM t WHERE id < 4");
+                story.sql(1, "SELECT v FROM t WHERE id < 4");
+                story
+                    .client(1)
+                    .send(&[(Command::Query, error.as_bytes())])
+                    .unwrap();
+                story.sql(0, "SELECT FOUND_ROWS(), ROW_COUNT()");
+                story.end(1);
+                story.sql(0, "SELECT FOUND_ROWS(), ROW_COUNT()");
+            }
+        }
+    });
+}

@@ -13,8 +13,9 @@
 //! - [`tell`] says the script and writes the replies down; what is not compared stands there.
 //!
 //! The pool may refuse a question about the statement before (error 1235) where the server answers
-//! it. Such a refusal is counted, and the server is told the script again with the same error in
-//! that place: what the client is answered from there on must be the same.
+//! it, or refuses it for another reason. Such a refusal is counted, and the server is told the
+//! script again with the same error in that place: what the client is answered from there on must
+//! be the same.
 //!
 //! Invariant: both tellings are the same but for the address, so a difference is the pool's, or
 //! the server's own chance, which a second direct telling shows ([`Verdict::Fickle`]).
@@ -106,7 +107,7 @@ impl Pair {
         let mut told = steps.to_vec();
         let mut refused = Vec::new();
         for index in 0..steps.len() {
-            if tell::is_refused(&pooled[index]) && tell::is_answered(&direct[index]) {
+            if tell::is_refused(&pooled[index]) && !tell::is_refused(&direct[index]) {
                 refused.push(leading_words(&text_of(steps, index)));
                 told[index].act = match told[index].act.clone() {
                     Act::Blocked(_, steps) => Act::Blocked(tell::REFUSES.into(), steps),

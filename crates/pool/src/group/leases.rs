@@ -106,7 +106,7 @@ impl<N: Net> Group<N> {
         // What may count or not leaves a number that is known only where it was so before.
         let number = client.last.found_rows.get();
         let may_count = matches!(client.statement.found, Found::Unsure | Found::Matched);
-        let alike = |b: &Backend<N::Sock>| b.found == number;
+        let alike = |b: &Backend<N::Sock>| self.found_ahead(b) == number;
         let same = |b: &Backend<N::Sock>| Rc::ptr_eq(&b.session, session);
         let clean = |b: &Backend<N::Sock>| self.is_clean(client, b);
         let free = |b: &Backend<N::Sock>| self.affinity(b) == Affinity::None;
@@ -181,11 +181,21 @@ impl<N: Net> Group<N> {
         if home == Some((key, client.last.number)) {
             return true;
         }
-        client.last.moved(backend.found);
         if let Some(last) = home {
             self.ask_for_last(lease, last);
         }
+        let found = self.backends.get(lease).and_then(|b| self.found_ahead(b));
+        if let Some(client) = self.clients.get_mut(key) {
+            client.last.moved(found);
+        }
         true
+    }
+
+    /// FOUND_ROWS() of a backend as its next client's statement finds it, if that is known: what
+    /// clears the conditions of others goes out in front, and counts on MySQL.
+    fn found_ahead(&self, backend: &Backend<N::Sock>) -> Option<u64> {
+        let counted = self.shared.server.flavour.is_mysql() && backend.conditions_of.is_some();
+        backend.found.filter(|_| !counted)
     }
 
     /// Takes a client's backend from it; returns which that was. The backend is nobody's then, or
