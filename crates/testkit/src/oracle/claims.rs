@@ -25,6 +25,8 @@ const FINDS: [&str; 3] = [
 const OLDER: [&str; 2] = ["SHOW WARNINGS", "SELECT @@error_count"];
 /// What stands in texts that find which variables the session has never set.
 const UNSET: [&str; 2] = ["SELECT @unset", "USER_VARIABLES"];
+/// The variable that procedures give back to their caller; one that fails leaves it unset.
+const GIVEN: &str = "@n";
 /// How texts begin that do not tell.
 const BLURS: [&str; 6] = ["SHOW ", "EXPLAIN ", "CALL ", "CREATE ", "DROP ", "ALTER "];
 /// How texts begin that leave no older warnings.
@@ -35,6 +37,8 @@ struct Held {
     here: bool,
     /// It has found some rows.
     found: bool,
+    /// It has named [`GIVEN`] while it held nothing.
+    named: bool,
     /// Nobody can tell whether its older warnings stand.
     blurred: bool,
     /// It may have a role.
@@ -55,10 +59,13 @@ impl Held {
     /// or too late.
     fn note_text(&mut self, sql: &str) -> bool {
         let early = sql.contains("FOUND_ROWS()") && !self.found;
-        let unset = UNSET.iter().any(|part| sql.contains(part)) && self.any();
+        let names = names_given(sql);
+        let late = names && !self.named || UNSET.iter().any(|part| sql.contains(part));
+        let unset = late && self.any();
         if early || unset || (self.blurred && OLDER.contains(&sql)) {
             return false;
         }
+        self.named |= names;
         let begins = |starts: &[&str]| starts.iter().any(|start| sql.starts_with(start));
         self.found |= begins(&FINDS);
         if begins(&["SET ROLE "]) {
@@ -74,6 +81,12 @@ impl Held {
         }
         true
     }
+}
+
+/// Whether a text names the variable that procedures give back.
+fn names_given(sql: &str) -> bool {
+    let mut parts = sql.split(GIVEN).skip(1);
+    parts.any(|rest| !rest.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '_'))
 }
 
 /// The claims of all clients.
@@ -251,6 +264,24 @@ mod tests {
         ];
         let left = legal(&steps, 3);
         let kept: Vec<&Step> = [0, 2, 3, 4, 6, 7].map(|at| &steps[at]).to_vec();
+        assert_eq!(left.iter().collect::<Vec<_>>(), kept);
+    }
+
+    #[test]
+    fn what_a_procedure_gives_is_named_before_a_backend_is_held() {
+        let asks = |sql: &str| Step::sql(0, sql);
+        let steps = [
+            join(0),
+            claims(0, Claim::Opens),
+            asks("CALL adds0(3, @n)"),
+            asks("GET DIAGNOSTICS @number = NUMBER"),
+            claims(0, Claim::Closes),
+            asks("SELECT @n, LAST_INSERT_ID()"),
+            claims(0, Claim::Opens),
+            asks("SELECT COUNT(*), @n FROM t0"),
+        ];
+        let left = legal(&steps, 3);
+        let kept: Vec<&Step> = [0, 1, 3, 4, 5, 6, 7].map(|at| &steps[at]).to_vec();
         assert_eq!(left.iter().collect::<Vec<_>>(), kept);
     }
 
