@@ -302,3 +302,101 @@ fn a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_never() {
     assert_eq!(login(&pool.address, &secured).value("SELECT 2"), "2");
     assert_eq!(first.value("SELECT 3"), "3");
 }
+
+/// `onramp load` under TLS to the pool, with and without a certificate of its own: accounts that
+/// require one are let in with the right one alone, and each statement is answered.
+#[test]
+fn statements_of_load_run_under_tls_through_the_pool() {
+    let test = "statements_of_load_run_under_tls_through_the_pool";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let Some(real) = found(Real::start(&[]), test) else {
+        return;
+    };
+    real.create_user("app", "app");
+    real.execute(&["CREATE DATABASE sbtest"]);
+    let folder = Folder::new("load-tls");
+    let folder = &*folder.0;
+    let authority = Authority::new("the authority");
+    let ca = put(folder, "ca.pem", &authority.pem());
+    let (cert, key) = (authority.sign("server", &["127.0.0.1"], Valid::Now)).put(folder, "server");
+    let own = authority.sign("right", &[], Valid::Now).put(folder, "own");
+    let foreign = Authority::new("another");
+    let other_ca = put(folder, "other.pem", &foreign.pem());
+    let foreign = foreign
+        .sign("right", &[], Valid::Now)
+        .put(folder, "foreign");
+    let text = format!(
+        "groups = 2\nbackends_max = 4\n[backend]\naddress = \"{}\"\n[tls]\nmode = \"required\"\n\
+         cert = \"{}\"\nkey = \"{}\"\nclient_ca = \"{}\"\n[[user]]\nname = \"app\"\n\
+         password = \"app\"\n[[user]]\nname = \"shown\"\npassword = \"app\"\nrequire = \"x509\"\n\
+         backend_user = \"app\"\nbackend_password = \"app\"\n",
+        real.address(),
+        cert.display(),
+        key.display(),
+        ca.display()
+    );
+    let file = config_file(&real, "load-tls.toml", &text);
+    let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+    let limit = std::time::Duration::from_secs(120);
+    let load = |user: &str, words: &str, more: &[&str]| {
+        let target = format!(
+            "mysql://{user}:app@127.0.0.1:{}/sbtest",
+            port_of(&pool.address)
+        );
+        let first = [
+            "load",
+            "--target",
+            &target,
+            "--live",
+            "never",
+            "--table-size",
+            "200",
+        ];
+        let words: Vec<&str> = words.split_whitespace().collect();
+        testkit::onramp::run(binary(), &[&first, &words[..], more].concat(), limit)
+    };
+    let text = |path: &Path| path.to_str().unwrap().to_owned();
+    let (ca, other_ca) = (text(&ca), text(&other_ca));
+    let checked = ["--tls", "--ca", &ca];
+    let with = |pair: &(PathBuf, PathBuf)| {
+        let mut words = checked.map(str::to_owned).to_vec();
+        words.extend([
+            "--tls-cert".to_owned(),
+            text(&pair.0),
+            "--tls-key".to_owned(),
+            text(&pair.1),
+        ]);
+        words
+    };
+    let ran = load("app", "oltp_read_write prepare --tables 2", &checked);
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let runs = "oltp_read_write run --tables 2 --connections 16 --events 160 --time 0";
+    let own = with(&own);
+    let own: Vec<&str> = own.iter().map(String::as_str).collect();
+    for (user, words) in [("app", &checked[..]), ("app", &own), ("shown", &own)] {
+        for mode in ["disable", "auto"] {
+            let ran = load(user, runs, &[words, &["--db-ps-mode", mode]].concat());
+            assert_eq!(ran.status.code(), Some(0), "{user} {words:?}: {ran:?}");
+            assert!(ran.stderr.contains("connects: 16 ok, 0 failed"), "{ran:?}");
+            assert!(ran.stderr.contains(", 0 failed, "), "{ran:?}");
+        }
+    }
+    let foreign = with(&foreign);
+    let foreign: Vec<&str> = foreign.iter().map(String::as_str).collect();
+    for (user, words, reason) in [
+        ("app", &[][..], "error 3159"),
+        ("shown", &checked[..], "error 1045"),
+        (
+            "app",
+            &["--tls", "--ca", &other_ca][..],
+            "not signed by an authority",
+        ),
+        ("shown", &foreign[..], ""),
+    ] {
+        let ran = load(user, runs, words);
+        assert_eq!(ran.status.code(), Some(1), "{user} {words:?}: {ran:?}");
+        assert!(ran.stderr.contains(reason), "{user} {words:?}: {ran:?}");
+    }
+}

@@ -449,3 +449,135 @@ fn messages_of_a_locustfile_reach_a_program_and_its_answer_the_master() {
         "{said}"
     );
 }
+
+/// A shape of the locustfile's own: six users for some seconds, then three, then the end.
+const SHAPE: &str = r#"
+
+from locust import LoadTestShape
+
+
+class Steps(LoadTestShape):
+    def tick(self):
+        seconds = self.get_run_time()
+        return (6, 6) if seconds < 5 else (3, 6) if seconds < 10 else None
+"#;
+
+/// Without a page: the shape of a locustfile decides how many users there are, Locust writes its
+/// CSV files, and its end is the worker's.
+#[test]
+fn a_shape_runs_to_its_end_and_csv_files_have_its_requests() {
+    let test = "shape";
+    let Some(master) = Master::new(test) else {
+        return;
+    };
+    let folder = master.real.folder().to_owned();
+    let file = folder.join("shape.py");
+    let text = std::fs::read_to_string(&master.file).unwrap() + SHAPE;
+    std::fs::write(&file, text).unwrap();
+    let port = free_port();
+    let place = format!("127.0.0.1:{port}");
+    let csv = folder.join("csv");
+    let mut headless = Command::new(program());
+    headless.arg("-f").arg(&file).arg("--csv").arg(&csv);
+    headless.args([
+        "--master",
+        "--headless",
+        "--expect-workers",
+        "1",
+        "--csv-full-history",
+    ]);
+    headless.args([
+        "--master-bind-host",
+        "127.0.0.1",
+        "--master-bind-port",
+        &port.to_string(),
+    ]);
+    let silent = headless.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut headless = Ended(silent.spawn().unwrap());
+    let mut worker = master.worker_with(&["--locust-master", &place], Stdio::null());
+    let Ended(child) = &mut headless;
+    let status = child.wait().unwrap();
+    assert!(status.success(), "{status:?}");
+    let Ended(child) = &mut worker;
+    assert_eq!(
+        child.wait().unwrap().code(),
+        Some(0),
+        "the master said quit"
+    );
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let stats = read("csv_stats.csv");
+    let row = stats.lines().find(|line| line.starts_with("SQL,select,"));
+    let fields: Vec<_> = row
+        .unwrap_or_else(|| panic!("{stats}"))
+        .split(',')
+        .collect();
+    assert!(
+        fields[2].parse::<u64>().unwrap() > 100 && fields[3] == "0",
+        "{stats}"
+    );
+    let history = read("csv_stats_history.csv");
+    let users: Vec<_> = history
+        .lines()
+        .filter_map(|line| line.split(',').nth(1))
+        .collect();
+    for wanted in ["6", "3"] {
+        assert!(users.contains(&wanted), "{wanted}: {history}");
+    }
+}
+
+/// A script whose users are the master's: each has a connection of its own, which it leaves open.
+const SCRIPT: &str = r#"
+function thread_init()
+   con = sysbench.sql.driver():connect()
+end
+
+function event()
+   con:query("SELECT " .. sysbench.tid)
+end
+"#;
+
+/// A script in a file can be what users run: they come, go, and come again.
+#[test]
+fn users_of_a_master_run_a_script() {
+    let Some(master) = Master::new("script") else {
+        return;
+    };
+    let script = master.real.folder().join("users.lua");
+    std::fs::write(&script, SCRIPT).unwrap();
+    let place = format!("127.0.0.1:{}", master.port);
+    let mut worker = Command::new(binary());
+    worker
+        .arg("load")
+        .arg(&script)
+        .args(["run", "--target", &master.target]);
+    worker.args([
+        "--connections",
+        "20",
+        "--groups",
+        "2",
+        "--locust-master",
+        &place,
+    ]);
+    let silent = worker.stdout(Stdio::null()).stderr(Stdio::null());
+    let _worker = Ended(silent.spawn().unwrap());
+    master.until("a worker", |stats| workers(stats, "ready") == 1);
+    for users in [10_u32, 3, 10] {
+        let form = format!("user_count={users}&spawn_rate=20");
+        master.ask("POST /swarm", &form).unwrap();
+        let before = master.until("numbers", |_| true);
+        master.until("the users and their requests", |stats| {
+            connected(stats, users.into())
+                && master.connections() == users.to_string()
+                && requests(stats, "SQL", "users") > requests(&before, "SQL", "users") + 100
+        });
+    }
+    master.ask("POST /stop", "").unwrap();
+    let stats = master.until("the end", |stats| {
+        stats["state"] == "stopped" && master.connections() == "0"
+    });
+    assert_eq!(
+        row(&stats, "SQL", "users").unwrap()["num_failures"],
+        0,
+        "{stats}"
+    );
+}

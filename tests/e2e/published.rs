@@ -119,3 +119,52 @@ fn the_published_line_of_1_0_runs() {
         );
     }
 }
+
+/// Percona's sysbench-tpcc, whose files are under a licence of their own and not here: `TPCC` names
+/// their folder. One warehouse is made, run, and found consistent by the scripts' own checks.
+#[test]
+fn sysbench_tpcc_runs_unmodified_and_its_checks_pass() {
+    let test = "sysbench_tpcc_runs_unmodified_and_its_checks_pass";
+    let Some(folder) = std::env::var_os("TPCC") else {
+        return skipped(test, "TPCC does not name the folder of sysbench-tpcc");
+    };
+    let options = [
+        "--innodb-flush-log-at-trx-commit=0",
+        "--innodb-log-file-size=256M",
+    ];
+    let Some(real) = own_server(test, &options) else {
+        return;
+    };
+    real.create_user("sbtest", "sbtest");
+    real.execute(&["CREATE DATABASE sbtest"]);
+    let tpcc = |command: &str| {
+        let mut program = Command::new(binary());
+        program.args([
+            "sysbench",
+            "./tpcc.lua",
+            "--mysql-host=127.0.0.1",
+            "--mysql-user=sbtest",
+        ]);
+        program.args([
+            "--mysql-password=sbtest",
+            "--mysql-db=sbtest",
+            "--tables=1",
+            "--scale=1",
+        ]);
+        program.args([
+            "--threads=4",
+            "--time=3",
+            &format!("--mysql-port={}", real.port()),
+        ]);
+        // Its scripts look for each other in the current folder.
+        let program = program.arg(command).current_dir(&folder);
+        report(&program.stdin(Stdio::null()).output().unwrap())
+    };
+    tpcc("prepare");
+    assert!(number(&tpcc("run"), "transactions:") > 0);
+    let checked = tpcc("check");
+    assert!(
+        checked.contains("PASSED") && !checked.contains("FAILED"),
+        "{checked}"
+    );
+}

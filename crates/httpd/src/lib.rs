@@ -35,6 +35,18 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// The longest that the thread sleeps.
 const SLEEP_MAX: Duration = Duration::from_secs(3600);
 
+/// Where a page has the style and the script that all share.
+const STYLE_MARK: &str = "/* page.css */\n";
+const SCRIPT_MARK: &str = "// page.js\n";
+
+/// A page of a process, with the style and the functions that all pages share in place of the marks
+/// that it has for them. It refers to nothing outside of itself.
+#[must_use]
+pub fn page(own: &str) -> String {
+    own.replacen(STYLE_MARK, include_str!("page.css"), 1)
+        .replacen(SCRIPT_MARK, include_str!("page.js"), 1)
+}
+
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {

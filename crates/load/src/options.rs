@@ -273,7 +273,6 @@ impl LoadArgs {
             (model.give_up.is_some(), "--give-up does"),
             (!self.init_sql.is_empty(), "--init-sql does"),
             (self.compression, "--compression does"),
-            (self.locust.master.is_some(), "--locust-master does"),
         ];
         match wrong.iter().find(|(is_given, _)| *is_given) {
             Some((_, option)) => Err(format!("{option} not go with scripts in files")),

@@ -6,6 +6,7 @@
 use crate::Outcome;
 use crate::allowance::Allowance;
 use crate::crowd;
+use crate::fleet::{self, Line};
 use crate::hooks::{Hook, Hooks, Numbers};
 use crate::lua::{self, Body, Stage};
 use crate::options::LoadArgs;
@@ -33,6 +34,12 @@ pub(crate) fn main(
     program: Program,
     stop: &Arc<AtomicBool>,
 ) -> Result<Outcome, String> {
+    if args.locust.print_locustfile {
+        let mut args = args.clone();
+        args.lua = Some(Arc::new(program));
+        fleet::print_locustfile(Line::Statements(Box::new(args)))?;
+        return Ok(Outcome::Ran);
+    }
     let plan = Arc::new(crowd::make_plan(args)?);
     let events = || Arc::new(Allowance::new(0));
     let name: Rc<str> = "".into();
@@ -88,6 +95,11 @@ fn run(
     call(stage, "init", stop)?;
     let mut args = args.clone();
     args.lua = Some(Arc::new(program));
+    if args.locust.master.is_some() {
+        fleet::run(Line::Statements(Box::new(args)), stop)?;
+        call(stage, "done", &AtomicBool::new(false))?;
+        return Ok(Outcome::Ran);
+    }
     let mut hooks = ScriptHooks {
         stage: &mut *stage,
         stop,

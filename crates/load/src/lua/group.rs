@@ -137,6 +137,10 @@ pub(crate) struct Stage {
     ready: u32,
     busy: u32,
     ended: u32,
+    /// How many users have to end with the event that they are in.
+    surplus: u32,
+    /// Users that have ended and may begin again.
+    vacant: Vec<u32>,
     /// Why the run cannot go on.
     pub(super) fatal: Option<String>,
 }
@@ -212,6 +216,8 @@ impl Stage {
             ready: 0,
             busy: 0,
             ended: 0,
+            surplus: 0,
+            vacant: Vec::new(),
             fatal: None,
         })
     }
@@ -402,12 +408,43 @@ impl Stage {
             }
             Request::Returned => {
                 self.set_phase(user, Phase::Ended);
+                if self.plan.ordered_users.is_some() {
+                    self.vacate(user);
+                }
                 None
             }
             Request::Died(reason) => {
                 self.die(user, &reason);
                 None
             }
+        }
+    }
+
+    /// A user that has ended may begin again; the connections that its script has left open are
+    /// closed.
+    fn vacate(&mut self, user: u32) {
+        let left: Vec<u32> = self
+            .clients
+            .iter()
+            .filter(|(_, client)| client.user == user)
+            .map(|(_, client)| client.handle)
+            .collect();
+        for line in left {
+            self.disconnect(line);
+        }
+        self.vacant.push(user);
+    }
+
+    /// So many users have to end, each with the event that it is in; those that wait for one end
+    /// now.
+    fn end_some(&mut self, surplus: u32) {
+        self.surplus = surplus;
+        while self.surplus > 0 {
+            let Some(user) = self.idle.pop_front() else {
+                return;
+            };
+            self.surplus -= 1;
+            self.going.push_back((user, Reply::Yes(false)));
         }
     }
 
@@ -431,6 +468,10 @@ impl Stage {
             self.stats.event_latency.record(took);
         }
         self.set_phase(user, Phase::Idle);
+        if self.surplus > 0 {
+            self.surplus -= 1;
+            return Some(Reply::Yes(false));
+        }
         if !self.running {
             return Some(Reply::Yes(false));
         }
@@ -876,6 +917,8 @@ struct Group {
     number: usize,
     /// Users that have begun.
     born: u32,
+    /// How many there may be at once.
+    allowed: u32,
     pace: Pace,
     name: Rc<str>,
     mailbox: Mailbox<Order>,
@@ -908,7 +951,7 @@ impl Turns for Group {
 
     fn deadline(&self) -> Time {
         let now = self.stage.net.now();
-        let birth = match self.born < self.share.connections && self.end.is_none() {
+        let birth = match self.may_begin() && self.end.is_none() {
             true if self.stage.has_room() => self.pace.due(now),
             _ => Time::NEVER,
         };
@@ -931,9 +974,8 @@ impl Turns for Group {
 
     /// All that began have ended, or it is too late for the others.
     fn is_over(&self) -> bool {
-        let alive = self.born - self.stage.ended;
         self.end
-            .is_some_and(|end| alive == 0 || self.stage.net.now() >= end || self.is_broken())
+            .is_some_and(|end| self.alive() == 0 || self.stage.net.now() >= end || self.is_broken())
     }
 
     fn say_news(&mut self) {
@@ -980,6 +1022,10 @@ impl Group {
         Ok(Group {
             number: share.part.group as usize,
             pace: Pace::new(share.connects_per_second, stage.net.now()),
+            allowed: match stage.plan.ordered_users {
+                Some(users) => share.part.of(users),
+                None => share.connections,
+            },
             stage,
             share,
             born: 0,
@@ -994,16 +1040,30 @@ impl Group {
     /// Users begin at the pace at which connections are opened, for that is what they do first.
     fn begin_some(&mut self) {
         let now = self.stage.net.now();
-        while self.born < self.share.connections
+        while self.may_begin()
             && self.end.is_none()
             && self.stage.fatal.is_none()
             && self.stage.has_room()
             && self.stage.going.len() < STEPS_PER_TURN
             && self.pace.take(now)
         {
-            self.stage.begin(self.born, Body::Thread, &self.name);
-            self.born += 1;
+            let user = self.stage.vacant.pop().unwrap_or_else(|| {
+                self.born += 1;
+                self.born - 1
+            });
+            self.stage.begin(user, Body::Thread, &self.name);
         }
+    }
+
+    /// Users that have begun and have not ended.
+    fn alive(&self) -> u32 {
+        self.born - self.stage.ended
+    }
+
+    /// There may be more users, and there is one to begin.
+    fn may_begin(&self) -> bool {
+        let is_any = self.born < self.share.connections || !self.stage.vacant.is_empty();
+        is_any && self.alive() < self.allowed
     }
 
     fn follow_orders(&mut self) {
@@ -1023,9 +1083,13 @@ impl Group {
                     self.stage.stats = Stats::default();
                     self.stage.tally();
                 }
-                // What there is to see is looked at in every turn; scripts have as many users as
-                // they began with.
-                Order::Look | Order::Users(_) => {}
+                Order::Users(users) => {
+                    self.allowed = self.share.part.of(users);
+                    let surplus = self.alive().saturating_sub(self.allowed);
+                    self.stage.end_some(surplus);
+                }
+                // What there is to see is looked at in every turn.
+                Order::Look => {}
                 Order::Stop(end) => {
                     let counted = self.counted();
                     self.tell(Message::Counted(counted));

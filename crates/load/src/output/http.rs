@@ -67,7 +67,7 @@ fn answer(path: &str, offer: Offer, shown: &Shown) -> Reply {
         (Offer::Metrics, _) | (Offer::Page, "/metrics") => {
             Reply::ok(kind::PROMETHEUS, &*shown.metrics)
         }
-        (Offer::Page, "/") => Reply::ok(kind::HTML, PAGE),
+        (Offer::Page, "/") => Reply::ok(kind::HTML, httpd::page(PAGE)),
         (Offer::Page, "/live.json") => Reply::ok(kind::JSON, &*shown.json),
         (Offer::Page, _) => Reply::text(
             Status::NotFound,
@@ -92,7 +92,10 @@ mod tests {
         assert_eq!(ask(Offer::Metrics, "/anything").body, "figures\n");
         assert_eq!(ask(Offer::Page, "/metrics").body, "figures\n");
         assert_eq!(ask(Offer::Page, "/live.json").body, "{}");
-        assert!(ask(Offer::Page, "/").body.ends_with("</html>\n"));
+        let page = ask(Offer::Page, "/").body;
+        assert!(page.ends_with("</html>\n"));
+        assert!(page.contains("const tiles =") && page.contains(".tiles {"));
+        assert!(!page.contains("src=") && !page.contains("https:"));
         assert_eq!(ask(Offer::Page, "/nowhere").status, Status::NotFound);
     }
 

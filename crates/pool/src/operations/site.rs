@@ -51,7 +51,7 @@ fn answer(board: &Board, live: &Live, request: &Request<'_>) -> Reply {
         }
         "/metrics" => Reply::ok(kind::PROMETHEUS, metrics::prometheus(&board.sample())),
         "/stats.json" => Reply::ok(kind::JSON, metrics::json(&board.sample()).to_string()),
-        "/" => Reply::ok(kind::HTML, live::PAGE),
+        "/" => Reply::ok(kind::HTML, httpd::page(live::PAGE)),
         "/live.json" => started(&live.live()),
         "/history.json" => started(&live.history()),
         "/healthz" => state(board.sample().unhealthy(TURNS_WITHIN)),
