@@ -1,5 +1,6 @@
 //! Clients that do not read: what they may keep from the others, and that they miss nothing.
 
+use crate::walls::{has, is_root};
 use crate::world::{app, binary, config, config_file, direct, login, mysql, server, start_pool};
 use reactor::Address;
 use testkit::client::Client;
@@ -148,6 +149,75 @@ fn where_the_spool_is_full_the_slowest_reader_goes() {
     drop(slow);
     pool.wait_for_census("spooled_clients: 0, spooled_bytes: 0,")
         .unwrap();
+}
+
+/// The rest of the line is run where this folder is a disk of its own, of a megabyte.
+const SMALL_DISK: &str = r#"mount -t tmpfs -o size=1m none "$1" && shift && exec "$@""#;
+
+#[test]
+fn where_the_disk_is_full_who_cannot_be_stored_goes_and_the_others_get_all() {
+    let test = "where_the_disk_is_full_who_cannot_be_stored_goes_and_the_others_get_all";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    if !is_root(test) || !has(test, &["unshare", "mount"]) {
+        return;
+    }
+    let expected = login(&real.address(), &app()).rows(LONG);
+    let folder = real.folder().join("small_disk");
+    std::fs::create_dir_all(&folder).unwrap();
+    let folder = folder.to_str().unwrap();
+    let extra = format!("groups = 1\nbackends_max = 4\nspool_folder = \"{folder}\"");
+    let file = config_file(real, "slow_disk.toml", &config(&real.address(), &extra));
+    let prefix = ["unshare", "--mount", "sh", "-c", SMALL_DISK, "sh", folder];
+    let arguments = ["--config", file.to_str().unwrap()];
+    let pool = Pool::start_behind(&prefix, binary(), &arguments).unwrap();
+    let slow = slow_clients(&pool.address, 9);
+    let mut quick = login(&pool.address, &app());
+    for _ in 0..20 {
+        assert_eq!(quick.value("SELECT 'a place'"), "a place");
+    }
+    let said = pool.wait_for("event=reader-closed").unwrap();
+    let words = format!("its reply cannot be written to the spool in {folder}: No space left");
+    assert!(said.contains(&words), "{said}");
+    let mut complete = 0;
+    for mut client in slow {
+        // All of it, or the end of the connection: never something else.
+        if let Ok(mut outcomes) = client.receive() {
+            assert!(outcomes.pop().unwrap().rows().rows == expected.rows);
+            complete += 1;
+        }
+    }
+    assert!(complete > 0, "who kept a backend has lost nothing");
+    pool.wait_for_census("spooled_clients: 0, spooled_bytes: 0,")
+        .unwrap();
+}
+
+/// A drain lets those whose replies are in the spool, or on the way there, take them.
+#[test]
+fn who_reads_slowly_gets_all_while_the_pool_ends() {
+    let test = "who_reads_slowly_gets_all_while_the_pool_ends";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let expected = login(&real.address(), &app()).rows(LONG);
+    let pool = pool_of(real, "slow_drain", "backends_max = 4");
+    let slow = slow_clients(&pool.address, 9);
+    let mut quick = login(&pool.address, &app());
+    assert_eq!(quick.value("SELECT 'a place'"), "a place");
+    drop(quick);
+    pool.wait_for_census(" waiting: 0,").unwrap();
+    pool.terminate();
+    pool.wait_for("draining").unwrap();
+    for mut client in slow {
+        let outcome = client.receive().unwrap().pop().unwrap();
+        assert!(outcome.rows().rows == expected.rows, "something else");
+    }
+    let (status, said) = pool.wait();
+    assert_eq!(status.code(), Some(0), "{said}");
+    assert!(said.contains(" 0 clients cut off"), "{said}");
 }
 
 #[test]

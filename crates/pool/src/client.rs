@@ -102,6 +102,15 @@ impl Output {
         self.bytes.capacity() + spooled + self.transport_bytes
     }
 
+    /// Whether all in memory has been sent, and more is in the spool.
+    pub(crate) fn waits_for_spool(&self) -> bool {
+        let has_more = match &self.rest {
+            Rest::OnBackend => false,
+            Rest::Spooled(tail) => tail.len() > 0,
+        };
+        has_more && self.sent == self.bytes.len()
+    }
+
     /// Counts what it takes now.
     pub(crate) fn count(&mut self, meter: &Meter) {
         self.charge.set(meter, self.memory());
@@ -336,6 +345,12 @@ impl<S> Client<S> {
         self.state = to;
         self.since = now;
         allowed
+    }
+
+    /// Whether it could be sent more, if that were not in the spool.
+    pub(crate) fn waits_for_spool(&self) -> bool {
+        let output = self.output.as_ref();
+        output.is_some_and(|output| output.waits_for_spool()) && !self.transport.has_unsent()
     }
 
     /// Bytes that the spool has for it, if its reply is taken off its backend.

@@ -149,9 +149,7 @@ pub struct Group<N: Net> {
     /// Backends that slow readers of limited users hold here, as all groups were told.
     pub(crate) slow_of_users: BTreeMap<u16, usize>,
     /// Replies that were taken off their backends.
-    pub(crate) spool: Spool<N::File>,
-    /// Lent to whoever reads from the spool.
-    pub(crate) spool_buffer: Vec<u8>,
+    pub(crate) spool: Spool,
     /// `@@last_gtid` of each client to which one was reported.
     pub(crate) gtids: BTreeMap<Key, LastGtid>,
     /// Lines of a report, to be printed.
@@ -211,6 +209,7 @@ impl<N: Net> Group<N> {
         let sweep_at = net.now() + SWEEP_EVERY;
         let mut nonce_key = [0; 32];
         net.random(&mut nonce_key);
+        let spool = Spool::new(index, shared.spool_block);
         let figures = Figures::new(shared.settings.users.len());
         Group {
             net,
@@ -255,8 +254,7 @@ impl<N: Net> Group<N> {
             spooled: Vec::new(),
             slow_backends: 0,
             slow_of_users: BTreeMap::new(),
-            spool: Spool::default(),
-            spool_buffer: Vec::new(),
+            spool,
             gtids: BTreeMap::new(),
             lines: Vec::new(),
             answers: Vec::new(),
@@ -384,6 +382,7 @@ impl<N: Net> Group<N> {
             Order::Killed(killer, end) => self.kill_ends(killer, &end),
             Order::PasswordChecked(key, right) => self.on_password_checked(key, right),
             Order::TextRead(key, read) => self.on_text_read(key, read),
+            Order::Spool(done) => self.on_spool(done),
             Order::Look => {}
         }
         self.close_marked();

@@ -10,5 +10,6 @@ pub(crate) mod metrics;
 pub(crate) mod password_workers;
 pub(crate) mod service;
 pub(crate) mod site;
+pub(crate) mod spool_threads;
 pub(crate) mod text_readers;
 pub(crate) mod watch;

@@ -21,6 +21,7 @@ use crate::operations::metrics::Board;
 use crate::operations::password_workers::start_workers;
 use crate::operations::service;
 use crate::operations::site;
+use crate::operations::spool_threads::start_spool;
 use crate::operations::text_readers::start_readers;
 use crate::operations::watch::Watcher;
 use crate::probe::{Fault, probe};
@@ -190,6 +191,7 @@ fn serve(mut settings: Settings) -> Result<(), String> {
     let groups = group_threads.orders.clone().into();
     start_workers(&shared, &groups)?;
     start_readers(&shared, &groups)?;
+    start_spool(&shared, &groups)?;
     let orders = group_threads.orders.clone();
     let tell = move || orders.iter().for_each(|order| order.send(Order::Look));
     shared.upstream.tell(Box::new(tell));

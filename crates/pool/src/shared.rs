@@ -10,7 +10,8 @@ use crate::backend::kill_jobs::{KillAsk, KillEnd, Threads};
 use crate::buffers::memory::{self, ClientMemory};
 use crate::buffers::packing;
 use crate::buffers::room::InputBudget;
-use crate::buffers::spool::SpoolUse;
+use crate::buffers::spool::{BLOCK, OfAll, SpoolUse};
+use crate::buffers::spool_jobs::{SpoolDone, SpoolJobs};
 use crate::buffers::text_reading::{TEXT_HERE_MAX, TEXTS_MAX, TextJobs, TextRead};
 use crate::config::{Settings, accounts_of};
 use crate::errors::error_counts::ErrorCounts;
@@ -81,6 +82,10 @@ pub struct Shared {
     pub budget: Budget,
     /// What replies that were taken off their backends have of the spool.
     pub(crate) spool: SpoolUse,
+    /// What is to be written to it, and read.
+    pub(crate) spool_jobs: SpoolJobs,
+    /// Bytes of one of its blocks.
+    pub spool_block: usize,
     /// What each user uses at this moment, by its index in the settings.
     pub(crate) users: Box<[UserUse]>,
     /// What clients' unfinished commands hold.
@@ -167,6 +172,8 @@ impl Shared {
             failures: AuthFailures::default(),
             upstream: Arc::new(Upstream::new(settings.backend.clone())),
             spool: SpoolUse::new(settings.spool_bytes_max, groups),
+            spool_jobs: SpoolJobs::default(),
+            spool_block: BLOCK,
             settings,
             server,
             keys,
@@ -188,6 +195,11 @@ impl Shared {
             errors: ErrorCounts::default(),
             paused: AtomicBool::new(false),
         }
+    }
+
+    /// What all groups have of the spool.
+    pub(crate) fn spool_of_all(&self) -> OfAll<'_> {
+        (&self.spool, &self.spool_jobs)
     }
 
     /// What logins go by.
@@ -274,6 +286,8 @@ pub enum Order {
     PasswordChecked(Key, bool),
     /// A reader has read the long text of this client's command.
     TextRead(Key, Box<TextRead>),
+    /// What came of blocks of these clients' replies that were to be written or read.
+    Spool(Vec<(Key, SpoolDone)>),
     /// Another group lacks backends, or gave some back, or the server is back, or elsewhere: the
     /// turn that follows looks at that.
     Look,

@@ -7,9 +7,8 @@
 //! Events are edge-triggered: after [`Event::readable`] the owner reads until [`Read::Blocked`] or
 //! remembers that there is more; likewise for writing.
 
-use crate::{Address, Key, Scratch, Time};
+use crate::{Address, Key, Time};
 use std::io;
-use std::path::Path;
 
 /// Names what an event is about: a kind of object, chosen by the owner, and its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,9 +90,6 @@ pub trait Net {
     /// A connection; dropping it closes it.
     type Sock;
 
-    /// A scratch file.
-    type File: Scratch;
-
     /// The moment of this turn.
     fn now(&self) -> Time;
 
@@ -133,12 +129,6 @@ pub trait Net {
 
     /// Writes from `bytes`, which is not empty.
     fn write(&mut self, sock: &Self::Sock, bytes: &[u8]) -> Write;
-
-    /// Makes a scratch file in this folder.
-    ///
-    /// # Errors
-    /// The system's.
-    fn scratch(&mut self, folder: &Path) -> io::Result<Self::File>;
 
     /// Fills `bytes` with random ones, fit for nonces.
     fn random(&mut self, bytes: &mut [u8]);

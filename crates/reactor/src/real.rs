@@ -165,7 +165,6 @@ impl RealNet {
 
 impl Net for RealNet {
     type Sock = OwnedFd;
-    type File = std::fs::File;
 
     fn now(&self) -> Time {
         self.now
@@ -223,10 +222,6 @@ impl Net for RealNet {
                 Err(error) => Write::Failed(error.into()),
             };
         }
-    }
-
-    fn scratch(&mut self, folder: &std::path::Path) -> io::Result<std::fs::File> {
-        crate::scratch::open(folder)
     }
 
     fn unanswered(&self, sock: &OwnedFd) -> Option<std::time::Duration> {

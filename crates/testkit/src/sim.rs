@@ -32,6 +32,8 @@ pub struct Seen {
     pub abandoned: u64,
     /// Replies that were taken off their backends because their clients did not read.
     pub spooled: u64,
+    /// Blocks of such replies that came back from the file.
+    pub fetched: u64,
     /// Clients that stopped amid a command.
     pub stalled: u64,
     /// Connections to the server that were killed.

@@ -54,6 +54,7 @@ fn no_client_notices_the_pool() {
         sum.texts += seen.texts;
         sum.untaken = sum.untaken.max(seen.untaken);
         sum.spooled += seen.spooled;
+        sum.fetched += seen.fetched;
         sum.stalled += seen.stalled;
         sum.unrestored[0] += seen.unrestored[0];
         sum.unrestored[1] += seen.unrestored[1];
@@ -64,6 +65,10 @@ fn no_client_notices_the_pool() {
     assert!(
         sum.spooled > 0 && sum.stalled > 0 || count < SEEDS,
         "nobody read a long reply slowly, or stopped amid a command: {sum:?}"
+    );
+    assert!(
+        sum.fetched > 0 || count < SEEDS,
+        "no block of a reply came back from the spool: {sum:?}"
     );
     assert!(
         sum.texts > 0 || count < SEEDS,

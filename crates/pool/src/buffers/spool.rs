@@ -1,27 +1,32 @@
 //! The spool: replies that were taken off their backends and wait for their clients on disk.
 //!
 //! The problem: a client that does not read its reply keeps a backend, or the pool's memory. The
-//! mechanism: each group has one scratch file, in blocks of [`BLOCK`] bytes. A reply that is taken
-//! off ([`Tail`]) has a list of blocks; it is written behind and read in front, and each block goes
-//! back as soon as it has been read. The file is made when it is first needed, and cut to nothing
-//! when nobody has a block any more. When and for whom, `slow_readers.rs` decides.
+//! mechanism: each group has one scratch file, in blocks. What a reply that is taken off ([`Tail`])
+//! still has to say is in three parts, in this order: what the client is sent now, in its output;
+//! whole blocks in the file; and what does not fill a block yet, in memory. A block is written when
+//! it is full, read again when the client has taken everything before it, and given back then. The
+//! file is made when it is first needed, and cut to nothing when nobody has a block any more. When
+//! and for whom, `slow_readers.rs` decides.
 //!
-//! What is written goes to the kernel's page cache. A group writes at most what it reads from its
-//! backends in one turn, and reads back at most [`SENT_PER_TURN`] for one client.
+//! A group never waits for the file. Threads write and read it (`spool_jobs.rs`) and tell the
+//! group when they have. What a group has given to the writer and is not told of yet is at most
+//! [`QUEUED_MAX`], but for one read of a backend; above that, backends whose replies go to the
+//! spool are not read.
 //!
 //! Invariants: blocks in use, over all groups, are at most `spool_bytes_max`, but for what one read
-//! of each group may add; a block belongs to one reply, or is free.
+//! of each group may add; a block belongs to one reply, or is free; a block is read only after the
+//! writer has said that it is written; a reply has one block at most on its way back.
 
-use reactor::{Scratch, Time};
+use crate::buffers::spool_jobs::{SpoolJobs, SpoolRead, SpoolWrite};
+use reactor::{Key, Time};
 use std::collections::VecDeque;
-use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Bytes of one block.
 pub(crate) const BLOCK: usize = 64 * 1024;
-/// Bytes that one client is sent from the file at once; then others have theirs.
-pub(crate) const SENT_PER_TURN: usize = 2 * BLOCK;
+/// Bytes that a group may have given to the writer.
+pub(crate) const QUEUED_MAX: usize = 1 << 20;
 /// Who lacks room says so once in each sweep, or more often.
 const LACK_LASTS: Duration = Duration::from_secs(2);
 /// A file that failed is not tried again before this time is over.
@@ -54,10 +59,10 @@ impl SpoolUse {
         self.lacked_at.store(now.0, Relaxed);
     }
 
-    /// Whether there was no room a moment ago.
-    pub(crate) fn lacks(&self, now: Time) -> bool {
+    /// Whether there was no room a moment ago for a block of this size.
+    pub(crate) fn lacks(&self, block: usize, now: Time) -> bool {
         let at = Time(self.lacked_at.load(Relaxed));
-        at != Time(0) && now.since(at) < LACK_LASTS && !self.has_room()
+        at != Time(0) && now.since(at) < LACK_LASTS && !self.has_room(block)
     }
 
     /// Notes since when the slowest reader of a group has taken nothing.
@@ -72,174 +77,202 @@ impl SpoolUse {
     }
 
     /// Whether another block may be used.
-    fn has_room(&self) -> bool {
-        self.used.load(Relaxed) + BLOCK <= self.max
+    fn has_room(&self, block: usize) -> bool {
+        self.used.load(Relaxed) + block <= self.max
     }
 }
 
-/// The part of a reply that is in the file.
+/// What all groups share of the spool.
+pub(crate) type OfAll<'a> = (&'a SpoolUse, &'a SpoolJobs);
+
+/// Whether a block of a reply is on its way back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Fetch {
+    #[default]
+    No,
+    Asked,
+}
+
+/// The part of a reply behind what its client is sent now.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
+    /// Those in the file.
     blocks: VecDeque<u32>,
-    /// Bytes of the first block that have been sent.
-    start: usize,
-    /// Bytes that have not been sent.
-    len: usize,
+    /// How many of the last ones are not known to be written.
+    unwritten: usize,
+    fetch: Fetch,
+    /// What follows them, less than a block.
+    filling: Vec<u8>,
+    block: usize,
 }
 
 impl Tail {
     /// Bytes that wait.
     pub(crate) fn len(&self) -> usize {
-        self.len
+        self.blocks.len() * self.block + self.filling.len()
     }
 
-    /// Bytes of memory that its list of blocks takes.
+    /// Bytes of memory that it takes.
     pub(crate) fn memory(&self) -> usize {
-        self.blocks.capacity() * size_of::<u32>()
+        self.blocks.capacity() * size_of::<u32>() + self.filling.capacity()
+    }
+
+    /// What is in memory, if nothing stands before it.
+    pub(crate) fn take_last(&mut self) -> Option<Vec<u8>> {
+        let is_next = self.blocks.is_empty() && !self.filling.is_empty();
+        is_next.then(|| std::mem::take(&mut self.filling))
     }
 }
 
 /// One group's file and its blocks.
 #[derive(Debug)]
-pub(crate) struct Spool<F> {
-    /// Made when it is first needed.
-    file: Option<F>,
-    /// When it could last not be made or written.
+pub(crate) struct Spool {
+    group: usize,
+    /// Bytes of a block.
+    block: usize,
+    /// When the file could last not be made, written or read.
     failed_at: Option<Time>,
     /// Blocks of the file that nobody has.
     free: Vec<u32>,
     /// Blocks that the file has.
     blocks: u32,
+    /// Blocks that the writer has and has said nothing of.
+    queued: usize,
 }
 
-impl<F> Default for Spool<F> {
-    fn default() -> Self {
+impl Spool {
+    /// That of group number `group`, in blocks of so many bytes.
+    pub(crate) fn new(group: usize, block: usize) -> Spool {
         Spool {
-            file: None,
+            group,
+            block,
             failed_at: None,
             free: Vec::new(),
             blocks: 0,
+            queued: 0,
         }
     }
-}
 
-fn place(block: u32, offset: usize) -> u64 {
-    u64::from(block) * BLOCK as u64 + offset as u64
-}
-
-impl<F: Scratch> Spool<F> {
     /// Bytes of blocks that replies have.
     pub(crate) fn used(&self) -> usize {
-        (self.blocks as usize - self.free.len()) * BLOCK
+        (self.blocks as usize - self.free.len()) * self.block
     }
 
-    /// Bytes of memory that the list of free blocks takes.
+    /// Bytes of memory that the list of free blocks takes, and what the writer has.
     pub(crate) fn memory(&self) -> usize {
-        self.free.capacity() * size_of::<u32>()
+        self.free.capacity() * size_of::<u32>() + self.queued * self.block
     }
 
-    /// Whether the spool takes more now.
+    /// Whether the spool takes another reply.
     pub(crate) fn has_room(&self, all: &SpoolUse, now: Time) -> bool {
         let rests = self.failed_at.is_some_and(|at| now.since(at) < AGAIN_AFTER);
-        !rests && all.has_room()
+        !rests && all.has_room(self.block)
     }
 
-    /// Appends bytes to a reply; `make` makes the file, if it is not there.
-    ///
-    /// # Errors
-    /// The system's; the reply cannot be completed then.
+    /// Whether it lacks room at this moment, and did so a moment ago.
+    pub(crate) fn lacks(&self, all: &SpoolUse, now: Time) -> bool {
+        all.lacks(self.block, now)
+    }
+
+    /// Whether more may be appended now: there is room, and the writer is not behind.
+    pub(crate) fn takes_more(&self, all: &SpoolUse, now: Time) -> bool {
+        self.queued * self.block < QUEUED_MAX && self.has_room(all, now)
+    }
+
+    /// Appends bytes to the reply of a client.
     pub(crate) fn append(
         &mut self,
         tail: &mut Tail,
-        bytes: &[u8],
-        (all, now): (&SpoolUse, Time),
-        make: impl FnOnce() -> io::Result<F>,
-    ) -> io::Result<()> {
-        let appended = self.try_append(tail, bytes, all, make);
-        self.failed_at = appended.is_err().then_some(now);
-        appended
-    }
-
-    fn try_append(
-        &mut self,
-        tail: &mut Tail,
         mut bytes: &[u8],
-        all: &SpoolUse,
-        make: impl FnOnce() -> io::Result<F>,
-    ) -> io::Result<()> {
-        if self.file.is_none() {
-            self.file = Some(make()?);
-        }
+        client: Key,
+        (all, jobs): OfAll<'_>,
+    ) {
+        tail.block = self.block;
         while !bytes.is_empty() {
-            let written = tail.start + tail.len;
-            if written == tail.blocks.len() * BLOCK {
-                tail.blocks.push_back(self.take(all));
-            }
-            let last = tail.blocks.back().copied().unwrap_or_default();
-            let (piece, rest) = bytes.split_at(bytes.len().min(BLOCK - written % BLOCK));
-            if let Some(file) = &self.file {
-                file.write_at(piece, place(last, written % BLOCK))?;
-            }
-            tail.len += piece.len();
+            let room = self.block - tail.filling.len();
+            let (piece, rest) = bytes.split_at(bytes.len().min(room));
+            tail.filling.extend_from_slice(piece);
             bytes = rest;
-        }
-        Ok(())
-    }
-
-    /// Reads what comes next of a reply, to the end of its block.
-    ///
-    /// # Errors
-    /// The system's; the reply cannot be completed then.
-    pub(crate) fn read<'a>(&self, tail: &Tail, buffer: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
-        let len = tail.len.min(BLOCK - tail.start);
-        buffer.clear();
-        buffer.resize(len, 0);
-        let first = tail.blocks.front().copied().unwrap_or_default();
-        if let Some(file) = &self.file {
-            file.read_at(buffer, place(first, tail.start))?;
-        }
-        Ok(buffer)
-    }
-
-    /// So many bytes in front of a reply have been sent.
-    pub(crate) fn sent(&mut self, tail: &mut Tail, len: usize, all: &SpoolUse) {
-        tail.start += len;
-        tail.len -= len.min(tail.len);
-        if tail.start >= BLOCK || tail.len == 0 {
-            tail.start %= BLOCK;
-            if let Some(block) = tail.blocks.pop_front() {
-                self.give(block, all);
+            if tail.filling.len() < self.block {
+                return;
             }
+            let block = self.take(all);
+            tail.blocks.push_back(block);
+            tail.unwritten += 1;
+            self.queued += 1;
+            jobs.write(SpoolWrite::Block {
+                group: self.group,
+                client,
+                at: self.place(block),
+                bytes: std::mem::take(&mut tail.filling),
+            });
         }
-        if tail.len == 0 {
-            tail.start = 0;
+    }
+
+    /// The writer has dealt with a block.
+    pub(crate) fn has_dealt(&mut self) {
+        self.queued -= 1;
+    }
+
+    /// Another block of a reply is written.
+    pub(crate) fn stored(&mut self, tail: &mut Tail) {
+        tail.unwritten = tail.unwritten.saturating_sub(1);
+    }
+
+    /// The file has failed.
+    pub(crate) fn failed(&mut self, now: Time) {
+        self.failed_at = Some(now);
+    }
+
+    /// Asks for the first block of a client's reply, if it is written and nobody has asked.
+    pub(crate) fn fetch(&self, tail: &mut Tail, client: Key, jobs: &SpoolJobs) {
+        if tail.fetch == Fetch::Asked || tail.blocks.len() <= tail.unwritten {
+            return;
+        }
+        if let Some(first) = tail.blocks.front() {
+            tail.fetch = Fetch::Asked;
+            jobs.read(SpoolRead {
+                group: self.group,
+                client,
+                at: self.place(*first),
+                len: self.block,
+            });
+        }
+    }
+
+    /// The first block of a reply has been read: it is given back.
+    pub(crate) fn fetched(&mut self, tail: &mut Tail, of_all: OfAll<'_>) {
+        tail.fetch = Fetch::No;
+        if let Some(block) = tail.blocks.pop_front() {
+            self.give(block, of_all);
         }
     }
 
     /// Gives back what a reply has, which is not sent any more.
-    pub(crate) fn drop_tail(&mut self, tail: Tail, all: &SpoolUse) {
+    pub(crate) fn drop_tail(&mut self, tail: Tail, of_all: OfAll<'_>) {
         for block in tail.blocks {
-            self.give(block, all);
+            self.give(block, of_all);
         }
     }
 
+    fn place(&self, block: u32) -> u64 {
+        u64::from(block) * self.block as u64
+    }
+
     fn take(&mut self, all: &SpoolUse) -> u32 {
-        all.used.fetch_add(BLOCK, Relaxed);
+        all.used.fetch_add(self.block, Relaxed);
         self.free.pop().unwrap_or_else(|| {
             self.blocks += 1;
             self.blocks - 1
         })
     }
 
-    fn give(&mut self, block: u32, all: &SpoolUse) {
-        all.used.fetch_sub(BLOCK, Relaxed);
+    fn give(&mut self, block: u32, (all, jobs): OfAll<'_>) {
+        all.used.fetch_sub(self.block, Relaxed);
         self.free.push(block);
         if self.free.len() == self.blocks as usize {
             (self.free, self.blocks) = (Vec::new(), 0);
-            if let Some(file) = &self.file {
-                // What cannot be given back is written over.
-                let _ = file.set_len(0);
-            }
+            jobs.write(SpoolWrite::Cut { group: self.group });
         }
     }
 }
@@ -247,16 +280,22 @@ impl<F: Scratch> Spool<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::{Cell, RefCell};
+    use crate::buffers::spool_jobs::{SpoolDone, SpoolFiles};
+    use reactor::Scratch;
+    use std::io;
+    use std::sync::{Arc, Mutex};
 
-    /// A disk of so many bytes.
-    struct Disk(RefCell<Vec<u8>>, Cell<usize>);
+    const SMALL: usize = 1000;
+
+    /// A disk of so many bytes, and what is on it.
+    #[derive(Clone, Default)]
+    struct Disk(Arc<Mutex<Vec<u8>>>, usize);
 
     impl Scratch for Disk {
         fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
-            let mut disk = self.0.borrow_mut();
+            let mut disk = self.0.lock().unwrap();
             let at = usize::try_from(at).unwrap();
-            if at + bytes.len() > self.1.get() {
+            if at + bytes.len() > self.1 {
                 return Err(io::ErrorKind::StorageFull.into());
             }
             let len = disk.len().max(at + bytes.len());
@@ -266,17 +305,91 @@ mod tests {
         }
         fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
             let at = usize::try_from(at).unwrap();
-            bytes.copy_from_slice(&self.0.borrow()[at..at + bytes.len()]);
+            bytes.copy_from_slice(&self.0.lock().unwrap()[at..at + bytes.len()]);
             Ok(())
         }
         fn set_len(&self, len: u64) -> io::Result<()> {
-            self.0.borrow_mut().truncate(usize::try_from(len).unwrap());
+            self.0
+                .lock()
+                .unwrap()
+                .truncate(usize::try_from(len).unwrap());
             Ok(())
         }
     }
 
-    fn disk(len: usize) -> io::Result<Disk> {
-        Ok(Disk(RefCell::default(), Cell::new(len)))
+    /// A group's spool with two clients, and the threads that it is told of by hand.
+    struct Bench {
+        all: SpoolUse,
+        jobs: SpoolJobs,
+        spool: Spool,
+        files: SpoolFiles<Disk>,
+        disk: Disk,
+        tails: [Tail; 2],
+    }
+
+    fn client(which: usize) -> Key {
+        Key::from_parts(u32::try_from(which).unwrap(), 0)
+    }
+
+    impl Bench {
+        fn new(max: usize, disk_len: usize) -> Bench {
+            let disk = Disk(Arc::default(), disk_len);
+            let made = disk.clone();
+            Bench {
+                all: SpoolUse::new(max, 1),
+                jobs: SpoolJobs::default(),
+                spool: Spool::new(0, SMALL),
+                files: SpoolFiles::new(move || Ok(made.clone())),
+                disk,
+                tails: Default::default(),
+            }
+        }
+
+        fn append(&mut self, which: usize, bytes: &[u8]) {
+            let of_all = (&self.all, &self.jobs);
+            let tail = &mut self.tails[which];
+            self.spool.append(tail, bytes, client(which), of_all);
+        }
+
+        /// The writer does what it has; the words of what failed.
+        fn write(&mut self) -> Vec<String> {
+            let mut failed = Vec::new();
+            while let Some(batch) = self.jobs.next_writes() {
+                for (key, done) in self.files.write(batch).1 {
+                    self.spool.has_dealt();
+                    match done {
+                        SpoolDone::Failed(why) => failed.push(why),
+                        _ => self.spool.stored(&mut self.tails[key.parts().0 as usize]),
+                    }
+                }
+            }
+            failed
+        }
+
+        /// What comes next of a client's reply, if it can be had.
+        fn next(&mut self, which: usize) -> Vec<u8> {
+            let tail = &mut self.tails[which];
+            if let Some(bytes) = tail.take_last() {
+                return bytes;
+            }
+            self.spool.fetch(tail, client(which), &self.jobs);
+            self.spool.fetch(tail, client(which), &self.jobs);
+            let Some(read) = self.jobs.next_read() else {
+                return Vec::new();
+            };
+            assert_eq!(self.jobs.reads_len(), 0, "one at a time");
+            let (_, _, SpoolDone::Fetched(bytes)) = self.files.read(&read) else {
+                panic!("what was written can be read");
+            };
+            self.spool.fetched(tail, (&self.all, &self.jobs));
+            bytes
+        }
+
+        fn drop_tails(&mut self) {
+            for tail in std::mem::take(&mut self.tails) {
+                self.spool.drop_tail(tail, (&self.all, &self.jobs));
+            }
+        }
     }
 
     /// Bytes that tell where they stand.
@@ -288,70 +401,98 @@ mod tests {
 
     #[test]
     fn replies_side_by_side_come_out_as_they_went_in() {
-        let all = SpoolUse::new(64 * BLOCK, 1);
-        let mut spool = Spool::default();
-        let mut tails = [Tail::default(), Tail::default()];
+        let mut bench = Bench::new(1 << 30, 1 << 30);
         let (mut put, mut got) = ([0; 2], [0; 2]);
-        let mut buffer = Vec::new();
         for round in 0..400 {
             let which = round % 2;
-            let piece = bytes(put[which], 1 + (round * 7919) % 50_000);
-            let put_now =
-                spool.append(&mut tails[which], &piece, (&all, Time(1)), || disk(1 << 30));
-            put_now.unwrap();
+            let piece = bytes(put[which], 1 + (round * 7919) % 2500);
+            bench.append(which, &piece);
             put[which] += piece.len();
+            if round % 3 == 0 {
+                assert_eq!(bench.write(), [""; 0]);
+            }
             for _ in 0..round % 4 {
-                if tails[which].len() == 0 {
-                    break;
-                }
-                let said = spool.read(&tails[which], &mut buffer).unwrap();
-                let sent = 1 + (round * 31) % said.len();
-                assert_eq!(said[..sent], bytes(got[which], sent));
-                got[which] += sent;
-                spool.sent(&mut tails[which], sent, &all);
-                assert_eq!(tails[which].len(), put[which] - got[which]);
+                let said = bench.next(which);
+                assert_eq!(said, bytes(got[which], said.len()));
+                got[which] += said.len();
+                assert_eq!(bench.tails[which].len(), put[which] - got[which]);
             }
         }
-        for tail in tails {
-            spool.drop_tail(tail, &all);
-        }
-        assert_eq!((spool.used(), all.used.load(Relaxed)), (0, 0));
+        assert!(got[0] > 10 * SMALL && got[1] > 10 * SMALL, "{got:?}");
+        bench.drop_tails();
+        assert_eq!(bench.write(), [""; 0]);
+        assert_eq!((bench.spool.used(), bench.spool.queued), (0, 0));
+        assert_eq!(bench.all.used.load(Relaxed), 0);
         assert!(
-            spool.file.unwrap().0.borrow().is_empty(),
+            bench.disk.0.lock().unwrap().is_empty(),
             "the disk is given back"
         );
     }
 
     #[test]
+    fn what_is_not_written_is_not_read() {
+        let mut bench = Bench::new(1 << 30, 1 << 30);
+        bench.append(0, &bytes(0, 2 * SMALL + 1));
+        assert_eq!(bench.next(0), [0; 0]);
+        assert_eq!(bench.write(), [""; 0]);
+        assert_eq!(bench.next(0), bytes(0, SMALL));
+        assert_eq!(bench.next(0), bytes(SMALL, SMALL));
+        assert_eq!(bench.next(0), bytes(2 * SMALL, 1));
+        assert_eq!(bench.tails[0].len(), 0);
+    }
+
+    #[test]
     fn the_bound_is_one_of_all_groups() {
-        let all = SpoolUse::new(3 * BLOCK, 2);
-        let (mut one, mut other) = (Spool::default(), Spool::default());
-        let (mut mine, mut theirs) = (Tail::default(), Tail::default());
-        let put = |spool: &mut Spool<Disk>, tail: &mut Tail, len| {
-            assert!(spool.has_room(&all, Time(1)));
-            spool
-                .append(tail, &bytes(0, len), (&all, Time(1)), || disk(1 << 30))
-                .unwrap();
-        };
-        put(&mut one, &mut mine, BLOCK + 1);
-        put(&mut other, &mut theirs, 1);
-        assert!(!one.has_room(&all, Time(1)) && !other.has_room(&all, Time(1)));
-        other.drop_tail(theirs, &all);
-        assert!(one.has_room(&all, Time(1)));
+        let mut bench = Bench::new(3 * SMALL, 1 << 30);
+        let mut other = Spool::new(0, SMALL);
+        let mut theirs = Tail::default();
+        bench.append(0, &bytes(0, 2 * SMALL));
+        assert!(other.has_room(&bench.all, Time(1)));
+        let of_all = (&bench.all, &bench.jobs);
+        other.append(&mut theirs, &bytes(0, SMALL), client(1), of_all);
+        let room = |spool: &Spool| spool.has_room(&bench.all, Time(1));
+        assert!(!room(&bench.spool) && !room(&other));
+        other.drop_tail(theirs, of_all);
+        assert!(room(&bench.spool));
+    }
+
+    #[test]
+    fn no_more_is_taken_than_the_writer_may_have() {
+        let mut bench = Bench::new(1 << 30, 1 << 30);
+        let mut taken = 0;
+        while bench.spool.takes_more(&bench.all, Time(1)) {
+            bench.append(0, &bytes(taken, SMALL));
+            taken += SMALL;
+        }
+        assert_eq!(taken, QUEUED_MAX.next_multiple_of(SMALL));
+        assert!(bench.spool.memory() >= taken, "it counts");
+        assert!(bench.spool.has_room(&bench.all, Time(1)), "it is not full");
+        assert_eq!(bench.write(), [""; 0]);
+        assert!(bench.spool.takes_more(&bench.all, Time(1)));
     }
 
     #[test]
     fn a_disk_that_is_full_is_left_alone_for_a_while() {
-        let all = SpoolUse::new(1 << 30, 1);
-        let mut spool = Spool::default();
-        let mut tail = Tail::default();
-        let put = spool.append(&mut tail, &bytes(0, 2 * BLOCK), (&all, Time(1)), || {
-            disk(BLOCK)
-        });
-        assert_eq!(put.unwrap_err().kind(), io::ErrorKind::StorageFull);
-        assert!(!spool.has_room(&all, Time(2)));
-        assert!(spool.has_room(&all, Time(1) + AGAIN_AFTER));
-        spool.drop_tail(tail, &all);
-        assert_eq!(all.used.load(Relaxed), 0);
+        let mut bench = Bench::new(1 << 30, SMALL);
+        bench.append(0, &bytes(0, 2 * SMALL));
+        let failed = bench.write();
+        assert_eq!(failed, [io::ErrorKind::StorageFull.to_string()]);
+        bench.spool.failed(Time(1));
+        assert!(!bench.spool.takes_more(&bench.all, Time(2)));
+        assert!(bench.spool.takes_more(&bench.all, Time(1) + AGAIN_AFTER));
+        bench.drop_tails();
+        assert_eq!(bench.all.used.load(Relaxed), 0);
+    }
+
+    #[test]
+    fn blocks_of_who_has_left_are_written_again_by_the_next() {
+        let mut bench = Bench::new(1 << 30, 1 << 30);
+        bench.append(0, &bytes(0, 3 * SMALL));
+        // It leaves while the writer has its blocks, and another gets the same ones.
+        bench.drop_tails();
+        bench.append(1, &bytes(7, 3 * SMALL));
+        assert_eq!(bench.spool.used(), 3 * SMALL);
+        assert_eq!(bench.write(), [""; 0]);
+        assert_eq!(bench.next(1), bytes(7, SMALL));
     }
 }

@@ -133,7 +133,7 @@ impl<N: Net> Group<N> {
         let in_flight = backend.flight().len();
         let takes = |output: &Output| match output.rest {
             Rest::OnBackend => has_room(output.bytes.len(), in_flight),
-            Rest::Spooled(_) => self.spool_has_room(),
+            Rest::Spooled(_) => self.spool_takes_more(),
         };
         backend.transport.is_readable() && waiting.is_none_or(|output| takes(output))
     }

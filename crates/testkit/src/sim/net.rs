@@ -364,15 +364,25 @@ impl Drop for Sock {
     }
 }
 
-/// A scratch file of a group, in memory.
-#[derive(Debug, Default)]
-pub(crate) struct SimFile(RefCell<Vec<u8>>);
+/// A scratch file of a group, in memory, and how long it may become.
+#[derive(Debug)]
+pub(crate) struct SimFile(RefCell<Vec<u8>>, usize);
+
+impl SimFile {
+    /// One that takes so many bytes.
+    pub(crate) fn new(room: usize) -> SimFile {
+        SimFile(RefCell::default(), room)
+    }
+}
 
 impl Scratch for SimFile {
     fn write_at(&self, bytes: &[u8], at: u64) -> std::io::Result<()> {
         let at = usize::try_from(at).map_err(Error::other)?;
         let mut file = self.0.borrow_mut();
         let len = file.len().max(at + bytes.len());
+        if len > self.1 {
+            return Err(ErrorKind::StorageFull.into());
+        }
         file.resize(len, 0);
         file[at..at + bytes.len()].copy_from_slice(bytes);
         Ok(())
@@ -433,7 +443,6 @@ impl SimNet {
 
 impl Net for SimNet {
     type Sock = Sock;
-    type File = SimFile;
 
     fn now(&self) -> Time {
         self.0.borrow().now
@@ -537,10 +546,6 @@ impl Net for SimNet {
             wires.tap(sock.id, &bytes[..n]);
         }
         Write::Bytes(n)
-    }
-
-    fn scratch(&mut self, _folder: &std::path::Path) -> std::io::Result<SimFile> {
-        Ok(SimFile::default())
     }
 
     fn random(&mut self, bytes: &mut [u8]) {

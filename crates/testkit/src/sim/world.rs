@@ -18,11 +18,11 @@ mod kill;
 use super::Seen;
 use super::client::{Manners, Phase, SimClient};
 use super::fake_mysql::{Db, Seat};
-use super::net::{Dials, Peer, SimNet, Stage, Wires};
+use super::net::{Dials, Peer, SimFile, SimNet, Stage, Wires};
 use super::random::Random;
 use super::settings::{facts, settings_text};
 use crew::Crew;
-use pool::{Order, Raw, Shared};
+use pool::{Order, Raw, Shared, SpoolFiles};
 use reactor::Time;
 use std::cell::RefMut;
 use std::collections::BTreeMap;
@@ -33,6 +33,8 @@ use wire::errors::ErrorCode;
 
 /// Longest wait of a client for an answer: far above every limit, so a hang and nothing else.
 const PATIENCE: Duration = Duration::from_secs(90);
+/// What fits on a disk that is full.
+const DISK_ROOM: usize = 8 * 1024;
 const STEPS_MAX: u64 = 400_000;
 /// What MySQL says since 8.0.24 before it closes an idle connection (ER_CLIENT_INTERACTION_TIMEOUT
 /// of its manual).
@@ -62,6 +64,9 @@ enum Step {
     Check,
     /// A reader reads a long text.
     Read,
+    /// The spool is written to, or read.
+    Store,
+    Fetch,
 }
 
 /// The world of one seed.
@@ -70,6 +75,7 @@ pub(crate) struct World {
     net: SimNet,
     crew: Crew,
     shared: Arc<Shared>,
+    files: SpoolFiles<SimFile>,
     servers: BTreeMap<usize, Server>,
     db: Db,
     clients: Vec<SimClient>,
@@ -125,6 +131,10 @@ impl World {
             shared.text_here_max = [24, 60, 256 * 1024][prepared_max % 3];
             shared.texts_max = [1, 1024][prepared_max % 2];
         }
+        shared.spool_block = [64, 600, 5000, 64 * 1024][usize::try_from(seed % 4).unwrap_or(0)];
+        let disk_full = seed.is_multiple_of(7);
+        let room = if disk_full { DISK_ROOM } else { usize::MAX };
+        let files = SpoolFiles::new(move || Ok(SimFile::new(room)));
         let shared = Arc::new(shared);
         // One more for each group's KILL.
         let net = SimNet::new(Random::new(random.next()), groups, backends + groups, trace);
@@ -134,7 +144,11 @@ impl World {
             let at = starts + Duration::from_micros(random.below(20_000));
             SimClient::new(usize::try_from(id).unwrap(), &mut random, at, &manners)
         });
-        let clients = clients.collect();
+        let mut clients: Vec<SimClient> = clients.collect();
+        if disk_full {
+            // Whose reply cannot be stored is closed.
+            clients.iter_mut().for_each(|client| client.ends = true);
+        }
         let faults = if random.chance(300) {
             (0, 0)
         } else {
@@ -149,6 +163,7 @@ impl World {
             net,
             crew,
             shared,
+            files,
             servers: BTreeMap::new(),
             db,
             clients,
@@ -230,6 +245,17 @@ impl World {
                     self.crew.send(group, read);
                 }
             }
+            Step::Store => {
+                if let Some((group, stored)) = self.shared.write_spool(&self.files) {
+                    self.crew.send(group, stored);
+                }
+            }
+            Step::Fetch => {
+                if let Some((group, fetched)) = self.shared.read_spool(&self.files) {
+                    self.seen.fetched += 1;
+                    self.crew.send(group, fetched);
+                }
+            }
             Step::Check => {
                 self.seen.passwords += 1;
                 for (group, verdict) in self.shared.check_one_password() {
@@ -286,6 +312,8 @@ impl World {
         }
         steps.extend((self.shared.password_checks_waiting() > 0).then_some(Step::Check));
         steps.extend((self.shared.texts_waiting() > 0).then_some(Step::Read));
+        steps.extend((self.shared.spool_writes_waiting() > 0).then_some(Step::Store));
+        steps.extend((self.shared.spool_reads_waiting() > 0).then_some(Step::Fetch));
         steps
     }
 

@@ -16,7 +16,6 @@ struct Pipe {
 
 impl Net for Pipe {
     type Sock = ();
-    type File = std::fs::File;
 
     fn now(&self) -> Time {
         Time(0)
@@ -51,9 +50,6 @@ impl Net for Pipe {
         self.room -= count;
         self.outgoing.extend_from_slice(&bytes[..count]);
         Write::Bytes(count)
-    }
-    fn scratch(&mut self, _: &std::path::Path) -> io::Result<std::fs::File> {
-        Err(io::ErrorKind::Unsupported.into())
     }
     fn random(&mut self, _: &mut [u8]) {}
 }

@@ -10,6 +10,7 @@ use crate::client::Proof;
 use crate::client::{Client, ClientState, Output};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
+use crate::group::clients::slow_readers::NextOfSpool;
 use crate::group::session_state::trackers::told_to;
 use crate::queue::bulk::Piece;
 use reactor::{Key, Net, Write};
@@ -80,8 +81,10 @@ impl<N: Net> Group<N> {
                 Write::Failed(_) => return self.close_later(key),
             }
         }
-        if !self.flush_spooled(key) {
-            return;
+        match self.next_of_spool(key) {
+            NextOfSpool::Nothing => {}
+            NextOfSpool::InMemory => return self.bulk.push(Piece::Client(key)),
+            NextOfSpool::OnDisk => return,
         }
         let Some(client) = self.clients.get_mut(key) else {
             return;

@@ -29,12 +29,13 @@
 //! Invariant: whose reply is taken off its backend is sent every byte of it in order, or is closed.
 
 use crate::backend::Purpose;
-use crate::buffers::spool::{SENT_PER_TURN, Tail};
+use crate::buffers::spool::Tail;
+use crate::buffers::spool_jobs::SpoolDone;
 use crate::client::{Client, ClientState, Rest};
 use crate::group::Group;
 use crate::log::{Event, Facts, Peer, note_of};
 use crate::queue::bulk::Piece;
-use reactor::{Key, Net, Time, Write};
+use reactor::{Key, Net, Time};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -56,6 +57,17 @@ struct Reader {
     has_riders: bool,
 }
 
+/// What a client whose reply was taken off its backend is sent next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NextOfSpool {
+    /// It has been sent all.
+    Nothing,
+    /// It is in memory now.
+    InMemory,
+    /// It comes from the file.
+    OnDisk,
+}
+
 impl<N: Net> Group<N> {
     /// Keeps what a client cannot be sent now, at the end of what it is still to be sent.
     pub(crate) fn keep_output(&mut self, key: Key, bytes: &[u8]) {
@@ -71,80 +83,101 @@ impl<N: Net> Group<N> {
         let output = client.output.get_or_insert_default();
         output.transport_bytes = transport_bytes;
         let unsent = output.bytes.len() - output.sent;
-        let kept = match &mut output.rest {
+        match &mut output.rest {
             Rest::Spooled(tail) if tail.len() > 0 || unsent >= MEMORY_MAX => {
-                let (net, folder) = (&mut self.net, &self.shared.settings.spool_folder);
-                let of_all = (&self.shared.spool, now);
-                self.spool
-                    .append(tail, bytes, of_all, || net.scratch(folder))
+                let of_all = self.shared.spool_of_all();
+                self.spool.append(tail, bytes, key, of_all);
             }
-            _ => {
-                output.bytes.extend_from_slice(bytes);
-                Ok(())
+            _ => output.bytes.extend_from_slice(bytes),
+        }
+        output.count(&self.outputs);
+    }
+
+    /// What a client of which all in memory has been sent is sent next: moved there if it is at
+    /// hand, asked for if it is in the file.
+    pub(crate) fn next_of_spool(&mut self, key: Key) -> NextOfSpool {
+        let client = self.clients.get_mut(key);
+        let Some(output) = client.and_then(|client| client.output.as_mut()) else {
+            return NextOfSpool::Nothing;
+        };
+        (output.bytes, output.sent) = (Vec::new(), 0);
+        let Rest::Spooled(tail) = &mut output.rest else {
+            return NextOfSpool::Nothing;
+        };
+        let next = match tail.take_last() {
+            Some(bytes) => {
+                output.bytes = bytes;
+                NextOfSpool::InMemory
+            }
+            None if tail.len() == 0 => NextOfSpool::Nothing,
+            None => {
+                self.spool.fetch(tail, key, &self.shared.spool_jobs);
+                NextOfSpool::OnDisk
             }
         };
         output.count(&self.outputs);
-        if let Err(error) = kept {
-            let folder = self.shared.settings.spool_folder.display();
-            let why = format!("its reply cannot be written to the spool in {folder}: {error}");
-            self.end_reader(key, &why);
+        next
+    }
+
+    /// The spool's threads have dealt with blocks of clients.
+    pub(crate) fn on_spool(&mut self, done: Vec<(Key, SpoolDone)>) {
+        for (key, done) in done {
+            let failed = match done {
+                SpoolDone::Stored => {
+                    self.spool.has_dealt();
+                    self.on_stored(key);
+                    continue;
+                }
+                SpoolDone::Fetched(bytes) => {
+                    self.on_fetched(key, bytes);
+                    continue;
+                }
+                SpoolDone::Failed(error) => {
+                    self.spool.has_dealt();
+                    let folder = self.shared.settings.spool_folder.display();
+                    format!("its reply cannot be written to the spool in {folder}: {error}")
+                }
+                SpoolDone::Lost(error) => {
+                    format!("its reply cannot be read from the spool: {error}")
+                }
+            };
+            self.spool.failed(self.net.now());
+            self.end_reader(key, &failed);
         }
     }
 
-    /// Sends what is in the spool for a client, as much as it takes; `true` when nothing is left.
-    pub(crate) fn flush_spooled(&mut self, key: Key) -> bool {
-        let mut buffer = std::mem::take(&mut self.spool_buffer);
-        let mut sent = 0;
-        let mut broken = None;
-        let done = loop {
-            let Some(client) = self.clients.get_mut(key) else {
-                break false;
-            };
-            let Some(output) = &mut client.output else {
-                break true;
-            };
-            let Rest::Spooled(tail) = &mut output.rest else {
-                break true;
-            };
-            if tail.len() == 0 {
-                break true;
-            }
-            (output.bytes, output.sent) = (Vec::new(), 0);
-            if sent >= SENT_PER_TURN {
-                self.bulk.push(Piece::Client(key));
-                break false;
-            }
-            let bytes = match self.spool.read(tail, &mut buffer) {
-                Ok(bytes) => bytes,
-                Err(error) => {
-                    broken = Some(error);
-                    break false;
-                }
-            };
-            match client.transport.write(&mut self.net, bytes) {
-                Write::Bytes(n) => {
-                    self.spool.sent(tail, n, &self.shared.spool);
-                    client.since = self.net.now();
-                    sent += n;
-                }
-                Write::Blocked => break false,
-                Write::Failed(_) => {
-                    self.close_later(key);
-                    break false;
-                }
-            }
+    /// A block of a client's reply is written: it may be the one that it waits for.
+    fn on_stored(&mut self, key: Key) {
+        let client = self.clients.get_mut(key);
+        let Some(output) = client.and_then(|client| client.output.as_mut()) else {
+            return;
         };
-        self.spool_buffer = buffer;
-        if let Some(Some(output)) = self.clients.get_mut(key).map(|client| &mut client.output) {
+        let is_next = output.waits_for_spool();
+        if let Rest::Spooled(tail) = &mut output.rest {
+            self.spool.stored(tail);
+            if is_next {
+                self.spool.fetch(tail, key, &self.shared.spool_jobs);
+            }
+        }
+    }
+
+    /// A block of a client's reply has been read: it is sent in its turn.
+    fn on_fetched(&mut self, key: Key, bytes: Vec<u8>) {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        let Some(output) = &mut client.output else {
+            return;
+        };
+        if let Rest::Spooled(tail) = &mut output.rest {
+            self.spool.fetched(tail, self.shared.spool_of_all());
+            (output.bytes, output.sent) = (bytes, 0);
             output.count(&self.outputs);
+            // Until now it could take nothing.
+            client.since = now;
+            self.bulk.push(Piece::Client(key));
         }
-        if let Some(error) = broken {
-            self.end_reader(
-                key,
-                &format!("its reply cannot be read from the spool: {error}"),
-            );
-        }
-        done
     }
 
     /// Notes that a backend is not read because its client has not taken the last bytes.
@@ -158,9 +191,14 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Whether a reply that is taken off its backend can be stored now.
-    pub(crate) fn spool_has_room(&self) -> bool {
+    /// Whether another reply can be taken off its backend now.
+    fn spool_has_room(&self) -> bool {
         self.spool.has_room(&self.shared.spool, self.net.now())
+    }
+
+    /// Whether more of a reply that is taken off its backend can be stored now.
+    pub(crate) fn spool_takes_more(&self) -> bool {
+        self.spool.takes_more(&self.shared.spool, self.net.now())
     }
 
     /// Takes replies off their backends while others wait for those.
@@ -356,7 +394,9 @@ impl<N: Net> Group<N> {
     /// The reader that has taken nothing for longest and has room of the spool, or wants some.
     fn longest(&self) -> Option<(Time, Key)> {
         let spooled = self.spooled.iter();
-        let spooled = spooled.filter_map(|key| Some((self.clients.get(*key)?.since, *key)));
+        let spooled = spooled.filter_map(|key| Some((*key, self.clients.get(*key)?)));
+        let spooled = spooled.filter(|(_, client)| !client.waits_for_spool());
+        let spooled = spooled.map(|(key, client)| (client.since, key));
         let slow = self.slow_readers();
         let slow = slow.into_iter().map(|reader| (reader.since, reader.client));
         spooled.chain(slow).min()
@@ -387,7 +427,7 @@ impl<N: Net> Group<N> {
         }
         if let Some((since, key)) = self.longest()
             && self.shared.spool.is_longest(self.index, since)
-            && self.shared.spool.lacks(now)
+            && self.spool.lacks(&self.shared.spool, now)
             && now.since(since) >= max
         {
             self.end_reader(
@@ -399,7 +439,8 @@ impl<N: Net> Group<N> {
 
     /// Closes a client that does not read.
     fn end_reader(&mut self, key: Key, why: &str) {
-        let Some(client) = self.clients.get(key) else {
+        let client = self.clients.get(key).filter(|client| !client.closing);
+        let Some(client) = client else {
             return;
         };
         let account = self.backend_pools.pools.get(client.pool as usize);
@@ -440,7 +481,7 @@ impl<N: Net> Group<N> {
     /// Gives back what the spool has for a client that is gone.
     pub(crate) fn drop_spooled(&mut self, rest: Rest) {
         if let Rest::Spooled(tail) = rest {
-            self.spool.drop_tail(tail, &self.shared.spool);
+            self.spool.drop_tail(tail, self.shared.spool_of_all());
         }
     }
 

@@ -131,6 +131,10 @@ impl<N: Net> Group<N> {
         use ClientState::{Accepted, Feeding, Greeted, Idle, Leaving, Opening, Proving, Verifying};
         let stands = now.since(client.since);
         let settings = &self.shared.settings;
+        // It cannot take what has not been read from the spool.
+        if client.waits_for_spool() {
+            return None;
+        }
         if client.output.is_some() || client.state() == Leaving {
             return (stands > self.write_max(client)).then_some(Late::Stalled);
         }
