@@ -201,6 +201,81 @@ fn a_client_that_has_just_had_a_count_stays_on_its_backend() {
     }
 }
 
+/// Names of another's prepared statements are taken from the backend in front of code that could
+/// meet them: what stood there for a question at the front of that text is gone.
+#[test]
+fn a_text_that_asks_behind_hidden_names_is_refused() {
+    same_on_both("asks_behind_names", |story| {
+        begin(story);
+        let (a, b) = (0, 1);
+        story.sql(
+            a,
+            "CREATE PROCEDURE runs() BEGIN PREPARE s FROM 'SELECT 7'; EXECUTE s; \
+             DEALLOCATE PREPARE s; END",
+        );
+        for asks in [
+            "SELECT ROW_COUNT()",
+            "SELECT ROW_COUNT(), FOUND_ROWS()",
+            "SELECT FOUND_ROWS()",
+            "SHOW WARNINGS",
+        ] {
+            for before in [
+                "SELECT v FROM t WHERE id < 3",
+                "SELECT 1 / 0, v FROM t",
+                "UPDATE t SET v = v + 1",
+            ] {
+                story.all(b, &["PREPARE p FROM 'SELECT 1'", "EXECUTE p"]);
+                story.sql(a, before);
+                story.may_be_gone(a, &format!("{asks}; CALL runs()"));
+                story.command(a, Command::ResetConnection, b"");
+            }
+        }
+    });
+}
+
+/// Who has been refused has an error, whose backend is kept for it as long as nobody waits, and
+/// another one is opened for whoever comes: nobody is refused again.
+#[test]
+fn clients_that_were_refused_get_backends_of_their_own() {
+    for real in [server("asks_again"), mysql("asks_again")]
+        .into_iter()
+        .flatten()
+    {
+        same_on(real, "asks_again", 3, |story| {
+            begin(story);
+            story.all(
+                0,
+                &[
+                    "CREATE TABLE counted_rows (a INT, c INT, f INT)",
+                    "CREATE TRIGGER counts BEFORE INSERT ON counted_rows FOR EACH ROW \
+                     SET NEW.c = ROW_COUNT(), NEW.f = FOUND_ROWS()",
+                ],
+            );
+            let account = app().schema(&story.schema);
+            let account = account.with(cap::MULTI_STATEMENTS);
+            story.join_as(&account.without(cap::SESSION_TRACK));
+            let clients = [0, 1, 2];
+            let mut refused = 0;
+            for round in 0..8 {
+                for who in clients {
+                    story.sql(who, "SELECT v FROM t WHERE id < 3");
+                }
+                let insert = "INSERT INTO counted_rows (a) VALUES (1)";
+                refused = 0;
+                for who in clients {
+                    refused += usize::from(story.may_be_gone(who, insert));
+                    story.let_pool_finish();
+                }
+                assert!(
+                    round > 0 || !story.pooled || refused > 0,
+                    "one backend for three"
+                );
+            }
+            assert_eq!(refused, 0, "of three clients with three backends");
+        });
+    }
+}
+
 /// What a trigger would store of the statement before is that of its own client, or nothing.
 #[test]
 fn triggers_ask_too() {

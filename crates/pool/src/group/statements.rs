@@ -240,6 +240,9 @@ impl<N: Net> Group<N> {
         // Stored code may read anything; that it reads what a statement before its call left is
         // not assumed, or no CALL could ever be made.
         let told = !matches!(class.pin, Some(cause) if hides_reads(cause));
+        if !told && self.lose_to_hidden_names(key) {
+            return self.wait_for_read_back(key);
+        }
         let lacks = !told && self.lacks_conditions(key, found);
         let runs = !is_refused_whole(found, &session);
         if lacks || runs && self.asks_inside(key, (sql, mode), &class, schema) {
@@ -300,6 +303,9 @@ impl<N: Net> Group<N> {
         let found = &class_with(&text.class, known.as_ref());
         let mut statement = statement_of(found, self.shared.server.flavour);
         let told = !matches!(found.pin, Some(cause) if hides_reads(cause));
+        if !told && self.lose_to_hidden_names(key) {
+            return self.wait_for_read_back(key);
+        }
         let lacks = !told && self.lacks_conditions(key, found);
         if lacks || self.asks_inside(key, (sql, mode), found, schema) {
             return self.previous_gone(key);

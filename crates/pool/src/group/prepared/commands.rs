@@ -240,6 +240,9 @@ impl<N: Net> Group<N> {
         let known = self.known_in_definition(key, &definition);
         let class = class_with(&definition.class, known.as_ref());
         let told = !class.pin.is_some_and(hides_reads);
+        if !told && self.lose_to_hidden_names(key) {
+            return self.wait_for_read_back(key);
+        }
         let elsewhere = self.clients.get(key).map(Client::reads_elsewhere);
         let server = self.shared.server.flavour;
         let client = self.clients.get(key);

@@ -18,12 +18,13 @@
 
 use crate::backend::prepared_statements::names::{Named, NamedEntry};
 use crate::backend::prepared_statements::{Definition, UnderWay};
-use crate::backend::{BackendState, InFlight, Purpose};
-use crate::client::Handled;
+use crate::backend::{Backend, BackendState, InFlight, Purpose};
 use crate::client::pins::void::Void;
+use crate::client::{Client, Handled};
 use crate::errors::reasons::{PinReason, Refusal};
 use crate::group::Group;
 use reactor::{Key, Net};
+use session::last_statement::LEFT_BY_STATEMENT;
 use session::reply_summary::ReplySummary;
 use session::standing::Standing;
 use session::state::Session;
@@ -60,6 +61,15 @@ pub(crate) enum Spoken {
     Handled(Handled),
     /// It runs this text.
     Runs(PreparedText),
+}
+
+/// Whether a name must not be there while code runs for a client that nobody has read: all but the
+/// client's own, and these too unless it stays.
+fn hides<S>(client: &Client<S>, entry: &NamedEntry) -> bool {
+    let own = client.prepared.as_ref().filter(|_| client.is_unread());
+    let known = own.and_then(|own| own.named(&entry.name));
+    let there = entry.definition.as_ref();
+    there.is_some_and(|there| known.is_none_or(|known| *there != *known))
 }
 
 impl<N: Net> Group<N> {
@@ -340,6 +350,22 @@ impl<N: Net> Group<N> {
         self.start(key, message, statement)
     }
 
+    /// A client's text is such code. If names have to be taken from its backend in front of it,
+    /// what its last statement has left there is gone before the text could ask for it. Says
+    /// whether that is being read back just now, and to be waited for.
+    pub(crate) fn lose_to_hidden_names(&mut self, key: Key) -> bool {
+        let Some(client) = self.clients.get_mut(key) else {
+            return false;
+        };
+        let backend = client.lease().and_then(|lease| self.backends.get(lease));
+        let named = |b: &Backend<N::Sock>| b.prepared.named.iter().any(|name| hides(client, name));
+        if !backend.is_some_and(named) {
+            return false;
+        }
+        client.last.disown(LEFT_BY_STATEMENT);
+        self.is_read_back_now(key, LEFT_BY_STATEMENT)
+    }
+
     /// Takes from a client's backend the names that code which nobody has read could meet there, or
     /// take away itself: others', and the client's own unless it stays.
     pub(crate) fn hide_names(&mut self, key: Key, lease: Key) {
@@ -347,17 +373,11 @@ impl<N: Net> Group<N> {
         else {
             return;
         };
-        let stays = client.is_unread();
-        let own = client.prepared.as_ref().filter(|_| stays);
-        let is_own = |entry: &NamedEntry| {
-            let known = own.and_then(|own| own.named(&entry.name));
-            known.is_some_and(|known| entry.definition.as_ref().is_some_and(|d| *d == *known))
-        };
         let mut out = Vec::new();
         let mut count = 0;
         let form = backend.form;
         backend.prepared.named.retain(|entry| {
-            let keep = entry.definition.is_none() || is_own(entry);
+            let keep = !hides(client, entry);
             if !keep {
                 put_deallocate(&mut out, form, &entry.name);
                 count += 1;
