@@ -6,7 +6,9 @@
 //! waits when it is slow. The mechanism: a statement rides with others only if it is a plain
 //! SELECT outside any transaction ([`rides`]), and its shape, the text without its literals under
 //! its session, has run alone before and left nothing: no reported change, no warning, no error, a
-//! small result, in little time. Whatever breaks the promise once is not trusted again.
+//! small result. Whatever breaks that promise once is not trusted again. It has to take little time
+//! as well, but for a few times of its last hundreds: a host that stood still for a moment made all
+//! that ran then late, and says nothing of their shapes.
 //!
 //! Invariant: the table is bounded (`SHAPES_MAX`); when it is full it is learnt again.
 
@@ -21,6 +23,10 @@ use std::time::Duration;
 const SHAPES_MAX: usize = 4096;
 /// A statement that takes longer rides with nobody: those behind it would wait.
 const SERVICE_MAX: Duration = Duration::from_millis(50);
+/// Of the runs that count, one in so many may take longer.
+const LATE_ONE_IN: u8 = 32;
+/// One in so many may, and the shape is still known to be short.
+const SHORT_ONE_IN: u8 = 4;
 /// A reply that is longer rides with nobody: a client that is slow to take it would hold back
 /// those behind it.
 pub const REPLY_MAX: usize = 16 * 1024;
@@ -71,10 +77,40 @@ pub struct Ending {
     pub reply_len: usize,
 }
 
-/// What is known of shapes.
+/// What is known of a shape.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// Runs that kept the promise in little time, and in more; both are halved when one of them is
+    /// as many as there may be, so that the last runs count most.
+    quick: u8,
+    late: u8,
+    /// One run has left something, or a long reply.
+    is_broken: bool,
+}
+
+impl Known {
+    fn learn(&mut self, kept: bool, is_late: bool) {
+        self.is_broken |= !kept;
+        if self.quick.max(self.late) == u8::MAX {
+            (self.quick, self.late) = (self.quick / 2, self.late / 2);
+        }
+        match is_late {
+            true => self.late += 1,
+            false => self.quick += 1,
+        }
+    }
+
+    /// Whether it keeps its promise, and at most one run in so many was late.
+    fn is_quick(&self, one_in: u8) -> bool {
+        let all = u16::from(self.quick) + u16::from(self.late);
+        !self.is_broken && all > 0 && u16::from(self.late) * u16::from(one_in) <= all
+    }
+}
+
+/// What is known of all of them.
 #[derive(Debug, Default)]
 pub struct Shapes {
-    trusted: HashMap<u64, bool, BuildHasherDefault<AsItIs>>,
+    known: HashMap<u64, Known, BuildHasherDefault<AsItIs>>,
 }
 
 /// A shape is a hash already.
@@ -100,7 +136,18 @@ impl Hasher for AsItIs {
 impl Shapes {
     /// Whether statements of this shape may ride.
     pub fn trusts(&self, shape: u64) -> bool {
-        shape != 0 && self.trusted.get(&shape) == Some(&true)
+        self.is_quick(shape, LATE_ONE_IN)
+    }
+
+    /// Whether statements of this shape are known to be short: it may be late more often than one
+    /// that rides, as nobody stands behind it.
+    pub fn are_short(&self, shape: u64) -> bool {
+        self.is_quick(shape, SHORT_ONE_IN)
+    }
+
+    fn is_quick(&self, shape: u64, one_in: u8) -> bool {
+        let known = self.known.get(&shape).filter(|_| shape != 0);
+        known.is_some_and(|known| known.is_quick(one_in))
     }
 
     /// Learns from a statement's end; true when trust was broken just now.
@@ -108,16 +155,15 @@ impl Shapes {
         if shape == 0 {
             return false;
         }
-        let good = !ending.left_something
-            && ending.reply_len <= REPLY_MAX
-            && ending.service.is_none_or(|service| service <= SERVICE_MAX);
-        if self.trusted.len() >= SHAPES_MAX && !self.trusted.contains_key(&shape) {
-            self.trusted.clear();
+        let kept = !ending.left_something && ending.reply_len <= REPLY_MAX;
+        let is_late = ending.service.is_some_and(|service| service > SERVICE_MAX);
+        if self.known.len() >= SHAPES_MAX && !self.known.contains_key(&shape) {
+            self.known.clear();
         }
-        let known = self.trusted.entry(shape).or_insert(good);
-        let broken = *known && !good;
-        *known &= good;
-        broken
+        let known = self.known.entry(shape).or_default();
+        let before = known.is_quick(LATE_ONE_IN);
+        known.learn(kept, is_late);
+        before && !known.is_quick(LATE_ONE_IN)
     }
 }
 
@@ -207,6 +253,36 @@ mod tests {
             },
         );
         assert!(!shapes.trusts(8) && !shapes.trusts(9) && !shapes.trusts(0));
+        assert!(!shapes.are_short(8) && !shapes.are_short(9) && !shapes.are_short(0));
+    }
+
+    /// All that runs while a host stands still is late.
+    #[test]
+    fn who_was_late_for_once_is_trusted_again() {
+        const LATE: Ending = Ending {
+            service: Some(SERVICE_MAX.saturating_mul(2)),
+            ..GOOD
+        };
+        let mut shapes = Shapes::default();
+        for _ in 0..1000 {
+            shapes.learn(7, GOOD);
+        }
+        let broken = (0..16).filter(|_| shapes.learn(7, LATE)).count();
+        assert_eq!(broken, 1, "said once");
+        assert!(!shapes.trusts(7), "nobody is to stand behind it now");
+        assert!(shapes.are_short(7), "and yet it is short");
+        let mut again = 0;
+        while !shapes.trusts(7) {
+            shapes.learn(7, GOOD);
+            again += 1;
+        }
+        assert!(again < 1000, "{again}");
+        // What is late as often as not is neither.
+        for _ in 0..600 {
+            shapes.learn(7, LATE);
+            shapes.learn(7, GOOD);
+        }
+        assert!(!shapes.trusts(7) && !shapes.are_short(7));
     }
 
     #[test]
@@ -215,6 +291,6 @@ mod tests {
         for shape in 1..=SHAPES_MAX as u64 + 10 {
             shapes.learn(shape, GOOD);
         }
-        assert!(shapes.trusted.len() <= SHAPES_MAX);
+        assert!(shapes.known.len() <= SHAPES_MAX);
     }
 }

@@ -121,7 +121,7 @@ impl<N: Net> Group<N> {
             && self.clients.get(key).is_some_and(|client| {
                 let limits = &self.shared.settings.users[client.user as usize].limits;
                 client.place.priority.unwrap_or(limits.priority) != Priority::Low
-                    && self.shapes.trusts(client.statement.ride)
+                    && self.shapes.are_short(client.statement.ride)
             })
     }
 
