@@ -14,8 +14,8 @@
 //! group or the watch: [`Upstream::failed`] and [`Upstream::reached`] are the only places that move
 //! it, and log `server-lost` and `server-back`. After
 //! `server_down_fail_ms` of it, what waits for a backend where there is none is refused at once
-//! (`outages.rs`). The watch ([`crate::operations::watch`]) finds the server's return within half a
-//! second, by connections of its own; then every group dials again.
+//! (`outages.rs`). The watch ([`crate::operations::watch`]) finds the server's return within a
+//! quarter of a second, by connections of its own; then every group dials again.
 //!
 //! Invariants: no group looks up a name; an address that is dialled is one that the last look-up
 //! told, or the last that succeeded; an answer of the server, be it an error, is no outage.
@@ -44,9 +44,9 @@ const ADDRESSES_MAX: usize = 16;
 const NEXT_AFTER: Duration = Duration::from_millis(250);
 /// The same address is tried again beside one that does not answer after this: the kernel would
 /// take up to ten times as long to repeat what got lost.
-const AGAIN_AFTER: Duration = Duration::from_millis(500);
+const AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// Connections that are being opened at once.
-const OPENING_MAX: usize = 6;
+const OPENING_MAX: usize = 8;
 /// Where the server is, as configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {

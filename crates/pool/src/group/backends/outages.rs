@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A dial that has stood unanswered for so long is started over when the server is back.
-const STALE_AFTER: Duration = Duration::from_millis(250);
+const STALE_AFTER: Duration = Duration::from_millis(100);
 
 impl<N: Net> Group<N> {
     /// The address to be dialled now, unless the server's name is being looked up.
