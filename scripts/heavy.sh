@@ -58,25 +58,8 @@ done
 
 mysql=${ONRAMP_MYSQL:-target/mysql}/run
 if [[ " $modes " == *" zstd "* && -x $mysql ]]; then
-    mysql_port=$((32000 + RANDOM % 500))
     end_pool
-    options=(--no-defaults "--datadir=$folder/mysql")
-    [[ $EUID != 0 ]] || options+=(--user=root)
-    "$mysql" mysqld "${options[@]}" --initialize-insecure 2>"$folder/mysql.log"
-    "$mysql" mysqld "${options[@]}" --port="$mysql_port" --bind-address=127.0.0.1 \
-        --socket="$folder/mysql.socket" --mysqlx=OFF --max-connections=2000 \
-        2>>"$folder/mysql.log" &
-    mysql_pid=$!
-    server_pid="$server_pid $mysql_pid"
-    tell() { mariadb --no-defaults -S "$folder/mysql.socket" -uroot "$@"; }
-    tries=0
-    until tell -e 'SELECT 1' >/dev/null 2>&1; do
-        ((++tries < 200)) || fail "MySQL did not start: $(tail -3 "$folder/mysql.log")"
-        sleep 0.2
-    done
-    tell -e "CREATE DATABASE sbtest; CREATE USER app@'%' IDENTIFIED BY 'app';
-        GRANT ALL ON *.* TO app@'%'"
-    server_port=$mysql_port
+    start_mysql "$mysql"
     start_pool "${bounds[@]}"
     for ((round = 0; round < rounds; round++)); do
         through none 0

@@ -60,6 +60,27 @@ start_server() {
         GRANT ALL ON sbtest.* TO app@'%'"
 }
 
+# start_mysql RUN: a MySQL besides, in which `tell` asks as root; pools that are started then have it.
+start_mysql() {
+    local run=$1 tries=0
+    local -a options=(--no-defaults "--datadir=$folder/mysql")
+    [[ $EUID != 0 ]] || options+=(--user=root)
+    server_port=$((32000 + RANDOM % 500))
+    "$run" mysqld "${options[@]}" --initialize-insecure 2>"$folder/mysql.log"
+    "$run" mysqld "${options[@]}" --port="$server_port" --bind-address=127.0.0.1 \
+        --socket="$folder/mysql.socket" --mysqlx=OFF --max-connections=2000 \
+        2>>"$folder/mysql.log" &
+    server_pid="$server_pid $!"
+    until tell -e 'SELECT 1' >/dev/null 2>&1; do
+        ((++tries < 200)) || fail "MySQL did not start: $(tail -3 "$folder/mysql.log")"
+        sleep 0.2
+    done
+    tell -e "CREATE DATABASE sbtest; CREATE USER app@'%' IDENTIFIED BY 'app';
+        GRANT ALL ON *.* TO app@'%'"
+}
+
+tell() { mariadb --no-defaults -S "$folder/mysql.socket" -uroot "$@"; }
+
 # make_tables OPTION...: makes sysbench's tables, on the server itself.
 make_tables() {
     "$binary" load oltp_read_write prepare "$@" \
@@ -72,13 +93,16 @@ admin() { mariadb --no-defaults -S "$folder/socket" -uroot "$@"; }
 # The user of the pools that follow, as lines of their configuration.
 pool_user=('name = "app"' 'password = "app"')
 
+# Further lines of their section about the server.
+pool_backend=()
+
 # start_pool LINE...: lines of its configuration.
 start_pool() {
     {
         printf '%s\n' "listen = [\"127.0.0.1:$pool_port\"]" "$@"
         printf '[backend]\naddress = "127.0.0.1:%s"\n' "$server_port"
-        printf '[[user]]\n'
-        printf '%s\n' "${pool_user[@]}"
+        ((${#pool_backend[@]} == 0)) || printf '%s\n' "${pool_backend[@]}"
+        ((${#pool_user[@]} == 0)) || printf '%s\n' '[[user]]' "${pool_user[@]}"
     } >"$folder/pool.toml"
     # What an earlier pool said must not be taken for this one's.
     rm -f "$folder/pool.log"

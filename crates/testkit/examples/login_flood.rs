@@ -7,9 +7,11 @@
 //!
 //! `login_flood time ADDRESS USER UNKNOWN COUNT PLUGIN` logs in COUNT times as each of two names
 //! with a wrong password, in turn, one at a time, and compares the times from the login to its
-//! error. Each address is used for as few logins as cost nothing. The last line says how often an
-//! unknown name took longer than a known one, of all pairs: where the times tell nothing it is 0.5,
-//! and the deviation from it has the standard error that is printed beside it.
+//! error. Both must be told the same, packet by packet: sequence numbers, and every byte but
+//! nonces, names and addresses. Each address is used for as few logins as cost nothing. The last
+//! line says how often an unknown name took longer than a known one, of all pairs: where the times
+//! tell nothing it is 0.5, and the deviation from it has the standard error that is printed beside
+//! it.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -63,20 +65,51 @@ impl Conversation {
     }
 }
 
-/// One login with a wrong password; how it was answered, and the time from its login to that.
+/// How a login ended.
+struct Ended {
+    answer: String,
+    /// From the login to its error.
+    time: Duration,
+    /// What the server said, but for what is random or names the client.
+    told: Vec<String>,
+}
+
+/// A packet in letters, with a word in place of each occurrence of these bytes.
+fn without(payload: &[u8], parts: &[&[u8]]) -> String {
+    let letters = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .map(|byte| char::from(*byte))
+            .collect::<String>()
+    };
+    let mut text = letters(payload);
+    for part in parts {
+        text = text.replace(&letters(part), "(x)");
+    }
+    text.escape_default().to_string()
+}
+
+/// One login with a wrong password.
 fn fail(
     (address, source): (&Address, u32),
     (user, plugin): (&str, Plugin),
     garbage: Option<&[u8]>,
-) -> std::io::Result<(String, Duration)> {
+) -> std::io::Result<Ended> {
+    let host = Ipv4Addr::from_bits(Ipv4Addr::LOCALHOST.to_bits() + source).to_string();
     let mut talk = Conversation::open(address, source)?;
     let (_, greeting) = talk.read()?;
     let Ok(greeting) = Greeting::read(&greeting) else {
-        return Ok((
-            String::from_utf8_lossy(&greeting).into_owned(),
-            Duration::ZERO,
-        ));
+        return Ok(Ended {
+            answer: String::from_utf8_lossy(&greeting).into_owned(),
+            time: Duration::ZERO,
+            told: Vec::new(),
+        });
     };
+    let mut told = vec![format!(
+        "{} {:?}",
+        greeting.capabilities,
+        String::from_utf8_lossy(&greeting.plugin)
+    )];
     let mut nonce = greeting.nonce;
     let mut out = Vec::new();
     Login {
@@ -94,6 +127,13 @@ fn fail(
     talk.stream.write_all(&out)?;
     loop {
         let (seq, said) = talk.read()?;
+        let kept = match said[0] {
+            AUTH_SWITCH => without(&said, &[&AuthSwitch::read(&said).unwrap().nonce().unwrap()]),
+            // The pool's key is one for all clients.
+            AUTH_MORE => without(&said, &[]),
+            _ => without(&said, &[user.as_bytes(), host.as_bytes()]),
+        };
+        told.push(format!("{seq} {kept}"));
         let seq = seq.wrapping_add(1);
         match said[0] {
             AUTH_SWITCH => {
@@ -109,7 +149,11 @@ fn fail(
             AUTH_MORE => talk.say(seq, &encrypt(b"wrong", &nonce, &said[1..]).unwrap())?,
             _ => {
                 let code = u16::from_le_bytes([said[1], said[2]]);
-                return Ok((format!("error {code}"), began.elapsed()));
+                return Ok(Ended {
+                    answer: format!("error {code}"),
+                    time: began.elapsed(),
+                    told,
+                });
             }
         }
     }
@@ -135,7 +179,7 @@ fn flood(arguments: &[String]) {
             garbage[255] = 1;
             let way = (&address, number % sources);
             let answer = fail(way, (user, Plugin::CachingSha2), Some(&garbage));
-            let answer = answer.map_or_else(|error| error.to_string(), |(answer, _)| answer);
+            let answer = answer.map_or_else(|error| error.to_string(), |ended| ended.answer);
             *answers.lock().unwrap().entry(answer).or_default() += 1;
         }
     };
@@ -158,6 +202,7 @@ fn time(arguments: &[String]) {
     let count: u32 = arguments[3].parse().unwrap();
     let plugin = Plugin::from_name(arguments[4].as_bytes()).unwrap();
     let mut times = [Vec::new(), Vec::new()];
+    let mut told = None;
     for number in 0..count {
         // Who comes first changes by the sequence of Thue and Morse, so that neither is more often
         // the first from its address, or behind the other, than it is not.
@@ -167,11 +212,18 @@ fn time(arguments: &[String]) {
         };
         for which in order {
             let way = (&address, 2 * number / FREE);
-            let (answer, time) = fail(way, (names[which], plugin), None).unwrap();
-            assert_eq!(answer, "error 1045");
-            times[which].push(time.as_nanos() as f64 / 1000.0);
+            let ended = fail(way, (names[which], plugin), None).unwrap();
+            assert_eq!(ended.answer, "error 1045");
+            times[which].push(ended.time.as_nanos() as f64 / 1000.0);
+            let told = told.get_or_insert_with(|| ended.told.clone());
+            assert_eq!(*told, ended.told, "{} is told something else", names[which]);
         }
     }
+    println!(
+        "{} packets each, the same for both: {}",
+        told.as_ref().map_or(0, Vec::len),
+        told.unwrap_or_default().last().map_or("", String::as_str)
+    );
     for (name, times) in names.iter().zip(&mut times) {
         times.sort_by(f64::total_cmp);
         let at = |percent: usize| times[(times.len() - 1) * percent / 100];
