@@ -369,6 +369,65 @@ fn a_password_file_is_all_that_a_command_line_names() {
     assert!(warnings[0].contains("(mode 0640): chmod 600"), "{said}");
 }
 
+#[test]
+fn a_password_in_the_environment_is_named_by_its_variable_alone() {
+    let test = "a_password_in_the_environment_is_named_by_its_variable_alone";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let place = format!("localhost?socket={}", real.socket());
+    let backend = format!("mysql://other@{place}&password_env=OTHER_PASSWORD");
+    let prefix = ["env", "OTHER_PASSWORD=other's"];
+    let pool = Pool::start_behind(&prefix, binary(), &["--backend", &backend]).unwrap();
+    let mut client = login(&pool.address, &Account::new("other", "other's"));
+    assert_eq!(client.value("SELECT 1"), "1");
+    assert!(arguments_of(pool.pid()).contains(&backend));
+    assert!(!pool.said().contains("other's"), "{}", pool.said());
+    drop((client, pool));
+    // In a file of settings, for another user; and where it is not set, that is said.
+    let text = format!(
+        "[backend]\naddress = \"{}\"\n[[user]]\nname = \"app\"\npassword_env = \"APP_PASSWORD\"\n",
+        real.address()
+    );
+    let file = config_file(real, "environment.toml", &text);
+    let arguments = ["--config", file.to_str().unwrap()];
+    let prefix = ["env", "APP_PASSWORD=app"];
+    let pool = Pool::start_behind(&prefix, binary(), &arguments).unwrap();
+    assert_eq!(login(&pool.address, &app()).value("SELECT 1"), "1");
+    let ran = pool_with(&arguments);
+    refused_in_one_line(&ran, &["APP_PASSWORD"]);
+}
+
+#[test]
+fn a_server_that_says_nothing_is_named_with_the_time_that_was_waited() {
+    if direct() {
+        return skipped("a_server_that_says_nothing", "it is about the pool");
+    }
+    // It is connected to, and never greets.
+    let mute = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = mute.local_addr().unwrap();
+    let file = std::env::temp_dir().join(format!("onramp-mute-{}.toml", std::process::id()));
+    let limits = [
+        ("10000", "no answer within 10 s"),
+        ("300", "no answer within 300 ms"),
+    ];
+    for (limit, words) in limits {
+        let text = format!(
+            "dial_ms_max = {limit}\n[backend]\naddress = \"{place}\"\n\
+             [[user]]\nname = \"app\"\npassword = \"app\"\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        let more = ["--config", file.to_str().unwrap()];
+        let pool = Pool::start_waiting(binary(), &more, "waiting for the server: ").unwrap();
+        pool.wait_for(words).unwrap();
+        let said = pool.said();
+        assert!(!said.contains("os error 11"), "{said}");
+        assert!(!said.contains("temporarily unavailable"), "{said}");
+    }
+    std::fs::remove_file(&file).unwrap();
+}
+
 /// Waits until the server runs a SLEEP.
 fn await_sleep(real: &testkit::real::Real) {
     let sql = "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT SLEEP%'";
