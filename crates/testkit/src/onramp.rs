@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
@@ -22,14 +23,26 @@ const LIMIT: Duration = Duration::from_secs(40);
 const ASKED_EVERY: Duration = Duration::from_millis(50);
 const ASKED_MAX: u32 = 800;
 
-/// A port of 127.0.0.1 that nobody listens on now.
+/// Ports for servers of tests lie below those that the kernel gives to outgoing connections: one of
+/// those could be taken between the moment when it was found free and that when it is listened on.
+const PORTS: std::ops::Range<u16> = 10_000..32_000;
+
+/// A port on which nobody listens, and which this process has not given out a moment ago.
 ///
 /// # Panics
-/// When there is none.
+/// When all are in use.
 #[must_use]
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    listener.local_addr().unwrap().port()
+    static GIVEN: AtomicUsize = AtomicUsize::new(0);
+    // Several test programs run at once: each begins elsewhere.
+    let first = std::process::id() as usize * 61;
+    let next = || {
+        let at = (first + GIVEN.fetch_add(1, Ordering::Relaxed)) % PORTS.len();
+        PORTS.start + u16::try_from(at).expect("a port")
+    };
+    let free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    let mut ports = std::iter::repeat_with(next).take(PORTS.len());
+    ports.find(free).expect("a free port")
 }
 
 /// An address of 127.0.0.1.
