@@ -9,7 +9,6 @@
 
 use crate::backend::kill_jobs::KillEnd;
 use crate::config::ConsoleSettings;
-use crate::figures::GroupView;
 use crate::listing::{BackendLine, ClientLine, Question, Questions, Said, Wanted};
 use crate::log::{self, Event, Level, LogFormat, note};
 use crate::operations::certificates;
@@ -61,7 +60,7 @@ const BACKLOG: i32 = 32;
 /// A table and where its rows come from.
 struct Shown {
     table: Table,
-    rows: fn(&Console) -> Result<Vec<Row>, String>,
+    rows: fn(&Console, &Sample<'_>) -> Result<Vec<Row>, String>,
 }
 
 /// All of them.
@@ -132,8 +131,17 @@ impl Console {
         }
     }
 
-    fn sample(&self) -> Sample<'_> {
+    /// All figures of this moment.
+    pub(crate) fn sample(&self) -> Sample<'_> {
         self.board.sample()
+    }
+
+    /// A table's rows, with the figures of this moment.
+    pub(crate) fn rows_of(&self, table: &Table, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
+        match shown().find(|shown| shown.table == *table) {
+            Some(shown) => (shown.rows)(self, sample),
+            None => Err(format!("there is no table {}", table.name)),
+        }
     }
 
     /// What one group says.
@@ -152,11 +160,6 @@ impl Console {
         })
     }
 
-    /// All groups' figures together, once they serve.
-    pub(crate) fn total(&self) -> Option<GroupView> {
-        self.sample().pool.map(|pool| pool.total)
-    }
-
     /// The server's errors by number, and how many have no place.
     pub(crate) fn server_errors(&self) -> (BTreeMap<u32, u64>, u64) {
         self.shared.errors.read()
@@ -168,14 +171,14 @@ impl Console {
     }
 
     /// What the pool is, for its page.
-    pub(crate) fn facts(&self) -> serde_json::Value {
+    pub(crate) fn facts(&self, sample: &Sample<'_>) -> serde_json::Value {
         let server = &self.shared.server;
-        let uptime = reactor::utc_now().saturating_sub(self.sample().began());
+        let uptime = reactor::utc_now().saturating_sub(sample.began());
         serde_json::json!({
             "address": self.shared.settings.backend.to_string(),
             "flavour": flavour(&self.shared),
             "version": server.version,
-            "unready": self.sample().unready(),
+            "unready": sample.unready(),
             "paused": self.shared.paused.load(Relaxed),
             "onramp": env!("CARGO_PKG_VERSION"),
             "uptime_s": uptime.as_secs(),
@@ -273,10 +276,7 @@ impl Source for Console {
     }
 
     fn rows(&self, table: &Table) -> Result<Vec<Row>, String> {
-        match shown().find(|shown| shown.table == *table) {
-            Some(shown) => (shown.rows)(self),
-            None => Err(format!("there is no table {}", table.name)),
-        }
+        self.rows_of(table, &self.sample())
     }
 
     fn variables(&self) -> Vec<(String, String)> {
@@ -340,6 +340,11 @@ fn text(text: impl Into<String>) -> Value {
 /// A count.
 fn number(number: impl TryInto<i64>) -> Value {
     number.try_into().map_or(Value::Null, Value::Integer)
+}
+
+/// Whether something is so.
+fn flag(on: bool) -> Value {
+    number(i64::from(on))
 }
 
 /// Seconds, rounded to microseconds.

@@ -11,6 +11,7 @@
 use crate::figures::{GroupView, Histogram, Stage};
 use crate::listing::ClientLine;
 use crate::operations::console::Console;
+use crate::operations::metrics::Sample;
 use console::{Source as _, Value};
 use measure::host::{Host, Watch};
 use measure::process;
@@ -215,11 +216,14 @@ struct Maker {
 
 impl Maker {
     fn make(&mut self, live: &Live) {
-        let Some(view) = self.source.total() else {
+        let source = self.source.clone();
+        let sample = source.sample();
+        let Some(pool) = &sample.pool else {
             return;
         };
+        let view = &pool.total;
         let (numbers, others) = self.source.server_errors();
-        let counted = Counted::of(&view, numbers.values().sum::<u64>() + others);
+        let counted = Counted::of(view, numbers.values().sum::<u64>() + others);
         let host = self.host.look();
         let Some(last) = self.last.replace(counted) else {
             return;
@@ -228,12 +232,12 @@ impl Maker {
         if self.points.len() == POINTS_MAX {
             self.points.pop_front();
         }
-        self.points.push_back(counted.point(&last, &view));
+        self.points.push_back(counted.point(&last, view));
         if !live.is_looked_at() && !live.shown().live.is_empty() {
             return;
         }
         let shown = Shown {
-            live: self.live(&view, host).to_string().into(),
+            live: self.live(&sample, view, host).to_string().into(),
             history: self.history().to_string().into(),
         };
         *live.shown.lock().unwrap_or_else(PoisonError::into_inner) = shown;
@@ -244,10 +248,10 @@ impl Maker {
         json!({ "names": NAMES, "rows": rows })
     }
 
-    fn live(&self, view: &GroupView, host: Host) -> Json {
+    fn live(&self, sample: &Sample<'_>, view: &GroupView, host: Host) -> Json {
         let stages = Stage::ALL.map(|stage| (stage.name(), view.stages[stage as usize]));
         let stages: BTreeMap<&str, usize> = stages.into_iter().collect();
-        let table = |name: &&str| Some(((*name).to_owned(), self.table(name)?));
+        let table = |name: &&str| Some(((*name).to_owned(), self.table(name, sample)?));
         let tables: serde_json::Map<String, Json> = TABLES.iter().filter_map(table).collect();
         let point = self.points.back().map(Point::row);
         let clients = match view.census.clients {
@@ -256,7 +260,7 @@ impl Maker {
         };
         let rss = process::own().map_or(0, |own| own.rss_bytes);
         json!({
-            "pool": self.source.facts(),
+            "pool": self.source.facts(sample),
             "names": NAMES,
             "point": point,
             "stages": stages,
@@ -276,10 +280,10 @@ impl Maker {
     }
 
     /// A table of the console.
-    fn table(&self, name: &str) -> Option<Json> {
+    fn table(&self, name: &str, sample: &Sample<'_>) -> Option<Json> {
         let mut tables = self.source.tables().iter();
         let table = tables.find(|table| table.name == name)?;
-        let rows = self.source.rows(table).ok()?;
+        let rows = self.source.rows_of(table, sample).ok()?;
         let names: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
         let shown = |value: Value| match value {
             Value::Null => Json::Null,

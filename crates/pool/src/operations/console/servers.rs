@@ -4,8 +4,9 @@
 //!
 //! A backend stands for a thread of such a pool. Columns that count what only threads do are 0.
 
-use super::{Console, Shown, maybe, number, text};
+use super::{Console, Shown, flag, maybe, number, text};
 use crate::figures::{GroupView, Stage};
+use crate::operations::metrics::Sample;
 use crate::queue::lane::LaneName;
 use console::{Column, MAIN, Row, Table, Type, Value};
 use reactor::Time;
@@ -96,8 +97,7 @@ tables! { PERFORMANCE "performance_schema";
     }
 }
 
-fn of_groups(console: &Console, row: impl Fn(usize, &GroupView) -> Row) -> Vec<Row> {
-    let sample = console.sample();
+fn of_groups(sample: &Sample<'_>, row: impl Fn(usize, &GroupView) -> Row) -> Vec<Row> {
     let views = sample
         .pool
         .iter()
@@ -107,7 +107,7 @@ fn of_groups(console: &Console, row: impl Fn(usize, &GroupView) -> Row) -> Vec<R
         .collect()
 }
 
-fn processes(console: &Console) -> Result<Vec<Row>, String> {
+fn processes(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
     let row = |client: crate::listing::ClientLine| {
         let command = match client.state {
             "logging_in" => "Connect",
@@ -128,9 +128,9 @@ fn processes(console: &Console) -> Result<Vec<Row>, String> {
     Ok(console.clients()?.into_iter().map(row).collect())
 }
 
-fn groups(console: &Console) -> Result<Vec<Row>, String> {
+fn groups(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let now = Time::now();
-    Ok(of_groups(console, |group, view| {
+    Ok(of_groups(sample, |group, view| {
         let stands = now.since(view.at) > STALLED_AFTER;
         vec![
             number(group),
@@ -140,12 +140,12 @@ fn groups(console: &Console) -> Result<Vec<Row>, String> {
             number(view.census.backends_idle),
             number(view.census.waiting),
             number(1),
-            number(i64::from(stands && view.census.waiting > 0)),
+            flag(stands && view.census.waiting > 0),
         ]
     }))
 }
 
-fn queues(console: &Console) -> Result<Vec<Row>, String> {
+fn queues(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
     let mut waiting = console.clients()?;
     waiting.retain(|client| client.lane.is_some());
     waiting.sort_by(|one, other| {
@@ -163,7 +163,7 @@ fn queues(console: &Console) -> Result<Vec<Row>, String> {
         rows.push(vec![
             number(client.group),
             number(place.1),
-            number(i64::from(low)),
+            flag(low),
             number(client.id),
             number(Duration::from_secs_f64(client.state_seconds).as_micros()),
         ]);
@@ -171,8 +171,8 @@ fn queues(console: &Console) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-fn stats(console: &Console) -> Result<Vec<Row>, String> {
-    Ok(of_groups(console, |group, view| {
+fn stats(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
+    Ok(of_groups(sample, |group, view| {
         let counts = &view.census.counts;
         let turns = view.turns.lengths.count();
         vec![
@@ -191,17 +191,17 @@ fn stats(console: &Console) -> Result<Vec<Row>, String> {
     }))
 }
 
-fn waits(console: &Console) -> Result<Vec<Row>, String> {
-    let sample = console.sample();
+fn waits(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let stalled = sample
         .pool
+        .as_ref()
         .map_or(0, |pool| pool.total.census.counts.stalled);
     Ok(vec![vec![text("UNKNOWN"), number(stalled)]])
 }
 
-fn oracle_state(console: &Console) -> Result<Vec<Row>, String> {
+fn oracle_state(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let settings = &console.shared.settings;
-    Ok(of_groups(console, |group, view| {
+    Ok(of_groups(sample, |group, view| {
         let census = &view.census;
         vec![
             number(group),
@@ -220,8 +220,8 @@ fn oracle_state(console: &Console) -> Result<Vec<Row>, String> {
     }))
 }
 
-fn oracle_stats(console: &Console) -> Result<Vec<Row>, String> {
-    Ok(of_groups(console, |group, view| {
+fn oracle_stats(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
+    Ok(of_groups(sample, |group, view| {
         let counts = &view.census.counts;
         vec![
             number(group),
@@ -237,8 +237,7 @@ fn oracle_stats(console: &Console) -> Result<Vec<Row>, String> {
 }
 
 /// What SHOW STATUS shows.
-pub(super) fn status(console: &Console) -> Result<Vec<Row>, String> {
-    let sample = console.sample();
+pub(super) fn status(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let uptime = reactor::utc_now().saturating_sub(sample.began()).as_secs();
     let Some(pool) = &sample.pool else {
         return Ok(Vec::new());

@@ -3,9 +3,9 @@
 //!
 //! docs/pool/console.md is made from them.
 
-use super::{Console, Shown, flavour, maybe, number, seconds, text};
+use super::{Console, Shown, flag, flavour, maybe, number, seconds, text};
 use crate::figures::Stage;
-use crate::operations::metrics::{PointShown, points};
+use crate::operations::metrics::{PointShown, Sample, points};
 use crate::queue::lane::LaneName;
 use console::{Column, MAIN, Row, Table, Type, Value};
 use measure::process;
@@ -121,11 +121,7 @@ tables! { TABLES MAIN;
     }
 }
 
-fn flag(on: bool) -> Value {
-    number(i64::from(on))
-}
-
-fn clients(console: &Console) -> Result<Vec<Row>, String> {
+fn clients(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
     let row = |client: crate::listing::ClientLine| {
         let pins = (!client.pins.is_empty()).then(|| client.pins.join(", "));
         vec![
@@ -149,7 +145,7 @@ fn clients(console: &Console) -> Result<Vec<Row>, String> {
     Ok(console.clients()?.into_iter().map(row).collect())
 }
 
-fn backends(console: &Console) -> Result<Vec<Row>, String> {
+fn backends(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
     let row = |backend: crate::listing::BackendLine| {
         vec![
             number(backend.thread),
@@ -168,13 +164,13 @@ fn backends(console: &Console) -> Result<Vec<Row>, String> {
     Ok(console.backends()?.into_iter().map(row).collect())
 }
 
-fn servers(console: &Console) -> Result<Vec<Row>, String> {
+fn servers(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let shared = &console.shared;
     let since = shared.upstream.failing_since();
     let down = since.map(|since| reactor::Time::now().since(since).as_secs_f64());
-    let backends = console
-        .sample()
+    let backends = sample
         .pool
+        .as_ref()
         .map(|pool| pool.total.census.backends());
     Ok(vec![vec![
         text(shared.settings.backend.to_string()),
@@ -189,8 +185,7 @@ fn servers(console: &Console) -> Result<Vec<Row>, String> {
     ]])
 }
 
-fn groups(console: &Console) -> Result<Vec<Row>, String> {
-    let sample = console.sample();
+fn groups(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let views = sample
         .pool
         .iter()
@@ -212,8 +207,7 @@ fn groups(console: &Console) -> Result<Vec<Row>, String> {
     Ok(views.map(row).collect())
 }
 
-fn lanes(console: &Console) -> Result<Vec<Row>, String> {
-    let sample = console.sample();
+fn lanes(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let Some(pool) = &sample.pool else {
         return Ok(Vec::new());
     };
@@ -237,8 +231,7 @@ fn lanes(console: &Console) -> Result<Vec<Row>, String> {
     Ok(LaneName::ALL.into_iter().map(row).collect())
 }
 
-fn pins(console: &Console) -> Result<Vec<Row>, String> {
-    let sample = console.sample();
+fn pins(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let Some(pool) = &sample.pool else {
         return Ok(Vec::new());
     };
@@ -249,8 +242,7 @@ fn pins(console: &Console) -> Result<Vec<Row>, String> {
     Ok(pool.total.census.counts.pins.iter().map(row).collect())
 }
 
-fn users(console: &Console) -> Result<Vec<Row>, String> {
-    let sample = console.sample();
+fn users(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let figures = sample
         .pool
         .iter()
@@ -285,7 +277,7 @@ fn users(console: &Console) -> Result<Vec<Row>, String> {
     Ok(users.map(row).collect())
 }
 
-fn config(console: &Console) -> Result<Vec<Row>, String> {
+fn config(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
     let settings = console.shared.settings.shown.iter();
     let row = |setting: &crate::config::ShownSetting| {
         vec![
@@ -298,7 +290,7 @@ fn config(console: &Console) -> Result<Vec<Row>, String> {
     Ok(settings.map(row).collect())
 }
 
-fn stats(console: &Console) -> Result<Vec<Row>, String> {
+fn stats(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let row = |point: PointShown| {
         vec![
             text(point.name),
@@ -308,11 +300,10 @@ fn stats(console: &Console) -> Result<Vec<Row>, String> {
             maybe(point.p99, |time| seconds(time.as_secs_f64())),
         ]
     };
-    Ok(points(&console.sample()).into_iter().map(row).collect())
+    Ok(points(sample).into_iter().map(row).collect())
 }
 
-fn memory(console: &Console) -> Result<Vec<Row>, String> {
-    let sample = console.sample();
+fn memory(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let shared = &console.shared;
     let own = process::own().map_err(|error| error.to_string())?;
     let process = crate::buffers::memory::memory_of(shared.settings.memory_bytes_max);
@@ -350,8 +341,7 @@ fn memory(console: &Console) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-fn errors(console: &Console) -> Result<Vec<Row>, String> {
-    let sample = console.sample();
+fn errors(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let (numbers, others) = console.shared.errors.read();
     let of_server = |error: String, count: u64| vec![text("server"), text(error), number(count)];
     let mut rows: Vec<Row> = numbers
@@ -369,10 +359,10 @@ fn errors(console: &Console) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-fn version(console: &Console) -> Result<Vec<Row>, String> {
+fn version(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     Ok(vec![vec![
         text("onramp"),
         text(env!("CARGO_PKG_VERSION")),
-        seconds(console.sample().began().as_secs_f64()),
+        seconds(sample.began().as_secs_f64()),
     ]])
 }
