@@ -235,3 +235,32 @@ fn what_goes_out_ahead_of_a_question_is_not_counted() {
         }
     });
 }
+
+/// An UPDATE that matches nothing leaves it to the server which number counts; one that warns
+/// besides has conditions, which that question must not take away.
+#[test]
+fn an_update_that_matches_nothing_keeps_its_warnings() {
+    same_on_both("found_warned", 1, |story| {
+        begin(story);
+        let (a, b) = (0, 1);
+        story.sql(a, "SET sql_mode = ''");
+        for asks in [
+            "SHOW WARNINGS",
+            "SELECT @@warning_count",
+            "SELECT FOUND_ROWS()",
+        ] {
+            for before in [
+                "UPDATE t SET v = 1 WHERE v = '77abc'",
+                "UPDATE t SET v = 1 WHERE v = CAST('77abc' AS SIGNED)",
+            ] {
+                story.sql(a, "SELECT v FROM t");
+                story.sql(a, before);
+                story.sql(a, asks);
+                story.sql(a, "SELECT v FROM t");
+                story.sql(a, before);
+                story.sql(b, "SELECT 1");
+                story.sql(a, asks);
+            }
+        }
+    });
+}

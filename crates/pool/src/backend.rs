@@ -29,6 +29,7 @@ use crate::buffers::transport::Transport;
 use crate::server::backend_tls::{Asking, BackendTls};
 use reactor::{Address, Key, Time};
 use session::meter::Charge;
+use session::read_back::{Asked, Properties};
 use session::reply_summary::ReplySummary;
 use session::state::{On, Session};
 use session::statement::Explanation;
@@ -111,18 +112,10 @@ pub(crate) enum Purpose {
     Statement,
     /// SHOW WARNINGS on the client's behalf, kept for it.
     Warnings,
-    /// Reads back LAST_INSERT_ID() and the collation; `true` when FOUND_ROWS() is the client's too.
-    ReadBack(bool),
-    /// Reads back the role.
-    Role,
-    /// Reads back user variables; `true` once a statement that may set some stands behind it.
-    UserVariables(bool),
-    /// Asks which of what its client holds is still there.
-    Holdings,
+    /// Reads back properties of the session ([`session::read_back`]).
+    ReadBack(Asked),
     /// Has the server report what the client's statement set in a form that is not reported.
     Retold,
-    /// Reads whether the clock of the session goes on.
-    Clock,
     /// Has the server report what an EOF packet had no room for; `true` for the last command.
     Reports(bool),
     /// Asks what the client before has left, see [`crate::group::session_state::lazy_readback`];
@@ -175,6 +168,11 @@ impl InFlight {
             first: false,
             left: None,
         }
+    }
+
+    /// Whether it reads this property of its client's session back.
+    pub(crate) fn reads(&self, property: Properties) -> bool {
+        matches!(self.purpose, Purpose::ReadBack(asked) if asked.properties.has(property))
     }
 }
 

@@ -27,6 +27,7 @@ use reactor::{Key, Time};
 use session::last_statement::{COUNTS, LEFT_BY_STATEMENT, LastStatement};
 use session::meter::{Charge, Meter};
 use session::own_commands::OwnCommands;
+use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
 use session::state::Session;
 use session::statement::{Explanation, Statement, Untracked};
@@ -435,10 +436,14 @@ impl<S> Client<S> {
             true => self.statement.explanation,
             false => Explanation::None,
         };
-        self.last.owed.insert_id |= summary.may_have_set_insert_id(&self.statement);
+        let insert_id = summary.may_have_set_insert_id(&self.statement);
         let untracked = self.statement.untracked;
-        self.last.owed.collation |= untracked.contains(Untracked::CHARSET);
-        self.last.owed.role |= untracked.contains(Untracked::ROLE);
+        let charset = untracked.contains(Untracked::CHARSET);
+        let role = untracked.contains(Untracked::ROLE);
+        self.last.owed.changed = (self.last.owed.changed)
+            .and(Properties::INSERT_ID.when(insert_id))
+            .and(Properties::COLLATION.when(charset))
+            .and(Properties::ROLE.when(role));
     }
 
     /// Whether its login waits for a worker, or for the time at which it hears that it failed.

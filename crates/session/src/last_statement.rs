@@ -12,6 +12,7 @@
 use crate::diagnostics::{Area, Diagnostics, Told, is_raised};
 use crate::found::{Found, FoundRows};
 use crate::meter::{Charged, Meter};
+use crate::read_back::Properties;
 use crate::reply_summary::ReplySummary;
 use crate::statement::{Conditions, Owed, Statement};
 use sql::classify::Reads;
@@ -524,7 +525,9 @@ impl LastStatement {
                 // Whichever of the two it is.
                 _ if self.found_rows.get() == Some(0) => {}
                 _ => {
-                    self.owed.found = alone && !native && self.found_rows.get().is_some();
+                    let two = alone && !native && self.found_rows.get().is_some();
+                    self.owed.changed = (self.owed.changed.without(Properties::FOUND_ROWS))
+                        .and(Properties::FOUND_ROWS.when(two));
                     self.found_rows.set(None);
                 }
             },

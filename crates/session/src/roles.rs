@@ -7,8 +7,6 @@ use crate::state::Session;
 use crate::text::Text;
 use sql::lex::Server;
 
-/// What reads a role back.
-pub const ROLE: &str = "SELECT CURRENT_ROLE() LIMIT 1";
 /// No role.
 pub const NONE: &[u8] = b"NONE";
 /// Longest text behind `SET ROLE`, in bytes.

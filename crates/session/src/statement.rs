@@ -7,6 +7,7 @@
 
 use crate::diagnostics::Area;
 use crate::found::Found;
+use crate::read_back::Properties;
 use crate::standing::Standing;
 use sql::classify::{self, InsertId, Verb};
 use wire::command::ReplyShape;
@@ -210,14 +211,9 @@ pub struct Owed {
     pub failed: bool,
     /// It failed, and this is what its text says of the changes that the next report tells of.
     pub explanation: Explanation,
-    /// LAST_INSERT_ID() may have changed.
-    pub insert_id: bool,
-    /// The collation may have changed.
-    pub collation: bool,
-    /// The role may have changed.
-    pub role: bool,
-    /// Which of two FOUND_ROWS() counts, only the backend knows ([`crate::found`]).
-    pub found: bool,
+    /// These may have changed. FOUND_ROWS() is among them where only the backend knows which of
+    /// two it is ([`crate::found`]).
+    pub changed: Properties,
     /// It failed on MariaDB, perhaps in stored code, with so many warnings and errors: whether
     /// that would have left its trace among them (see `endings.rs`).
     pub trace: Trace,

@@ -90,30 +90,28 @@ fn undoubled(inner: &[u8], quote: u8) -> Vec<u8> {
     out
 }
 
-/// The question that reads variables back; a value that is too long to carry without its bytes.
-pub fn question(names: &[Text]) -> Vec<u8> {
-    let mut sql = b"SELECT ".to_vec();
-    for (i, name) in names.iter().enumerate() {
+/// Columns for each variable that is read back.
+pub const READ_COLUMNS: usize = 3;
+
+/// The [`READ_COLUMNS`] that read each of these back; a value that is too long to carry comes
+/// without its bytes.
+pub(crate) fn put_columns(names: &[Text], put: &mut impl FnMut(&[u8])) {
+    for name in names {
         let name = quoted_variable(name);
         let max = VALUE_MAX.to_string();
-        let parts: [&[u8]; 10] = [
-            if i > 0 { b"," } else { b"" },
-            &name,
-            b",IF(LENGTH(",
+        put(&name);
+        let parts: [&[u8]; 7] = [
+            b"IF(LENGTH(",
             &name,
             b")>",
             max.as_bytes(),
             b",'-',HEX(",
             &name,
-            b")),COLLATION(",
-            &name,
+            b"))",
         ];
-        sql.extend_from_slice(&parts.concat());
-        sql.push(b')');
+        put(&parts.concat());
+        put(&[b"COLLATION(", &name[..], b")"].concat());
     }
-    // A session with sql_select_limit = 0 would answer nothing.
-    sql.extend_from_slice(b" LIMIT 1");
-    sql
 }
 
 /// One value as it was read back.
@@ -282,10 +280,14 @@ fn column_of(payload: &[u8], extended: u32) -> Result<Column, Malformed> {
 /// The collation in which the last column of a collected result is described, a text; `None` in a
 /// session whose results are in no character set.
 pub fn results_collation(collected: &[u8], extended: u32, session: &Session) -> Option<u16> {
-    let results = session.variable(b"character_set_results")?;
     let (columns, _) = collected_row(collected, extended)?;
-    let last = columns.last().filter(|_| !results.is_empty())?;
-    Some(last.collation)
+    collation_of(columns.last()?, session)
+}
+
+/// The same of a column, a text.
+pub fn collation_of(column: &Column, session: &Session) -> Option<u16> {
+    let results = session.variable(b"character_set_results")?;
+    (!results.is_empty()).then_some(column.collation)
 }
 
 #[cfg(test)]

@@ -176,8 +176,8 @@ impl Pins {
     }
 
     /// Ends what the server has answered 0 to: the named locks, and each variable in use.
-    pub(crate) fn end_as_told(&mut self, row: &[Text]) {
-        let ended = |column: &Text| **column == *b"0";
+    pub(crate) fn end_as_told(&mut self, row: &[&[u8]]) {
+        let ended = |column: &[u8]| column == b"0";
         let variables = self.names(PinCause::VariableInUse).unwrap_or_default();
         let variables = variables.to_vec();
         let Some((locks, rest)) = row.split_first() else {

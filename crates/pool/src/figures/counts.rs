@@ -62,6 +62,10 @@ pub struct Counts {
     pub restored: u64,
     /// Those of them that nobody waited for: in front of the statement, in the same write.
     pub restored_in_front: u64,
+    /// Questions about a session that were asked behind a statement.
+    pub questions: u64,
+    /// Properties that they asked for: each would be a round trip, asked alone.
+    pub properties_asked: u64,
     /// Times a backend's session started over, for a user variable that its client had never set.
     pub renewed: u64,
     /// Statements that ran stored code, all of it known to leave nothing that pins.
@@ -104,6 +108,8 @@ impl AddAssign<&Counts> for Counts {
         self.lent += other.lent;
         self.restored += other.restored;
         self.restored_in_front += other.restored_in_front;
+        self.questions += other.questions;
+        self.properties_asked += other.properties_asked;
         self.renewed += other.renewed;
         self.code_known += other.code_known;
         self.code_unread += other.code_unread;

@@ -519,16 +519,10 @@ impl<N: Net> Group<N> {
             Purpose::Statement => self.statement_done(key, &command, &summary),
             Purpose::Clearing => {}
             Purpose::Warnings => self.warnings_read(key, command.owner, &summary, collected),
-            Purpose::UserVariables(old) => {
-                self.variables_read(key, command.owner, old, &summary, &collected);
-            }
-            Purpose::Role => self.role_told(key, command.owner, &summary, &collected),
-            Purpose::Holdings => self.holdings_told(key, command.owner, &summary, &collected),
             Purpose::Retold => self.retold(key, command.owner, &summary),
             Purpose::Reports(last) => self.reported(key, command.owner, last, &summary),
-            Purpose::Clock => self.clock_told(key, command.owner, &summary, &collected),
-            Purpose::ReadBack(counts) => {
-                self.read_back(key, (command.owner, counts), &summary, &collected);
+            Purpose::ReadBack(asked) => {
+                self.properties_told(key, command.owner, asked, &summary, &collected);
             }
             Purpose::LazyReadback(last) => {
                 self.lazy_readback_answered(key, last, &summary, &collected)

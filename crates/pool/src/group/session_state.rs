@@ -9,6 +9,7 @@ pub(crate) mod found;
 pub(crate) mod globals;
 pub(crate) mod lazy_readback;
 pub(crate) mod pinning;
+pub(crate) mod read_back;
 pub(crate) mod reports;
 pub(crate) mod roles;
 pub(crate) mod trackers;

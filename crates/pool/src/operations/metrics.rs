@@ -503,6 +503,12 @@ metrics! {
     Counter Pool "onramp_pool_round_trips_saved_total" []
         "Restores that nobody waited for: they were sent in front of the statement, in one write."
         |pool, out| out.set(&[], pool.total.census.counts.restored_in_front);
+    Counter Pool "onramp_pool_read_backs_total" []
+        "Questions about a session that were asked behind a statement."
+        |pool, out| out.set(&[], pool.total.census.counts.questions);
+    Counter Pool "onramp_pool_read_back_properties_total" []
+        "Properties of a session that those questions asked for: alone, each is a round trip."
+        |pool, out| out.set(&[], pool.total.census.counts.properties_asked);
     Counter Pool "onramp_pool_resets_total" []
         "Times that a backend's session was reset, for a user variable that its client had \
          never set."

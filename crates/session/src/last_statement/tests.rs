@@ -202,10 +202,16 @@ fn an_update_that_matched_nothing_owes_a_question() {
     assert_eq!(last.found_rows.get(), Some(2));
     last.moved(None);
     last.ended(&update, &matched(0), 0, (true, MYSQL));
-    assert!(last.owed.found, "2 or 0, of which the backend knows one");
+    assert!(
+        last.owed.changed.has(Properties::FOUND_ROWS),
+        "2 or 0, of which the backend knows one"
+    );
     let mut last = after(select(), &rows());
     last.ended(&update, &matched(0), 0, (true, MYSQL));
-    assert!(!last.owed.found, "its own backend knows which");
+    assert!(
+        !last.owed.changed.has(Properties::FOUND_ROWS),
+        "its own backend knows which"
+    );
     assert!(last.counts_unread());
 }
 
@@ -381,7 +387,7 @@ fn an_error_of_a_handler_that_is_not_active_stands_nowhere_but_in_its_packet() {
 fn a_session_that_starts_over_keeps_found_rows_alone() {
     let mut last = after(select(), &rows());
     last.insert_id = 9;
-    last.owed.insert_id = true;
+    last.owed.changed = Properties::INSERT_ID;
     last.start_over();
     assert_eq!((last.insert_id, last.row_count.get()), (0, Some(0)));
     assert_eq!(last.found_rows.get(), Some(3));

@@ -430,31 +430,12 @@ impl Seat {
             let role = sql.ends_with(",CURRENT_ROLE()").then_some(None);
             return Answer::row(charsets.chain(role).collect());
         }
-        if sql.starts_with("SELECT FOUND_ROWS(),LAST_INSERT_ID(),")
-            || sql.starts_with("SELECT 0,LAST_INSERT_ID(),")
-        {
-            let (id, text) = (self.insert_id.to_string(), |text: &str| {
-                Some(text.to_string())
-            });
-            let collation = value("collation_connection");
-            return Answer::row(vec![text("0"), Some(id), text("1"), text("64"), collation]);
-        }
         // A client's FOUND_ROWS(), put there in front of its statement.
         if sql == "SELECT 1 LIMIT 0" || sql.starts_with("SELECT 1 FROM (SELECT 1") {
             return Answer::row(vec![Some("1".into())]);
         }
-        if sql.starts_with("SELECT CURRENT_ROLE() ") {
-            return Answer::row(vec![None]);
-        }
-        if sql.starts_with("SELECT @`") {
-            // Its value, whether it is long, and its collation, of each.
-            let names = sql.split("COLLATION(@`").skip(1);
-            let names = names.map(|rest| rest.split('`').next().unwrap_or(rest));
-            let values = names.flat_map(|name| {
-                let value = self.user_value(name);
-                [value, None, Some("binary".into())]
-            });
-            return Answer::row(values.collect());
+        if let Some(row) = self.read_back(sql) {
+            return Answer::row(row);
         }
         // An error that the pool has the server give.
         if sql.starts_with("SIGNAL SQLSTATE '42000' SET MYSQL_ERRNO=1235,") {
@@ -462,6 +443,37 @@ impl Seat {
             return Answer::Err(NOT_SUPPORTED, words.trim_matches('\'').into());
         }
         panic!("the fake server does not understand: {sql}");
+    }
+
+    /// The answer to what the pool reads back of a session, column by column.
+    fn read_back(&self, sql: &str) -> Option<Vec<Option<String>>> {
+        let columns = sql.strip_prefix("SELECT ")?.strip_suffix(" LIMIT 1")?;
+        let mut row = Vec::new();
+        let mut rest = columns;
+        while !rest.is_empty() {
+            // A user variable: its value, whether it is long, and its collation.
+            if let Some(name) = rest.strip_prefix("@`") {
+                let (name, _) = name.split_once('`')?;
+                let last = format!("COLLATION(@`{name}`)");
+                row.extend([self.user_value(name), None, Some("binary".into())]);
+                rest = rest.split_once(&last)?.1;
+            } else {
+                let (column, others) = rest.split_once(',').unwrap_or((rest, ""));
+                row.push(match column {
+                    "FOUND_ROWS()" => Some("0".into()),
+                    "LAST_INSERT_ID()" => Some(self.insert_id.to_string()),
+                    "@@sql_notes" => Some("1".into()),
+                    "@@max_error_count" => Some("64".into()),
+                    "@@collation_connection" => Some(self.variable("collation_connection")),
+                    "CURRENT_ROLE()" => None,
+                    _ => return None,
+                });
+                rest = others;
+                continue;
+            }
+            rest = rest.strip_prefix(',').unwrap_or(rest);
+        }
+        Some(row)
     }
 
     fn user_value(&self, name: &str) -> Option<String> {

@@ -14,6 +14,7 @@ use crate::group::Group;
 use crate::log::{Event, Facts, note, note_of};
 use reactor::{Key, Net};
 use session::own_commands::OWN_COMMANDS_MAX;
+use session::read_back::Properties;
 use session::roles::{NONE, is_refused};
 use session::standing::Behind;
 use session::statement::Owed;
@@ -26,8 +27,10 @@ const INTERRUPTED: u16 = 1317;
 impl<S> Client<S> {
     /// Whether a part of its session is on its backend alone, because it was not read back yet.
     pub(crate) fn is_left_there(&self) -> bool {
-        let owed = &self.last.owed;
-        owed.insert_id || owed.collation || owed.role || self.touched.is_some()
+        let there = (Properties::INSERT_ID)
+            .and(Properties::COLLATION)
+            .and(Properties::ROLE);
+        self.last.owed.changed.has(there) || self.touched.is_some()
     }
 }
 
@@ -219,8 +222,8 @@ impl<N: Net> Group<N> {
         if let Some(owner) = lent_to.copied()
             && let Some(client) = self.clients.get(owner)
         {
-            let owed =
-                client.last.owed.failed || client.last.owed.warnings || client.last.owed.found;
+            let two = client.last.owed.changed.has(Properties::FOUND_ROWS);
+            let owed = client.last.owed.failed || client.last.owed.warnings || two;
             let left = keeps || owed || client.is_held() || client.is_left_there();
             if client.state() == ClientState::Idle && !left {
                 self.unbind(owner);

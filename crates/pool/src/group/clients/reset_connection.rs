@@ -27,7 +27,8 @@ use crate::group::Group;
 use crate::server::server_facts::ServerFacts;
 use reactor::{Key, Net};
 use session::begun::Begun;
-use session::roles::{ROLE, has_roles};
+use session::read_back::{Properties, Question, question};
+use session::roles::has_roles;
 use session::state::Session;
 use session::text::Text;
 use sql::lex::Server;
@@ -158,7 +159,7 @@ impl<N: Net> Group<N> {
         let lease = client.lease()?;
         let backend = self.backends.get_mut(lease)?;
         let holds = client.is_held() || backend.in_transaction() || client.last.owed.failed;
-        let holds = holds || client.last.owed.role;
+        let holds = holds || client.last.owed.changed.has(Properties::ROLE);
         if !holds {
             return None;
         }
@@ -172,11 +173,15 @@ impl<N: Net> Group<N> {
         let command = Command::ResetConnection;
         let mut out = Vec::new();
         let unread = client.is_pinned() && !client.is_pinned_for(PinReason::WideCharset);
-        if (client.last.owed.role || unread) && has_roles(self.shared.server.flavour) {
-            let shape = ReplyShape::Results;
-            let asked = InFlight::own(Some(key), Purpose::Role, shape);
-            backend.expect(asked);
-            put_query(&mut out, backend.form, ROLE.as_bytes());
+        let owed = client.last.owed.changed.has(Properties::ROLE);
+        if (owed || unread) && has_roles(self.shared.server.flavour) {
+            let role = Question {
+                properties: Properties::ROLE,
+                ..Question::default()
+            };
+            let purpose = Purpose::ReadBack(role.asked());
+            backend.expect(InFlight::own(Some(key), purpose, ReplyShape::Results));
+            put_query(&mut out, backend.form, &question(&role));
         }
         let command_in_flight = InFlight::own(Some(key), Purpose::GiveBack, command.reply());
         backend.expect(command_in_flight);

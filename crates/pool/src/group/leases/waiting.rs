@@ -15,6 +15,7 @@ use crate::group::Group;
 use crate::group::statements::is_answered_here;
 use crate::queue::lane::Waiting;
 use reactor::{Key, Net};
+use session::read_back::Properties;
 use wire::command::Command;
 use wire::packet::HEADER_LEN;
 
@@ -48,6 +49,14 @@ impl<N: Net> Group<N> {
         let lease = self.clients.get(key).and_then(|client| client.lease());
         let backend = lease.and_then(|lease| self.backends.get(lease));
         let asked = |command: &InFlight| command.purpose == purpose && command.owner == Some(key);
+        backend.is_some_and(|backend| backend.flight().iter().any(asked))
+    }
+
+    /// Whether its backend is asked for this property of its session, and has not answered yet.
+    pub(crate) fn is_reading(&self, key: Key, property: Properties) -> bool {
+        let lease = self.clients.get(key).and_then(|client| client.lease());
+        let backend = lease.and_then(|lease| self.backends.get(lease));
+        let asked = |command: &InFlight| command.reads(property) && command.owner == Some(key);
         backend.is_some_and(|backend| backend.flight().iter().any(asked))
     }
 

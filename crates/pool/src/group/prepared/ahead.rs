@@ -16,6 +16,7 @@ use crate::client::{Client, ClientState, Handled};
 use crate::errors::reasons::{PinReason, Refusal, Unprepared};
 use crate::group::Group;
 use reactor::{Key, Net};
+use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
 use session::standing::Standing;
 use session::state::Session;
@@ -57,7 +58,9 @@ impl<N: Net> Group<N> {
         let session = match client {
             _ if same => session,
             // What the session is now must be known, or there would be no way back to it.
-            client if client.last.owed.collation => return Some(self.read_back_ahead(key, lease)),
+            client if client.last.owed.changed.has(Properties::COLLATION) => {
+                return Some(self.read_back_ahead(key, lease));
+            }
             _ => session,
         };
         // How a text is read is no matter of user variables, and theirs may not be read back yet.
@@ -104,7 +107,8 @@ impl<N: Net> Group<N> {
     /// Whether a client prepares a statement in a session that is not known whole.
     fn prepares_unread(&self, key: Key) -> bool {
         let unread = |client: &&Client<N::Sock>| {
-            client.last.owed.collation && !client.is_pinned_for(PinReason::WideCharset)
+            client.last.owed.changed.has(Properties::COLLATION)
+                && !client.is_pinned_for(PinReason::WideCharset)
         };
         let Some(client) = self.clients.get(key).filter(unread) else {
             return false;
@@ -124,10 +128,10 @@ impl<N: Net> Group<N> {
         let handled = self.send_restore(key, lease, b"");
         let under_way = self.backends.get(lease).is_some_and(|backend| {
             let mut flight = backend.flight().iter();
-            flight.any(|command| matches!(command.purpose, Purpose::ReadBack(_)))
+            flight.any(|command| command.reads(Properties::COLLATION))
         });
         if !under_way {
-            self.read_back_now(lease, key);
+            self.read_back(lease, key, Properties::COLLATION);
         }
         handled
     }

@@ -25,6 +25,7 @@ use crate::errors::reasons::{PinReason, Refusal};
 use crate::group::Group;
 use reactor::{Key, Net};
 use session::last_statement::LEFT_BY_STATEMENT;
+use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
 use session::standing::Standing;
 use session::state::Session;
@@ -223,10 +224,10 @@ impl<N: Net> Group<N> {
         let handled = self.send_restore(key, lease, b"");
         let under_way = self.backends.get(lease).is_some_and(|backend| {
             let mut flight = backend.flight().iter();
-            flight.any(|command| matches!(command.purpose, Purpose::UserVariables(_)))
+            flight.any(|command| command.reads(Properties::USER_VARIABLES))
         });
         if !under_way {
-            self.read_variables(lease, key);
+            self.read_back(lease, key, Properties::USER_VARIABLES);
         }
         handled
     }

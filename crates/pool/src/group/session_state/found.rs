@@ -21,6 +21,7 @@ use crate::backend::Purpose;
 use crate::client::Client;
 use crate::group::Group;
 use reactor::{Key, Net};
+use session::read_back::{Answer, Properties};
 use sql::classify::Reads;
 
 impl<N: Net> Group<N> {
@@ -32,10 +33,30 @@ impl<N: Net> Group<N> {
             || reads.intersects(Reads::FOUND_ROWS) && self.is_counting(key)
     }
 
+    /// FOUND_ROWS() has come back.
+    pub(crate) fn found_rows_told(&mut self, key: Key, owner: Key, answer: &Answer) {
+        let found = answer.number(Properties::FOUND_ROWS);
+        let (Some(client), Some(backend)) =
+            (self.clients.get_mut(owner), self.backends.get_mut(key))
+        else {
+            return;
+        };
+        let Some(found) = found else {
+            return;
+        };
+        // One of two, or the only one.
+        let two = client.last.owed.changed.has(Properties::FOUND_ROWS);
+        client.last.found_rows.set(match backend.unsettled {
+            _ if !two => Some(found),
+            Some((before, _)) if before != found => Some(found),
+            Some((before, kept)) if before > 0 => Some(kept),
+            _ => None,
+        });
+    }
+
     /// Whether the FOUND_ROWS() of a client is being read back: it outlives the session.
     pub(crate) fn is_counting(&self, key: Key) -> bool {
         let unknown = |client: &Client<N::Sock>| client.last.found_rows.get().is_none();
-        self.clients.get(key).is_some_and(unknown)
-            && self.is_being_asked(key, Purpose::ReadBack(true))
+        self.clients.get(key).is_some_and(unknown) && self.is_reading(key, Properties::FOUND_ROWS)
     }
 }

@@ -3,7 +3,6 @@
 //! The reasons themselves are values ([`crate::client::pins`]). A statement's takings count from
 //! the moment that it is sent; its answer confirms them or takes them back.
 
-use crate::backend::Purpose;
 use crate::client::Client;
 use crate::client::guards::Setting;
 use crate::client::pins::void::{Void, void_of};
@@ -11,8 +10,8 @@ use crate::client::pins::{Pin, Pins, Plan, TOLD, only_calls, shown};
 use crate::config::StoredCode;
 use crate::errors::reasons::PinReason;
 use crate::group::Group;
-use crate::server::rows::row_of;
 use reactor::{Key, Net, Time};
+use session::read_back::{Answer, Properties};
 use session::reply_summary::ReplySummary;
 use session::text::Text;
 use sql::classify::{PinCause, Statement, Verb, rests_at};
@@ -161,6 +160,31 @@ impl<S> Client<S> {
     /// Whether the server is to be asked what of it has ended.
     pub(crate) fn asks_for_holdings(&self) -> bool {
         self.pins.as_deref().is_some_and(Pins::asks_for_some)
+    }
+
+    /// Columns that ask which of what pins it has ended: any of its named locks, each of its
+    /// variables in use.
+    pub(crate) fn holdings_to_ask(&mut self) -> Vec<String> {
+        let Some(pins) = &mut self.pins else {
+            return Vec::new();
+        };
+        pins.asks = false;
+        let locks = pins.names(PinCause::UserLock).unwrap_or_default();
+        let held = locks.iter().map(|name| {
+            let name = String::from_utf8_lossy(name);
+            format!("IS_USED_LOCK('{name}')<=>CONNECTION_ID()")
+        });
+        let held: Vec<String> = held.collect();
+        let mut columns = vec![match held.is_empty() {
+            true => "0".to_string(),
+            false => held.join(" OR "),
+        }];
+        for name in pins.names(PinCause::VariableInUse).unwrap_or_default() {
+            if let Some((name, rest)) = rests_at(name) {
+                columns.push(format!("@@SESSION.{name}<>{rest}"));
+            }
+        }
+        columns
     }
 
     /// One of the things that it holds for this cause has ended.
@@ -317,54 +341,21 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Asks the server which of what pins a client has ended: any of its named locks, each of its
-    /// variables in use.
-    pub(crate) fn ask_for_holdings(&mut self, lease: Key, owner: Key) {
-        let Some(client) = self.clients.get_mut(owner) else {
-            return;
-        };
-        let Some(pins) = &mut client.pins else { return };
-        pins.asks = false;
-        let locks = pins.names(PinCause::UserLock).unwrap_or_default();
-        let held = locks.iter().map(|name| {
-            let name = String::from_utf8_lossy(name);
-            format!("IS_USED_LOCK('{name}')<=>CONNECTION_ID()")
-        });
-        let held: Vec<String> = held.collect();
-        let mut columns = vec![match held.is_empty() {
-            true => "0".to_string(),
-            false => held.join(" OR "),
-        }];
-        for name in pins.names(PinCause::VariableInUse).unwrap_or_default() {
-            if let Some((name, rest)) = rests_at(name) {
-                columns.push(format!("@@SESSION.{name}<>{rest}"));
-            }
-        }
-        // With a limit of its own: `sql_select_limit` may be 0 in the client's session.
-        let sql = format!("SELECT {} LIMIT 1", columns.join(","));
-        self.send_own(lease, owner, Purpose::Holdings, &sql);
-    }
-
-    /// The server has said which are.
-    pub(crate) fn holdings_told(
-        &mut self,
-        key: Key,
-        owner: Option<Key>,
-        summary: &ReplySummary,
-        collected: &[u8],
-    ) {
-        let Some(client) = owner.and_then(|owner| self.clients.get_mut(owner)) else {
-            return self.retire(key);
-        };
-        let row = row_of(collected).filter(|_| summary.error.is_none());
+    /// The server has said which of what a client holds are still there.
+    pub(crate) fn holdings_told(&mut self, key: Key, owner: Key, answer: &Answer) {
         let alone = self
             .backends
             .get(key)
             .is_some_and(|backend| backend.flight().is_empty());
-        if let Some(pins) = &mut client.pins
-            && let Some(row) = row
-        {
+        let Some(client) = self.clients.get_mut(owner) else {
+            return;
+        };
+        if let Some(pins) = &mut client.pins {
             if alone {
+                let told = answer.of(Properties::HOLDINGS);
+                let row: Vec<_> = told
+                    .map(|(_, value)| value.map_or(&b""[..], |v| v))
+                    .collect();
                 pins.end_as_told(&row);
             } else {
                 // A statement went out behind the question, and may have taken a lock again.
@@ -372,7 +363,6 @@ impl<N: Net> Group<N> {
             }
         }
         client.forget_empty_pins();
-        self.settle(key);
     }
 }
 

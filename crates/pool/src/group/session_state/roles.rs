@@ -20,14 +20,13 @@
 //! refuses to give again is NONE from then on. Privileges of prepared statements are those of the
 //! role at their execution (tried on all three), so who prepared them makes no difference.
 
-use crate::backend::{Backend, Purpose};
+use crate::backend::Backend;
 use crate::client::Client;
 use crate::errors::reasons::PinReason;
 use crate::group::Group;
-use crate::server::rows::row_of;
 use reactor::{Key, Net};
-use session::reply_summary::ReplySummary;
-use session::roles::{NONE, ROLE, argument_of};
+use session::read_back::Properties;
+use session::roles::{NONE, argument_of};
 use session::state::Session;
 use session::statement::Untracked;
 use session::text::Text;
@@ -52,45 +51,21 @@ impl<S> Client<S> {
 
     /// Whether its backend may be in a role that was not read back.
     pub(crate) fn role_is_unread(&self) -> bool {
-        self.last.owed.role || self.statement.untracked.contains(Untracked::ROLE)
+        self.last.owed.changed.has(Properties::ROLE)
+            || self.statement.untracked.contains(Untracked::ROLE)
     }
 }
 
 impl<N: Net> Group<N> {
-    /// Asks for the role that a statement has set.
-    pub(crate) fn ask_for_role(&mut self, key: Key, owner: Key) {
-        self.send_own(key, owner, Purpose::Role, ROLE);
-    }
-
-    /// The role has come back.
-    pub(crate) fn role_told(
-        &mut self,
-        key: Key,
-        owner: Option<Key>,
-        summary: &ReplySummary,
-        collected: &[u8],
-    ) {
-        let gives_back = |backend: &Backend<N::Sock>| !backend.flight().is_empty();
-        if summary.error.is_some() && self.backends.get(key).is_some_and(gives_back) {
-            // Refused where a reset is about to follow, as in the middle of an XA transaction.
-            return;
-        }
-        let row = row_of(collected).filter(|_| summary.error.is_none());
-        let Some(current) = row.and_then(|row| row.into_iter().next()) else {
-            return self.lose(key, "the server did not give a session's role back");
-        };
-        let role = argument_of(&current, self.shared.server.flavour);
-        let Some((owner, client)) =
-            owner.and_then(|owner| Some((owner, self.clients.get_mut(owner)?)))
-        else {
-            return self.retire(key);
-        };
-        client.last.owed.role = false;
+    /// The role that a statement has set has come back.
+    pub(crate) fn role_told(&mut self, key: Key, owner: Key, current: &[u8]) {
+        let role = argument_of(current, self.shared.server.flavour);
         if role.is_none() {
-            self.pin(owner, PinReason::Text(PinCause::Role));
-            return self.settle(key);
+            return self.pin(owner, PinReason::Text(PinCause::Role));
         }
-        let Some(backend) = self.backends.get_mut(key) else {
+        let (Some(client), Some(backend)) =
+            (self.clients.get_mut(owner), self.backends.get_mut(key))
+        else {
             return;
         };
         for session in [&mut client.session, &mut backend.session] {
@@ -101,16 +76,11 @@ impl<N: Net> Group<N> {
             }
         }
         backend.note_role();
-        self.settle(key);
     }
 
     /// Whether a client's role is about to be read back: it outlives the session.
     pub(crate) fn is_reading_role(&self, key: Key) -> bool {
-        let owed = self
-            .clients
-            .get(key)
-            .is_some_and(|client| client.last.owed.role);
-        owed && self.is_being_asked(key, Purpose::Role)
+        self.is_reading(key, Properties::ROLE)
     }
 
     /// A client has changed its user, to an account of this pool: the role before, where the server

@@ -16,15 +16,12 @@ use crate::backend::Purpose;
 use crate::client::Client;
 use crate::errors::reasons::PinReason;
 use crate::group::Group;
-use crate::server::rows::row_of;
 use reactor::{Key, Net};
 use session::reply_summary::ReplySummary;
 use session::state::CLOCK;
 use session::statement::Explanation;
 use sql::classify::Reads;
 
-/// With a limit of its own: `sql_select_limit` may be 0 in the client's session.
-const READ_CLOCK: &str = "SELECT @@timestamp LIMIT 1";
 /// Errors of a SET that has not begun: no such variable, none of a session, none that can be set.
 const NOT_BEGUN: [u16; 3] = [1193, 1229, 1238];
 
@@ -48,8 +45,6 @@ impl<N: Net> Group<N> {
         let sets = std::mem::take(&mut touched.sets);
         touched.awaited += sets.len();
         for set in sets {
-            // Names are ASCII, or they are not in it.
-            let set = String::from_utf8_lossy(&set);
             self.send_own(lease, owner, Purpose::Retold, &set);
         }
     }
@@ -78,41 +73,20 @@ impl<N: Net> Group<N> {
         self.settle(key);
     }
 
-    /// Asks what the clock of the client's session says.
-    pub(crate) fn ask_clock(&mut self, lease: Key, owner: Key) {
-        if let Some(client) = self.clients.get_mut(owner)
-            && let Some(touched) = &mut client.touched
-        {
-            touched.awaited += 1;
-        }
-        self.send_own(lease, owner, Purpose::Clock, READ_CLOCK);
-    }
-
-    /// The clock was read.
-    pub(crate) fn clock_told(
-        &mut self,
-        key: Key,
-        owner: Option<Key>,
-        summary: &ReplySummary,
-        collected: &[u8],
-    ) {
-        let row = row_of(collected).filter(|row| row.len() == 1 && summary.error.is_none());
-        let Some(now) = row.and_then(|row| row.into_iter().next()) else {
-            return self.lose(key, "the server did not give a session's clock back");
-        };
-        let (Some(client), Some(backend)) = (
-            owner.and_then(|owner| self.clients.get_mut(owner)),
-            self.backends.get_mut(key),
-        ) else {
-            return self.retire(key);
+    /// The clock of a client's session was read.
+    pub(crate) fn clock_told(&mut self, key: Key, owner: Key, now: &[u8]) {
+        let (Some(client), Some(backend)) =
+            (self.clients.get_mut(owner), self.backends.get_mut(key))
+        else {
+            return;
         };
         let Some(touched) = &mut client.touched else {
-            return self.settle(key);
+            return;
         };
         touched.awaited = touched.awaited.saturating_sub(1);
         let seconds = |text: &[u8]| std::str::from_utf8(text).ok()?.parse::<f64>().ok();
         let before = client.session.variable(CLOCK).and_then(seconds);
-        let stands = before.is_some() && before == seconds(&now);
+        let stands = before.is_some() && before == seconds(now);
         touched.clock = if stands { 0 } else { touched.clock - 1 };
         if !stands {
             let again = touched.clock > 0;
@@ -120,11 +94,10 @@ impl<N: Net> Group<N> {
                 let mut changed = (**session).clone();
                 changed.unset(CLOCK);
                 if again {
-                    changed.put(CLOCK, &now);
+                    changed.put(CLOCK, now);
                 }
                 *session = self.sessions.intern(changed);
             }
         }
-        self.settle(key);
     }
 }

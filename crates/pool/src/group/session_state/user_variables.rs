@@ -26,16 +26,15 @@
 //! What the servers make of each literal was compared on MariaDB 10.11 and MySQL 9.7.
 
 use crate::backend::Purpose;
+use crate::client::Client;
 use crate::client::touched::Touched;
 use crate::errors::reasons::PinReason;
 use crate::group::Group;
 use reactor::{Key, Net};
-use session::reply_summary::ReplySummary;
+use session::read_back::{Answer, Properties};
 use session::state::{UserVariables, is_tricky};
 use session::text::Text;
-use session::user_variables::{
-    COUNT_MAX, Column, Read, collected_row, literal_of, question, touched,
-};
+use session::user_variables::{COUNT_MAX, READ_COLUMNS, Read, literal_of, touched};
 use sql::classify::{PinCause, Statement, Verb};
 use sql::lex::LexMode;
 
@@ -47,6 +46,30 @@ const GROUP_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// What a client holds while its variables cannot be carried.
 const VALUES: &[u8] = b"values";
+
+impl<S> Client<S> {
+    /// Completes the names of what its statements may have set: all that it has, where one may go
+    /// by the name of another. `false` where they cannot be written in its session's character set.
+    pub(crate) fn names_to_read(&mut self) -> bool {
+        let Some(touched) = &mut self.touched else {
+            return true;
+        };
+        touched.fresh = false;
+        let carried = self.session.user_variables();
+        if carried.is_tricky() || touched.names.iter().any(|name| is_tricky(name)) {
+            for (name, _) in carried.pairs() {
+                if !touched.names.contains(name) {
+                    touched.names.push(name.clone());
+                }
+            }
+        }
+        let can = self.session.speaks_utf8() || touched.names.iter().all(|name| name.is_ascii());
+        if !can {
+            touched.names = Vec::new();
+        }
+        can
+    }
+}
 
 impl<N: Net> Group<N> {
     /// A client's command is this text: notes what it may set, for when it is sent.
@@ -91,9 +114,10 @@ impl<N: Net> Group<N> {
             for name in &next.names {
                 backend.had.add(name);
             }
+            // What is asked of them is outdated: all of them are asked for once this has run.
             for command in backend.flight_mut() {
-                if command.purpose == Purpose::UserVariables(false) {
-                    command.purpose = Purpose::UserVariables(true);
+                if let Purpose::ReadBack(asked) = &mut command.purpose {
+                    asked.properties = asked.properties.without(Properties::USER_VARIABLES);
                 }
             }
         }
@@ -105,85 +129,31 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// Asks for the values of what the client's statements may have set; of all that it has, where
-    /// one may go by the name of another.
-    pub(crate) fn read_variables(&mut self, lease: Key, owner: Key) {
+    /// The values have come back.
+    pub(crate) fn variables_told(&mut self, key: Key, owner: Key, answer: &Answer) {
         let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
-        let Some(touched) = &mut client.touched else {
-            return;
-        };
-        touched.fresh = false;
-        let carried = client.session.user_variables();
-        if carried.is_tricky() || touched.names.iter().any(|name| is_tricky(name)) {
-            for (name, _) in carried.pairs() {
-                if !touched.names.contains(name) {
-                    touched.names.push(name.clone());
-                }
-            }
-        }
-        // Names are UTF-8, or nobody has noted them.
-        let sql = question(&touched.names);
-        let foreign = !client.session.speaks_utf8() && !sql.is_ascii();
-        match std::str::from_utf8(&sql) {
-            Ok(sql) if !foreign => {
-                self.send_own(lease, owner, Purpose::UserVariables(false), sql);
-            }
-            _ => {
-                touched.names = Vec::new();
-                self.pin(owner, PinReason::Text(PinCause::UserVariable));
-                self.go_on(owner);
-                self.settle(lease);
-            }
-        }
-    }
-
-    /// The values have come back; `old`: a statement behind may set others or these again.
-    pub(crate) fn variables_read(
-        &mut self,
-        key: Key,
-        owner: Option<Key>,
-        old: bool,
-        summary: &ReplySummary,
-        collected: &[u8],
-    ) {
-        let pool = self.backends.get(key).map_or(0, |backend| backend.pool);
-        let extended = (self.backend_pools.pools.get(pool)).map_or(0, |pool| pool.key.extended);
-        let row = collected_row(collected, extended).filter(|_| summary.error.is_none());
-        let Some((columns, values)) = row else {
-            return self.lose(key, "the server did not give a session's variables back");
-        };
-        let Some((owner, client)) =
-            owner.and_then(|owner| Some((owner, self.clients.get_mut(owner)?)))
-        else {
-            return self.retire(key);
-        };
-        if old {
-            // All of them are asked for once that statement has run.
-            return;
-        }
         let names = client.touched.as_mut();
         let names = names.map_or_else(Vec::new, |touched| std::mem::take(&mut touched.names));
-        if columns.len() != 3 * names.len() || values.len() != columns.len() {
+        let columns: Vec<_> = answer.of(Properties::USER_VARIABLES).collect();
+        if columns.len() != READ_COLUMNS * names.len() {
             return self.lose(
                 key,
                 "the server gave other variables back than it was asked for",
             );
         }
         let mut changes = Vec::with_capacity(names.len());
-        for (i, name) in names.iter().enumerate() {
-            let Column {
-                len, kind, flags, ..
-            } = columns[3 * i];
+        for (name, read) in names.iter().zip(columns.chunks(READ_COLUMNS)) {
+            let (column, value) = read[0];
             let read = Read {
                 name,
-                kind,
-                flags,
-                len,
-                value: values[3 * i].as_deref(),
-                hex: values[3 * i + 1].as_deref().unwrap_or_default(),
-                collation: values[3 * i + 2].as_deref().unwrap_or_default(),
+                kind: column.kind,
+                flags: column.flags,
+                len: column.len,
+                value: value.map(|value| &**value),
+                hex: read[1].1.map_or(b"", |hex| hex),
+                collation: read[2].1.map_or(b"", |collation| collation),
             };
             changes.extend(literal_of(&read).map(|literal| (name.clone(), literal)));
         }
@@ -192,8 +162,6 @@ impl<N: Net> Group<N> {
             Some(user) => self.carry_variables(key, owner, user),
             None => self.keep_variables(owner, names),
         }
-        self.go_on(owner);
-        self.settle(key);
     }
 
     /// A client's user variables with these changes; `None` when they are too much to carry.

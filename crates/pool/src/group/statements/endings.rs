@@ -13,15 +13,14 @@ use crate::client::{Client, ClientState};
 use crate::errors::reasons::{PinReason, Refusal};
 use crate::group::Group;
 use crate::group::session_state::trackers::PINNED;
-use crate::server::rows::row_of;
 use reactor::{Key, Net};
 use session::diagnostics::Diagnostics;
 use session::last_statement::{COUNTS, LEFT_BY_STATEMENT, RowCount};
+use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
 use session::shapes::Ending;
 use session::state::{CHARSET_VARIABLES, CLOCK, Session};
 use session::statement::{Code, Explanation, Owed, Trace, Untracked};
-use session::user_variables::results_collation;
 use sql::classify::PinCause;
 use sql::classify::Reads;
 use sql::lex::Server;
@@ -29,13 +28,7 @@ use wire::attributes::put_query;
 use wire::command::ReplyShape;
 use wire::track::{Change, changes};
 
-const WARNINGS: &str = "SHOW WARNINGS";
-/// With a limit of its own: `sql_select_limit` may be 0 in the client's session.
-const READ_BACK: &str = "SELECT FOUND_ROWS(),LAST_INSERT_ID(),@@sql_notes,@@max_error_count,\
-     @@collation_connection LIMIT 1";
-/// The same without a FOUND_ROWS(), of which MySQL warns that it is deprecated.
-const READ_BACK_UNCOUNTED: &str = "SELECT 0,LAST_INSERT_ID(),@@sql_notes,@@max_error_count,\
-     @@collation_connection LIMIT 1";
+const WARNINGS: &[u8] = b"SHOW WARNINGS";
 
 /// Reported behind each write, and no setting (see [`session::last_gtid`]).
 const LAST_GTID: &[u8] = b"last_gtid";
@@ -112,9 +105,10 @@ impl<S> Client<S> {
             _ => !USED_UP.contains(&name) || used_up(),
         };
         let kept = session.set(name, value).is_ok();
-        self.last.owed.collation |= CHARSET_VARIABLES
+        let charset = CHARSET_VARIABLES
             .iter()
             .any(|charset| charset.as_bytes() == name);
+        self.last.owed.changed = (self.last.owed.changed).and(Properties::COLLATION.when(charset));
         kept && explains && said
     }
 }
@@ -464,8 +458,9 @@ impl<N: Net> Group<N> {
         let untracked = client.touched.as_ref().is_some_and(|t| t.is_untracked());
         let asks = client.may_have_ended();
         let owed = client.last.owed;
-        if owed.found && !backend.transaction.is_announced() {
-            return self.read_back_now(key, owner);
+        let found = Properties::FOUND_ROWS;
+        if owed.changed.has(found) && !backend.transaction.is_announced() {
+            return self.read_back(key, owner, found);
         }
         if client.is_held() && !asks && !untracked {
             return self.resume(key);
@@ -482,68 +477,27 @@ impl<N: Net> Group<N> {
             return self.resume(key);
         }
         // Any other question has rows of its own, and clears conditions on MySQL.
-        let reads = owed.insert_id || owed.collation || owed.trace.is_asked();
-        let others = asks || owed.role || client.touched.is_some() || reports;
-        if self.ask_first(key, owner, (others, reads)) {
+        let changed = client.changed_properties();
+        let asks = asks || reports || client.touched.is_some() || !changed.is_empty();
+        let server = self.shared.server.flavour;
+        if asks && client.last.questions(server).has_conditions() && self.ask_for(key, owner) {
             return;
+        }
+        let counts = (self.clients.get(owner)).is_some_and(|client| client.last.counts_unread());
+        if reports && counts {
+            return self.read_back(key, owner, Properties::FOUND_ROWS);
         }
         if reports {
             return self.ask_for_report(key, owner);
         }
-        let Some(client) = self.clients.get(owner) else {
-            return;
-        };
-        if client.asks_for_holdings() {
-            return self.ask_for_holdings(key, owner);
-        }
-        if reads {
-            return self.read_back_now(key, owner);
-        }
-        if let Some(touched) = &client.touched {
-            if touched.fresh {
-                return self.read_variables(key, owner);
-            }
-            if touched.asks_clock() {
-                return self.ask_clock(key, owner);
-            }
-        }
-        if owed.role {
-            return self.ask_for_role(key, owner);
+        if !changed.is_empty() {
+            return self.read_back(key, owner, changed);
         }
         if let Some(client) = self.clients.get_mut(owner) {
             client.touched = None;
             client.last.owed = Owed::default();
         }
         self.release(key);
-    }
-
-    /// Asks for what the questions to come would take away; `reads`: [`READ_BACK`], which has
-    /// FOUND_ROWS() too. Returns whether something was asked.
-    fn ask_first(&mut self, key: Key, owner: Key, (others, reads): (bool, bool)) -> bool {
-        let server = self.shared.server.flavour;
-        let Some(client) = self.clients.get(owner).filter(|_| others || reads) else {
-            return false;
-        };
-        if client.last.questions(server).has_conditions() {
-            return self.ask_for(key, owner);
-        }
-        let counts = others && client.last.counts_unread();
-        if counts {
-            self.read_back_now(key, owner);
-        }
-        counts
-    }
-
-    /// Asks for what no tracker reports of the client's session.
-    pub(crate) fn read_back_now(&mut self, key: Key, owner: Key) {
-        let counts =
-            |client: &Client<N::Sock>| client.last.counts_unread() || client.last.owed.found;
-        let counts = self.clients.get(owner).is_some_and(counts);
-        if !counts {
-            return self.send_own(key, owner, Purpose::ReadBack(false), READ_BACK_UNCOUNTED);
-        }
-        self.send_own(key, owner, Purpose::ReadBack(true), READ_BACK);
-        self.note_deprecation(key, owner);
     }
 
     /// Has a backend show the conditions of its client's last statement, to be kept.
@@ -555,7 +509,7 @@ impl<N: Net> Group<N> {
         self.send_own(key, owner, Purpose::Warnings, WARNINGS);
     }
 
-    pub(crate) fn send_own(&mut self, key: Key, owner: Key, purpose: Purpose, sql: &str) {
+    pub(crate) fn send_own(&mut self, key: Key, owner: Key, purpose: Purpose, sql: &[u8]) {
         // On MariaDB a query of no table leaves the conditions before it.
         let mariadb = matches!(self.shared.server.flavour, Server::MariaDb(_));
         if let Some(client) = self.clients.get_mut(owner) {
@@ -573,79 +527,14 @@ impl<N: Net> Group<N> {
         };
         match purpose {
             Purpose::Warnings | Purpose::Retold => {}
-            Purpose::ReadBack(_) | Purpose::UserVariables(_) => backend.found = Some(1),
+            Purpose::ReadBack(_) => backend.found = Some(1),
             _ => backend.found = None,
         }
         let command = InFlight::own(Some(owner), purpose, ReplyShape::Results);
         backend.expect(command);
         let mut out = Vec::with_capacity(sql.len() + 8);
-        put_query(&mut out, backend.form, sql.as_bytes());
+        put_query(&mut out, backend.form, sql);
         self.send_backend(key, &out);
         self.count_busy(key);
-    }
-
-    /// FOUND_ROWS(), LAST_INSERT_ID() and the collation have come back.
-    pub(crate) fn read_back(
-        &mut self,
-        key: Key,
-        (owner, counts): (Option<Key>, bool),
-        summary: &ReplySummary,
-        collected: &[u8],
-    ) {
-        let row = row_of(collected).filter(|row| row.len() == 5 && summary.error.is_none());
-        let number = |at: usize| std::str::from_utf8(&row.as_ref()?[at]).ok()?.parse().ok();
-        let (Some(row), Some(found), Some(id)) = (&row, number(0), number(1)) else {
-            return self.lose(key, "the server did not give a session's state back");
-        };
-        let Some((client, backend)) = owner
-            .and_then(|owner| self.clients.get_mut(owner))
-            .zip(self.backends.get_mut(key))
-        else {
-            return self.retire(key);
-        };
-        // With as many as are counted at most, it may have been left out.
-        let noted = |count: u8| {
-            let room = number(3).is_some_and(|max| u64::from(count) < max);
-            *row[2] == *b"1" && room && count < u8::MAX
-        };
-        let traced = match client.last.owed.trace {
-            Trace::Asked(conditions) => noted(conditions),
-            Trace::Unasked | Trace::Known => true,
-        };
-        let owed_found = client.last.owed.found;
-        client.last.owed = Owed {
-            role: client.last.owed.role,
-            ..Owed::default()
-        };
-        if counts {
-            client.last.found_rows.set(match backend.unsettled {
-                _ if !owed_found => Some(found),
-                Some((before, _)) if before != found => Some(found),
-                Some((before, kept)) if before > 0 => Some(kept),
-                _ => None,
-            });
-        }
-        client.last.insert_id = id;
-        backend.insert_id = Some(id);
-        let extended =
-            (self.backend_pools.pools.get(backend.pool)).map_or(0, |pool| pool.key.extended);
-        // The two may differ by now: COM_SET_OPTION changes the client's alone.
-        let wide = client.is_pinned_for(PinReason::WideCharset);
-        for session in [&mut client.session, &mut backend.session] {
-            if wide {
-                break;
-            }
-            let mut changed = (**session).clone();
-            changed.put(b"collation_connection", &row[4]);
-            let results = results_collation(collected, extended, &changed);
-            changed.results_collation = self.shared.server.results_in(results);
-            *session = self.sessions.intern(changed);
-        }
-        let Some(owner) = owner else { return };
-        if !traced {
-            self.pin(owner, PinReason::FailedCode);
-        }
-        self.go_on(owner);
-        self.settle(key);
     }
 }

@@ -1,0 +1,232 @@
+//! What is read back of a session behind a statement: one question, whatever is asked.
+//!
+//! The problem: no tracker reports all that a statement may have changed, and each question to the
+//! server is a round trip before its backend may serve somebody else. The mechanism: [`TABLE`] has
+//! a row for each property that is read back: the columns that tell it. [`question`] makes one
+//! SELECT of one row of all that are asked; [`Answer`] says which columns of the row are whose.
+//!
+//! Conditions (SHOW WARNINGS, GET DIAGNOSTICS) are no columns, and a SELECT clears them on MySQL:
+//! they are asked before.
+//!
+//! Invariants: columns stand in the order of the table; user variables are the last of it, so that
+//! an answer about them can be left out when it has become outdated on its way.
+
+use crate::text::Text;
+use crate::user_variables::{Column, collected_row, put_columns};
+use std::ops::Range;
+
+/// Properties of a session that are read back, as a set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Properties(u8);
+
+impl Properties {
+    /// None.
+    pub const NONE: Self = Self(0);
+    /// FOUND_ROWS().
+    pub const FOUND_ROWS: Self = Self(1);
+    /// LAST_INSERT_ID().
+    pub const INSERT_ID: Self = Self(1 << 1);
+    /// Whether the session keeps notes, and how many conditions.
+    pub const NOTES: Self = Self(1 << 2);
+    /// The collation, and that of results, which no variable shows: it is the column's own.
+    pub const COLLATION: Self = Self(1 << 3);
+    /// The role.
+    pub const ROLE: Self = Self(1 << 4);
+    /// The clock, if it stands still.
+    pub const CLOCK: Self = Self(1 << 5);
+    /// Which named locks and variables in use are still there.
+    pub const HOLDINGS: Self = Self(1 << 6);
+    /// User variables.
+    pub const USER_VARIABLES: Self = Self(1 << 7);
+
+    /// Those of both.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// These where `wanted`, else none.
+    #[must_use]
+    pub const fn when(self, wanted: bool) -> Self {
+        if wanted { self } else { Self::NONE }
+    }
+
+    /// Those that are not of `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Whether any of `other` is among them.
+    #[must_use]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub const fn count(self) -> u32 {
+        self.0.count_ones()
+    }
+}
+
+/// The columns that tell a property.
+#[derive(Clone, Copy, Debug)]
+enum Columns {
+    /// Always these.
+    Are(&'static [&'static str]),
+    /// One for each of what its client holds ([`Question::holdings`]).
+    Holdings,
+    /// Three for each variable ([`Question::user_variables`]).
+    UserVariables,
+}
+
+/// Every property that is read back, in the order of the columns.
+const TABLE: [(Properties, Columns); 8] = [
+    (Properties::FOUND_ROWS, Columns::Are(&["FOUND_ROWS()"])),
+    (Properties::INSERT_ID, Columns::Are(&["LAST_INSERT_ID()"])),
+    (
+        Properties::NOTES,
+        Columns::Are(&["@@sql_notes", "@@max_error_count"]),
+    ),
+    (
+        Properties::COLLATION,
+        Columns::Are(&["@@collation_connection"]),
+    ),
+    (Properties::ROLE, Columns::Are(&["CURRENT_ROLE()"])),
+    (Properties::CLOCK, Columns::Are(&["@@timestamp"])),
+    (Properties::HOLDINGS, Columns::Holdings),
+    (Properties::USER_VARIABLES, Columns::UserVariables),
+];
+
+/// What is to be asked.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Question<'a> {
+    /// The properties.
+    pub properties: Properties,
+    /// Columns that tell what the client holds.
+    pub holdings: &'a [String],
+    /// Names of user variables.
+    pub user_variables: &'a [Text],
+}
+
+impl Question<'_> {
+    /// What is to be remembered of it until the answer comes.
+    #[must_use]
+    pub fn asked(&self) -> Asked {
+        Asked {
+            properties: self.properties,
+            holdings: u8::try_from(self.holdings.len()).unwrap_or(u8::MAX),
+        }
+    }
+}
+
+/// What is asked by a question that is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The properties. Those of the end may be taken out on the way: their answer is outdated.
+    pub properties: Properties,
+    /// Columns for what the client holds.
+    holdings: u8,
+}
+
+impl Asked {
+    /// The place of a property's columns, in an answer of `total`.
+    fn place(self, property: Properties, total: usize) -> Range<usize> {
+        let mut at = 0;
+        for (asked, columns) in TABLE {
+            let width = match columns {
+                _ if !self.properties.has(asked) => 0,
+                Columns::Are(columns) => columns.len(),
+                Columns::Holdings => usize::from(self.holdings),
+                Columns::UserVariables => total.saturating_sub(at),
+            };
+            if asked == property {
+                return at..at + width;
+            }
+            at += width;
+        }
+        at..at
+    }
+}
+
+/// The question as a text.
+#[must_use]
+pub fn question(question: &Question<'_>) -> Vec<u8> {
+    let mut sql = b"SELECT ".to_vec();
+    let mut put = |column: &[u8]| {
+        if sql.len() > b"SELECT ".len() {
+            sql.push(b',');
+        }
+        sql.extend_from_slice(column);
+    };
+    for (property, columns) in TABLE {
+        match columns {
+            _ if !question.properties.has(property) => {}
+            Columns::Are(columns) => columns.iter().for_each(|column| put(column.as_bytes())),
+            Columns::Holdings => {
+                let holdings = question.holdings.iter();
+                holdings.for_each(|column| put(column.as_bytes()));
+            }
+            Columns::UserVariables => put_columns(question.user_variables, &mut put),
+        }
+    }
+    // A session with sql_select_limit = 0 would answer nothing.
+    sql.extend_from_slice(b" LIMIT 1");
+    sql
+}
+
+/// The row that answers a question.
+#[derive(Debug)]
+pub struct Answer {
+    asked: Asked,
+    columns: Vec<Column>,
+    values: Vec<Option<Text>>,
+}
+
+impl Answer {
+    /// Reads it; `None` where it is none to this question. `extended` are the capabilities that
+    /// decide the form of columns.
+    #[must_use]
+    pub fn read(asked: Asked, collected: &[u8], extended: u32) -> Option<Answer> {
+        let (columns, values) = collected_row(collected, extended)?;
+        let last = TABLE.last().map_or(Properties::NONE, |row| row.0);
+        let needed = asked.place(last, 0).start;
+        let answer = Answer {
+            asked,
+            columns,
+            values,
+        };
+        (answer.values.len() == answer.columns.len() && answer.values.len() >= needed)
+            .then_some(answer)
+    }
+
+    /// Its columns for one property, with their values.
+    pub fn of(&self, property: Properties) -> impl Iterator<Item = (&Column, Option<&Text>)> {
+        let place = self.asked.place(property, self.values.len());
+        let values = self.values[place.clone()].iter().map(Option::as_ref);
+        self.columns[place].iter().zip(values)
+    }
+
+    /// The only column of a property, as a text; NULL is an empty one.
+    #[must_use]
+    pub fn text(&self, property: Properties) -> &[u8] {
+        let first = self.of(property).next();
+        first.and_then(|(_, value)| value).map_or(b"", |text| text)
+    }
+
+    /// The only column of a property, as a number.
+    #[must_use]
+    pub fn number(&self, property: Properties) -> Option<u64> {
+        std::str::from_utf8(self.text(property)).ok()?.parse().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+//! Questions, and answers in bytes.
+
+use super::*;
+
+/// A packet with this payload.
+fn packet(seq: u8, payload: &[u8]) -> Vec<u8> {
+    let len = u8::try_from(payload.len()).unwrap();
+    [&[len, 0, 0, seq], payload].concat()
+}
+
+/// A result of one row, whose columns are described with collation 45; `None` is NULL.
+fn result(values: &[Option<&str>]) -> Vec<u8> {
+    let mut out = packet(1, &[u8::try_from(values.len()).unwrap()]);
+    for _ in values {
+        let mut column = b"\x03def\0\0\0\x01c\0\x0c".to_vec();
+        column.extend_from_slice(&[45, 0, 0, 1, 0, 0, 253, 0, 0, 31, 0, 0]);
+        out.extend(packet(2, &column));
+    }
+    let mut row = Vec::new();
+    for value in values {
+        match value {
+            None => row.push(0xfb),
+            Some(text) => {
+                row.push(u8::try_from(text.len()).unwrap());
+                row.extend_from_slice(text.as_bytes());
+            }
+        }
+    }
+    out.extend(packet(3, &row));
+    // An OK packet in the place of EOF.
+    out.extend(packet(4, &[0xfe, 0, 0, 2, 0, 0, 0]));
+    out
+}
+
+fn all<'a>(holdings: &'a [String], names: &'a [Text]) -> Question<'a> {
+    Question {
+        properties: (0..8).fold(Properties::NONE, |all, bit| all.and(Properties(1 << bit))),
+        holdings,
+        user_variables: names,
+    }
+}
+
+#[test]
+fn the_table_has_each_property_once_and_user_variables_last() {
+    let mut seen = Properties::NONE;
+    for (property, _) in TABLE {
+        assert!(!seen.has(property) && property.count() == 1);
+        seen = seen.and(property);
+    }
+    assert_eq!(seen.count(), 8);
+    assert_eq!(TABLE.last().unwrap().0, Properties::USER_VARIABLES);
+}
+
+#[test]
+fn one_question_asks_for_all() {
+    let holdings = ["IS_USED_LOCK('a')<=>CONNECTION_ID()".to_string()];
+    let names = [Text::from(&b"n"[..])];
+    assert_eq!(
+        String::from_utf8(question(&all(&holdings, &names))).unwrap(),
+        "SELECT FOUND_ROWS(),LAST_INSERT_ID(),@@sql_notes,@@max_error_count,\
+         @@collation_connection,CURRENT_ROLE(),@@timestamp,\
+         IS_USED_LOCK('a')<=>CONNECTION_ID(),\
+         @`n`,IF(LENGTH(@`n`)>65536,'-',HEX(@`n`)),COLLATION(@`n`) LIMIT 1"
+    );
+    let role = Question {
+        properties: Properties::ROLE,
+        ..Question::default()
+    };
+    assert_eq!(question(&role), b"SELECT CURRENT_ROLE() LIMIT 1");
+}
+
+#[test]
+fn each_property_finds_its_columns() {
+    let holdings = ["0".to_string(), "@@SESSION.insert_id<>0".to_string()];
+    let names = [Text::from(&b"n"[..])];
+    let asked = all(&holdings, &names).asked();
+    let values = [
+        Some("3"),
+        Some("7"),
+        Some("1"),
+        Some("64"),
+        Some("utf8mb4_bin"),
+        None,
+        Some("12.5"),
+        Some("0"),
+        Some("1"),
+        Some("v"),
+        Some("76"),
+        Some("binary"),
+    ];
+    let answer = Answer::read(asked, &result(&values), 0).unwrap();
+    assert_eq!(answer.number(Properties::FOUND_ROWS), Some(3));
+    assert_eq!(answer.number(Properties::INSERT_ID), Some(7));
+    assert_eq!(answer.of(Properties::NOTES).count(), 2);
+    assert_eq!(answer.text(Properties::COLLATION), b"utf8mb4_bin");
+    let (column, _) = answer.of(Properties::COLLATION).next().unwrap();
+    assert_eq!(column.collation, 45);
+    assert_eq!(answer.text(Properties::ROLE), b"", "NULL");
+    assert_eq!(answer.text(Properties::CLOCK), b"12.5");
+    let held = answer.of(Properties::HOLDINGS);
+    let held: Vec<_> = held.map(|(_, value)| value.unwrap().to_vec()).collect();
+    assert_eq!(held, [b"0", b"1"]);
+    let variables = answer.of(Properties::USER_VARIABLES);
+    assert_eq!(variables.count(), 3);
+}
+
+#[test]
+fn what_was_not_asked_has_no_columns() {
+    let question = Question {
+        properties: Properties::INSERT_ID.and(Properties::ROLE),
+        ..Question::default()
+    };
+    let answer = Answer::read(question.asked(), &result(&[Some("7"), Some("r")]), 0).unwrap();
+    assert_eq!(answer.number(Properties::INSERT_ID), Some(7));
+    assert_eq!(answer.text(Properties::ROLE), b"r");
+    for other in [
+        Properties::FOUND_ROWS,
+        Properties::COLLATION,
+        Properties::USER_VARIABLES,
+    ] {
+        assert_eq!(answer.of(other).count(), 0);
+    }
+    assert_eq!(answer.number(Properties::FOUND_ROWS), None);
+}
+
+#[test]
+fn an_answer_about_variables_can_be_left_out_on_its_way() {
+    let names = [Text::from(&b"n"[..])];
+    let question = Question {
+        properties: Properties::INSERT_ID.and(Properties::USER_VARIABLES),
+        user_variables: &names,
+        ..Question::default()
+    };
+    let mut asked = question.asked();
+    asked.properties = asked.properties.without(Properties::USER_VARIABLES);
+    let row = result(&[Some("7"), Some("v"), Some("76"), Some("binary")]);
+    let answer = Answer::read(asked, &row, 0).unwrap();
+    assert_eq!(answer.number(Properties::INSERT_ID), Some(7));
+    assert_eq!(answer.of(Properties::USER_VARIABLES).count(), 0);
+}
+
+#[test]
+fn an_answer_with_too_few_columns_is_none() {
+    let question = Question {
+        properties: Properties::NOTES.and(Properties::ROLE),
+        ..Question::default()
+    };
+    assert!(Answer::read(question.asked(), &result(&[Some("1"), Some("64")]), 0).is_none());
+    assert!(Answer::read(question.asked(), b"", 0).is_none(), "no row");
+}
+
+#[test]
+fn properties_are_a_set() {
+    let two = Properties::ROLE.and(Properties::CLOCK);
+    assert!(two.has(Properties::ROLE) && !two.has(Properties::NOTES));
+    assert_eq!(two.without(Properties::ROLE), Properties::CLOCK);
+    assert_eq!(Properties::ROLE.when(false), Properties::NONE);
+    assert_eq!((two.count(), Properties::NONE.is_empty()), (2, true));
+}
