@@ -7,6 +7,7 @@
 mod command_line;
 mod generate;
 mod preflight;
+mod tls;
 
 use crate::command_line::without_passwords;
 use crate::preflight::{Checked, look, of_load, of_pool};
@@ -43,6 +44,7 @@ enum Job {
     Merge(load::MergeArgs),
     Climb(climb::ClimbArgs),
     Target(load::target::TargetArgs),
+    Tls(tls::TlsArgs),
     Generate(generate::GenerateArgs),
 }
 
@@ -85,6 +87,7 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }),
         Job::Target(args) => load::target::run(&args, &stop_flag()),
+        Job::Tls(args) => tls::run(&args),
         Job::Generate(args) => generate::run(&args, Cli::command()),
     }
 }
@@ -116,6 +119,7 @@ fn warn_of_files(job: &Job) {
         | Job::Merge(_)
         | Job::Climb(_)
         | Job::Target(_)
+        | Job::Tls(_)
         | Job::Generate(_) => {
             return;
         }

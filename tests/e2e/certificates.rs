@@ -400,3 +400,81 @@ fn statements_of_load_run_under_tls_through_the_pool() {
         assert!(ran.stderr.contains(reason), "{user} {words:?}: {ran:?}");
     }
 }
+
+/// A stranger's first minutes with TLS: certificates of `onramp tls`, and the servers' own command
+/// line that verifies them by name.
+#[test]
+fn certificates_of_onramp_tls_are_verified_and_renewed() {
+    let test = "certificates_of_onramp_tls_are_verified_and_renewed";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let Some(real) = found(Real::start(&[]), test) else {
+        return;
+    };
+    real.create_user("app", "app");
+    let folder = Folder::new("tls-init");
+    let made = folder.0.join("made");
+    let tls = |job: &str, more: &[&str]| {
+        let arguments = ["tls", job, made.to_str().unwrap()];
+        let output = Program::new(binary())
+            .args(arguments)
+            .args(more)
+            .output()
+            .unwrap();
+        let said = [&output.stdout[..], &output.stderr].concat();
+        (output.status.code(), String::from_utf8(said).unwrap())
+    };
+    let (status, said) = tls("renew", &[]);
+    assert_eq!(status, Some(1));
+    assert!(said.contains("`onramp tls init` makes it"), "{said}");
+    let (status, said) = tls("init", &[]);
+    assert_eq!(status, Some(0), "{said}");
+    let mode = |name: &str| {
+        use std::os::unix::fs::PermissionsExt as _;
+        let file = std::fs::metadata(made.join(name)).unwrap();
+        file.permissions().mode() & 0o777
+    };
+    assert_eq!((mode("key.pem"), mode("ca-key.pem")), (0o600, 0o600));
+    let (status, again) = tls("init", &[]);
+    assert_eq!(status, Some(1), "what is there stays");
+    assert!(again.contains("is there already"), "{again}");
+    // The settings that it names are the pool's.
+    let settings = said.split("settings:").nth(1).unwrap();
+    let settings = settings.split("Clients").next().unwrap();
+    let text = format!(
+        "{settings}\n[backend]\naddress = \"{}\"\n[[user]]\nname = \"app\"\npassword = \"app\"\n",
+        real.address()
+    );
+    let file = config_file(&real, "tls-init.toml", &text);
+    let pool = Pool::start(binary(), &["--config", file.to_str().unwrap()]).unwrap();
+    let logs_in = |host: &str| {
+        let output = Program::new("mariadb")
+            .args(["--no-defaults", "--protocol=tcp", "-uapp", "-papp", "-N"])
+            .args([&format!("-h{host}"), "-P", &port_of(&pool.address)])
+            .arg(format!("--ssl-ca={}", made.join("ca.pem").display()))
+            .args([
+                "--ssl-verify-server-cert",
+                "-e",
+                "SHOW STATUS LIKE 'Ssl_version'",
+            ])
+            .stdin(Stdio::null())
+            .output();
+        output.ok().map(|output| output.status.success())
+    };
+    if logs_in("localhost").is_none() {
+        return skipped(test, "the mariadb command line is not installed");
+    }
+    assert_eq!(
+        (logs_in("localhost"), logs_in("127.0.0.1")),
+        (Some(true), Some(true))
+    );
+    let before = std::fs::read(made.join("cert.pem")).unwrap();
+    let (status, said) = tls("renew", &["--name", "db.example.org", "--days", "7"]);
+    assert_eq!(status, Some(0), "{said}");
+    assert_ne!(std::fs::read(made.join("cert.pem")).unwrap(), before);
+    pool.wait_for("event=certificates-read").unwrap();
+    assert_eq!(logs_in("localhost"), Some(false), "it is another name's");
+    let (status, said) = tls("renew", &["--name", "localhost"]);
+    assert_eq!(status, Some(0), "{said}");
+}
