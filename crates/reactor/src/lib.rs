@@ -28,7 +28,9 @@ pub mod scratch;
 mod slots;
 pub mod socket;
 pub mod tls;
+pub mod tls_client;
 pub mod tls_errors;
+pub mod tls_files;
 
 pub use address::Address;
 pub use any_certificate::AnyCertificate;

@@ -7,11 +7,10 @@
 
 use crate::errors::Fault;
 use clap::Args;
-use reactor::{AnyCertificate, AnyName};
-use rustls::client::{ClientConnection, Resumption, WebPkiServerVerifier};
-use rustls::crypto::aws_lc_rs;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use reactor::tls_client::{Checked, Unfit, client_config};
+use reactor::tls_files::{authorities, certificates, private_key};
+use rustls::client::ClientConnection;
+use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -111,40 +110,33 @@ impl Security {
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let name = ServerName::try_from(host.to_owned())
             .map_err(|_| format!("'{host}' is no name that a certificate can have; --tls-name"))?;
-        let provider = Arc::new(aws_lc_rs::default_provider());
-        let builder = ClientConfig::builder_with_provider(provider.clone())
-            .with_safe_default_protocol_versions()
-            .map_err(|error| format!("TLS: {error}"))?;
-        let builder = match check {
-            Check::Nothing => builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(AnyCertificate::new(provider))),
-            Check::Authority => {
-                let roots = Arc::new(roots(args.ca.as_deref())?);
-                let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider).build();
-                let verifier = verifier.map_err(|error| format!("TLS: {error}"))?;
-                builder
-                    .dangerous()
-                    .with_custom_certificate_verifier(Arc::new(AnyName::new(verifier)))
-            }
-            Check::Identity => builder.with_root_certificates(roots(args.ca.as_deref())?),
+        let ca = args.ca.as_deref();
+        let checked = match check {
+            Check::Nothing => Checked::Nothing,
+            Check::Authority => Checked::Authority(roots(ca)?),
+            Check::Identity => Checked::Identity(roots(ca)?),
         };
-        let mut config = match (&args.tls_cert, &args.tls_key) {
-            (Some(certificate), Some(key)) => {
-                let (chain, secret) = (own_chain(certificate)?, own_key(key)?);
-                let built = builder.with_client_auth_cert(chain, secret);
-                built.map_err(|error| {
-                    let (certificate, key) = (certificate.display(), key.display());
-                    format!("--tls-cert {certificate}, --tls-key {key}: {error}")
-                })?
+        let (own, shown) = match (&args.tls_cert, &args.tls_key) {
+            (Some(cert), Some(key)) => {
+                let own = (
+                    certificates("--tls-cert", cert)?,
+                    private_key("--tls-key", key)?,
+                );
+                let (cert, key) = (cert.display(), key.display());
+                (Some(own), format!("--tls-cert {cert}, --tls-key {key}"))
             }
-            _ => builder.with_no_client_auth(),
+            _ => (None, String::new()),
         };
+        let resumed = match args.tls_resume {
+            true => RESUMED_SERVERS_MAX,
+            false => 0,
+        };
+        let made = client_config(checked, own, resumed);
+        let mut config = made.map_err(|unfit| match unfit {
+            Unfit::Library(error) => format!("TLS: {error}"),
+            Unfit::Own(error) => format!("{shown}: {error}"),
+        })?;
         config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
-        config.resumption = match args.tls_resume {
-            true => Resumption::in_memory_sessions(RESUMED_SERVERS_MAX),
-            false => Resumption::disabled(),
-        };
         Ok(Security::Tls(TlsSettings {
             config: Arc::new(config),
             name,
@@ -223,50 +215,17 @@ impl Security {
 
 /// The authorities that are trusted.
 fn roots(ca: Option<&Path>) -> Result<RootCertStore, String> {
+    if let Some(file) = ca {
+        return authorities("--ca", file);
+    }
     let mut store = RootCertStore::empty();
-    let Some(file) = ca else {
-        let found = rustls_native_certs::load_native_certs();
-        let (added, _) = store.add_parsable_certificates(found.certs);
-        if added == 0 {
-            return Err(
-                "this system has no certificate authorities that it trusts; name yours with --ca"
-                    .to_owned(),
-            );
-        }
-        return Ok(store);
-    };
-    for certificate in certificates("--ca", file)? {
-        store
-            .add(certificate)
-            .map_err(|error| format!("--ca {}: {error}", file.display()))?;
+    let found = rustls_native_certs::load_native_certs();
+    let (added, _) = store.add_parsable_certificates(found.certs);
+    if added == 0 {
+        return Err(
+            "this system has no certificate authorities that it trusts; name yours with --ca"
+                .to_owned(),
+        );
     }
     Ok(store)
-}
-
-/// The certificates in the file that an option names, at least one.
-fn certificates(option: &str, file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let shown = file.display();
-    let certificates = CertificateDer::pem_file_iter(file)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|error| format!("{option} {shown}: {error}"))?;
-    match certificates.is_empty() {
-        false => Ok(certificates),
-        true => Err(format!(
-            "{option} {shown}: no certificate in it; expected PEM, with BEGIN CERTIFICATE"
-        )),
-    }
-}
-
-/// What a server is shown.
-fn own_chain(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    certificates("--tls-cert", file)
-}
-
-fn own_key(file: &Path) -> Result<PrivateKeyDer<'static>, String> {
-    PrivateKeyDer::from_pem_file(file).map_err(|error| {
-        format!(
-            "--tls-key {}: {error}; expected PEM, with BEGIN PRIVATE KEY, without a passphrase",
-            file.display()
-        )
-    })
 }

@@ -5,18 +5,13 @@
 //! setting, the file and what to do.
 
 use crate::from_files::FromFiles;
+use reactor::tls_files::{authorities, certificates, private_key};
 use rustls::crypto::aws_lc_rs;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
-use rustls::{Error, InconsistentKeys, RootCertStore, ServerConfig};
-use std::io::Read as _;
+use rustls::{Error, InconsistentKeys, ServerConfig};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use wire::dsn::password::seen_by_others;
-
-/// Bytes of a file with certificates or a key.
-const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Whether clients may use TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,57 +128,6 @@ impl ClientTls {
     }
 }
 
-/// What a file holds, if it is not longer than such files are.
-fn contents(setting: &str, path: &Path) -> Result<Vec<u8>, String> {
-    let shown = path.display();
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)
-        .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
-        .map_err(|error| format!("{setting} {shown}: {error}"))?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(format!(
-            "{setting} {shown}: expected a PEM file of at most {FILE_BYTES_MAX} bytes; it has more"
-        ));
-    }
-    Ok(bytes)
-}
-
-/// The certificates of a PEM file, in its order; at least one.
-pub(crate) fn certificates(
-    setting: &str,
-    path: &Path,
-) -> Result<Vec<CertificateDer<'static>>, String> {
-    let shown = path.display();
-    let bytes = contents(setting, path)?;
-    let found: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(&bytes).collect();
-    let found = found.map_err(|error| format!("{setting} {shown}: {error}"))?;
-    if found.is_empty() {
-        return Err(format!(
-            "{setting} {shown}: no certificate in it; expected PEM, with BEGIN CERTIFICATE, the \
-             server's own first and those of its issuers behind it"
-        ));
-    }
-    Ok(found)
-}
-
-/// The private key of a PEM file.
-pub(crate) fn private_key(setting: &str, path: &Path) -> Result<PrivateKeyDer<'static>, String> {
-    let shown = path.display();
-    let bytes = contents(setting, path)?;
-    let encrypted = b"BEGIN ENCRYPTED PRIVATE KEY";
-    match PrivateKeyDer::from_pem_slice(&bytes) {
-        Ok(key) => Ok(key),
-        Err(_) if bytes.windows(encrypted.len()).any(|part| part == encrypted) => Err(format!(
-            "{setting} {shown}: the key is encrypted, which is not supported; write it decrypted \
-             with openssl pkey -in {shown} -out FILE and protect FILE by its permissions"
-        )),
-        Err(pem::Error::NoItemsFound) => Err(format!(
-            "{setting} {shown}: no private key in it; expected PEM, with BEGIN PRIVATE KEY"
-        )),
-        Err(error) => Err(format!("{setting} {shown}: {error}")),
-    }
-}
-
 /// What handshakes are made with: TLS 1.2 and 1.3, no resumption (no driver asks for it), no data
 /// in front of the end of the handshake.
 fn server_config(cert: &Path, key: &Path, clients: &Clients) -> Result<ServerConfig, String> {
@@ -195,11 +139,7 @@ fn server_config(cert: &Path, key: &Path, clients: &Clients) -> Result<ServerCon
         None => WebPkiClientVerifier::no_client_auth(),
         Some((ca, wanted)) => {
             let shown = ca.display();
-            let mut roots = RootCertStore::empty();
-            for authority in certificates("tls.client_ca", ca)? {
-                let added = roots.add(authority);
-                added.map_err(|error| format!("tls.client_ca {shown}: {error}"))?;
-            }
+            let roots = authorities("tls.client_ca", ca)?;
             let builder =
                 WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone());
             let builder = match wanted {

@@ -10,13 +10,12 @@
 //! - where TLS is required, nothing but the greeting is said in clear: no user's name either;
 //! - a handshake whose certificate does not pass the mode's check sends nothing under it.
 
-use crate::auth::certificate::{certificates, private_key};
 use crate::from_files::FromFiles;
 use crate::server::upstream::Place;
+use reactor::tls_client::{self, Checked, Unfit};
 use reactor::tls_errors::{Hints, words};
-use reactor::{Address, AnyCertificate, AnyName, Tls};
-use rustls::client::{Resumption, WebPkiServerVerifier};
-use rustls::crypto::aws_lc_rs;
+use reactor::tls_files::{authorities, certificates, private_key};
+use reactor::{Address, Tls};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, Error, RootCertStore};
 use std::io;
@@ -190,37 +189,24 @@ fn server_name(keys: &BackendTlsKeys, server: &Place) -> Result<ServerName<'stat
 }
 
 fn client_config(keys: &BackendTlsKeys) -> Result<ClientConfig, String> {
-    let tls = |error: &dyn std::fmt::Display| format!("backend.tls: {error}");
-    let provider = Arc::new(aws_lc_rs::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider.clone())
-        .with_safe_default_protocol_versions()
-        .map_err(|error| tls(&error))?;
-    let builder = match keys.mode {
-        BackendTlsMode::Off | BackendTlsMode::Preferred | BackendTlsMode::Required => builder
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(AnyCertificate::new(provider))),
-        BackendTlsMode::VerifyCa => {
-            let roots = Arc::new(roots(keys.ca.as_deref())?);
-            let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider).build();
-            let verifier = AnyName::new(verifier.map_err(|error| tls(&error))?);
-            builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(verifier))
+    let ca = keys.ca.as_deref();
+    let checked = match keys.mode {
+        BackendTlsMode::Off | BackendTlsMode::Preferred | BackendTlsMode::Required => {
+            Checked::Nothing
         }
-        BackendTlsMode::VerifyIdentity => {
-            builder.with_root_certificates(roots(keys.ca.as_deref())?)
-        }
+        BackendTlsMode::VerifyCa => Checked::Authority(roots(ca)?),
+        BackendTlsMode::VerifyIdentity => Checked::Identity(roots(ca)?),
     };
-    let mut config = match (&keys.cert, &keys.key) {
-        (None, None) => builder.with_no_client_auth(),
+    let (own, shown) = match (&keys.cert, &keys.key) {
+        (None, None) => (None, String::new()),
         (Some(cert), Some(key)) => {
-            let chain = certificates("backend.tls_cert", cert)?;
-            let secret = private_key("backend.tls_key", key)?;
-            let made = builder.with_client_auth_cert(chain, secret);
-            made.map_err(|error| {
-                let (cert, key) = (cert.display(), key.display());
-                format!("backend.tls_cert {cert} with backend.tls_key {key}: {error}")
-            })?
+            let own = (
+                certificates("backend.tls_cert", cert)?,
+                private_key("backend.tls_key", key)?,
+            );
+            let (cert, key) = (cert.display(), key.display());
+            let shown = format!("backend.tls_cert {cert} with backend.tls_key {key}");
+            (Some(own), shown)
         }
         _ => {
             return Err(
@@ -230,25 +216,22 @@ fn client_config(keys: &BackendTlsKeys) -> Result<ClientConfig, String> {
             );
         }
     };
-    config.resumption = Resumption::in_memory_sessions(RESUMED_SERVERS_MAX);
-    Ok(config)
+    tls_client::client_config(checked, own, RESUMED_SERVERS_MAX).map_err(|unfit| match unfit {
+        Unfit::Library(error) => format!("backend.tls: {error}"),
+        Unfit::Own(error) => format!("{shown}: {error}"),
+    })
 }
 
 /// The authorities that are trusted.
 fn roots(ca: Option<&Path>) -> Result<RootCertStore, String> {
-    let Some(file) = ca else {
-        return Err(
+    match ca {
+        Some(file) => authorities("backend.tls_ca", file),
+        None => Err(
             "backend.tls_ca: expected the file with the certificate of the authority that has \
              signed the server's, as backend.tls is to check it"
                 .into(),
-        );
-    };
-    let mut store = RootCertStore::empty();
-    for certificate in certificates("backend.tls_ca", file)? {
-        let added = store.add(certificate);
-        added.map_err(|error| format!("backend.tls_ca {}: {error}", file.display()))?;
+        ),
     }
-    Ok(store)
 }
 
 #[cfg(test)]

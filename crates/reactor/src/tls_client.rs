@@ -1,0 +1,76 @@
+//! The client's side of TLS: what is checked of a server's certificate, what it is shown, and
+//! whether sessions go on from earlier ones.
+//!
+//! The pool towards its server and load towards its target want the same of rustls; each keeps what
+//! its settings are called, and where its authorities come from.
+
+use crate::{AnyCertificate, AnyName};
+use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
+use std::fmt::Display;
+use std::sync::Arc;
+
+/// What is checked of a server's certificate. That the server has its key is checked always.
+#[derive(Clone, Debug)]
+pub enum Checked {
+    /// One of these authorities signed it, it is valid now, and it names the server.
+    Identity(RootCertStore),
+    /// The same without the name.
+    Authority(RootCertStore),
+    /// Nothing: anybody may be the server.
+    Nothing,
+}
+
+/// A certificate with those of its issuers, and its key.
+pub type Own = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+/// What is wrong with what was to be made.
+#[derive(Debug)]
+pub enum Unfit {
+    /// The library cannot work like this.
+    Library(String),
+    /// The certificate that the server is to be shown, or its key.
+    Own(String),
+}
+
+/// What connections are made with. Tickets of so many servers are kept; 0 resumes no session.
+///
+/// # Errors
+/// What cannot be used, in the words of the library.
+pub fn client_config(
+    checked: Checked,
+    own: Option<Own>,
+    resumed_servers: usize,
+) -> Result<ClientConfig, Unfit> {
+    let library = |error: &dyn Display| Unfit::Library(error.to_string());
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| library(&error))?;
+    let builder = match checked {
+        Checked::Nothing => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(AnyCertificate::new(provider))),
+        Checked::Authority(roots) => {
+            let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+            let verifier = verifier.build().map_err(|error| library(&error))?;
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(AnyName::new(verifier)))
+        }
+        Checked::Identity(roots) => builder.with_root_certificates(roots),
+    };
+    let mut config = match own {
+        None => builder.with_no_client_auth(),
+        Some((chain, key)) => builder
+            .with_client_auth_cert(chain, key)
+            .map_err(|error| Unfit::Own(error.to_string()))?,
+    };
+    config.resumption = match resumed_servers {
+        0 => Resumption::disabled(),
+        servers => Resumption::in_memory_sessions(servers),
+    };
+    Ok(config)
+}
