@@ -201,6 +201,31 @@ fn a_client_that_has_just_had_a_count_stays_on_its_backend() {
     }
 }
 
+/// A function that looks at no table leaves MariaDB's conditions to what follows it in the text.
+#[test]
+fn a_text_that_asks_behind_a_function_is_answered_or_refused() {
+    same_on_both("asks_behind_function", |story| {
+        begin(story);
+        let (a, b) = (0, 1);
+        story.sql(
+            a,
+            "CREATE FUNCTION twice(x INT) RETURNS INT DETERMINISTIC RETURN x * 2",
+        );
+        for before in ["SELECT * FROM nowhere", "SELECT 1 / 0, v FROM t", "DO 3"] {
+            for asks in [
+                "SHOW WARNINGS",
+                "SELECT @@warning_count",
+                "SHOW COUNT(*) ERRORS",
+            ] {
+                story.sql(a, before);
+                story.sql(b, "SELECT v FROM t");
+                story.may_be_gone(a, &format!("DO 1; SELECT twice(1); {asks}"));
+                story.command(a, Command::ResetConnection, b"");
+            }
+        }
+    });
+}
+
 /// Names of another's prepared statements are taken from the backend in front of code that could
 /// meet them: what stood there for a question at the front of that text is gone.
 #[test]

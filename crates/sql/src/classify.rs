@@ -369,7 +369,7 @@ pub struct Statement {
     /// What it reads of earlier statements; of earlier ones in other texts, where it has several.
     pub reads: Reads,
     /// The same without what stored code may read; behind a statement that calls some, all is that
-    /// statement's.
+    /// statement's, but for the conditions on MariaDB, which functions may leave as they were.
     pub own_reads: Reads,
     /// What of it is its own for certain when it has succeeded, whatever was before.
     pub replaces: Reads,

@@ -17,7 +17,7 @@ use super::routine::Routine;
 use super::set::{self, Scope};
 use super::verbs::Stage;
 use super::{InsertId, Marks, PinCause, Reads, Statement, Verb, lists_user_variables};
-use crate::lex::{Executable, Kind, LexMode, Lexer, Token};
+use crate::lex::{Executable, Kind, LexMode, Lexer, Server, Token};
 use calls::Opened;
 use tables::Tables;
 
@@ -55,6 +55,8 @@ pub(super) struct Scan<'a> {
     reader: Reader,
     /// A statement before this one calls stored code.
     behind_code: bool,
+    /// A CALL stands in front of the statement at hand.
+    behind_call: bool,
     /// SET: the scope and the name of the variable at hand.
     scope: Scope,
     variable: Option<Token>,
@@ -118,6 +120,7 @@ impl<'a> Scan<'a> {
             json_tables: 0,
             reader: Reader::Same,
             behind_code: false,
+            behind_call: false,
             scope: Scope::Session,
             variable: None,
             unless_off: PinCause::VariableInUse,
@@ -229,6 +232,7 @@ impl<'a> Scan<'a> {
 
     fn next_statement(&mut self, token: Token) {
         self.out.multi = true;
+        self.behind_call |= self.current == Verb::Call;
         self.behind_code = self.out.causes.contains(PinCause::StoredCode);
         let rest = self.sql.get(token.start..).unwrap_or_default();
         let alike = match self.reader {
@@ -312,9 +316,13 @@ impl<'a> Scan<'a> {
         self.asks = self.asks.union(what);
         let earlier = what.without(self.out.replaces);
         self.out.reads = self.out.reads.union(earlier);
-        if !self.behind_code {
-            self.out.own_reads = self.out.own_reads.union(earlier);
-        }
+        // On MariaDB a function that looks at no table leaves the conditions before it.
+        let own = match (self.behind_code, self.mode.server) {
+            (false, _) => earlier,
+            (true, Server::MariaDb(_)) if !self.behind_call => earlier.of(Reads::DIAGNOSTICS),
+            (true, _) => Reads::NONE,
+        };
+        self.out.own_reads = self.out.own_reads.union(own);
     }
 
     pub(super) fn marked(&mut self, mark: Marks) {
