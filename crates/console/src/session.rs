@@ -29,6 +29,9 @@ use wire::handshake::{AUTH_MORE, Greeting, Login, nonce_from_random, put_auth_sw
 use wire::packet::{HEADER_LEN, Header, put_short};
 use wire::status::AUTOCOMMIT;
 
+/// Bytes of a packet that is too long, read at once.
+const DISCARDED_AT_ONCE: usize = 64 * 1024;
+
 /// What a client may choose from.
 const OFFERED: u32 = cap::LONG_PASSWORD
     | cap::FOUND_ROWS
@@ -159,11 +162,27 @@ impl Stream {
         };
         let seq = header.seq.wrapping_add(1);
         if header.len > COMMAND_MAX {
+            // Who is still writing would find the connection broken, and not hear why: the rest of
+            // a packet, 16 MiB at most, is read and dropped.
+            self.discard(header.len, until)?;
             return Ok((None, seq));
         }
         let mut payload = vec![0; header.len];
         self.read_exact(&mut payload, until)?;
         Ok((Some(payload), seq))
+    }
+}
+
+impl Stream {
+    /// Reads so many bytes and keeps none.
+    fn discard(&mut self, mut len: usize, until: Time) -> io::Result<()> {
+        let mut dropped = vec![0; len.min(DISCARDED_AT_ONCE)];
+        while len > 0 {
+            let part = len.min(dropped.len());
+            self.read_exact(&mut dropped[..part], until)?;
+            len -= part;
+        }
+        Ok(())
     }
 }
 

@@ -463,10 +463,12 @@ fn columns_are_numbers_where_all_values_are() {
 fn a_command_that_is_too_long_is_refused_and_a_statement_that_runs_too_long_is_ended() {
     let source = Arc::new(Small::default());
     let at = served(&source);
-    let mut reader = log_in(at, "reader", b"secret").unwrap();
-    let long = format!("SELECT '{}'", "x".repeat(crate::COMMAND_MAX));
-    let failed = values(&mut reader, &long).unwrap_err();
-    assert!(format!("{failed}").contains("bigger than"), "{failed}");
+    for len in [crate::COMMAND_MAX, 8 << 20] {
+        let mut reader = log_in(at, "reader", b"secret").unwrap();
+        let long = format!("SELECT '{}'", "x".repeat(len));
+        let failed = values(&mut reader, &long).unwrap_err();
+        assert!(format!("{failed}").contains("bigger than"), "{failed}");
+    }
     let engine = engine(&source);
     let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) \
                    SELECT count(*) FROM n";
