@@ -68,7 +68,8 @@ start_mysql() {
     server_port=$((32000 + RANDOM % 500))
     "$run" mysqld "${options[@]}" --initialize-insecure 2>"$folder/mysql.log"
     "$run" mysqld "${options[@]}" --port="$server_port" --bind-address=127.0.0.1 \
-        --socket="$folder/mysql.socket" --mysqlx=OFF --max-connections=2000 --secure-file-priv=NULL \
+        --socket="$folder/mysql.socket" --mysqlx=OFF --max-connections=2000 \
+        --secure-file-priv=NULL \
         2>>"$folder/mysql.log" &
     server_pid="$server_pid $!"
     until tell -e 'SELECT 1' >/dev/null 2>&1; do
