@@ -82,6 +82,13 @@ impl Line {
         }
     }
 
+    fn users_max(&self) -> u32 {
+        match self {
+            Line::Statements(args) => args.connections,
+            Line::Long(args) => args.swarm().connections,
+        }
+    }
+
     fn runner(&self) -> Result<Box<dyn Runner>, String> {
         Ok(match self {
             Line::Statements(args) => Box::new(Statements::start(args)?),
@@ -134,14 +141,17 @@ pub(crate) fn run(main: Line, stop: &AtomicBool) -> Result<(), String> {
     let args = main.locust().clone();
     let mut classes = Vec::new();
     for (name, line) in lines(main)? {
-        let runner = line.runner()?;
+        let (runner, users_max) = (line.runner()?, line.users_max());
         eprintln!(
-            "load: users of {name} run {} against {}, at most {}",
+            "load: users of {name} run {} against {}, at most {users_max}",
             line.name(),
-            line.target(),
-            runner.users_max()
+            line.target()
         );
-        classes.push(UserClass { name, runner });
+        classes.push(UserClass {
+            name,
+            users_max,
+            runner,
+        });
     }
     locust::run(&args, classes, stop)
 }
@@ -185,7 +195,6 @@ struct Statements {
     workload: String,
     /// The workload's statements, where it has several.
     titles: Vec<String>,
-    users_max: u32,
 }
 
 impl Statements {
@@ -201,7 +210,6 @@ impl Statements {
             group_threads,
             workload: args.workload_name().to_owned(),
             titles,
-            users_max: args.connections,
         })
     }
 }
@@ -209,10 +217,6 @@ impl Statements {
 impl Runner for Statements {
     fn order(&mut self, users: u32) {
         self.group_threads.order(Order::Users(users));
-    }
-
-    fn users_max(&self) -> u32 {
-        self.users_max
     }
 
     fn listen(&mut self, until: Time) {

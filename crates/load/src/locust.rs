@@ -37,8 +37,6 @@ use zmtp::Dealer;
 pub(crate) trait Runner {
     /// Has so many users from now on, or as many as it can.
     fn order(&mut self, users: u32);
-    /// How many it can have.
-    fn users_max(&self) -> u32;
     /// Hears its groups until then, for a short while at most.
     fn listen(&mut self, until: Time);
     /// Why it cannot go on.
@@ -53,6 +51,8 @@ pub(crate) trait Runner {
 pub(crate) struct UserClass {
     /// Its name in the locustfile.
     pub(crate) name: String,
+    /// How many users it can have.
+    pub(crate) users_max: u32,
     pub(crate) runner: Box<dyn Runner>,
 }
 
@@ -291,7 +291,7 @@ impl Fleet {
             }
         }
         for ((class, before), wanted) in self.classes.iter_mut().zip(&mut self.users).zip(wanted) {
-            let users_max = class.runner.users_max();
+            let users_max = class.users_max;
             if wanted > users_max && *before <= users_max {
                 eprintln!(
                     "load: the Locust master wants {wanted} users of {} here, and --connections \

@@ -7,15 +7,19 @@
 //! Messages of types that nobody named are ignored and said to be so, as Locust's workers do.
 //!
 //! Bounds: [`WAITING_MAX`] messages of a type wait, and more are dropped and said to be; a program
-//! that writes more than [`OUTPUT_MAX`] is ended.
+//! that writes more than [`OUTPUT_MAX`], or takes longer than [`PROGRAM_MAX`], is ended with all
+//! that it has started.
 
 use rmpv::Value;
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value as Json;
 use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 /// Messages of one type that wait for its program.
 const WAITING_MAX: usize = 256;
@@ -23,6 +27,8 @@ const WAITING_MAX: usize = 256;
 const REPLIES_MAX: usize = 256;
 /// Bytes that a program may write for one message.
 const OUTPUT_MAX: u64 = 1024 * 1024;
+/// How long a program may take for one message.
+const PROGRAM_MAX: Duration = Duration::from_secs(600);
 
 /// What a master and its workers tell each other by themselves.
 const OWN_TYPES: [&str; 15] = [
@@ -99,6 +105,11 @@ impl Listeners {
     /// # Errors
     /// A sentence with the system's reason.
     pub(super) fn start(listeners: &[Listener]) -> Result<Listeners, String> {
+        Listeners::start_for(listeners, PROGRAM_MAX)
+    }
+
+    /// The same where a program may take so long for a message.
+    fn start_for(listeners: &[Listener], max: Duration) -> Result<Listeners, String> {
         let (sender, replies) = sync_channel(REPLIES_MAX);
         let mut threads = Vec::new();
         for listener in listeners {
@@ -108,7 +119,7 @@ impl Listeners {
             let kind = listener.kind.clone();
             thread::Builder::new()
                 .name("locust-on".to_owned())
-                .spawn(move || serve(&listener, &held, &waiting, &sender))
+                .spawn(move || serve((&listener, max), &held, &waiting, &sender))
                 .map_err(|error| format!("no thread for --locust-on: {error}"))?;
             threads.push(Thread {
                 kind,
@@ -156,21 +167,30 @@ impl Drop for Listeners {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
             if let Some(child) = running.as_mut() {
-                let _ = child.kill();
+                end(child);
             }
         }
     }
 }
 
+/// Ends a program with what it has started: who has its output open is waited for.
+fn end(child: &mut Child) {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    if let Some(pid) = pid {
+        let _ = kill_process_group(pid, Signal::KILL);
+    }
+}
+
 /// The life of a type's thread.
 fn serve(
-    listener: &Listener,
+    (listener, max): (&Listener, Duration),
     running: &Mutex<Option<Child>>,
     calls: &Receiver<Call>,
     replies: &SyncSender<Reply>,
 ) {
     for call in calls {
-        let said = run(listener, running, &call).and_then(|out| read_replies(&out, &call.node));
+        let said =
+            run((listener, max), running, &call).and_then(|out| read_replies(&out, &call.node));
         let sent = said.unwrap_or_else(|reason| {
             let reason = format!(
                 "--locust-on {}={}: {reason}",
@@ -198,12 +218,13 @@ fn exception(node: &str, reason: &str) -> Reply {
 
 /// Runs the program once; returns what it wrote.
 fn run(
-    listener: &Listener,
+    (listener, max): (&Listener, Duration),
     running: &Mutex<Option<Child>>,
     call: &Call,
 ) -> Result<Vec<u8>, String> {
     let mut command = Command::new(&listener.program);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.process_group(0);
     command.env("ONRAMP_LOCUST_TYPE", &listener.kind);
     command.env("ONRAMP_LOCUST_NODE", &call.node);
     if let Some(index) = call.index {
@@ -217,20 +238,29 @@ fn run(
     *hold() = Some(child);
     let input = call.data.to_string();
     let mut output = Vec::new();
-    let read = thread::scope(|scope| {
+    let (done, late) = sync_channel::<()>(0);
+    let (read, is_late) = thread::scope(|scope| {
         scope.spawn(move || {
             if let Some(mut stdin) = stdin {
                 // A program that does not read its input may end before it is written.
                 let _ = stdin.write_all(input.as_bytes());
             }
         });
+        let watch = scope.spawn(move || {
+            let is_late = late.recv_timeout(max) == Err(RecvTimeoutError::Timeout);
+            if let (true, Some(child)) = (is_late, hold().as_mut()) {
+                end(child);
+            }
+            is_late
+        });
         let read = stdout.map(|stdout| stdout.take(OUTPUT_MAX + 1).read_to_end(&mut output));
         if output.len() as u64 > OUTPUT_MAX
             && let Some(child) = hold().as_mut()
         {
-            let _ = child.kill();
+            end(child);
         }
-        read.unwrap_or(Ok(0))
+        drop(done);
+        (read.unwrap_or(Ok(0)), watch.join().unwrap_or_default())
     });
     let child = hold().take();
     let ended = child.map(|mut child| child.wait());
@@ -238,6 +268,10 @@ fn run(
         return Err(format!(
             "it wrote more than {OUTPUT_MAX} bytes, and was ended"
         ));
+    }
+    if is_late {
+        let limit = max.as_secs();
+        return Err(format!("it took longer than {limit} s, and was ended"));
     }
     read.map_err(|error| format!("its output cannot be read: {error}"))?;
     match ended {
@@ -324,7 +358,7 @@ fn to_msgpack(value: &Json) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
+    use std::os::unix::fs::PermissionsExt;
 
     fn listener(program: &str) -> Listener {
         Listener::read(&format!("names={program}")).unwrap()
@@ -396,6 +430,25 @@ mod tests {
         );
         let said = read_replies(b"{\"type\":\"stats\"}\n", "n");
         assert!(said.err().unwrap().contains("own"));
+    }
+
+    /// What it has started holds its output open, and goes with it.
+    #[test]
+    fn a_program_that_does_not_end_is_ended_with_what_it_has_started() {
+        let file = format!("onramp-locust-on-{}", std::process::id());
+        let file = std::env::temp_dir().join(file);
+        std::fs::write(&file, "#!/bin/sh\nsleep 1000 & sleep 1000\n").unwrap();
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o700)).unwrap();
+        let program = listener(file.to_str().unwrap());
+        let listeners = Listeners::start_for(&[program], Duration::from_millis(50)).unwrap();
+        for _ in 0..2 {
+            listeners.hear("names", &Value::Nil, "n_1", None);
+        }
+        for _ in 0..2 {
+            let said = to_json(&reply(&listeners).data).to_string();
+            assert!(said.contains("took longer"), "{said}");
+        }
+        std::fs::remove_file(&file).unwrap();
     }
 
     #[test]

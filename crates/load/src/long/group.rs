@@ -239,8 +239,6 @@ struct Group<T: Talk> {
     allowed: u32,
     /// How many of them wait for being opened again.
     reopening: u32,
-    /// How many of them have to end before no more than allowed are left.
-    surplus: u32,
     /// Seats that were open and are not wanted for now.
     parked: Vec<u32>,
     pace: Pace,
@@ -342,7 +340,6 @@ impl<T: Talk> Group<T> {
                 .ordered_users
                 .map_or(u32::MAX, |users| share.part.of(users)),
             reopening: 0,
-            surplus: 0,
             parked: Vec::new(),
             pace: Pace::new(share.connects_per_second, now),
             standing: 0,
@@ -396,9 +393,8 @@ impl<T: Talk> Group<T> {
     /// the answer that they wait for.
     fn allow(&mut self, allowed: u32) {
         self.allowed = allowed;
-        self.count_surplus();
         for key in self.lines.keys() {
-            if self.surplus == 0 {
+            if !self.has_surplus() {
                 return;
             }
             self.talk(key, |_, _| Ok(Next::Stays));
@@ -410,8 +406,9 @@ impl<T: Talk> Group<T> {
         self.standing + self.in_flight + self.reopening
     }
 
-    fn count_surplus(&mut self) {
-        self.surplus = self.out().saturating_sub(self.allowed);
+    /// Whether some of them have to end.
+    fn has_surplus(&self) -> bool {
+        self.out() > self.allowed
     }
 
     fn may_open(&self) -> bool {
@@ -430,7 +427,6 @@ impl<T: Talk> Group<T> {
             talk.finish(&self.plan.own, &mut self.counts, marks, Time::now());
         }
         self.parked.push(slot);
-        self.count_surplus();
     }
 
     fn tell(&self, message: Message) {
@@ -553,6 +549,7 @@ impl<T: Talk> Group<T> {
         key: Key,
         act: impl FnOnce(&mut T, &mut Context<'_, T::Plan>) -> Result<Next, Fault>,
     ) {
+        let has_surplus = self.has_surplus();
         let Some(line) = self.lines.get_mut(key) else {
             return;
         };
@@ -567,7 +564,7 @@ impl<T: Talk> Group<T> {
             net: &mut self.net,
             transport: &mut line.transport,
             now: Time::now(),
-            running: self.running && self.surplus == 0,
+            running: self.running && !has_surplus,
             wake_at: None,
         };
         let result = act(talk, &mut context);
@@ -577,7 +574,7 @@ impl<T: Talk> Group<T> {
         let is_busy = talk.is_busy();
         let (now, wake_at) = (context.now, context.wake_at);
         match result {
-            Ok(Next::Stays) if self.surplus > 0 && !is_busy => self.retire(key),
+            Ok(Next::Stays) if has_surplus && !is_busy => self.retire(key),
             Ok(Next::Stays) => {
                 if let Some(at) = wake_at {
                     self.wakes.push(Reverse((at, Wake::Talk(key))));
@@ -647,10 +644,9 @@ impl<T: Talk> Group<T> {
             match wake {
                 Wake::Talk(key) => self.talk(key, Talk::wake),
                 Wake::Open(_) if self.end.is_some() => self.reopening -= 1,
-                Wake::Open(slot) if self.out() > self.allowed => {
+                Wake::Open(slot) if self.has_surplus() => {
                     self.reopening -= 1;
                     self.parked.push(slot);
-                    self.count_surplus();
                 }
                 Wake::Open(slot) => {
                     self.reopening -= 1;

@@ -22,7 +22,6 @@ pub(crate) struct Users {
     /// As the master shows their requests.
     name: String,
     method: &'static str,
-    users_max: u32,
 }
 
 impl Users {
@@ -39,7 +38,6 @@ impl Users {
             group_threads,
             name,
             method,
-            users_max: args.swarm().connections,
         })
     }
 }
@@ -47,10 +45,6 @@ impl Users {
 impl Runner for Users {
     fn order(&mut self, users: u32) {
         self.group_threads.order(Order::Users(users));
-    }
-
-    fn users_max(&self) -> u32 {
-        self.users_max
     }
 
     fn listen(&mut self, until: Time) {
@@ -84,8 +78,7 @@ fn report(counts: &Counts, name: &str, method: &'static str, entries: &mut Entri
     let (mut wrong, mut lost) = (counts.of(Verdict::Wrong), counts.of(Verdict::Lost));
     for row in counts.errors.rows() {
         let words = match row.sqlstate.as_str() {
-            "" => row.message.clone(),
-            "HTTP" => row.message.clone(),
+            "" | "HTTP" => row.message.clone(),
             _ => format!("{}: {}", row.code, row.message),
         };
         match (row.phase, row.sqlstate.as_str()) {

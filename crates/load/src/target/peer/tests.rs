@@ -32,6 +32,9 @@ impl Net for Pipe {
     fn watch(&mut self, (): &(), _: Token) -> io::Result<()> {
         Ok(())
     }
+    fn unwatch(&mut self, (): &()) -> io::Result<()> {
+        Ok(())
+    }
     fn read(&mut self, (): &(), buffer: &mut [u8]) -> Read {
         match self.incoming.pop_front() {
             Some(bytes) => {
