@@ -5,7 +5,9 @@
 #   LIMIT 100 and read nothing: while their replies are taken off their backends, and after that.
 #   Then an export of EXPORT_MB at RATE_MB a second beside the same load:
 #   whether it is complete and equal to what the server itself sends. Prints the pool's memory before,
-#   during and after.
+#   during and after. Before that, the same without the pool: the closed loop at the server itself,
+#   alone and beside SLOW connections that read such replies as fast as they come. What the server
+#   takes to make the replies, no pool can give back.
 # Why: who does not read must not take what others need, and a slow reader must miss nothing.
 # Changes on the machine: installs MariaDB (Debian) if it is missing, as scripts/lib.sh describes;
 #   the server runs from a folder below /tmp on a free port. Needs python3 with PyMySQL.
@@ -34,9 +36,10 @@ start_pool 'backends_max = 16' "spool_folder = \"${SPOOL:-$folder}\"" 'spool_byt
 make_tables --table-size 100000
 admin sbtest -e 'CREATE TABLE t (v INT); INSERT INTO t SELECT seq FROM seq_1_to_100'
 
+# work WHAT [PORT]: on the pool, or that port.
 work() {
     "$binary" load oltp_point_select run --table-size 100000 \
-        --target "mysql://app:app@127.0.0.1:$pool_port/sbtest" \
+        --target "mysql://app:app@127.0.0.1:${2:-$pool_port}/sbtest" \
         --connections "$working" --time "$time" --percentile 99 >"$folder/work.$1" 2>&1 ||
         fail "the load failed: $(tail -3 "$folder/work.$1")"
     awk -v what="$1" '/99th percentile/ { printf "p99 of %s: %s ms\n", what, $NF }
@@ -44,6 +47,33 @@ work() {
 }
 
 rss() { printf 'resident %s: %d MiB\n' "$1" "$(($(pool_rss) >> 20))"; }
+
+work 'the working clients at the server itself, alone' "$server_port"
+python3 - "$server_port" "$slow" "$time" >"$folder/quick.out" 2>&1 <<'PYTHON' &
+import pymysql, selectors, sys, time
+from pymysql.constants import COMMAND
+port, count, seconds = map(int, sys.argv[1:])
+ready, buffer, got, open_ = selectors.DefaultSelector(), bytearray(1 << 20), 0, []
+for _ in range(count):
+    client = pymysql.connect(host="127.0.0.1", port=port, user="app", password="app", db="sbtest")
+    open_.append(client)
+    # So many rows that it does not end before the load does.
+    client._execute_command(COMMAND.COM_QUERY, "SELECT REPEAT('x',1000000) FROM t, t b, t c")
+    ready.register(client._sock, selectors.EVENT_READ)
+began = time.monotonic()
+while time.monotonic() < began + seconds:
+    for key, _ in ready.select(1):
+        got += key.fileobj.recv_into(buffer)
+print(f"  {got / 1e6 / (time.monotonic() - began):.0f} MB/s of replies meanwhile")
+sys.stdout.flush()
+time.sleep(3600)
+PYTHON
+quick_pid=$!
+work "the working clients at the server itself, beside $slow that read" "$server_port"
+until grep -q MB/s "$folder/quick.out"; do sleep 0.2; done
+cat "$folder/quick.out"
+kill "$quick_pid"
+wait "$quick_pid" 2>/dev/null || true
 
 work 'the working clients alone'
 rss 'before'

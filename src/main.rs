@@ -8,6 +8,7 @@ mod command_line;
 mod generate;
 mod preflight;
 mod tls;
+mod top;
 
 use crate::command_line::without_passwords;
 use crate::preflight::{Checked, look, of_load, of_pool};
@@ -45,6 +46,7 @@ enum Job {
     Climb(climb::ClimbArgs),
     Target(load::target::TargetArgs),
     Tls(tls::TlsArgs),
+    Top(top::TopArgs),
     Generate(generate::GenerateArgs),
 }
 
@@ -62,15 +64,17 @@ fn main() -> ExitCode {
             |line| load::run_script(&line, &stop_flag()),
         );
     }
+    let started = pool::Started::with(words.clone());
     let cli = Cli::try_parse_from(words).unwrap_or_else(|error| without_passwords(error).exit());
     warn_of_files(&cli.job);
     match cli.job {
         Job::Pool(job) => {
             outlive_hangup();
-            pool::settings(job.args)
+            let started = started.in_place_of(job.args.upgrade);
+            pool::settings(&job.args)
                 .and_then(|settings| {
                     look("pool", job.preflight, of_pool(&settings))?;
-                    Ok(pool::run(settings))
+                    Ok(pool::run(job.args, settings, started))
                 })
                 .unwrap_or_else(|status| status)
         }
@@ -88,6 +92,7 @@ fn main() -> ExitCode {
         }),
         Job::Target(args) => load::target::run(&args, &stop_flag()),
         Job::Tls(args) => tls::run(&args),
+        Job::Top(args) => top::run(&args, &stop_flag()),
         Job::Generate(args) => generate::run(&args, Cli::command()),
     }
 }
@@ -120,6 +125,7 @@ fn warn_of_files(job: &Job) {
         | Job::Climb(_)
         | Job::Target(_)
         | Job::Tls(_)
+        | Job::Top(_)
         | Job::Generate(_) => {
             return;
         }

@@ -106,6 +106,29 @@ fn a_file_that_the_server_does_not_take_stays_with_its_client() {
     other.must("DROP TABLE fed");
 }
 
+/// A server that gets a packet of another number does not wait for the end of the file. What the
+/// client still sends of it must not be taken for commands.
+#[test]
+fn who_is_answered_amid_a_file_is_closed() {
+    let test = "who_is_answered_amid_a_file_is_closed";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let pool = start_pool(real, "amid.toml", "groups = 1\nbackends_max = 1");
+    let account = app().schema("shop").with(LOCAL_FILES);
+    let mut other = login(&pool.address, &account);
+    other.must("CREATE OR REPLACE TABLE amid (v INT)");
+    let mut skips = login(&pool.address, &account);
+    let load = b"LOAD DATA LOCAL INFILE 'any' INTO TABLE amid";
+    skips.send(&[(Command::Query, load)]).unwrap();
+    skips.wait().unwrap();
+    skips.send_raw(b"\x02\0\0\x091\n").unwrap();
+    while skips.wait().is_ok() {}
+    assert_eq!(other.value("SELECT COUNT(*) FROM amid"), "0");
+    other.must("DROP TABLE amid");
+}
+
 fn packet(payload: &[u8]) -> Vec<u8> {
     let len = u32::try_from(payload.len()).unwrap().to_le_bytes();
     [&len[..3], &[1], payload].concat()

@@ -7,6 +7,7 @@ use testkit::onramp::Pool;
 use testkit::real::{Flavour, Real, skipped};
 use testkit::reply::Outcome;
 use testkit::talk::Account;
+use wire::command::Command;
 
 /// The account that reads the others has no more than this.
 const SERVICE: &str = "CREATE USER watcher@'%' IDENTIFIED BY 'watching'";
@@ -564,6 +565,63 @@ fn who_cannot_get_a_backend_any_more_is_closed_on_both() {
     for real in [Real::start(&[]), Real::start_mysql(&[])] {
         if let Some(real) = found(real, test) {
             who_cannot_get_a_backend_any_more_is_closed(&real);
+        }
+    }
+}
+
+/// The server refuses an account while all backends of its sessions are held by others: whoever
+/// waits for one is told so at once, and does not wait for those.
+fn a_refused_account_is_said_while_its_backends_are_held(real: &Real) {
+    real.execute(&[SERVICE, least(real)]);
+    for (refuse, words) in [
+        ("ALTER USER u@'%' ACCOUNT LOCK", "locked"),
+        ("DROP USER u@'%'", "Access denied"),
+    ] {
+        real.execute(&["DROP USER IF EXISTS u@'%'"]);
+        create(real, "u");
+        let pool = start_one_group(real, "refused_and_held.toml");
+        let login = || Client::connect(&pool.address, &Account::new("u", "pw")).unwrap();
+        let (mut waiter, mut in_transaction, mut pinned) = (login(), login(), login());
+        let mut busy = login();
+        in_transaction.must("BEGIN");
+        in_transaction.must("SELECT 1");
+        pinned.must("SELECT GET_LOCK('held', 0)");
+        real.execute(&[refuse]);
+        let failure = waiter.failure("SELECT 2");
+        assert_eq!(failure.code, 1429, "{}", failure.message);
+        // Of a name that it does not know MySQL may ask for a plugin that the pool does not speak,
+        // or for the password itself, behind which the client is closed.
+        let closed = failure.message.contains("log in again");
+        let is_asked = closed || failure.message.contains("spoken are");
+        let is_said = failure.message.contains(words);
+        let guards = real.flavour() == Flavour::MySql && refuse.starts_with("DROP");
+        assert!(is_said || guards && is_asked, "{}", failure.message);
+        if closed {
+            assert!(waiter.query("SELECT 4").is_err());
+            continue;
+        }
+        // Those who hold theirs go on, as on the server, and what they give back serves the others.
+        in_transaction.must("SELECT 3");
+        in_transaction.must("COMMIT");
+        waiter.must("SELECT 4");
+        // One that only runs a statement gives its backend back: it is waited for.
+        busy.send(&[(Command::Query, b"SELECT SLEEP(0.3)")])
+            .unwrap();
+        waiter.must("SELECT 5");
+        busy.receive().unwrap();
+        pinned.must("SELECT RELEASE_LOCK('held')");
+    }
+}
+
+#[test]
+fn a_refused_account_is_said_while_its_backends_are_held_on_both() {
+    let test = "a_refused_account_is_said_while_its_backends_are_held_on_both";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    for real in [Real::start(&[]), Real::start_mysql(&[])] {
+        if let Some(real) = found(real, test) {
+            a_refused_account_is_said_while_its_backends_are_held(&real);
         }
     }
 }

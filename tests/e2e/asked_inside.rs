@@ -346,6 +346,64 @@ fn triggers_ask_too() {
     });
 }
 
+/// On MariaDB a query of no table leaves the conditions before it to what stands behind.
+#[test]
+fn a_text_that_asks_in_its_second_statement_is_answered_or_refused() {
+    same_on_both("asks_second", |story| {
+        begin(story);
+        for before in ["SELECT * FROM nowhere", "SELECT 1 / 0, v FROM t", "DO 3"] {
+            for text in [
+                "SELECT 1; SHOW WARNINGS; PREPARE s FROM 'SELECT 5'",
+                "SELECT 1; SELECT @@warning_count; PREPARE s FROM 'SELECT 5'",
+                "SHOW WARNINGS; SELECT ROW_COUNT(); PREPARE s FROM 'SELECT 5'",
+                "SELECT v FROM t WHERE id = 9; SHOW WARNINGS; PREPARE s FROM 'SELECT 5'",
+            ] {
+                story.sql(0, before);
+                story.sql(1, "SELECT v FROM t");
+                story.may_be_gone(0, text);
+                story.command(0, Command::ResetConnection, b"");
+            }
+        }
+    });
+}
+
+/// What a view shows of the statement before is that of its own client, or nothing.
+#[test]
+fn views_ask_too() {
+    same_on_both("asks_views", |story| {
+        begin(story);
+        story.all(
+            0,
+            &[
+                "CREATE VIEW counted_view AS SELECT ROW_COUNT() AS c, FOUND_ROWS() AS f",
+                "CREATE VIEW over_view AS SELECT f + 1 FROM counted_view",
+                "CREATE VIEW calling_view AS SELECT rows_before()",
+                "CREATE VIEW plain_view AS SELECT v FROM t",
+            ],
+        );
+        let asks = [
+            "SELECT * FROM counted_view",
+            "SELECT * FROM over_view",
+            "SELECT * FROM calling_view",
+            "INSERT INTO w SELECT f FROM counted_view",
+        ];
+        for asks in asks {
+            story.sql(0, "SELECT v FROM t WHERE id < 3");
+            story.sql(1, "SELECT CAST('other' AS SIGNED) FROM t WHERE id < 4");
+            let gone = story.may_be_gone(0, asks);
+            assert_eq!(gone, story.pooled, "{asks}");
+            story.sql(1, "SELECT v FROM t WHERE id < 2");
+            story.sql(0, "SELECT v FROM plain_view");
+            story.sql(0, "SHOW CREATE VIEW counted_view");
+            // A transaction: the server answers.
+            story.all(
+                0,
+                &["BEGIN", "SELECT v FROM t WHERE id < 3", asks, "COMMIT"],
+            );
+        }
+    });
+}
+
 /// The pool reads back what a statement has warned of, or why it failed. That changes nothing that
 /// code could ask for.
 #[test]
@@ -426,4 +484,31 @@ fn who_has_started_over_asks_about_nothing_that_was_before() {
             }
         }
     });
+}
+
+/// MySQL takes a text for a question as soon as its first word says so, and puts the syntax error
+/// behind the conditions of before, which are on another backend.
+#[test]
+fn a_text_of_several_that_asks_is_refused_to_who_may_send_one() {
+    let test = "a_text_of_several_that_asks_is_refused_to_who_may_send_one";
+    for (real, after_an_error) in [(server(test), 1064), (mysql(test), 1235)] {
+        let Some(real) = real else { continue };
+        if crate::world::direct() {
+            return;
+        }
+        let pool = start_pool(real, "asks-one.toml", "backends_max = 1\ngroups = 1");
+        let (mut a, mut b) = (login(&pool.address, &app()), login(&pool.address, &app()));
+        for asks in ["GET DIAGNOSTICS @n = NUMBER", "SHOW WARNINGS"] {
+            let text = format!("{asks}; SELECT 1");
+            a.must("SELECT 1");
+            assert_eq!(a.failure(&text).code, 1064, "{text}");
+            a.must("SELECT 1");
+            a.failure("SELECT no_such_column");
+            b.must("SELECT 2");
+            assert_eq!(a.failure(&text).code, after_an_error, "{text}");
+        }
+        // What asks for nothing is the server's business.
+        a.failure("SELECT no_such_column");
+        assert_eq!(a.failure("SHOW DATABASES; SELECT 1").code, 1064);
+    }
 }

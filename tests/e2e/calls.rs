@@ -191,6 +191,44 @@ fn what_a_procedure_changes_follows_its_client() {
     });
 }
 
+/// A routine gives the mode and the character sets back at its end. MySQL reports what the routine
+/// had with the rows that it sends before, and reports nothing at its end.
+#[test]
+fn what_a_procedure_has_for_itself_ends_with_it() {
+    same_on_both("calls_give_back", 2, |story| {
+        let account = app().schema(&story.schema);
+        let account = account
+            .with(cap::MULTI_STATEMENTS)
+            .without(cap::SESSION_TRACK);
+        let (a, b) = (story.join_as(&account), story.join_as(&account));
+        story.all(
+            a,
+            &[
+                "CREATE PROCEDURE sets_mode(m VARCHAR(80)) BEGIN SET sql_mode = m; \
+                 SELECT @@sql_mode; END",
+                "CREATE PROCEDURE sets_names() BEGIN SET NAMES latin1; \
+                 SELECT @@character_set_client; SET time_zone = '+03:00'; SELECT 2; END",
+            ],
+        );
+        let probe = "SELECT @@sql_mode, @@character_set_client, @@collation_connection, \
+                     @@character_set_results, @@time_zone, \"w\"";
+        for call in [
+            "CALL sets_mode('')",
+            "SET sql_mode = ''",
+            "CALL sets_mode('ANSI_QUOTES')",
+            "SELECT 1; CALL sets_mode('ANSI_QUOTES'); SELECT 2",
+            "SET sql_mode = 'NO_BACKSLASH_ESCAPES'; CALL sets_mode('ANSI_QUOTES')",
+            "CALL sets_names()",
+        ] {
+            story.sql(a, call);
+            for held in ["BEGIN", "COMMIT"] {
+                story.sql(b, held);
+                story.sql(a, probe);
+            }
+        }
+    });
+}
+
 #[test]
 fn anonymous_blocks_are_judged_as_procedures_are() {
     let Some(real) = server("anonymous_blocks_are_judged_as_procedures_are") else {

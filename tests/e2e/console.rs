@@ -1,6 +1,7 @@
 //! The console: what it shows of a running pool, what its commands do, and that it answers when
 //! nothing else does.
 
+use crate::metrics::until;
 use crate::world::{app, direct, login, own_server, server, start_pool};
 use reactor::Address;
 use testkit::client::Client;
@@ -102,6 +103,122 @@ fn the_console_shows_clients_and_commands_reach_them() {
     assert!(unknown.message.contains("Unknown client"), "{unknown:?}");
     let line = pool.wait_for("'admin' has said KILL ").unwrap();
     assert!(line.contains(&id), "{line}");
+}
+
+#[test]
+fn statements_are_counted_without_their_values() {
+    let test = "statements_are_counted_without_their_values";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    let (pool, place) = start(real, "statements.toml", "digests_max = 16\ngroups = 1");
+    let mut client = login(&pool.address, &app());
+    let ours = |sql: &str| format!("{sql} /* counted */");
+    for secret in ["'a'", "'bb'", "17", "0xff"] {
+        client.must(&ours(&format!(
+            "SELECT {secret} AS secret, 1 UNION SELECT 2, 3"
+        )));
+    }
+    client.failure("SELECT * FROM missing WHERE id = 5");
+    // Prepared and as text it is the same statement.
+    let prepared = client.prepare("SELECT ? AS secret, 1 UNION SELECT ?, 3");
+    let params: [Option<&[u8]>; 2] = [Some(b"x"), Some(b"y")];
+    client.execute(prepared.id, &params, false).unwrap();
+    let mut console = admin(&place);
+    let question = "SELECT statement, count, errors, rows, digest IS NOT NULL, \
+                    service_seconds >= service_max_seconds FROM statements WHERE count > 0 \
+                    AND statement NOT LIKE 'SET %' ORDER BY count DESC";
+    let expected = [
+        [
+            "SELECT ? AS secret, ? UNION SELECT ?, ...",
+            "5",
+            "0",
+            "10",
+            "1",
+            "1",
+        ],
+        [
+            "SELECT * FROM missing WHERE id = ?",
+            "1",
+            "1",
+            "0",
+            "1",
+            "1",
+        ],
+    ];
+    // Figures are half a second old at most.
+    until(|| match rows(&mut console, question) {
+        shown if shown == expected => Ok(()),
+        shown => Err(format!("{shown:?}")),
+    });
+    // More than there may be: the bound holds, and nothing is lost of the sums.
+    for name in 0..40 {
+        client.must(&format!("SELECT 1 AS column_{name}"));
+    }
+    let sums = "SELECT sum(count) >= 46, count(*) <= 17, sum(digest IS NULL) FROM statements";
+    until(|| match rows(&mut console, sums) {
+        shown if shown == [["1", "1", "1"]] => Ok(()),
+        shown => Err(format!("{shown:?}")),
+    });
+}
+
+#[test]
+fn slow_statements_are_logged() {
+    let test = "slow_statements_are_logged";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return;
+    }
+    let (pool, place) = start(real, "slow-statements.toml", "slow_statement_ms = 20");
+    let mut client = login(&pool.address, &app());
+    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    client.must("SELECT 'quick'");
+    client.must(&format!(
+        "SELECT SLEEP(0.03), 'secret' /*traceparent='{trace}'*/"
+    ));
+    let line = pool.wait_for("event=slow-statement").unwrap();
+    for part in [
+        "level=warning",
+        "account=\"app\"",
+        "rows=1",
+        &format!("traceparent={trace}"),
+        "message=SELECT SLEEP(?), ?",
+    ] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
+    assert!(
+        !line.contains("secret") && !pool.said().contains("quick"),
+        "{line}"
+    );
+    // The digest is the one of the console.
+    let (_, digest) = line.split_once("digest=").unwrap();
+    let digest = digest.split(' ').next().unwrap();
+    let mut console = admin(&place);
+    let question = format!("SELECT statement FROM statements WHERE digest = '{digest}'");
+    until(|| match rows(&mut console, &question) {
+        shown if shown == [["SELECT SLEEP(?), ?"]] => Ok(()),
+        shown => Err(format!("{shown:?}")),
+    });
+    // A prepared one, and one that fails.
+    let prepared = client.prepare("SELECT SLEEP(?) AS prepared");
+    client
+        .execute(prepared.id, &[Some(b"0.04")], false)
+        .unwrap();
+    pool.wait_for("message=SELECT SLEEP(?) AS prepared")
+        .unwrap();
+    client.failure("SELECT SLEEP(0.05) FROM (SELECT 1) AS a WHERE (SELECT 1 UNION SELECT 2)");
+    drop(client);
+
+    let pool = start_pool(
+        real,
+        "slow-values.toml",
+        "slow_statement_ms = 20\nslow_statement_values = true\nlog_format = \"json\"",
+    );
+    let mut client = login(&pool.address, &app());
+    client.must("SELECT SLEEP(0.03), 'shown'");
+    let line = pool.wait_for("\"event\":\"slow-statement\"").unwrap();
+    assert!(line.contains("SELECT SLEEP(0.03), 'shown'"), "{line}");
 }
 
 #[test]

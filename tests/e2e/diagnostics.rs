@@ -673,6 +673,35 @@ fn a_text_that_asks_first_has_its_conditions_or_is_refused() {
     }
 }
 
+/// COM_INIT_DB is sent in whatever schema a backend is. Where it fails, the session's own schema is
+/// set in front of what follows, which clears what the error has left.
+#[test]
+fn what_a_schema_that_is_not_there_leaves_is_known_on_a_new_backend() {
+    same_on_both("init_db_anew", |story| {
+        let account = app().schema(&story.schema).without(cap::SESSION_TRACK);
+        let b = story.join_as(&account.clone().with(cap::FOUND_ROWS));
+        let a = story.join_as(&account);
+        story.sql(a, "CREATE TABLE t (v INT)");
+        for asks in [
+            "SELECT ROW_COUNT()",
+            "SHOW WARNINGS",
+            "SELECT @@warning_count, @@error_count",
+            "SHOW COUNT(*) ERRORS",
+        ] {
+            for late in [false, true] {
+                story.sql(a, "SELECT v FROM t");
+                // The only backend is replaced by one of the other kind.
+                story.sql(b, "SELECT * FROM nowhere");
+                story.command(a, Command::InitDb, b"no_such_schema");
+                if late {
+                    story.let_pool_finish();
+                }
+                story.sql(a, asks);
+            }
+        }
+    });
+}
+
 /// What an error may have left unsaid is asked behind it, when the client takes its time: that
 /// takes nothing from a text which asks for the conditions and cannot be answered by the pool.
 #[test]

@@ -51,7 +51,7 @@ fn figures(place: &str) -> BTreeMap<String, f64> {
 }
 
 /// Asks again and again until it is so.
-fn until<T>(mut look: impl FnMut() -> Result<T, String>) -> T {
+pub(crate) fn until<T>(mut look: impl FnMut() -> Result<T, String>) -> T {
     let mut why = String::new();
     for _ in 0..ASKED_MAX {
         match look() {
@@ -405,6 +405,32 @@ fn the_page_shows_who_is_there() {
     assert_eq!(shown["pins"]["rows"][0][1], "SELECT GET_LOCK(...");
     assert_eq!(shown["sources"]["rows"][0][0], "app");
     assert_eq!(shown["pool"]["unready"], serde_json::Value::Null);
+    let statements = &shown["tables"]["statements"];
+    assert_eq!(statements["rows"][0][1], "SELECT GET_LOCK(?, ...)");
+    // The tables of the console, also those that the groups are asked for.
+    let names: Vec<String> = json("/tables.json")
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|table| table["name"].as_str().unwrap().to_owned())
+        .collect();
+    for name in &names {
+        let table = json(&format!("/tables/{name}.json"));
+        assert!(
+            table["names"].is_array() && table["rows"].is_array(),
+            "{table}"
+        );
+    }
+    assert!(names.iter().any(|name| name == "backends"), "{names:?}");
+    let clients = json("/tables/clients.json");
+    assert_eq!(clients["rows"].as_array().unwrap().len(), 1);
+    assert_eq!(get(&place, "/tables/x.json", "").0, 404);
+    // The same in a terminal, or where there is none.
+    let ran = testkit::onramp::run(binary(), &["top", &place], Duration::from_secs(40));
+    assert_eq!(ran.status.code(), Some(0), "{}", ran.stderr);
+    for part in ["ready", "SELECT GET_LOCK(?, ...)", "user_lock"] {
+        assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
+    }
     let history = json("/history.json");
     let width = history["names"].as_array().unwrap().len();
     let rows = history["rows"].as_array().unwrap();

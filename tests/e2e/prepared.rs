@@ -477,6 +477,40 @@ fn cursors_stay_open_beside_other_statements() {
     });
 }
 
+/// A question that is answered elsewhere is executed as another text, with the count in it.
+#[test]
+fn a_cursor_is_open_on_a_question_that_was_answered_elsewhere() {
+    same("ps_cursor_asks", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(a, "CREATE TABLE t (v INT)");
+        for text in ["SELECT FOUND_ROWS() + 0", "SELECT ROW_COUNT(), 'x'"] {
+            let asks = story.prepare(a, text).id;
+            for rows in [3, 4] {
+                story.sql(a, &format!("SELECT seq FROM seq_1_to_{rows}"));
+                story.sql(b, "SELECT seq FROM seq_1_to_9");
+                let columns = open_cursor(story, a, asks);
+                fetch(story, a, asks, 1, &columns);
+                fetch(story, a, asks, 1, &columns);
+                // Executed again while the other is open.
+                story.sql(a, "SELECT seq FROM seq_1_to_5");
+                open_cursor(story, a, asks);
+                story.sql(a, "INSERT INTO t VALUES (1), (2)");
+                story.sql(a, "SELECT v FROM t");
+                open_cursor(story, a, asks);
+                fetch(story, a, asks, 2, &columns);
+                story.command(a, Command::StmtReset, &asks.to_le_bytes());
+                fetch(story, a, asks, 2, &columns);
+                story.sql(b, "SELECT 1");
+            }
+            story.sql(a, "SELECT seq FROM seq_1_to_2");
+            story.sql(b, "SELECT 1");
+            open_cursor(story, a, asks);
+            story.command(a, Command::StmtClose, &asks.to_le_bytes());
+            story.sql(b, "SELECT 1");
+        }
+    });
+}
+
 #[test]
 fn a_backend_is_free_again_when_the_last_cursor_is_closed() {
     same("ps_cursor_ends", 1, |story| {

@@ -5,6 +5,7 @@
 //! whatever else it says itself between the two. Everything is told in bytes.
 
 use crate::compare::{Story, same, same_on};
+use crate::metrics::until;
 use crate::world::{app, found, login, mysql, server, start_pool};
 use testkit::real::Real;
 use testkit::reply::Outcome;
@@ -246,7 +247,6 @@ fn a_server_that_takes_few_statements_refuses_none() {
 fn kept_statements_give_way_where_the_server_takes_fewer() {
     const STATEMENTS: usize = 40;
     const FEWER: usize = 20;
-    const LOOKS_MAX: usize = 5_000;
     let test = "ps_fewer";
     for start in [Real::start, Real::start_mysql] {
         let Some(real) = found(start(&[]), test) else {
@@ -273,11 +273,10 @@ fn kept_statements_give_way_where_the_server_takes_fewer() {
         real.admin()
             .must(&format!("SET GLOBAL max_prepared_stmt_count = {FEWER}"));
         // The pool looks at it once a second.
-        let fewer = (0..LOOKS_MAX).any(|_| {
-            pool.wait_for_census("Census").expect("the pool serves");
-            count() <= FEWER
+        until(|| match count() {
+            kept if kept <= FEWER => Ok(()),
+            kept => Err(format!("{kept} statements are kept")),
         });
-        assert!(fewer, "{} statements are kept", count());
         for client in &mut clients {
             let id = client.prepare("SELECT 'one more'").id;
             assert!(client.execute(id, &[], false).is_ok());

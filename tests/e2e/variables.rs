@@ -69,6 +69,62 @@ fn what_is_set_without_its_scope_follows_its_client() {
     });
 }
 
+/// A literal may hold bytes that are no text of its character set; no introducer takes them.
+#[test]
+fn a_user_variable_may_hold_what_is_no_text() {
+    for real in [server("ill_formed"), mysql("ill_formed")]
+        .into_iter()
+        .flatten()
+    {
+        same_on(real, "ill_formed", 2, |story| {
+            let (a, b) = (story.join(), story.join());
+            let probe = "SELECT HEX(@a), CHARSET(@a), HEX(@b), CHARSET(@b)";
+            story.sql(a, "SET NAMES utf8mb3");
+            for text in [
+                "SET @a = '\u{1f600}'",
+                "SELECT '\u{1f600}' INTO @b",
+                "SET @a = 'x', @b = '\u{e9}'",
+            ] {
+                for sets in ["SET @a = 1", "SET @b = 'own'"] {
+                    story.sql(a, text);
+                    story.sql(b, sets);
+                    story.sql(a, probe);
+                }
+            }
+            story.sql(a, "SET NAMES utf8mb4");
+            story.command(a, Command::Query, b"SET @a = '\xff\xfe'");
+            story.sql(b, "SET @a = 2");
+            story.sql(a, probe);
+        });
+    }
+}
+
+/// Which GTIDs are told is a variable as any other; what else a client is told stays.
+#[test]
+fn who_asks_for_gtids_is_told_nothing_else_besides() {
+    let Some(real) = mysql("tells_gtids") else {
+        return;
+    };
+    same_on(real, "tells_gtids", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        for sets in [
+            "SET session_track_gtids = OWN_GTID",
+            "SET @@session.session_track_gtids = 'OFF', div_precision_increment = 6",
+            "SET SESSION session_track_gtids = DEFAULT",
+            "SET session_track_gtids = OWN_GTID, session_track_schema = ON",
+        ] {
+            story.sql(a, sets);
+            story.sql(b, "SET transaction_alloc_block_size = 2048");
+            story.sql(b, "SELECT @@session_track_gtids");
+            story.sql(
+                a,
+                "SELECT @@session_track_gtids, @@session_track_system_variables",
+            );
+            story.sql(a, "SET time_zone = '+01:00', div_precision_increment = 5");
+        }
+    });
+}
+
 #[test]
 fn what_was_set_without_its_scope_cuts_the_next_text() {
     on_both("cuts_without_scope", |story| {

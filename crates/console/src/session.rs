@@ -171,9 +171,7 @@ impl Stream {
         self.read_exact(&mut payload, until)?;
         Ok((Some(payload), seq))
     }
-}
 
-impl Stream {
     /// Reads so many bytes and keeps none.
     fn discard(&mut self, mut len: usize, until: Time) -> io::Result<()> {
         let mut dropped = vec![0; len.min(DISCARDED_AT_ONCE)];

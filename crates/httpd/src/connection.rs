@@ -3,7 +3,9 @@
 //! Invariant: after the answer no byte is taken for a request; what still comes is thrown away, so
 //! that closing does not reset a connection on which the answer is still under way.
 
-use crate::{ASK_MAX, REQUEST_BYTES_MAX, Reply, Request, Site, Status, TAKE_MAX, kind};
+use crate::later::Later;
+use crate::{ASK_MAX, Answer, Job, MAKE_MAX, REQUEST_BYTES_MAX, TAKE_MAX};
+use crate::{Reply, Request, Site, Status, kind};
 use reactor::Time;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -27,6 +29,8 @@ pub(crate) enum Progress {
 enum State {
     /// The request has come so far.
     Asking(Vec<u8>),
+    /// The answer is being made; whether the reader wants its head only.
+    Waiting { head_only: bool },
     /// The answer, and how much of it has been taken.
     Answering(Vec<u8>, usize),
     /// All has been written; the reader's end is waited for.
@@ -37,18 +41,25 @@ enum State {
 #[derive(Debug)]
 pub(crate) struct Connection {
     socket: TcpStream,
+    number: u64,
     state: State,
     until: Time,
 }
 
 impl Connection {
-    pub(crate) fn new(socket: TcpStream, now: Time) -> io::Result<Connection> {
+    pub(crate) fn new(socket: TcpStream, number: u64, now: Time) -> io::Result<Connection> {
         socket.set_nonblocking(true)?;
         Ok(Connection {
             socket,
+            number,
             state: State::Asking(Vec::new()),
             until: now + ASK_MAX,
         })
+    }
+
+    /// How many were accepted before it, and it.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     pub(crate) fn socket(&self) -> &TcpStream {
@@ -64,32 +75,55 @@ impl Connection {
         matches!(self.state, State::Answering(..))
     }
 
+    /// The answer that it waits for is made.
+    pub(crate) fn take_reply(&mut self, reply: &Reply, now: Time) {
+        if let State::Waiting { head_only } = self.state {
+            self.state = State::Answering(written(reply, head_only), 0);
+            self.until = now + TAKE_MAX;
+        }
+    }
+
     /// Does what can be done without waiting.
-    pub(crate) fn go_on(&mut self, site: &mut impl Site, now: Time) -> Progress {
+    pub(crate) fn go_on(&mut self, site: &mut impl Site, later: &Later, now: Time) -> Progress {
         // What fails has no reader any more. A request that has come is answered, however late this
         // thread is.
-        let progress = self.try_to_go_on(site, now);
+        let progress = self.try_to_go_on(site, later, now);
         match progress.unwrap_or(Progress::Closed) {
             Progress::Open if now < self.until => Progress::Open,
             _ => Progress::Closed,
         }
     }
 
-    fn try_to_go_on(&mut self, site: &mut impl Site, now: Time) -> io::Result<Progress> {
+    fn try_to_go_on(
+        &mut self,
+        site: &mut impl Site,
+        later: &Later,
+        now: Time,
+    ) -> io::Result<Progress> {
         if let State::Asking(asked) = &mut self.state {
             let ended = match read(&mut self.socket, |piece| asked.extend_from_slice(piece))? {
                 Some(ended) => ended,
                 None => return Ok(Progress::Open),
             };
-            let Some(answer) = answer(asked, site) else {
+            let Some((answer, head_only)) = answer(asked, site) else {
                 return Ok(if ended {
                     Progress::Closed
                 } else {
                     Progress::Open
                 });
             };
-            self.state = State::Answering(answer, 0);
-            self.until = now + TAKE_MAX;
+            self.state = State::Waiting { head_only };
+            self.until = now + MAKE_MAX;
+            match answer {
+                Answer::Now(reply) => self.take_reply(&reply, now),
+                Answer::Later(job) => self.wait_for(job, later, now),
+            }
+        }
+        if matches!(self.state, State::Waiting { .. }) {
+            return Ok(match read(&mut self.socket, |_| {})? {
+                Some(true) => Progress::Closed,
+                _ => Progress::Open,
+            });
         }
         if let State::Answering(answer, sent) = &mut self.state {
             while *sent < answer.len() {
@@ -114,6 +148,15 @@ impl Connection {
     }
 }
 
+impl Connection {
+    fn wait_for(&mut self, job: Job, later: &Later, now: Time) {
+        if !later.make(self.number, job) {
+            let why = "too many answers are being made; ask again";
+            self.take_reply(&Reply::text(Status::Unavailable, why), now);
+        }
+    }
+}
+
 /// Reads what is there; whether that was the end. `None` where nothing was there.
 fn read(socket: &mut TcpStream, mut take: impl FnMut(&[u8])) -> io::Result<Option<bool>> {
     let mut piece = [0; PIECE];
@@ -133,17 +176,18 @@ fn read(socket: &mut TcpStream, mut take: impl FnMut(&[u8])) -> io::Result<Optio
     Ok(read)
 }
 
-/// The whole answer to a request; `None` while it has not come whole.
-pub(crate) fn answer(asked: &[u8], site: &mut impl Site) -> Option<Vec<u8>> {
+/// The answer to a request, and whether only its head is wanted; `None` while it has not come
+/// whole.
+pub(crate) fn answer(asked: &[u8], site: &mut impl Site) -> Option<(Answer, bool)> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut request = httparse::Request::new(&mut headers);
-    let reply = match request.parse(asked) {
+    let answer = match request.parse(asked) {
         Ok(httparse::Status::Partial) if asked.len() < REQUEST_BYTES_MAX => return None,
         Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => {
             let why = format!("a request has at most {REQUEST_BYTES_MAX} bytes here");
-            Reply::text(Status::TooLarge, &why)
+            Reply::text(Status::TooLarge, &why).into()
         }
-        Err(error) => Reply::text(Status::BadRequest, &format!("no HTTP request: {error}")),
+        Err(error) => Reply::text(Status::BadRequest, &format!("no HTTP request: {error}")).into(),
         Ok(httparse::Status::Complete(_)) => match request.method {
             Some("GET" | "HEAD") => {
                 let target = request.path.unwrap_or("/");
@@ -155,13 +199,15 @@ pub(crate) fn answer(asked: &[u8], site: &mut impl Site) -> Option<Vec<u8>> {
                     accept: std::str::from_utf8(accept).unwrap_or_default(),
                 })
             }
-            _ => Reply::text(Status::MethodNotAllowed, "expected GET or HEAD"),
+            _ => Reply::text(Status::MethodNotAllowed, "expected GET or HEAD").into(),
         },
     };
-    let body = match request.method {
-        Some("HEAD") => "",
-        _ => &*reply.body,
-    };
+    Some((answer, request.method == Some("HEAD")))
+}
+
+/// An answer as it is sent.
+pub(crate) fn written(reply: &Reply, head_only: bool) -> Vec<u8> {
+    let body = if head_only { "" } else { &*reply.body };
     let allow = match reply.status {
         Status::MethodNotAllowed => "Allow: GET, HEAD\r\n",
         _ => "",
@@ -181,5 +227,5 @@ pub(crate) fn answer(asked: &[u8], site: &mut impl Site) -> Option<Vec<u8>> {
         reply.kind,
         reply.body.len()
     );
-    Some([head.as_bytes(), body.as_bytes()].concat())
+    [head.as_bytes(), body.as_bytes()].concat()
 }

@@ -7,14 +7,18 @@
 //! read by `httparse`, answered in one piece, and the connection is closed. There are at most
 //! [`CONNECTIONS_MAX`] connections: one more closes the oldest. A request has at most
 //! [`REQUEST_BYTES_MAX`] bytes and [`ASK_MAX`] to arrive; the answer has [`TAKE_MAX`] to be taken.
+//! What cannot be answered at once is done in a second thread, one after another
+//! ([`Answer::Later`]): at most [`LATER_MAX`] wait for it, for [`MAKE_MAX`] each.
 //!
 //! Invariant: a reader's socket exists in this thread's descriptor table only. A group that begins
 //! while a reader is being answered copies the main table; a copy of the socket there would keep it
 //! open for as long as the group lives, and the reader would wait for its end all that time.
 
 mod connection;
+mod later;
 
 use connection::{Connection, Progress};
+use later::Later;
 use reactor::{Time, descriptors};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
@@ -28,6 +32,10 @@ pub const CONNECTIONS_MAX: usize = 64;
 pub const REQUEST_BYTES_MAX: usize = 16 * 1024;
 /// How long a request may take to arrive.
 pub const ASK_MAX: Duration = Duration::from_secs(2);
+/// Answers that wait to be made, the one that is being made not counted.
+pub const LATER_MAX: usize = 8;
+/// How long an answer may take to be made.
+pub const MAKE_MAX: Duration = Duration::from_secs(30);
 /// How long an answer may take to be taken.
 pub const TAKE_MAX: Duration = Duration::from_secs(10);
 /// After an accept that failed for want of descriptors, the next one is tried so much later.
@@ -133,10 +141,27 @@ impl Reply {
     }
 }
 
+/// What makes an answer that takes a while.
+pub type Job = Box<dyn FnOnce() -> Reply + Send>;
+
+/// How a request is answered.
+pub enum Answer {
+    /// At once.
+    Now(Reply),
+    /// Another thread makes the answer.
+    Later(Job),
+}
+
+impl From<Reply> for Answer {
+    fn from(reply: Reply) -> Answer {
+        Answer::Now(reply)
+    }
+}
+
 /// What answers requests.
 pub trait Site {
     /// The answer to a request. It must not wait for anything.
-    fn answer(&mut self, request: &Request<'_>) -> Reply;
+    fn answer(&mut self, request: &Request<'_>) -> Answer;
 
     /// How often [`Site::tick`] is called; `None`: never.
     fn every(&self) -> Option<Duration> {
@@ -147,9 +172,9 @@ pub trait Site {
     fn tick(&mut self) {}
 }
 
-impl<F: FnMut(&Request<'_>) -> Reply> Site for F {
-    fn answer(&mut self, request: &Request<'_>) -> Reply {
-        self(request)
+impl<A: Into<Answer>, F: FnMut(&Request<'_>) -> A> Site for F {
+    fn answer(&mut self, request: &Request<'_>) -> Answer {
+        self(request).into()
     }
 }
 
@@ -159,6 +184,7 @@ impl<F: FnMut(&Request<'_>) -> Reply> Site for F {
 /// The system's, where the listener cannot be used or the thread cannot be started.
 pub fn serve(listener: TcpListener, site: impl Site + Send + 'static) -> io::Result<()> {
     listener.set_nonblocking(true)?;
+    let later = Later::start()?;
     let work = move || {
         // Where this is not allowed no group has a table of its own either, and nothing is copied.
         let _ = descriptors::own_table();
@@ -166,6 +192,8 @@ pub fn serve(listener: TcpListener, site: impl Site + Send + 'static) -> io::Res
             listener,
             site,
             connections: Vec::new(),
+            numbers: 0,
+            later,
             accept_at: Time(0),
         }
         .run();
@@ -179,6 +207,9 @@ struct Server<S> {
     site: S,
     /// The oldest first.
     connections: Vec<Connection>,
+    /// How many there have been.
+    numbers: u64,
+    later: Later,
     /// No connection is accepted before this moment.
     accept_at: Time,
 }
@@ -194,9 +225,15 @@ impl<S: Site> Server<S> {
                 self.site.tick();
                 tick_at = now + every;
             }
-            let site = &mut self.site;
+            for (number, reply) in self.later.made() {
+                let mut connections = self.connections.iter_mut();
+                if let Some(waits) = connections.find(|waits| waits.number() == number) {
+                    waits.take_reply(&reply, now);
+                }
+            }
+            let (site, later) = (&mut self.site, &self.later);
             self.connections
-                .retain_mut(|connection| connection.go_on(site, now) == Progress::Open);
+                .retain_mut(|connection| connection.go_on(site, later, now) == Progress::Open);
             if now >= self.accept_at {
                 self.accept(now);
             }
@@ -211,7 +248,8 @@ impl<S: Site> Server<S> {
         if !accepts {
             until = until.min(self.accept_at);
         }
-        let mut polled = Vec::with_capacity(self.connections.len() + 1);
+        let mut polled = Vec::with_capacity(self.connections.len() + 2);
+        polled.push(PollFd::new(self.later.wake(), PollFlags::IN));
         for connection in &self.connections {
             until = until.min(connection.until());
             let flags = match connection.is_writing() {
@@ -235,7 +273,8 @@ impl<S: Site> Server<S> {
                     if self.connections.len() >= CONNECTIONS_MAX {
                         self.connections.remove(0);
                     }
-                    if let Ok(connection) = Connection::new(socket, now) {
+                    self.numbers += 1;
+                    if let Ok(connection) = Connection::new(socket, self.numbers, now) {
                         self.connections.push(connection);
                     }
                 }

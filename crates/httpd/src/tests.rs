@@ -1,7 +1,7 @@
 //! Answers to requests of any form, and readers that are slow, silent or many.
 
 use super::*;
-use crate::connection::{Connection, Progress, answer};
+use crate::connection::{Connection, Progress, answer, written};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc::sync_channel;
@@ -15,7 +15,11 @@ fn site(request: &Request<'_>) -> Reply {
 }
 
 fn said(asked: &[u8]) -> Option<String> {
-    answer(asked, &mut site).map(|answer| String::from_utf8(answer).unwrap())
+    let (answer, head_only) = answer(asked, &mut site)?;
+    let Answer::Now(reply) = answer else {
+        panic!("expected an answer at once");
+    };
+    Some(String::from_utf8(written(&reply, head_only)).unwrap())
 }
 
 #[test]
@@ -127,17 +131,18 @@ fn an_answer_that_is_not_taken_is_given_up() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut reader = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     reader.write_all(b"GET /long HTTP/1.1\r\n\r\n").unwrap();
-    let mut connection = Connection::new(listener.accept().unwrap().0, Time(0)).unwrap();
+    let later = Later::start().unwrap();
+    let mut connection = Connection::new(listener.accept().unwrap().0, 1, Time(0)).unwrap();
     let asked = Time(1);
     while !connection.is_writing() {
-        assert_eq!(connection.go_on(&mut site, asked), Progress::Open);
+        assert_eq!(connection.go_on(&mut site, &later, asked), Progress::Open);
         thread::yield_now();
     }
     let last = Time((asked + TAKE_MAX).0 - 1);
-    assert_eq!(connection.go_on(&mut site, last), Progress::Open);
+    assert_eq!(connection.go_on(&mut site, &later, last), Progress::Open);
     assert_eq!(connection.until(), asked + TAKE_MAX);
     assert_eq!(
-        connection.go_on(&mut site, connection.until()),
+        connection.go_on(&mut site, &later, connection.until()),
         Progress::Closed
     );
 }
@@ -186,8 +191,8 @@ fn a_reader_hears_the_end_although_a_group_begins_while_he_is_answered() {
 fn a_site_is_told_that_time_passes() {
     struct Clock(std::sync::mpsc::SyncSender<()>);
     impl Site for Clock {
-        fn answer(&mut self, _: &Request<'_>) -> Reply {
-            Reply::text(Status::NotFound, "")
+        fn answer(&mut self, _: &Request<'_>) -> Answer {
+            Reply::text(Status::NotFound, "").into()
         }
         fn every(&self) -> Option<Duration> {
             Some(Duration::from_millis(1))
@@ -200,4 +205,53 @@ fn a_site_is_told_that_time_passes() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     serve(listener, Clock(sender)).unwrap();
     assert_eq!(ticks.iter().take(3).count(), 3);
+}
+
+#[test]
+fn an_answer_that_takes_a_while_holds_up_nobody() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (go, gate) = sync_channel::<()>(0);
+    let (began, begins) = sync_channel::<()>(LATER_MAX + 2);
+    let gate = std::sync::Arc::new(std::sync::Mutex::new(gate));
+    let site = move |request: &Request<'_>| match request.path {
+        "/now" => Answer::Now(Reply::text(Status::Ok, "at once")),
+        _ => {
+            let (gate, began) = (gate.clone(), began.clone());
+            Answer::Later(Box::new(move || {
+                began.send(()).unwrap();
+                let _ = gate.lock().unwrap().recv();
+                Reply::text(Status::Ok, "made")
+            }))
+        }
+    };
+    serve(listener, site).unwrap();
+    let ask = || {
+        let mut reader = TcpStream::connect(address).unwrap();
+        reader.write_all(b"GET /later HTTP/1.1\r\n\r\n").unwrap();
+        reader
+    };
+    let mut first = ask();
+    begins.recv().unwrap();
+    // One is being made, so many wait, and one more is told so.
+    let waiting: Vec<TcpStream> = (0..LATER_MAX).map(|_| ask()).collect();
+    assert!(get(address, "/now").ends_with("at once\n"));
+    let refused = get(address, "/later");
+    assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
+    let mut said = String::new();
+    go.send(()).unwrap();
+    first.read_to_string(&mut said).unwrap();
+    assert!(said.starts_with("HTTP/1.1 200 ") && said.ends_with("made\n"));
+    // Those that leave are nobody's business, and the next ones are served.
+    drop(waiting);
+    for _ in 0..LATER_MAX {
+        begins.recv().unwrap();
+        go.send(()).unwrap();
+    }
+    let mut last = ask();
+    begins.recv().unwrap();
+    drop(go);
+    said.clear();
+    last.read_to_string(&mut said).unwrap();
+    assert!(said.ends_with("made\n"), "{said}");
 }

@@ -18,4 +18,5 @@ pub(crate) mod requirement;
 pub(crate) mod secret;
 pub(crate) mod server_accounts;
 pub(crate) mod stand_ins;
+pub(crate) mod user_use;
 pub(crate) mod verifier;

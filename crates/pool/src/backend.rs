@@ -172,7 +172,7 @@ impl InFlight {
 
     /// Whether it reads this property of its client's session back.
     pub(crate) fn reads(&self, property: Properties) -> bool {
-        matches!(self.purpose, Purpose::ReadBack(asked) if asked.properties.has(property))
+        matches!(self.purpose, Purpose::ReadBack(asked) if asked.properties.intersects(property))
     }
 }
 

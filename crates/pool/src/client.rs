@@ -34,6 +34,7 @@ use session::statement::{Explanation, Statement, Untracked};
 use sql::classify::{PinCause, Reads};
 use sql::tracking::Retracked;
 use std::rc::Rc;
+use wire::auth::NONCE_LEN;
 use wire::capabilities::EXTENDED_OFFERED;
 use wire::command::ReplyShape;
 
@@ -62,6 +63,9 @@ pub(crate) enum ClientState {
     Feeding,
     /// Its KILL is under way.
     Asking,
+    /// It is on its way to another process, which has not said yet that it has it; or it has come
+    /// from one, which does not know yet that it is here.
+    Moving,
     /// Its authentication failed, and it hears so a moment later.
     Delayed,
     /// Its last bytes are being written; then it is closed.
@@ -241,6 +245,12 @@ impl SpareInputs {
 }
 
 impl<S> Client<S> {
+    /// Its statement's shape; 0 of one that rides with nobody.
+    pub(crate) fn shape(&self) -> u64 {
+        let session = Rc::as_ptr(&self.session).addr();
+        self.statement.ride.shape(self.statement.digest, session)
+    }
+
     /// The backend that it has.
     pub(crate) fn lease(&self) -> Option<Key> {
         self.binding.key()
@@ -301,6 +311,16 @@ impl<S> Client<S> {
         }
     }
 
+    /// One that has come from another process, which has let it in.
+    pub(crate) fn moving(transport: Transport<S>, now: Time, session: Rc<Session>) -> Self {
+        let login = Login::new([0; NONCE_LEN], false);
+        Client {
+            state: ClientState::Moving,
+            login: None,
+            ..Client::greeted(transport, now, session, login)
+        }
+    }
+
     /// Where it stands.
     pub(crate) fn state(&self) -> ClientState {
         self.state
@@ -324,6 +344,8 @@ impl<S> Client<S> {
         use ClientState::*;
         let allowed = match (self.state, to) {
             (Leaving, _) => false,
+            (Idle, Moving) | (Moving, Idle) => true,
+            (Moving, _) => false,
             (_, Leaving) | (Accepted, Greeted) => true,
             (Greeted, Proving | Opening | Idle) | (Proving, Proving | Opening | Idle) => true,
             (Proving, Verifying) | (Verifying, Opening | Idle) => true,
@@ -441,9 +463,9 @@ impl<S> Client<S> {
         let charset = untracked.contains(Untracked::CHARSET);
         let role = untracked.contains(Untracked::ROLE);
         self.last.owed.changed = (self.last.owed.changed)
-            .and(Properties::INSERT_ID.when(insert_id))
-            .and(Properties::COLLATION.when(charset))
-            .and(Properties::ROLE.when(role));
+            .union(Properties::INSERT_ID.when(insert_id))
+            .union(Properties::COLLATION.when(charset))
+            .union(Properties::ROLE.when(role));
     }
 
     /// Whether its login waits for a worker, or for the time at which it hears that it failed.

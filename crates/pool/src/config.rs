@@ -6,6 +6,7 @@
 //! whose errors name the place, the key, what was expected and what came. Invariant: nothing reads
 //! `Raw` after that.
 
+pub(crate) mod current;
 pub(crate) mod options;
 pub(crate) mod secret;
 
@@ -18,6 +19,7 @@ use crate::auth::account::Account;
 use crate::auth::certificate::{ClientTls, ClientTlsKeys};
 use crate::auth::requirement::Requirement;
 use crate::auth::secret::Secret;
+use crate::auth::user_use::UserUse;
 use crate::auth::verifier::Verifier;
 use crate::config::secret::Typed;
 use crate::server::backend_tls::{BackendTls, BackendTlsKeys};
@@ -104,13 +106,22 @@ pub(crate) enum Origin {
     Settings,
     /// All accounts that are read from the server.
     Server,
+    /// A user that there was, and whose clients may still be here.
+    Removed,
+}
+
+impl Origin {
+    /// Whether one may take the place of the other.
+    fn is_like(self, other: Origin) -> bool {
+        (self == Origin::Server) == (other == Origin::Server)
+    }
 }
 
 /// What the users of the server's accounts are called in figures, where it means all of them.
 const SERVER_ACCOUNTS: &str = "(server)";
 
 /// A user, checked.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct User {
     /// Whom it stands for.
     pub(crate) origin: Origin,
@@ -128,6 +139,24 @@ pub struct User {
     pub backend_password: Secret,
     /// What it may use.
     pub limits: Limits,
+    /// What it uses.
+    pub(crate) usage: Arc<UserUse>,
+}
+
+impl User {
+    /// Whether nothing that is written of it differs.
+    fn is_as(&self, other: &User) -> bool {
+        let of = |user: &User| {
+            let onward = (user.backend_user.clone(), user.backend_password.clone());
+            (
+                user.plugin,
+                user.require.clone(),
+                onward,
+                user.limits.clone(),
+            )
+        };
+        of(self) == of(other) && self.verifier.is_like(&other.verifier)
+    }
 }
 
 /// Where the console is, and who may log in there.
@@ -161,6 +190,10 @@ pub struct ShownSetting {
     pub default: String,
     /// Where it was written; `None`: it has its default.
     pub place: Option<String>,
+    /// It is read at start only.
+    pub is_fixed: bool,
+    /// It is a user's.
+    pub of_user: bool,
 }
 
 /// What these users must prove, in their order.
@@ -218,7 +251,9 @@ impl Settings {
 
     /// Name and password of the account that asks for the pool itself.
     pub(crate) fn monitor_account(&self) -> (String, Secret) {
-        let first = &self.users[0];
+        // Of those that have been, the first that still is.
+        let is_here = |user: &&User| user.origin != Origin::Removed;
+        let first = self.users.iter().find(is_here).unwrap_or(&self.users[0]);
         let own = || (first.backend_user.clone(), first.backend_password.clone());
         self.monitor.clone().unwrap_or_else(own)
     }
@@ -300,6 +335,8 @@ impl Raw {
                     value,
                     default,
                     place,
+                    is_fixed: row.is_fixed,
+                    of_user: false,
                 }
             }));
         }
@@ -314,6 +351,8 @@ impl Raw {
                         value,
                         default: row.default_shown(),
                         place: Some(place),
+                        is_fixed: row.is_fixed,
+                        of_user: true,
                     }),
             );
         }
@@ -363,8 +402,8 @@ impl Raw {
             client_ca: tls.client_ca,
             client_cert: tls.client_cert,
         };
-        let tls = ClientTls::of(tls, &mut warnings)?;
-        check_requirements(&users, tls.as_ref())?;
+        let tls = ClientTls::of(tls, &mut warnings)?.map(Arc::new);
+        check_requirements(&users, tls.as_deref())?;
         let backend_tls = BackendTlsKeys {
             mode: server.tls,
             ca: server.tls_ca,
@@ -825,6 +864,7 @@ fn server_accounts(top: &Keys) -> Result<User, String> {
         backend_user: String::new(),
         backend_password: Secret::default(),
         limits: Limits::from_keys(&Keys::default(), Some(top))?,
+        usage: Arc::default(),
     })
 }
 
@@ -872,6 +912,7 @@ fn check_user(keys: &Keys, top: &Keys, warnings: &mut Vec<String>) -> Result<Use
         backend_user,
         backend_password,
         limits,
+        usage: Arc::default(),
     })
 }
 

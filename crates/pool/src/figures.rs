@@ -7,12 +7,14 @@
 //! for the exchange of a pointer, and a group that finds it held tries again in its next turn.
 //!
 //! Bounds: a histogram has [`BOUNDS`] buckets; users after the first [`USERS_MAX`] are measured
-//! together.
+//! together, and so are statements beyond those of the settings ([`digests`]).
 
 pub(crate) mod counts;
+pub(crate) mod digests;
 
 use crate::client::ClientState;
 use crate::figures::counts::Census;
+use crate::figures::digests::Digests;
 use crate::queue::lane::LaneName;
 use reactor::Time;
 use std::collections::BTreeMap;
@@ -129,17 +131,27 @@ pub(crate) struct UserFigures {
 /// What one group measures.
 #[derive(Clone, Debug)]
 pub(crate) struct Figures {
-    users: Box<[UserFigures]>,
+    users: Vec<UserFigures>,
     lanes: [Histogram; LaneName::ALL.len()],
+    /// The same of statements, by digest.
+    pub(crate) digests: Digests,
 }
 
 impl Figures {
-    pub(crate) fn new(users: usize) -> Figures {
-        let places = users.min(USERS_MAX + 1);
-        Figures {
-            users: vec![UserFigures::default(); places.max(1)].into(),
+    pub(crate) fn new(users: usize, digests: Digests) -> Figures {
+        let mut figures = Figures {
+            users: Vec::new(),
             lanes: Default::default(),
-        }
+            digests,
+        };
+        figures.fit(users);
+        figures
+    }
+
+    /// Makes places for so many users; there are not fewer than before.
+    pub(crate) fn fit(&mut self, users: usize) {
+        let places = users.clamp(1, USERS_MAX + 1).max(self.users.len());
+        self.users.resize(places, UserFigures::default());
     }
 
     fn of(&mut self, user: u16) -> Option<&mut UserFigures> {
@@ -183,6 +195,7 @@ impl Figures {
         for (lane, more) in self.lanes.iter_mut().zip(&other.lanes) {
             lane.add(more);
         }
+        self.digests.add(&other.digests);
     }
 }
 
@@ -241,7 +254,7 @@ impl Stage {
             | ClientState::Verifying
             | ClientState::Opening => Stage::LoggingIn,
             ClientState::Idle if has_backend => Stage::Holding,
-            ClientState::Idle => Stage::Idle,
+            ClientState::Idle | ClientState::Moving => Stage::Idle,
             ClientState::Waiting => Stage::Waiting,
             ClientState::Restoring | ClientState::Running | ClientState::Feeding => Stage::Running,
             ClientState::Asking => Stage::Killing,
@@ -282,7 +295,7 @@ impl GroupView {
             census: Census::default(),
             stages: Default::default(),
             pinned: BTreeMap::new(),
-            figures: Figures::new(users),
+            figures: Figures::new(users, Digests::default()),
             turns: Turns::default(),
         }
     }
@@ -387,7 +400,7 @@ mod tests {
 
     #[test]
     fn users_beyond_the_bound_share_a_place() {
-        let mut figures = Figures::new(USERS_MAX + 100);
+        let mut figures = Figures::new(USERS_MAX + 100, Digests::default());
         assert_eq!(figures.users().len(), USERS_MAX + 1);
         for user in [0, 49, 50, 51, 149] {
             figures.sent(user, Duration::ZERO);
@@ -396,7 +409,10 @@ mod tests {
         let counts: Vec<u64> = figures.users().iter().map(|u| u.service.count()).collect();
         assert_eq!((counts[0], counts[49], counts[50]), (1, 1, 3));
         assert_eq!(figures.users()[50].errors, 2);
-        assert_eq!(Figures::new(USERS_MAX).users().len(), USERS_MAX);
+        assert_eq!(
+            Figures::new(USERS_MAX, Digests::default()).users().len(),
+            USERS_MAX
+        );
     }
 
     #[test]

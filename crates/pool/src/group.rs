@@ -34,8 +34,11 @@ use crate::buffers::room::Inputs;
 use crate::buffers::spool::Spool;
 use crate::buffers::transport::HANDSHAKES_PER_TURN;
 use crate::client::{Client, ClientState, SpareInputs};
+use crate::config::Settings;
 use crate::figures::counts::{Census, Counts};
+use crate::figures::digests::Digests;
 use crate::figures::{Figures, GroupView, Stage, Turns};
+use crate::group::statements::slow_statements::SlowStatements;
 use crate::listing::Answer;
 use crate::log::ReportLine;
 use crate::log::line_limit::LineLimit;
@@ -62,6 +65,8 @@ pub(crate) const CLIENT: u8 = 1;
 pub(crate) const BACKEND: u8 = 2;
 pub(crate) const MAILBOX: u8 = 3;
 pub(crate) const KILL_CONNECTION: u8 = 4;
+/// A socket to another process of the pool, which is handled between the turns.
+pub(crate) const UPGRADE: u8 = 5;
 
 /// How often limits that need no exactness (idle, login, write times) are looked at.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
@@ -80,6 +85,9 @@ pub fn listener_token(index: u32) -> Token {
 pub struct Group<N: Net> {
     pub(crate) net: N,
     pub(crate) shared: Arc<Shared>,
+    /// The settings in force, and which those are.
+    pub(crate) settings: Arc<Settings>,
+    settings_epoch: u64,
     pub(crate) index: usize,
     pub(crate) clients: Slots<Client<N::Sock>>,
     pub(crate) backends: Slots<Backend<N::Sock>>,
@@ -159,6 +167,8 @@ pub struct Group<N: Net> {
     /// Lines about logins that failed, and about lost connections to the server.
     pub(crate) lines_of_logins: LineLimit,
     pub(crate) lines_of_losses: LineLimit,
+    /// Statements that may turn out to be slow.
+    pub(crate) slow: SlowStatements,
     /// Messages to other groups, by their number, to be sent after the turn.
     pub(crate) messages: Vec<(usize, Order)>,
     /// The connection that carries a KILL to the server, while there is one.
@@ -210,10 +220,14 @@ impl<N: Net> Group<N> {
         let mut nonce_key = [0; 32];
         net.random(&mut nonce_key);
         let spool = Spool::new(index, shared.spool_block);
-        let figures = Figures::new(shared.settings.users.len());
+        let (settings_epoch, settings) = (shared.settings_epoch(), shared.settings());
+        let digests = Digests::of_group(settings.digests_max, shared.groups);
+        let figures = Figures::new(settings.users.len(), digests);
         Group {
             net,
             shared,
+            settings,
+            settings_epoch,
             index,
             clients: Slots::default(),
             backends: Slots::default(),
@@ -260,6 +274,7 @@ impl<N: Net> Group<N> {
             answers: Vec::new(),
             lines_of_logins: LineLimit::default(),
             lines_of_losses: LineLimit::default(),
+            slow: SlowStatements::default(),
             messages: Vec::new(),
             kill_connection: None,
             kill_connections_count: 0,
@@ -283,9 +298,22 @@ impl<N: Net> Group<N> {
         }
     }
 
+    /// Takes the settings in force, if they are others by now. What is counted for users with a
+    /// limit only is counted anew: a limit may have come, or gone.
+    pub(crate) fn take_settings(&mut self) {
+        let epoch = self.shared.settings_epoch();
+        if epoch != self.settings_epoch {
+            self.count_for_limits(false);
+            (self.settings, self.settings_epoch) = (self.shared.settings(), epoch);
+            self.count_for_limits(true);
+            self.figures.fit(self.settings.users.len());
+        }
+    }
+
     /// Handles everything that is ready: the events, what an earlier turn left, what is due.
     pub fn turn(&mut self, events: &[Event]) {
         self.handshakes_left = HANDSHAKES_PER_TURN;
+        self.take_settings();
         self.take_globals();
         self.notice_upstream();
         for (at, event) in events.iter().enumerate() {
@@ -349,7 +377,7 @@ impl<N: Net> Group<N> {
             .min(self.next_relief())
             .min(self.bulk.next(self.inputs.has_line()));
         if let Some(since) = self.draining {
-            next = next.min(since + self.shared.settings.drain_max);
+            next = next.min(since + self.settings.drain_max);
         }
         next
     }
@@ -383,7 +411,8 @@ impl<N: Net> Group<N> {
             Order::PasswordChecked(key, right) => self.on_password_checked(key, right),
             Order::TextRead(key, read) => self.on_text_read(key, read),
             Order::Spool(done) => self.on_spool(done),
-            Order::Look => {}
+            // The thread of the group knows of these.
+            Order::Look | Order::Give(_) | Order::Keep | Order::Leave => {}
         }
         self.close_marked();
     }
@@ -401,7 +430,7 @@ impl<N: Net> Group<N> {
     /// True when a drain has ended: nobody is left, or its time is up.
     pub fn is_drained(&self) -> bool {
         self.draining.is_some_and(|since| {
-            self.clients.is_empty() || self.net.now() >= since + self.shared.settings.drain_max
+            self.clients.is_empty() || self.net.now() >= since + self.settings.drain_max
         })
     }
 
@@ -503,6 +532,8 @@ impl<N: Net> Group<N> {
     pub(crate) fn close_later(&mut self, key: Key) {
         if let Some(client) = self.clients.get_mut(key)
             && !client.closing
+            // Another process may have it by now.
+            && client.state() != ClientState::Moving
         {
             client.closing = true;
             self.closing.push(key);
@@ -512,7 +543,6 @@ impl<N: Net> Group<N> {
     /// Closes those who must go; closing one may free a backend for another.
     fn close_marked(&mut self) {
         while let Some(key) = self.closing.pop() {
-            self.gtids.remove(&key);
             self.close(key);
         }
     }

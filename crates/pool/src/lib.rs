@@ -29,6 +29,7 @@ mod queue;
 mod run;
 mod server;
 mod shared;
+mod upgrade;
 mod watched;
 
 pub use auth::network::Network;
@@ -42,6 +43,7 @@ pub use config::{
 pub use figures::counts::{Census, Counts};
 pub use group::{Group, listener_token};
 pub use log::{Level, LogFormat};
+pub use operations::upgrade::successor::Started;
 pub use queue::priority::{Mode, Priority};
 pub use run::{run, settings};
 pub use server::server_facts::{ServerFacts, ServerTimeouts};

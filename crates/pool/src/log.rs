@@ -130,6 +130,10 @@ events! {
     Signal "signal" Info "a signal that changes nothing has come",
     Draining "draining" Info "SIGTERM or SIGINT: no new clients, running work ends",
     Ended "ended" Info "the pool has ended, with what it has done",
+    Upgrade "upgrade" Info "another process takes the place of this one; says how far it is",
+    Upgraded "upgraded" Info "this process has taken the place of another; says how it went",
+    UpgradeFailed "upgrade-failed" Error
+        "a process could not take the place of this one, which goes on; says why",
     LoginFailed "login-failed" Warning "a wrong name or password; `reason` says which",
     LoginRefused "login-refused" Warning "a client was turned away before it had logged in",
     ServerLost "server-lost" Error "the server cannot be reached: an outage has begun",
@@ -142,6 +146,9 @@ events! {
     ReaderClosed "reader-closed" Warning "a client was closed that did not read its reply",
     BackendLost "backend-lost" Warning "a connection to the server ended unasked",
     BackendRefused "backend-refused" Error "the server refuses an account of the pool's",
+    SettingsRead "settings-read" Info
+        "settings were read again; says which hold now, and which need a restart",
+    SettingsKept "settings-kept" Error "they cannot be used; those of before go on",
     CertificatesRead "certificates-read" Info "certificates of changed files are in use",
     CertificatesKept "certificates-kept" Error "they cannot be used; those of before go on",
     WatchLost "watch-lost" Warning "what changes on the server past the pool is not noticed",
@@ -154,8 +161,10 @@ events! {
     CodeUnseen "code-catalogue-partial" Warning "the account is not shown all triggers and views",
     CodeUnread "code-catalogue-unread" Warning "triggers and views cannot be read; tried again",
     Census "census" Info "SIGUSR1: the census",
-    Client "client" Info "SIGUSR2: one client",
-    Group "group" Info "SIGUSR2: the clients of one group; triggers and views",
+    Client "client" Info "SIGQUIT: one client",
+    Group "group" Info "SIGQUIT: the clients of one group; triggers and views",
+    SlowStatement "slow-statement" Warning
+        "a statement has taken as long as `slow_statement_ms` or longer; see below",
     LinesLost "lines-lost" Warning "lines that could not be written in time; `omitted` counts them",
 }
 
@@ -178,6 +187,42 @@ pub(crate) struct Facts<'a> {
     pub(crate) reason: Option<&'a str>,
     /// Lines of this event that were left out since the last one.
     pub(crate) omitted: u64,
+    /// The statement that it is about.
+    pub(crate) statement: Option<StatementFacts<'a>>,
+}
+
+/// What is known of a statement that has ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StatementFacts<'a> {
+    /// From its arrival until it was sent to the server.
+    pub(crate) wait: Duration,
+    /// From then on until the last byte of its reply.
+    pub(crate) service: Duration,
+    /// Rows that the server sent.
+    pub(crate) rows: u64,
+    /// The server's error, if it has failed.
+    pub(crate) error: Option<u16>,
+    /// Its digest, as `SHOW STATEMENTS` has it.
+    pub(crate) digest: Option<u64>,
+    /// The `traceparent` that its client has given.
+    pub(crate) trace: Option<&'a str>,
+}
+
+impl StatementFacts<'_> {
+    /// Its keys and values; those of text are in quotes in JSON.
+    fn pairs(&self) -> Vec<(&'static str, serde_json::Value)> {
+        let ms = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
+        let mut pairs = vec![
+            ("wait_ms", ms(self.wait).into()),
+            ("service_ms", ms(self.service).into()),
+            ("rows", self.rows.into()),
+        ];
+        pairs.extend(self.error.map(|error| ("error", error.into())));
+        let digest = self.digest.map(|digest| format!("{digest:016x}").into());
+        pairs.extend(digest.map(|digest| ("digest", digest)));
+        pairs.extend(self.trace.map(|trace| ("traceparent", trace.into())));
+        pairs
+    }
 }
 
 /// Where a client comes from.
@@ -362,6 +407,12 @@ fn text_line(time: &str, event: Event, facts: &Facts<'_>, message: &str) -> Stri
     if let Some(reason) = facts.reason {
         let _ = write!(line, " reason={reason}");
     }
+    for (key, value) in facts.statement.iter().flat_map(StatementFacts::pairs) {
+        let _ = match value.as_str() {
+            Some(text) => write!(line, " {key}={text}"),
+            None => write!(line, " {key}={value}"),
+        };
+    }
     if facts.omitted > 0 {
         let _ = write!(line, " omitted={}", facts.omitted);
     }
@@ -383,6 +434,9 @@ fn json_line(time: &str, event: Event, facts: &Facts<'_>, message: &str) -> Stri
     }
     if let Some(reason) = facts.reason {
         put("reason", reason.into());
+    }
+    for (key, value) in facts.statement.iter().flat_map(StatementFacts::pairs) {
+        put(key, value);
     }
     if facts.omitted > 0 {
         put("omitted", facts.omitted.into());

@@ -291,7 +291,7 @@ fn into_stream(at: &Address, socket: OwnedFd, longest: Duration) -> io::Result<B
 /// # Errors
 /// [`ProbeError`]: that there is no server, or that it refuses the account.
 pub(crate) fn log_in_to_look(shared: &Shared) -> Result<Connection, ProbeError> {
-    let (user, password) = shared.settings.monitor_account();
+    let (user, password) = shared.settings().monitor_account();
     log_in_as(shared, user, password)
 }
 
@@ -312,7 +312,7 @@ pub(crate) fn log_in_as(
         account: None,
         privileges: 0,
     };
-    let mut connection = connect(&shared.upstream, &shared.settings)?;
+    let mut connection = connect(&shared.upstream, &shared.settings())?;
     let logged_in = connection.log_in(&key);
     if let Err(error) = &logged_in {
         let (at, now) = (&connection.at, Time::now());

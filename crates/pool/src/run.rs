@@ -3,7 +3,9 @@
 //! Order matters: the descriptor limit is raised and everything that groups share (mailboxes, Unix
 //! listeners) is opened before the first group leaves the common descriptor table. Signals are
 //! handled here: the first SIGTERM or SIGINT drains, a second one ends at once; SIGUSR1 prints the
-//! census, SIGUSR2 every client and why it is pinned; SIGHUP has certificates read again.
+//! census, SIGQUIT every client and why it is pinned; SIGHUP has settings and certificates read
+//! again; SIGUSR2 starts the process that takes the place of this one
+//! (`operations/upgrade.rs`).
 
 use crate::Settings;
 use crate::auth::credential::Credential;
@@ -19,27 +21,34 @@ use crate::operations::console::{self, Console};
 use crate::operations::live::{self, Live};
 use crate::operations::metrics::Board;
 use crate::operations::password_workers::start_workers;
+use crate::operations::reload::reload;
 use crate::operations::service;
 use crate::operations::site;
 use crate::operations::spool_threads::start_spool;
 use crate::operations::text_readers::start_readers;
+use crate::operations::upgrade::giving::Giving;
+use crate::operations::upgrade::predecessor::{Predecessor, say_goodbye};
+use crate::operations::upgrade::successor::{Before, Started};
+use crate::operations::upgrade::taking::{ListenAt, Taking};
+use crate::operations::upgrade::{Progress, STEP_MAX};
 use crate::operations::watch::Watcher;
 use crate::probe::{Fault, probe};
 use crate::queue::budget::Budget;
 use crate::server::server_facts::ServerFacts;
 use crate::server::upstream::Upstream;
 use crate::shared::{Order, Shared};
+use reactor::handover::Peer;
 use reactor::{
     Address, Key, Mailbox, RealNet, Sender, Time, Token, descriptors, mailbox, scheduling, socket,
 };
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::{Handle, Signals};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{self, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use wire::auth::caching_sha2::KeyPair;
 use wire::capabilities::DEPRECATE_EOF;
@@ -53,6 +62,8 @@ const BACKENDS_PER_GROUP: u64 = 8;
 const PROBE_AGAIN: Duration = Duration::from_secs(1);
 /// How often a group hands its census over.
 const CENSUS_EVERY: Duration = Duration::from_millis(500);
+/// How often a process looks whether the one before it has left an address.
+const FREE_AGAIN: Duration = Duration::from_millis(100);
 /// Exit status for settings that cannot be used.
 const EXIT_USAGE: u8 = 2;
 
@@ -60,16 +71,17 @@ const EXIT_USAGE: u8 = 2;
 ///
 /// # Errors
 /// 2: the command line or the file cannot be used.
-pub fn settings(args: PoolArgs) -> Result<Settings, ExitCode> {
-    args.settings().map_err(|error| {
+pub fn settings(args: &PoolArgs) -> Result<Settings, ExitCode> {
+    args.clone().settings().map_err(|error| {
         note(Event::Settings, format_args!("{error}"));
         ExitCode::from(EXIT_USAGE)
     })
 }
 
-/// Runs the pool until it is told to end; 0 after a drain, 1 when it could not serve.
+/// Runs the pool until it is told to end; 0 after a drain, 1 when it could not serve. `args` is
+/// where the settings came from: a reload reads them again.
 #[must_use]
-pub fn run(settings: Settings) -> ExitCode {
+pub fn run(args: PoolArgs, settings: Settings, started: Started) -> ExitCode {
     log::set_style(settings.log_format, settings.log_level);
     for warning in &settings.warnings {
         note(Event::Warning, format_args!("{warning}"));
@@ -81,7 +93,7 @@ pub fn run(settings: Settings) -> ExitCode {
         );
         return ExitCode::FAILURE;
     }
-    let status = match serve(settings) {
+    let status = match serve(args, settings, &started) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             note(Event::Failed, format_args!("{error}"));
@@ -150,19 +162,23 @@ fn plan(settings: &Settings, limit: u64, cores: u64) -> Result<Plan, String> {
     })
 }
 
-fn serve(mut settings: Settings) -> Result<(), String> {
+fn serve(args: PoolArgs, mut settings: Settings, started: &Started) -> Result<(), String> {
     check_spool(&mut settings)?;
-    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2])
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2])
         .map_err(|error| format!("cannot handle signals: {error}"))?;
     let limit = descriptors::raise_limit();
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
-    let plan = plan(&settings, limit.soft, cores)?;
+    let mut layout = plan(&settings, limit.soft, cores)?;
     let upstream = Arc::new(Upstream::new(settings.backend.clone()));
     upstream.keep_looking_up()?;
     let board = Arc::new(Board::default());
     let live = Arc::new(Live::default());
+    // Until a predecessor has ended, it serves them.
+    let is_first = started.predecessor().is_none();
     if let Some(http) = settings.http {
-        site::serve(http.0, board.clone(), live.clone())?;
+        let (board, live) = (board.clone(), live.clone());
+        let serve = move || site::serve(http.0, board.clone(), live.clone());
+        serve_when_free(is_first, "http", serve)?;
     }
     let Some(server) = ask_server(&upstream, &settings, &mut signals)? else {
         note(
@@ -171,22 +187,33 @@ fn serve(mut settings: Settings) -> Result<(), String> {
         );
         return Ok(());
     };
+    let mut before = started.predecessor().map(Before::ask).transpose()?;
+    if let Some(before) = &before
+        && before.groups != layout.groups
+    {
+        settings.groups = Some(before.groups);
+        layout = plan(&settings, limit.soft, cores)?;
+        layout.reason += "; as many as in the process before, until the next restart";
+    }
     note(
         Event::Start,
         format_args!(
             "server {} at {}; {}; at most {} backends",
-            server.version, settings.backend, plan.reason, settings.backends_max
+            server.version, settings.backend, layout.reason, settings.backends_max
         ),
     );
     let keys = KeyPair::generate()?;
     let cores = usize::try_from(cores).unwrap_or(1);
-    let room = plan.clients_per_group;
-    let mut shared = Shared::new(settings, server, keys, plan.groups, cores, room);
+    let room = layout.clients_per_group;
+    let mut shared = Shared::new(settings, server, keys, layout.groups, cores, room);
     shared.upstream = upstream;
+    shared.source = Mutex::new(Some(args));
     let shared = Arc::new(shared);
     let watcher = Watcher::first(&shared)?;
-    let listeners = open_listeners(&shared.settings)?;
-    let group_threads = GroupThreads::start(&shared, &listeners, signals.handle())?;
+    let listeners = open_listeners(&shared.settings(), before.as_ref())?;
+    let (listens, listening) = sync_channel(shared.groups);
+    let from = before.as_ref().map(|before| (before.peer, listens));
+    let group_threads = GroupThreads::start(&shared, &listeners, signals.handle(), from)?;
     board.serves(shared.clone(), group_threads.published.clone());
     let groups = group_threads.orders.clone().into();
     start_workers(&shared, &groups)?;
@@ -202,25 +229,85 @@ fn serve(mut settings: Settings) -> Result<(), String> {
         group_threads.orders.clone(),
         group_threads.questions.clone(),
     ));
-    if shared.settings.http.is_some() {
+    if shared.settings().http.is_some() {
         live::keep(live, source.clone())?;
     }
-    if let Some(settings) = &shared.settings.console {
-        console::serve(settings, shared.settings.socket_access(), source)?;
+    if let Some(settings) = &shared.settings().console {
+        let (settings, access) = (settings.clone(), shared.settings().socket_access());
+        let serve = move || console::serve(&settings, access, source.clone());
+        serve_when_free(is_first, "console", serve)?;
     }
     certificates::watch(&shared);
+    let successor = Arc::new(Mutex::default());
+    let predecessor = Predecessor {
+        orders: group_threads.orders.clone(),
+        tcp: listeners.iter().filter_map(Listener::tcp).collect(),
+        unix: listeners.iter().filter_map(Listener::unix).collect(),
+        shared: shared.clone(),
+        progress: group_threads.progress.clone(),
+        successor: successor.clone(),
+    };
+    if let Some(before) = &mut before {
+        before.ready()?;
+        await_listeners(&listening, shared.groups)?;
+    }
+    if let Err(why) = predecessor.keep_waiting() {
+        note(
+            Event::Warning,
+            format_args!("no process can take the place of this one without a restart: {why}"),
+        );
+    }
     let addresses: Vec<String> = listeners.iter().map(Listener::to_string).collect();
     note(
         Event::Listening,
         format_args!("listening on {}", addresses.join(", ")),
     );
     service::feed_watchdog(board.clone());
-    service::ready();
-    let result = group_threads.attend(signals, &shared.settings, &board);
-    for listener in &listeners {
-        listener.remove_file();
+    match before {
+        None => service::ready(),
+        Some(before) => {
+            service::ready_in_place();
+            before.hear_out()?;
+        }
+    }
+    let result = group_threads.attend(signals, &shared, &board, started);
+    if !say_goodbye(&group_threads.progress, &successor) {
+        for listener in &listeners {
+            listener.remove_file();
+        }
     }
     result
+}
+
+/// Waits until all groups have the listeners of their predecessors.
+fn await_listeners(
+    listening: &mpsc::Receiver<Result<(), String>>,
+    groups: usize,
+) -> Result<(), String> {
+    for _ in 0..groups {
+        let told = listening.recv_timeout(STEP_MAX);
+        told.map_err(|_| "upgrade: the process before has not handed over its listeners")??;
+    }
+    Ok(())
+}
+
+/// Serves what is not for clients: at once, or as soon as the process before leaves its address.
+fn serve_when_free(
+    is_first: bool,
+    name: &str,
+    serve: impl Fn() -> Result<(), String> + Send + 'static,
+) -> Result<(), String> {
+    if is_first {
+        return serve();
+    }
+    let work = move || {
+        while serve().is_err() {
+            reactor::pause(FREE_AGAIN);
+        }
+    };
+    let builder = std::thread::Builder::new().name(format!("{name}-waits"));
+    let spawned = builder.spawn(work).map(|_| ());
+    spawned.map_err(|error| format!("cannot start a thread: {error}"))
 }
 
 /// Whether replies can be stored where the settings say. A folder that nobody has asked for may be
@@ -294,20 +381,20 @@ fn ask_server(
         for signal in signals.pending() {
             match signal {
                 SIGHUP => note_hangup(),
-                SIGUSR1 | SIGUSR2 => {}
+                SIGUSR1 | SIGUSR2 | SIGQUIT => {}
                 _ => return Ok(None),
             }
         }
     }
 }
 
-/// Says that SIGHUP changes nothing but certificates.
+/// Says that SIGHUP changes nothing yet.
 fn note_hangup() {
     note(
         Event::Signal,
         format_args!(
-            "SIGHUP: nothing changes but certificates, which are read again; the configuration is \
-             read at start only, restart the pool to change it"
+            "SIGHUP: nothing changes before the server has answered; to change the configuration \
+             now, restart the pool"
         ),
     );
 }
@@ -317,7 +404,7 @@ enum Listener {
     /// Groups listen by themselves; the socket holds the port until they do.
     Tcp(
         SocketAddr,
-        #[expect(dead_code, reason = "held, not used")] OwnedFd,
+        #[expect(dead_code, reason = "held, not used")] Option<OwnedFd>,
     ),
     /// All groups share the listener.
     Unix(std::path::PathBuf, Arc<OwnedFd>),
@@ -333,6 +420,20 @@ impl std::fmt::Display for Listener {
 }
 
 impl Listener {
+    fn tcp(&self) -> Option<SocketAddr> {
+        match self {
+            Listener::Tcp(address, _) => Some(*address),
+            Listener::Unix(..) => None,
+        }
+    }
+
+    fn unix(&self) -> Option<(std::path::PathBuf, Arc<OwnedFd>)> {
+        match self {
+            Listener::Tcp(..) => None,
+            Listener::Unix(path, listener) => Some((path.clone(), listener.clone())),
+        }
+    }
+
     fn remove_file(&self) {
         if let Listener::Unix(path, _) = self {
             let _ = std::fs::remove_file(path);
@@ -340,15 +441,31 @@ impl Listener {
     }
 }
 
-fn open_listeners(settings: &Settings) -> Result<Vec<Listener>, String> {
+/// Opens them, but for those that the process before hands over.
+fn open_listeners(settings: &Settings, before: Option<&Before>) -> Result<Vec<Listener>, String> {
+    let tcp = |address: &SocketAddr| {
+        let is_it = |there: &&SocketAddr| {
+            let port = address.port() == 0 || address.port() == there.port();
+            port && address.ip() == there.ip()
+        };
+        before?.tcp.iter().find(is_it).copied()
+    };
+    let unix = |path: &std::path::Path| {
+        let all = &before?.unix;
+        all.iter()
+            .find(|(there, _)| there == path)
+            .map(|(_, listener)| listener.clone())
+    };
     let open = |address: &Address| match address {
-        Address::Tcp(address) => {
-            socket::reserve(address).map(|(held, bound)| Listener::Tcp(bound, held))
-        }
-        Address::Unix(path) => {
-            socket::listen_unix(path, settings.socket_access(), settings.backlog)
-                .map(|listener| Listener::Unix(path.clone(), Arc::new(listener)))
-        }
+        Address::Tcp(address) => match tcp(address) {
+            Some(bound) => Ok(Listener::Tcp(bound, None)),
+            None => socket::reserve(address).map(|(held, bound)| Listener::Tcp(bound, Some(held))),
+        },
+        Address::Unix(path) => match unix(path) {
+            Some(listener) => Ok(Listener::Unix(path.clone(), listener)),
+            None => socket::listen_unix(path, settings.socket_access(), settings.backlog)
+                .map(|listener| Listener::Unix(path.clone(), Arc::new(listener))),
+        },
     };
     settings
         .listen
@@ -364,6 +481,7 @@ struct GroupThreads {
     orders: Vec<Sender<Order>>,
     published: Vec<Arc<Published>>,
     questions: Arc<Questions>,
+    progress: Arc<Progress>,
 }
 
 /// Held by every group's thread; the last one to drop it ends the main thread's wait for signals.
@@ -394,25 +512,27 @@ impl Drop for Presence {
 struct Post {
     index: usize,
     shared: Arc<Shared>,
-    listeners: Vec<ListenerKey>,
+    listeners: Vec<ListenAt>,
     mailbox: Mailbox<Order>,
     /// The ways to all groups, by their number.
     groups: Arc<[Sender<Order>]>,
     published: Arc<Published>,
     questions: Arc<Questions>,
     presence: Presence,
+    progress: Arc<Progress>,
+    /// The process whose place this one takes, and whom to tell that this group listens.
+    before: Option<HandsOver>,
 }
 
-enum ListenerKey {
-    Tcp(SocketAddr),
-    Unix(Arc<OwnedFd>),
-}
+/// A process that hands over its listeners, and whom a group tells that it has them.
+type HandsOver = (Peer, SyncSender<Result<(), String>>);
 
 impl GroupThreads {
     fn start(
         shared: &Arc<Shared>,
         listeners: &[Listener],
         signals: Handle,
+        before: Option<HandsOver>,
     ) -> Result<GroupThreads, String> {
         let pairs = (0..shared.groups).map(|_| mailbox());
         let pairs: Result<Vec<_>, _> = pairs.collect();
@@ -423,6 +543,7 @@ impl GroupThreads {
             orders,
             published: Vec::new(),
             questions: Arc::default(),
+            progress: Arc::default(),
         };
         let presence = Presence {
             present: Arc::new(AtomicUsize::new(1)),
@@ -430,11 +551,11 @@ impl GroupThreads {
         };
         let mut posts = Vec::new();
         for (index, mailbox) in mailboxes.into_iter().enumerate() {
-            let published = Arc::new(Published::new(shared.settings.users.len()));
+            let published = Arc::new(Published::new(shared.settings().users.len()));
             group_threads.published.push(published.clone());
             let listeners = listeners.iter().map(|listener| match listener {
-                Listener::Tcp(address, _) => ListenerKey::Tcp(*address),
-                Listener::Unix(_, listener) => ListenerKey::Unix(listener.clone()),
+                Listener::Tcp(address, _) => ListenAt::Tcp(*address),
+                Listener::Unix(_, listener) => ListenAt::Unix(listener.clone()),
             });
             let listeners = listeners.collect();
             let (shared, presence) = (shared.clone(), presence.another());
@@ -447,6 +568,8 @@ impl GroupThreads {
                 published,
                 questions: group_threads.questions.clone(),
                 presence,
+                progress: group_threads.progress.clone(),
+                before: before.clone(),
             });
         }
         let (ready, started) = sync_channel(shared.groups);
@@ -470,23 +593,32 @@ impl GroupThreads {
     fn attend(
         &self,
         mut signals: Signals,
-        settings: &Settings,
+        shared: &Shared,
         board: &Board,
+        started: &Started,
     ) -> Result<(), String> {
-        let (mut draining, drain_max) = (false, settings.drain_max);
+        let mut draining = false;
         for signal in &mut signals {
             if signal == SIGUSR1 {
                 note(Event::Census, format_args!("{:?}", self.sum()));
                 continue;
             }
             if signal == SIGUSR2 {
+                started.start_successor();
+                continue;
+            }
+            if signal == SIGQUIT {
                 let orders = self.orders.iter();
                 orders.for_each(|order| order.send(Order::Report));
                 continue;
             }
             if signal == SIGHUP {
-                note_hangup();
-                certificates::renew(settings, true);
+                note(
+                    Event::Signal,
+                    format_args!("SIGHUP: settings and certificates are read again"),
+                );
+                // What came of it is logged.
+                let _ = reload(shared);
                 continue;
             }
             if draining {
@@ -501,7 +633,10 @@ impl GroupThreads {
             service::stopping();
             note(
                 Event::Draining,
-                format_args!("draining, for at most {} ms", drain_max.as_millis()),
+                format_args!(
+                    "draining, for at most {} ms",
+                    shared.settings().drain_max.as_millis()
+                ),
             );
             self.orders
                 .iter()
@@ -540,7 +675,8 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
     if first {
         shared.look_at_memory();
     }
-    let (mut group, mailbox, _presence) = match set_up(post) {
+    let (index, progress) = (post.index, post.progress.clone());
+    let (mut group, taking, mailbox, _presence) = match set_up(post) {
         Ok(made) => {
             let _ = ready.send(Ok(()));
             made
@@ -553,8 +689,19 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
     let mut events = Vec::new();
     let mut census_at = Time::now();
     let mut turns = Turns::default();
-    while !group.is_drained() {
+    let mut upgrade = Upgrade {
+        index,
+        progress,
+        taking,
+        giving: None,
+        leaves: false,
+        at: Time::NEVER,
+    };
+    // What sessions begin with is known then.
+    group.turn(&[]);
+    while !group.is_drained() && !upgrade.is_over(&group) {
         let deadline = group.deadline().min(census_at + CENSUS_EVERY);
+        let deadline = deadline.min(upgrade.at);
         if let Err(error) = group.net_mut().wait(deadline, &mut events) {
             note(
                 Event::Failed,
@@ -567,9 +714,11 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
                 if order == Order::Drain {
                     group.net_mut().stop_listening();
                 }
+                upgrade.order(&mut group, &order);
                 group.order(order);
             }
         }
+        upgrade.step(&mut group);
         group.turn(&events);
         print_report(group.take_report());
         for answer in group.take_said() {
@@ -591,8 +740,72 @@ fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
             turns.publishing += Time::now().since(now);
         }
     }
+    if upgrade.leaves {
+        group.order(Order::Reconnect);
+    }
     while !published.put(group.view(turns.clone())) {
         std::thread::yield_now();
+    }
+}
+
+/// A group's part in an upgrade: on either side of it, or on none.
+struct Upgrade {
+    index: usize,
+    progress: Arc<Progress>,
+    taking: Option<Taking>,
+    giving: Option<Giving>,
+    /// It ends with its last client.
+    leaves: bool,
+    /// When there is something to do at the latest.
+    at: Time,
+}
+
+impl Upgrade {
+    fn is_over(&self, group: &Group<RealNet>) -> bool {
+        self.leaves && group.clients_count() == 0
+    }
+
+    fn order(&mut self, group: &mut Group<RealNet>, order: &Order) {
+        match order {
+            Order::Give(peer) => {
+                let progress = self.progress.clone();
+                match Giving::begin(group, self.index, *peer, progress) {
+                    Ok(giving) => self.giving = Some(giving),
+                    Err(why) => self.progress.steps().failed = Some(why),
+                }
+            }
+            Order::Keep => {
+                self.leaves = false;
+                self.give_up(group);
+            }
+            Order::Leave => self.leaves = true,
+            _ => {}
+        }
+    }
+
+    fn give_up(&mut self, group: &mut Group<RealNet>) {
+        self.at = Time::NEVER;
+        if let Some(giving) = self.giving.take() {
+            giving.give_up(group);
+        }
+    }
+
+    /// What can be done between two turns.
+    fn step(&mut self, group: &mut Group<RealNet>) {
+        if let Some(taking) = &mut self.taking
+            && !taking.step(group)
+        {
+            self.taking = None;
+        }
+        if let Some(giving) = &mut self.giving {
+            match giving.step(group) {
+                Ok(at) => self.at = at,
+                Err(why) => {
+                    self.give_up(group);
+                    self.progress.steps().failed = Some(why);
+                }
+            }
+        }
     }
 }
 
@@ -610,7 +823,10 @@ fn print_report(lines: Vec<ReportLine>) {
     }
 }
 
-fn set_up(post: Post) -> Result<(Group<RealNet>, Mailbox<Order>, Presence), String> {
+/// A group that stands, with what its thread needs beside it.
+type Stands = (Group<RealNet>, Option<Taking>, Mailbox<Order>, Presence);
+
+fn set_up(post: Post) -> Result<Stands, String> {
     descriptors::own_table().map_err(|error| {
         format!("a group cannot have a descriptor table of its own (unshare): {error}")
     })?;
@@ -618,23 +834,40 @@ fn set_up(post: Post) -> Result<(Group<RealNet>, Mailbox<Order>, Presence), Stri
     let _ = scheduling::wake_gently();
     let mut net = RealNet::new().map_err(|error| format!("cannot make an epoll: {error}"))?;
     net.keep_alive(
-        post.shared.settings.client_keepalive(),
-        post.shared.settings.backend_keepalive(),
+        post.shared.settings().client_keepalive(),
+        post.shared.settings().backend_keepalive(),
     );
-    for (index, listener) in (0..).zip(&post.listeners) {
-        let token = listener_token(index);
-        debug_assert_eq!(token.kind(), LISTENER);
-        let opened = match listener {
-            ListenerKey::Tcp(address) => net.listen(address, post.shared.settings.backlog, token),
-            ListenerKey::Unix(listener) => net.share(listener.clone(), token),
-        };
-        opened.map_err(|error| format!("a group cannot listen: {error}"))?;
-    }
+    let backlog = post.shared.settings().backlog;
+    let taking = match post.before {
+        Some((before, listens)) => {
+            let listen_at = (post.listeners, backlog);
+            Some(Taking::begin(
+                &mut net, post.index, before, listen_at, listens,
+            )?)
+        }
+        None => {
+            listen(&mut net, &post.listeners, backlog)?;
+            None
+        }
+    };
     let token = Token::new(MAILBOX, Key::from_parts(0, 0));
     net.watch_mailbox(&post.mailbox, token)
         .map_err(|error| format!("a group cannot watch its mailbox: {error}"))?;
     let group = Group::new(net, post.shared, post.index);
-    Ok((group, post.mailbox, post.presence))
+    Ok((group, taking, post.mailbox, post.presence))
+}
+
+fn listen(net: &mut RealNet, listeners: &[ListenAt], backlog: i32) -> Result<(), String> {
+    for (index, listener) in (0..).zip(listeners) {
+        let token = listener_token(index);
+        debug_assert_eq!(token.kind(), LISTENER);
+        let opened = match listener {
+            ListenAt::Tcp(address) => net.listen(address, backlog, token),
+            ListenAt::Unix(listener) => net.share(listener.clone(), token),
+        };
+        opened.map_err(|error| format!("a group cannot listen: {error}"))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

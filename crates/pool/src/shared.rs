@@ -13,6 +13,8 @@ use crate::buffers::room::InputBudget;
 use crate::buffers::spool::{BLOCK, OfAll, SpoolUse};
 use crate::buffers::spool_jobs::{SpoolDone, SpoolJobs};
 use crate::buffers::text_reading::{TEXT_HERE_MAX, TEXTS_MAX, TextJobs, TextRead};
+use crate::config::current::Current;
+use crate::config::options::PoolArgs;
 use crate::config::{Settings, accounts_of};
 use crate::errors::error_counts::ErrorCounts;
 use crate::listing::Question;
@@ -26,6 +28,7 @@ use crate::watched::code_catalogue::CodeCatalogue;
 use crate::watched::global_values::Watch;
 use crate::watched::privileges::Privileges;
 use reactor::Key;
+use reactor::handover::Peer;
 use std::sync::atomic::Ordering::Acquire;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
@@ -45,7 +48,9 @@ const FOR_ADMINISTRATORS: usize = 2;
 #[derive(Debug)]
 pub struct Shared {
     /// What the user wants.
-    pub settings: Settings,
+    current: Current,
+    /// Where that is read; held while it is read again.
+    pub(crate) source: Mutex<Option<PoolArgs>>,
     /// What the server is.
     pub server: ServerFacts,
     /// Capabilities that clients may choose from.
@@ -86,8 +91,6 @@ pub struct Shared {
     pub(crate) spool_jobs: SpoolJobs,
     /// Bytes of one of its blocks.
     pub spool_block: usize,
-    /// What each user uses at this moment, by its index in the settings.
-    pub(crate) users: Box<[UserUse]>,
     /// What clients' unfinished commands hold.
     pub(crate) input: InputBudget,
     /// No memory is left for more clients; the words say how much is used of what.
@@ -114,19 +117,6 @@ pub struct Shared {
     pub(crate) upstream: Arc<Upstream>,
 }
 
-/// What one user uses, in all groups.
-#[derive(Debug, Default)]
-pub(crate) struct UserUse {
-    /// Clients that have logged in.
-    pub clients: AtomicUsize,
-    /// Statements that wait; counted for users with a limit only.
-    pub waiting: AtomicUsize,
-    /// Bytes of unfinished and waiting commands; counted for users with a limit only.
-    pub input_bytes: AtomicUsize,
-    /// Backends that slow readers hold; counted for users with a limit only.
-    pub slow: AtomicUsize,
-}
-
 impl Shared {
     /// What groups share at their start: `groups` of them on `cores`, each with room for
     /// `clients_per_group`.
@@ -139,7 +129,6 @@ impl Shared {
         cores: usize,
         clients_per_group: usize,
     ) -> Shared {
-        let users = settings.users.iter().map(|_| UserUse::default()).collect();
         let budget = Budget::new(settings.backends_max, groups, settings.backends_reserved);
         let mut offered = OFFERED | packing::offered(&settings, &server);
         if settings.tls.is_some() {
@@ -174,7 +163,8 @@ impl Shared {
             spool: SpoolUse::new(settings.spool_bytes_max, groups),
             spool_jobs: SpoolJobs::default(),
             spool_block: BLOCK,
-            settings,
+            current: Current::new(settings),
+            source: Mutex::new(None),
             server,
             keys,
             groups,
@@ -183,7 +173,6 @@ impl Shared {
             clients: AtomicUsize::new(0),
             fronts: Fronts::new(groups),
             budget,
-            users,
             memory: ClientMemory::new(settings_memory, groups),
             memory_full: Mutex::new(None),
             is_memory_full: AtomicBool::new(false),
@@ -195,6 +184,26 @@ impl Shared {
             errors: ErrorCounts::default(),
             paused: AtomicBool::new(false),
         }
+    }
+
+    /// What the user wants now; who serves clients asks once for each turn.
+    #[must_use]
+    pub fn settings(&self) -> Arc<Settings> {
+        self.current.get()
+    }
+
+    /// A number that is another one when the settings are others.
+    pub(crate) fn settings_epoch(&self) -> u64 {
+        self.current.epoch()
+    }
+
+    /// Puts settings in force. They follow those of now ([`Settings::follow`]).
+    pub(crate) fn put_in_force(&self, settings: Settings) {
+        let settings = Arc::new(settings);
+        // In this order: who finds a user finds its settings too.
+        self.current.replace(settings.clone());
+        self.accounts.set_listed(accounts_of(&settings.users));
+        self.upstream.tell_groups();
     }
 
     /// What all groups have of the spool.
@@ -213,7 +222,7 @@ impl Shared {
     /// Bounds the backends by what the server takes: `connections` in all, of which it has to have
     /// some for others. What the settings say holds again when there is room for it.
     pub(crate) fn fit_backends(&self, connections: usize) {
-        let wished = self.settings.backends_max;
+        let wished = self.settings().backends_max;
         let beside = self.groups + BESIDE_BACKENDS + FOR_ADMINISTRATORS;
         let least = self.groups;
         let fitting = wished.min(connections.saturating_sub(beside).max(least));
@@ -244,15 +253,15 @@ impl Shared {
     /// Backends of one group that may run statements at once, where `running` groups have any to
     /// start: they share what as many groups as cores would run.
     #[must_use]
-    pub fn busy_max(&self, running: usize) -> usize {
-        let all = (1 + self.settings.oversubscribe) * self.cores.min(self.groups);
+    pub fn busy_max(&self, settings: &Settings, running: usize) -> usize {
+        let all = (1 + settings.oversubscribe) * self.cores.min(self.groups);
         all.div_ceil(running.max(1))
     }
 
     /// Idle backends that group number `index` keeps: its share of `backends_min`.
     #[must_use]
-    pub(crate) fn backends_kept(&self, index: usize) -> usize {
-        let (all, groups) = (self.settings.backends_min, self.groups);
+    pub(crate) fn backends_kept(&self, settings: &Settings, index: usize) -> usize {
+        let (all, groups) = (settings.backends_min, self.groups);
         all / groups + usize::from(index < all % groups)
     }
 
@@ -260,10 +269,10 @@ impl Shared {
     /// of them together stay within the budget, and within three quarters of what the server takes
     /// (`max_prepared_stmt_count`), so that there is room for others. Each may have one.
     #[must_use]
-    pub(crate) fn prepared_of_backend(&self) -> usize {
+    pub(crate) fn prepared_of_backend(&self, settings: &Settings) -> usize {
         let taken = self.prepared_taken.load(Acquire);
-        let max = self.settings.prepared_max.min(taken - taken / 4);
-        (max / self.settings.backends_max).max(1)
+        let max = settings.prepared_max.min(taken - taken / 4);
+        (max / settings.backends_max).max(1)
     }
 }
 
@@ -291,4 +300,10 @@ pub enum Order {
     /// Another group lacks backends, or gave some back, or the server is back, or elsewhere: the
     /// turn that follows looks at that.
     Look,
+    /// Hand listeners and clients to this process.
+    Give(Peer),
+    /// That process takes no more: keep what is here, and accept again.
+    Keep,
+    /// All groups have handed over their clients: end.
+    Leave,
 }

@@ -20,6 +20,7 @@ mod any_name;
 pub mod arguments;
 pub mod clock;
 pub mod descriptors;
+pub mod handover;
 mod mailbox;
 mod net;
 mod real;

@@ -124,6 +124,14 @@ pub trait Net {
     /// The system's error.
     fn watch(&mut self, sock: &Self::Sock, token: Token) -> io::Result<()>;
 
+    /// No more events of a socket, which another process may go on with. To be done before it is
+    /// closed here: as long as another process has it, the kernel would go on reporting it, and
+    /// nobody could end that any more.
+    ///
+    /// # Errors
+    /// The system's error.
+    fn unwatch(&mut self, sock: &Self::Sock) -> io::Result<()>;
+
     /// Reads into `buffer`, which is not empty.
     fn read(&mut self, sock: &Self::Sock, buffer: &mut [u8]) -> Read;
 

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use std::io;
 use std::marker::PhantomData;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 /// At most so many events are taken from the kernel at once; the rest come with the next turn.
@@ -26,10 +26,31 @@ enum Listener {
     Shared(Arc<OwnedFd>),
 }
 
+impl Listener {
+    fn flags(&self) -> epoll::EventFlags {
+        use epoll::EventFlags as F;
+        match self {
+            Listener::Own(_) => F::IN | F::ET,
+            Listener::Shared(_) => F::IN | F::ET | F::EXCLUSIVE,
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Listener::Own(listener) => listener.as_fd(),
+            Listener::Shared(listener) => listener.as_fd(),
+        }
+    }
+}
+
 /// The world of one group, on the kernel. Not `Send`: its descriptors belong to one thread.
 pub struct RealNet {
     epoll: OwnedFd,
-    listeners: Vec<Listener>,
+    listeners: Vec<(Listener, Token)>,
+    /// Nobody is accepted now; the listeners stay open.
+    paused: bool,
     ready: Vec<epoll::Event>,
     now: Time,
     random: Vec<u8>,
@@ -47,6 +68,7 @@ impl RealNet {
         Ok(RealNet {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             listeners: Vec::new(),
+            paused: false,
             ready: Vec::with_capacity(EVENTS_PER_TURN),
             now: Time::now(),
             random: Vec::new(),
@@ -68,12 +90,23 @@ impl RealNet {
     /// The system's error.
     pub fn listen(&mut self, address: &SocketAddr, backlog: i32, token: Token) -> io::Result<()> {
         let listener = socket::listen_tcp(address, backlog)?;
+        self.take_listener(listener, token)
+    }
+
+    /// The same with a listener that is open already. Connections that wait there are told of.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn take_listener(&mut self, listener: OwnedFd, token: Token) -> io::Result<()> {
         if let Some(keepalive) = &self.keepalive.0 {
             keepalive.set(&listener)?;
         }
-        let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
-        self.add(&listener, token, flags)?;
-        self.listeners.push(Listener::Own(listener));
+        self.push(Listener::Own(listener), token)
+    }
+
+    fn push(&mut self, listener: Listener, token: Token) -> io::Result<()> {
+        self.add(&listener, token, listener.flags())?;
+        self.listeners.push((listener, token));
         Ok(())
     }
 
@@ -82,13 +115,38 @@ impl RealNet {
     /// # Errors
     /// The system's error.
     pub fn share(&mut self, listener: Arc<OwnedFd>, token: Token) -> io::Result<()> {
-        self.add(
-            &*listener,
-            token,
-            epoll::EventFlags::IN | epoll::EventFlags::ET | epoll::EventFlags::EXCLUSIVE,
-        )?;
-        self.listeners.push(Listener::Shared(listener));
+        self.push(Listener::Shared(listener), token)
+    }
+
+    /// Accepts nobody until [`RealNet::resume_listening`]: who comes waits at the listeners, which
+    /// stay open.
+    pub fn pause_listening(&mut self) {
+        for (listener, _) in &self.listeners {
+            let _ = epoll::delete(&self.epoll, listener);
+        }
+        self.paused = true;
+    }
+
+    /// Accepts again, beginning with those who wait.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn resume_listening(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.paused) {
+            for (listener, token) in &self.listeners {
+                self.add(listener, *token, listener.flags())?;
+            }
+        }
         Ok(())
+    }
+
+    /// This group's own listeners, to be handed to another process.
+    pub fn own_listeners(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let all = self.listeners.iter();
+        all.filter_map(|(listener, _)| match listener {
+            Listener::Own(listener) => Some(listener.as_fd()),
+            Listener::Shared(_) => None,
+        })
     }
 
     /// Asks for events on a mailbox, as long as it is not empty.
@@ -101,11 +159,10 @@ impl RealNet {
 
     /// Stops listening in this group; connections that were not accepted yet are reset.
     pub fn stop_listening(&mut self) {
-        for listener in self.listeners.drain(..) {
-            if let Listener::Shared(listener) = &listener {
-                // The descriptor lives on in other tables, so the kernel would go on reporting it.
-                let _ = epoll::delete(&self.epoll, &**listener);
-            }
+        for (listener, _) in self.listeners.drain(..) {
+            // The descriptor may live on in other tables or in another process, so the kernel would
+            // go on reporting it.
+            let _ = epoll::delete(&self.epoll, &listener);
         }
     }
 
@@ -176,9 +233,8 @@ impl Net for RealNet {
 
     fn accept(&mut self, listener: usize) -> io::Result<Option<OwnedFd>> {
         match self.listeners.get(listener) {
-            None => Ok(None),
-            Some(Listener::Own(listener)) => socket::accept(listener),
-            Some(Listener::Shared(listener)) => socket::accept(&**listener),
+            Some((listener, _)) if !self.paused => socket::accept(listener),
+            _ => Ok(None),
         }
     }
 
@@ -197,6 +253,10 @@ impl Net for RealNet {
     fn watch(&mut self, sock: &OwnedFd, token: Token) -> io::Result<()> {
         use epoll::EventFlags as F;
         self.add(sock, token, F::IN | F::OUT | F::RDHUP | F::ET)
+    }
+
+    fn unwatch(&mut self, sock: &OwnedFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.epoll, sock)?)
     }
 
     fn read(&mut self, sock: &OwnedFd, buffer: &mut [u8]) -> Read {

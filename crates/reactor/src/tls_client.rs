@@ -12,6 +12,9 @@ use rustls::{ClientConfig, RootCertStore};
 use std::fmt::Display;
 use std::sync::Arc;
 
+/// Tickets that rustls keeps of each server; the oldest gives way to one more.
+const TICKETS_MAX: usize = 8;
+
 /// What is checked of a server's certificate. That the server has its key is checked always.
 #[derive(Clone, Debug)]
 pub enum Checked {
@@ -70,7 +73,85 @@ pub fn client_config(
     };
     config.resumption = match resumed_servers {
         0 => Resumption::disabled(),
-        servers => Resumption::in_memory_sessions(servers),
+        servers => Resumption::in_memory_sessions(servers.saturating_mul(TICKETS_MAX)),
     };
     Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustls::pki_types::ServerName;
+    use rustls::pki_types::pem::PemObject;
+    use rustls::{ClientConnection, HandshakeKind, ServerConfig, ServerConnection};
+
+    /// More than are kept.
+    const GIVEN: usize = 3 * TICKETS_MAX;
+
+    fn server_config() -> ServerConfig {
+        let cert = include_bytes!("../../testkit/tls/cert.pem");
+        let key = include_bytes!("../../testkit/tls/key.pem");
+        let cert = CertificateDer::from_pem_slice(cert).unwrap();
+        let key = PrivateKeyDer::from_pem_slice(key).unwrap();
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![cert], key);
+        config.unwrap()
+    }
+
+    /// A connection to the server of this name, which gives so many tickets; whether it goes on
+    /// from an earlier one's session.
+    fn resumes(
+        client: &Arc<ClientConfig>,
+        server: &ServerConfig,
+        (name, tickets): (&'static str, usize),
+    ) -> bool {
+        let mut server = server.clone();
+        server.send_tls13_tickets = tickets;
+        let mut server = ServerConnection::new(Arc::new(server)).unwrap();
+        let name = ServerName::try_from(name).unwrap();
+        let mut client = ClientConnection::new(client.clone(), name).unwrap();
+        while client.wants_write() || server.wants_write() {
+            let (mut there, mut back) = (Vec::new(), Vec::new());
+            while client.wants_write() {
+                client.write_tls(&mut there).unwrap();
+            }
+            let mut there = &there[..];
+            while !there.is_empty() {
+                server.read_tls(&mut there).unwrap();
+                server.process_new_packets().unwrap();
+            }
+            while server.wants_write() {
+                server.write_tls(&mut back).unwrap();
+            }
+            let mut back = &back[..];
+            while !back.is_empty() {
+                client.read_tls(&mut back).unwrap();
+                client.process_new_packets().unwrap();
+            }
+        }
+        client.handshake_kind() == Some(HandshakeKind::Resumed)
+    }
+
+    #[test]
+    fn so_many_tickets_of_so_many_servers_are_kept() {
+        let client = Arc::new(client_config(Checked::Nothing, None, 2).unwrap());
+        let server = server_config();
+        let full = |name| !resumes(&client, &server, (name, GIVEN));
+        assert!(full("one.example") && full("two.example"));
+        for name in ["one.example", "two.example"] {
+            let resumed = (0..GIVEN).take_while(|_| resumes(&client, &server, (name, 0)));
+            assert_eq!(resumed.count(), TICKETS_MAX, "{name}");
+        }
+        assert!(full("one.example") && full("two.example") && full("three.example"));
+        assert!(!resumes(&client, &server, ("one.example", 0)), "the oldest");
+        assert!(resumes(&client, &server, ("three.example", 0)));
+        let client = Arc::new(client_config(Checked::Nothing, None, 0).unwrap());
+        for _ in 0..2 {
+            assert!(!resumes(&client, &server, ("one.example", GIVEN)));
+        }
+    }
 }

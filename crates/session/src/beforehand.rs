@@ -6,6 +6,7 @@
 use crate::diagnostics::{Area, area_of};
 use crate::found::{Found, HIDES, found_of};
 use crate::known_code::Known;
+use crate::shapes::Ride;
 use crate::standing::Standing;
 use crate::statement::{Code, Conditions, Explanation, NOT_JUDGED, Statement, Untracked};
 use sql::classify::{self, Marks, Reads, Verb};
@@ -53,7 +54,8 @@ pub fn statement_of(found: &classify::Statement, server: Server) -> Statement {
         judged: NOT_JUDGED,
         standing: Standing::Apart,
         conditions,
-        ride: 0,
+        ride: Ride::Never,
+        digest: 0,
     }
 }
 

@@ -136,7 +136,7 @@ impl Begun {
 }
 
 /// The other name of a variable of MariaDB's that has two.
-fn alias_of(name: &[u8]) -> Option<&'static [u8]> {
+pub(crate) fn alias_of(name: &[u8]) -> Option<&'static [u8]> {
     const PAIRS: [(&str, &str); 6] = [
         ("default_storage_engine", "storage_engine"),
         ("log_slow_min_examined_row_limit", "min_examined_row_limit"),

@@ -5,6 +5,7 @@
 //! the statement before its call left; on MySQL a procedure that may count no rows, whose OK then
 //! tells the count of before.
 
+use crate::shapes::Ride;
 use crate::statement::{Code, Statement};
 use crate::stored_code::{Names, Routine};
 use crate::text::Text;
@@ -28,7 +29,7 @@ pub struct Known {
 impl Known {
     /// Notes what follows for the end of its statement.
     pub fn mark(&self, statement: &mut Statement) {
-        statement.ride = 0;
+        statement.ride = Ride::Never;
         statement.explain();
         statement.code = match self.leaves {
             Leaves::Reported => Code::Reported,

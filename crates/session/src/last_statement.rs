@@ -9,6 +9,8 @@
 //! Invariants: what is not known for certain is unknown, never a guess; a count or a condition is
 //! this client's own, or it is unknown.
 
+mod recorded;
+
 use crate::diagnostics::{Area, Diagnostics, Told, is_raised};
 use crate::found::{Found, FoundRows};
 use crate::meter::{Charged, Meter};
@@ -527,7 +529,7 @@ impl LastStatement {
                 _ => {
                     let two = alone && !native && self.found_rows.get().is_some();
                     self.owed.changed = (self.owed.changed.without(Properties::FOUND_ROWS))
-                        .and(Properties::FOUND_ROWS.when(two));
+                        .union(Properties::FOUND_ROWS.when(two));
                     self.found_rows.set(None);
                 }
             },

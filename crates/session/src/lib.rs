@@ -25,6 +25,7 @@ pub mod last_statement;
 pub mod meter;
 pub mod own_commands;
 pub mod read_back;
+pub mod record;
 pub mod reply_summary;
 pub mod roles;
 pub mod shapes;

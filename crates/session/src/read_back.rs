@@ -19,9 +19,9 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Properties(u8);
 
+sql::set_of_bits!(Properties);
+
 impl Properties {
-    /// None.
-    pub const NONE: Self = Self(0);
     /// FOUND_ROWS().
     pub const FOUND_ROWS: Self = Self(1);
     /// LAST_INSERT_ID().
@@ -39,34 +39,10 @@ impl Properties {
     /// User variables.
     pub const USER_VARIABLES: Self = Self(1 << 7);
 
-    /// Those of both.
-    #[must_use]
-    pub const fn and(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
     /// These where `wanted`, else none.
     #[must_use]
     pub const fn when(self, wanted: bool) -> Self {
         if wanted { self } else { Self::NONE }
-    }
-
-    /// Those that are not of `other`.
-    #[must_use]
-    pub const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
-    /// Whether any of `other` is among them.
-    #[must_use]
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
     }
 
     /// How many there are.
@@ -142,7 +118,7 @@ impl Asked {
         let mut at = 0;
         for (asked, columns) in TABLE {
             let width = match columns {
-                _ if !self.properties.has(asked) => 0,
+                _ if !self.properties.intersects(asked) => 0,
                 Columns::Are(columns) => columns.len(),
                 Columns::Holdings => usize::from(self.holdings),
                 Columns::UserVariables => total.saturating_sub(at),
@@ -168,7 +144,7 @@ pub fn question(question: &Question<'_>) -> Vec<u8> {
     };
     for (property, columns) in TABLE {
         match columns {
-            _ if !question.properties.has(property) => {}
+            _ if !question.properties.intersects(property) => {}
             Columns::Are(columns) => columns.iter().for_each(|column| put(column.as_bytes())),
             Columns::Holdings => {
                 let holdings = question.holdings.iter();

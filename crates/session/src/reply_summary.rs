@@ -6,7 +6,8 @@
 use crate::statement::{Explanation, Statement};
 use sql::classify::InsertId;
 use wire::reply::{ErrPacket, OkPacket, Prepared};
-use wire::track::says_nothing;
+use wire::status::MORE_RESULTS;
+use wire::track::{add_lasting, says_nothing};
 
 /// Bytes of notes for which a backend keeps room: many times what a transaction reports.
 const ROOM_MAX: usize = 1024;
@@ -113,7 +114,11 @@ impl ReplySummary {
                     self.insert_id = ok.insert_id;
                 }
                 if !says_nothing(ok.changes) {
-                    self.changes.extend_from_slice(ok.changes);
+                    // A routine sends rows before its end.
+                    match ends_rows && ok.status & MORE_RESULTS != 0 {
+                        true => add_lasting(ok.changes, &mut self.changes),
+                        false => self.changes.extend_from_slice(ok.changes),
+                    }
                 }
             }
             Notice::Columns(count) => {

@@ -4,19 +4,18 @@
 //! several commands in its buffer it answers them in one go, and so does the pool. But what stands
 //! behind a statement on the wire runs even when that statement fails or changes the session, and
 //! waits when it is slow. The mechanism: a statement rides with others only if it is a plain
-//! SELECT outside any transaction ([`rides`]), and its shape, the text without its literals under
-//! its session, has run alone before and left nothing: no reported change, no warning, no error, a
-//! small result. Whatever breaks that promise once is not trusted again. It has to take little time
-//! as well, but for a few times of its last hundreds: a host that stood still for a moment made all
-//! that ran then late, and says nothing of their shapes.
+//! SELECT outside any transaction ([`rides`]), and its shape, the digest of its text
+//! ([`sql::digest`]) under its session, has run alone before and left nothing: no reported change,
+//! no warning, no error, a small result. Whatever breaks that promise once is not trusted again. It
+//! has to take little time as well, but for a few times of its last hundreds: a host that stood
+//! still for a moment made all that ran then late, and says nothing of their shapes.
 //!
 //! Invariant: the table is bounded (`SHAPES_MAX`); when it is full it is learnt again.
 
 use crate::found::Found;
 use sql::classify::{InsertId, Reads, Statement, Verb};
-use sql::lex::{Kind, LexMode, Lexer};
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Duration;
 
 /// Shapes remembered per group.
@@ -45,25 +44,30 @@ pub fn rides(found: &Statement, left: Found) -> bool {
         && !found.user_variables
 }
 
-/// A number that is the same for texts that differ in their literals only, under one session.
-pub fn shape_of(sql: &[u8], mode: LexMode, session: usize) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    session.hash(&mut hasher);
-    for token in Lexer::new(sql, mode) {
-        match token.kind {
-            Kind::String | Kind::Number => 0u8.hash(&mut hasher),
-            _ => sql[token.start..token.end].hash(&mut hasher),
-        }
-    }
-    // 0 stands for "rides with nobody".
-    hasher.finish().max(1)
+/// Whether a statement may ride with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ride {
+    /// It may not, whatever its shape has done.
+    Never,
+    /// A text, if its shape is trusted.
+    Text,
+    /// An execution of a prepared text: it need not do what the text itself does.
+    Execution,
 }
 
-/// The same of an execution of a prepared text: its values are no part of it.
-pub fn shape_of_execution(sql: &[u8], session: usize) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (session, "prepared", sql).hash(&mut hasher);
-    hasher.finish().max(1)
+impl Ride {
+    /// The shape of a statement with this digest under one session; 0 of one that never rides.
+    #[must_use]
+    pub fn shape(self, digest: u64, session: usize) -> u64 {
+        let hash = match self {
+            Ride::Never => return 0,
+            Ride::Text => digest,
+            Ride::Execution => !digest,
+        };
+        // 2^64 divided by the golden ratio: an odd number whose bits are even.
+        let spread = (session as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (hash ^ spread.rotate_left(32)).max(1)
+    }
 }
 
 /// How a statement ended.
@@ -113,9 +117,9 @@ pub struct Shapes {
     known: HashMap<u64, Known, BuildHasherDefault<AsItIs>>,
 }
 
-/// A shape is a hash already.
-#[derive(Debug, Default)]
-struct AsItIs(u64);
+/// Takes a key that is a hash already, as it is.
+#[derive(Clone, Debug, Default)]
+pub struct AsItIs(u64);
 
 impl Hasher for AsItIs {
     fn finish(&self) -> u64 {
@@ -171,6 +175,8 @@ impl Shapes {
 mod tests {
     use super::*;
     use sql::classify::classify;
+    use sql::digest::digest;
+    use sql::lex::LexMode;
 
     const GOOD: Ending = Ending {
         left_something: false,
@@ -179,7 +185,7 @@ mod tests {
     };
 
     fn shape(sql: &str) -> u64 {
-        shape_of(sql.as_bytes(), LexMode::default(), 1)
+        Ride::Text.shape(digest(sql.as_bytes(), LexMode::default()), 1)
     }
 
     #[test]
@@ -190,12 +196,15 @@ mod tests {
         );
         assert_eq!(shape("SELECT 'a'"), shape("SELECT 'bb'"));
         assert_ne!(shape("SELECT c FROM t"), shape("SELECT c FROM u"));
-        let other = shape_of(b"SELECT c FROM t", LexMode::default(), 2);
+        let text = digest(b"SELECT c FROM t", LexMode::default());
         assert_ne!(
-            shape("SELECT c FROM t"),
-            other,
+            Ride::Text.shape(text, 1),
+            Ride::Text.shape(text, 2),
             "another session, another schema maybe"
         );
+        assert_ne!(Ride::Text.shape(text, 1), Ride::Execution.shape(text, 1));
+        assert_eq!(Ride::Never.shape(text, 1), 0);
+        assert_ne!(Ride::Text.shape(0, 0), 0);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 use crate::diagnostics::Area;
 use crate::found::Found;
 use crate::read_back::Properties;
+use crate::shapes::Ride;
 use crate::standing::Standing;
 use sql::classify::{self, InsertId, Verb};
 use wire::command::ReplyShape;
@@ -60,8 +61,10 @@ pub struct Statement {
     pub counts_before: bool,
     /// What it may make of LAST_INSERT_ID().
     pub insert_id: InsertId,
-    /// Its shape, when it may share a backend in flight (see [`crate::shapes`]); else 0.
-    pub ride: u64,
+    /// Whether it may share a backend in flight, should its shape be trusted.
+    pub ride: Ride,
+    /// Its text's digest ([`sql::digest`]); 0 of a command without a text.
+    pub digest: u64,
     /// What it has to do with conditions.
     pub conditions: Conditions,
     /// What is known of the stored code that it runs.
@@ -95,7 +98,8 @@ impl Statement {
             explanation: Explanation::None,
             counts_before: false,
             insert_id: InsertId::Keeps,
-            ride: 0,
+            ride: Ride::Never,
+            digest: 0,
             conditions: Conditions::Leaves,
             code: Code::None,
             spoils: false,

@@ -35,6 +35,9 @@ pub struct Object {
 /// Schemata by the names of tables and views in them.
 type Map = BTreeMap<Folded, BTreeSet<Folded>>;
 
+/// By the name of a table or view: its schema, and what is read.
+type Asking = BTreeMap<Folded, Vec<(Folded, Reads)>>;
+
 /// Tables and views that run code which may change its session unseen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
@@ -44,7 +47,9 @@ pub struct Names {
     written: Map,
     /// Tables whose triggers read what the statement before left, by name: the schema, and what
     /// they read.
-    asking: BTreeMap<Folded, Vec<(Folded, Reads)>>,
+    asking: Asking,
+    /// Views that do so, in the same form.
+    asking_views: Asking,
     /// Each of the objects behind them, for people.
     pub lines: Vec<String>,
     /// Every routine, procedures apart from functions.
@@ -121,20 +126,28 @@ impl Names {
             || !schemata.is_empty() && names_in(sql, mode).any(|name| schemata.contains(&name))
     }
 
-    /// Whether any trigger reads what the statement before left.
-    pub fn triggers_ask(&self) -> bool {
-        !self.asking.is_empty()
+    /// Whether any trigger or view reads what the statement before left; `reads`: of views alone.
+    pub fn any_asks(&self, reads: bool) -> bool {
+        !self.asking_views.is_empty() || !reads && !self.asking.is_empty()
     }
 
-    /// What the triggers of the tables that a text names read of that which the statement before
-    /// left. `schema` is as for [`Names::reached_by`].
-    pub fn asked_by_triggers(&self, (sql, mode): (&[u8], LexMode), schema: Option<&[u8]>) -> Reads {
+    /// What the triggers of the tables that a text names, and the views that it names, read of that
+    /// which the statement before left. `schema` and `reads` are as for [`Names::reached_by`].
+    pub fn asked_by_named(
+        &self,
+        (sql, mode): (&[u8], LexMode),
+        schema: Option<&[u8]>,
+        reads: bool,
+    ) -> Reads {
         let here = schema.map(sql::classify::stored::fold);
         let named = |schema: &Folded| names_in(sql, mode).any(|name| name == *schema);
         let meant = |schema: &Folded| {
             schema.is_empty() || here.as_ref().is_none_or(|here| here == schema) || named(schema)
         };
-        let asking = names_in(sql, mode).filter_map(|name| self.asking.get(&name));
+        let asking = names_in(sql, mode).flat_map(|name| {
+            let triggers = self.asking.get(&name).filter(|_| !reads);
+            triggers.into_iter().chain(self.asking_views.get(&name))
+        });
         let asking = asking.flatten().filter(|(schema, _)| meant(schema));
         asking.fold(Reads::NONE, |all, (_, asks)| all.union(*asks))
     }
@@ -297,9 +310,13 @@ impl Judging<'_> {
             let procedure = match object.kind {
                 Defined::Procedure => true,
                 Defined::Function => false,
-                Defined::Trigger if !whole[i].1.is_empty() => {
-                    let asking = self.names.asking.entry(object.name.clone()).or_default();
-                    asking.push((object.schema.clone(), whole[i].1));
+                Defined::Trigger | Defined::View if !whole[i].1.is_empty() => {
+                    let asking = match object.kind {
+                        Defined::View => &mut self.names.asking_views,
+                        _ => &mut self.names.asking,
+                    };
+                    let named = asking.entry(object.name.clone()).or_default();
+                    named.push((object.schema.clone(), whole[i].1));
                     continue;
                 }
                 _ => continue,
@@ -327,14 +344,15 @@ impl Judging<'_> {
 
     /// Gives each object what it reaches; whether that was news.
     fn spread(&self, whole: &mut [(BTreeSet<Folded>, Reads)]) -> bool {
-        // Tables and views whose code sets some.
+        // Tables and views whose code sets some, and views that ask.
         let mut setting: HashMap<&[u8], Vec<usize>> = HashMap::new();
         for (i, object) in self.objects.iter().enumerate() {
             let of_a_table = matches!(
                 object.kind,
                 Defined::Trigger | Defined::View | Defined::Column
             );
-            if of_a_table && !whole[i].0.is_empty() {
+            let asks = object.kind == Defined::View && !whole[i].1.is_empty();
+            if asks || of_a_table && !whole[i].0.is_empty() {
                 setting.entry(&object.name).or_default().push(i);
             }
         }
@@ -343,12 +361,17 @@ impl Judging<'_> {
             let calls = object.judged.calls.iter();
             let called: Vec<usize> = calls.flat_map(|call| self.meant(object, call)).collect();
             let all = called.iter().map(|&j| whole[j].1);
-            let asks = all.fold(whole[i].1, Reads::union);
+            let mut asks = all.fold(whole[i].1, Reads::union);
             let mut reached = called;
             if !setting.is_empty() {
                 let names = object.judged.names.iter();
                 let hits = names.filter_map(|name| setting.get(&**name));
                 reached.extend(hits.flatten());
+            }
+            if object.kind == Defined::View {
+                let views = |j: &&usize| self.objects[**j].kind == Defined::View;
+                let views = reached.iter().filter(views).map(|&j| whole[j].1);
+                asks = views.fold(asks, Reads::union);
             }
             let mut sets = whole[i].0.clone();
             for j in reached {

@@ -195,6 +195,9 @@ fn text_literal(read: &Read<'_>) -> Option<Vec<u8>> {
         return Some(if unset { Vec::new() } else { literal() });
     }
     let charset = read.collation.split(|&byte| byte == b'_').next()?;
+    if !is_well_formed(charset, read.hex) {
+        return None;
+    }
     let parts: [&[u8]; 6] = [
         b"_",
         charset,
@@ -204,6 +207,28 @@ fn text_literal(read: &Read<'_>) -> Option<Vec<u8>> {
         read.collation,
     ];
     Some(parts.concat())
+}
+
+/// Whether a server takes a text of this character set, in hexadecimal digits, behind an
+/// introducer. A client's literal without one may hold anything; of the character sets that are not
+/// named here it is not looked at.
+fn is_well_formed(charset: &[u8], hex: &[u8]) -> bool {
+    let utf8 = || {
+        let bytes: Option<Vec<u8>> = hex.chunks(2).map(byte_of).collect();
+        bytes.and_then(|bytes| String::from_utf8(bytes).ok())
+    };
+    match charset {
+        b"utf8mb4" => utf8().is_some(),
+        b"utf8" | b"utf8mb3" => {
+            utf8().is_some_and(|text| text.chars().all(|letter| letter.len_utf8() < 4))
+        }
+        b"ascii" => (hex.chunks(2)).all(|digits| byte_of(digits).is_some_and(|b| b.is_ascii())),
+        _ => true,
+    }
+}
+
+fn byte_of(digits: &[u8]) -> Option<u8> {
+    u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
 /// What is read of a column's definition.
@@ -337,6 +362,26 @@ mod tests {
             ..LexMode::default()
         };
         assert_eq!(name_of(b"@\xe9", latin1), None);
+    }
+
+    #[test]
+    fn what_is_no_text_of_its_character_set_has_no_literal() {
+        for (charset, hex, well) in [
+            ("utf8mb4", "F09F9880", true),
+            ("utf8mb3", "F09F9880", false),
+            ("utf8mb3", "C3A9", true),
+            ("utf8", "E9", false),
+            ("utf8mb4", "41FFFE", false),
+            ("ascii", "417F", true),
+            ("ascii", "80", false),
+            ("latin1", "FFFE", true),
+        ] {
+            assert_eq!(
+                is_well_formed(charset.as_bytes(), hex.as_bytes()),
+                well,
+                "{charset} {hex}"
+            );
+        }
     }
 
     #[test]

@@ -240,7 +240,8 @@ impl PinCause {
     }
 }
 
-/// What sets of bits have in common.
+/// What sets of bits have in common: a type of one unsigned integer, which is its only field.
+#[macro_export]
 macro_rules! set_of_bits {
     ($set:ident) => {
         impl $set {
@@ -263,6 +264,18 @@ macro_rules! set_of_bits {
             #[must_use]
             pub const fn union(self, other: Self) -> Self {
                 Self(self.0 | other.0)
+            }
+
+            /// The bits that are not in `other`.
+            #[must_use]
+            pub const fn without(self, other: Self) -> Self {
+                Self(self.0 & !other.0)
+            }
+
+            /// Whether no bit is in the set.
+            #[must_use]
+            pub const fn is_empty(self) -> bool {
+                self.0 == 0
             }
         }
     };
@@ -297,18 +310,6 @@ impl Reads {
     #[must_use]
     pub const fn of(self, other: Self) -> Self {
         Self(self.0 & other.0)
-    }
-
-    /// The bits that are not in `other`.
-    #[must_use]
-    pub const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
-    /// Whether nothing is read.
-    #[must_use]
-    pub fn is_empty(self) -> bool {
-        self.0 == 0
     }
 }
 

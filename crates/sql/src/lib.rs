@@ -16,6 +16,7 @@
 
 pub mod asked;
 pub mod classify;
+pub mod digest;
 pub mod holdings;
 pub mod kill;
 pub mod lex;
@@ -23,5 +24,6 @@ pub mod nested_kill;
 pub mod own_id;
 pub mod sqlstate;
 pub mod text_prepared;
+pub mod traceparent;
 pub mod tracking;
 pub mod unscoped;

@@ -241,6 +241,7 @@ impl<'a> Settings<'a> {
                     _ => return None,
                 };
             }
+            b"session_track_gtids" => return Some(false),
             _ if name.starts_with(b"session_track_") => return None,
             _ => return Some(false),
         }

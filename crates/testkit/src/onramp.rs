@@ -162,13 +162,7 @@ impl Pool {
     /// # Errors
     /// What it said, when it does not.
     pub fn start_waiting(binary: &Path, arguments: &[&str], part: &str) -> Result<Pool, String> {
-        let port = free_port();
-        let listen = format!("127.0.0.1:{port}");
-        let first = ["pool", "--listen", &listen];
-        let running = Running::start(&[], binary, &[&first, arguments].concat())?;
-        running.stderr.wait_for(part, 0, LIMIT)?;
-        let address = loopback(port);
-        Ok(Pool { running, address })
+        Pool::start_until(part, &[], binary, arguments)
     }
 
     /// The number of its process.
@@ -221,7 +215,7 @@ impl Pool {
     /// # Panics
     /// When it is gone already.
     pub fn ask_for_report(&self) {
-        signal(&self.running.child, Signal::USR2);
+        signal(&self.running.child, Signal::QUIT);
     }
 
     /// What it says of the client with this number in its greeting, once it has read back what the
@@ -266,11 +260,45 @@ impl Pool {
     /// What it said instead, after the longest time that anything here may take.
     pub fn wait_for_definitions(&self) -> Result<(), String> {
         self.ask_until(
-            Signal::USR2,
+            Signal::QUIT,
             "triggers and views that matter",
             " 0 definitions",
         )?;
         Ok(())
+    }
+
+    /// Starts `binary pool` with these arguments in the place of this one, and waits until it
+    /// listens there.
+    ///
+    /// # Errors
+    /// What it said, when it does not.
+    pub fn succeed(&self, binary: &Path, arguments: &[&str]) -> Result<Pool, String> {
+        Pool::in_place_of((self.pid(), &self.address), binary, arguments)
+    }
+
+    /// The same for the process with this number, which listens there.
+    ///
+    /// # Errors
+    /// As [`Pool::succeed`].
+    pub fn in_place_of(
+        (pid, address): (u32, &Address),
+        binary: &Path,
+        arguments: &[&str],
+    ) -> Result<Pool, String> {
+        let (listen, pid) = (address.to_string(), pid.to_string());
+        let first = ["pool", "--listen", &listen, "--upgrade", &pid];
+        let running = Running::start(&[], binary, &[&first, arguments].concat())?;
+        running.listening()?;
+        let address = address.clone();
+        Ok(Pool { running, address })
+    }
+
+    /// Has it start the program that is in its place, which takes over.
+    ///
+    /// # Panics
+    /// When it is gone already.
+    pub fn upgrade(&self) {
+        signal(&self.running.child, Signal::USR2);
     }
 
     /// Asks it to drain and end.
@@ -383,6 +411,15 @@ pub fn run(binary: &Path, arguments: &[&str], limit: Duration) -> Ran {
 /// Asks a program to end, as `kill` does.
 pub fn terminate(child: &Child) {
     signal(child, Signal::TERM);
+}
+
+/// Asks a process to end that is no child of this one.
+///
+/// # Panics
+/// When there is none with this number.
+pub fn terminate_process(pid: i32) {
+    let pid = Pid::from_raw(pid).expect("a number of a process");
+    kill_process(pid, Signal::TERM).expect("the process runs");
 }
 
 /// Sends a signal to a child that has not been waited for.

@@ -56,6 +56,7 @@ fn words_of(change: Change<'_>) -> String {
         Change::State => "state".into(),
         Change::TransactionCharacteristics(sql) => format!("characteristics={}", text(sql)),
         Change::TransactionState(state) => format!("transaction={}", text(state)),
+        Change::Gtids(body) => format!("gtids={}", text(body)),
         Change::Other(kind) => format!("tracker {kind}"),
     }
 }

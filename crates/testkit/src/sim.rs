@@ -34,6 +34,10 @@ pub struct Seen {
     pub spooled: u64,
     /// Blocks of such replies that came back from the file.
     pub fetched: u64,
+    /// Readers that were closed where the spool's disk cannot be read.
+    pub unread: u64,
+    /// The same where it hangs.
+    pub hung: u64,
     /// Clients that stopped amid a command.
     pub stalled: u64,
     /// Connections to the server that were killed.

@@ -55,6 +55,8 @@ fn no_client_notices_the_pool() {
         sum.untaken = sum.untaken.max(seen.untaken);
         sum.spooled += seen.spooled;
         sum.fetched += seen.fetched;
+        sum.unread += seen.unread;
+        sum.hung += seen.hung;
         sum.stalled += seen.stalled;
         sum.unrestored[0] += seen.unrestored[0];
         sum.unrestored[1] += seen.unrestored[1];
@@ -69,6 +71,10 @@ fn no_client_notices_the_pool() {
     assert!(
         sum.fetched > 0 || count < SEEDS,
         "no block of a reply came back from the spool: {sum:?}"
+    );
+    assert!(
+        sum.unread > 0 && sum.hung > 0 || count < SEEDS,
+        "no reader was closed for a disk that cannot be read, or that hangs: {sum:?}"
     );
     assert!(
         sum.texts > 0 || count < SEEDS,

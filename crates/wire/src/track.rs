@@ -29,13 +29,16 @@ pub enum Change<'a> {
     TransactionCharacteristics(&'a [u8]),
     /// Eight characters on the open transaction; `________` is none.
     TransactionState(&'a [u8]),
-    /// A block this crate has no use for (GTIDs, later types).
+    /// GTIDs of what was committed, as the block carries them.
+    Gtids(&'a [u8]),
+    /// A block this crate has no use for (later types).
     Other(u8),
 }
 
 const SYSTEM_VARIABLES: u8 = 0;
 const SCHEMA: u8 = 1;
 const STATE_CHANGE: u8 = 2;
+const GTIDS: u8 = 3;
 const TRX_CHARACTERISTICS: u8 = 4;
 const TRX_STATE: u8 = 5;
 
@@ -59,6 +62,7 @@ pub fn changes<'a>(blocks: &'a [u8], mut each: impl FnMut(Change<'a>)) -> Result
             }
             SCHEMA => each(Change::Schema(body.lenenc_bytes("a schema name")?)),
             STATE_CHANGE => each(Change::State),
+            GTIDS => each(Change::Gtids(body.rest())),
             TRX_CHARACTERISTICS => {
                 each(Change::TransactionCharacteristics(
                     body.lenenc_bytes("characteristics")?,
@@ -80,6 +84,56 @@ pub fn says_nothing(blocks: &[u8]) -> bool {
         nothing &= matches!(change, Change::Variable { name, .. } if name == b"statement_id");
     });
     nothing && read.is_ok()
+}
+
+/// Variables that stored routines have for themselves: at its end a routine gives back those of
+/// before, which MySQL does not report.
+const GIVEN_BACK: [&[u8]; 7] = [
+    b"character_set_client",
+    b"character_set_connection",
+    b"character_set_database",
+    b"collation_connection",
+    b"collation_database",
+    b"sql_log_off",
+    b"sql_mode",
+];
+
+/// Appends `blocks` without the variables that a stored routine gives back at its end. Blocks that
+/// cannot be read are appended as they are.
+pub fn add_lasting(blocks: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
+    if put_lasting(blocks, out).is_err() {
+        out.truncate(start);
+        out.extend_from_slice(blocks);
+    }
+}
+
+fn put_lasting(blocks: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+    let mut reader = Reader::new(blocks);
+    while !reader.is_empty() {
+        let kind = reader.u8("a tracker type")?;
+        let body = reader.lenenc_bytes("a tracker block")?;
+        if kind != SYSTEM_VARIABLES {
+            out.push(kind);
+            put_lenenc_bytes(out, body);
+            continue;
+        }
+        let mut body = Reader::new(body);
+        let mut lasting = Vec::new();
+        while !body.is_empty() {
+            let name = body.lenenc_bytes("a variable's name")?;
+            let value = body.lenenc_bytes("a variable's value")?;
+            if !GIVEN_BACK.contains(&name) {
+                put_lenenc_bytes(&mut lasting, name);
+                put_lenenc_bytes(&mut lasting, value);
+            }
+        }
+        if !lasting.is_empty() {
+            out.push(SYSTEM_VARIABLES);
+            put_lenenc_bytes(out, &lasting);
+        }
+    }
+    Ok(())
 }
 
 /// Appends the block that reports a schema.
@@ -253,6 +307,11 @@ pub fn keep(
             put_schema(out, schema);
         }
         Change::State if wanted.state => out.extend_from_slice(&[STATE_CHANGE, 1, b'1']),
+        // A backend sends them only where `session_track_gtids` of its present client says so.
+        Change::Gtids(body) => {
+            out.push(GTIDS);
+            put_lenenc_bytes(out, body);
+        }
         Change::TransactionCharacteristics(sql)
             if wanted.transactions == Transactions::Characteristics =>
         {
@@ -334,6 +393,26 @@ mod tests {
                 Change::TransactionState(b"T_______"),
             ]
         );
+    }
+
+    #[test]
+    fn what_a_routine_gives_back_at_its_end_does_not_last() {
+        let mut out = b"before".to_vec();
+        let blocks = b"\x00\x0e\x08sql_mode\x04ANSI\x00\x0f\x0aautocommit\x03OFF\x02\x011";
+        add_lasting(blocks, &mut out);
+        assert_eq!(out, b"before\x00\x0f\x0aautocommit\x03OFF\x02\x011");
+        out.clear();
+        add_lasting(b"\x00\x0e\x08sql_mode", &mut out);
+        assert_eq!(out, b"\x00\x0e\x08sql_mode", "cannot be read");
+    }
+
+    #[test]
+    fn gtids_reach_whoever_has_asked_for_them() {
+        let blocks = b"\x03\x06\x00\x04a:12\x02\x011";
+        let mut out = Vec::new();
+        let wanted = Wanted::from_setting("", false);
+        let told = keep(blocks, &wanted, &mut Bound::default(), &mut out);
+        assert_eq!((told, &out[..]), (Ok(true), &blocks[..8]));
     }
 
     #[test]

@@ -31,6 +31,12 @@ pub(crate) struct Account {
 }
 
 impl Account {
+    /// Whether whoever has proven to be the one has proven to be the other.
+    pub(crate) fn proves_like(&self, other: &Account) -> bool {
+        let of = |account: &Account| (account.user, account.plugin);
+        of(self) == of(other) && self.verifier.is_like(&other.verifier)
+    }
+
     /// What its backends log in with, of an account of the server; `None`: no login has told.
     pub(crate) fn credential(&self) -> Option<Credential> {
         if self.verifier.empty {

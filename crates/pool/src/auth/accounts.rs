@@ -24,15 +24,40 @@ use wire::auth::{Nonce, Plugin};
 /// What all groups share of the users' names and passwords.
 #[derive(Debug)]
 pub(crate) struct Accounts {
-    by_name: HashMap<Box<[u8]>, Arc<Account>>,
-    /// Users that stand in for unknown ones.
-    stand_ins: StandIns,
+    /// The users of the settings, as these were read last.
+    listed: Mutex<Arc<Listed>>,
     /// Decides who stands in for whom, and is known to nobody.
     secret: Cached,
     /// The server's accounts, as they were read last.
     of_server: Mutex<Arc<ServerAccounts>>,
     /// Stands in where there is nobody else.
     nobody: Arc<Account>,
+}
+
+/// The users of the settings.
+#[derive(Debug)]
+struct Listed {
+    by_name: HashMap<Box<[u8]>, Arc<Account>>,
+    /// Those that stand in for unknown ones.
+    stand_ins: StandIns,
+}
+
+impl Listed {
+    fn new(users: Vec<Account>) -> Listed {
+        let users: Vec<Arc<Account>> = users.into_iter().map(Arc::new).collect();
+        let name = |user: &Arc<Account>| (user.name.as_bytes().into(), user.clone());
+        let mut stand_ins = StandIns::default();
+        let no_passwords = users.iter().all(|user| user.verifier.empty);
+        for user in &users {
+            if no_passwords || !user.verifier.empty {
+                stand_ins.push(user.clone());
+            }
+        }
+        Listed {
+            by_name: users.iter().map(name).collect(),
+            stand_ins,
+        }
+    }
 }
 
 /// Whom a name means.
@@ -51,15 +76,6 @@ impl Accounts {
         for user in &users {
             secret.extend_from_slice(&user.verifier.native);
         }
-        let users: Vec<Arc<Account>> = users.into_iter().map(Arc::new).collect();
-        let name = |user: &Arc<Account>| (user.name.as_bytes().into(), user.clone());
-        let mut stand_ins = StandIns::default();
-        let no_passwords = users.iter().all(|user| user.verifier.empty);
-        for user in &users {
-            if no_passwords || !user.verifier.empty {
-                stand_ins.push(user.clone());
-            }
-        }
         let nobody = Account {
             user: 0,
             name: String::new(),
@@ -69,12 +85,30 @@ impl Accounts {
             of_server: None,
         };
         Accounts {
-            by_name: users.iter().map(name).collect(),
-            stand_ins,
+            listed: Mutex::new(Arc::new(Listed::new(users))),
             secret: caching_sha2::cached(&secret),
             of_server: Mutex::default(),
             nobody: Arc::new(nobody),
         }
+    }
+
+    fn listed(&self) -> Arc<Listed> {
+        let listed = self.listed.lock();
+        listed.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The settings have been read again. What logins have taught of a user that may log in as
+    /// before is kept.
+    pub(crate) fn set_listed(&self, mut users: Vec<Account>) {
+        let before = self.listed();
+        for user in &mut users {
+            let same = before.by_name.get(user.name.as_bytes());
+            if let Some(same) = same.filter(|same| same.proves_like(user)) {
+                user.learnt = same.learnt.clone();
+            }
+        }
+        let listed = Arc::new(Listed::new(users));
+        *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = listed;
     }
 
     /// The server's accounts, as they were read last.
@@ -93,17 +127,27 @@ impl Accounts {
     }
 
     /// Whom a name means, of a client there. For an unknown one a user stands in, the same each
-    /// time, so that it is asked for a plugin that some user has. Takes the same steps for both.
+    /// time, so that it is asked for a plugin that some user has. Takes the same steps for both:
+    /// the hosts of an account are looked through for an unknown name too, those of its stand-in.
     pub(crate) fn find(&self, name: &[u8], host: &ClientHost) -> Identity {
         let hash = caching_sha2::cached(&[&self.secret, name].concat());
         let number = u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]);
         let of_server = self.of_server();
-        let stand_in = self.stand_ins.choose(&of_server.stand_ins, number);
-        let listed = self.by_name.get(name).cloned();
-        let found = listed.or_else(|| of_server.find(name, host));
+        let listed = self.listed();
+        let stand_in = listed.stand_ins.choose(&of_server.stand_ins, number);
+        let stand_in = stand_in.unwrap_or(&self.nobody);
+        let listed = listed.by_name.get(name);
+        let is_known = listed.is_some() || of_server.has_name(name);
+        let sought = match is_known {
+            true => name,
+            false => stand_in.name.as_bytes(),
+        };
+        let named = of_server.named(sought, host).filter(|_| is_known);
+        let of_server = of_server.or_anonymous(named, host);
+        let found = listed.or(of_server);
         Identity {
-            user: found.as_ref().map(|account| account.user),
-            like: found.unwrap_or_else(|| stand_in.unwrap_or(&self.nobody).clone()),
+            user: found.map(|account| account.user),
+            like: found.unwrap_or(stand_in).clone(),
         }
     }
 
@@ -118,7 +162,9 @@ impl Accounts {
     /// The account as it is now, if its password is still the one that was proven.
     pub(crate) fn is_current(&self, account: &Account) -> bool {
         let Some(of_server) = &account.of_server else {
-            return true;
+            let listed = self.listed();
+            let now = listed.by_name.get(account.name.as_bytes());
+            return now.is_some_and(|now| Arc::ptr_eq(&now.learnt, &account.learnt));
         };
         let all = self.of_server();
         let now = all.of(&of_server.counted);

@@ -21,11 +21,18 @@ use crate::auth::password_checks::Waits;
 use session::state::Session;
 use std::rc::Rc;
 use std::sync::Arc;
-use wire::auth::caching_sha2::{self, FAST_AUTH_OK, FULL_AUTH, REQUEST_PUBLIC_KEY};
+use wire::auth::caching_sha2::{self, FAST_AUTH_OK, FULL_AUTH, HASH_LEN, REQUEST_PUBLIC_KEY};
 use wire::auth::native;
+use wire::auth::sha2_stored::PASSWORD_MAX;
 use wire::auth::{Nonce, Plugin};
 use wire::handshake::{self, AUTH_MORE};
 use wire::packet::put_short;
+
+/// Bytes of a name that are kept for the error, many times what an account's name may have.
+const NAME_MAX: usize = 1024;
+/// Bytes of an answer that a worker is given: a password that may be right, with its NUL, and one
+/// more, so that what is longer is wrong still.
+const ANSWER_MAX: usize = PASSWORD_MAX + 2;
 
 /// Whose a connection was, and what its session is again when a change of user fails.
 #[derive(Debug)]
@@ -69,7 +76,7 @@ pub(crate) struct Login {
     quick: Vec<u8>,
     /// Held while a worker checks its password.
     pub(crate) waits: Option<Waits>,
-    /// The name as given, for the error.
+    /// The name as given, or its beginning, for the error.
     pub name: Vec<u8>,
     /// Nobody can listen in: a Unix socket, or the loopback interface.
     pub(crate) secure: bool,
@@ -108,7 +115,7 @@ impl Login {
         (host, fresh): (&ClientHost, Nonce),
         seq: u8,
     ) -> Outcome {
-        self.name = login.user.to_vec();
+        self.name = cut(login.user, NAME_MAX);
         let identity = login_context.accounts.find(login.user, host);
         let wanted = identity.like.plugin;
         self.identity = Some(identity);
@@ -141,7 +148,7 @@ impl Login {
         (greeted, fresh): (Nonce, Nonce),
         seq: u8,
     ) -> Outcome {
-        self.name = name.to_vec();
+        self.name = cut(name, NAME_MAX);
         let identity = login_context.accounts.find(name, host);
         let wanted = identity.like.plugin;
         self.identity = Some(identity);
@@ -225,7 +232,11 @@ impl Login {
         // As a server does, also when the answer is wrong: clients exist whose quick answer is
         // never right, and who count on this.
         self.stage = Stage::Password;
-        self.quick = answer.to_vec();
+        // Of another length it proves nothing later either.
+        self.quick = match answer.len() {
+            HASH_LEN => answer.to_vec(),
+            _ => Vec::new(),
+        };
         let mut out = Vec::new();
         put_short(&mut out, seq, |out| {
             out.extend_from_slice(&[AUTH_MORE, FULL_AUTH])
@@ -268,7 +279,7 @@ impl Login {
         if let (true, Some((0, password))) = (self.secure, answer.split_last()) {
             let identity = self.identity.as_ref();
             if identity.is_some_and(|identity| identity.like.verifier.slow.is_some()) {
-                return Outcome::Check(answer.to_vec());
+                return Outcome::Check(cut(answer, ANSWER_MAX));
             }
             let right = self
                 .proof()
@@ -289,6 +300,11 @@ impl Login {
         self.waits = None;
         self.verdict(right, Vec::new(), seq, true)
     }
+}
+
+/// The beginning of what a client has sent, which may be as long as a packet of a login.
+fn cut(bytes: &[u8], max: usize) -> Vec<u8> {
+    bytes[..bytes.len().min(max)].to_vec()
 }
 
 #[cfg(test)]

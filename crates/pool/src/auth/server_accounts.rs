@@ -4,7 +4,7 @@
 //! somebody changes an account on the server. The mechanism: the watch reads the server's accounts
 //! (`watched/server_accounts.rs`) into a [`ServerAccounts`], which replaces the one before as a
 //! whole. A login finds its account in it as the server would: by name and host, the most specific
-//! host first, and the first that fits decides ([`ServerAccounts::find`]).
+//! host first, and the first that fits decides ([`ServerAccounts::or_anonymous`]).
 //!
 //! What logins have taught of a password is kept for as long as the account's plugin and stored
 //! hash are the same, so a password that is changed on the server ends the old one at the next
@@ -42,8 +42,9 @@ pub(crate) struct Read {
     pub(crate) clients_max: Option<ClientsMax>,
 }
 
+/// An account with what it is found by.
 #[derive(Debug)]
-struct Entry {
+pub(crate) struct Entry {
     pattern: HostPattern,
     rank: Rank,
     /// What the password is proven by, as stored: where it is the same, so is the password.
@@ -110,19 +111,29 @@ impl ServerAccounts {
         self.by_name.values().flatten().map(|entry| &entry.account)
     }
 
-    /// The account that a name means for a client there: of its own and the anonymous ones the one
-    /// with the most specific host that fits.
-    pub(crate) fn find(&self, name: &[u8], host: &ClientHost) -> Option<Arc<Account>> {
-        let first = |name: &[u8]| {
-            let entries = self.by_name.get(name)?;
-            entries.iter().find(|entry| entry.pattern.matches(host))
-        };
-        let (named, anonymous) = (first(name), first(b""));
-        let found = match (named, anonymous) {
+    /// Whether there is an account of this name, on whatever host.
+    pub(crate) fn has_name(&self, name: &[u8]) -> bool {
+        self.by_name.contains_key(name)
+    }
+
+    /// The account of this name with the most specific host that fits a client there.
+    pub(crate) fn named(&self, name: &[u8], host: &ClientHost) -> Option<&Entry> {
+        let entries = self.by_name.get(name)?;
+        entries.iter().find(|entry| entry.pattern.matches(host))
+    }
+
+    /// The account that a name means for a client there: of its own (`named`) and the anonymous
+    /// ones the one with the most specific host that fits.
+    pub(crate) fn or_anonymous<'a>(
+        &'a self,
+        named: Option<&'a Entry>,
+        host: &ClientHost,
+    ) -> Option<&'a Arc<Account>> {
+        let found = match (named, self.named(b"", host)) {
             (Some(named), Some(anonymous)) if anonymous.rank > named.rank => anonymous,
             (named, anonymous) => named.or(anonymous)?,
         };
-        Some(found.account.clone())
+        Some(&found.account)
     }
 
     /// The account of this name and host.
@@ -213,9 +224,14 @@ mod tests {
         read(user, host, "mysql_native_password", PASSWORD)
     }
 
+    fn find(accounts: &ServerAccounts, name: &[u8], host: &ClientHost) -> Option<Arc<Account>> {
+        let named = accounts.named(name, host);
+        accounts.or_anonymous(named, host).cloned()
+    }
+
     fn found(accounts: &ServerAccounts, name: &str, from: &str) -> Option<String> {
         let host = ClientHost::of(from.parse().ok(), true);
-        let account = accounts.find(name.as_bytes(), &host)?;
+        let account = find(accounts, name.as_bytes(), &host)?;
         let counted = &account.of_server.as_ref()?.counted;
         Some(format!("{}@{}", counted.user, counted.host))
     }
@@ -268,7 +284,7 @@ mod tests {
         let first = vec![native("app", "%"), native("other", "%")];
         let first = ServerAccounts::new(first, &ServerAccounts::default(), 0, HostRules::MariaDb);
         let host = ClientHost::of(None, true);
-        let app = first.find(b"app", &host).unwrap();
+        let app = find(&first, b"app", &host).unwrap();
         let _ = app.learnt.native.set([1; 20]);
         assert_eq!(
             app.credential(),
@@ -277,12 +293,12 @@ mod tests {
         let mut locked = native("app", "%");
         locked.is_locked = true;
         let second = ServerAccounts::new(vec![locked], &first, 0, HostRules::MariaDb);
-        let now = second.find(b"app", &host).unwrap();
+        let now = find(&second, b"app", &host).unwrap();
         assert_eq!(now.learnt.native.get(), Some(&[1; 20]));
-        assert!(second.find(b"other", &host).is_none());
+        assert!(find(&second, b"other", &host).is_none());
         let changed = read("app", "%", "mysql_native_password", OTHER);
         let third = ServerAccounts::new(vec![changed], &second, 0, HostRules::MariaDb);
-        let now = third.find(b"app", &host).unwrap();
+        let now = find(&third, b"app", &host).unwrap();
         assert_eq!(now.learnt.native.get(), None);
         let counted = |account: &Account| account.of_server.as_ref().unwrap().counted.clone();
         assert!(Arc::ptr_eq(&counted(&now), &counted(&app)));
@@ -298,7 +314,7 @@ mod tests {
         ];
         let accounts = ServerAccounts::new(all, &ServerAccounts::default(), 0, HostRules::MariaDb);
         let host = ClientHost::of(None, true);
-        let of = |name: &str| accounts.find(name.as_bytes(), &host).unwrap();
+        let of = |name: &str| find(&accounts, name.as_bytes(), &host).unwrap();
         let unusable = |name: &str| of(name).of_server.clone().unwrap().unusable;
         assert_eq!(unusable("key"), Some(Unusable::Plugin("ed25519".into())));
         assert_eq!(unusable("never"), None);
@@ -307,5 +323,29 @@ mod tests {
         let stand_ins = accounts.stand_ins.all();
         let names: Vec<&str> = stand_ins.map(|account| &*account.name).collect();
         assert_eq!(names, ["never", "app"]);
+    }
+
+    /// MySQL makes three accounts for itself, with hashes that no password has and of fewer rounds
+    /// than those of its users: a name that took as long as they do would be known as nobody's.
+    #[test]
+    fn the_servers_own_accounts_stand_in_for_nobody() {
+        let own = b"$A$005$THISISACOMBINATIONOFINVALIDSALTANDPASSWORDTHATMUSTNEVERBRBEUSED";
+        let user = b"$A$00A$01234567890123456789./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcde";
+        let sha2 = |user: &str, stored: &[u8]| read(user, "%", "caching_sha2_password", stored);
+        let all = vec![
+            sha2("mysql.infoschema", own),
+            sha2("mysql.session", own),
+            sha2("mysql.sys", own),
+            sha2("mysqlapp", user),
+            native("mariadb.sys", "localhost"),
+        ];
+        let accounts = ServerAccounts::new(all, &ServerAccounts::default(), 0, HostRules::MySql);
+        let work = |account: &Account| account.verifier.work().unwrap();
+        let host = ClientHost::of(None, true);
+        let of = |name: &[u8]| work(&find(&accounts, name, &host).unwrap());
+        assert_ne!(of(b"mysql.sys"), of(b"mysqlapp"));
+        let stand_ins = accounts.stand_ins.all();
+        let names: Vec<&str> = stand_ins.map(|account| &*account.name).collect();
+        assert_eq!(names, ["mysqlapp"]);
     }
 }

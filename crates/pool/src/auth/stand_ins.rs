@@ -3,33 +3,72 @@
 //! The problem: a login is asked for the plugin of its account, and an unknown name must be asked
 //! as a known one is, always the same, also while accounts come and go on the server.
 //!
-//! The mechanism: what can be told of an account from outside is its plugin, so names are spread
-//! over plugins as accounts are, by a hash: a plugin says nothing of whether its name is known. One
+//! The mechanism: what can be told of an account from outside is its plugin, and by the time of a
+//! wrong password the work that its check takes: a server's hash for `caching_sha2_password` has
+//! its own number of rounds. Accounts of one plugin and one work are of one kind. Names are spread
+//! over kinds as accounts are, by a hash: a kind says nothing of whether its name is known. One
 //! account more moves the names near the borders alone, so that who asks before and after it
 //! learns next to nothing.
+//!
+//! Who never stands in: accounts that a server makes for itself. Their names are known to
+//! everybody, so they hide nobody, and the number of rounds of theirs need not be that of any
+//! account that has a password.
 
 use crate::auth::account::Account;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use wire::auth::Plugin;
+use wire::auth::sha2_stored::Work;
 
-/// Accounts that stand in for unknown names, by plugin.
-#[derive(Debug, Default)]
-pub(crate) struct StandIns([Vec<Arc<Account>>; 3]);
+/// How the names begin that servers keep for accounts of their own.
+const RESERVED: [&str; 2] = ["mysql.", "mariadb."];
 
-impl StandIns {
-    pub(crate) fn push(&mut self, account: Arc<Account>) {
-        let place = match account.plugin {
+/// What can be told of an account by a wrong password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Kind {
+    /// The place of its plugin.
+    plugin: u8,
+    work: Option<Work>,
+}
+
+impl Kind {
+    fn of(account: &Account) -> Kind {
+        let plugin = match account.plugin {
             Some(Plugin::Native) => 0,
             Some(Plugin::CachingSha2) => 1,
             None => 2,
         };
-        self.0[place].push(account);
+        let work = account.verifier.work();
+        Kind { plugin, work }
+    }
+}
+
+/// Accounts that stand in for unknown names, by kind.
+#[derive(Debug, Default)]
+pub(crate) struct StandIns(BTreeMap<Kind, Vec<Arc<Account>>>);
+
+impl StandIns {
+    /// This account may stand in, unless it is one of the server's own.
+    pub(crate) fn push(&mut self, account: Arc<Account>) {
+        let is_reserved = RESERVED.iter().any(|begin| account.name.starts_with(begin));
+        if account.of_server.is_none() || !is_reserved {
+            let kind = Kind::of(&account);
+            self.0.entry(kind).or_default().push(account);
+        }
     }
 
     /// All of them.
     #[cfg(test)]
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Account>> {
-        self.0.iter().flatten()
+        self.0.values().flatten()
+    }
+
+    fn len(&self) -> usize {
+        self.0.values().map(Vec::len).sum()
+    }
+
+    fn of_kind(&self, kind: Kind) -> &[Arc<Account>] {
+        self.0.get(&kind).map_or(&[], Vec::as_slice)
     }
 
     /// The one of both for a name with this hash.
@@ -38,15 +77,14 @@ impl StandIns {
         others: &'a StandIns,
         hash: u32,
     ) -> Option<&'a Arc<Account>> {
-        let kinds = self.0.iter().zip(&others.0);
-        let counts = kinds.clone().map(|(one, other)| one.len() + other.len());
-        let all: usize = counts.sum();
+        let all = self.len() + others.len();
         let place = (u64::from(hash) * all as u64) >> u32::BITS;
         let mut place = usize::try_from(place).unwrap_or_default();
-        for (one, other) in kinds {
-            let mut of_kind = one.iter().chain(other);
+        let kinds: BTreeSet<Kind> = self.0.keys().chain(others.0.keys()).copied().collect();
+        for kind in kinds {
+            let (one, other) = (self.of_kind(kind), others.of_kind(kind));
             match place.checked_sub(one.len() + other.len()) {
-                None => return of_kind.nth(place),
+                None => return one.iter().chain(other).nth(place),
                 Some(rest) => place = rest,
             }
         }
@@ -102,5 +140,54 @@ mod tests {
         let nobody = StandIns::default();
         assert!(nobody.choose(&nobody, u32::MAX).is_none());
         assert!(few.choose(&nobody, u32::MAX).is_some());
+    }
+
+    /// A hash as MySQL stores it, of that many thousand rounds.
+    fn of_rounds(number: usize, thousands: u32) -> Arc<Account> {
+        let digits = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcde";
+        let stored = format!("$A${thousands:03X}$01234567890123456789{digits}");
+        let verifier = Verifier::from_stored(Plugin::CachingSha2, stored.as_bytes());
+        assert_eq!(verifier.work(), Some(Work::Crypt(thousands * 1000)));
+        Arc::new(Account {
+            user: number,
+            name: format!("user{number}"),
+            verifier,
+            plugin: Some(Plugin::CachingSha2),
+            learnt: Arc::default(),
+            of_server: None,
+        })
+    }
+
+    /// A wrong password takes as long for unknown names as for accounts, in the same shares, and
+    /// one account more changes it for next to none.
+    #[test]
+    fn names_are_spread_over_the_work_of_a_check_too() {
+        let of = |counts: [usize; 2]| {
+            let mut all = StandIns::default();
+            // As accounts are read: those of one work do not stand together.
+            for number in 0..counts[0].max(counts[1]) {
+                for (count, thousands) in counts.iter().zip([5, 10]) {
+                    if number < *count {
+                        all.push(of_rounds(number, thousands));
+                    }
+                }
+            }
+            all
+        };
+        let nobody = StandIns::default();
+        let work = |all: &StandIns, hash| {
+            let like = all.choose(&nobody, hash).unwrap();
+            like.verifier.work().unwrap()
+        };
+        let (few, more) = (of([10, 30]), of([11, 30]));
+        let hashes = (0..1000).map(|number| number * (u32::MAX / 1000));
+        let (mut quick, mut moved) = (0, 0);
+        for hash in hashes {
+            let (was, is) = (work(&few, hash), work(&more, hash));
+            quick += usize::from(was == Work::Crypt(5000));
+            moved += usize::from(was != is);
+        }
+        assert!((240..=260).contains(&quick), "{quick}");
+        assert!(moved <= 20, "{moved}");
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use wire::auth::Plugin;
 use wire::auth::caching_sha2::{self, Cached};
 use wire::auth::native::{self, Stored};
-use wire::auth::sha2_stored::StoredHash;
+use wire::auth::sha2_stored::{StoredHash, Work};
 
 /// The hash of no password that anybody knows.
 const OF_NOBODY: Stored = [0; native::HASH_LEN];
@@ -25,6 +25,12 @@ pub struct Verifier {
 }
 
 impl Verifier {
+    /// Whether both are of one password, as far as settings can say.
+    pub(crate) fn is_like(&self, other: &Verifier) -> bool {
+        let of = |verifier: &Verifier| (verifier.native, verifier.sha2, verifier.empty);
+        of(self) == of(other)
+    }
+
     /// From the password itself: both plugins are quick.
     #[must_use]
     pub fn from_password(password: &[u8]) -> Verifier {
@@ -69,6 +75,11 @@ impl Verifier {
                 ..Verifier::of_nobody()
             },
         }
+    }
+
+    /// What a check of a password takes besides some microseconds; `None`: nothing.
+    pub(crate) fn work(&self) -> Option<Work> {
+        self.slow.as_ref().map(|slow| slow.work())
     }
 
     /// Whether a client that sends this password in full authentication has the right one.

@@ -25,13 +25,17 @@
 //! - a client without prepared statements has a number (the next id) and an empty box for them.
 
 pub(crate) mod names;
+mod recorded;
 
 use crate::errors::reasons::Unprepared;
 use names::{Named, NamedEntry};
+pub(crate) use recorded::HeldRecord;
 use session::meter::{Charge, Meter};
 use session::state::Session;
 use sql::classify;
+use sql::lex::LexMode;
 use sql::text_prepared::Name;
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
@@ -60,9 +64,18 @@ pub(crate) struct Definition {
     pub(crate) session: Rc<Session>,
     /// What its executions may do.
     pub(crate) class: classify::Statement,
+    /// Its text's digest, once that has been asked for.
+    pub(crate) digest: OnceCell<u64>,
 }
 
 impl Definition {
+    /// Its text's digest; its session is cut in this mode.
+    pub(crate) fn digest(&self, mode: LexMode) -> u64 {
+        *self
+            .digest
+            .get_or_init(|| sql::digest::digest(&self.sql, mode))
+    }
+
     fn bytes(&self) -> usize {
         size_of::<Definition>() + self.sql.len()
     }
@@ -113,6 +126,11 @@ impl Definitions {
         shared
     }
 
+    /// What equals `like`, whatever that says of its class.
+    pub(crate) fn find(&self, like: &Definition) -> Option<Rc<Definition>> {
+        self.all.get(like).cloned()
+    }
+
     /// Drops those that nobody has.
     pub(crate) fn sweep(&mut self) {
         self.all
@@ -141,6 +159,7 @@ impl Definitions {
             sql,
             session,
             class,
+            digest: OnceCell::new(),
         })
     }
 }
@@ -252,8 +271,8 @@ pub(crate) struct Statements {
     pub(crate) under_way: Option<UnderWay>,
     /// The one that MariaDB's id for the last prepared one means.
     pub(crate) last: Option<u32>,
-    /// How many have an open cursor.
-    cursors: usize,
+    /// Those that have an open cursor, and on what.
+    cursors: Vec<(u32, Rc<Definition>)>,
     /// Those that it has prepared by name.
     pub(crate) named: Vec<(Name, Rc<Definition>)>,
 }
@@ -352,26 +371,27 @@ impl Statements {
         (self.texts >= HELD_BYTES_MAX).then_some(Unprepared::HeldBytes { bytes: self.texts })
     }
 
-    /// Notes that a statement's cursor is open, or not; `true` when that is new.
-    pub(crate) fn set_cursor(&mut self, id: u32, open: bool) -> bool {
+    /// Notes that a statement's cursor is open on this, or not; `true` when that is new.
+    pub(crate) fn set_cursor(&mut self, id: u32, on: Option<&Rc<Definition>>) -> bool {
         let Some(held) = self.get_mut(id) else {
             return false;
         };
-        if held.cursor == open {
-            return false;
-        }
-        held.cursor = open;
-        if open {
-            self.cursors += 1;
-        } else {
-            self.cursors -= 1;
-        }
-        true
+        let was_open = std::mem::replace(&mut held.cursor, on.is_some());
+        self.cursors.retain(|(other, _)| *other != id);
+        self.cursors.extend(on.map(|on| (id, on.clone())));
+        was_open != on.is_some()
+    }
+
+    /// What was executed with the cursor of a statement that is open: its own text, or one with
+    /// the counts that it asks for.
+    pub(crate) fn cursor_of(&self, id: u32) -> Option<&Rc<Definition>> {
+        let mut cursors = self.cursors.iter();
+        Some(&cursors.find(|(other, _)| *other == id)?.1)
     }
 
     /// Whether something is open on the client's backend, so that it must keep it.
     pub(crate) fn holds(&self) -> bool {
-        self.cursors > 0
+        !self.cursors.is_empty()
     }
 
     /// Whether there is nothing to remember.

@@ -77,6 +77,11 @@ impl PendingChanges {
         Ok(())
     }
 
+    /// All of them.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.0.as_ref().map_or(&[], |bytes| bytes)
+    }
+
     /// Adds them to the changes that an OK reports.
     pub(crate) fn put(&mut self, changes: &mut Vec<u8>, mysql: bool) -> Result<(), Malformed> {
         if !mysql && changes.is_empty() {

@@ -108,6 +108,17 @@ impl Compression {
         })))
     }
 
+    /// That of a client which is past its login: its next frame has this number.
+    pub(crate) fn going_on(algorithm: Algorithm, seq: u8) -> Box<Compression> {
+        Box::new(Compression {
+            algorithm,
+            on: true,
+            seq,
+            raw: Vec::new(),
+            body: None,
+        })
+    }
+
     /// Whether a part of a frame has come.
     pub(crate) fn is_amid_frame(&self) -> bool {
         !self.raw.is_empty() || self.body.is_some()

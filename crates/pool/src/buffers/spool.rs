@@ -11,7 +11,8 @@
 //! A group never waits for the file. Threads write and read it (`spool_jobs.rs`) and tell the
 //! group when they have. What a group has given to the writer and is not told of yet is at most
 //! [`QUEUED_MAX`], but for one read of a backend; above that, backends whose replies go to the
-//! spool are not read.
+//! spool are not read. What it has asked of the reader is one block of each client; while that is
+//! [`READS_MAX`] blocks, those of clients that have left included, no further reply goes there.
 //!
 //! Invariants: blocks in use, over all groups, are at most `spool_bytes_max`, but for what one read
 //! of each group may add; a block belongs to one reply, or is free; a block is read only after the
@@ -27,6 +28,8 @@ use std::time::Duration;
 pub(crate) const BLOCK: usize = 64 * 1024;
 /// Bytes that a group may have given to the writer.
 pub(crate) const QUEUED_MAX: usize = 1 << 20;
+/// Blocks that a group has asked for and not got, above which no further reply goes to the spool.
+const READS_MAX: usize = 4096;
 /// Who lacks room says so once in each sweep, or more often.
 const LACK_LASTS: Duration = Duration::from_secs(2);
 /// A file that failed is not tried again before this time is over.
@@ -117,6 +120,11 @@ impl Tail {
         self.blocks.capacity() * size_of::<u32>() + self.filling.capacity()
     }
 
+    /// Another of its blocks is written.
+    pub(crate) fn stored(&mut self) {
+        self.unwritten = self.unwritten.saturating_sub(1);
+    }
+
     /// What is in memory, if nothing stands before it.
     pub(crate) fn take_last(&mut self) -> Option<Vec<u8>> {
         let is_next = self.blocks.is_empty() && !self.filling.is_empty();
@@ -138,6 +146,8 @@ pub(crate) struct Spool {
     blocks: u32,
     /// Blocks that the writer has and has said nothing of.
     queued: usize,
+    /// Blocks that were asked for, also by clients that have left since.
+    asked: usize,
 }
 
 impl Spool {
@@ -150,6 +160,7 @@ impl Spool {
             free: Vec::new(),
             blocks: 0,
             queued: 0,
+            asked: 0,
         }
     }
 
@@ -166,7 +177,7 @@ impl Spool {
     /// Whether the spool takes another reply.
     pub(crate) fn has_room(&self, all: &SpoolUse, now: Time) -> bool {
         let rests = self.failed_at.is_some_and(|at| now.since(at) < AGAIN_AFTER);
-        !rests && all.has_room(self.block)
+        !rests && self.asked < READS_MAX && all.has_room(self.block)
     }
 
     /// Whether it lacks room at this moment, and did so a moment ago.
@@ -214,9 +225,9 @@ impl Spool {
         self.queued -= 1;
     }
 
-    /// Another block of a reply is written.
-    pub(crate) fn stored(&mut self, tail: &mut Tail) {
-        tail.unwritten = tail.unwritten.saturating_sub(1);
+    /// A block that was asked for has been read, or cannot be.
+    pub(crate) fn has_read(&mut self) {
+        self.asked -= 1;
     }
 
     /// The file has failed.
@@ -225,12 +236,13 @@ impl Spool {
     }
 
     /// Asks for the first block of a client's reply, if it is written and nobody has asked.
-    pub(crate) fn fetch(&self, tail: &mut Tail, client: Key, jobs: &SpoolJobs) {
+    pub(crate) fn fetch(&mut self, tail: &mut Tail, client: Key, jobs: &SpoolJobs) {
         if tail.fetch == Fetch::Asked || tail.blocks.len() <= tail.unwritten {
             return;
         }
         if let Some(first) = tail.blocks.front() {
             tail.fetch = Fetch::Asked;
+            self.asked += 1;
             jobs.read(SpoolRead {
                 group: self.group,
                 client,
@@ -283,13 +295,19 @@ mod tests {
     use crate::buffers::spool_jobs::{SpoolDone, SpoolFiles};
     use reactor::Scratch;
     use std::io;
+    use std::sync::atomic::AtomicBool;
     use std::sync::{Arc, Mutex};
 
     const SMALL: usize = 1000;
 
-    /// A disk of so many bytes, and what is on it.
+    /// A disk of so many bytes, what is on it, and whether it can no longer be read.
     #[derive(Clone, Default)]
-    struct Disk(Arc<Mutex<Vec<u8>>>, usize);
+    struct Disk(Arc<Mutex<Vec<u8>>>, usize, Arc<AtomicBool>);
+
+    /// What the system says of a disk that fails.
+    fn broken() -> io::Error {
+        io::Error::other("Input/output error")
+    }
 
     impl Scratch for Disk {
         fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
@@ -304,6 +322,9 @@ mod tests {
             Ok(())
         }
         fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
+            if self.2.load(Relaxed) {
+                return Err(broken());
+            }
             let at = usize::try_from(at).unwrap();
             bytes.copy_from_slice(&self.0.lock().unwrap()[at..at + bytes.len()]);
             Ok(())
@@ -333,7 +354,7 @@ mod tests {
 
     impl Bench {
         fn new(max: usize, disk_len: usize) -> Bench {
-            let disk = Disk(Arc::default(), disk_len);
+            let disk = Disk(Arc::default(), disk_len, Arc::default());
             let made = disk.clone();
             Bench {
                 all: SpoolUse::new(max, 1),
@@ -343,6 +364,13 @@ mod tests {
                 disk,
                 tails: Default::default(),
             }
+        }
+
+        /// The reader does one thing.
+        fn read(&mut self) -> Option<SpoolDone> {
+            let read = self.jobs.next_read()?;
+            self.spool.has_read();
+            Some(self.files.read(&read).2)
         }
 
         fn append(&mut self, which: usize, bytes: &[u8]) {
@@ -359,7 +387,7 @@ mod tests {
                     self.spool.has_dealt();
                     match done {
                         SpoolDone::Failed(why) => failed.push(why),
-                        _ => self.spool.stored(&mut self.tails[key.parts().0 as usize]),
+                        _ => self.tails[key.parts().0 as usize].stored(),
                     }
                 }
             }
@@ -374,13 +402,14 @@ mod tests {
             }
             self.spool.fetch(tail, client(which), &self.jobs);
             self.spool.fetch(tail, client(which), &self.jobs);
-            let Some(read) = self.jobs.next_read() else {
+            assert!(self.jobs.reads_len() < 2, "one at a time");
+            let Some(done) = self.read() else {
                 return Vec::new();
             };
-            assert_eq!(self.jobs.reads_len(), 0, "one at a time");
-            let (_, _, SpoolDone::Fetched(bytes)) = self.files.read(&read) else {
+            let SpoolDone::Fetched(bytes) = done else {
                 panic!("what was written can be read");
             };
+            let tail = &mut self.tails[which];
             self.spool.fetched(tail, (&self.all, &self.jobs));
             bytes
         }
@@ -482,6 +511,37 @@ mod tests {
         assert!(bench.spool.takes_more(&bench.all, Time(1) + AGAIN_AFTER));
         bench.drop_tails();
         assert_eq!(bench.all.used.load(Relaxed), 0);
+    }
+
+    /// The disk fails when a block is read: the client hears that, and not other bytes.
+    #[test]
+    fn what_cannot_be_read_is_lost_in_words() {
+        let mut bench = Bench::new(1 << 30, 1 << 30);
+        bench.append(0, &bytes(0, SMALL));
+        assert_eq!(bench.write(), [""; 0]);
+        bench.disk.2.store(true, Relaxed);
+        let (tail, jobs) = (&mut bench.tails[0], &bench.jobs);
+        bench.spool.fetch(tail, client(0), jobs);
+        let lost = SpoolDone::Lost(broken().to_string());
+        assert_eq!(bench.read(), Some(lost));
+    }
+
+    /// A disk that does not answer: clients come, ask and leave.
+    #[test]
+    fn so_many_blocks_are_asked_for_before_no_more_replies_are_taken() {
+        let mut bench = Bench::new(1 << 30, 1 << 30);
+        for asked in 0..READS_MAX {
+            assert!(bench.spool.has_room(&bench.all, Time(1)), "{asked}");
+            bench.append(0, &bytes(0, SMALL));
+            assert_eq!(bench.write(), [""; 0]);
+            let (tail, jobs) = (&mut bench.tails[0], &bench.jobs);
+            bench.spool.fetch(tail, client(0), jobs);
+            bench.drop_tails();
+        }
+        assert_eq!(bench.jobs.reads_len(), READS_MAX);
+        assert!(!bench.spool.has_room(&bench.all, Time(1)));
+        assert!(bench.read().is_some());
+        assert!(bench.spool.has_room(&bench.all, Time(1)));
     }
 
     #[test]

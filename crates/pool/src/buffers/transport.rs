@@ -61,6 +61,11 @@ impl<S> Transport<S> {
         self.is_local || self.is_tls()
     }
 
+    /// Whether the socket is a Unix socket.
+    pub(crate) fn is_local(&self) -> bool {
+        self.is_local
+    }
+
     /// Takes note of an event of its socket.
     pub(crate) fn note(&mut self, event: Event) {
         self.readable |= event.readable;
@@ -88,7 +93,7 @@ impl<S> Transport<S> {
     }
 
     /// What a PROXY header says of the client.
-    fn client_address(&self) -> Option<SocketAddr> {
+    pub(crate) fn client_address(&self) -> Option<SocketAddr> {
         self.layers.as_ref()?.client_address
     }
 

@@ -23,7 +23,8 @@ Example, for one account:
 /// alone. docs/pool/settings.md describes every setting.
 ///
 /// SIGTERM lets running transactions finish and ends the pool, a second one ends it at once;
-/// SIGUSR1 prints its counters.
+/// SIGUSR1 prints its counters, SIGQUIT its clients; SIGUSR2 has the program that is now in the
+/// place of this one take over, without disconnecting anybody.
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(args_override_self = true, verbatim_doc_comment, after_long_help = EXAMPLE)]
 pub struct PoolArgs {
@@ -37,6 +38,11 @@ pub struct PoolArgs {
     /// in the file of --config, or behind USER (:PASSWORD), where it is seen in the shell's history
     #[arg(long, value_name = "DSN")]
     pub backend: Option<String>,
+
+    /// Take the place of the pool with this process number: its listeners and its clients, none of
+    /// which notices. It ends when it has handed over the last one
+    #[arg(long, value_name = "PID")]
+    pub upgrade: Option<u32>,
 
     #[command(flatten)]
     options: TableOptions,

@@ -180,6 +180,13 @@ fn description(entry: &Entry) -> String {
         *second = format!("{first} {second}");
         blocks.remove(0);
     }
+    // What stands below a table of the file says so once for all.
+    if entry.row.is_fixed && !entry.key.contains('.') {
+        match blocks.last_mut() {
+            Some((false, text)) => text.push_str(" Read at start only."),
+            _ => blocks.push((false, "Read at start only.".into())),
+        }
+    }
     for (at, (is_item, text)) in blocks.iter().enumerate() {
         if at == 0 {
             page += &filled(&format!("- **`{}`**: ", entry.key), 2, text);

@@ -92,6 +92,8 @@ pub(crate) struct Row {
     /// The words for the least value and the default, where a number does not say it all.
     pub(crate) min_words: Option<&'static str>,
     pub(crate) default_words: Option<&'static str>,
+    /// It is read at start only.
+    pub(crate) is_fixed: bool,
     /// A user's setting that is also one of the whole pool, for users that do not set it; the
     /// heading under which it stands there.
     pub(crate) for_all: Option<&'static str>,
@@ -110,6 +112,7 @@ impl Row {
             zero: None,
             min_words: None,
             default_words: None,
+            is_fixed: false,
             for_all: None,
         }
     }
@@ -129,6 +132,12 @@ impl Row {
     }
 
     /// A time, up to a day.
+    /// It is read at start only.
+    pub(crate) const fn fixed(mut self) -> Row {
+        self.is_fixed = true;
+        self
+    }
+
     pub(crate) const fn milliseconds(self, min: u64) -> Row {
         self.of(Kind::Number {
             unit: Unit::Milliseconds,
@@ -553,6 +562,17 @@ macro_rules! table {
         ];
 
         impl $name {
+            /// Puts the values of others in place of those that are read at start only.
+            #[allow(dead_code, reason = "one struct of several needs it")]
+            pub(crate) fn keep_what_is_fixed(&mut self, others: &$name) {
+                let is_fixed = |field| row_of($rows, field).is_ok_and(|row| row.is_fixed);
+                $( $(
+                    if is_fixed(stringify!($field)) {
+                        self.$field = others.$field.clone();
+                    }
+                )* )*
+            }
+
             #[allow(clippy::too_many_arguments, reason = "one for each field that is made")]
             /// Reads the settings that are written in `keys`, and, where a row says so, in `above`.
             pub(crate) fn from_keys(

@@ -40,7 +40,7 @@ table! {
             /// Who may log in, at least one.
             users: Vec<User>,
             /// TLS towards clients, if there is any.
-            tls: Option<ClientTls>,
+            tls: Option<Arc<ClientTls>>,
             /// TLS towards the server, if there is any.
             backend_tls: Option<Arc<BackendTls>>,
             /// The console, if there is one.
@@ -61,6 +61,7 @@ table! {
             /// socket is replaced if nobody listens on it. It is removed at the end.
             listen: Vec<Address> {
                 .of(Kind::List("addresses")).needed(ADDRESSES).option("ADDRESS")
+                .fixed()
             }
 
             /// Permissions of the files of Unix sockets. A client needs the right to write to the
@@ -69,6 +70,7 @@ table! {
             socket_mode: FileMode {
                 .of(Kind::Text("octal digits from \"0\" to \"0777\", as \"0660\""))
                 .or(Absent::Text(DEFAULT_MODE))
+                .fixed()
             }
 
             /// Who owns these files: a user's name or number. Another owner than the one who
@@ -76,17 +78,19 @@ table! {
             socket_owner: Option<UserNumber> {
                 .of(Kind::Text("the name or the number of a user"))
                 .or_nothing("who starts the pool")
+                .fixed()
             }
 
             /// Their group: a name or a number.
             socket_group: Option<GroupNumber> {
                 .of(Kind::Text("the name or the number of a group"))
                 .or_nothing("the group of who starts the pool")
+                .fixed()
             }
 
             /// Connections that may wait to be accepted, for each listener of each group. The
             /// kernel cuts it to `net.core.somaxconn`.
-            backlog: i32 { .number("connections", 1, 1 << 30).or_number(4096) }
+            backlog: i32 { .number("connections", 1, 1 << 30).or_number(4096) .fixed() }
 
             /// Addresses and networks (`10.0.0.5`, `10.0.0.0/8`, `2001:db8::/32`) of proxies in
             /// front that send a header of the PROXY protocol, version 1 or 2. A connection from
@@ -101,7 +105,7 @@ table! {
             /// 8.0.18 or later. The pool compresses and decompresses in its own threads, zlib at
             /// level 1 and zstd at the client's level, 6 at most. Connections to the server stay
             /// uncompressed.
-            compression: bool { .of(Kind::Switch).or(Absent::Switch(true)) }
+            compression: bool { .of(Kind::Switch).or(Absent::Switch(true)) .fixed() }
         }
 
         section "Accounts" {
@@ -110,6 +114,7 @@ table! {
             /// `backend.monitor_user`. See [Accounts](accounts.md).
             auth: AccountSource {
                 .of(Kind::OneOf(&["file", "server"])).or(Absent::Text("file"))
+                .fixed()
             }
         }
 
@@ -120,7 +125,23 @@ table! {
             /// change nothing; there is no login. Port 0 takes a free one, which the log says.
             http: Option<HttpAddress> {
                 .of(Kind::Text("HOST:PORT")).or_nothing("off").option("ADDRESS")
+                .fixed()
             }
+
+            /// Statements that are counted one by one, over all groups, by their text without its
+            /// values: `SHOW STATEMENTS` on the console, and the page. When there are more, those
+            /// that have not come for longest are counted together. 0 counts none of them.
+            digests_max: usize { .number("statements", 0, 100_000).or_number(1000) .fixed() }
+
+            /// Log statements that take this long or longer, their wait for a backend included. See
+            /// [Slow statements](signals-and-log.md#slow-statements).
+            slow_statement: Option<Duration> {
+                .key("slow_statement_ms").milliseconds(1).or_nothing("none is logged")
+                .option("MS")
+            }
+
+            /// The values of slow statements are logged too: the text as it came, 4 KiB at most.
+            slow_statement_values: bool { .of(Kind::Switch).or(Absent::Switch(false)) }
 
             /// How lines of the log are written: text or json.
             ///
@@ -131,7 +152,7 @@ table! {
 
             /// Log what is at least so important: error, warning or info.
             ///
-            /// What SIGUSR1 and SIGUSR2 ask for is logged in any case.
+            /// What SIGUSR1 and SIGQUIT ask for is logged in any case.
             log_level: Level {
                 .of(Kind::OneOf(&["error", "warning", "info"])).or(Absent::Text("info"))
                 .option("LEVEL")
@@ -163,7 +184,7 @@ table! {
             /// lane leave to logins and to statements of high priority. So clients that all wait
             /// for one lock cannot shut out everybody. While [slow
             /// readers](slow-clients.md#slow-readers) hold many, short SELECTs may use them too.
-            backends_reserved: usize { .number("connections", 0, 1000).or_number(1) }
+            backends_reserved: usize { .number("connections", 0, 1000).or_number(1) .fixed() }
 
             /// An idle connection to the server is closed after this time.
             backend_idle_max: Duration {
@@ -196,6 +217,7 @@ table! {
             /// hosts](unreachable-server.md#silent-hosts).
             backend_silence_max: Option<Duration> {
                 .key("backend_silence_s_max").seconds(3, 32_767).zero("no limit").or_number(15)
+                .fixed()
             }
 
             /// Prepared statements on the server (its `Prepared_stmt_count`), those of the binary
@@ -219,6 +241,7 @@ table! {
             /// See [Sizing](sizing.md).
             groups: Option<usize> {
                 .number("threads", 1, 4096).or_nothing("derived").option("N")
+                .fixed()
             }
 
             /// Backends of a group that run statements at once, besides one; more groups than cores
@@ -287,6 +310,7 @@ table! {
             /// transaction is rolled back.
             client_silence_max: Option<Duration> {
                 .key("client_silence_s_max").seconds(3, 32_767).zero("no limit").or_number(300)
+                .fixed()
             }
 
             /// Longest drain, see [Signals](signals-and-log.md#signals).
@@ -305,6 +329,7 @@ table! {
             /// `memory-share`). Other clients are not affected.
             memory_bytes_max: Option<usize> {
                 .number("bytes", 1 << 20, MANY).or_nothing("90 % of what there is")
+                .fixed()
             }
 
             /// Bytes that all clients together may hold of commands that are incomplete or wait for
@@ -316,6 +341,7 @@ table! {
             /// commands are not affected. See [Long commands](slow-clients.md#long-commands).
             input_bytes_max: Option<usize> {
                 .number("bytes", 1 << 20, MANY).or_nothing("see its description")
+                .fixed()
             }
 
             /// Of its backends, the share that a group leaves to clients that do not read their
@@ -330,10 +356,14 @@ table! {
             }
 
             /// Bytes on disk of replies that were taken off their backends, over all groups.
-            spool_bytes_max: usize { .number("bytes", 0, MANY).zero("off").or_number(4 << 30) }
+            spool_bytes_max: usize {
+                .number("bytes", 0, MANY).zero("off").or_number(4 << 30) .fixed()
+            }
 
             /// The folder in which they are.
-            spool_folder: PathBuf { .of(Kind::Text("a path")).or(Absent::Text("/var/tmp")) }
+            spool_folder: PathBuf {
+                .of(Kind::Text("a path")).or(Absent::Text("/var/tmp")) .fixed()
+            }
         }
 
         section "Stored code" {
@@ -355,6 +385,7 @@ table! {
             /// are not known always pin. The setting holds for triggers, views and defaults too.
             stored_code: StoredCode {
                 .of(Kind::OneOf(&["pin", "transaction", "trust"])).or(Absent::Text("pin"))
+                .fixed()
             }
 
             /// How often the pool reads [stored code](stored-code.md) from the server.
@@ -376,18 +407,21 @@ table! {
             mode: Option<TlsMode> {
                 .of(Kind::OneOf(&["off", "optional", "required"]))
                 .or_nothing("`optional` where `tls.cert` is set, else `off`")
+                .fixed()
             }
 
             /// The certificate of the pool in PEM, followed by those of its issuers, as clients
             /// need them to verify it.
             cert: Option<PathBuf> {
                 .of(Kind::Text("the path of a PEM file")).or_nothing("none: no TLS")
+                .fixed()
             }
 
             /// Its private key in PEM, not encrypted. A file that others than its owner can read is
             /// warned of.
             key: Option<PathBuf> {
                 .of(Kind::Text("the path of a PEM file")).or_nothing("none: no TLS")
+                .fixed()
             }
 
             /// The certificates of the authorities that sign clients' certificates, in PEM. With
@@ -395,12 +429,14 @@ table! {
             /// another authority ends the handshake.
             client_ca: Option<PathBuf> {
                 .of(Kind::Text("the path of a PEM file")).or_nothing("none: none is asked for")
+                .fixed()
             }
 
             /// Whether every client under TLS has to show a certificate. `required` needs `mode =
             /// "required"`.
             client_cert: Option<ClientCert> {
                 .of(Kind::OneOf(&["optional", "required"])).or_nothing("`optional`")
+                .fixed()
             }
         }
     }
@@ -416,39 +452,50 @@ table! {
             /// the address is one that only administrators reach.
             listen: Option<Address> {
                 .of(Kind::Text("an address")).or_nothing("off")
+                .fixed()
             }
 
             /// The account that may give commands.
             admin_user: Option<String> {
                 .of(Kind::Text("a name")).or_nothing("none: nobody may give commands")
+                .fixed()
             }
 
             /// Its password.
             admin_password: Option<Secret> {
                 .of(Kind::Password).or_nothing("needed with `admin_user`")
+                .fixed()
             }
 
             /// Instead of it: the file that holds it. See [Passwords](passwords.md).
-            admin_password_file: Option<String> { .of(Kind::Text("a path")).or_nothing("") }
+            admin_password_file: Option<String> {
+                .of(Kind::Text("a path")).or_nothing("") .fixed()
+            }
 
             /// Instead of it: the variable of the environment that holds it.
-            admin_password_env: Option<String> { .of(Kind::Text("a name")).or_nothing("") }
+            admin_password_env: Option<String> { .of(Kind::Text("a name")).or_nothing("") .fixed() }
 
             /// The account that may only read.
             reader_user: Option<String> {
                 .of(Kind::Text("a name")).or_nothing("none")
+                .fixed()
             }
 
             /// Its password.
             reader_password: Option<Secret> {
                 .of(Kind::Password).or_nothing("needed with `reader_user`")
+                .fixed()
             }
 
             /// Instead of it: the file that holds it.
-            reader_password_file: Option<String> { .of(Kind::Text("a path")).or_nothing("") }
+            reader_password_file: Option<String> {
+                .of(Kind::Text("a path")).or_nothing("") .fixed()
+            }
 
             /// Instead of it: the variable of the environment that holds it.
-            reader_password_env: Option<String> { .of(Kind::Text("a name")).or_nothing("") }
+            reader_password_env: Option<String> {
+                .of(Kind::Text("a name")).or_nothing("") .fixed()
+            }
         }
     }
 }
@@ -464,7 +511,7 @@ table! {
             /// password as in [Passwords](passwords.md). A DSN names no schema, because each client
             /// names its own. Write `:@/?%&` inside a part as `%XX`. Put quotes around the DSN:
             /// shells interpret `?` and `&`.
-            address: Place { .of(Kind::Text("an address")).needed(SERVER) }
+            address: Place { .of(Kind::Text("an address")).needed(SERVER) .fixed() }
 
             /// TLS to the server, in the words of MySQL's `--ssl-mode`: `off`; `preferred` (where
             /// the server offers it); `required`; `verify_ca` (an authority in `tls_ca` has signed
@@ -474,47 +521,58 @@ table! {
             tls: BackendTlsMode {
                 .of(Kind::OneOf(&["off", "preferred", "required", "verify_ca", "verify_identity"]))
                 .or(Absent::Text("off"))
+                .fixed()
             }
 
             /// The certificates of the authorities that are trusted, in PEM.
             tls_ca: Option<PathBuf> {
                 .of(Kind::Text("the path of a PEM file"))
                 .or_nothing("none; `verify_ca` and `verify_identity` need it")
+                .fixed()
             }
 
             /// The certificate that the pool shows the server, in PEM, for accounts that require
             /// one (`REQUIRE X509`).
             tls_cert: Option<PathBuf> {
                 .of(Kind::Text("the path of a PEM file")).or_nothing("none")
+                .fixed()
             }
 
             /// Its private key in PEM, not encrypted.
             tls_key: Option<PathBuf> {
                 .of(Kind::Text("the path of a PEM file")).or_nothing("none")
+                .fixed()
             }
 
             /// The name or IP address that the server's certificate has to be valid for.
             tls_name: Option<String> {
                 .of(Kind::Text("a host's name or an IP address"))
                 .or_nothing("the host in `address`")
+                .fixed()
             }
         }
         section "Stored code" {
             /// The account with which the pool reads stored code and watches the server.
             monitor_user: Option<String> {
                 .of(Kind::Text("an account")).or_nothing("the first user's")
+                .fixed()
             }
 
             /// Its password.
             monitor_password: Option<Secret> {
                 .of(Kind::Password).or_nothing("the first user's")
+                .fixed()
             }
 
             /// Instead of it: the file that holds it. See [Passwords](passwords.md).
-            monitor_password_file: Option<String> { .of(Kind::Text("a path")).or_nothing("") }
+            monitor_password_file: Option<String> {
+                .of(Kind::Text("a path")).or_nothing("") .fixed()
+            }
 
             /// Instead of it: the variable of the environment that holds it.
-            monitor_password_env: Option<String> { .of(Kind::Text("a name")).or_nothing("") }
+            monitor_password_env: Option<String> {
+                .of(Kind::Text("a name")).or_nothing("") .fixed()
+            }
         }
     }
 }
@@ -583,7 +641,7 @@ table! {
 
 table! {
     /// What a user's clients may use, and where they stand; over all groups.
-    #[derive(Clone, Debug)]
+    #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Limits, LIMIT_ROWS {
         section "Users" {
             /// clients of this user at once; then error 1203

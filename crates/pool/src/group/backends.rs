@@ -227,7 +227,7 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(key) else {
             return;
         };
-        let begun = shared.settings.backend_tls.as_ref().map_or_else(
+        let begun = shared.settings().backend_tls.as_ref().map_or_else(
             || Err(io::ErrorKind::Unsupported.into()),
             |tls| {
                 let transport = &mut backend.transport;
@@ -439,6 +439,10 @@ impl<N: Net> Group<N> {
                 match stop {
                     Stop::Hungry => {}
                     Stop::File => self.ask_for_file(key),
+                    Stop::Done if self.feeds(key) => {
+                        // What the client still sends of its file would be taken for commands.
+                        self.lose(key, "the server answered before the end of the file");
+                    }
                     Stop::Done => self.finish(key),
                 }
                 used
@@ -448,6 +452,13 @@ impl<N: Net> Group<N> {
                 0
             }
         }
+    }
+
+    /// Whether the client of a backend is sending its local file.
+    fn feeds(&self, key: Key) -> bool {
+        let owner = self.backends.get(key).and_then(|backend| backend.lease());
+        let owner = owner.and_then(|owner| self.clients.get(owner));
+        owner.is_some_and(|owner| owner.state() == ClientState::Feeding)
     }
 
     fn ask_for_file(&mut self, key: Key) {

@@ -13,6 +13,7 @@ pub(crate) mod limits;
 pub(crate) mod listing;
 pub(crate) mod long_texts;
 pub(crate) mod memory_share;
+pub(crate) mod moving;
 pub(crate) mod proxy_header;
 pub(crate) mod report;
 pub(crate) mod reset_connection;
@@ -64,9 +65,9 @@ impl<N: Net> Group<N> {
             Some(Refusal::GroupFull {
                 max: self.shared.clients_per_group,
             })
-        } else if self.shared.clients.load(Ordering::Relaxed) >= self.shared.settings.clients_max {
+        } else if self.shared.clients.load(Ordering::Relaxed) >= self.settings.clients_max {
             Some(Refusal::Clients {
-                max: self.shared.settings.clients_max,
+                max: self.settings.clients_max,
             })
         } else if self.shared.is_memory_full.load(Ordering::Relaxed) {
             Some(self.shared.memory_refusal())
@@ -82,10 +83,7 @@ impl<N: Net> Group<N> {
             let _ = self.net.write(&sock, &out);
             return;
         }
-        let is_local = matches!(
-            self.shared.settings.listen.get(listener),
-            Some(Address::Unix(_))
-        );
+        let is_local = matches!(self.settings.listen.get(listener), Some(Address::Unix(_)));
         let needs_header = self.needs_proxy_header(&sock);
         let transport = Transport::plain(sock, is_local);
         let id = self.next_id();
@@ -687,6 +685,7 @@ impl<N: Net> Group<N> {
                 account: Some(name),
                 reason: Some(reason),
                 omitted,
+                ..Facts::default()
             };
             log::note_of(log::Event::LoginFailed, &facts, format_args!("{text}"));
         }
@@ -775,6 +774,7 @@ impl<N: Net> Group<N> {
                 .filter(|name| !name.is_empty()),
             reason: Some(refusal.name()),
             omitted,
+            ..Facts::default()
         };
         log::note_of(log::Event::LoginRefused, &facts, format_args!("{refusal}"));
     }
@@ -811,6 +811,8 @@ impl<N: Net> Group<N> {
 
     /// Removes a client; its backend is freed, or closed when it may hold something of its.
     pub(crate) fn close(&mut self, key: Key) {
+        self.gtids.remove(&key);
+        self.slow.forget(key);
         self.forget_waiting(key);
         self.uncount_input(key);
         let Some(mut client) = self.clients.remove(key) else {
@@ -824,7 +826,7 @@ impl<N: Net> Group<N> {
         self.shared.clients.fetch_sub(1, Ordering::Relaxed);
         self.long_data -= client.prepared.as_ref().map_or(0, |p| p.long_len());
         if client.is_known() {
-            let user = &self.shared.users[client.user as usize];
+            let user = &self.settings.users[client.user as usize].usage;
             user.clients.fetch_sub(1, Ordering::Relaxed);
             self.leave_account(client.pool as usize);
         }

@@ -146,7 +146,7 @@ impl<N: Net> Group<N> {
         let may = self.waiting == 0
             && self.draining.is_none()
             && kept.dialling == 0
-            && pools.dialling < self.shared.settings.dials_max
+            && pools.dialling < self.settings.dials_max
             && self.net.now() >= kept.dial_at
             && self.busy + kept.idle.len() < self.busy_max();
         let only = |lease: &Key| {
@@ -342,7 +342,7 @@ impl<N: Net> Group<N> {
     pub(crate) fn ride_for(&mut self, key: Key, message: &[u8]) -> Option<Key> {
         let client = self.clients.get(key)?;
         let pool = client.pool as usize;
-        let trusted = self.shapes.trusts(client.statement.ride);
+        let trusted = self.shapes.trusts(client.shape());
         if !trusted || self.front_of(pool).is_some() || self.owes_next() || self.is_ahead() {
             return None;
         }
@@ -373,13 +373,13 @@ impl<N: Net> Group<N> {
             return false;
         };
         backend.rideable
-            && backend.flight().len() < self.shared.settings.ride_max
+            && backend.flight().len() < self.settings.ride_max
             && backend.pool == client.pool as usize
             && backend.insert_id == Some(client.last.insert_id)
             && Rc::ptr_eq(&backend.session, &client.session)
             && !client.is_held()
             && client.lease().is_none()
-            && self.shapes.trusts(client.statement.ride)
+            && self.shapes.trusts(client.shape())
             && self.is_judged(client.statement.judged)
             && self.is_prepared(key, lease, message)
     }
@@ -397,7 +397,7 @@ impl<N: Net> Group<N> {
             return Some(lease);
         }
         let backend = self.backends.get(lease)?;
-        let has_room = backend.flight().len() < self.shared.settings.ride_max;
+        let has_room = backend.flight().len() < self.settings.ride_max;
         let differs = !Rc::ptr_eq(&backend.session, &self.clients.get(key)?.session);
         (has_room && differs).then(|| self.place_for(key, message))?
     }
@@ -538,7 +538,7 @@ impl<N: Net> Group<N> {
 
     pub(crate) fn may_dial(&self, pool: usize, now: Time) -> bool {
         let pool = &self.backend_pools.pools[pool];
-        self.backend_pools.dialling < self.shared.settings.dials_max
+        self.backend_pools.dialling < self.settings.dials_max
             && now >= pool.dial_at
             && pool.dialling < pool.lanes.len()
             // More than may run at once would only lie idle.
@@ -600,7 +600,7 @@ impl<N: Net> Group<N> {
             }
         };
         let session = self.sessions.intern(Session::not_known(&self.begun));
-        let tls = self.shared.settings.backend_tls.as_deref();
+        let tls = self.settings.backend_tls.as_deref();
         let mut backend = Backend::dialling(sock, pool, now, session, address, tls);
         backend.epoch = self.epoch;
         backend.form = self.backend_pools.pools[pool].key.form();
@@ -685,7 +685,7 @@ impl<N: Net> Group<N> {
 
     /// When the next dial that somebody waits for may be tried.
     pub(crate) fn next_dial(&mut self) -> Time {
-        if self.waiting == 0 || self.backend_pools.dialling >= self.shared.settings.dials_max {
+        if self.waiting == 0 || self.backend_pools.dialling >= self.settings.dials_max {
             return Time::NEVER;
         }
         let now = self.net.now();

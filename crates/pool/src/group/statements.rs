@@ -15,12 +15,14 @@ pub(crate) mod attributes;
 pub(crate) mod endings;
 pub(crate) mod kill_connection;
 pub(crate) mod kills;
+pub(crate) mod slow_statements;
 
 use crate::backend::relay::{Middle, Relay, Shape, Told};
 use crate::backend::{InFlight, Purpose};
 use crate::buffers::message::payload_of;
 use crate::client::{ClientState, Handled};
 use crate::errors::reasons::Refusal;
+use crate::figures::digests::TEXT_MAX;
 use crate::group::Group;
 use crate::group::prepared::named::{PreparedText, Spoken};
 use crate::group::session_state::diagnostics::{Previous, is_refused_whole};
@@ -30,6 +32,7 @@ use session::beforehand::{class_with, statement_of, statement_without_text};
 use session::found::hides_reads;
 use session::last_statement::RowCount;
 use session::shapes;
+use session::shapes::Ride;
 use session::standing::{Front, standing_of, standing_of_execution};
 use session::state::Session;
 use session::statement::{Code, Statement};
@@ -244,6 +247,7 @@ impl<N: Net> Group<N> {
             return self.wait_for_read_back(key);
         }
         let lacks = !told && self.lacks_conditions(key, found);
+        let lacks = lacks || self.stacks_conditions(key, found);
         let runs = !is_refused_whole(found, &session);
         if lacks || runs && self.asks_inside(key, (sql, mode), &class, schema) {
             return self.previous_gone(key);
@@ -265,9 +269,10 @@ impl<N: Net> Group<N> {
                 Previous::Same => {}
             }
         }
-        let short = message.len() <= self.shared.text_here_max;
-        if short && self.shared.settings.ride_max > 1 && shapes::rides(found, statement.found) {
-            statement.ride = shapes::shape_of(sql, mode, Rc::as_ptr(&session).addr());
+        let rides = self.rides(sql, found, &statement);
+        statement.digest = self.digest_of(sql, mode, rides);
+        if rides {
+            statement.ride = Ride::Text;
         }
         if let Some(known) = &known {
             known.mark(&mut statement);
@@ -302,6 +307,7 @@ impl<N: Net> Group<N> {
         let known = self.known_code((sql, mode), &text.class, schema, &text.session);
         let found = &class_with(&text.class, known.as_ref());
         let mut statement = statement_of(found, self.shared.server.flavour);
+        statement.digest = self.digest_of(sql, mode, false);
         let told = !matches!(found.pin, Some(cause) if hides_reads(cause));
         if !told && self.lose_to_hidden_names(key) {
             return self.wait_for_read_back(key);
@@ -359,6 +365,36 @@ impl<N: Net> Group<N> {
         }
         self.execute_instead(key, &instead, text);
         self.start(key, message, statement)
+    }
+
+    /// Whether a text may share a backend in flight, should its shape turn out to be trusted. A
+    /// longer one than its digest is made of may not.
+    pub(crate) fn rides(
+        &self,
+        sql: &[u8],
+        found: &classify::Statement,
+        statement: &Statement,
+    ) -> bool {
+        self.settings.ride_max > 1
+            && sql.len() <= sql::digest::LEN_MAX
+            && shapes::rides(found, statement.found)
+    }
+
+    /// The digest of a text that a client runs now; 0 where nobody needs it.
+    fn digest_of(&mut self, sql: &[u8], mode: LexMode, is_needed: bool) -> u64 {
+        if !is_needed && !self.figures.digests.are_counted() {
+            return 0;
+        }
+        let digest = sql::digest::digest(sql, mode);
+        self.note_digest(digest, sql, mode);
+        digest
+    }
+
+    /// A client runs a text that has this digest.
+    pub(crate) fn note_digest(&mut self, digest: u64, sql: &[u8], mode: LexMode) {
+        let now = self.net.now();
+        let text = || sql::digest::normalized(sql, mode, TEXT_MAX);
+        self.figures.digests.came(digest, now, text);
     }
 
     fn forget_command(&mut self, key: Key) {
@@ -496,6 +532,7 @@ impl<N: Net> Group<N> {
             false => Duration::ZERO,
         };
         self.figures.sent(client.user, waited);
+        self.figures.digests.sent(client.statement.digest, waited);
         client.binding.join(lease);
         client.last.sent();
         if client.statement.spoils {
@@ -506,11 +543,12 @@ impl<N: Net> Group<N> {
         self.counts.ridden += u64::from(behind.is_some_and(|owner| owner != key));
         // Beside a transaction, or what a client is pinned for, nobody else has a place.
         let apart = client.is_held() || backend.in_transaction();
-        let shape = if apart { 0 } else { client.statement.ride };
+        let shape = if apart { 0 } else { client.shape() };
         if first {
             backend.rideable = self.shapes.trusts(shape);
         }
         let statement = client.statement;
+        self.note_slow(key, message, waited);
         if statement.code == Code::Unread {
             self.hide_names(key, lease);
         }

@@ -16,6 +16,7 @@ fn a_line_has_its_facts_by_key_and_its_message_last() {
         account: Some(b"app"),
         reason: Some("wrong-password"),
         omitted: 3,
+        statement: None,
     };
     assert_eq!(
         of(Event::LoginFailed, &facts, "Access denied"),
@@ -63,6 +64,7 @@ fn a_line_of_json_is_one_object_with_the_same_keys() {
         account: Some(b"a\"\n\xff"),
         reason: Some("wrong-password"),
         omitted: 3,
+        statement: None,
     };
     let line = json_line("T", Event::LoginFailed, &facts, "for 'a\r\nb'\t\u{1b}");
     assert_eq!(
@@ -96,4 +98,33 @@ fn the_documentation_lists_every_event() {
         page.contains(&format!("|---|---|---|\n{table}\n")),
         "docs/pool/signals-and-log.md must have exactly these rows:\n{table}"
     );
+}
+
+#[test]
+fn a_slow_statement_has_its_facts_by_key() {
+    let statement = StatementFacts {
+        wait: Duration::from_micros(1500),
+        service: Duration::from_secs(2),
+        rows: 7,
+        error: Some(1146),
+        digest: Some(0xab),
+        trace: Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+    };
+    let facts = Facts {
+        client: Some(Peer::Unix),
+        statement: Some(statement),
+        omitted: 2,
+        ..Facts::default()
+    };
+    assert_eq!(
+        of(Event::SlowStatement, &facts, "SELECT ?"),
+        "onramp pool: level=warning event=slow-statement client=unix wait_ms=1.5 service_ms=2000.0 \
+         rows=7 error=1146 digest=00000000000000ab \
+         traceparent=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 omitted=2 \
+         message=SELECT ?\n"
+    );
+    let json: serde_json::Value =
+        serde_json::from_str(&json_line("now", Event::SlowStatement, &facts, "SELECT ?")).unwrap();
+    assert_eq!((&json["wait_ms"], &json["rows"]), (&1.5.into(), &7.into()));
+    assert_eq!(json["digest"], "00000000000000ab");
 }

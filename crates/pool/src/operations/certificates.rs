@@ -41,14 +41,14 @@ pub(crate) fn renew(settings: &Settings, demanded: bool) {
 /// Looks at the files of certificates once a second, on a thread of its own that ends with the
 /// process.
 pub(crate) fn watch(shared: &Arc<Shared>) {
-    if shared.settings.tls.is_none() && shared.settings.backend_tls.is_none() {
+    if shared.settings().tls.is_none() && shared.settings().backend_tls.is_none() {
         return;
     }
     let apart = shared.clone();
     let watch = move || {
         loop {
             reactor::pause(EVERY);
-            renew(&apart.settings, false);
+            renew(&apart.settings(), false);
         }
     };
     let thread = std::thread::Builder::new().name("certificates".into());

@@ -11,8 +11,8 @@ use crate::backend::kill_jobs::KillEnd;
 use crate::config::ConsoleSettings;
 use crate::listing::{BackendLine, ClientLine, Question, Questions, Said, Wanted};
 use crate::log::{self, Event, Level, LogFormat, note};
-use crate::operations::certificates;
 use crate::operations::metrics::{Board, Sample};
+use crate::operations::reload;
 use crate::shared::{Order, Shared};
 use console::{Access, Account, Action, Listener, Row, Source, Table, Value};
 use reactor::socket::{self, FileAccess};
@@ -175,7 +175,7 @@ impl Console {
         let server = &self.shared.server;
         let uptime = reactor::utc_now().saturating_sub(sample.began());
         serde_json::json!({
-            "address": self.shared.settings.backend.to_string(),
+            "address": self.shared.settings().backend.to_string(),
             "flavour": flavour(&self.shared),
             "version": server.version,
             "unready": sample.unready(),
@@ -284,8 +284,8 @@ impl Source for Console {
     }
 
     fn is_setting(&self, name: &str) -> bool {
-        let mut settings = self.shared.settings.shown.iter();
-        settings.any(|setting| setting.name == name)
+        let settings = self.shared.settings();
+        settings.shown.iter().any(|setting| setting.name == name)
     }
 
     fn act(&self, admin: &str, action: &Action) -> Result<String, String> {
@@ -304,10 +304,7 @@ impl Source for Console {
                 self.tell_all(&Order::Reconnect);
                 Ok("connections to the server are replaced, each when its client has done".into())
             }
-            Action::Reload => {
-                certificates::renew(&self.shared.settings, true);
-                Ok("certificates were read again; other settings are read at start only".into())
-            }
+            Action::Reload => reload::reload(&self.shared),
             Action::Set { name, value } => self.set(name, value),
         }
     }

@@ -6,13 +6,13 @@
 //! somebody looks at the page, asks the groups for their clients as the console does.
 //!
 //! Bounds: [`POINTS_MAX`] points; lists of clients only up to [`LISTED_MAX`] of them, and
-//! [`LINES_MAX`] lines of each.
+//! [`LINES_MAX`] lines of each; [`ROWS_MAX`] of any other table.
 
 use crate::figures::{GroupView, Histogram, Stage};
 use crate::listing::ClientLine;
 use crate::operations::console::Console;
 use crate::operations::metrics::Sample;
-use console::{Source as _, Value};
+use console::{MAIN, Row, Source as _, Table, Value};
 use measure::host::{Host, Watch};
 use measure::process;
 use reactor::Time;
@@ -20,7 +20,7 @@ use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// The page.
@@ -36,12 +36,18 @@ const LISTED_MAX: usize = 20_000;
 /// Lines of a list.
 const LINES_MAX: usize = 20;
 /// Tables of the console that the page shows as they are.
-const TABLES: [&str; 5] = ["groups", "users", "lanes", "errors", "memory"];
+const TABLES: [&str; 6] = ["groups", "users", "lanes", "errors", "memory", STATEMENTS];
+/// The first of them are those that take most of the server's time.
+const STATEMENTS: &str = "statements";
+/// Lines of a table on the page.
+const ROWS_MAX: usize = 200;
 
 /// What is handed out: made by [`keep`], read by whoever asks.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Live {
     shown: Mutex<Shown>,
+    /// Where tables are asked for, once the groups serve.
+    source: OnceLock<Arc<Console>>,
     /// When the page was asked for last; a [`Time`].
     asked: AtomicU64,
 }
@@ -64,6 +70,22 @@ impl Live {
         self.shown().history
     }
 
+    /// A table of the console, as JSON: by its name, or a list of them all where that is empty.
+    /// `None` where there is no such table. Groups may be asked, so that it takes a while.
+    pub(crate) fn table(&self, name: &str) -> Option<Result<String, String>> {
+        let Some(source) = self.source.get() else {
+            return Some(Err("the pool does not serve yet".into()));
+        };
+        let tables = source.tables().iter().filter(|table| table.schema == MAIN);
+        if name.is_empty() {
+            let list = tables.map(|table| json!({"name": table.name, "help": table.help}));
+            return Some(Ok(Json::from_iter(list).to_string()));
+        }
+        let table = tables.into_iter().find(|table| table.name == name)?;
+        let rows = source.rows_of(table, &source.sample());
+        Some(rows.map(|rows| as_json(table, rows).to_string()))
+    }
+
     fn shown(&self) -> Shown {
         self.shown
             .lock()
@@ -82,6 +104,7 @@ impl Live {
 /// # Errors
 /// A sentence with the system's reason.
 pub(crate) fn keep(live: Arc<Live>, source: Arc<Console>) -> Result<(), String> {
+    let _ = live.source.set(source.clone());
     let work = move || {
         let mut maker = Maker {
             source,
@@ -283,20 +306,29 @@ impl Maker {
     fn table(&self, name: &str, sample: &Sample<'_>) -> Option<Json> {
         let mut tables = self.source.tables().iter();
         let table = tables.find(|table| table.name == name)?;
-        let rows = self.source.rows_of(table, sample).ok()?;
-        let names: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
-        let shown = |value: Value| match value {
-            Value::Null => Json::Null,
-            Value::Integer(number) => number.into(),
-            Value::Real(number) => number.into(),
-            Value::Text(text) => text.into(),
-        };
-        let rows = rows.into_iter();
-        let rows: Vec<Vec<Json>> = rows
-            .map(|row| row.into_iter().map(shown).collect())
-            .collect();
-        Some(json!({ "names": names, "rows": rows }))
+        let mut rows = self.source.rows_of(table, sample).ok()?;
+        rows.truncate(match name {
+            STATEMENTS => LINES_MAX,
+            _ => ROWS_MAX,
+        });
+        Some(as_json(table, rows))
     }
+}
+
+/// A table with its columns' names.
+fn as_json(table: &Table, rows: Vec<Row>) -> Json {
+    let names: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
+    let shown = |value: Value| match value {
+        Value::Null => Json::Null,
+        Value::Integer(number) => number.into(),
+        Value::Real(number) => number.into(),
+        Value::Text(text) => text.into(),
+    };
+    let rows = rows.into_iter();
+    let rows: Vec<Vec<Json>> = rows
+        .map(|row| row.into_iter().map(shown).collect())
+        .collect();
+    json!({ "names": names, "rows": rows })
 }
 
 /// Clients by user and host, those with the most first.

@@ -71,7 +71,7 @@ impl Board {
     pub(crate) fn sample(&self) -> Sample<'_> {
         let pool = self.pool.get().map(|source| {
             let groups: Vec<_> = source.groups.iter().map(|group| group.get()).collect();
-            let users = source.shared.settings.users.len();
+            let users = source.shared.settings().users.len();
             let total = GroupView::sum(users, groups.iter().map(|view| &**view));
             PoolSample {
                 shared: &source.shared,
@@ -294,7 +294,8 @@ impl Points {
 impl PoolSample<'_> {
     /// The names of users that have a place of their own, and one for the rest, by their places.
     pub(crate) fn users(&self) -> Vec<String> {
-        let users = &self.shared.settings.users;
+        let settings = self.shared.settings();
+        let users = &settings.users;
         let named = users.iter().take(USERS_MAX).map(|user| user.name.clone());
         let mut names: Vec<String> = named.collect();
         if users.len() > USERS_MAX {
@@ -393,14 +394,15 @@ metrics! {
     Gauge Pool "onramp_pool_user_clients" ["user"]
         "Clients that have logged in, by user."
         |pool, out| for (place, name) in pool.users().iter().enumerate() {
-            let uses = &pool.shared.users;
-            let last = if place == USERS_MAX { uses.len() } else { place + 1 };
-            let uses = &uses[place..last];
-            out.set(&[name], uses.iter().map(|user| user.clients.load(Relaxed)).sum::<usize>());
+            let users = &pool.shared.settings().users;
+            let last = if place == USERS_MAX { users.len() } else { place + 1 };
+            let users = users.iter().take(last).skip(place);
+            let clients = users.map(|user| user.usage.clients.load(Relaxed));
+            out.set(&[name], clients.sum::<usize>());
         };
     Gauge Pool "onramp_pool_clients_max" []
         "The setting clients_max."
-        |pool, out| out.set(&[], pool.shared.settings.clients_max);
+        |pool, out| out.set(&[], pool.shared.settings().clients_max);
     Gauge Pool "onramp_pool_pinned_clients" ["reason"]
         "Clients that are pinned to their backend now, by reason. One client may have several."
         |pool, out| for (reason, count) in &pool.total.pinned {
@@ -532,7 +534,7 @@ metrics! {
         };
     Gauge Pool "onramp_pool_backends_max" []
         "The setting backends_max."
-        |pool, out| out.set(&[], pool.shared.settings.backends_max);
+        |pool, out| out.set(&[], pool.shared.settings().backends_max);
     Gauge Pool "onramp_pool_pinned_backends" []
         "Backends that pinned clients hold."
         |pool, out| out.set(&[], pool.total.census.pinned);
@@ -582,7 +584,7 @@ metrics! {
         |pool, out| out.set(&[], pool.total.census.spooled_bytes);
     Gauge Pool "onramp_pool_spool_max_bytes" []
         "The setting spool_bytes_max."
-        |pool, out| out.set(&[], pool.shared.settings.spool_bytes_max);
+        |pool, out| out.set(&[], pool.shared.settings().spool_bytes_max);
     Counter Pool "onramp_pool_spooled_total" []
         "Replies that were taken off their backends because their clients did not read."
         |pool, out| out.set(&[], pool.total.census.counts.spooled);

@@ -16,6 +16,12 @@ pub(crate) fn ready() {
     tell(&[NotifyState::Ready]);
 }
 
+/// The same, and this process is the service from now on.
+pub(crate) fn ready_in_place() {
+    let pid = std::process::id();
+    tell(&[NotifyState::MainPid(pid), NotifyState::Ready]);
+}
+
 /// No new clients: the pool ends when running work has ended.
 pub(crate) fn stopping() {
     tell(&[NotifyState::Stopping]);

@@ -7,7 +7,7 @@
 use crate::log::{Event, note};
 use crate::operations::live::{self, Live};
 use crate::operations::metrics::{self, Board};
-use httpd::{Reply, Request, Status, kind};
+use httpd::{Answer, Reply, Request, Status, kind};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,33 @@ fn started(json: &str) -> Reply {
     }
 }
 
-fn answer(board: &Board, live: &Live, request: &Request<'_>) -> Reply {
+/// A table of the console.
+fn table(live: &Live, name: &str) -> Reply {
+    match live.table(name) {
+        Some(Ok(json)) => Reply::ok(kind::JSON, json),
+        Some(Err(why)) => Reply::text(Status::Unavailable, &why),
+        None => Reply::text(
+            Status::NotFound,
+            "There is no such table; /tables.json lists them.",
+        ),
+    }
+}
+
+fn answer(board: &Board, live: &Arc<Live>, request: &Request<'_>) -> Answer {
+    let name = match request.path {
+        "/tables.json" => Some(""),
+        path => path
+            .strip_prefix("/tables/")
+            .and_then(|name| name.strip_suffix(".json")),
+    };
+    let Some(name) = name else {
+        return answer_now(board, live, request).into();
+    };
+    let (live, name) = (live.clone(), name.to_owned());
+    Answer::Later(Box::new(move || table(&live, &name)))
+}
+
+fn answer_now(board: &Board, live: &Live, request: &Request<'_>) -> Reply {
     let state = |wrong: Option<String>| match wrong {
         None => Reply::text(Status::Ok, "ok"),
         Some(why) => Reply::text(Status::Unavailable, &why),
@@ -58,8 +84,8 @@ fn answer(board: &Board, live: &Live, request: &Request<'_>) -> Reply {
         "/readyz" => state(board.sample().unready()),
         _ => Reply::text(
             Status::NotFound,
-            "There are /, /metrics, /stats.json, /live.json, /history.json, /healthz and /readyz \
-             here.",
+            "There are /, /metrics, /stats.json, /tables.json, /live.json, /history.json, /healthz \
+             and /readyz here.",
         ),
     }
 }

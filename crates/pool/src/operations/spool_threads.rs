@@ -61,10 +61,10 @@ pub(crate) fn start_spool(
     shared: &Arc<Shared>,
     groups: &Arc<[Sender<Order>]>,
 ) -> Result<(), String> {
-    if shared.settings.spool_bytes_max == 0 {
+    if shared.settings().spool_bytes_max == 0 {
         return Ok(());
     }
-    let folder = shared.settings.spool_folder.clone();
+    let folder = shared.settings().spool_folder.clone();
     let files = Arc::new(SpoolFiles::new(move || reactor::scratch::open(&folder)));
     let threads: [(&str, Work); 2] = [("spool-write", write), ("spool-read", read)];
     for (name, work) in threads {

@@ -182,7 +182,7 @@ impl Watcher {
 
     /// Reads the server's accounts if they have changed, where they may log in.
     fn follow_accounts(&mut self, shared: &Shared) -> Result<(), ProbeError> {
-        let Some(user) = shared.settings.server_accounts() else {
+        let Some(user) = shared.settings().server_accounts() else {
             return Ok(());
         };
         let followed = match &mut self.connection {
@@ -197,7 +197,7 @@ impl Watcher {
                 Ok(())
             }
             Err(mut error) => {
-                let account = shared.settings.monitor_account().0;
+                let account = shared.settings().monitor_account().0;
                 let needs = Question::of(shared.server.flavour).needs;
                 error.why = format!(
                     "auth: the server's accounts cannot be read by '{account}' \
@@ -222,7 +222,7 @@ impl Watcher {
     /// Where it is not known whether the server's accounts have changed, the server has to judge
     /// those who log in from now on: they get no backend from before.
     fn doubt_accounts(&self, shared: &Shared, asked: &Result<(), ProbeError>) {
-        let may_log_in = shared.settings.server_accounts().is_some();
+        let may_log_in = shared.settings().server_accounts().is_some();
         if may_log_in && (asked.is_err() || self.accounts_failed) {
             shared.privileges.count_up();
         }
@@ -283,7 +283,7 @@ impl Watcher {
         let now = Time::now();
         let news = self.counters.as_ref() != Some(&counters);
         let (end, length) = self.looked;
-        let every = shared.settings.stored_code_refresh.unwrap_or(EVERY);
+        let every = shared.settings().stored_code_refresh.unwrap_or(EVERY);
         self.due |= news || now.since(end) >= every;
         let rested = now.since(end) >= length * PAUSE;
         let wanted = shared.code_catalogue.is_asked() || rested && self.due;

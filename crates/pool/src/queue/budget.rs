@@ -108,7 +108,8 @@ pub struct Budget {
     wanting: AtomicUsize,
     /// The number of the youngest want.
     wants: AtomicUsize,
-    /// The most that one group may hold.
+    /// The most that the whole may be, and that one group may hold.
+    most_total: usize,
     most: usize,
     shares: Box<[Share]>,
 }
@@ -130,6 +131,7 @@ impl Budget {
             reserved,
             wanting: AtomicUsize::new(0),
             wants: AtomicUsize::new(NOTHING),
+            most_total: total,
             most: Budget::most_of_group(total, groups),
             shares: shares.collect(),
         };
@@ -143,6 +145,11 @@ impl Budget {
             let even = total / groups + usize::from(index < total % groups);
             share.divide(even, self.reserved);
         }
+    }
+
+    /// The most that the whole may be: what it was made with.
+    pub(crate) fn most_total(&self) -> usize {
+        self.most_total
     }
 
     /// The whole.

@@ -12,7 +12,7 @@ use sql::classify::stored::{Definition, fold};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Objects that are told of in the log at once; SIGUSR2 tells of all.
+/// Objects that are told of in the log at once; SIGQUIT tells of all.
 const SAID_MAX: usize = 8;
 
 /// Definitions that go through the pool and are remembered until they have been read back.
@@ -248,7 +248,7 @@ fn say_new(old: &[String], lines: &[String]) {
     }
     let more = match new.len().saturating_sub(SAID_MAX) {
         0 => String::new(),
-        more => format!("; and {more} more (SIGUSR2 lists all)"),
+        more => format!("; and {more} more (SIGQUIT lists all)"),
     };
     let said = new[..new.len().min(SAID_MAX)].join("; ");
     note(

@@ -203,13 +203,13 @@ fn an_update_that_matched_nothing_owes_a_question() {
     last.moved(None);
     last.ended(&update, &matched(0), 0, (true, MYSQL));
     assert!(
-        last.owed.changed.has(Properties::FOUND_ROWS),
+        last.owed.changed.intersects(Properties::FOUND_ROWS),
         "2 or 0, of which the backend knows one"
     );
     let mut last = after(select(), &rows());
     last.ended(&update, &matched(0), 0, (true, MYSQL));
     assert!(
-        !last.owed.changed.has(Properties::FOUND_ROWS),
+        !last.owed.changed.intersects(Properties::FOUND_ROWS),
         "its own backend knows which"
     );
     assert!(last.counts_unread());

@@ -34,7 +34,7 @@ fn result(values: &[Option<&str>]) -> Vec<u8> {
 
 fn all<'a>(holdings: &'a [String], names: &'a [Text]) -> Question<'a> {
     Question {
-        properties: (0..8).fold(Properties::NONE, |all, bit| all.and(Properties(1 << bit))),
+        properties: (0..8).fold(Properties::NONE, |all, bit| all.union(Properties(1 << bit))),
         holdings,
         user_variables: names,
     }
@@ -44,8 +44,8 @@ fn all<'a>(holdings: &'a [String], names: &'a [Text]) -> Question<'a> {
 fn the_table_has_each_property_once_and_user_variables_last() {
     let mut seen = Properties::NONE;
     for (property, _) in TABLE {
-        assert!(!seen.has(property) && property.count() == 1);
-        seen = seen.and(property);
+        assert!(!seen.intersects(property) && property.count() == 1);
+        seen = seen.union(property);
     }
     assert_eq!(seen.count(), 8);
     assert_eq!(TABLE.last().unwrap().0, Properties::USER_VARIABLES);
@@ -107,7 +107,7 @@ fn each_property_finds_its_columns() {
 #[test]
 fn what_was_not_asked_has_no_columns() {
     let question = Question {
-        properties: Properties::INSERT_ID.and(Properties::ROLE),
+        properties: Properties::INSERT_ID.union(Properties::ROLE),
         ..Question::default()
     };
     let answer = Answer::read(question.asked(), &result(&[Some("7"), Some("r")]), 0).unwrap();
@@ -127,7 +127,7 @@ fn what_was_not_asked_has_no_columns() {
 fn an_answer_about_variables_can_be_left_out_on_its_way() {
     let names = [Text::from(&b"n"[..])];
     let question = Question {
-        properties: Properties::INSERT_ID.and(Properties::USER_VARIABLES),
+        properties: Properties::INSERT_ID.union(Properties::USER_VARIABLES),
         user_variables: &names,
         ..Question::default()
     };
@@ -142,7 +142,7 @@ fn an_answer_about_variables_can_be_left_out_on_its_way() {
 #[test]
 fn an_answer_with_too_few_columns_is_none() {
     let question = Question {
-        properties: Properties::NOTES.and(Properties::ROLE),
+        properties: Properties::NOTES.union(Properties::ROLE),
         ..Question::default()
     };
     assert!(Answer::read(question.asked(), &result(&[Some("1"), Some("64")]), 0).is_none());
@@ -151,8 +151,8 @@ fn an_answer_with_too_few_columns_is_none() {
 
 #[test]
 fn properties_are_a_set() {
-    let two = Properties::ROLE.and(Properties::CLOCK);
-    assert!(two.has(Properties::ROLE) && !two.has(Properties::NOTES));
+    let two = Properties::ROLE.union(Properties::CLOCK);
+    assert!(two.intersects(Properties::ROLE) && !two.intersects(Properties::NOTES));
     assert_eq!(two.without(Properties::ROLE), Properties::CLOCK);
     assert_eq!(Properties::ROLE.when(false), Properties::NONE);
     assert_eq!((two.count(), Properties::NONE.is_empty()), (2, true));

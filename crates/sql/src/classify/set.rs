@@ -106,6 +106,9 @@ pub(super) fn unquoted(name: &[u8]) -> &[u8] {
     }
 }
 
+/// The tracker that a client sets for itself: backends tell nothing of it unless it is set.
+const GTIDS: &[u8] = b"session_track_gtids";
+
 /// What it means that the session's variable `name` is set.
 pub(super) fn setting(name: &[u8]) -> Setting {
     const PREFIXES: [(&[u8], Setting); 6] = [
@@ -142,6 +145,10 @@ pub(super) fn setting(name: &[u8]) -> Setting {
     if rests_at(name).is_some() {
         return Setting::Pins(PinCause::VariableInUse);
     }
+    if is(GTIDS) {
+        // Reported and restored as any other; what it makes the server tell is for its client.
+        return Setting::Restorable;
+    }
     if is(b"rand_seed1") || is(b"rand_seed2") || is(b"redirect_url") {
         return Setting::Pins(PinCause::SpecialVariable);
     }
@@ -162,7 +169,8 @@ pub(super) fn reads(name: &[u8]) -> Option<Reads> {
     if !is_plain(name) {
         return None;
     }
-    let tracking = name.get(..14);
+    let tracking = (!name.eq_ignore_ascii_case(GTIDS)).then(|| name.get(..14));
+    let tracking = tracking.flatten();
     if tracking.is_some_and(|start| start.eq_ignore_ascii_case(b"session_track_")) {
         return Some(Reads::TRACKERS);
     }

@@ -137,7 +137,10 @@ pub fn body(text: &[u8], mode: LexMode, locals: &BTreeSet<Folded>) -> Judged {
 /// Judges a view's query, or the expression of a column.
 #[must_use]
 pub fn expression(text: &[u8], mode: LexMode) -> Judged {
-    Code::new(text, mode).tokens_of(0)
+    let code = Code::new(text, mode);
+    let mut out = code.tokens_of(0);
+    out.asks = code.reads_between(0, code.tokens.len());
+    out
 }
 
 /// The names in a text, each as it is compared.

@@ -16,7 +16,7 @@ pub const CLIENTS_MAX: usize = 6;
 pub const SCHEMAS: [&str; 2] = ["oracle_a", "oracle_b"];
 
 /// Objects besides the clients' tables: name, statement.
-const OBJECTS: [(&str, &str); 16] = [
+const OBJECTS: [(&str, &str); 18] = [
     (
         "kinds",
         "CREATE TABLE kinds (id INT PRIMARY KEY, tiny TINYINT UNSIGNED, big BIGINT, \
@@ -50,6 +50,15 @@ const OBJECTS: [(&str, &str); 16] = [
         "setting_procedure",
         "CREATE PROCEDURE setting_procedure() BEGIN SET SESSION div_precision_increment = 7; \
          SET @set_inside = 5; END",
+    ),
+    (
+        "modal_procedure",
+        "CREATE PROCEDURE modal_procedure(IN m VARCHAR(40)) BEGIN SET sql_mode = m; \
+         SELECT @@sql_mode; END",
+    ),
+    (
+        "counting_view",
+        "CREATE VIEW counting_view AS SELECT ROW_COUNT() AS c, FOUND_ROWS() AS f",
     ),
     (
         "failing_procedure",

@@ -469,7 +469,6 @@ impl Seat {
                     _ => return None,
                 });
                 rest = others;
-                continue;
             }
             rest = rest.strip_prefix(',').unwrap_or(rest);
         }

@@ -364,14 +364,29 @@ impl Drop for Sock {
     }
 }
 
-/// A scratch file of a group, in memory, and how long it may become.
+/// How the disk of scratch files does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Disk {
+    Well,
+    /// It takes [`DISK_ROOM`] bytes of each group.
+    Full,
+    /// What was written cannot be read.
+    Unreadable,
+    /// Nothing that is begun ends.
+    Hung,
+}
+
+/// What fits on a disk that is full.
+const DISK_ROOM: usize = 8 * 1024;
+
+/// A scratch file of a group, in memory.
 #[derive(Debug)]
-pub(crate) struct SimFile(RefCell<Vec<u8>>, usize);
+pub(crate) struct SimFile(RefCell<Vec<u8>>, Disk);
 
 impl SimFile {
-    /// One that takes so many bytes.
-    pub(crate) fn new(room: usize) -> SimFile {
-        SimFile(RefCell::default(), room)
+    /// One on this disk.
+    pub(crate) fn new(disk: Disk) -> SimFile {
+        SimFile(RefCell::default(), disk)
     }
 }
 
@@ -380,7 +395,7 @@ impl Scratch for SimFile {
         let at = usize::try_from(at).map_err(Error::other)?;
         let mut file = self.0.borrow_mut();
         let len = file.len().max(at + bytes.len());
-        if len > self.1 {
+        if self.1 == Disk::Full && len > DISK_ROOM {
             return Err(ErrorKind::StorageFull.into());
         }
         file.resize(len, 0);
@@ -389,6 +404,9 @@ impl Scratch for SimFile {
     }
 
     fn read_at(&self, bytes: &mut [u8], at: u64) -> std::io::Result<()> {
+        if self.1 == Disk::Unreadable {
+            return Err(Error::other("input/output error"));
+        }
         let at = usize::try_from(at).map_err(Error::other)?;
         let file = self.0.borrow();
         let found = file.get(at..at + bytes.len());
@@ -502,6 +520,11 @@ impl Net for SimNet {
         let wire = &mut self.0.borrow_mut().wires[sock.id];
         wire.token = Some(token);
         wire.pending = !matches!(wire.stage, Stage::Dialling(..));
+        Ok(())
+    }
+
+    fn unwatch(&mut self, sock: &Sock) -> std::io::Result<()> {
+        self.0.borrow_mut().wires[sock.id].token = None;
         Ok(())
     }
 

@@ -18,7 +18,7 @@ mod kill;
 use super::Seen;
 use super::client::{Manners, Phase, SimClient};
 use super::fake_mysql::{Db, Seat};
-use super::net::{Dials, Peer, SimFile, SimNet, Stage, Wires};
+use super::net::{Dials, Disk, Peer, SimFile, SimNet, Stage, Wires};
 use super::random::Random;
 use super::settings::{facts, settings_text};
 use crew::Crew;
@@ -33,8 +33,6 @@ use wire::errors::ErrorCode;
 
 /// Longest wait of a client for an answer: far above every limit, so a hang and nothing else.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// What fits on a disk that is full.
-const DISK_ROOM: usize = 8 * 1024;
 const STEPS_MAX: u64 = 400_000;
 /// What MySQL says since 8.0.24 before it closes an idle connection (ER_CLIENT_INTERACTION_TIMEOUT
 /// of its manual).
@@ -76,6 +74,7 @@ pub(crate) struct World {
     crew: Crew,
     shared: Arc<Shared>,
     files: SpoolFiles<SimFile>,
+    disk: Disk,
     servers: BTreeMap<usize, Server>,
     db: Db,
     clients: Vec<SimClient>,
@@ -132,9 +131,13 @@ impl World {
             shared.texts_max = [1, 1024][prepared_max % 2];
         }
         shared.spool_block = [64, 600, 5000, 64 * 1024][usize::try_from(seed % 4).unwrap_or(0)];
-        let disk_full = seed.is_multiple_of(7);
-        let room = if disk_full { DISK_ROOM } else { usize::MAX };
-        let files = SpoolFiles::new(move || Ok(SimFile::new(room)));
+        let disk = match seed {
+            _ if seed.is_multiple_of(7) => Disk::Full,
+            _ if seed.is_multiple_of(13) => Disk::Hung,
+            _ if seed.is_multiple_of(19) => Disk::Unreadable,
+            _ => Disk::Well,
+        };
+        let files = SpoolFiles::new(move || Ok(SimFile::new(disk)));
         let shared = Arc::new(shared);
         // One more for each group's KILL.
         let net = SimNet::new(Random::new(random.next()), groups, backends + groups, trace);
@@ -145,8 +148,8 @@ impl World {
             SimClient::new(usize::try_from(id).unwrap(), &mut random, at, &manners)
         });
         let mut clients: Vec<SimClient> = clients.collect();
-        if disk_full {
-            // Whose reply cannot be stored is closed.
+        if disk != Disk::Well {
+            // Whose reply cannot be stored, or does not come back, is closed.
             clients.iter_mut().for_each(|client| client.ends = true);
         }
         let faults = if random.chance(300) {
@@ -164,6 +167,7 @@ impl World {
             crew,
             shared,
             files,
+            disk,
             servers: BTreeMap::new(),
             db,
             clients,
@@ -312,8 +316,10 @@ impl World {
         }
         steps.extend((self.shared.password_checks_waiting() > 0).then_some(Step::Check));
         steps.extend((self.shared.texts_waiting() > 0).then_some(Step::Read));
-        steps.extend((self.shared.spool_writes_waiting() > 0).then_some(Step::Store));
-        steps.extend((self.shared.spool_reads_waiting() > 0).then_some(Step::Fetch));
+        if self.disk != Disk::Hung {
+            steps.extend((self.shared.spool_writes_waiting() > 0).then_some(Step::Store));
+            steps.extend((self.shared.spool_reads_waiting() > 0).then_some(Step::Fetch));
+        }
         steps
     }
 
@@ -330,7 +336,7 @@ impl World {
     fn jump(&mut self) {
         let now = self.now();
         let peaceful = self.faults == (0, 0);
-        self.crew.check_help(now, &self.shared.settings, peaceful);
+        self.crew.check_help(now, &self.shared.settings(), peaceful);
         let mut next = self.crew.deadline().min(self.wires().next_dial());
         for server in self.servers.values() {
             next = next.min(server.done_at.unwrap_or(Time::NEVER));
@@ -513,10 +519,10 @@ impl World {
             let time = Duration::from_millis(time);
             let client = &mut self.clients[number];
             client.frozen_until = now + time;
-            client.ends |= time >= self.shared.settings.slow_reader_max;
+            client.ends |= time >= self.shared.settings().slow_reader_max;
             client.ends |= self
                 .shared
-                .settings
+                .settings()
                 .write_max
                 .is_some_and(|max| time >= max);
             self.note(|| format!("client {number} freezes for {time:?}"));
@@ -600,6 +606,11 @@ impl World {
         self.seen.lent = census.counts.lent;
         self.seen.abandoned = census.counts.abandoned;
         self.seen.spooled = census.counts.spooled;
+        match self.disk {
+            Disk::Unreadable => self.seen.unread = census.counts.slow_closed,
+            Disk::Hung => self.seen.hung = census.counts.slow_closed,
+            Disk::Well | Disk::Full => {}
+        }
         assert_eq!(census.spooled_bytes, 0, "nobody is there to read it");
         let clean = census.clients == 0 && census.waiting == 0;
         assert!(clean, "everybody has gone, but: {census:?}");

@@ -26,7 +26,13 @@ fn sha1(parts: &[&[u8]]) -> [u8; HASH_LEN] {
 /// What a server would store for this password.
 #[must_use]
 pub fn stored(password: &[u8]) -> Stored {
-    sha1(&[&sha1(&[password])])
+    stored_from_once(&sha1(&[password]))
+}
+
+/// The same from SHA1(password).
+#[must_use]
+pub fn stored_from_once(once: &Once) -> Stored {
+    sha1(&[once])
 }
 
 /// Reads a stored hash as `mysql.user` shows it: `*` and 40 hexadecimal digits.

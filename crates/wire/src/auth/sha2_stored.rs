@@ -18,6 +18,16 @@ const SALT_LEN: usize = 20;
 const CRYPT_LEN: usize = 43;
 const DIGITS: &[u8; 64] = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
+/// What it takes to check a password against a stored hash: checks of equal work take equal time
+/// for equal passwords.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Work {
+    /// Rounds of SHA-crypt.
+    Crypt(u32),
+    /// Rounds of PBKDF2.
+    Pbkdf2(u32),
+}
+
 /// A stored hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredHash {
@@ -53,6 +63,15 @@ impl StoredHash {
             salt: salt.try_into().ok()?,
             hash,
         })
+    }
+
+    /// What a check takes.
+    #[must_use]
+    pub fn work(&self) -> Work {
+        match self.hash {
+            Hash::Crypt(_) => Work::Crypt(self.rounds.get()),
+            Hash::Pbkdf2(_) => Work::Pbkdf2(self.rounds.get()),
+        }
     }
 
     /// Whether this is the password. Takes some milliseconds, whatever it is.
@@ -168,6 +187,7 @@ mod tests {
         let stored = [b"$A$005$", &salt[..], &hash].concat();
         let read = StoredHash::parse(&stored).unwrap();
         assert!(read.is_of(b"secret") && !read.is_of(b"Secret") && !read.is_of(b""));
+        assert_eq!(read.work(), Work::Crypt(5000));
         assert!(!read.is_of(&[b'x'; PASSWORD_MAX + 1]));
         for len in 0..stored.len() {
             assert_eq!(StoredHash::parse(&stored[..len]), None);
@@ -192,5 +212,6 @@ mod tests {
         assert_eq!(stored.len(), 115);
         let read = StoredHash::parse(&stored).unwrap();
         assert!(read.is_of(b"secret") && !read.is_of(b"Secret"));
+        assert_eq!(read.work(), Work::Pbkdf2(1000));
     }
 }

@@ -1,6 +1,7 @@
 //! The login exchange: both plugins, right and wrong, without a socket.
 use super::*;
 use crate::auth::accounts::Accounts;
+use crate::auth::verifier::Verifier;
 use crate::config::{Raw, User, accounts_of};
 use std::sync::LazyLock;
 use wire::auth::caching_sha2::{Cached, KeyPair};
@@ -236,6 +237,48 @@ fn what_cannot_be_an_encrypted_password_is_not_decrypted() {
         let _ = fixture.begin(&mut login, "hashed", Plugin::CachingSha2, "secret");
         let outcome = login.answer(&fixture.login_context(), &vec![7; len], 4);
         assert_eq!(outcome, Outcome::Denied(4, true), "{len} bytes");
+    }
+}
+
+/// A packet of a login may have 64 KiB, and each login that waits for its verdict would keep them.
+#[test]
+fn what_is_kept_of_a_login_is_bounded_whatever_it_sends() {
+    let fixture = Fixture::new();
+    let long = vec![b'x'; 60_000];
+    let name = String::from_utf8(long.clone()).unwrap();
+    let mut login = Login::new(NONCE, true);
+    let _ = fixture.begin(&mut login, &name, Plugin::CachingSha2, "secret");
+    assert_eq!(login.name.len(), NAME_MAX);
+    let mut login = Login::new(NONCE, true);
+    let nothing = fixture.begin(&mut login, "hashed", Plugin::Native, "");
+    assert!(matches!(nothing, Outcome::Send(_)), "another plugin");
+    let asked = login.answer(&fixture.login_context(), &long, 3);
+    assert!(matches!(asked, Outcome::Send(_)), "the password");
+    assert_eq!(login.proof().unwrap().quick.len(), 0);
+}
+
+/// The same of an account whose stored hash takes a worker its time.
+#[test]
+fn what_a_worker_is_given_is_bounded_and_what_is_too_long_is_wrong() {
+    let digits = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcde";
+    let stored = format!("$A$001$01234567890123456789{digits}");
+    let mut account = accounts_of(&users()).remove(0);
+    account.verifier = Verifier::from_stored(Plugin::CachingSha2, stored.as_bytes());
+    account.plugin = Some(Plugin::CachingSha2);
+    let name = account.name.clone();
+    let fixture = Fixture {
+        accounts: Accounts::new(vec![account]),
+    };
+    for len in [1, PASSWORD_MAX + 1, PASSWORD_MAX + 2, 60_000] {
+        let mut login = Login::new(NONCE, true);
+        let _ = fixture.begin(&mut login, &name, Plugin::CachingSha2, "secret");
+        let mut sent = vec![b'x'; len - 1];
+        sent.push(0);
+        let Outcome::Check(given) = login.answer(&fixture.login_context(), &sent, 4) else {
+            panic!("{len} bytes are not checked");
+        };
+        assert_eq!(given.len(), len.min(ANSWER_MAX));
+        assert_eq!(given == sent, len <= ANSWER_MAX);
     }
 }
 

@@ -94,6 +94,16 @@ fn the_right_password_of_the_right_user_with_the_right_nonce_passes() {
         assert_eq!(run(&checks), [verdict(number, right)], "case {number}");
         drop(submitted.unwrap());
     }
+    // What a login has cut is no encrypted password, and none in clear.
+    for sent in [Sent::Encrypted, Sent::PerhapsClear] {
+        let proof = Proof {
+            sent,
+            ..proof(Some(0), NONCE)
+        };
+        let submitted = checks.submit(Line::Prompt, &[7; 258], client(9), proof);
+        assert_eq!(run(&checks), [verdict(9, false)]);
+        drop(submitted.unwrap());
+    }
     assert_eq!(checks.waiting(), 0);
 }
 

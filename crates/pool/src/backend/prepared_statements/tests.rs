@@ -2,13 +2,13 @@
 
 use super::names::{NAMED_BYTES_MAX, NAMED_MAX};
 use super::*;
-use sql::lex::LexMode;
 
 fn definition(sql: &str, session: &Rc<Session>) -> Definition {
     Definition {
         sql: sql.as_bytes().into(),
         session: session.clone(),
         class: classify::classify(sql.as_bytes(), LexMode::default()),
+        digest: OnceCell::new(),
     }
 }
 
@@ -142,11 +142,11 @@ fn a_cursor_is_counted_once() {
     let mut statements = Statements::default();
     statements.add(held(1, &shared));
     assert!(!statements.holds());
-    assert!(statements.set_cursor(1, true));
-    assert!(!statements.set_cursor(1, true));
+    assert!(statements.set_cursor(1, Some(&shared)));
+    assert!(!statements.set_cursor(1, Some(&shared)));
     assert!(statements.holds());
-    assert!(statements.set_cursor(1, false));
-    assert!(!statements.set_cursor(7, false));
+    assert!(statements.set_cursor(1, None));
+    assert!(!statements.set_cursor(7, None));
     assert!(!statements.holds());
 }
 

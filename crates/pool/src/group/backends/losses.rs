@@ -4,10 +4,10 @@
 //! an error that says so; one whose statement had not been sent waits on; one whose session was on
 //! that backend alone (a transaction, a pin) is cut off, as it would be without a pool. Dialling
 //! that fails backs off, and those who wait for it wait on, within their limit, unless the server
-//! refuses the account itself.
+//! refuses the account itself and no backend of before gets free by the end of a statement.
 
 use crate::backend::backend_pools::DialEnd;
-use crate::backend::{BackendState, InFlight, Purpose, Reports};
+use crate::backend::{Backend, BackendState, InFlight, Purpose, Reports};
 use crate::client::{Client, ClientState};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
@@ -28,9 +28,9 @@ impl<S> Client<S> {
     /// Whether a part of its session is on its backend alone, because it was not read back yet.
     pub(crate) fn is_left_there(&self) -> bool {
         let there = (Properties::INSERT_ID)
-            .and(Properties::COLLATION)
-            .and(Properties::ROLE);
-        self.last.owed.changed.has(there) || self.touched.is_some()
+            .union(Properties::COLLATION)
+            .union(Properties::ROLE);
+        self.last.owed.changed.intersects(there) || self.touched.is_some()
     }
 }
 
@@ -60,9 +60,29 @@ impl<N: Net> Group<N> {
         if end == DialEnd::PasswordUnknown && self.backend_pools.pools[pool].count == 0 {
             return self.close_all_waiting(pool, why);
         }
-        if end == DialEnd::Account && self.backend_pools.pools[pool].count == 0 {
+        if end == DialEnd::Account && !self.gets_one_free(pool) {
             self.give_up_all(pool, why);
         }
+    }
+
+    /// Whether those of a pool who wait may be served without another dial: by a backend that is
+    /// idle, on its way, or runs a statement of a client that does not hold it.
+    fn gets_one_free(&mut self, pool: usize) -> bool {
+        if self.backend_pools.pools[pool].count == 0 {
+            return false;
+        }
+        let gets_free = |backend: &Backend<N::Sock>| match backend.state() {
+            BackendState::Dialling | BackendState::Preparing => true,
+            // Whether that can serve the first in line is asked below.
+            BackendState::Idle => false,
+            BackendState::Leased => {
+                let client = backend.lease().and_then(|owner| self.clients.get(owner));
+                !backend.in_transaction() && client.is_none_or(|client| !client.is_held())
+            }
+        };
+        let all = self.backends.iter().map(|(_, backend)| backend);
+        let of_pool = |backend: &&Backend<N::Sock>| backend.pool == pool;
+        all.filter(of_pool).any(gets_free) || !self.wants_dial(pool)
     }
 
     /// Why a dial of this pool would fail for its password, if it would: a login that is broken off
@@ -92,7 +112,7 @@ impl<N: Net> Group<N> {
 
     /// Connections that take too long to open.
     pub(crate) fn drop_late_dials(&mut self) {
-        let (now, longest) = (self.net.now(), self.shared.settings.dial_max);
+        let (now, longest) = (self.net.now(), self.settings.dial_max);
         for key in self.backends.keys() {
             let late = self.backends.get(key).is_some_and(|backend| {
                 matches!(
@@ -222,7 +242,7 @@ impl<N: Net> Group<N> {
         if let Some(owner) = lent_to.copied()
             && let Some(client) = self.clients.get(owner)
         {
-            let two = client.last.owed.changed.has(Properties::FOUND_ROWS);
+            let two = client.last.owed.changed.intersects(Properties::FOUND_ROWS);
             let owed = client.last.owed.failed || client.last.owed.warnings || two;
             let left = keeps || owed || client.is_held() || client.is_left_there();
             if client.state() == ClientState::Idle && !left {
@@ -307,7 +327,7 @@ impl<N: Net> Group<N> {
                 "client {} ('{}') and its backend are closed: {OWN_COMMANDS_MAX} commands of the \
              pooler's own did not suffice for one statement, the last was {:?}; this is a bug in \
              onramp, please report it with this line",
-                client.id, self.shared.settings.users[client.user as usize].name, command.purpose,
+                client.id, self.settings.users[client.user as usize].name, command.purpose,
             ),
         );
         let waits = matches!(

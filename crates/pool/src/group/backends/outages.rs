@@ -31,13 +31,13 @@ impl<N: Net> Group<N> {
     pub(crate) fn is_down_for(&self) -> Option<Duration> {
         let since = self.shared.upstream.failing_since()?;
         let lasted = self.net.now().since(since);
-        (lasted >= self.shared.settings.server_down_fail).then_some(lasted)
+        (lasted >= self.settings.server_down_fail).then_some(lasted)
     }
 
     /// When that may become so.
     pub(crate) fn next_outage(&self) -> Time {
         let since = self.shared.upstream.failing_since();
-        let at = since.map(|since| since + self.shared.settings.server_down_fail);
+        let at = since.map(|since| since + self.settings.server_down_fail);
         at.filter(|at| *at > self.net.now()).unwrap_or(Time::NEVER)
     }
 

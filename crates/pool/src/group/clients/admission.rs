@@ -80,16 +80,16 @@ impl<N: Net> Group<N> {
         let of_server = account.of_server.as_ref();
         let require = match of_server {
             Some(of_server) => &of_server.require,
-            None => &self.shared.settings.users.get(account.user)?.require,
+            None => &self.settings.users.get(account.user)?.require,
         };
         let unmet = require.unmet(transport.is_tls(), transport.peer_certificate());
         if let Some(unmet) = unmet {
             return Some(Bar::Denied(unmet));
         }
-        let of_server = of_server?;
         if !self.shared.accounts.is_current(account) {
             return Some(Bar::Denied("account-changed"));
         }
+        let of_server = of_server?;
         if let Some(bar) = unusable(account) {
             return Some(bar);
         }

@@ -74,7 +74,7 @@ impl<N: Net> Group<N> {
             return Duration::ZERO;
         }
         let groups = u32::try_from(self.shared.groups).unwrap_or(u32::MAX);
-        Duration::from_secs(1) / self.shared.settings.logins_per_s_max * groups
+        Duration::from_secs(1) / self.settings.logins_per_s_max * groups
     }
 
     /// When those who knock are to be looked at again.

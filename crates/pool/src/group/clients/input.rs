@@ -108,12 +108,21 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key).filter(|client| client.is_known()) else {
             return;
         };
-        let user = client.user as usize;
-        let limits = &self.shared.settings.users[user].limits;
-        if limits.input_bytes_max.is_some() {
-            let bytes = &self.shared.users[user].input_bytes;
+        let user = &self.settings.users[client.user as usize];
+        if user.limits.input_bytes_max.is_some() {
+            let bytes = &user.usage.input_bytes;
             bytes.fetch_add(held, Relaxed);
             bytes.fetch_sub(before, Relaxed);
+        }
+    }
+
+    /// Counts what clients hold for their users, or takes it back.
+    pub(crate) fn count_inputs(&self, on: bool) {
+        for (key, holder) in &self.inputs.holders {
+            match on {
+                true => self.count_for_user(*key, 0, holder.counted),
+                false => self.count_for_user(*key, holder.counted, 0),
+            }
         }
     }
 
@@ -212,9 +221,9 @@ impl<N: Net> Group<N> {
         if announced > max.max(HEADER_LEN) {
             return Some(self.shared.input_refusal(announced));
         }
-        let user = self.shared.settings.users.get(client.user as usize)?;
+        let user = self.settings.users.get(client.user as usize)?;
         let max = user.limits.input_bytes_max.filter(|_| client.is_known())?;
-        let bytes = (self.shared.users[client.user as usize].input_bytes).load(Relaxed);
+        let bytes = user.usage.input_bytes.load(Relaxed);
         let more = len.saturating_sub(self.counted(key));
         (bytes + more > max).then(|| Refusal::Input {
             len,
@@ -287,7 +296,7 @@ impl<N: Net> Group<N> {
     /// Ends those who have waited for room for too long; and while somebody waits, in whatever
     /// group, those who hold room and do not use it. Called once a second.
     pub(crate) fn sweep_inputs(&mut self) {
-        let (now, longest) = (self.net.now(), self.shared.settings.wait_max);
+        let (now, longest) = (self.net.now(), self.settings.wait_max);
         let wanted = self.shared.input.waiting.load(Relaxed) > 0;
         let mut late = Vec::new();
         let mut idle = Vec::new();

@@ -36,7 +36,7 @@ impl Shared {
     /// then by one group. What cannot be read limits nothing.
     pub(crate) fn look_at_memory(&self) {
         let used = measure::process::own().map_or(0, |sample| sample.rss_bytes);
-        let limit = memory_of(self.settings.memory_bytes_max);
+        let limit = memory_of(self.settings().memory_bytes_max);
         let available = meminfo("MemAvailable").unwrap_or(u64::MAX);
         let why = if used > limit {
             Some(format!("{used} bytes are resident, the limit is {limit}"))
@@ -70,13 +70,15 @@ impl<N: Net> Group<N> {
     /// Counts a client that has proven its name among its user's; `false` when there are too many
     /// of them, and the client has been told so.
     pub(crate) fn count_user(&mut self, key: Key, index: usize) -> bool {
-        let shared = self.shared.clone();
-        let user = &shared.settings.users[index];
+        // An account may be newer than this turn.
+        self.take_settings();
+        let settings = self.settings.clone();
+        let user = &settings.users[index];
         let Some(client) = self.clients.get_mut(key) else {
             return false;
         };
         if client.is_known() {
-            let before = &self.shared.users[client.user as usize].clients;
+            let before = &self.settings.users[client.user as usize].usage.clients;
             before.fetch_sub(1, Relaxed);
         }
         self.uncount_input(key);
@@ -88,7 +90,10 @@ impl<N: Net> Group<N> {
             client.proof = Proof::Given;
         }
         client.place.give_tickets(user.limits.high_prio_tickets);
-        let others = self.shared.users[index].clients.fetch_add(1, Relaxed);
+        let others = self.settings.users[index]
+            .usage
+            .clients
+            .fetch_add(1, Relaxed);
         self.count_input(key);
         let Some(max) = user.limits.clients_max.filter(|max| others >= *max) else {
             return true;
@@ -96,6 +101,17 @@ impl<N: Net> Group<N> {
         let user = user.name.clone();
         self.refuse_and_leave(key, &Refusal::UserClients { user, max });
         false
+    }
+
+    /// Counts all that is counted for users with a limit only, by the settings that the group has
+    /// now, or takes it back.
+    pub(crate) fn count_for_limits(&self, on: bool) {
+        for (_, client) in self.clients.iter() {
+            if client.place.is_in_lane() {
+                self.count_waiting(client.user, on);
+            }
+        }
+        self.count_inputs(on);
     }
 
     /// Ends statements and transactions that have taken longer than their user's may.
@@ -128,7 +144,7 @@ impl<N: Net> Group<N> {
             None => backend.lease()?,
         };
         let client = self.clients.get(owner)?;
-        let limits = &self.shared.settings.users[client.user as usize].limits;
+        let limits = &self.settings.users[client.user as usize].limits;
         if let (Some(max), Some((_, sent))) = (limits.statement_max, running)
             && now.since(sent.max(backend.busy_since)) > max
         {
@@ -154,9 +170,9 @@ impl<N: Net> Group<N> {
     /// Closes backends that have been idle, or have lived, for longer than they may.
     pub(crate) fn trim_backends(&mut self) {
         let now = self.net.now();
-        let settings = &self.shared.settings;
+        let settings = &self.settings;
         let (idle_max, life_max) = (settings.backend_idle_max, settings.backend_life_max);
-        let kept = self.shared.backends_kept(self.index);
+        let kept = self.shared.backends_kept(&self.settings, self.index);
         for key in self.backends.keys() {
             let Some(backend) = self.backends.get(key) else {
                 continue;
@@ -187,7 +203,8 @@ impl Shared {
     /// and how to log in to it is not known.
     pub(crate) fn onward(&self, account: &Account) -> Option<Onward> {
         let Some(of_server) = &account.of_server else {
-            let user = self.settings.users.get(account.user)?;
+            let settings = self.settings();
+            let user = settings.users.get(account.user)?;
             return Some(Onward {
                 user: user.backend_user.clone(),
                 credential: Credential::Password(user.backend_password.clone()),
@@ -203,6 +220,19 @@ impl Shared {
 }
 
 impl<N: Net> Group<N> {
+    /// Counts a client of this user that has come from another process, which has let it in.
+    pub(crate) fn count_arrived(&mut self, key: Key, index: usize) {
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        client.user = u16::try_from(index).unwrap_or(u16::MAX);
+        client.proof = Proof::Given;
+        let user = &self.settings.users[index];
+        client.place.give_tickets(user.limits.high_prio_tickets);
+        user.usage.clients.fetch_add(1, Relaxed);
+        self.count_input(key);
+    }
+
     /// Gives a client that has proven its account a pool, and counts it among the account's.
     pub(crate) fn put_in_pool(&mut self, key: Key, pool: usize) {
         let new = self.counted_in(pool);

@@ -25,7 +25,7 @@ use wire::status;
 impl<N: Net> Group<N> {
     /// Whether a connection has to begin with a header.
     pub(crate) fn needs_proxy_header(&self, sock: &N::Sock) -> bool {
-        let networks = &self.shared.settings.proxy_protocol_networks;
+        let networks = &self.settings.proxy_protocol_networks;
         // Most pools have none: their connections are not asked where they come from.
         !networks.is_empty()
             && self.net.peer(sock).is_some_and(|peer| {

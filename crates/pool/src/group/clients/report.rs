@@ -1,6 +1,6 @@
 //! The report: every client in one line, pinned or not, why, since when and by which statement.
 //!
-//! SIGUSR2 asks for it. Each group writes its own lines and, behind them, how many of its clients
+//! SIGQUIT asks for it. Each group writes its own lines and, behind them, how many of its clients
 //! are pinned now, by reason, and how many backends are being made ready; the first also tells of
 //! code in triggers and views
 //! ([`crate::group::session_state::triggers_and_views`]). The lines are printed by a thread of
@@ -31,6 +31,7 @@ impl<N: Net> Group<N> {
         let limits = [
             (Event::LoginFailed, &mut self.lines_of_logins),
             (Event::BackendLost, &mut self.lines_of_losses),
+            (Event::SlowStatement, &mut self.slow.lines),
         ];
         for (event, limit) in limits {
             if let Some(omitted) = limit.rest(now) {
@@ -92,7 +93,7 @@ impl<N: Net> Group<N> {
     /// The name of a client's user. Accounts of the server are one user of the settings, and are
     /// called as they are there.
     pub(crate) fn user_name(&self, client: &Client<N::Sock>) -> Option<&str> {
-        let user = self.shared.settings.users.get(client.user as usize)?;
+        let user = self.settings.users.get(client.user as usize)?;
         let account = self.backend_pools.pools.get(client.pool as usize);
         Some(match (user.origin, account) {
             (Origin::Server, Some(account)) => &account.key.user,
@@ -118,6 +119,7 @@ impl<N: Net> Group<N> {
             ClientState::Restoring | ClientState::Running | ClientState::Feeding => "running",
             ClientState::Asking => "killing",
             ClientState::Delayed => "held back after a failed login",
+            ClientState::Moving => "moving",
             ClientState::Leaving => "leaving",
         };
         let lease = match backend {

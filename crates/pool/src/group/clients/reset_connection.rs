@@ -159,7 +159,7 @@ impl<N: Net> Group<N> {
         let lease = client.lease()?;
         let backend = self.backends.get_mut(lease)?;
         let holds = client.is_held() || backend.in_transaction() || client.last.owed.failed;
-        let holds = holds || client.last.owed.changed.has(Properties::ROLE);
+        let holds = holds || client.last.owed.changed.intersects(Properties::ROLE);
         if !holds {
             return None;
         }
@@ -173,7 +173,7 @@ impl<N: Net> Group<N> {
         let command = Command::ResetConnection;
         let mut out = Vec::new();
         let unread = client.is_pinned() && !client.is_pinned_for(PinReason::WideCharset);
-        let owed = client.last.owed.changed.has(Properties::ROLE);
+        let owed = client.last.owed.changed.intersects(Properties::ROLE);
         if (owed || unread) && has_roles(self.shared.server.flavour) {
             let role = Question {
                 properties: Properties::ROLE,
@@ -250,10 +250,11 @@ impl<N: Net> Group<N> {
         let Some(before) = before.filter(|_| mariadb) else {
             return self.hold_back(key, delay, After::End, (error, text));
         };
-        let users = &self.shared.users;
-        users[client.user as usize].clients.fetch_sub(1, Relaxed);
-        users[before.user as usize].clients.fetch_add(1, Relaxed);
-        let settings = &self.shared.settings.users[before.user as usize];
+        let users = &self.settings.users;
+        let uses = |user: u16| &users[user as usize].usage.clients;
+        uses(client.user).fetch_sub(1, Relaxed);
+        uses(before.user).fetch_add(1, Relaxed);
+        let settings = &self.settings.users[before.user as usize];
         client.place.give_tickets(settings.limits.high_prio_tickets);
         client.user = before.user;
         client.session = before.session;

@@ -39,14 +39,14 @@ impl<N: Net> Group<N> {
     /// Why a connection to the server cannot be read or written any more.
     pub(crate) fn why_broken(&self, error: &Error) -> String {
         match error.kind() {
-            ErrorKind::TimedOut => words(self.shared.settings.backend_silence_max),
+            ErrorKind::TimedOut => words(self.settings.backend_silence_max),
             _ => format!("the connection to the server broke: {error}"),
         }
     }
 
     /// Gives up backends whose server acknowledges nothing.
     pub(crate) fn end_silent_backends(&mut self) {
-        let longest = self.shared.settings.backend_silence_max;
+        let longest = self.settings.backend_silence_max;
         let Some(max) = longest else { return };
         // One that is being opened has a limit of its own.
         let silent = self.backends.iter().filter(|(_, backend)| {
@@ -63,7 +63,7 @@ impl<N: Net> Group<N> {
     /// preparation, which may wait for a lock like a statement, and a reset, which may have much
     /// to roll back.
     pub(crate) fn end_unanswered_commands(&mut self) {
-        let (now, max) = (self.net.now(), self.shared.settings.wait_max);
+        let (now, max) = (self.net.now(), self.settings.wait_max);
         let late = self.backends.iter().filter(|(_, backend)| {
             let asks = backend.flight().front().is_some_and(|command| {
                 !matches!(
@@ -83,7 +83,7 @@ impl<N: Net> Group<N> {
 
     /// Closes clients that acknowledge nothing.
     pub(crate) fn end_silent_clients(&mut self) {
-        let Some(max) = self.shared.settings.client_silence_max else {
+        let Some(max) = self.settings.client_silence_max else {
             return;
         };
         let turn = self.sweeps % SWEEPS_BETWEEN;

@@ -23,6 +23,8 @@
 //! 3. Where the spool has no room, the reader of all groups that has taken nothing for longest is
 //!    closed, once that is `slow_reader_ms_max`; and so is one beyond the share whose session keeps
 //!    its backend. The log and the census say so.
+//! 4. A client whose reply does not come out of the spool, because its disk fails or does not
+//!    answer, is closed.
 //!
 //! Each group keeps its part of the share, so all groups together keep the whole.
 //!
@@ -129,21 +131,33 @@ impl<N: Net> Group<N> {
                     continue;
                 }
                 SpoolDone::Fetched(bytes) => {
+                    self.spool.has_read();
                     self.on_fetched(key, bytes);
                     continue;
                 }
                 SpoolDone::Failed(error) => {
                     self.spool.has_dealt();
-                    let folder = self.shared.settings.spool_folder.display();
+                    let folder = self.settings.spool_folder.display();
                     format!("its reply cannot be written to the spool in {folder}: {error}")
                 }
                 SpoolDone::Lost(error) => {
+                    self.spool.has_read();
                     format!("its reply cannot be read from the spool: {error}")
                 }
             };
             self.spool.failed(self.net.now());
             self.end_reader(key, &failed);
         }
+    }
+
+    /// Closes a client whose reply has not come out of the spool in so much time, in which it could
+    /// take nothing. Nobody else's goes there for a while.
+    pub(crate) fn end_unread(&mut self, key: Key, max: Duration) {
+        let folder = self.settings.spool_folder.display();
+        let ms = max.as_millis();
+        let why = format!("the disk of the spool in {folder} has not answered for {ms} ms");
+        self.spool.failed(self.net.now());
+        self.end_reader(key, &why);
     }
 
     /// A block of a client's reply is written: it may be the one that it waits for.
@@ -154,7 +168,7 @@ impl<N: Net> Group<N> {
         };
         let is_next = output.waits_for_spool();
         if let Rest::Spooled(tail) = &mut output.rest {
-            self.spool.stored(tail);
+            tail.stored();
             if is_next {
                 self.spool.fetch(tail, key, &self.shared.spool_jobs);
             }
@@ -235,7 +249,7 @@ impl<N: Net> Group<N> {
     /// Backends of this group that slow readers may hold while others wait.
     fn slow_max(&self) -> usize {
         let share = self.shared.budget.share(self.index);
-        share * self.shared.settings.slow_backends_percent_max / 100
+        share * self.settings.slow_backends_percent_max / 100
     }
 
     /// Backends whose replies are on their way into the spool.
@@ -318,13 +332,13 @@ impl<N: Net> Group<N> {
     fn publish_slow(&mut self, slow: &[Reader]) {
         let mut now: BTreeMap<u16, usize> = BTreeMap::new();
         for reader in slow {
-            let user = &self.shared.settings.users[reader.user as usize];
+            let user = &self.settings.users[reader.user as usize];
             if user.limits.slow_backends_max.is_some() {
                 *now.entry(reader.user).or_default() += 1;
             }
         }
         let before = std::mem::take(&mut self.slow_of_users);
-        let all = |user: &u16| &self.shared.users[*user as usize].slow;
+        let all = |user: &u16| &self.settings.users[*user as usize].usage.slow;
         for (user, count) in &now {
             all(user).fetch_add(*count, std::sync::atomic::Ordering::Relaxed);
         }
@@ -337,10 +351,10 @@ impl<N: Net> Group<N> {
     /// By how many backends slow readers of users are over their limits.
     fn users_over(&self) -> BTreeMap<u16, usize> {
         let over = |user: &u16| {
-            let max = self.shared.settings.users[*user as usize]
+            let max = self.settings.users[*user as usize]
                 .limits
                 .slow_backends_max?;
-            let slow = &self.shared.users[*user as usize].slow;
+            let slow = &self.settings.users[*user as usize].usage.slow;
             let slow = slow.load(std::sync::atomic::Ordering::Relaxed);
             Some((*user, slow.saturating_sub(max)))
         };
@@ -368,7 +382,7 @@ impl<N: Net> Group<N> {
             return;
         };
         if keeps || client.is_held() {
-            let max = self.shared.settings.slow_reader_max;
+            let max = self.settings.slow_reader_max;
             if now.since(reader.since) >= max {
                 self.end_reader(
                     reader.client,
@@ -416,7 +430,7 @@ impl<N: Net> Group<N> {
         }
         self.forget_quick();
         self.publish_longest();
-        let (now, max) = (self.net.now(), self.shared.settings.slow_reader_max);
+        let (now, max) = (self.net.now(), self.settings.slow_reader_max);
         let stuck = self.held_up.iter().any(|key| {
             let owner = self.backends.get(*key).and_then(|backend| backend.lease());
             let client = owner.and_then(|owner| self.clients.get(owner));

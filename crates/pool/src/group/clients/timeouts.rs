@@ -36,6 +36,9 @@ const MARGIN_MAX: Duration = Duration::from_secs(5);
 const ALIVE: Duration = Duration::from_millis(500);
 /// COM_QUIT, as the last that a client says.
 const QUIT: [u8; 5] = [1, 0, 0, 0, 1];
+/// How long the spool's disk may take for what a client waits for. Far above what a disk that is
+/// behind needs for all that its lines may hold.
+const DISK_MAX: Duration = Duration::from_secs(60);
 /// How much earlier than the pool's sweep the server may find that a connection's time is over.
 const SWEEP_SLACK: Duration = Duration::from_secs(2);
 
@@ -51,6 +54,8 @@ enum Late {
     Header,
     /// It has not logged in.
     Login,
+    /// Its reply does not come out of the spool.
+    Spooled,
     /// It has not taken its reply, or the rest of a command does not come.
     Stalled,
     /// It has said nothing.
@@ -95,6 +100,10 @@ impl<N: Net> Group<N> {
                     self.refuse(key, &refusal);
                 }
                 Late::Idle => self.end_idle(key),
+                Late::Spooled => {
+                    self.end_unread(key, DISK_MAX);
+                    continue;
+                }
                 Late::Stalled => {}
             }
             self.close_later(key);
@@ -130,10 +139,10 @@ impl<N: Net> Group<N> {
     fn lateness(&self, client: &Client<N::Sock>, now: Time) -> Option<Late> {
         use ClientState::{Accepted, Feeding, Greeted, Idle, Leaving, Opening, Proving, Verifying};
         let stands = now.since(client.since);
-        let settings = &self.shared.settings;
+        let settings = &self.settings;
         // It cannot take what has not been read from the spool.
         if client.waits_for_spool() {
-            return None;
+            return (stands > DISK_MAX).then_some(Late::Spooled);
         }
         if client.output.is_some() || client.state() == Leaving {
             return (stands > self.write_max(client)).then_some(Late::Stalled);
@@ -161,7 +170,7 @@ impl<N: Net> Group<N> {
         const NAME: &[u8] = b"net_write_timeout";
         let own = client.session.variable(NAME).and_then(seconds);
         let begun = || client.session.begun.value(NAME).and_then(seconds);
-        let usual = self.shared.settings.write_max;
+        let usual = self.settings.write_max;
         own.or(usual)
             .or_else(begun)
             .unwrap_or(self.shared.server.timeouts.write)
@@ -171,7 +180,7 @@ impl<N: Net> Group<N> {
     fn idle_max(&self, client: &Client<N::Sock>) -> Duration {
         let timeouts = &self.shared.server.timeouts;
         let own = timeouts.wait_of(&client.session, client.capabilities);
-        let limits = &self.shared.settings.users[client.user as usize].limits;
+        let limits = &self.settings.users[client.user as usize].limits;
         limits.idle_max.map_or(own, |max| max.min(own))
     }
 

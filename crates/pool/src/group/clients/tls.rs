@@ -26,7 +26,7 @@ impl<N: Net> Group<N> {
     /// Whether the packet in the place of a login asks for TLS, and may have it.
     pub(crate) fn asks_for_tls(&self, key: Key, payload: &[u8]) -> bool {
         let client = self.clients.get(key);
-        self.shared.settings.tls.is_some()
+        self.settings.tls.is_some()
             && Stranger::of_login(payload) == Some(Stranger::SslRequest)
             && client.is_some_and(|client| {
                 client.state() == ClientState::Greeted && !client.transport.is_tls()
@@ -35,14 +35,14 @@ impl<N: Net> Group<N> {
 
     /// Whether a client has to use TLS and does not. A Unix socket is as good, as with servers.
     pub(crate) fn lacks_tls(&self, key: Key) -> bool {
-        let required = (self.shared.settings.tls.as_ref()).is_some_and(|tls| tls.required);
+        let required = (self.settings.tls.as_ref()).is_some_and(|tls| tls.required);
         let client = self.clients.get(key);
         required && client.is_some_and(|client| !client.transport.is_secure())
     }
 
     /// Begins the handshake. `received` has come behind the request, and is its first part.
     pub(crate) fn begin_tls(&mut self, key: Key, received: &[u8]) {
-        let Some(settings) = &self.shared.settings.tls else {
+        let Some(settings) = &self.settings.tls else {
             return;
         };
         let (Some(client), Ok(tls)) = (

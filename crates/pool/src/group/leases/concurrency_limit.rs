@@ -29,7 +29,7 @@ impl<N: Net> Group<N> {
 
     /// A backend that has answered nothing for `stall_max` no longer counts: others may run.
     pub(crate) fn discount_stalled(&mut self) {
-        let (now, stall_max) = (self.net.now(), self.shared.settings.stall_max);
+        let (now, stall_max) = (self.net.now(), self.settings.stall_max);
         for key in self.backends.keys() {
             if let Some(backend) = self.backends.get_mut(key)
                 && backend.load == Load::Counted
@@ -50,8 +50,6 @@ impl<N: Net> Group<N> {
         let backends = self.backends.iter();
         let counted = backends.filter(|(_, backend)| backend.load == Load::Counted);
         let oldest = counted.map(|(_, backend)| backend.busy_since).min();
-        oldest.map_or(Time::NEVER, |oldest| {
-            oldest + self.shared.settings.stall_max
-        })
+        oldest.map_or(Time::NEVER, |oldest| oldest + self.settings.stall_max)
     }
 }

@@ -67,7 +67,7 @@ impl<N: Net> Group<N> {
 
     /// The same for clients that have one: a pause lets them come to their end.
     pub(crate) fn busy_max_of_held(&self) -> usize {
-        self.shared.busy_max(self.look.running)
+        self.shared.busy_max(&self.settings, self.look.running)
     }
 
     /// Notes that something from the lanes was started.

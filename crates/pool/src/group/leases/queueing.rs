@@ -101,7 +101,7 @@ impl<N: Net> Group<N> {
         if goes_before_slow {
             return LaneName::High;
         }
-        let limits = &self.shared.settings.users[client.user as usize].limits;
+        let limits = &self.settings.users[client.user as usize].limits;
         let high = match client.place.priority.unwrap_or(limits.priority) {
             Priority::High => true,
             Priority::Low => false,
@@ -119,9 +119,9 @@ impl<N: Net> Group<N> {
     pub(crate) fn goes_before_slow(&self, key: Key) -> bool {
         self.is_squeezed()
             && self.clients.get(key).is_some_and(|client| {
-                let limits = &self.shared.settings.users[client.user as usize].limits;
+                let limits = &self.settings.users[client.user as usize].limits;
                 client.place.priority.unwrap_or(limits.priority) != Priority::Low
-                    && self.shapes.are_short(client.statement.ride)
+                    && self.shapes.are_short(client.shape())
             })
     }
 
@@ -135,7 +135,7 @@ impl<N: Net> Group<N> {
         if placed || lane == LaneName::Held {
             return None;
         }
-        let settings = &self.shared.settings;
+        let settings = &self.settings;
         let waiting = self.waiting;
         if waiting >= settings.waiting_max {
             return Some(Refusal::LaneFull { lane, waiting });
@@ -146,7 +146,7 @@ impl<N: Net> Group<N> {
         }
         let index = self.clients.get(key)?.user as usize;
         let user = &settings.users[index];
-        let of_user = self.shared.users[index].waiting.load(Relaxed);
+        let of_user = user.usage.waiting.load(Relaxed);
         let full = user.limits.waiting_max.is_some_and(|max| of_user >= max);
         full.then(|| Refusal::UserLaneFull {
             user: user.name.clone(),
@@ -163,13 +163,19 @@ impl<N: Net> Group<N> {
         client.place.enter(waiting.lane, waiting.since, len);
         self.waiting += 1;
         self.waiting_bytes += client.place.bytes();
-        let index = client.user as usize;
-        if self.shared.settings.users[index]
-            .limits
-            .waiting_max
-            .is_some()
-        {
-            self.shared.users[index].waiting.fetch_add(1, Relaxed);
+        let user = client.user;
+        self.count_waiting(user, true);
+    }
+
+    /// A statement of this user waits, or does not any more.
+    pub(crate) fn count_waiting(&self, user: u16, on: bool) {
+        let user = &self.settings.users[user as usize];
+        if user.limits.waiting_max.is_some() {
+            let waiting = &user.usage.waiting;
+            match on {
+                true => waiting.fetch_add(1, Relaxed),
+                false => waiting.fetch_sub(1, Relaxed),
+            };
         }
     }
 
@@ -185,14 +191,8 @@ impl<N: Net> Group<N> {
         client.place.leave();
         self.waiting -= 1;
         self.waiting_bytes -= client.place.bytes();
-        let (index, pool) = (client.user as usize, client.pool as usize);
-        if self.shared.settings.users[index]
-            .limits
-            .waiting_max
-            .is_some()
-        {
-            self.shared.users[index].waiting.fetch_sub(1, Relaxed);
-        }
+        let (user, pool) = (client.user, client.pool as usize);
+        self.count_waiting(user, false);
         let (clients, waiting) = (&self.clients, self.waiting);
         if let Some(pool) = self.backend_pools.pools.get_mut(pool) {
             pool.lanes
@@ -209,7 +209,7 @@ impl<N: Net> Group<N> {
 
     /// The one of a pool whose turn is next.
     pub(crate) fn front_of(&mut self, pool: usize) -> Option<Waiting> {
-        let (now, kickup) = (self.net.now(), self.shared.settings.prio_kickup);
+        let (now, kickup) = (self.net.now(), self.settings.prio_kickup);
         let clients = &self.clients;
         self.backend_pools.pools[pool]
             .lanes
@@ -248,7 +248,7 @@ impl<N: Net> Group<N> {
         let waited = self.net.now().since(waiting.since);
         self.figures.waited_in(waiting.lane, waited);
         let kicked_up = waiting.lane == LaneName::Low
-            && waited >= self.shared.settings.prio_kickup
+            && waited >= self.settings.prio_kickup
             && self.front_in(pool, LaneName::High).is_some();
         self.counts.kicked_up += u64::from(kicked_up);
     }
@@ -287,7 +287,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get(key) else {
             return false;
         };
-        self.shared.settings.users[client.user as usize]
+        self.settings.users[client.user as usize]
             .limits
             .high_prio_mode
             == Mode::None
@@ -310,7 +310,7 @@ impl<N: Net> Group<N> {
             Asked::Nothing => return None,
             Asked::Priority(priority) => {
                 let client = self.clients.get_mut(key)?;
-                let limits = &self.shared.settings.users[client.user as usize].limits;
+                let limits = &self.settings.users[client.user as usize].limits;
                 client.place.priority = priority;
                 client.place.give_tickets(limits.high_prio_tickets);
                 self.send_ok(key, b"", OK);
@@ -326,7 +326,7 @@ impl<N: Net> Group<N> {
     /// Refuses those who have waited too long for a backend.
     pub(crate) fn expire(&mut self) {
         let now = self.net.now();
-        let longest = self.shared.settings.wait_max;
+        let longest = self.settings.wait_max;
         let down = self.is_down_for();
         for pool in 0..self.backend_pools.pools.len() {
             if let Some(lasted) = down {
@@ -382,11 +382,11 @@ impl<N: Net> Group<N> {
         self.pump(key);
     }
 
-    /// Every waiting client of a pool gets an error: its account is refused by the server.
+    /// Every client of a pool that waits for a backend gets an error: the server refuses its
+    /// account.
     pub(crate) fn give_up_all(&mut self, pool: usize, why: &str) {
-        while let Some(front) = self.front_of(pool) {
-            self.backend_pools.pools[pool].lanes.pop(front.lane);
-            self.give_up(front.client, &Refusal::BackendLogin(why.to_string()));
+        while let Some(client) = self.take_waiting(pool) {
+            self.give_up(client, &Refusal::BackendLogin(why.to_string()));
         }
     }
 
@@ -429,7 +429,7 @@ impl<N: Net> Group<N> {
 
     /// When the first waiting client's time is up.
     pub(crate) fn next_expiry(&mut self) -> Time {
-        let longest = self.shared.settings.wait_max;
+        let longest = self.settings.wait_max;
         self.oldest_wait_in(&REFUSABLE)
             .map_or(Time::NEVER, |since| since + longest)
     }

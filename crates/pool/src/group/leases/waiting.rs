@@ -46,18 +46,20 @@ impl<N: Net> Group<N> {
 
     /// Whether its backend is asked this on the client's behalf, and has not answered yet.
     pub(crate) fn is_being_asked(&self, key: Key, purpose: Purpose) -> bool {
-        let lease = self.clients.get(key).and_then(|client| client.lease());
-        let backend = lease.and_then(|lease| self.backends.get(lease));
-        let asked = |command: &InFlight| command.purpose == purpose && command.owner == Some(key);
-        backend.is_some_and(|backend| backend.flight().iter().any(asked))
+        self.has_in_flight(key, |command| command.purpose == purpose)
     }
 
     /// Whether its backend is asked for this property of its session, and has not answered yet.
     pub(crate) fn is_reading(&self, key: Key, property: Properties) -> bool {
+        self.has_in_flight(key, |command| command.reads(property))
+    }
+
+    /// Whether such a command of a client's is in flight on its backend.
+    fn has_in_flight(&self, key: Key, is_such: impl Fn(&InFlight) -> bool) -> bool {
         let lease = self.clients.get(key).and_then(|client| client.lease());
         let backend = lease.and_then(|lease| self.backends.get(lease));
-        let asked = |command: &InFlight| command.reads(property) && command.owner == Some(key);
-        backend.is_some_and(|backend| backend.flight().iter().any(asked))
+        let own = |command: &InFlight| command.owner == Some(key) && is_such(command);
+        backend.is_some_and(|backend| backend.flight().iter().any(own))
     }
 
     /// Keeps a client's command until its lease ends, or what is asked for it is answered; then it

@@ -58,7 +58,7 @@ impl<N: Net> Group<N> {
         let session = match client {
             _ if same => session,
             // What the session is now must be known, or there would be no way back to it.
-            client if client.last.owed.changed.has(Properties::COLLATION) => {
+            client if client.last.owed.changed.intersects(Properties::COLLATION) => {
                 return Some(self.read_back_ahead(key, lease));
             }
             _ => session,
@@ -107,7 +107,7 @@ impl<N: Net> Group<N> {
     /// Whether a client prepares a statement in a session that is not known whole.
     fn prepares_unread(&self, key: Key) -> bool {
         let unread = |client: &&Client<N::Sock>| {
-            client.last.owed.changed.has(Properties::COLLATION)
+            client.last.owed.changed.intersects(Properties::COLLATION)
                 && !client.is_pinned_for(PinReason::WideCharset)
         };
         let Some(client) = self.clients.get(key).filter(unread) else {
@@ -125,13 +125,24 @@ impl<N: Net> Group<N> {
         {
             under_way.reads_back = true;
         }
+        self.wait_for_property(key, lease, Properties::COLLATION)
+    }
+
+    /// Keeps a client's command until this property of its session has been read back, which is
+    /// asked for now if it is not under way.
+    pub(crate) fn wait_for_property(
+        &mut self,
+        key: Key,
+        lease: Key,
+        property: Properties,
+    ) -> Handled {
         let handled = self.send_restore(key, lease, b"");
         let under_way = self.backends.get(lease).is_some_and(|backend| {
             let mut flight = backend.flight().iter();
-            flight.any(|command| command.reads(Properties::COLLATION))
+            flight.any(|command| command.reads(property))
         });
         if !under_way {
-            self.read_back(lease, key, Properties::COLLATION);
+            self.read_back(lease, key, property);
         }
         handled
     }
@@ -172,13 +183,13 @@ impl<N: Net> Group<N> {
 
     /// Whether every statement that a backend may have is held by a cursor.
     pub(super) fn is_full(&self, lease: Key) -> bool {
-        let share = self.shared.prepared_of_backend();
+        let share = self.shared.prepared_of_backend(&self.settings);
         let backend = self.backends.get(lease);
         backend.is_some_and(|backend| backend.prepared.is_full(share))
     }
 
     pub(super) fn refuse_to_prepare(&mut self, key: Key) -> Handled {
-        let max = self.shared.prepared_of_backend();
+        let max = self.shared.prepared_of_backend(&self.settings);
         self.counts.refused += 1;
         self.refuse(key, &Refusal::Prepared(Unprepared::Full { max }));
         Handled::Used

@@ -18,7 +18,7 @@ use session::beforehand::{class_with, statement_of};
 use session::diagnostics::area_of;
 use session::found::{Found, hides_reads};
 use session::known_code::Known;
-use session::shapes;
+use session::shapes::Ride;
 use session::standing::{Standing, standing_of_execution};
 use session::state::Session;
 use session::statement::{Conditions, Statement};
@@ -28,6 +28,7 @@ use sql::kill::Kill;
 use sql::lex::Server;
 use sql::own_id::with_values;
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::rc::Rc;
 use wire::attributes::Form;
 use wire::capabilities::EXTENDED_BULK;
@@ -154,7 +155,7 @@ impl<N: Net> Group<N> {
     }
 
     /// The definition of a text in a session.
-    pub(super) fn define(
+    pub(crate) fn define(
         &mut self,
         sql: &[u8],
         session: &Session,
@@ -167,6 +168,7 @@ impl<N: Net> Group<N> {
             sql: sql.into(),
             session,
             class,
+            digest: OnceCell::new(),
         })
     }
 
@@ -297,8 +299,12 @@ impl<N: Net> Group<N> {
             statement.found = Found::Unsure;
             statement.shape = ReplyShape::Cursor;
         }
-        if self.shared.settings.ride_max > 1 && shapes::rides(&class, statement.found) && !cursor {
-            statement.ride = self.shape_to_ride(key, command, id);
+        let rides = !cursor && self.rides(&definition.sql, &class, &statement);
+        if rides || self.figures.digests.are_counted() {
+            statement.digest = self.digest_of_definition(key, &definition);
+        }
+        if rides && self.is_whole(key, command, id) {
+            statement.ride = Ride::Execution;
         }
         if let Some(known) = &known {
             known.mark(&mut statement);
@@ -330,20 +336,23 @@ impl<N: Net> Group<N> {
         self.start(key, message, statement)
     }
 
-    /// The shape of an execution that may share a backend in flight; 0 of one that may not, because
-    /// more than its own command belongs to it.
-    fn shape_to_ride(&self, key: Key, command: Command, id: u32) -> u64 {
+    /// The digest of a prepared text, which is made when it is executed first.
+    fn digest_of_definition(&mut self, key: Key, definition: &Definition) -> u64 {
+        let Some(client) = self.clients.get(key) else {
+            return 0;
+        };
+        let mode = self.lex_mode(&definition.session, client.capabilities);
+        let digest = definition.digest(mode);
+        self.note_digest(digest, &definition.sql, mode);
+        digest
+    }
+
+    /// Whether nothing more than its own command belongs to an execution.
+    fn is_whole(&self, key: Key, command: Command, id: u32) -> bool {
         let client = self.clients.get(key);
-        let held = client.and_then(|client| Some((client, client.prepared.as_ref()?.get(id)?)));
-        match held {
-            Some((client, held))
-                if command == Command::StmtExecute && !held.cursor && held.long.is_none() =>
-            {
-                let session = Rc::as_ptr(&client.session).addr();
-                shapes::shape_of_execution(&held.definition.sql, session)
-            }
-            _ => 0,
-        }
+        let held = client.and_then(|client| client.prepared.as_ref()?.get(id));
+        command == Command::StmtExecute
+            && held.is_some_and(|held| !held.cursor && held.long.is_none())
     }
 
     /// An execution that reads what the statement before left, on a backend that does not know. A
@@ -375,6 +384,7 @@ impl<N: Net> Group<N> {
             sql: text.into(),
             session,
             class,
+            digest: OnceCell::new(),
         });
         let known = self.known_in_definition(key, definition);
         self.execute(key, (Command::StmtExecute, id), (instead, known), message)
@@ -431,13 +441,13 @@ impl<N: Net> Group<N> {
         let Some(Some(prepared)) = prepared else {
             return false;
         };
-        let Some(held) = prepared.get(id).filter(|held| held.cursor) else {
+        let Some(definition) = prepared.cursor_of(id).cloned() else {
             return false;
         };
         prepared.under_way = Some(UnderWay {
             command,
             id,
-            definition: held.definition.clone(),
+            definition,
             cursor: false,
             sent_to: 0,
             long: None,
@@ -460,22 +470,23 @@ impl<N: Net> Group<N> {
         let Some(prepared) = &mut client.prepared else {
             return;
         };
-        let was_open = prepared.set_cursor(id, false);
-        let Some(held) = prepared.remove(id) else {
+        let open = prepared.cursor_of(id).cloned();
+        prepared.set_cursor(id, None);
+        if prepared.remove(id).is_none() {
             return;
-        };
+        }
         prepared.count(&self.statements);
         if prepared.is_empty() {
             client.prepared = None;
         }
-        let Some(lease) = client.lease().filter(|_| was_open) else {
+        let (Some(lease), Some(definition)) = (client.lease(), open) else {
             return;
         };
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
-        if let Some(sent_to) = backend.prepared.with_cursor((&held.definition, id)) {
-            backend.prepared.take(&held.definition, sent_to);
+        if let Some(sent_to) = backend.prepared.with_cursor((&definition, id)) {
+            backend.prepared.take(&definition, sent_to);
             self.close_on(lease, &[sent_to]);
         }
         self.settle(lease);

@@ -221,15 +221,7 @@ impl<N: Net> Group<N> {
         if let Some(client) = self.clients.get_mut(key) {
             client.prepared.get_or_insert_default().under_way = Some(under_way);
         }
-        let handled = self.send_restore(key, lease, b"");
-        let under_way = self.backends.get(lease).is_some_and(|backend| {
-            let mut flight = backend.flight().iter();
-            flight.any(|command| command.reads(Properties::USER_VARIABLES))
-        });
-        if !under_way {
-            self.read_back(lease, key, Properties::USER_VARIABLES);
-        }
-        handled
+        self.wait_for_property(key, lease, Properties::USER_VARIABLES)
     }
 
     /// PREPARE of a text that nobody has read: its client stays where it is.
@@ -425,7 +417,7 @@ impl<N: Net> Group<N> {
     /// Closes what was not used for longest until a backend may prepare another; gives how many
     /// commands with a reply were written.
     pub(super) fn put_room(&mut self, lease: Key, out: &mut Vec<u8>) -> usize {
-        let share = self.shared.prepared_of_backend();
+        let share = self.shared.prepared_of_backend(&self.settings);
         let mut deallocated = 0;
         let Some(backend) = self.backends.get_mut(lease) else {
             return 0;
@@ -451,7 +443,7 @@ impl<N: Net> Group<N> {
     /// Closes what idle backends have prepared beyond their share: that of each is smaller since
     /// the server takes fewer (`max_prepared_stmt_count`), and clients' own would be refused.
     pub(crate) fn give_statements_back(&mut self) {
-        let share = self.shared.prepared_of_backend();
+        let share = self.shared.prepared_of_backend(&self.settings);
         for lease in self.backends.keys() {
             let Some(backend) = self.backends.get_mut(lease) else {
                 continue;

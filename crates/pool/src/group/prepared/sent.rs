@@ -13,6 +13,7 @@ use crate::client::Client;
 use crate::group::Group;
 use reactor::{Key, Net};
 use session::reply_summary::ReplySummary;
+use std::rc::Rc;
 use wire::command::Command;
 use wire::execution::{TypeList, Types, put_with_types, set_statement_id, types};
 use wire::status;
@@ -248,11 +249,22 @@ impl<N: Net> Group<N> {
             held.columns = columns;
         }
         let what = (&under_way.definition, under_way.id);
+        // One that is open on another text, with other counts in it, is executed no more.
+        let other = prepared.cursor_of(under_way.id).cloned();
+        let other = other.filter(|other| !Rc::ptr_eq(other, what.0));
+        let other = other.and_then(|other| {
+            let id = backend.prepared.with_cursor((&other, what.1))?;
+            backend.prepared.take(&other, id);
+            Some(id)
+        });
         backend
             .prepared
             .set_cursor(what, is_open.then_some(under_way.sent_to));
-        if prepared.set_cursor(under_way.id, is_open) && is_open {
+        if prepared.set_cursor(under_way.id, is_open.then_some(what.0)) && is_open {
             *self.counts.pins.entry("cursor").or_default() += 1;
+        }
+        if let Some(id) = other {
+            self.close_on(lease, &[id]);
         }
     }
 

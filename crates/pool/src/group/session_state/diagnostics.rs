@@ -94,6 +94,21 @@ impl<N: Net> Group<N> {
         })
     }
 
+    /// Whether a text that its server refuses whole would leave conditions that nobody can count:
+    /// to MySQL it is a question about them as soon as its first word says so, and the syntax error
+    /// comes behind those of before.
+    pub(crate) fn stacks_conditions(&self, key: Key, found: &classify::Statement) -> bool {
+        let mysql = self.shared.server.flavour.is_mysql();
+        let asks = match found.verb {
+            Verb::Show => found.reads.intersects(Reads::DIAGNOSTICS),
+            verb => verb == Verb::Diagnostics,
+        };
+        let client = self.clients.get(key).filter(|_| mysql && asks);
+        client.is_some_and(|client| {
+            is_refused_whole(found, &client.session) && client.last.has_conditions()
+        })
+    }
+
     /// A backend has answered a command: notes whose conditions it may hold from now on.
     pub(crate) fn note_conditions_left(
         &mut self,

@@ -45,7 +45,7 @@ impl<N: Net> Group<N> {
             return;
         };
         // One of two, or the only one.
-        let two = client.last.owed.changed.has(Properties::FOUND_ROWS);
+        let two = client.last.owed.changed.intersects(Properties::FOUND_ROWS);
         client.last.found_rows.set(match backend.unsettled {
             _ if !two => Some(found),
             Some((before, _)) if before != found => Some(found),

@@ -51,7 +51,7 @@ impl<N: Net> Group<N> {
         drop(state);
         let others = now.init_connect() != self.begun.init_connect();
         self.begun = now;
-        let longest = self.shared.settings.dial_max;
+        let longest = self.settings.dial_max;
         let unsure = |key: &Key| {
             let backend = self.backends.get(*key);
             others || backend.is_some_and(|backend| backend.born + longest >= before)

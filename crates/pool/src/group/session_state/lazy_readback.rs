@@ -294,6 +294,15 @@ impl<N: Net> Group<N> {
             // Behind what is being read back, this is asked for next.
             return !backend.flight().is_empty() || self.ask_for(lease, key);
         }
+        self.ask_last_of(key)
+    }
+
+    /// Asks the last backend of a client, which has none now, for what that alone knows; `false`
+    /// where it is another's by now, or has nothing to tell.
+    pub(crate) fn ask_last_of(&mut self, key: Key) -> bool {
+        let Some(client) = self.clients.get(key) else {
+            return false;
+        };
         let home = Some((key, client.last.number));
         let idle = &self.backend_pools.pools[client.pool as usize].idle;
         let is_its_last = |lease: &&Key| {

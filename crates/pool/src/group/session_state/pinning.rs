@@ -13,6 +13,7 @@ use crate::group::Group;
 use reactor::{Key, Net, Time};
 use session::read_back::{Answer, Properties};
 use session::reply_summary::ReplySummary;
+use session::shapes::Ride;
 use session::text::Text;
 use sql::classify::{PinCause, Statement, Verb, rests_at};
 use sql::holdings::{Ended, Holdings, Name, holdings};
@@ -274,7 +275,7 @@ impl<N: Net> Group<N> {
         if changes_own {
             statement.explain();
         }
-        let policy = self.shared.settings.stored_code;
+        let policy = self.settings.stored_code;
         if policy != StoredCode::Pin && only_calls(found) {
             let calls = holdings.for_good.contains(PinCause::StoredCode);
             statement.spoils |= calls && policy == StoredCode::Transaction;
@@ -314,8 +315,8 @@ impl<N: Net> Group<N> {
         if !self.runs_triggers_or_views(text, found, schema) {
             return;
         }
-        statement.ride = 0;
-        match self.shared.settings.stored_code {
+        statement.ride = Ride::Never;
+        match self.settings.stored_code {
             StoredCode::Pin => self.pin_by(key, PinReason::TriggersAndViews, text.0),
             StoredCode::Transaction => statement.spoils = true,
             StoredCode::Trust => {}

@@ -32,10 +32,10 @@ impl<S> Client<S> {
         self.last
             .owed
             .changed
-            .and(Properties::NOTES.when(traced))
-            .and(Properties::HOLDINGS.when(self.asks_for_holdings()))
-            .and(Properties::CLOCK.when(clock))
-            .and(Properties::USER_VARIABLES.when(variables))
+            .union(Properties::NOTES.when(traced))
+            .union(Properties::HOLDINGS.when(self.asks_for_holdings()))
+            .union(Properties::CLOCK.when(clock))
+            .union(Properties::USER_VARIABLES.when(variables))
     }
 }
 
@@ -47,20 +47,20 @@ impl<N: Net> Group<N> {
             return;
         };
         let counts = client.last.counts_unread();
-        let mut properties = properties.and(Properties::FOUND_ROWS.when(counts));
-        if properties.has(Properties::USER_VARIABLES) && !client.names_to_read() {
+        let mut properties = properties.union(Properties::FOUND_ROWS.when(counts));
+        if properties.intersects(Properties::USER_VARIABLES) && !client.names_to_read() {
             properties = properties.without(Properties::USER_VARIABLES);
             self.pin(owner, PinReason::Text(PinCause::UserVariable));
         }
         let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
-        let holdings = match properties.has(Properties::HOLDINGS) {
+        let holdings = match properties.intersects(Properties::HOLDINGS) {
             true => client.holdings_to_ask(),
             false => Vec::new(),
         };
         if let Some(touched) = &mut client.touched {
-            touched.awaited += usize::from(properties.has(Properties::CLOCK));
+            touched.awaited += usize::from(properties.intersects(Properties::CLOCK));
         }
         let touched = client.touched.as_ref();
         let asked = Question {
@@ -76,7 +76,7 @@ impl<N: Net> Group<N> {
         self.counts.questions += 1;
         self.counts.properties_asked += u64::from(properties.count());
         self.send_own(lease, owner, Purpose::ReadBack(asked), &sql);
-        if properties.has(Properties::FOUND_ROWS) {
+        if properties.intersects(Properties::FOUND_ROWS) {
             self.note_deprecation(lease, owner);
         }
     }
@@ -116,28 +116,28 @@ impl<N: Net> Group<N> {
     }
 
     fn take_answer(&mut self, key: Key, owner: Key, asked: Properties, answer: &Answer) {
-        if asked.has(Properties::HOLDINGS) {
+        if asked.intersects(Properties::HOLDINGS) {
             self.holdings_told(key, owner, answer);
         }
-        if asked.has(Properties::NOTES) {
+        if asked.intersects(Properties::NOTES) {
             self.notes_told(owner, answer);
         }
-        if asked.has(Properties::FOUND_ROWS) {
+        if asked.intersects(Properties::FOUND_ROWS) {
             self.found_rows_told(key, owner, answer);
         }
-        if asked.has(Properties::INSERT_ID) {
+        if asked.intersects(Properties::INSERT_ID) {
             self.insert_id_told(key, owner, answer);
         }
-        if asked.has(Properties::COLLATION) {
+        if asked.intersects(Properties::COLLATION) {
             self.collation_told(key, owner, answer);
         }
-        if asked.has(Properties::CLOCK) {
+        if asked.intersects(Properties::CLOCK) {
             self.clock_told(key, owner, answer.text(Properties::CLOCK));
         }
-        if asked.has(Properties::USER_VARIABLES) {
+        if asked.intersects(Properties::USER_VARIABLES) {
             self.variables_told(key, owner, answer);
         }
-        if asked.has(Properties::ROLE) {
+        if asked.intersects(Properties::ROLE) {
             self.role_told(key, owner, answer.text(Properties::ROLE));
         }
         if let Some(client) = self.clients.get_mut(owner) {

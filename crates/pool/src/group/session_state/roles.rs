@@ -51,7 +51,7 @@ impl<S> Client<S> {
 
     /// Whether its backend may be in a role that was not read back.
     pub(crate) fn role_is_unread(&self) -> bool {
-        self.last.owed.changed.has(Properties::ROLE)
+        self.last.owed.changed.intersects(Properties::ROLE)
             || self.statement.untracked.contains(Untracked::ROLE)
     }
 }

@@ -30,6 +30,7 @@ use crate::watched::code_catalogue::Seen;
 use crate::watched::code_catalogue::object_of;
 pub(crate) use look::look_once;
 use reactor::{Key, Net};
+use session::shapes::Ride;
 use session::statement::{Code, NOT_JUDGED};
 use session::stored_code::{Besides, Object};
 use sql::classify::stored::definitions;
@@ -176,13 +177,13 @@ impl<N: Net> Group<N> {
                 .known_code((&sql, mode), &found, schema, &session)
                 .is_none();
         if within || unknown || self.runs_triggers_or_views((&sql, mode), &found, schema) {
-            let policy = self.shared.settings.stored_code;
+            let policy = self.settings.stored_code;
             if policy == StoredCode::Pin {
                 self.pin_by(key, PinReason::TriggersAndViews, &sql);
             }
             if let Some(client) = self.clients.get_mut(key) {
                 client.statement.spoils |= policy == StoredCode::Transaction;
-                client.statement.ride = 0;
+                client.statement.ride = Ride::Never;
             }
         }
     }

@@ -19,6 +19,7 @@ use session::last_statement::{COUNTS, LEFT_BY_STATEMENT, RowCount};
 use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
 use session::shapes::Ending;
+use session::standing::Standing;
 use session::state::{CHARSET_VARIABLES, CLOCK, Session};
 use session::statement::{Code, Explanation, Owed, Trace, Untracked};
 use sql::classify::PinCause;
@@ -48,6 +49,8 @@ const USED: [PinCause; 2] = [PinCause::VariableInUse, PinCause::SpecialVariable]
 
 /// How variables begin that say what is tracked.
 const TRACKING: &[u8] = b"session_track_";
+/// The one of them that no backend has on for the pool.
+const TRACKING_GTIDS: &[u8] = b"session_track_gtids";
 /// Character sets in which ASCII is no single byte: a text that restores a session is read wrongly
 /// where its literals are in one, and the answers to the pool's questions come in one.
 const WIDE: [&[u8]; 4] = [b"ucs2", b"utf16", b"utf16le", b"utf32"];
@@ -108,7 +111,8 @@ impl<S> Client<S> {
         let charset = CHARSET_VARIABLES
             .iter()
             .any(|charset| charset.as_bytes() == name);
-        self.last.owed.changed = (self.last.owed.changed).and(Properties::COLLATION.when(charset));
+        self.last.owed.changed =
+            (self.last.owed.changed).union(Properties::COLLATION.when(charset));
         kept && explains && said
     }
 }
@@ -171,6 +175,14 @@ impl<N: Net> Group<N> {
         if !self.backends.get(key).is_some_and(stays) {
             client.last.disown(COUNTS);
         }
+        // COM_INIT_DB is sent in whatever schema the backend is; where it fails, the session's own
+        // is to be set in front of what follows.
+        let (failed, own) = (summary.error.is_some(), &client.session.schema);
+        let strays = |b: &Backend<N::Sock>| b.session.schema != *own;
+        let moves = statement.standing == Standing::NewSchema;
+        if failed && moves && self.backends.get(key).is_some_and(strays) {
+            client.last.disown(COUNTS.union(Reads::DIAGNOSTICS));
+        }
         if !alone && !contaminated {
             // Others rode behind: the backend is theirs, and the words of a warning are gone.
             client.last.leave_to_riders();
@@ -196,11 +208,14 @@ impl<N: Net> Group<N> {
             return;
         };
         let service = self.net.now().since(command.sent);
-        self.figures
-            .answered(client.user, service, summary.error.is_some());
+        let failed = summary.error.is_some();
+        self.figures.answered(client.user, service, failed);
+        let rows = command.reply.rows();
+        (self.figures.digests).answered(client.statement.digest, service, failed, rows);
         if let Some((number, _)) = &summary.error {
             self.shared.errors.count(*number);
         }
+        self.log_if_slow(owner, command, service, summary);
     }
 
     /// Notes what the statement has done to savepoints. Where its client has gone, nobody knows
@@ -328,7 +343,8 @@ impl<N: Net> Group<N> {
             Change::Variable { .. } if passing => {}
             Change::Variable { name, .. } if RECREATED.contains(&name) => {}
             // The pool's own.
-            Change::Variable { name, .. } if name.starts_with(TRACKING) && !tracks => {}
+            Change::Variable { name, .. }
+                if name.starts_with(TRACKING) && name != TRACKING_GTIDS && !tracks => {}
             // SET STATEMENT gives the value back behind its answer, and it is reported later, to
             // whoever is there.
             Change::Variable { name, value }
@@ -358,7 +374,7 @@ impl<N: Net> Group<N> {
             Change::TransactionCharacteristics(sql) => {
                 backend.transaction.note_characteristics(sql);
             }
-            Change::Other(_) => {}
+            Change::Gtids(_) | Change::Other(_) => {}
         });
         if read.is_err() {
             return self.lose(key, "the server sent session changes that cannot be read");
@@ -459,7 +475,7 @@ impl<N: Net> Group<N> {
         let asks = client.may_have_ended();
         let owed = client.last.owed;
         let found = Properties::FOUND_ROWS;
-        if owed.changed.has(found) && !backend.transaction.is_announced() {
+        if owed.changed.intersects(found) && !backend.transaction.is_announced() {
             return self.read_back(key, owner, found);
         }
         if client.is_held() && !asks && !untracked {

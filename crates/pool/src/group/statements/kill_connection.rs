@@ -55,7 +55,7 @@ impl<N: Net> Group<N> {
             .watch(&sock, Token::new(KILL_CONNECTION, key))
             .map_err(cannot)?;
         let is_local = matches!(*job.at, Address::Unix(_));
-        let tls = shared.settings.backend_tls.as_ref();
+        let tls = self.settings.backend_tls.as_ref();
         let asking = tls.map_or(Asking::Off, |tls| tls.asking(&job.at));
         self.kill_connection = Some(KillConnection {
             transport: Transport::plain(sock, is_local),
@@ -173,7 +173,7 @@ impl<N: Net> Group<N> {
                 self.write_kill_connection();
             }
             DialStep::BeginTls(request) => {
-                let Some(tls) = &shared.settings.backend_tls else {
+                let Some(tls) = &shared.settings().backend_tls else {
                     return;
                 };
                 let received = std::mem::take(&mut connection.input);

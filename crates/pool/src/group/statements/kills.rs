@@ -19,7 +19,7 @@
 use crate::backend::kill_jobs::{Aim, Asker, Job, KillAsk, KillEnd};
 use crate::backend::prepared_statements::Definition;
 use crate::backend::{InFlight, Purpose};
-use crate::client::{ClientState, Handled};
+use crate::client::{Client, ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::shared::{Order, Shared};
@@ -78,7 +78,8 @@ impl<N: Net> Group<N> {
     /// The client with this id. KILL is rare, so this looks at all of them.
     fn client_of(&self, id: u32) -> Option<Key> {
         let mut clients = self.clients.iter();
-        clients.find_map(|(key, client)| (client.id == id && !client.closing).then_some(key))
+        let is_here = |client: &Client<_>| !client.closing && client.state() != ClientState::Moving;
+        clients.find_map(|(key, client)| (client.id == id && is_here(client)).then_some(key))
     }
 
     /// A client says KILL in words.
@@ -417,7 +418,7 @@ impl<N: Net> Group<N> {
 
     /// KILLs that nobody has answered in time.
     pub(crate) fn drop_late_kills(&mut self) {
-        let (now, longest) = (self.net.now(), self.shared.settings.dial_max);
+        let (now, longest) = (self.net.now(), self.settings.dial_max);
         self.drop_late_kill(now, longest);
         let late = |client: &crate::client::Client<N::Sock>| {
             client.state() == ClientState::Asking && now.since(client.since) > longest + ANSWER_MAX

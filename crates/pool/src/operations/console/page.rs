@@ -59,7 +59,8 @@ Commands need `admin_user`. Each of them is logged.
 - `KILL [CONNECTION] ID`: closes a client and ends its statement on the server.
 - `KILL QUERY ID`: ends its statement; the client gets error 1317.
 - `RECONNECT`: replaces all connections to the server, each when its client has done with it.
-- `RELOAD`: reads certificates again, as SIGHUP does.
+- `RELOAD`: reads the settings and certificates again, as SIGHUP does, and says which settings hold
+  now and which need a restart (`reload` in `SHOW CONFIG`). Settings that are wrong change nothing.
 - `SET NAME = VALUE`: changes `log_level` or `log_format` until the pool ends.
 - `DRAIN`: as SIGTERM: no new clients, running work ends, then the pool.
 - `SHUTDOWN`: ends the pool at once.

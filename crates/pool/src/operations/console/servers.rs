@@ -200,7 +200,7 @@ fn waits(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
 }
 
 fn oracle_state(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
-    let settings = &console.shared.settings;
+    let settings = &console.shared.settings();
     Ok(of_groups(sample, |group, view| {
         let census = &view.census;
         vec![

@@ -4,7 +4,9 @@
 //! docs/pool/console.md is made from them.
 
 use super::{Console, Shown, flag, flavour, maybe, number, seconds, text};
-use crate::figures::Stage;
+use crate::config::{Origin, ShownSetting, User};
+use crate::figures::digests::{Entry, Sums};
+use crate::figures::{Stage, UserFigures};
 use crate::operations::metrics::{PointShown, Sample, points};
 use crate::queue::lane::LaneName;
 use console::{Column, MAIN, Row, Table, Type, Value};
@@ -91,11 +93,25 @@ tables! { TABLES MAIN;
         "service_mean_seconds" Real "from then until its reply was complete, on average",
         "service_p99_seconds" Real "the same: 99 of 100 took no longer",
     }
+    "statements" "Statements of one text without its values, since the pool began; `digests_max` \
+                  is how many there may be." statements => {
+        "digest" Text "a number for the text; NULL: all others together",
+        "statement" Text "the text without its values, as it came first, 512 bytes at most",
+        "count" Integer "how many were answered",
+        "errors" Integer "those that ended with an error of the server",
+        "rows" Integer "rows that the server sent for them",
+        "wait_seconds" Real "from their arrival until they were sent, all together",
+        "service_seconds" Real "from then until their replies were complete, all together",
+        "service_mean_seconds" Real "the same, on average",
+        "service_max_seconds" Real "the longest of them",
+        "seen_seconds" Real "for how long none has come",
+    }
     "config" "A setting." config => {
         "name" Text "its name",
         "value" Text "its value; *** for a password",
         "default" Text "its default",
         "place" Text "where it was written; NULL: it has its default",
+        "reload" Integer "1: RELOAD applies another value; 0: that needs a restart",
     }
     "stats" "A figure, as /metrics has it." stats => {
         "name" Text "its name; docs/pool/metrics.md explains it",
@@ -173,7 +189,7 @@ fn servers(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
         .as_ref()
         .map(|pool| pool.total.census.backends());
     Ok(vec![vec![
-        text(shared.settings.backend.to_string()),
+        text(shared.settings().backend.to_string()),
         text(flavour(shared)),
         text(shared.server.version.clone()),
         flag(since.is_none()),
@@ -248,20 +264,20 @@ fn users(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
         .iter()
         .flat_map(|pool| pool.total.figures.users());
     let mut figures: Vec<_> = figures.map(Some).collect();
-    let settings = &console.shared.settings;
+    let settings = &console.shared.settings();
     if settings.users.len() >= figures.len() && settings.users.len() > crate::figures::USERS_MAX {
         // The last place is that of all others together.
         figures.pop();
     }
     let of_all = figures.into_iter().chain(std::iter::repeat(None));
-    let users = settings.users.iter().zip(&console.shared.users).zip(of_all);
-    let row = |((user, uses), figures): (
-        (&crate::config::User, &crate::shared::UserUse),
-        Option<&crate::figures::UserFigures>,
-    )| {
+    let users = settings.users.iter().zip(of_all);
+    // Who was removed is shown as long as clients of that name are here.
+    let is_here = |user: &User| user.usage.clients.load(Relaxed) > 0;
+    let users = users.filter(|(user, _)| user.origin != Origin::Removed || is_here(user));
+    let row = |(user, figures): (&User, Option<&UserFigures>)| {
         let mut row = vec![
             text(user.name.clone()),
-            number(uses.clients.load(Relaxed)),
+            number(user.usage.clients.load(Relaxed)),
             maybe(user.limits.clients_max, number),
             maybe(figures.map(|of| of.service.count()), number),
             maybe(figures.map(|of| of.errors), number),
@@ -277,17 +293,50 @@ fn users(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     Ok(users.map(row).collect())
 }
 
+fn statements(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
+    let Some(pool) = &sample.pool else {
+        return Ok(Vec::new());
+    };
+    let digests = &pool.total.figures.digests;
+    let row = |digest: Option<u64>, entry: Option<&Entry>, sums: &Sums| {
+        let mean = sums.service.as_secs_f64() / sums.count.max(1) as f64;
+        vec![
+            maybe(digest, |digest| text(format!("{digest:016x}"))),
+            maybe(entry, |entry| text(&*entry.text)),
+            number(sums.count),
+            number(sums.errors),
+            number(sums.rows),
+            seconds(sums.wait.as_secs_f64()),
+            seconds(sums.service.as_secs_f64()),
+            seconds(mean),
+            seconds(sums.service_max.as_secs_f64()),
+            maybe(entry, |entry| {
+                seconds(reactor::Time::now().since(entry.last).as_secs_f64())
+            }),
+        ]
+    };
+    let list = digests.list().into_iter();
+    let mut rows: Vec<Row> = list
+        .map(|(digest, entry)| row(Some(digest), Some(entry), &entry.sums))
+        .collect();
+    if *digests.others() != Sums::default() {
+        rows.push(row(None, None, digests.others()));
+    }
+    Ok(rows)
+}
+
 fn config(console: &Console, _: &Sample<'_>) -> Result<Vec<Row>, String> {
-    let settings = console.shared.settings.shown.iter();
-    let row = |setting: &crate::config::ShownSetting| {
+    let settings = console.shared.settings();
+    let row = |setting: &ShownSetting| {
         vec![
             text(setting.name.clone()),
             text(setting.value.clone()),
             text(setting.default.clone()),
             maybe(setting.place.clone(), text),
+            flag(!setting.is_fixed),
         ]
     };
-    Ok(settings.map(row).collect())
+    Ok(settings.shown.iter().map(row).collect())
 }
 
 fn stats(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
@@ -306,7 +355,7 @@ fn stats(_: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
 fn memory(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
     let shared = &console.shared;
     let own = process::own().map_err(|error| error.to_string())?;
-    let process = crate::buffers::memory::memory_of(shared.settings.memory_bytes_max);
+    let process = crate::buffers::memory::memory_of(shared.settings().memory_bytes_max);
     let mut rows = vec![vec![
         text("process (resident)"),
         number(own.rss_bytes),
@@ -334,7 +383,7 @@ fn memory(console: &Console, sample: &Sample<'_>) -> Result<Vec<Row>, String> {
             vec![
                 text("replies in the spool (a file)"),
                 number(census.spooled_bytes),
-                number(shared.settings.spool_bytes_max),
+                number(shared.settings().spool_bytes_max),
             ],
         ]);
     }

@@ -24,23 +24,30 @@ scrape_configs:
       - targets: [\"127.0.0.1:9104\"]
 ```
 
+`onramp top 127.0.0.1:9104` shows in a terminal what the page shows.
+
 [monitoring/](../../monitoring/README.md) has alert rules and a dashboard for Grafana.
 
 | path | answers |
 |---|---|
-| `/` | a page for people: rates, percentiles and the last hour, clients by user and address, pins \
-with the beginning of their statement, groups, errors, memory, the host |
+| `/` | a page for people: rates, percentiles and the last hour, clients by user and address, the \
+statements that took most time, pins with the beginning of their statement, groups, errors, \
+memory, the host |
 | `/live.json`, `/history.json` | what the page shows |
 | `/metrics` | the figures below: OpenMetrics 1.0.0 where `Accept` asks for it, otherwise \
 Prometheus 0.0.4 |
 | `/stats.json` | the same figures as JSON, with percentiles in place of buckets |
+| `/tables.json`, `/tables/NAME.json` | the names of the [console](console.md#tables)'s tables; \
+one of them, with the names of its columns. `clients` and `backends` are asked of the groups, one \
+request after another; where more than eight wait, 503 |
 | `/healthz` | 200 while every group gets on, 503 with the reason when one has not turned for 10 s |
 | `/readyz` | 200, or 503 with the reason: at start until the server has answered, while the \
 server cannot be reached, and during a drain |
 
 Anyone who reaches this address reads the names of users, the addresses of their clients, how much \
 they
-do, and the beginnings of statements that pin, up to their first literal. There is no login:
+do, the settings without passwords, the texts of statements without their values, and the \
+beginnings of those that pin, up to their first literal. There is no login:
 listen on the loopback or on a network of your own. Nothing can be changed there.
 
 `/readyz` speaks of the server too. Where several pools stand in front of one server, all of them

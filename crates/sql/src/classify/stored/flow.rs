@@ -81,7 +81,7 @@ impl Code<'_> {
     }
 
     /// What the tokens from here up to there read of earlier statements.
-    fn reads_between(&self, from: usize, to: usize) -> Reads {
+    pub(super) fn reads_between(&self, from: usize, to: usize) -> Reads {
         let mut reads = Reads::NONE;
         for at in from..to.min(self.tokens.len()) {
             let read = match self.tokens[at].kind {

@@ -218,6 +218,14 @@ fn views_and_columns() {
 }
 
 #[test]
+fn a_view_asks_for_what_was_counted_before() {
+    let asks = |text: &str| expression(text.as_bytes(), MARIADB).asks;
+    assert_eq!(asks("select found_rows() AS `f`"), Reads::FOUND_ROWS);
+    assert_eq!(asks("select `f`(row_count()) from `t`"), Reads::ROW_COUNT);
+    assert_eq!(asks("select `found_rows` from `t`"), Reads::NONE);
+}
+
+#[test]
 fn names_beyond_ascii_are_one() {
     assert_eq!(&*fold("`Größe`".as_bytes()), BEYOND_ASCII);
     assert_eq!(&*fold(b"`A``B`"), b"a`b");

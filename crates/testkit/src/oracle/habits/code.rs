@@ -27,6 +27,7 @@ pub(super) const HABITS: &[Habit] = &[
             "CALL failing_procedure() ;; SHOW WARNINGS ;; SELECT @before_error",
             "SET @before_error = {n} ;; CALL failing_procedure() ;; SELECT @before_error",
             "CALL setting_procedure() ;; SELECT @@div_precision_increment, @set_inside",
+            "CALL modal_procedure('PIPES_AS_CONCAT') ;; SELECT @@sql_mode, '{w}' || 'x'",
             "CALL oracle_b.rows_procedure({n}, @y) ;; SELECT DATABASE(), @y",
             "<prepare=7>CALL {p}(?, @n) ;; <execute=7>{k} ;; SELECT @n ;; <execute=7>{k}",
         ],

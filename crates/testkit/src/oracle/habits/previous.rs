@@ -118,6 +118,10 @@ pub(super) const HABITS: &[Habit] = &[
             "<multi=on> ;; SELECT id FROM oracle_a.kinds ;; <user=app> ;; \
              INSERT INTO counting_table (x) VALUES ({n}); SELECT @counted",
             "SELECT CAST('{w}' AS SIGNED) ;; EXECUTE IMMEDIATE 'SHOW WARNINGS'",
+            "SELECT CAST('{w}' AS SIGNED) ;; SELECT {n}; SHOW WARNINGS; \
+             EXECUTE IMMEDIATE 'SELECT 1'",
+            "SELECT id FROM oracle_a.kinds ;; SELECT f + 0 FROM oracle_a.counting_view",
+            "UPDATE {t} SET name = '{w}' ;; SELECT c + 0 FROM oracle_a.counting_view",
             "UPDATE {t} SET name = '{w}' ;; PREPARE asks FROM 'SELECT ROW_COUNT(), ?' ;; \
              SET @asked = {n} ;; EXECUTE asks USING @asked",
         ],

@@ -261,6 +261,8 @@ pub(super) const HABITS: &[Habit] = &[
             // Never unset: see below.
             "<pins>SET @a = '{w}', @b = {n} + 1 ;; <pins>SELECT @a, @b",
             "<pins>SELECT {n} INTO @a",
+            // No text of its character set.
+            "SET NAMES utf8mb3 ;; <pins>SET @a = '\u{1f600}' ;; <pins>SELECT HEX(@a) ;; <reset>",
             "<pins>SELECT @a := {n}",
             // Set before: MariaDB takes one that nobody has set on its connection for a constant.
             "SET @row = 0 ;; <pins>SELECT id, @row := IFNULL(@row, 0) + 1 FROM kinds ORDER BY id",

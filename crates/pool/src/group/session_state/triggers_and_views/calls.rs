@@ -64,7 +64,7 @@ impl<N: Net> Group<N> {
     }
 
     /// Whether a text asks first and goes on with what nobody can tell, or calls stored code and
-    /// asks beside the call, or is known to ask in that code
+    /// asks beside the call, or is known to ask in that code, in a view
     /// or in a trigger, what the statement before left, and its client's backend does not know. If
     /// that is free, the client goes there. `schema` is as for [`Group::known_code`].
     pub(crate) fn asks_inside(
@@ -75,9 +75,9 @@ impl<N: Net> Group<N> {
         schema: Option<&[u8]>,
     ) -> bool {
         let calls = found.causes.contains(PinCause::StoredCode);
-        let triggers = self.asked_by_triggers((sql, mode), found, schema);
+        let named = self.asked_by_named((sql, mode), found, schema);
         let hides = found.pin.is_some_and(hides_reads);
-        if !calls && !hides && triggers.is_empty() {
+        if !calls && !hides && named.is_empty() {
             return false;
         }
         let first = first_of_several((sql, mode), found);
@@ -86,7 +86,13 @@ impl<N: Net> Group<N> {
             Some((_, first)) if hides && !first.pin.is_some_and(hides_reads) => first.own_reads,
             _ => Reads::NONE,
         };
-        if !calls && shown.is_empty() && triggers.is_empty() {
+        // What is not read to its end may ask for anything.
+        let read = found.multi && hides && !found.causes.contains(PinCause::Unknown);
+        let shown = match read {
+            true => shown.union(found.own_reads),
+            false => shown,
+        };
+        if !calls && shown.is_empty() && named.is_empty() {
             return false;
         }
         self.return_to_ask(key);
@@ -106,11 +112,11 @@ impl<N: Net> Group<N> {
         let left = first
             .as_ref()
             .map_or(Reads::NONE, |first| left_by(&first.1));
-        // What the first of several statements leaves comes too late for triggers of its own.
+        // What the first of several statements leaves comes too late for what it reaches itself.
         let at_once = first.map_or(Reads::NONE, |(text, first)| {
-            self.asked_by_triggers((text, mode), &first, schema)
+            self.asked_by_named((text, mode), &first, schema)
         });
-        asked = asked.union(at_once).union(triggers.without(left));
+        asked = asked.union(at_once).union(named.without(left));
         if calls
             && self.shared.code_catalogue.on
             && let Some(run) = run_by(sql, mode, found)
@@ -123,17 +129,22 @@ impl<N: Net> Group<N> {
         asked.intersects(lost)
     }
 
-    /// What triggers that a text may fire read of what the statement before left.
-    fn asked_by_triggers(
+    /// What the triggers that a text may fire, and the views that it may read, read of what the
+    /// statement before left.
+    fn asked_by_named(
         &mut self,
         text: (&[u8], LexMode),
         found: &classify::Statement,
         schema: Option<&[u8]>,
     ) -> Reads {
+        let runs_none = matches!(found.verb, Verb::Ddl | Verb::Show | Verb::Explain);
+        if runs_none && !found.multi {
+            return Reads::NONE;
+        }
         self.see_code_catalogue();
-        let names = &self.code_seen.names;
-        match names.triggers_ask() && !reads(found) {
-            true => names.asked_by_triggers(text, schema),
+        let (names, reads) = (&self.code_seen.names, reads(found));
+        match names.any_asks(reads) {
+            true => names.asked_by_named(text, schema, reads),
             false => Reads::NONE,
         }
     }

@@ -57,7 +57,7 @@ type Found = (Vec<Object>, Besides, String);
 pub(crate) fn look_once(shared: &Shared, connection: &mut Connection) -> Result<(), ProbeError> {
     connection.query(SETTINGS)?;
     let number = shared.code_catalogue.looks();
-    match look(&shared.settings, &shared.server, connection) {
+    match look(&shared.settings(), &shared.server, connection) {
         Ok((found, besides, unseen)) => {
             shared
                 .code_catalogue

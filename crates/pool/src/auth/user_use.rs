@@ -1,0 +1,18 @@
+//! What one user uses at this moment, in all groups: counted by whoever takes it and gives it back.
+//!
+//! Invariant: it belongs to the user's name, and outlives a change of the user's settings.
+
+use std::sync::atomic::AtomicUsize;
+
+/// What one user uses.
+#[derive(Debug, Default)]
+pub(crate) struct UserUse {
+    /// Clients that have logged in.
+    pub(crate) clients: AtomicUsize,
+    /// Statements that wait; counted for users with a limit only.
+    pub(crate) waiting: AtomicUsize,
+    /// Bytes of unfinished and waiting commands; counted for users with a limit only.
+    pub(crate) input_bytes: AtomicUsize,
+    /// Backends that slow readers hold; counted for users with a limit only.
+    pub(crate) slow: AtomicUsize,
+}

@@ -1,0 +1,290 @@
+//! Statements by digest: how often each was run, how long it waited and ran.
+//!
+//! The problem: totals say that the server is busy, not with what. The mechanism: each statement of
+//! a client's has a digest ([`sql::digest`]); a group counts by it. Invariants: at most as many
+//! digests as the settings allow are kept; when one more comes, the half that was seen longest ago
+//! is dropped, and its counts go on among those of all others. So sums stay right, and making room
+//! costs each new digest a constant time.
+
+use reactor::Time;
+use session::shapes::AsItIs;
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Bytes of a statement's text that are kept, values left out.
+pub(crate) const TEXT_MAX: usize = 512;
+/// Digests of a group, however many groups share them.
+const OF_GROUP_MIN: usize = 16;
+
+/// What is counted of a digest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sums {
+    /// Statements that were answered.
+    pub(crate) count: u64,
+    /// Those that ended with an error of the server.
+    pub(crate) errors: u64,
+    /// Rows that the server sent.
+    pub(crate) rows: u64,
+    /// From their arrival until they were sent to the server.
+    pub(crate) wait: Duration,
+    /// From then on until the last byte of their replies.
+    pub(crate) service: Duration,
+    /// The longest of these.
+    pub(crate) service_max: Duration,
+}
+
+impl Sums {
+    pub(crate) fn add(&mut self, other: &Sums) {
+        self.count += other.count;
+        self.errors += other.errors;
+        self.rows += other.rows;
+        self.wait = self.wait.saturating_add(other.wait);
+        self.service = self.service.saturating_add(other.service);
+        self.service_max = self.service_max.max(other.service_max);
+    }
+}
+
+/// A digest.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    /// The text without its values, as it came first.
+    pub(crate) text: Arc<str>,
+    pub(crate) sums: Sums,
+    /// When one came last.
+    pub(crate) last: Time,
+}
+
+/// The digests of a group, or of all.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Digests {
+    max: usize,
+    known: HashMap<u64, Entry, BuildHasherDefault<AsItIs>>,
+    others: Sums,
+}
+
+impl Digests {
+    /// The share of one of so many groups.
+    pub(crate) fn of_group(all_max: usize, groups: usize) -> Digests {
+        let share = (all_max / groups.max(1)).max(OF_GROUP_MIN);
+        Digests {
+            max: if all_max == 0 { 0 } else { share },
+            ..Digests::default()
+        }
+    }
+
+    /// Whether any are counted.
+    pub(crate) fn are_counted(&self) -> bool {
+        self.max > 0
+    }
+
+    /// A statement has come.
+    pub(crate) fn came(&mut self, digest: u64, now: Time, text: impl FnOnce() -> String) {
+        if let Some(entry) = self.known.get_mut(&digest) {
+            entry.last = now;
+            return;
+        }
+        if self.max == 0 {
+            return;
+        }
+        if self.known.len() >= self.max {
+            self.make_room();
+        }
+        let entry = Entry {
+            text: text().into(),
+            sums: Sums::default(),
+            last: now,
+        };
+        self.known.insert(digest, entry);
+    }
+
+    /// Drops the half that was seen longest ago.
+    fn make_room(&mut self) {
+        let mut moments: Vec<Time> = self.known.values().map(|entry| entry.last).collect();
+        let middle = moments.len() / 2;
+        let (_, limit, _) = moments.select_nth_unstable(middle);
+        let (limit, others) = (*limit, &mut self.others);
+        // Of those of one moment any may go.
+        let mut left = middle + 1;
+        self.known.retain(|_, entry| {
+            let goes = entry.last <= limit && left > 0;
+            if goes {
+                left -= 1;
+                others.add(&entry.sums);
+            }
+            !goes
+        });
+    }
+
+    fn sums(&mut self, digest: u64) -> Option<&mut Sums> {
+        match self.known.get_mut(&digest) {
+            Some(entry) => Some(&mut entry.sums),
+            None => (self.max > 0).then_some(&mut self.others),
+        }
+    }
+
+    /// It is sent, so long after it came.
+    pub(crate) fn sent(&mut self, digest: u64, waited: Duration) {
+        if let Some(sums) = self.sums(digest) {
+            sums.wait = sums.wait.saturating_add(waited);
+        }
+    }
+
+    /// Its reply has come whole.
+    pub(crate) fn answered(&mut self, digest: u64, service: Duration, failed: bool, rows: u64) {
+        if let Some(sums) = self.sums(digest) {
+            sums.add(&Sums {
+                count: 1,
+                errors: u64::from(failed),
+                rows,
+                wait: Duration::ZERO,
+                service,
+                service_max: service,
+            });
+        }
+    }
+
+    /// Adds those of another group.
+    pub(crate) fn add(&mut self, other: &Digests) {
+        self.others.add(&other.others);
+        for (digest, more) in &other.known {
+            match self.known.get_mut(digest) {
+                Some(entry) => {
+                    entry.sums.add(&more.sums);
+                    entry.last = entry.last.max(more.last);
+                }
+                None => {
+                    self.known.insert(*digest, more.clone());
+                }
+            }
+        }
+    }
+
+    /// Those that are kept, the one that took most of the server's time first.
+    pub(crate) fn list(&self) -> Vec<(u64, &Entry)> {
+        let mut list: Vec<(u64, &Entry)> = (self.known.iter())
+            .map(|(digest, entry)| (*digest, entry))
+            .collect();
+        list.sort_by_key(|(digest, entry)| (std::cmp::Reverse(entry.sums.service), *digest));
+        list
+    }
+
+    /// The text of one, if it is kept.
+    pub(crate) fn text(&self, digest: u64) -> Option<Arc<str>> {
+        self.known.get(&digest).map(|entry| entry.text.clone())
+    }
+
+    /// What all others have come to: those without a text, and those that were dropped.
+    pub(crate) fn others(&self) -> &Sums {
+        &self.others
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn digests(max: usize) -> Digests {
+        Digests {
+            max,
+            ..Digests::default()
+        }
+    }
+
+    #[test]
+    fn what_is_counted_of_a_statement() {
+        let mut digests = digests(16);
+        digests.came(7, Time(1), || "SELECT ?".into());
+        digests.came(7, Time(2), || unreachable!("it is known"));
+        digests.sent(7, MS);
+        digests.answered(7, 3 * MS, false, 5);
+        digests.sent(7, 2 * MS);
+        digests.answered(7, MS, true, 0);
+        // One that runs no text is among the others.
+        digests.sent(0, MS);
+        digests.answered(0, 9 * MS, false, 1);
+        let list = digests.list();
+        assert_eq!(
+            (list.len(), list[0].0, &*list[0].1.text),
+            (1, 7, "SELECT ?")
+        );
+        let expected = Sums {
+            count: 2,
+            errors: 1,
+            rows: 5,
+            wait: 3 * MS,
+            service: 4 * MS,
+            service_max: 3 * MS,
+        };
+        assert_eq!((list[0].1.sums, list[0].1.last), (expected, Time(2)));
+        assert_eq!((digests.others().count, digests.others().wait), (1, MS));
+    }
+
+    #[test]
+    fn the_half_that_was_seen_longest_ago_makes_room() {
+        let mut digests = digests(16);
+        for digest in 1..=16 {
+            digests.came(digest, Time(100 + digest), String::new);
+            digests.answered(digest, MS, false, 1);
+        }
+        // The oldest of all comes again.
+        digests.came(1, Time(200), String::new);
+        digests.came(17, Time(201), String::new);
+        let mut left: Vec<u64> = digests.known.keys().copied().collect();
+        left.sort_unstable();
+        assert_eq!(left, [1, 11, 12, 13, 14, 15, 16, 17]);
+        // What was dropped is still counted, and what comes of it as well.
+        assert_eq!(digests.others().count, 9);
+        digests.answered(5, MS, false, 1);
+        assert_eq!(digests.others().count, 10);
+        let all: u64 = digests
+            .list()
+            .iter()
+            .map(|(_, entry)| entry.sums.count)
+            .sum();
+        assert_eq!(all + digests.others().count, 17);
+    }
+
+    #[test]
+    fn the_bound_holds_whatever_comes() {
+        for max in [1, 2, 16] {
+            let mut digests = digests(max);
+            for digest in 1..1000 {
+                digests.came(digest, Time(5), String::new);
+                assert!(digests.known.len() <= max);
+            }
+        }
+        let mut off = Digests::of_group(0, 4);
+        off.came(1, Time(1), || unreachable!("nothing is counted"));
+        off.sent(1, MS);
+        off.answered(1, MS, false, 1);
+        assert!(off.list().is_empty() && off.others() == &Sums::default());
+        assert_eq!(Digests::of_group(1000, 4).max, 250);
+        assert_eq!(Digests::of_group(1000, 640).max, OF_GROUP_MIN);
+    }
+
+    #[test]
+    fn groups_add_up() {
+        let (mut one, mut other) = (digests(16), digests(16));
+        for (digests, last) in [(&mut one, 1), (&mut other, 2)] {
+            digests.came(7, Time(last), || "SELECT ?".into());
+            digests.answered(7, MS, false, 2);
+            digests.answered(0, MS, false, 1);
+        }
+        other.came(8, Time(3), || "DO ?".into());
+        other.answered(8, 3 * MS, false, 0);
+        let mut all = Digests::default();
+        all.add(&one);
+        all.add(&other);
+        let list = all.list();
+        assert_eq!(
+            list.iter().map(|(digest, _)| *digest).collect::<Vec<_>>(),
+            [8, 7]
+        );
+        assert_eq!((list[1].1.sums.count, list[1].1.sums.rows), (2, 4));
+        assert_eq!((list[1].1.last, all.others().count), (Time(2), 2));
+    }
+}

@@ -1,0 +1,332 @@
+//! Clients that go to another process of the pool, or come from one.
+//!
+//! A client goes in three steps: it is packed and sent away (from then on nothing of it is read or
+//! written), the other process has taken it (it is gone here), or has not (it comes back, and
+//! nothing has happened). One that comes is taken in without being served, and let in once the
+//! other process is bound to know; or turned out, which only closes this process's copy of its
+//! socket.
+//!
+//! Invariants: a client is served by one process at a time; one that is on its way
+//! ([`ClientState::Moving`]) is neither read nor closed; what is refused here is refused before
+//! anything of the client has changed.
+
+use crate::auth::account::{Account, Counted};
+use crate::auth::credential::Credential;
+use crate::backend::prepared_statements::Definition;
+use crate::buffers::transport::Transport;
+use crate::client::{Client, ClientState};
+use crate::config::{Origin, User};
+use crate::group::clients::limits::Onward;
+use crate::group::{CLIENT, Group};
+use crate::upgrade::record::{self, AccountThere, Arrived, Beside, Here, RECORD_BYTES_MAX, Stays};
+use reactor::{Key, Net, Token};
+use session::begun::Begun;
+use session::record::BegunThere;
+use session::state::Session;
+use sql::classify::classify;
+use sql::lex::LexMode;
+use std::cell::OnceCell;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use wire::auth::native;
+use wire::capabilities::{self as cap, BACKEND_KEY};
+
+/// A client that this process cannot have: words for the log of the other one.
+type NotHere = String;
+
+impl<N: Net> Group<N> {
+    /// Whether a client may go now. One whose last backend knows something of it that nobody else
+    /// does has that asked first.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub(crate) fn may_go(&mut self, key: Key) -> Result<(), Stays> {
+        let server = self.shared.server.flavour;
+        let Some(client) = self.clients.get(key) else {
+            return Err(Stays::Busy);
+        };
+        match client.stays(server) {
+            None => Ok(()),
+            Some(Stays::Asks) if client.last.is_settled() => match self.ask_last_of(key) {
+                true => Err(Stays::Asks),
+                // Nobody knows it any more, here or there.
+                false => Ok(()),
+            },
+            Some(why) => Err(why),
+        }
+    }
+
+    /// The global values under which sessions of a client began.
+    pub(crate) fn begun_of(&self, key: Key) -> Vec<Begun> {
+        let Some(client) = self.clients.get(key) else {
+            return Vec::new();
+        };
+        let mut all = vec![client.session.begun.clone()];
+        if let Some(prepared) = &client.prepared {
+            let held = prepared.held().iter().map(|held| &held.definition);
+            let named = prepared.named.iter().map(|(_, definition)| definition);
+            for definition in held.chain(named) {
+                if !all.contains(&definition.session.begun) {
+                    all.push(definition.session.begun.clone());
+                }
+            }
+        }
+        all
+    }
+
+    /// A client that may go, as a record.
+    ///
+    /// # Errors
+    /// It would be too long.
+    pub(crate) fn packed(&self, key: Key) -> Result<Vec<u8>, Stays> {
+        let client = self.clients.get(key).ok_or(Stays::Busy)?;
+        let pool = &self.backend_pools.pools[client.pool as usize].key;
+        let account = pool.account.as_ref().map(|counted| AccountThere {
+            user: counted.user.clone(),
+            host: counted.host.clone(),
+            credential: pool.credential.clone(),
+        });
+        let user = self.settings.users.get(client.user as usize);
+        let beside = Beside {
+            user: user.map_or("", |user| &user.name),
+            account,
+            gtid: self.gtids.get(&key),
+        };
+        let mut out = Vec::new();
+        record::put(&mut out, client, &beside);
+        match out.len() > RECORD_BYTES_MAX {
+            true => Err(Stays::Refused),
+            false => Ok(out),
+        }
+    }
+
+    /// It is on its way: it is neither read nor closed. `false` where it stays after all.
+    pub(crate) fn send_away(&mut self, key: Key) -> bool {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return false;
+        };
+        if self.net.unwatch(client.transport.sock()).is_err() {
+            return false;
+        }
+        client.change_state(ClientState::Moving, now)
+    }
+
+    /// The socket of a client.
+    pub(crate) fn socket_of(&self, key: Key) -> Option<&N::Sock> {
+        Some(self.clients.get(key)?.transport.sock())
+    }
+
+    /// The other process has it.
+    pub(crate) fn has_gone(&mut self, key: Key) {
+        self.close(key);
+    }
+
+    /// The other process does not have it: it goes on here.
+    pub(crate) fn comes_back(&mut self, key: Key) {
+        self.let_in(key);
+    }
+
+    /// A client that another process sends, which is not served yet.
+    ///
+    /// # Errors
+    /// Why it cannot be here; nothing has changed then, and the socket is closed in this process.
+    pub(crate) fn take_in(
+        &mut self,
+        sock: N::Sock,
+        bytes: &[u8],
+        begun_there: &[BegunThere],
+    ) -> Result<Key, NotHere> {
+        let here = Here {
+            begun_there,
+            begun: &self.begun,
+            meters: (&self.variables, &self.warnings),
+        };
+        let arrived = record::read(bytes, here).map_err(|error| error.to_string())?;
+        self.check_room(&arrived)?;
+        let (user, onward) = self.onward_of(&arrived)?;
+        let now = self.net.now();
+        let session = self.sessions.intern(arrived.session);
+        let mut transport = Transport::plain(sock, arrived.is_local);
+        if let Some(address) = arrived.address {
+            transport.set_client_address(address);
+        }
+        transport.set_compression(arrived.compression);
+        let mut client = Client::moving(transport, now, session);
+        client.id = arrived.id;
+        client.capabilities = arrived.capabilities;
+        client.extended = arrived.extended;
+        client.collation = arrived.collation;
+        client.seq = arrived.seq;
+        client.changes_failed = arrived.changes_failed;
+        client.place.priority = arrived.priority;
+        client.last = arrived.last;
+        client.pending_changes = arrived.pending_changes;
+        client.keep_input(&arrived.input);
+        client.statements_made = arrived.statements_made;
+        let key = self.clients.insert(client);
+        self.shared.clients.fetch_add(1, Relaxed);
+        let capabilities = (arrived.capabilities & BACKEND_KEY, arrived.extended.into());
+        let pool = self.pool_of(capabilities, onward);
+        self.put_in_pool(key, pool);
+        self.count_arrived(key, user);
+        if let Some(gtid) = arrived.gtid {
+            self.gtids.insert(key, gtid);
+        }
+        for held in arrived.statements {
+            let definition = self.defined(arrived.capabilities, &held.sql, &held.session);
+            if let Some(client) = self.clients.get_mut(key) {
+                let prepared = client.prepared.get_or_insert_default();
+                prepared.take_record(held, definition);
+            }
+        }
+        for (name, sql, session) in arrived.named {
+            let definition = self.defined(arrived.capabilities, &sql, &session);
+            if let Some(client) = self.clients.get_mut(key) {
+                let prepared = client.prepared.get_or_insert_default();
+                prepared.named.push((name, definition));
+            }
+        }
+        if let Some(client) = self.clients.get_mut(key)
+            && let Some(prepared) = &mut client.prepared
+        {
+            prepared.last = arrived.last_prepared;
+            prepared.count(&self.statements);
+            self.long_data += prepared.long_len();
+        }
+        Ok(key)
+    }
+
+    /// It is this process that serves it from now on.
+    pub(crate) fn let_in(&mut self, key: Key) {
+        let now = self.net.now();
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        if !client.change_state(ClientState::Idle, now) {
+            return self.close_later(key);
+        }
+        // What has come meanwhile is told of at once.
+        let sock = client.transport.sock();
+        if self.net.watch(sock, Token::new(CLIENT, key)).is_err() {
+            return self.close_later(key);
+        }
+        self.pump(key);
+    }
+
+    /// The other process goes on with it.
+    pub(crate) fn turn_out(&mut self, key: Key) {
+        self.has_gone(key);
+    }
+
+    /// Counts clients from here on: the group before it has given out these numbers.
+    pub(crate) fn count_on(&mut self, greeted: u32, again: bool) {
+        self.greeted = self.greeted.max(greeted);
+        self.greeted_before |= again;
+    }
+
+    /// How many numbers it has given out, and whether it has begun again.
+    pub(crate) fn counted_to(&self) -> (u32, bool) {
+        (self.greeted, self.greeted_before)
+    }
+
+    /// Its clients.
+    pub(crate) fn client_keys(&self) -> Vec<Key> {
+        self.clients.keys()
+    }
+
+    /// How many they are.
+    pub(crate) fn clients_count(&self) -> usize {
+        self.clients.len()
+    }
+
+    fn check_room(&self, arrived: &Arrived) -> Result<(), NotHere> {
+        let shared = &self.shared;
+        let offered = shared.offered | cap::COMPRESS | cap::ZSTD;
+        if self.clients.len() >= shared.clients_per_group {
+            return Err("the group has as many clients as it may have".into());
+        }
+        if shared.clients.load(Relaxed) >= self.settings.clients_max {
+            return Err("there are as many clients as there may be (clients_max)".into());
+        }
+        if shared.is_memory_full.load(Relaxed) {
+            return Err("no memory is left for more clients".into());
+        }
+        if arrived.capabilities & !offered != 0
+            || u32::from(arrived.extended) & !shared.extended != 0
+        {
+            return Err("it has agreed on capabilities that are not offered here".into());
+        }
+        if shared.group_of_client(arrived.id) != self.index {
+            return Err("its number is one of another group".into());
+        }
+        Ok(())
+    }
+
+    /// Its user, and what its backends log in with.
+    fn onward_of(&self, arrived: &Arrived) -> Result<(usize, Onward), NotHere> {
+        let shared = &self.shared;
+        let users = &self.settings.users;
+        let (user, onward) = match &arrived.account {
+            None => {
+                let is_that =
+                    |user: &User| user.origin == Origin::Settings && user.name == arrived.user;
+                let listed = users.iter().position(is_that);
+                let user = listed.ok_or("its user is not in the settings any more")?;
+                let onward = Onward {
+                    user: users[user].backend_user.clone(),
+                    credential: Credential::Password(users[user].backend_password.clone()),
+                    account: None,
+                };
+                (user, onward)
+            }
+            Some(there) => {
+                let counted = Counted {
+                    user: there.user.clone(),
+                    host: there.host.clone(),
+                    ..Counted::default()
+                };
+                let all = shared.accounts.of_server();
+                let account = all.of(&counted);
+                let account = account.ok_or("its account is not known here")?;
+                learn_again(account, &there.credential);
+                let onward = shared.onward(account);
+                let onward = onward.filter(|onward| onward.credential == there.credential);
+                let onward = onward.ok_or("no login here has proven its account yet")?;
+                (account.user, onward)
+            }
+        };
+        let max = users.get(user).and_then(|user| user.limits.clients_max);
+        if max.is_some_and(|max| users[user].usage.clients.load(Relaxed) >= max) {
+            return Err("its user has as many clients as it may have".into());
+        }
+        Ok((user, onward))
+    }
+
+    fn defined(&mut self, capabilities: u32, sql: &[u8], session: &Session) -> Rc<Definition> {
+        // Clients of one application have the same statements: each text is classified once.
+        let like = Definition {
+            sql: sql.into(),
+            session: self.sessions.intern(session.clone()),
+            class: classify(b"", LexMode::default()),
+            digest: OnceCell::new(),
+        };
+        if let Some(known) = self.definitions.find(&like) {
+            return known;
+        }
+        let mode = self.lex_mode(session, capabilities);
+        let class = classify(sql, mode);
+        self.define(sql, session, class)
+    }
+}
+
+/// What its clients have proven teaches the password of an account again, where that can be
+/// checked.
+fn learn_again(account: &Account, credential: &Credential) {
+    if let Credential::Native(once) = credential
+        && account.credential().is_none()
+        && native::stored_from_once(once) == account.verifier.native
+    {
+        let _ = account.learnt.native.set(*once);
+    }
+}

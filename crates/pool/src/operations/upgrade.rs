@@ -1,0 +1,114 @@
+//! Live upgrade: another process of the pool takes the place of this one.
+//!
+//! The problem: a new binary, or settings that are read at start only, must not cost anybody a
+//! connection. The mechanism: the new process reads its settings and reaches the server before it
+//! asks the old one for anything (`successor.rs`). The old one tells it where it listens, and when
+//! the groups of the new one stand, each old group stops to accept and connects to the group of its
+//! number over there. It hands over its listening sockets (nobody who waits there is lost), then
+//! its clients, in batches that are acknowledged (`giving.rs`, `taking.rs`). A client goes when it
+//! is between two commands and holds nothing on a backend; until then it is served here. The old
+//! process ends with its last client; what cannot go by then is drained after `drain_ms_max`.
+//!
+//! The two main threads keep a connection all the time (`predecessor.rs` has the old one's end of
+//! it): a process that is gone is noticed at once.
+//!
+//! Invariants: until a batch is acknowledged the old process has every client of it, and afterwards
+//! the new one has; what ends a hand-over in the middle makes the old process accept and serve
+//! again, whatever the reason; no step waits longer than [`STEP_MAX`].
+
+pub(crate) mod giving;
+pub(crate) mod predecessor;
+pub(crate) mod successor;
+pub(crate) mod taking;
+
+use crate::upgrade::record::Stays;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The longest that a process waits for the next word of the other one.
+pub(crate) const STEP_MAX: Duration = Duration::from_secs(10);
+
+/// Where a process waits for its successor.
+fn name_of_process(pid: u32) -> String {
+    format!("onramp-pool-{pid}")
+}
+
+/// Where a group of the new process waits for the one of its number in the old process.
+fn name_of_group(pid: u32, group: usize) -> String {
+    format!("onramp-pool-{pid}-group-{group}")
+}
+
+/// How far the hand-over to a successor is: written by the groups, read by the thread that talks
+/// with the successor.
+#[derive(Debug, Default)]
+pub(crate) struct Progress(Mutex<Steps>);
+
+/// The same, unlocked.
+#[derive(Debug, Default)]
+pub(crate) struct Steps {
+    /// A hand-over is going on.
+    pub(crate) is_on: bool,
+    /// Counts them: what a group says of an earlier one is of no interest.
+    pub(crate) number: u64,
+    /// Clients that have gone.
+    pub(crate) moved: u64,
+    /// The longest that one was not served on its way.
+    pub(crate) longest: Duration,
+    /// Clients that are still here, by group, once its listeners have gone.
+    pub(crate) clients: BTreeMap<usize, usize>,
+    /// Why they are, as far as all of a group were looked at.
+    pub(crate) left: BTreeMap<usize, BTreeMap<Stays, usize>>,
+    /// Why the other process did not take one, the last time.
+    pub(crate) refusal: Option<String>,
+    /// A group could not go on.
+    pub(crate) failed: Option<String>,
+}
+
+impl Progress {
+    /// What is known at this moment.
+    pub(crate) fn steps(&self) -> MutexGuard<'_, Steps> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Steps {
+    /// Clients that are still here.
+    fn left_count(&self) -> usize {
+        self.clients.values().sum()
+    }
+
+    /// The same in words: how many for which reason. The others are on their way, or will be.
+    fn left_words(&self) -> String {
+        let mut all: BTreeMap<Stays, usize> = BTreeMap::new();
+        for (why, count) in self.left.values().flatten() {
+            *all.entry(*why).or_default() += count;
+        }
+        let known: usize = all.values().sum();
+        let rest = self.left_count().saturating_sub(known);
+        let words = all
+            .iter()
+            .map(|(why, count)| format!("{} {count}", why.name()));
+        let words = words.chain((rest > 0).then(|| format!("next {rest}")));
+        words.collect::<Vec<_>>().join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_told_by_reason() {
+        let mut steps = Steps::default();
+        steps
+            .left
+            .insert(0, [(Stays::Tls, 2), (Stays::Pinned, 1)].into());
+        steps.left.insert(1, [(Stays::Tls, 3)].into());
+        steps.clients = [(0, 3), (1, 3)].into();
+        assert_eq!(steps.left_count(), 6);
+        assert_eq!(steps.left_words(), "tls 5, pinned 1");
+        steps.clients = [(0, 3), (1, 10)].into();
+        assert_eq!(steps.left_words(), "tls 5, pinned 1, next 7");
+    }
+}

@@ -1,0 +1,300 @@
+//! A group that hands its listeners and clients to the group of its number in a new process.
+//!
+//! Called between two turns, it never waits: what it has sent is acknowledged by a message that
+//! wakes the group. One batch is under way at a time, so a client is out of service for as long as
+//! a batch takes. Those who cannot go now are looked at again a little later.
+//!
+//! Invariant: when this fails, whatever the reason, all clients that were not acknowledged are
+//! served here again, and the group accepts again.
+
+use crate::group::{Group, UPGRADE};
+use crate::operations::upgrade::{Progress, STEP_MAX, name_of_group};
+use crate::upgrade::channel::{Channel, Come};
+use crate::upgrade::frames::Frame;
+use crate::upgrade::record::Stays;
+use reactor::handover::{self, DESCRIPTORS_MAX, Peer};
+use reactor::{Key, Net, RealNet, Time, Token};
+use session::record::BegunThere;
+use std::collections::{BTreeMap, HashSet};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Clients of a batch: all of them are out of service until it is acknowledged, and to make and to
+/// read one takes a part of a turn.
+const BATCH_CLIENTS: usize = 64;
+const _: () = assert!(BATCH_CLIENTS <= DESCRIPTORS_MAX);
+/// A batch is not made longer than this, in bytes of its records.
+const BATCH_BYTES: usize = 128 * 1024;
+/// Clients that could not go are looked at again after this, or after ten times what looking took.
+const AGAIN: Duration = Duration::from_millis(5);
+const AGAIN_FACTOR: u32 = 10;
+
+/// What has been sent and is not acknowledged.
+#[derive(Debug)]
+enum Sent {
+    Nothing,
+    Listeners,
+    Clients(Vec<Key>),
+}
+
+/// A group's end of a hand-over.
+#[derive(Debug)]
+pub(crate) struct Giving {
+    index: usize,
+    progress: Arc<Progress>,
+    number: u64,
+    channel: Channel,
+    sent: Sent,
+    since: Time,
+    /// Global values that the other process has been sent, by their version.
+    begun_sent: HashSet<u64>,
+    /// Clients that it does not take.
+    refused: HashSet<Key>,
+    /// Clients to be looked at in this pass, and when the next one begins.
+    pass: Vec<Key>,
+    pass_left: BTreeMap<Stays, usize>,
+    pass_began: Time,
+    pass_at: Time,
+}
+
+impl Giving {
+    /// Stops to accept and offers the listeners to the other process.
+    ///
+    /// # Errors
+    /// Why it cannot begin; the group accepts as before then.
+    pub(crate) fn begin(
+        group: &mut Group<RealNet>,
+        index: usize,
+        successor: Peer,
+        progress: Arc<Progress>,
+    ) -> Result<Giving, String> {
+        let words = |error| format!("group {index} cannot reach its successor: {error}");
+        let number = progress.steps().number;
+        let socket = handover::dial(&name_of_group(successor.pid, index)).map_err(words)?;
+        if handover::peer(&socket).map_err(words)? != successor {
+            return Err(format!(
+                "another process than {} listens for group {index}",
+                successor.pid
+            ));
+        }
+        let token = Token::new(UPGRADE, Key::from_parts(0, 0));
+        group.net_mut().watch(&socket, token).map_err(words)?;
+        let now = group.now();
+        let mut giving = Giving {
+            index,
+            progress,
+            number,
+            channel: Channel::new(socket),
+            sent: Sent::Listeners,
+            since: now,
+            begun_sent: HashSet::new(),
+            refused: HashSet::new(),
+            pass: Vec::new(),
+            pass_left: BTreeMap::new(),
+            pass_began: now,
+            pass_at: Time(0),
+        };
+        group.net_mut().pause_listening();
+        let (greeted, again) = group.counted_to();
+        let listeners: Vec<BorrowedFd<'_>> = group.net_mut().own_listeners().collect();
+        let sent = giving
+            .channel
+            .send(&Frame::Listeners { greeted, again }, &listeners);
+        drop(listeners);
+        if let Err(error) = sent {
+            giving.give_up(group);
+            return Err(words(error));
+        }
+        Ok(giving)
+    }
+
+    /// What can be done now; when it is to be called again at the latest.
+    ///
+    /// # Errors
+    /// Why it cannot go on: [`Giving::give_up`] is next.
+    pub(crate) fn step(&mut self, group: &mut Group<RealNet>) -> Result<Time, String> {
+        let index = self.index;
+        let sent = self.channel.flush();
+        sent.map_err(|error| format!("group {index} cannot send to its successor: {error}"))?;
+        loop {
+            match self.channel.receive()? {
+                Come::Nothing => break,
+                Come::End => return Err(format!("the successor of group {index} is gone")),
+                Come::Frame(frame, _) => self.answered(group, frame)?,
+            }
+        }
+        if !matches!(self.sent, Sent::Nothing) {
+            let late = self.since + STEP_MAX;
+            if group.now() >= late {
+                return Err(format!(
+                    "the successor of group {index} has not answered within {} s",
+                    STEP_MAX.as_secs()
+                ));
+            }
+            return Ok(late);
+        }
+        if !self.channel.is_sent() {
+            return Ok(group.now() + STEP_MAX);
+        }
+        self.next_batch(group)
+    }
+
+    fn answered(&mut self, group: &mut Group<RealNet>, frame: Frame) -> Result<(), String> {
+        let why = match (std::mem::replace(&mut self.sent, Sent::Nothing), frame) {
+            (Sent::Listeners, Frame::Taken(_)) => return Ok(()),
+            (Sent::Clients(keys), Frame::Taken(verdicts)) if keys.len() == verdicts.len() => {
+                self.apply(group, &keys, verdicts);
+                return Ok(());
+            }
+            (sent, Frame::Refused { why }) => {
+                self.sent = sent;
+                why
+            }
+            (sent, _) => {
+                self.sent = sent;
+                "it has answered what it was not asked".to_owned()
+            }
+        };
+        Err(format!("the successor of group {}: {why}", self.index))
+    }
+
+    fn apply(&mut self, group: &mut Group<RealNet>, keys: &[Key], verdicts: Vec<Option<String>>) {
+        let took = Time::now().since(self.since);
+        let mut moved = 0;
+        for (key, verdict) in keys.iter().zip(verdicts) {
+            match verdict {
+                None => {
+                    moved += 1;
+                    group.has_gone(*key);
+                }
+                Some(why) => {
+                    self.refused.insert(*key);
+                    self.progress.steps().refusal = Some(why);
+                    group.comes_back(*key);
+                }
+            }
+        }
+        let mut steps = self.progress.steps();
+        steps.moved += moved;
+        steps.longest = steps.longest.max(took);
+        steps.clients.insert(self.index, group.clients_count());
+    }
+
+    fn next_batch(&mut self, group: &mut Group<RealNet>) -> Result<Time, String> {
+        let index = self.index;
+        if self.pass.is_empty() {
+            if group.now() < self.pass_at {
+                return Ok(self.pass_at);
+            }
+            self.pass = group.client_keys();
+            self.pass_began = Time::now();
+            self.pass_left.clear();
+        }
+        let (mut keys, mut records, mut bytes) = (Vec::new(), Vec::new(), 0);
+        while let Some(key) = self.pass.pop() {
+            match self.pack(group, key) {
+                Ok(Packed::Record(record)) => {
+                    bytes += record.len();
+                    keys.push(key);
+                    records.push(record);
+                }
+                Ok(Packed::Begun(frame)) => {
+                    self.pass.push(key);
+                    if keys.is_empty() {
+                        let sent = self.channel.send(&frame, &[]);
+                        sent.map_err(|e| format!("group {index} cannot send: {e}"))?;
+                        return Ok(Time(0));
+                    }
+                    // With the next batch.
+                    break;
+                }
+                Err(why) => *self.pass_left.entry(why).or_default() += 1,
+            }
+            if keys.len() == BATCH_CLIENTS || bytes >= BATCH_BYTES {
+                break;
+            }
+        }
+        if self.pass.is_empty() {
+            let now = Time::now();
+            let took = now.since(self.pass_began);
+            self.pass_at = now + AGAIN.max(took * AGAIN_FACTOR);
+            let mut left = self.pass_left.clone();
+            if !keys.is_empty() {
+                left.insert(Stays::Moving, keys.len());
+            }
+            let mut steps = self.progress.steps();
+            if steps.number == self.number {
+                steps.left.insert(index, left);
+                steps.clients.insert(index, group.clients_count());
+            }
+        }
+        if keys.is_empty() {
+            return Ok(self.pass_at);
+        }
+        self.send_batch(group, keys, records)
+    }
+
+    fn pack(&mut self, group: &mut Group<RealNet>, key: Key) -> Result<Packed, Stays> {
+        if self.refused.contains(&key) {
+            return Err(Stays::Refused);
+        }
+        group.may_go(key)?;
+        for begun in group.begun_of(key) {
+            if self.begun_sent.insert(begun.version()) {
+                let mut bytes = Vec::new();
+                BegunThere::put(&mut bytes, &begun);
+                return Ok(Packed::Begun(Frame::Begun(bytes)));
+            }
+        }
+        let record = group.packed(key);
+        if record.is_err() {
+            self.refused.insert(key);
+        }
+        let record = record?;
+        match group.send_away(key) {
+            true => Ok(Packed::Record(record)),
+            false => Err(Stays::Busy),
+        }
+    }
+
+    fn send_batch(
+        &mut self,
+        group: &mut Group<RealNet>,
+        keys: Vec<Key>,
+        records: Vec<Vec<u8>>,
+    ) -> Result<Time, String> {
+        let sockets = keys.iter().filter_map(|key| group.socket_of(*key));
+        let sockets: Vec<BorrowedFd<'_>> = sockets.map(AsFd::as_fd).collect();
+        let sent = self.channel.send(&Frame::Clients(records), &sockets);
+        drop(sockets);
+        self.sent = Sent::Clients(keys);
+        self.since = Time::now();
+        let words = |error| format!("group {} cannot hand over clients: {error}", self.index);
+        sent.map_err(words)?;
+        Ok(self.since + STEP_MAX)
+    }
+
+    /// The hand-over has failed: what was acknowledged has gone, everything else goes on here.
+    pub(crate) fn give_up(mut self, group: &mut Group<RealNet>) {
+        let last = self.channel.last_word();
+        let sent = std::mem::replace(&mut self.sent, Sent::Nothing);
+        if let Sent::Clients(keys) = sent {
+            match last {
+                Some(Frame::Taken(verdicts)) if verdicts.len() == keys.len() => {
+                    self.apply(group, &keys, verdicts);
+                }
+                _ => keys.iter().for_each(|key| group.comes_back(*key)),
+            }
+        }
+        // Without them, others would go on to accept, and who comes would wait here in vain.
+        let _ = group.net_mut().resume_listening();
+    }
+}
+
+/// What a client becomes on its way.
+enum Packed {
+    Record(Vec<u8>),
+    /// Something has to be sent before it.
+    Begun(Frame),
+}

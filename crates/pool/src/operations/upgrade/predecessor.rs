@@ -1,0 +1,235 @@
+//! The old process's end of an upgrade: it waits for a successor, and hands everything to it.
+//!
+//! A thread of its own waits at an abstract socket for a process of the same user, all the time
+//! that the pool runs. What it decides it tells the groups ([`Order::Give`], [`Order::Keep`]).
+//!
+//! Invariant: a successor that is gone, or that says that it cannot go on, ends the hand-over, and
+//! the next one may try.
+
+use crate::log::{Event, note};
+use crate::operations::upgrade::{Progress, STEP_MAX, name_of_process};
+use crate::shared::{Order, Shared};
+use crate::upgrade::channel::{Channel, Come};
+use crate::upgrade::frames::{Frame, VERSION};
+use reactor::handover::{self, Peer};
+use reactor::{Sender, Time};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How often the successor is listened to while clients go.
+const LISTEN_EVERY: Duration = Duration::from_millis(20);
+/// How often the log says how many clients are still here.
+const SAY_EVERY: Duration = Duration::from_secs(5);
+
+/// What there is to be handed over.
+pub(crate) struct Predecessor {
+    pub(crate) orders: Vec<Sender<Order>>,
+    pub(crate) tcp: Vec<SocketAddr>,
+    pub(crate) unix: Vec<(PathBuf, Arc<OwnedFd>)>,
+    /// After `drain_max` of its settings, what is still here is drained.
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) progress: Arc<Progress>,
+    /// The successor, while there is one.
+    pub(crate) successor: Arc<Mutex<Option<Channel>>>,
+}
+
+impl Predecessor {
+    /// Waits for successors in a thread of its own.
+    ///
+    /// # Errors
+    /// Why there can be no upgrade.
+    pub(crate) fn keep_waiting(self) -> Result<(), String> {
+        let words = |error: std::io::Error| error.to_string();
+        let listener = handover::listen_at(&name_of_process(handover::own().pid)).map_err(words)?;
+        let listener = UnixListener::from(listener);
+        listener.set_nonblocking(false).map_err(words)?;
+        let work = move || {
+            while let Ok((stream, _)) = listener.accept() {
+                let socket = OwnedFd::from(stream);
+                match handover::peer(&socket) {
+                    Ok(peer) if peer.uid == handover::own().uid => self.attend(socket, peer),
+                    _ => {}
+                }
+            }
+        };
+        let builder = std::thread::Builder::new().name("upgrade".into());
+        builder.spawn(work).map(|_| ()).map_err(words)
+    }
+
+    fn attend(&self, socket: OwnedFd, peer: Peer) {
+        if let Err(why) = self.welcome(socket, peer) {
+            note(
+                Event::UpgradeFailed,
+                format_args!(
+                    "process {} does not take over: {why}; this process goes on",
+                    peer.pid
+                ),
+            );
+            return;
+        }
+        note(
+            Event::Upgrade,
+            format_args!(
+                "process {} takes over: it gets the listeners, then the clients",
+                peer.pid
+            ),
+        );
+        {
+            let mut steps = self.progress.steps();
+            let number = steps.number + 1;
+            *steps = Default::default();
+            (steps.is_on, steps.number) = (true, number);
+        }
+        self.tell(&Order::Give(peer));
+        let why = self.hand_over();
+        self.progress.steps().is_on = false;
+        self.tell(&Order::Keep);
+        if let Some(mut channel) = self.lock().take() {
+            let _ = channel.send(&Frame::Refused { why: why.clone() }, &[]);
+        }
+        let moved = self.progress.steps().moved;
+        note(
+            Event::UpgradeFailed,
+            format_args!(
+                "process {} does not take over any more, with {moved} clients: {why}; this process \
+                 goes on with the others, and accepts again",
+                peer.pid
+            ),
+        );
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Channel>> {
+        self.successor
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, order: &Order) {
+        self.orders
+            .iter()
+            .for_each(|group| group.send(order.clone()));
+    }
+
+    /// Tells where this process listens, and waits until the other one is ready.
+    fn welcome(&self, socket: OwnedFd, peer: Peer) -> Result<(), String> {
+        let words = |error: std::io::Error| error.to_string();
+        let mut channel = Channel::waiting(socket, Some(STEP_MAX)).map_err(words)?;
+        let refuse = |channel: &mut Channel, why: String| {
+            let _ = channel.send(&Frame::Refused { why: why.clone() }, &[]);
+            Err(why)
+        };
+        match next(&mut channel)? {
+            Frame::Hello { version } if version == VERSION => {}
+            Frame::Hello { version } => {
+                let why = format!("it speaks version {version} of the hand-over, not {VERSION}");
+                return refuse(&mut channel, why);
+            }
+            _ => return Err("it has sent something else than its version".into()),
+        }
+        let sockets: Vec<BorrowedFd<'_>> = self.unix.iter().map(|(_, fd)| fd.as_fd()).collect();
+        let welcome = Frame::Welcome {
+            groups: self.orders.len(),
+            tcp: self.tcp.clone(),
+            unix: self.unix.iter().map(|(path, _)| path.clone()).collect(),
+        };
+        channel.send(&welcome, &sockets).map_err(words)?;
+        note(
+            Event::Upgrade,
+            format_args!("process {} has checked its settings, and begins", peer.pid),
+        );
+        match next(&mut channel)? {
+            Frame::Ready => {}
+            Frame::Refused { why } => return Err(why),
+            _ => return Err("it has sent something else than that it is ready".into()),
+        }
+        channel.wait_at_most(Some(LISTEN_EVERY)).map_err(words)?;
+        *self.lock() = Some(channel);
+        Ok(())
+    }
+
+    /// Waits until the process ends with its last client, or something fails: that is returned.
+    fn hand_over(&self) -> String {
+        let (begin, mut said) = (Time::now(), Time::now());
+        let (mut is_drained, mut may_leave) = (false, false);
+        loop {
+            if let Some(channel) = &mut *self.lock() {
+                match channel.receive() {
+                    Ok(Come::Nothing) => {}
+                    Ok(Come::End) => return "it has ended".into(),
+                    Ok(Come::Frame(Frame::Refused { why }, _)) => return why,
+                    Ok(Come::Frame(..)) => return "it has sent what it was not asked for".into(),
+                    Err(why) => return why,
+                }
+            } else {
+                // The main thread has said goodbye: the process ends.
+                reactor::pause(LISTEN_EVERY);
+            }
+            let now = Time::now();
+            let steps = self.progress.steps();
+            if let Some(why) = &steps.failed {
+                return why.clone();
+            }
+            let is_counted = steps.clients.len() == self.orders.len();
+            let (left, words) = (steps.left_count(), steps.left_words());
+            let refusal = steps.refusal.clone().unwrap_or_default();
+            drop(steps);
+            if is_counted && left == 0 && !may_leave {
+                may_leave = true;
+                self.tell(&Order::Leave);
+            }
+            let drains = !is_drained && now.since(begin) >= self.shared.settings().drain_max;
+            if left > 0 && (drains || now.since(said) >= SAY_EVERY) {
+                said = now;
+                let refused = match refusal.is_empty() {
+                    true => String::new(),
+                    false => format!(" (refused: {refusal})"),
+                };
+                let then = if drains { "; they are drained" } else { "" };
+                note(
+                    Event::Upgrade,
+                    format_args!("{left} clients are still here: {words}{refused}{then}"),
+                );
+            }
+            if drains {
+                is_drained = true;
+                self.tell(&Order::Drain);
+            }
+        }
+    }
+}
+
+fn next(channel: &mut Channel) -> Result<Frame, String> {
+    match channel.receive()? {
+        Come::Frame(frame, _) => Ok(frame),
+        Come::End => Err("it has ended".into()),
+        Come::Nothing => Err(format!("it has said nothing for {} s", STEP_MAX.as_secs())),
+    }
+}
+
+/// The last client has gone: tells the successor so. `false` when there is none.
+pub(crate) fn say_goodbye(progress: &Progress, successor: &Mutex<Option<Channel>>) -> bool {
+    let channel = successor
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+    let Some(mut channel) = channel else {
+        return false;
+    };
+    let steps = progress.steps();
+    let pause_us = u64::try_from(steps.longest.as_micros()).unwrap_or(u64::MAX);
+    let clients = steps.moved;
+    drop(steps);
+    note(
+        Event::Upgrade,
+        format_args!(
+            "handed over: {clients} clients, none of them out of service for more than {} ms",
+            pause_us.div_ceil(1000)
+        ),
+    );
+    let _ = channel.send(&Frame::Done { clients, pause_us }, &[]);
+    true
+}

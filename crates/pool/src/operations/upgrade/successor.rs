@@ -1,0 +1,240 @@
+//! The new process's end of an upgrade: it asks the old one, tells it when it is ready, and hears
+//! how it went.
+//!
+//! How the old one starts it is here too ([`Started`]): the program that is now at the path of the
+//! running one, with its words. Whether it may run at all it finds out by itself, before it asks.
+//!
+//! Invariant: nothing is asked of the old process before the new one could serve.
+
+use crate::log::{Event, note};
+use crate::operations::upgrade::{STEP_MAX, name_of_process};
+use crate::upgrade::channel::{Channel, Come};
+use crate::upgrade::frames::{Frame, VERSION};
+use reactor::handover::{self, Peer};
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+/// The option by which a process is told whose place it takes.
+const OPTION: &str = "--upgrade";
+/// systemd says in it which process feeds the watchdog: not the new one.
+const WATCHDOG_PID: &str = "WATCHDOG_PID";
+
+/// How this process was started.
+#[derive(Clone, Debug)]
+pub struct Started {
+    /// Where the program is, unless the system does not say.
+    program: Option<PathBuf>,
+    words: Vec<OsString>,
+    predecessor: Option<u32>,
+}
+
+impl Started {
+    /// With these words, the program's own name included.
+    #[must_use]
+    pub fn with(words: Vec<OsString>) -> Started {
+        Started {
+            // Now: once another file is in its place, the kernel calls this one deleted.
+            program: std::env::current_exe().ok(),
+            words,
+            predecessor: None,
+        }
+    }
+
+    /// To take the place of the process with this number, if it is one.
+    #[must_use]
+    pub fn in_place_of(mut self, predecessor: Option<u32>) -> Started {
+        self.predecessor = predecessor;
+        self
+    }
+
+    /// The process whose place it takes.
+    pub(crate) fn predecessor(&self) -> Option<u32> {
+        self.predecessor
+    }
+
+    /// The words behind the program's name for a process that takes the place of this one.
+    fn words_for(&self, pid: u32) -> Vec<OsString> {
+        let mut words = Vec::new();
+        let mut old = self.words.iter().skip(1);
+        while let Some(word) = old.next() {
+            if word == OPTION {
+                old.next();
+            } else if !word.as_encoded_bytes().starts_with(b"--upgrade=") {
+                words.push(word.clone());
+            }
+        }
+        words.push(OPTION.into());
+        words.push(pid.to_string().into());
+        words
+    }
+
+    /// Starts the program that is in the place of this one now; it takes the place of this process.
+    pub(crate) fn start_successor(&self) {
+        let Some(program) = &self.program else {
+            return note(
+                Event::UpgradeFailed,
+                format_args!("the system has not said where the program is"),
+            );
+        };
+        let mut command = Command::new(program);
+        let program = program.display();
+        command
+            .args(self.words_for(std::process::id()))
+            .env_remove(WATCHDOG_PID)
+            .stdin(Stdio::null());
+        let wrong = |why: &dyn std::fmt::Display| {
+            note(
+                Event::UpgradeFailed,
+                format_args!("cannot start {program}: {why}; this process goes on"),
+            );
+        };
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(error) => return wrong(&error),
+        };
+        let pid = child.id();
+        note(
+            Event::Upgrade,
+            format_args!("SIGUSR2: process {pid} is started from {program}"),
+        );
+        let wait = move || {
+            // It outlives this process unless something is wrong with it.
+            if let Ok(status) = child.wait() {
+                note(
+                    Event::UpgradeFailed,
+                    format_args!("process {pid} has ended ({status}); this process goes on"),
+                );
+            }
+        };
+        let builder = std::thread::Builder::new().name("successor".into());
+        if let Err(error) = builder.spawn(wait) {
+            wrong(&error);
+        }
+    }
+}
+
+/// The process whose place this one takes, with what it has said.
+#[derive(Debug)]
+pub(crate) struct Before {
+    pub(crate) peer: Peer,
+    pub(crate) groups: usize,
+    pub(crate) tcp: Vec<SocketAddr>,
+    pub(crate) unix: Vec<(PathBuf, Arc<OwnedFd>)>,
+    channel: Channel,
+}
+
+impl Before {
+    /// Asks the process with this number what there is to take.
+    ///
+    /// # Errors
+    /// One sentence: why it cannot be succeeded.
+    pub(crate) fn ask(pid: u32) -> Result<Before, String> {
+        let wrong = |why: String| format!("upgrade: cannot take the place of process {pid}: {why}");
+        let words = |error: std::io::Error| wrong(error.to_string());
+        let socket = handover::dial(&name_of_process(pid)).map_err(|error| {
+            wrong(format!(
+                "{error}; expected a pool of the same user, in the same network namespace"
+            ))
+        })?;
+        let peer = handover::peer(&socket).map_err(words)?;
+        let own = handover::own();
+        if (peer.pid, peer.uid) != (pid, own.uid) {
+            return Err(wrong(format!(
+                "process {} of user {} has its name",
+                peer.pid, peer.uid
+            )));
+        }
+        let mut channel = Channel::waiting(socket, Some(STEP_MAX)).map_err(words)?;
+        let hello = channel.send(&Frame::Hello { version: VERSION }, &[]);
+        hello.map_err(words)?;
+        match channel.receive().map_err(wrong)? {
+            Come::Frame(Frame::Welcome { groups, tcp, unix }, sockets)
+                if sockets.len() == unix.len() =>
+            {
+                let sockets = sockets.into_iter().map(Arc::new);
+                Ok(Before {
+                    peer,
+                    groups,
+                    tcp,
+                    unix: unix.into_iter().zip(sockets).collect(),
+                    channel,
+                })
+            }
+            Come::Frame(Frame::Refused { why }, _) => Err(wrong(why)),
+            Come::Frame(..) => Err(wrong("it has not said where it listens".into())),
+            Come::End => Err(wrong("it has closed the connection".into())),
+            Come::Nothing => Err(wrong(format!(
+                "it has said nothing for {} s",
+                STEP_MAX.as_secs()
+            ))),
+        }
+    }
+
+    /// The groups wait for what they are given.
+    ///
+    /// # Errors
+    /// The other process is gone.
+    pub(crate) fn ready(&mut self) -> Result<(), String> {
+        let sent = self.channel.send(&Frame::Ready, &[]);
+        sent.map_err(|error| format!("upgrade: process {} is gone: {error}", self.peer.pid))
+    }
+
+    /// Waits in a thread of its own for the end of the other process, and says how it went.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub(crate) fn hear_out(mut self) -> Result<(), String> {
+        let words = |error: std::io::Error| error.to_string();
+        self.channel.wait_at_most(None).map_err(words)?;
+        let pid = self.peer.pid;
+        let work = move || match self.channel.receive() {
+            Ok(Come::Frame(Frame::Done { clients, pause_us }, _)) => note(
+                Event::Upgraded,
+                format_args!(
+                    "process {pid} has handed over {clients} clients; longest pause {} us",
+                    pause_us
+                ),
+            ),
+            Ok(Come::Frame(Frame::Refused { why }, _)) => note(
+                Event::UpgradeFailed,
+                format_args!(
+                    "process {pid} keeps the clients that it has and accepts again ({why}); so \
+                     does this one: end one of the two with SIGTERM"
+                ),
+            ),
+            _ => note(
+                Event::UpgradeFailed,
+                format_args!("process {pid} has ended before it had handed over its clients"),
+            ),
+        };
+        let builder = std::thread::Builder::new().name("predecessor".into());
+        builder.spawn(work).map(|_| ()).map_err(words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_successor_is_told_once_whose_place_it_takes() {
+        let words = |all: &str| all.split(' ').map(OsString::from).collect::<Vec<_>>();
+        let started = |all: &str| Started {
+            program: None,
+            words: words(all),
+            predecessor: None,
+        };
+        for all in [
+            "onramp pool --config a.toml",
+            "onramp pool --upgrade 7 --config a.toml",
+            "onramp pool --config a.toml --upgrade=7",
+        ] {
+            let expected = words("pool --config a.toml --upgrade 9");
+            assert_eq!(started(all).words_for(9), expected, "{all}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! A group of a new process that takes the listeners and clients of the group of its number in the
+//! process before it.
+//!
+//! Called between two turns, it never waits. Clients are taken in without being served, then
+//! acknowledged, and served when the acknowledgement is on its way: from that moment on the other
+//! process cannot fail to see it.
+//!
+//! Invariant: of a batch whose acknowledgement was not sent, nobody is served here.
+
+use crate::group::{Group, UPGRADE, listener_token};
+use crate::operations::upgrade::name_of_group;
+use crate::upgrade::channel::{Channel, Come};
+use crate::upgrade::frames::Frame;
+use reactor::handover::{self, Peer};
+use reactor::{Key, Net, RealNet, Token, socket};
+use session::record::BegunThere;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use wire::packet::Reader;
+
+/// Where a group is to listen, in the order of the settings.
+#[derive(Clone, Debug)]
+pub(crate) enum ListenAt {
+    Tcp(SocketAddr),
+    Unix(Arc<OwnedFd>),
+}
+
+/// A group's end of a hand-over.
+#[derive(Debug)]
+pub(crate) struct Taking {
+    index: usize,
+    predecessor: Peer,
+    listener: OwnedFd,
+    channel: Option<Channel>,
+    begun: Vec<BegunThere>,
+    listen_at: Vec<ListenAt>,
+    backlog: i32,
+    /// Told when this group listens.
+    listens: Option<SyncSender<Result<(), String>>>,
+}
+
+impl Taking {
+    /// Waits for the other process at a name of this group's.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub(crate) fn begin(
+        net: &mut RealNet,
+        index: usize,
+        predecessor: Peer,
+        (listen_at, backlog): (Vec<ListenAt>, i32),
+        listens: SyncSender<Result<(), String>>,
+    ) -> Result<Taking, String> {
+        let words = |error| format!("a group cannot wait for its predecessor: {error}");
+        let listener =
+            handover::listen_at(&name_of_group(handover::own().pid, index)).map_err(words)?;
+        net.watch(&listener, token()).map_err(words)?;
+        Ok(Taking {
+            index,
+            predecessor,
+            listener,
+            channel: None,
+            begun: Vec::new(),
+            listen_at,
+            backlog,
+            listens: Some(listens),
+        })
+    }
+
+    /// Takes what has come. `false` when nothing more will.
+    pub(crate) fn step(&mut self, group: &mut Group<RealNet>) -> bool {
+        if self.channel.is_none() && !self.accept(group) {
+            return true;
+        }
+        match self.take(group) {
+            Ok(more) => more,
+            Err(why) => {
+                if let Some(listens) = self.listens.take() {
+                    let _ = listens.send(Err(why.clone()));
+                }
+                if let Some(channel) = &mut self.channel
+                    && channel.is_sent()
+                {
+                    let _ = channel.send(&Frame::Refused { why }, &[]);
+                }
+                false
+            }
+        }
+    }
+
+    fn accept(&mut self, group: &mut Group<RealNet>) -> bool {
+        while let Ok(Some(sock)) = socket::accept(&self.listener) {
+            let is_predecessor = handover::peer(&sock).is_ok_and(|peer| peer == self.predecessor);
+            if is_predecessor && group.net_mut().watch(&sock, token()).is_ok() {
+                self.channel = Some(Channel::new(sock));
+                return true;
+            }
+        }
+        false
+    }
+
+    fn take(&mut self, group: &mut Group<RealNet>) -> Result<bool, String> {
+        loop {
+            let Some(channel) = &mut self.channel else {
+                return Ok(true);
+            };
+            channel.flush().map_err(|error| error.to_string())?;
+            match channel.receive()? {
+                Come::Nothing => return Ok(true),
+                Come::End => return Ok(false),
+                Come::Frame(Frame::Listeners { greeted, again }, sockets) => {
+                    group.count_on(greeted, again);
+                    self.listen(group, sockets)?;
+                }
+                Come::Frame(Frame::Begun(bytes), _) => {
+                    let begun = BegunThere::read(&mut Reader::new(&bytes));
+                    self.begun.push(begun.map_err(|error| error.to_string())?);
+                }
+                Come::Frame(Frame::Clients(records), sockets) => {
+                    self.take_clients(group, &records, sockets)?;
+                }
+                Come::Frame(..) => return Err("it has sent what is not for a group".into()),
+            }
+        }
+    }
+
+    /// Listens where the settings say: at a socket that was handed over where there is one.
+    fn listen(
+        &mut self,
+        group: &mut Group<RealNet>,
+        mut sockets: Vec<OwnedFd>,
+    ) -> Result<(), String> {
+        for (index, at) in (0..).zip(&self.listen_at) {
+            let token = listener_token(index);
+            let net = group.net_mut();
+            let opened = match at {
+                ListenAt::Unix(listener) => net.share(listener.clone(), token),
+                ListenAt::Tcp(address) => {
+                    let known = |sock: &OwnedFd| handover::local_address(sock) == Some(*address);
+                    match sockets.iter().position(known) {
+                        Some(found) => net.take_listener(sockets.swap_remove(found), token),
+                        None => net.listen(address, self.backlog, token),
+                    }
+                }
+            };
+            opened.map_err(|error| format!("a group cannot listen: {error}"))?;
+        }
+        self.answer(Vec::new())?;
+        if let Some(listens) = self.listens.take() {
+            let _ = listens.send(Ok(()));
+        }
+        Ok(())
+    }
+
+    fn take_clients(
+        &mut self,
+        group: &mut Group<RealNet>,
+        records: &[Vec<u8>],
+        sockets: Vec<OwnedFd>,
+    ) -> Result<(), String> {
+        if sockets.len() != records.len() {
+            // Above its limit of descriptors the kernel closes what is too much.
+            let why = format!(
+                "{} of {} sockets have come to group {}: raise the limit of descriptors",
+                sockets.len(),
+                records.len(),
+                self.index
+            );
+            return self.answer(records.iter().map(|_| Some(why.clone())).collect());
+        }
+        let pairs = records.iter().zip(sockets);
+        let taken: Vec<Result<Key, String>> = pairs
+            .map(|(record, sock)| group.take_in(sock, record, &self.begun))
+            .collect();
+        let verdicts = taken.iter().map(|taken| taken.as_ref().err().cloned());
+        let answered = self.answer(verdicts.collect());
+        for key in taken.into_iter().flatten() {
+            match &answered {
+                Ok(()) => group.let_in(key),
+                Err(_) => group.turn_out(key),
+            }
+        }
+        answered
+    }
+
+    /// Says what is taken: whole, or not at all.
+    fn answer(&mut self, verdicts: Vec<Option<String>>) -> Result<(), String> {
+        let Some(channel) = &mut self.channel else {
+            return Err("nobody is there to be answered".into());
+        };
+        let sent = channel.send(&Frame::Taken(verdicts), &[]);
+        match sent {
+            Ok(()) if channel.is_sent() => Ok(()),
+            Ok(()) => {
+                // What is not whole does not count over there.
+                self.channel = None;
+                Err("there was no room for an answer".into())
+            }
+            Err(error) => Err(format!("cannot answer: {error}")),
+        }
+    }
+}
+
+fn token() -> Token {
+    Token::new(UPGRADE, Key::from_parts(1, 0))
+}

@@ -1,0 +1,353 @@
+//! A client as a record: what of it goes to another process, beside its socket.
+//!
+//! The problem: a client that has gone to another process must find everything there that it has
+//! left behind: who it is, what it negotiated, its session, its prepared statements under their
+//! ids, what it may ask about its last statement, what it has half said. The mechanism: only a
+//! client between two commands goes, which holds nothing on a backend ([`Client::stays`]); what is
+//! left of it is a value, written here and read here.
+//!
+//! Invariants: a record that cannot be read whole makes no client; a field that does not fit makes
+//! its client stay where it is; passwords are not in it (of an account of the server, what its
+//! backends log in with is).
+
+use crate::auth::credential::Credential;
+use crate::auth::secret::Secret;
+use crate::backend::prepared_statements::{HeldRecord, Statements};
+use crate::backend::relay::PendingChanges;
+use crate::buffers::packing::Compression;
+use crate::client::pins::Pins;
+use crate::client::{Client, ClientState};
+use crate::queue::priority::Priority;
+use session::begun::Begun;
+use session::last_gtid::LastGtid;
+use session::last_statement::LastStatement;
+use session::meter::Meter;
+use session::record::{
+    BegunThere, Read, RecordError, put_bool, put_list, put_option, read_bool, read_list,
+    read_number, read_option, read_text,
+};
+use session::state::Session;
+use session::text::Text;
+use sql::lex::Server;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use wire::compressed::Algorithm;
+use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};
+
+/// A client whose record would be longer stays where it is.
+pub(crate) const RECORD_BYTES_MAX: usize = 8 << 20;
+
+/// Priorities by their number in a record.
+const PRIORITIES: [Priority; 3] = [Priority::High, Priority::Low, Priority::Auto];
+
+/// Why a client does not go to another process now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stays {
+    /// It is under TLS, whose keys stay with the process.
+    Tls,
+    /// It is logging in, or changes its user.
+    LoggingIn,
+    /// Its command runs, waits or is being answered.
+    Busy,
+    /// It holds a backend: a transaction is open, or something is read back.
+    Holding,
+    /// It is pinned to its backend.
+    Pinned,
+    /// It has not taken its last reply.
+    Unsent,
+    /// Its last backend is to be asked what that alone knows.
+    Asks,
+    /// A part of a compressed frame has come.
+    AmidFrame,
+    /// It is on its way.
+    Moving,
+    /// The other process does not take it, or its record is too long.
+    Refused,
+}
+
+impl Stays {
+    /// As a word of the log.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Stays::Tls => "tls",
+            Stays::LoggingIn => "logging-in",
+            Stays::Busy => "busy",
+            Stays::Holding => "holding",
+            Stays::Pinned => "pinned",
+            Stays::Unsent => "unsent",
+            Stays::Asks => "asked-about",
+            Stays::AmidFrame => "amid-frame",
+            Stays::Moving => "moving",
+            Stays::Refused => "refused",
+        }
+    }
+}
+
+impl<S> Client<S> {
+    /// Why it does not go to another process now; `None`: it may.
+    pub(crate) fn stays(&self, server: Server) -> Option<Stays> {
+        if self.transport.is_tls() {
+            return Some(Stays::Tls);
+        }
+        match self.state() {
+            ClientState::Moving => return Some(Stays::Moving),
+            _ if self.is_logging_in() || !self.is_known() => return Some(Stays::LoggingIn),
+            ClientState::Idle => {}
+            _ => return Some(Stays::Busy),
+        }
+        if self.output.is_some() || self.transport.has_unsent() {
+            return Some(Stays::Unsent);
+        }
+        if self.is_pinned() {
+            return Some(Stays::Pinned);
+        }
+        let prepares = self.prepared.as_ref();
+        if self.lease().is_some() || prepares.is_some_and(|prepared| prepared.holds()) {
+            return Some(Stays::Holding);
+        }
+        let plans = |pins: &Pins| pins.coming.is_some() || pins.running.is_some();
+        let under_way = prepares.is_some_and(|prepared| prepared.under_way.is_some())
+            || self.retracking.is_some()
+            || self.touching.is_some()
+            || self.touched.is_some()
+            || self.pins.as_deref().is_some_and(plans);
+        if under_way || self.closing || self.interrupted || self.is_being_read() {
+            return Some(Stays::Busy);
+        }
+        if !self.last.is_settled() || !self.last.questions(server).is_none() {
+            return Some(Stays::Asks);
+        }
+        let compression = self.transport.compression();
+        if compression.is_some_and(|compression| compression.is_amid_frame()) {
+            return Some(Stays::AmidFrame);
+        }
+        None
+    }
+}
+
+/// What a client's group knows of it.
+#[derive(Debug)]
+pub(crate) struct Beside<'a> {
+    /// Its user in the settings, whose limits hold.
+    pub(crate) user: &'a str,
+    /// Its account on the server, if that is what it has proven.
+    pub(crate) account: Option<AccountThere>,
+    pub(crate) gtid: Option<&'a LastGtid>,
+}
+
+/// An account of the server, with what its backends prove it with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AccountThere {
+    pub(crate) user: String,
+    pub(crate) host: String,
+    pub(crate) credential: Credential,
+}
+
+/// A client that another process has sent.
+#[derive(Debug)]
+pub(crate) struct Arrived {
+    pub(crate) user: String,
+    pub(crate) account: Option<AccountThere>,
+    pub(crate) gtid: Option<LastGtid>,
+    pub(crate) id: u32,
+    pub(crate) capabilities: u32,
+    pub(crate) extended: u8,
+    pub(crate) collation: u8,
+    pub(crate) seq: u8,
+    pub(crate) changes_failed: u8,
+    pub(crate) priority: Option<Priority>,
+    pub(crate) is_local: bool,
+    /// What a PROXY header has said.
+    pub(crate) address: Option<SocketAddr>,
+    pub(crate) compression: Option<Box<Compression>>,
+    pub(crate) session: Session,
+    pub(crate) last: LastStatement,
+    pub(crate) pending_changes: PendingChanges,
+    pub(crate) input: Vec<u8>,
+    pub(crate) statements_made: u32,
+    pub(crate) statements: Vec<HeldRecord>,
+    pub(crate) last_prepared: Option<u32>,
+    pub(crate) named: Vec<(Text, Text, Session)>,
+}
+
+/// Appends a client, which may go.
+pub(crate) fn put<S>(out: &mut Vec<u8>, client: &Client<S>, beside: &Beside<'_>) {
+    put_lenenc_bytes(out, beside.user.as_bytes());
+    put_option(out, beside.account.as_ref(), put_account);
+    put_option(out, beside.gtid, |out, gtid| {
+        put_lenenc_bytes(out, gtid.get().unwrap_or_default().as_bytes());
+    });
+    put_lenenc(out, u64::from(client.id));
+    put_lenenc(out, u64::from(client.capabilities));
+    out.extend_from_slice(&[
+        client.extended,
+        client.collation,
+        client.seq,
+        client.changes_failed,
+    ]);
+    let priority = client.place.priority;
+    let number = PRIORITIES.iter().position(|each| Some(*each) == priority);
+    put_option(out, number, |out, number| put_lenenc(out, number as u64));
+    put_bool(out, client.transport.is_local());
+    put_option(out, client.transport.client_address(), |out, address| {
+        put_lenenc_bytes(out, address.to_string().as_bytes());
+    });
+    put_option(out, client.transport.compression(), |out, compression| {
+        let level = match compression.algorithm {
+            Algorithm::Zlib => 0,
+            Algorithm::Zstd(level) => level,
+        };
+        out.extend_from_slice(&[level, compression.seq]);
+    });
+    client.session.put_record(out);
+    client.last.put_record(out);
+    put_lenenc_bytes(out, client.pending_changes.bytes());
+    put_lenenc_bytes(out, client.input.as_deref().map_or(&[][..], |input| input));
+    put_lenenc(out, u64::from(client.statements_made));
+    let none = Statements::default();
+    let prepared = client.prepared.as_deref().unwrap_or(&none);
+    let mut before = None;
+    put_list(out, prepared.held().iter(), |out, held| {
+        held.put_record(out, before.replace(held));
+    });
+    put_option(out, prepared.last.map(u64::from), put_lenenc);
+    put_list(out, prepared.named.iter(), |out, (name, definition)| {
+        put_lenenc_bytes(out, name);
+        put_lenenc_bytes(out, &definition.sql);
+        definition.session.put_record(out);
+    });
+}
+
+/// What reading a record goes by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Here<'a> {
+    /// Global values under which sessions of the other process began.
+    pub(crate) begun_there: &'a [BegunThere],
+    /// With which sessions begin here.
+    pub(crate) begun: &'a Begun,
+    /// What user variables, and conditions, are counted by.
+    pub(crate) meters: (&'a Meter, &'a Meter),
+}
+
+/// Reads a record to its end.
+///
+/// # Errors
+/// What is wrong with it, or why there can be no such client here.
+pub(crate) fn read(bytes: &[u8], here: Here<'_>) -> Read<Arrived> {
+    let (variables, warnings) = here.meters;
+    let session = |reader: &mut Reader<'_>| {
+        Session::read_record(reader, here.begun_there, here.begun, variables)
+    };
+    let reader = &mut Reader::new(bytes);
+    let arrived = Arrived {
+        user: read_string(reader, "a user")?,
+        account: read_option(reader, "an account", read_account)?,
+        gtid: read_option(reader, "@@last_gtid", |reader| {
+            let mut gtid = LastGtid::default();
+            match reader.lenenc_bytes("@@last_gtid")? {
+                b"" => {}
+                known => gtid.set(known),
+            }
+            Ok(gtid)
+        })?,
+        id: read_number(reader, "CONNECTION_ID()")?,
+        capabilities: read_number(reader, "capabilities")?,
+        extended: reader.u8("extended capabilities")?,
+        collation: reader.u8("a collation")?,
+        seq: reader.u8("a packet's number")?,
+        changes_failed: reader.u8("a number of changes of user")?,
+        priority: read_option(reader, "a priority", |reader| {
+            let number: usize = read_number(reader, "a priority")?;
+            let priority = PRIORITIES.get(number).copied();
+            priority.ok_or_else(|| reader.malformed("a priority").into())
+        })?,
+        is_local: read_bool(reader, "whether its socket is a Unix socket")?,
+        address: read_option(reader, "an address", |reader| {
+            let address = read_string(reader, "an address")?.parse();
+            address.map_err(|_| reader.malformed("an address").into())
+        })?,
+        compression: read_option(reader, "how bytes are compressed", |reader| {
+            let algorithm = match reader.u8("a level")? {
+                0 => Algorithm::Zlib,
+                level => Algorithm::Zstd(level),
+            };
+            let seq = reader.u8("a frame's number")?;
+            Ok(Compression::going_on(algorithm, seq))
+        })?,
+        session: session(reader)?,
+        last: LastStatement::read_record(reader, warnings)?,
+        pending_changes: {
+            let bytes = reader.lenenc_bytes("changes of the session")?;
+            let mut changes = PendingChanges::default();
+            changes.add(bytes)?;
+            changes
+        },
+        input: reader.lenenc_bytes("the front of a command")?.to_vec(),
+        statements_made: read_number(reader, "the number of a statement")?,
+        statements: {
+            let mut before: Option<Rc<Session>> = None;
+            read_list(reader, "prepared statements", |reader| {
+                let held = HeldRecord::read_record(reader, before.as_ref(), session)?;
+                before = Some(held.session.clone());
+                Ok(held)
+            })?
+        },
+        last_prepared: read_option(reader, "the last prepared statement", |reader| {
+            read_number(reader, "the number of a statement")
+        })?,
+        named: read_list(reader, "statements by name", |reader| {
+            let name = read_text(reader, "a statement's name")?;
+            let sql = read_text(reader, "a statement's text")?;
+            Ok((name, sql, session(reader)?))
+        })?,
+    };
+    let ids = arrived.statements.iter().map(|held| held.id);
+    if !ids.is_sorted_by(|one, two| one < two) {
+        return Err(reader.malformed("statements in order").into());
+    }
+    match reader.is_empty() {
+        true => Ok(arrived),
+        false => Err(reader.malformed("the end of a record").into()),
+    }
+}
+
+fn read_string(reader: &mut Reader<'_>, what: &'static str) -> Read<String> {
+    let text = reader.lenenc_bytes(what)?;
+    let text = std::str::from_utf8(text).map_err(|_| reader.malformed(what))?;
+    Ok(text.to_owned())
+}
+
+fn put_account(out: &mut Vec<u8>, account: &AccountThere) {
+    put_lenenc_bytes(out, account.user.as_bytes());
+    put_lenenc_bytes(out, account.host.as_bytes());
+    let (kind, once): (u8, &[u8]) = match &account.credential {
+        // Of an account of the server it is the empty one.
+        Credential::Password(_) => (0, &[]),
+        Credential::Native(once) => (1, once),
+        Credential::CachingSha2(once) => (2, once),
+    };
+    out.push(kind);
+    put_lenenc_bytes(out, once);
+}
+
+fn read_account(reader: &mut Reader<'_>) -> Read<AccountThere> {
+    let user = read_string(reader, "an account's name")?;
+    let host = read_string(reader, "an account's host")?;
+    let kind = reader.u8("what proves an account")?;
+    let once = reader.lenenc_bytes("what proves an account")?;
+    let wrong = || RecordError::from(reader.malformed("what proves an account"));
+    let credential = match kind {
+        0 => Credential::Password(Secret::default()),
+        1 => Credential::Native(once.try_into().map_err(|_| wrong())?),
+        2 => Credential::CachingSha2(once.try_into().map_err(|_| wrong())?),
+        _ => return Err(wrong()),
+    };
+    Ok(AccountThere {
+        user,
+        host,
+        credential,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,214 @@
+//! What a client's last statement has left, as bytes: see [`crate::record`].
+//!
+//! The backend that ran it stays behind, so what that alone knew is not there any more: it has to
+//! be asked for before (`questions`). Nothing may still have to be read back.
+
+use super::{LastStatement, Owed, ReadBack, charged};
+use crate::conditions::{Items, Others};
+use crate::diagnostics::{Diagnostics, Told};
+use crate::found::FoundRows;
+use crate::meter::Meter;
+use crate::record::{
+    Read, put_bool, put_list, put_option, read_bool, read_list, read_number, read_option, read_text,
+};
+use sql::asked::TEXTS;
+use sql::classify::Reads;
+use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};
+
+impl LastStatement {
+    /// Whether nothing of it is still to be read back or being asked about.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.owed == Owed::default() && !self.asked_elsewhere
+    }
+
+    /// Appends it.
+    pub fn put_record(&self, out: &mut Vec<u8>) {
+        // Each field has to be named here: one that is new is not forgotten.
+        let LastStatement {
+            insert_id,
+            row_count,
+            found_rows,
+            owed: _,
+            number,
+            conditions,
+            read_back: _,
+            asked_elsewhere: _,
+            native: _,
+            told: _,
+            kept,
+            lost,
+        } = self;
+        put_lenenc(out, *insert_id);
+        put_lenenc(out, row_count.0.cast_unsigned());
+        put_option(out, found_rows.get(), put_lenenc);
+        put_lenenc(out, u64::from(*number));
+        put_lenenc(out, u64::from(*conditions));
+        put_bool(out, *lost);
+        put_option(out, kept.as_deref().map(|kept| &kept.value), put_kept);
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// [`crate::record::RecordError::Malformed`].
+    pub fn read_record(reader: &mut Reader<'_>, meter: &Meter) -> Read<LastStatement> {
+        let insert_id = reader.lenenc("LAST_INSERT_ID()")?;
+        let row_count = super::RowCount(reader.lenenc("ROW_COUNT()")?.cast_signed());
+        let mut found_rows = FoundRows::NONE_YET;
+        let found = read_option(reader, "FOUND_ROWS()", |r| Ok(r.lenenc("FOUND_ROWS()")?))?;
+        found_rows.set(found);
+        let number = read_number(reader, "a count of statements")?;
+        let conditions = read_number(reader, "a count of conditions")?;
+        let lost = read_bool(reader, "whether conditions are lost")?;
+        let kept = read_option(reader, "conditions", read_kept)?;
+        Ok(LastStatement {
+            insert_id,
+            row_count,
+            found_rows,
+            owed: Owed::default(),
+            number,
+            conditions,
+            read_back: ReadBack::default(),
+            asked_elsewhere: false,
+            native: Reads::default(),
+            told: Told::default(),
+            kept: kept.map(|kept| charged(kept, meter)),
+            lost,
+        })
+    }
+}
+
+fn put_kept(out: &mut Vec<u8>, kept: &Diagnostics) {
+    let Diagnostics {
+        reply,
+        charset,
+        total,
+        state,
+        signals,
+        items,
+    } = kept;
+    put_lenenc_bytes(out, reply);
+    put_option(out, charset.as_deref(), put_lenenc_bytes);
+    put_option(out, total.map(u64::from), put_lenenc);
+    put_option(out, state.as_ref(), |out, state| {
+        out.extend_from_slice(state);
+    });
+    put_bool(out, *signals);
+    put_option(out, items.as_ref(), |out, items| {
+        put_list(out, items.iter(), put_items);
+    });
+}
+
+fn read_kept(reader: &mut Reader<'_>) -> Read<Diagnostics> {
+    Ok(Diagnostics {
+        reply: reader.lenenc_bytes("the reply to SHOW WARNINGS")?.to_vec(),
+        charset: read_option(reader, "a character set", |r| {
+            read_text(r, "a character set")
+        })?,
+        total: read_option(reader, "@@warning_count", |r| {
+            read_number(r, "@@warning_count")
+        })?,
+        state: read_option(reader, "a SQL state", |r| {
+            let mut state = [0; 5];
+            state.copy_from_slice(r.bytes(5, "a SQL state")?);
+            Ok(state)
+        })?,
+        signals: read_bool(reader, "whether SIGNAL may have raised it")?,
+        items: read_option(reader, "items of conditions", |r| {
+            read_list(r, "items of conditions", read_items)
+        })?,
+    })
+}
+
+fn put_items(out: &mut Vec<u8>, items: &Items) {
+    let Items { row, others } = items;
+    put_option(out, *row, put_lenenc);
+    put_option(out, others.as_deref(), |out, others| {
+        let Others {
+            texts,
+            state,
+            message,
+        } = others;
+        texts.iter().for_each(|text| put_lenenc_bytes(out, text));
+        put_lenenc_bytes(out, state);
+        put_lenenc_bytes(out, message);
+    });
+}
+
+fn read_items(reader: &mut Reader<'_>) -> Read<Items> {
+    let row = read_option(reader, "ROW_NUMBER", |r| Ok(r.lenenc("ROW_NUMBER")?))?;
+    let others = read_option(reader, "items", |reader| {
+        let mut texts: [Vec<u8>; TEXTS.len()] = Default::default();
+        for text in &mut texts {
+            *text = reader.lenenc_bytes("an item")?.to_vec();
+        }
+        Ok(Others {
+            texts,
+            state: reader.lenenc_bytes("RETURNED_SQLSTATE")?.to_vec(),
+            message: reader.lenenc_bytes("MESSAGE_TEXT")?.to_vec(),
+        })
+    })?;
+    Ok(Items {
+        row,
+        others: others.map(Box::new),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::last_statement::RowCount;
+
+    #[test]
+    fn what_a_statement_has_left_is_read_as_it_was_written() {
+        let meter = Meter::default();
+        let mut last = LastStatement {
+            insert_id: u64::MAX,
+            row_count: RowCount(-1),
+            number: u32::MAX,
+            conditions: 7,
+            native: Reads::ROW_COUNT,
+            ..LastStatement::default()
+        };
+        let mut others = Others {
+            state: b"45000".to_vec(),
+            message: b"mine".to_vec(),
+            ..Others::default()
+        };
+        others.texts[3] = b"t".to_vec();
+        let kept = Diagnostics {
+            reply: vec![1; 700],
+            charset: Some(b"utf8mb4"[..].into()),
+            total: Some(1),
+            state: Some(*b"45000"),
+            signals: true,
+            items: Some(vec![Items {
+                row: Some(3),
+                others: Some(Box::new(others)),
+            }]),
+        };
+        for (found, kept) in [(None, Some(kept)), (Some(0), None), (Some(9), None)] {
+            last.found_rows.set(found);
+            last.kept = kept.map(|kept| charged(kept, &meter));
+            let mut out = Vec::new();
+            last.put_record(&mut out);
+            let mut reader = Reader::new(&out);
+            let read = LastStatement::read_record(&mut reader, &meter).unwrap();
+            assert!(reader.is_empty());
+            assert_eq!(read.insert_id, last.insert_id);
+            assert_eq!(read.row_count, last.row_count);
+            assert_eq!(read.found_rows.get(), found);
+            assert_eq!((read.number, read.conditions), (u32::MAX, 7));
+            assert_eq!(read.kept(), last.kept());
+            assert!(!read.is_native(Reads::ROW_COUNT), "its backend stays");
+            assert!(read.is_settled());
+            for len in 0..out.len() {
+                let cut = LastStatement::read_record(&mut Reader::new(&out[..len]), &meter);
+                assert!(cut.is_err(), "{len}");
+            }
+        }
+        last.owed.warnings = true;
+        assert!(!last.is_settled());
+    }
+}

@@ -1,0 +1,314 @@
+//! Values of a session as bytes: how a session goes to another process of the pool.
+//!
+//! A value writes itself behind what is there, and reads itself from the front of what is left.
+//! Lengths stand in front of texts and lists, and nothing is reserved before its bytes are there,
+//! so a record that is cut off or garbled is an error and never a wrong session. What each value
+//! has stands beside it (`state/recorded.rs`, `last_statement/recorded.rs`); the version of all of
+//! them together is the one of the pool's records.
+//!
+//! Invariants: what was written is read as an equal value; what cannot be carried exactly is
+//! [`RecordError::NotCarried`], never a guess.
+
+use crate::begun::Begun;
+use crate::text::Text;
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::Rc;
+use wire::packet::{Malformed, Reader, put_lenenc, put_lenenc_bytes};
+
+/// Why a record is of no use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecordError {
+    /// It is not what its place calls for.
+    Malformed(Malformed),
+    /// It is well formed, and this process cannot have the same value.
+    NotCarried(&'static str),
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecordError::Malformed(Malformed { what, at, len }) => write!(
+                f,
+                "a record of {len} bytes cannot be read: expected {what} at byte {at}"
+            ),
+            RecordError::NotCarried(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for RecordError {}
+
+impl From<Malformed> for RecordError {
+    fn from(malformed: Malformed) -> RecordError {
+        RecordError::Malformed(malformed)
+    }
+}
+
+/// What reading gives.
+pub type Read<T> = Result<T, RecordError>;
+
+/// Appends yes or no.
+pub fn put_bool(out: &mut Vec<u8>, yes: bool) {
+    out.push(u8::from(yes));
+}
+
+/// Yes or no.
+///
+/// # Errors
+/// [`RecordError::Malformed`] when it is neither.
+pub fn read_bool(reader: &mut Reader<'_>, what: &'static str) -> Read<bool> {
+    match reader.u8(what)? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(reader.malformed(what).into()),
+    }
+}
+
+/// Appends a value that may be missing.
+pub fn put_option<T>(out: &mut Vec<u8>, value: Option<T>, put: impl FnOnce(&mut Vec<u8>, T)) {
+    put_bool(out, value.is_some());
+    if let Some(value) = value {
+        put(out, value);
+    }
+}
+
+/// A value that may be missing.
+///
+/// # Errors
+/// As reading the value.
+pub fn read_option<'a, T>(
+    reader: &mut Reader<'a>,
+    what: &'static str,
+    read: impl FnOnce(&mut Reader<'a>) -> Read<T>,
+) -> Read<Option<T>> {
+    match read_bool(reader, what)? {
+        true => read(reader).map(Some),
+        false => Ok(None),
+    }
+}
+
+/// Appends how many values follow, and each.
+pub fn put_list<T>(
+    out: &mut Vec<u8>,
+    list: impl ExactSizeIterator<Item = T>,
+    mut put: impl FnMut(&mut Vec<u8>, T),
+) {
+    put_lenenc(out, list.len() as u64);
+    list.for_each(|value| put(out, value));
+}
+
+/// Each value of a list. One takes a byte at least, so what is left of the record bounds them.
+///
+/// # Errors
+/// As reading each value.
+pub fn read_list<'a, T>(
+    reader: &mut Reader<'a>,
+    what: &'static str,
+    mut read: impl FnMut(&mut Reader<'a>) -> Read<T>,
+) -> Read<Vec<T>> {
+    let count = reader.lenenc(what)?;
+    let mut list = Vec::new();
+    for _ in 0..count {
+        list.push(read(reader)?);
+    }
+    Ok(list)
+}
+
+/// A text.
+///
+/// # Errors
+/// [`RecordError::Malformed`] when it is cut off.
+pub fn read_text(reader: &mut Reader<'_>, what: &'static str) -> Read<Text> {
+    Ok(reader.lenenc_bytes(what)?.into())
+}
+
+/// A number that fits the type that is wanted.
+///
+/// # Errors
+/// [`RecordError::Malformed`] when it does not.
+pub fn read_number<T: TryFrom<u64>>(reader: &mut Reader<'_>, what: &'static str) -> Read<T> {
+    let number = reader.lenenc(what)?;
+    T::try_from(number).map_err(|_| reader.malformed(what).into())
+}
+
+/// The global values that a session of another process began under.
+///
+/// Both processes count the changes that they have seen ([`Begun::version`]), so the number means
+/// nothing here: what counts are the values.
+#[derive(Clone, Debug, Default)]
+pub struct BegunThere {
+    version: u64,
+    values: Vec<(Text, Option<Text>)>,
+    /// What differs from those of this process, for the version that was asked about last: it is
+    /// the same for all sessions, and mostly nothing.
+    differing: RefCell<Option<(u64, Rc<Differing>)>>,
+}
+
+/// How two sets of global values differ.
+#[derive(Debug, Default)]
+struct Differing {
+    /// Variables that are not known of the other process.
+    not_there: Vec<Text>,
+    /// Variables with another value, and that of the other process.
+    otherwise: Vec<(Text, Option<Text>)>,
+}
+
+impl BegunThere {
+    /// Appends what a session of this process began under.
+    pub fn put(out: &mut Vec<u8>, begun: &Begun) {
+        put_lenenc(out, begun.version());
+        let known = begun.version() > 0;
+        let names = match known {
+            true => begun.names(),
+            false => &[],
+        };
+        put_list(out, names.iter(), |out, name| {
+            put_lenenc_bytes(out, name);
+            put_option(out, begun.value(name), |out, value| {
+                put_lenenc_bytes(out, value);
+            });
+        });
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// [`RecordError::Malformed`].
+    pub fn read(reader: &mut Reader<'_>) -> Read<BegunThere> {
+        let version = reader.lenenc("a version of global values")?;
+        let values = read_list(reader, "global values", |reader| {
+            let name = read_text(reader, "a variable's name")?;
+            let value = read_option(reader, "a global value", |reader| {
+                read_text(reader, "a global value")
+            })?;
+            Ok((name, value))
+        })?;
+        Ok(BegunThere {
+            version,
+            values,
+            differing: RefCell::default(),
+        })
+    }
+
+    /// Which of them it is, in its own process.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The variables, with their values, that a session must have as its own so that with `now` it
+    /// is what it was with these. `listed` says which it has as its own anyway.
+    ///
+    /// # Errors
+    /// [`RecordError::NotCarried`] where a value is not known, or is NULL.
+    pub fn besides(&self, now: &Begun, listed: impl Fn(&[u8]) -> bool) -> Read<Vec<(Text, Text)>> {
+        if self.version == 0 && now.version() == 0 {
+            return Ok(Vec::new());
+        }
+        if self.version == 0 || now.version() == 0 {
+            return Err(RecordError::NotCarried(
+                "the server's global values are known to one of the two processes only",
+            ));
+        }
+        let differing = self.differing(now);
+        if differing.not_there.iter().any(|name| !listed(name)) {
+            return Err(RecordError::NotCarried(
+                "the other process does not know all variables of a session",
+            ));
+        }
+        let mut besides = Vec::new();
+        for (name, value) in differing.otherwise.iter().filter(|(name, _)| !listed(name)) {
+            match value {
+                Some(value) => besides.push((name.clone(), value.clone())),
+                None => {
+                    return Err(RecordError::NotCarried(
+                        "the session began with NULL where sessions of now do not",
+                    ));
+                }
+            }
+        }
+        Ok(besides)
+    }
+
+    fn differing(&self, now: &Begun) -> Rc<Differing> {
+        let mut known = self.differing.borrow_mut();
+        if let Some((version, differing)) = &*known
+            && *version == now.version()
+        {
+            return differing.clone();
+        }
+        let is_there = |name: &Text| {
+            let found = self.values.binary_search_by(|(other, _)| other.cmp(name));
+            found.is_ok()
+        };
+        let all = now.names().iter();
+        let not_there = all.filter(|name| !is_there(name)).cloned().collect();
+        let differs = |(name, value): &&(Text, Option<Text>)| now.value(name) != value.as_deref();
+        let otherwise = self.values.iter().filter(differs).cloned().collect();
+        let differing = Rc::new(Differing {
+            not_there,
+            otherwise,
+        });
+        *known = Some((now.version(), differing.clone()));
+        differing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Text {
+        text.as_bytes().into()
+    }
+
+    fn begun(values: &[(&str, Option<&str>)]) -> Begun {
+        let names = values.iter().map(|(name, _)| text(name)).collect();
+        let values = values.iter().map(|(_, value)| value.map(text)).collect();
+        Begun::named(names).with(values, Text::default()).unwrap()
+    }
+
+    fn sent(begun: &Begun) -> BegunThere {
+        let mut out = Vec::new();
+        BegunThere::put(&mut out, begun);
+        let mut reader = Reader::new(&out);
+        let read = BegunThere::read(&mut reader).unwrap();
+        assert!(reader.is_empty());
+        for len in 0..out.len() {
+            assert!(BegunThere::read(&mut Reader::new(&out[..len])).is_err());
+        }
+        read
+    }
+
+    #[test]
+    fn what_began_otherwise_becomes_the_sessions_own() {
+        let there = sent(&begun(&[("a", Some("1")), ("b", None), ("c", Some("3"))]));
+        let same = begun(&[("a", Some("1")), ("b", None), ("c", Some("3"))]);
+        assert_eq!(there.besides(&same, |_| false), Ok(vec![]));
+        // The next one that this process has.
+        let same = same.with(
+            vec![Some(text("1")), None, Some(text("4"))],
+            Text::default(),
+        );
+        let own = there.besides(&same.unwrap(), |_| false);
+        assert_eq!(own, Ok(vec![(text("c"), text("3"))]));
+        let other = begun(&[("a", Some("2")), ("b", None), ("c", Some("4"))]);
+        let there = sent(&begun(&[("a", Some("1")), ("b", None), ("c", Some("3"))]));
+        let own = there.besides(&other, |name| name == b"c");
+        assert_eq!(own, Ok(vec![(text("a"), text("1"))]));
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_guessed() {
+        let there = sent(&begun(&[("a", None)]));
+        let otherwise = begun(&[("a", Some("1"))]);
+        assert!(there.besides(&otherwise, |_| false).is_err(), "NULL");
+        let more = begun(&[("a", None), ("b", Some("1"))]);
+        assert!(there.besides(&more, |_| false).is_err(), "one more");
+        assert!(there.besides(&Begun::default(), |_| false).is_err());
+        let unknown = sent(&Begun::default());
+        assert_eq!(unknown.besides(&Begun::default(), |_| false), Ok(vec![]));
+        assert!(unknown.besides(&otherwise, |_| false).is_err());
+    }
+}

@@ -1,0 +1,381 @@
+//! Digests: what statements that differ in their values only have in common.
+//!
+//! The problem: who watches a server asks which statements take its time, and an application sends
+//! the same statement a million times with other values in it; and the values are nobody else's
+//! business. The mechanism: a text's tokens without its values ([`parts`]), as a number
+//! ([`digest`]) and as a text to be read ([`normalized`]). As in the digests of MySQL's Performance
+//! Schema, a literal is `?`, a list of literals is `?, ...`, and of rows of literals the first
+//! stands for all, so that an INSERT of many rows has one digest. Comments and white space are no
+//! part of it. Letters are compared as they are.
+//!
+//! Invariants:
+//! - no byte of a string or a number comes out;
+//! - one pass, nothing allocated for the number; both look at the first [`LEN_MAX`] bytes only.
+
+use crate::lex::{Kind, LexMode, Lexer, Token};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Bytes of a text that are looked at. Texts that begin with the same are one statement.
+pub const LEN_MAX: usize = 4096;
+
+/// A part of a normalized text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part<'a> {
+    /// A token as it is.
+    Token(&'a [u8]),
+    /// A literal.
+    Value,
+    /// More of what stands in front of it: literals, or rows of them.
+    More,
+}
+
+/// A row of a list, behind a row of literals: it is no part of the text if it is one as well.
+#[derive(Clone, Copy, Default)]
+struct Row {
+    /// Its literals: none, one, or more.
+    values: u8,
+    /// A comma stands behind the last one.
+    comma: bool,
+}
+
+/// What has come out, as far as that decides on what follows.
+#[derive(Clone, Copy)]
+enum Seen {
+    /// Nothing, or an operator, a comma or a parenthesis that opens.
+    Operator,
+    /// A word, a name, or what ends an operand.
+    Operand,
+    /// A parenthesis, with nothing in it yet.
+    Opened,
+    /// So many literals, one or more, with commas between them; behind such a parenthesis or not.
+    Values { more: bool, row: bool },
+    /// A row of literals, or rows.
+    Rows { more: bool },
+}
+
+/// Takes tokens and gives parts.
+struct Parts<F> {
+    give: F,
+    seen: Seen,
+    /// A comma behind literals or rows that is not out yet.
+    comma: bool,
+    /// A row that is not out yet.
+    row: Option<Row>,
+    /// A sign that is not out yet.
+    sign: Option<u8>,
+}
+
+impl<'a, F: FnMut(Part<'a>)> Parts<F> {
+    /// Gives what was held back, because no more of the same follows.
+    fn flush(&mut self) {
+        if std::mem::take(&mut self.comma) {
+            (self.give)(Part::Token(b","));
+            self.seen = Seen::Operator;
+        }
+        if let Some(row) = self.row.take() {
+            (self.give)(Part::Token(b"("));
+            self.seen = Seen::Opened;
+            if row.values > 0 {
+                (self.give)(Part::Value);
+                let more = row.values > 1;
+                if more {
+                    (self.give)(Part::More);
+                }
+                self.seen = Seen::Values { more, row: true };
+            }
+            if row.comma {
+                (self.give)(Part::Token(b","));
+                self.seen = Seen::Operator;
+            }
+        }
+        if let Some(sign) = self.sign.take() {
+            (self.give)(Part::Token(match sign {
+                b'-' => b"-",
+                _ => b"+",
+            }));
+            self.seen = Seen::Operator;
+        }
+    }
+
+    fn value(&mut self) {
+        self.sign = None;
+        if let Some(row) = &mut self.row {
+            if row.values == 0 || row.comma {
+                row.values = (row.values + 1).min(2);
+                row.comma = false;
+                return;
+            }
+            self.flush();
+        }
+        match self.seen {
+            Seen::Values { more, row } if self.comma => {
+                self.comma = false;
+                if !more {
+                    (self.give)(Part::More);
+                }
+                self.seen = Seen::Values { more: true, row };
+            }
+            before => {
+                self.flush();
+                (self.give)(Part::Value);
+                let row = matches!(before, Seen::Opened) || matches!(self.seen, Seen::Opened);
+                self.seen = Seen::Values { more: false, row };
+            }
+        }
+    }
+
+    fn punct(&mut self, byte: u8, bytes: &'a [u8]) {
+        match (byte, &mut self.row) {
+            (b',', Some(row)) if row.values > 0 && !row.comma => return row.comma = true,
+            (b')', Some(row)) if row.values > 0 && !row.comma => {
+                self.row = None;
+                self.comma = false;
+                if matches!(self.seen, Seen::Rows { more: false }) {
+                    (self.give)(Part::More);
+                }
+                return self.seen = Seen::Rows { more: true };
+            }
+            _ => {}
+        }
+        let in_list = self.row.is_none() && self.sign.is_none();
+        match (byte, self.seen) {
+            (b',', Seen::Values { .. } | Seen::Rows { .. }) if in_list && !self.comma => {
+                return self.comma = true;
+            }
+            (b'(', Seen::Rows { .. }) if in_list && self.comma => {
+                return self.row = Some(Row::default());
+            }
+            (b')', Seen::Values { row: true, .. }) if in_list && !self.comma => {
+                (self.give)(Part::Token(bytes));
+                return self.seen = Seen::Rows { more: false };
+            }
+            (b'-' | b'+', _) if self.sign.is_none() && self.takes_sign() => {
+                return self.sign = Some(byte);
+            }
+            _ => {}
+        }
+        self.flush();
+        (self.give)(Part::Token(bytes));
+        self.seen = match byte {
+            b'(' => Seen::Opened,
+            b')' | b'*' => Seen::Operand,
+            _ => Seen::Operator,
+        };
+    }
+
+    /// Whether a sign here belongs to a literal behind it.
+    fn takes_sign(&self) -> bool {
+        let held = self.comma || self.row.is_some_and(|row| row.values == 0 || row.comma);
+        held || matches!(self.seen, Seen::Operator | Seen::Opened)
+    }
+
+    fn other(&mut self, bytes: &'a [u8]) {
+        self.flush();
+        (self.give)(Part::Token(bytes));
+        self.seen = Seen::Operand;
+    }
+}
+
+/// The parts of a text; `false` where servers disagree about how it is cut.
+fn parts<'a>(sql: &'a [u8], mode: LexMode, give: impl FnMut(Part<'a>)) -> bool {
+    let sql = &sql[..sql.len().min(LEN_MAX)];
+    let mut parts = Parts {
+        give,
+        seen: Seen::Operator,
+        comma: false,
+        row: None,
+        sign: None,
+    };
+    let mut lexer = Lexer::new(sql, mode);
+    let mut next = lexer.next();
+    while let Some(token) = next {
+        next = lexer.next();
+        let bytes = &sql[token.start..token.end];
+        match token.kind {
+            Kind::String | Kind::Number | Kind::Punct(b'?') => parts.value(),
+            Kind::Word if introduces(bytes, token, next) => {}
+            Kind::Word if bytes.eq_ignore_ascii_case(b"NULL") && parts.takes_null() => {
+                parts.value();
+            }
+            Kind::Punct(byte) => parts.punct(byte, bytes),
+            Kind::Semicolon => parts.punct(b';', bytes),
+            Kind::Assign => parts.punct(b'=', bytes),
+            _ => parts.other(bytes),
+        }
+    }
+    parts.flush();
+    !lexer.miscut() && (lexer.unread() || !lexer.doubtful())
+}
+
+impl<F> Parts<F> {
+    /// Whether NULL is a value here, and not a part of IS NULL and the like.
+    fn takes_null(&self) -> bool {
+        let held = self.comma || self.row.is_some();
+        held || matches!(self.seen, Seen::Operator | Seen::Opened)
+    }
+}
+
+/// Whether a word is a part of the literal behind it: `_utf8mb4'x'`, `x'00'`, `b'1'`, `n'x'`.
+fn introduces(word: &[u8], token: Token, next: Option<Token>) -> bool {
+    let Some(next) = next.filter(|next| next.kind == Kind::String) else {
+        return false;
+    };
+    match word {
+        [b'_', ..] => true,
+        [b'x' | b'X' | b'b' | b'B' | b'n' | b'N'] => token.end == next.start,
+        _ => false,
+    }
+}
+
+/// A number that is the same for texts that differ in their values only. Never 0. It is the same
+/// in each process of the same build.
+#[must_use]
+pub fn digest(sql: &[u8], mode: LexMode) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    parts(sql, mode, |part| match part {
+        Part::Token(bytes) => bytes.hash(&mut hasher),
+        // No token begins so: a length that no token has.
+        Part::Value => hasher.write_u8(1),
+        Part::More => hasher.write_u8(2),
+    });
+    hasher.finish().max(1)
+}
+
+/// The text without its values, of at most so many bytes; ` ...` behind that stands for what is
+/// left out. A text that servers read in different ways is left out as a whole: what is a string to
+/// one of them is none to another.
+#[must_use]
+pub fn normalized(sql: &[u8], mode: LexMode, len_max: usize) -> String {
+    let mut text = Vec::new();
+    let (mut is_full, mut end) = (false, std::ptr::null());
+    let is_clear = parts(sql, mode, |part| {
+        let bytes = match part {
+            Part::Token(bytes) => bytes,
+            Part::Value => b"?",
+            Part::More => b", ...",
+        };
+        is_full |= text.len() + bytes.len() >= len_max;
+        if is_full {
+            return;
+        }
+        let touches = bytes.as_ptr() == end && matches!(bytes, [b'(' | b'@', ..]);
+        let closes = matches!(bytes, [b',' | b')' | b'.' | b';', ..]);
+        let opened = matches!(text.last(), None | Some(b'(' | b'.'));
+        if !(touches || closes || opened) {
+            text.push(b' ');
+        }
+        text.extend_from_slice(bytes);
+        let own = sql.as_ptr_range();
+        end = match own.contains(&bytes.as_ptr()) {
+            true => bytes.as_ptr_range().end,
+            false => std::ptr::null(),
+        };
+    });
+    if !is_clear {
+        return "...".to_owned();
+    }
+    let mut text = String::from_utf8_lossy(&text).into_owned();
+    if is_full || sql.len() > LEN_MAX {
+        text.push_str(" ...");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(sql: &str) -> String {
+        normalized(sql.as_bytes(), LexMode::default(), 1024)
+    }
+
+    fn number(sql: &str) -> u64 {
+        digest(sql.as_bytes(), LexMode::default())
+    }
+
+    #[test]
+    fn values_are_left_out() {
+        for (sql, expected) in [
+            ("SELECT 1", "SELECT ?"),
+            ("SELECT c FROM t WHERE id=5", "SELECT c FROM t WHERE id = ?"),
+            ("SELECT c FROM t WHERE id=?", "SELECT c FROM t WHERE id = ?"),
+            ("SELECT 'it''s', \"x\", 1.5e3, 0xff", "SELECT ?, ..."),
+            ("SELECT a=-1, a-1, (+2)", "SELECT a = ?, a - ?, (?)"),
+            ("SELECT x'00', _utf8mb4 'x', N'a'", "SELECT ?, ..."),
+            ("SELECT a WHERE b IN (1)", "SELECT a WHERE b IN (?)"),
+            (
+                "SELECT a WHERE b IN (1, 'x', NULL)",
+                "SELECT a WHERE b IN (?, ...)",
+            ),
+            (
+                "INSERT INTO t VALUES (1, 2)",
+                "INSERT INTO t VALUES (?, ...)",
+            ),
+            (
+                "INSERT INTO t VALUES (1, 2), (3, NULL), (-5, 6)",
+                "INSERT INTO t VALUES (?, ...), ...",
+            ),
+            (
+                "INSERT INTO t VALUES(1),(2),(3)",
+                "INSERT INTO t VALUES(?), ...",
+            ),
+            (
+                "INSERT INTO t VALUES (1, 2), (3, NOW()), (5, 6)",
+                "INSERT INTO t VALUES (?, ...), (?, NOW()), (?, ...)",
+            ),
+            ("SELECT a WHERE b IS NULL", "SELECT a WHERE b IS NULL"),
+            ("UPDATE t SET a=NULL, b='x'", "UPDATE t SET a = ?, b = ?"),
+            ("SET PASSWORD = 'secret'", "SET PASSWORD = ?"),
+            (
+                "CREATE USER u@'%' IDENTIFIED BY 'secret'",
+                "CREATE USER u@'%' IDENTIFIED BY ?",
+            ),
+            ("SELECT /* id 7 */ 1 -- 'x'", "SELECT ?"),
+            ("SELECT t.a, `b c`.`d`", "SELECT t.a, `b c`.`d`"),
+            ("SELECT 1, (SELECT 2)", "SELECT ?, (SELECT ?)"),
+            ("SELECT 1,", "SELECT ?,"),
+            ("VALUES (1), (", "VALUES (?), ("),
+            ("VALUES (1), (2,", "VALUES (?), (?,"),
+            ("VALUES (1), (-a)", "VALUES (?), (- a)"),
+            ("SELECT 'without an end", "SELECT ?"),
+            ("", ""),
+        ] {
+            assert_eq!(shown(sql), expected, "{sql}");
+        }
+    }
+
+    #[test]
+    fn texts_that_differ_in_values_have_one_number() {
+        let same = [
+            ("SELECT 1", "SELECT  'x' -- y", true),
+            ("SELECT a FROM t", "SELECT b FROM t", false),
+            ("SELECT ab", "SELECT a b", false),
+            ("SELECT 1, 2", "SELECT 'a', NULL, -3", true),
+            ("SELECT 1, 2", "SELECT 1", false),
+            ("VALUES (1, 2), (3, 4)", "VALUES (1,2),(3,4),(5,6)", true),
+            ("VALUES (1, 2), (3, 4)", "VALUES (1, 2)", false),
+            (
+                "SELECT a FROM t WHERE id=?",
+                "SELECT a FROM t WHERE id=5",
+                true,
+            ),
+        ];
+        for (one, other, expected) in same {
+            assert_eq!(number(one) == number(other), expected, "{one} / {other}");
+        }
+    }
+
+    #[test]
+    fn long_texts_are_cut() {
+        let long = format!("SELECT {}", "abcdefg, ".repeat(1000));
+        let text = normalized(long.as_bytes(), LexMode::default(), 100);
+        assert!(text.len() <= 104 && text.ends_with(" ..."), "{text}");
+        assert!(text.starts_with("SELECT abcdefg, abcdefg,"));
+        // What stands behind the bytes that are looked at makes no difference.
+        let other = format!("{}x", &long[..LEN_MAX + 8]);
+        assert_eq!(number(&long[..LEN_MAX + 8]), number(&other));
+        // Nor does a string that goes on there come out.
+        let secret = format!("SELECT '{}', 'secret'", "x".repeat(LEN_MAX));
+        assert_eq!(shown(&secret), "SELECT ? ...");
+    }
+}

@@ -1,0 +1,647 @@
+//! Live upgrade: another process takes the listeners and the clients, and nobody notices.
+//!
+//! The clients stay connected over all of it; what each has (session, prepared statements, open
+//! transactions) is asked for behind each upgrade. A successor that stops at a step is one of the
+//! test's own, which speaks the messages of an upgrade by hand.
+
+use crate::world::{
+    app, binary, config, config_file, direct, found, login, mysql, own_server, server,
+};
+use reactor::Address;
+use reactor::handover;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use testkit::client::Client;
+use testkit::onramp::Pool;
+use testkit::oracle::{Pair, Step, Verdict, draw, ground};
+use testkit::real::{Real, skipped};
+use wire::capabilities as cap;
+use wire::command::Command;
+
+/// The longest that a message of a pool may take.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// A pool with these settings, and how another one like it is started.
+struct Line {
+    pool: Pool,
+    arguments: Vec<String>,
+}
+
+impl Line {
+    fn start(real: &Real, name: &str, extra: &str) -> Line {
+        Line::start_with(real, name, extra, &[])
+    }
+
+    fn start_with(real: &Real, name: &str, extra: &str, more: &[&str]) -> Line {
+        let text = config(&real.address(), extra);
+        let file = config_file(real, name, &text);
+        let mut arguments = vec!["--config".to_owned(), file.to_str().unwrap().to_owned()];
+        arguments.extend(more.iter().map(|&word| word.to_owned()));
+        let pool = Pool::start(binary(), &words(&arguments));
+        Line {
+            pool: pool.unwrap_or_else(|why| panic!("{why}")),
+            arguments,
+        }
+    }
+
+    fn address(&self) -> &Address {
+        &self.pool.address
+    }
+
+    /// Another process takes over; what the old one has said, once it has ended.
+    fn upgrade(&mut self) -> String {
+        let old = self.begin_upgrade();
+        let (status, said) = old.wait();
+        assert!(status.success(), "{said}");
+        said
+    }
+
+    /// The same, while the old process may have clients left.
+    fn begin_upgrade(&mut self) -> Pool {
+        let new = self.pool.succeed(binary(), &words(&self.arguments));
+        let new = new.unwrap_or_else(|why| panic!("{why}\nold: {}", self.pool.said()));
+        std::mem::replace(&mut self.pool, new)
+    }
+}
+
+fn words(arguments: &[String]) -> Vec<&str> {
+    arguments.iter().map(String::as_str).collect()
+}
+
+/// A client with something of everything, and what it expects.
+struct Rich {
+    client: Client,
+    number: usize,
+    id: String,
+    prepared: u32,
+}
+
+impl Rich {
+    fn new(address: &Address, number: usize) -> Rich {
+        let mut client = login(address, &app());
+        client.must(&format!("USE {}", schema(number)));
+        client.must(&format!("SET @mine = 'value {number}', @n = {number}"));
+        let wait = 1000 + number;
+        client.must(&format!(
+            "SET SESSION sql_mode = 'ANSI', wait_timeout = {wait}"
+        ));
+        client.must("SET NAMES latin1");
+        let id = client.value("SELECT CONNECTION_ID()");
+        let prepared = client.prepare("SELECT CONCAT(?, '-', @mine)").id;
+        execute(&mut client, prepared, number);
+        client.must("PREPARE named FROM 'SELECT @n + 1'");
+        client.must(&format!("SELECT LAST_INSERT_ID({})", 7000 + number));
+        Rich {
+            client,
+            number,
+            id,
+            prepared,
+        }
+    }
+
+    fn check(&mut self) {
+        let number = self.number;
+        let client = &mut self.client;
+        assert_eq!(client.value("SELECT CONNECTION_ID()"), self.id);
+        let last = client.value("SELECT LAST_INSERT_ID()");
+        assert_eq!(last, (7000 + number).to_string());
+        assert_eq!(client.value("SELECT DATABASE()"), schema(number));
+        assert_eq!(client.value("SELECT @mine"), format!("value {number}"));
+        assert_eq!(
+            client.value("SELECT @@wait_timeout"),
+            (1000 + number).to_string()
+        );
+        assert!(client.value("SELECT @@sql_mode").contains("ANSI_QUOTES"));
+        assert_eq!(client.value("SELECT @@character_set_client"), "latin1");
+        // Without types: those that it has sent before the upgrade.
+        let outcomes = client.execute_again(self.prepared, &[Some(b"q")]);
+        let text = outcomes.unwrap().last().unwrap().rows().texts();
+        assert_eq!(text, [[format!("q-value {number}")]]);
+        assert_eq!(client.value("EXECUTE named"), (number + 1).to_string());
+        client.must(&format!("SELECT LAST_INSERT_ID({})", 7000 + number));
+    }
+}
+
+fn schema(number: usize) -> &'static str {
+    ["shop", "closed", "test"][number % 3]
+}
+
+fn execute(client: &mut Client, id: u32, number: usize) {
+    let outcomes = client.execute(id, &[Some(b"p")], false).unwrap();
+    let text = outcomes.last().unwrap().rows().texts();
+    assert_eq!(text, [[format!("p-value {number}")]]);
+}
+
+#[test]
+fn sessions_go_to_the_next_process_and_to_the_one_after() {
+    let test = "sessions_go_to_the_next_process";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    real.execute(&["CREATE DATABASE IF NOT EXISTS test"]);
+    let mut line = Line::start(real, "upgrade.toml", "backends_max = 8\ngroups = 2");
+    let mut all: Vec<Rich> = (0..40).map(|n| Rich::new(line.address(), n)).collect();
+    for round in 0..3 {
+        let said = line.upgrade();
+        assert!(said.contains("handed over: 4"), "{round}: {said}");
+        all.iter_mut().for_each(Rich::check);
+        // Whoever comes now has a number of its own.
+        let mut new = login(line.address(), &app());
+        let id = new.value("SELECT CONNECTION_ID()");
+        assert!(all.iter().all(|rich| rich.id != id), "{id}");
+        all.push(Rich::new(line.address(), all.len()));
+    }
+}
+
+#[test]
+fn sessions_of_mysql_go_too() {
+    let test = "sessions_of_mysql_go_too";
+    let Some(real) = mysql(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    real.execute(&[
+        "CREATE DATABASE IF NOT EXISTS closed",
+        "CREATE DATABASE IF NOT EXISTS test",
+    ]);
+    let mut line = Line::start(real, "upgrade-mysql.toml", "backends_max = 8\ngroups = 2");
+    let mut all: Vec<Rich> = (0..12).map(|n| Rich::new(line.address(), n)).collect();
+    for _ in 0..2 {
+        let said = line.upgrade();
+        assert!(said.contains("handed over: 12"), "{said}");
+        all.iter_mut().for_each(Rich::check);
+    }
+}
+
+#[test]
+fn what_a_statement_has_left_can_be_asked_for_at_the_next_process() {
+    let test = "what_a_statement_has_left_can_be_asked_for";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    real.execute(&[
+        "CREATE OR REPLACE TABLE shop.left_by (a INT PRIMARY KEY, b INT)",
+        "INSERT INTO shop.left_by VALUES (1, 1), (2, 1), (3, 1)",
+    ]);
+    let file = real.folder().join("upgrade.sock");
+    let path = file.to_str().unwrap().to_owned();
+    let extra = "backends_max = 8\ngroups = 2";
+    let mut line = Line::start_with(real, "upgrade-left.toml", extra, &["--listen", &path]);
+    let (address, socket) = (line.address().clone(), Address::Unix(file));
+    let mut warned = login(&address, &app());
+    warned.must("SELECT CAST('x' AS SIGNED)");
+    let mut counted = login(&address, &app());
+    counted.must("UPDATE shop.left_by SET b = 2");
+    let mut found = login(&address, &app());
+    found.must("(SELECT SQL_CALC_FOUND_ROWS a FROM shop.left_by UNION SELECT 9) LIMIT 1");
+    let all = found.value("SELECT FOUND_ROWS()");
+    found.must("(SELECT SQL_CALC_FOUND_ROWS a FROM shop.left_by UNION SELECT 9) LIMIT 1");
+    let mut failed = login(&address, &app());
+    failed.failure("SELECT nothing FROM shop.left_by");
+    let mut packed = login(&address, &app().with(cap::COMPRESS));
+    packed.must("SET @long = REPEAT('x', 10000)");
+    let mut local = login(&socket, &app());
+    local.must("SET @a = 'local'");
+    let mut half = login(&address, &app());
+    half.must("SET @a = 7");
+    let command = b"\x0a\0\0\0\x03SELECT @a";
+    half.send_raw(&command[..7]).unwrap();
+    line.upgrade();
+    let warning = format!("{:?}", warned.rows("SHOW WARNINGS").texts());
+    assert!(warning.contains("1292"), "{warning}");
+    assert_eq!(counted.value("SELECT ROW_COUNT()"), "3");
+    assert_eq!(found.value("SELECT FOUND_ROWS()"), all);
+    let error = format!("{:?}", failed.rows("SHOW WARNINGS").texts());
+    assert!(error.contains("1054"), "{error}");
+    assert_eq!(packed.value("SELECT LENGTH(@long)"), "10000");
+    assert_eq!(packed.value("SELECT @long"), "x".repeat(10_000));
+    assert_eq!(local.value("SELECT @a"), "local");
+    let mut late = login(&socket, &app());
+    assert_eq!(late.value("SELECT 1"), "1");
+    let answered = half.exchange(&command[7..], Command::Query).unwrap();
+    assert_eq!(answered[0].rows().only(), "7");
+}
+
+#[test]
+fn a_transaction_ends_where_it_began_and_then_its_client_goes() {
+    let test = "a_transaction_ends_where_it_began";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    real.execute(&["CREATE OR REPLACE TABLE shop.upgraded (a INT PRIMARY KEY)"]);
+    let extra = "backends_max = 4\ngroups = 1\ndrain_ms_max = 20000";
+    let mut line = Line::start(real, "upgrade-transaction.toml", extra);
+    let mut open = login(line.address(), &app());
+    open.must("BEGIN");
+    open.must("INSERT INTO shop.upgraded VALUES (1)");
+    let mut idle = login(line.address(), &app());
+    idle.must("SET @a = 5");
+    let mut old = line.begin_upgrade();
+    assert_eq!(idle.value("SELECT @a"), "5");
+    open.must("INSERT INTO shop.upgraded VALUES (2)");
+    assert!(old.is_running(), "{}", old.said());
+    assert_eq!(idle.value("SELECT COUNT(*) FROM shop.upgraded"), "0");
+    open.must("COMMIT");
+    let (status, said) = old.wait();
+    assert!(
+        status.success() && said.contains("handed over: 2"),
+        "{said}"
+    );
+    assert_eq!(open.value("SELECT COUNT(*) FROM shop.upgraded"), "2");
+    assert_eq!(idle.value("SELECT COUNT(*) FROM shop.upgraded"), "2");
+}
+
+#[test]
+fn what_cannot_go_is_drained_last() {
+    let test = "what_cannot_go_is_drained_last";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let extra = "backends_max = 4\ngroups = 1\ndrain_ms_max = 300";
+    let mut line = Line::start(real, "upgrade-drain.toml", extra);
+    let mut pinned = login(line.address(), &app());
+    pinned.must("SELECT GET_LOCK('upgrade', 0)");
+    let mut idle = login(line.address(), &app());
+    let old = line.begin_upgrade();
+    let (_, said) = old.wait();
+    assert!(
+        said.contains("1 clients are still here: pinned 1"),
+        "{said}"
+    );
+    assert!(pinned.query("SELECT 1").is_err(), "its process has ended");
+    assert_eq!(idle.value("SELECT 1"), "1");
+}
+
+#[test]
+fn under_load_no_statement_fails_and_none_is_done_twice() {
+    const CLIENTS: usize = 24;
+    const UPGRADES: usize = 5;
+    let test = "under_load_no_statement_fails";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    real.execute(&[
+        "CREATE OR REPLACE TABLE shop.counted (client INT PRIMARY KEY, n BIGINT NOT NULL)",
+    ]);
+    let mut line = Line::start(real, "upgrade-load.toml", "backends_max = 8\ngroups = 2");
+    let address = line.address().clone();
+    let (stop, opened) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        let worker = |number: usize| {
+            let (stop, address) = (&stop, &address);
+            move || {
+                let mut client = login(address, &app());
+                client.must(&format!("INSERT INTO shop.counted VALUES ({number}, 0)"));
+                client.must(&format!("SET @number = {number}"));
+                let mut done = 0u64;
+                while !stop.load(Ordering::Relaxed) {
+                    let transaction = done.is_multiple_of(2);
+                    if transaction {
+                        client.must("BEGIN");
+                    }
+                    client.must("UPDATE shop.counted SET n = n + 1 WHERE client = @number");
+                    if transaction {
+                        client.must("COMMIT");
+                    }
+                    done += 1;
+                }
+                let n = client.value("SELECT n FROM shop.counted WHERE client = @number");
+                assert_eq!(n, done.to_string());
+                done
+            }
+        };
+        let workers: Vec<_> = (0..CLIENTS).map(|n| scope.spawn(worker(n))).collect();
+        // Connections come and go all the time, too.
+        let comers = scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                let mut client = login(&address, &app());
+                assert_eq!(client.value("SELECT 1"), "1");
+                opened.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        for _ in 0..UPGRADES {
+            line.upgrade();
+        }
+        stop.store(true, Ordering::Relaxed);
+        comers.join().unwrap();
+        let done: u64 = workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap())
+            .sum();
+        assert!(done > 0 && opened.load(Ordering::Relaxed) > 0);
+    });
+}
+
+/// Processes take over all the time, in the middle of scripts too.
+#[test]
+fn the_oracle_finds_no_difference_while_processes_take_over() {
+    const SEEDS: u64 = 150;
+    let test = "the_oracle_while_processes_take_over";
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let options = ["--innodb-lock-wait-timeout=2", "--lock-wait-timeout=4"];
+    let Some(real) = found(Real::start(&options), test) else {
+        return;
+    };
+    real.create_user("app", "app");
+    real.create_user("other", "other's");
+    let mut admin = real.admin();
+    admin.must("SET SESSION innodb_lock_wait_timeout = 50, SESSION lock_wait_timeout = 50");
+    for sql in ground::statements() {
+        admin.must(&sql);
+    }
+    let extra = "backends_max = 5\ngroups = 1\nwait_ms_max = 20000\ndrain_ms_max = 60000";
+    let Line { pool, arguments } = Line::start(&real, "upgrade-oracle.toml", extra);
+    let (pid, address) = (pool.pid(), pool.address.clone());
+    let mut pair = Pair {
+        admin,
+        direct: real.address(),
+        pool,
+    };
+    let is_over = AtomicBool::new(false);
+    let (upgrades, differs) = std::thread::scope(|scope| {
+        let upgrading = scope.spawn(|| {
+            let arguments = words(&arguments);
+            let (mut pid, mut upgrades) = (pid, 0);
+            let mut pools = Vec::new();
+            while !is_over.load(Ordering::Relaxed) {
+                let next = Pool::in_place_of((pid, &address), binary(), &arguments);
+                let next = next.unwrap_or_else(|why| panic!("{why}"));
+                pid = next.pid();
+                // Until the one before has ended, which it does with its last client.
+                next.wait_for("event=upgraded").unwrap();
+                upgrades += 1;
+                pools.push(next);
+            }
+            upgrades
+        });
+        let mut differs = None;
+        for seed in 1..=SEEDS {
+            let mut script = draw(seed, 3, real.flavour());
+            // A client of one process is unknown to the other.
+            let kills = |step: &Step| {
+                let act = format!("{:?}", step.act);
+                act.to_ascii_uppercase().contains("KILL")
+            };
+            if script.iter().any(kills) {
+                continue;
+            }
+            script.iter_mut().for_each(|step| step.late = false);
+            if let Verdict::Differs(difference) = pair.compare(&script) {
+                differs = Some(format!("seed {seed}: {difference}"));
+                break;
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+        (upgrading.join().unwrap(), differs)
+    });
+    assert!(differs.is_none(), "{}", differs.unwrap());
+    assert!(upgrades > 2, "{upgrades} upgrades");
+    eprintln!("{SEEDS} seeds, {upgrades} upgrades");
+}
+
+/// A successor that the test makes by hand.
+struct Fake(OwnedFd);
+
+impl Fake {
+    /// Asks the pool, as a process of version `version` would.
+    fn hello(pool: &Pool, version: u8) -> Fake {
+        let socket = handover::dial(&format!("onramp-pool-{}", pool.pid())).unwrap();
+        let fake = Fake(socket);
+        fake.say(&[1, 0, 0, 0, 1, version]);
+        fake
+    }
+
+    fn say(&self, bytes: &[u8]) {
+        assert_eq!(handover::send(&self.0, bytes, &[]).unwrap(), bytes.len());
+    }
+}
+
+/// A pool with a client that has something to lose, and a check that it goes on.
+fn attended(real: &Real, name: &str) -> (Line, Rich) {
+    let line = Line::start(real, name, "backends_max = 4\ngroups = 1");
+    let rich = Rich::new(line.address(), 0);
+    (line, rich)
+}
+
+fn goes_on(line: &mut Line, rich: &mut Rich) {
+    line.pool.wait_for("event=upgrade-failed").unwrap();
+    rich.check();
+    let mut new = login(line.address(), &app());
+    assert_eq!(new.value("SELECT 1"), "1");
+    drop(new);
+    // The next one may still take over.
+    line.upgrade();
+    rich.check();
+}
+
+#[test]
+fn a_successor_that_dies_or_lies_at_any_step_changes_nothing() {
+    let test = "a_successor_that_dies_at_any_step";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    real.execute(&["CREATE DATABASE IF NOT EXISTS test"]);
+    // It dies after its first word.
+    let (mut line, mut rich) = attended(real, "upgrade-hello.toml");
+    drop(Fake::hello(&line.pool, 1));
+    goes_on(&mut line, &mut rich);
+    // It speaks another version.
+    let (mut line, mut rich) = attended(real, "upgrade-version.toml");
+    let fake = Fake::hello(&line.pool, 99);
+    line.pool.wait_for("version 99").unwrap();
+    drop(fake);
+    goes_on(&mut line, &mut rich);
+    // It says that it is ready, and its groups are not there.
+    let (mut line, mut rich) = attended(real, "upgrade-ready.toml");
+    let fake = Fake::hello(&line.pool, 1);
+    fake.say(&[0, 0, 0, 0, 3]);
+    goes_on(&mut line, &mut rich);
+    // It dies with the listeners, before it has said that it has them; then with the clients.
+    for (name, answers) in [("upgrade-listeners.toml", 0), ("upgrade-clients.toml", 1)] {
+        let (mut line, mut rich) = attended(real, name);
+        let listener = listen_as_group();
+        let fake = Fake::hello(&line.pool, 1);
+        fake.say(&[0, 0, 0, 0, 3]);
+        let socket = accept(&listener);
+        let mut descriptors = Vec::new();
+        let mut heard = hear(&socket, &mut descriptors);
+        assert_eq!(heard[4], 6, "the listeners");
+        for _ in 0..answers {
+            // Taken, with no verdict.
+            handover::send(&socket, &[1, 0, 0, 0, 9, 0], &[]).unwrap();
+            heard = hear(&socket, &mut descriptors);
+            assert!(heard[4] == 7 || heard[4] == 8, "global values, clients");
+        }
+        drop((socket, listener, fake, descriptors));
+        goes_on(&mut line, &mut rich);
+    }
+}
+
+#[test]
+fn a_successor_that_hangs_is_given_up() {
+    let test = "a_successor_that_hangs";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let (mut line, mut rich) = attended(real, "upgrade-hangs.toml");
+    let listener = listen_as_group();
+    let fake = Fake::hello(&line.pool, 1);
+    fake.say(&[0, 0, 0, 0, 3]);
+    let socket = accept(&listener);
+    let said = line.pool.wait_for("event=upgrade-failed").unwrap();
+    assert!(said.contains("has not answered within 10 s"), "{said}");
+    drop((socket, listener, fake));
+    goes_on(&mut line, &mut rich);
+}
+
+#[test]
+fn a_successor_that_is_killed_leaves_those_whom_it_has_not_taken() {
+    const CLIENTS: usize = 300;
+    let test = "a_successor_that_is_killed";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let steps = [("has checked its settings", 0), ("takes over", 0)];
+    let later = [2, 8, 30].map(|millis| ("takes over", millis));
+    for (number, (step, millis)) in steps.into_iter().chain(later).enumerate() {
+        let name = format!("upgrade-killed-{number}.toml");
+        let line = Line::start(real, &name, "backends_max = 8\ngroups = 2");
+        let clients = (0..CLIENTS).map(|n| {
+            let mut client = login(line.address(), &app());
+            client.must(&format!("SET @n = {n}"));
+            client
+        });
+        let mut clients: Vec<Client> = clients.collect();
+        let listen = line.address().to_string();
+        let mut new = std::process::Command::new(binary());
+        new.args(["pool", "--listen", &listen])
+            .args(&line.arguments)
+            .args(["--upgrade", &line.pool.pid().to_string()])
+            .stderr(std::process::Stdio::null());
+        let mut new = new.spawn().unwrap();
+        line.pool.wait_for(step).unwrap();
+        reactor::pause(Duration::from_millis(millis));
+        new.kill().unwrap();
+        new.wait().unwrap();
+        // It had all of them by then, or not.
+        let Ok(said) = line.pool.wait_for("event=upgrade-failed") else {
+            let said = line.pool.said();
+            assert!(said.contains("handed over"), "{said}");
+            continue;
+        };
+        let moved = said.split("more, with ").nth(1);
+        let moved = moved.and_then(|rest| rest.split(' ').next());
+        let moved: usize = moved.and_then(|n| n.parse().ok()).unwrap_or(0);
+        let mut lost = 0;
+        for (n, client) in clients.iter_mut().enumerate() {
+            match client.query("SELECT @n") {
+                Ok(outcomes) => assert_eq!(outcomes[0].rows().only(), n.to_string()),
+                Err(_) => lost += 1,
+            }
+        }
+        assert_eq!(lost, moved, "{step} {millis}: {said}");
+        // With its last client the process has ended that was there before.
+        if moved == CLIENTS {
+            continue;
+        }
+        let mut come = login(line.address(), &app());
+        assert_eq!(come.value("SELECT 1"), "1");
+    }
+}
+
+/// At the name of the first group of this process. Tests run at once, and have one name.
+fn listen_as_group() -> OwnedFd {
+    let name = format!("onramp-pool-{}-group-0", std::process::id());
+    let stop = std::time::Instant::now() + LIMIT;
+    loop {
+        match handover::listen_at(&name) {
+            Ok(listener) => return listener,
+            Err(error) => assert!(std::time::Instant::now() < stop, "{error}"),
+        }
+        std::thread::yield_now();
+    }
+}
+
+fn accept(listener: &OwnedFd) -> OwnedFd {
+    let stop = std::time::Instant::now() + LIMIT;
+    loop {
+        if let Some(socket) = reactor::socket::accept(listener).unwrap() {
+            return socket;
+        }
+        assert!(std::time::Instant::now() < stop, "nobody has come");
+        std::thread::yield_now();
+    }
+}
+
+fn hear(socket: &OwnedFd, descriptors: &mut Vec<OwnedFd>) -> Vec<u8> {
+    let stop = std::time::Instant::now() + LIMIT;
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match handover::receive(socket, &mut buffer, descriptors) {
+            Ok(0) => panic!("the pool has gone"),
+            Ok(count) => return buffer[..count].to_vec(),
+            Err(_) => assert!(std::time::Instant::now() < stop, "nothing has come"),
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_successor_that_cannot_begin_leaves_the_old_process_alone() {
+    let test = "a_successor_that_cannot_begin";
+    let Some(mut real) = own_server(test) else {
+        return;
+    };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    real.create_user("app", "app");
+    real.execute(&["CREATE DATABASE shop"]);
+    let line = Line::start(&real, "upgrade-config.toml", "backends_max = 4\ngroups = 1");
+    let mut client = login(line.address(), &app());
+    client.must("SET @a = 1");
+    let file = &line.arguments[1];
+    std::fs::write(file, "backends_max = nothing").unwrap();
+    let why = line.pool.succeed(binary(), &words(&line.arguments));
+    assert!(why.unwrap_err().contains("backends_max"));
+    assert_eq!(client.value("SELECT @a"), "1");
+    assert!(
+        !line.pool.said().contains("event=upgrade"),
+        "it was not asked"
+    );
+    real.stop();
+}
+
+#[test]
+fn a_signal_starts_the_program_that_is_there_now() {
+    let test = "a_signal_starts_the_program";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    let line = Line::start(real, "upgrade-signal.toml", "backends_max = 4\ngroups = 1");
+    let mut client = login(line.address(), &app());
+    client.must("SET @a = 1");
+    line.pool.upgrade();
+    let said = line.pool.wait_for("is started from").unwrap();
+    let pid = said.split("process ").nth(1).unwrap();
+    let pid: i32 = pid.split(' ').next().unwrap().parse().unwrap();
+    line.pool.wait_for("event=upgraded").unwrap();
+    assert_eq!(client.value("SELECT @a"), "1");
+    let address = line.address().clone();
+    assert_eq!(login(&address, &app()).value("SELECT 1"), "1");
+    testkit::onramp::terminate_process(pid);
+    let (status, said) = line.pool.wait();
+    assert!(status.success(), "{said}");
+}
