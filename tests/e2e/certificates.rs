@@ -304,6 +304,7 @@ fn a_renewed_certificate_is_shown_without_a_restart_and_a_bad_one_never() {
     assert_eq!(first.value("SELECT 1"), "1");
     // On demand.
     pool.hang_up().unwrap();
+    pool.wait_for("event=settings-read").unwrap();
     assert_eq!(certificate_of(&pool.address), shown);
     let _ = put(folder, "pool.pem", "no PEM at all\n");
     let line = pool.wait_for("no certificate in it").unwrap();
