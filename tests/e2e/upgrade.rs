@@ -16,11 +16,14 @@ use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::oracle::{Pair, Step, Verdict, draw, ground};
 use testkit::real::{Real, skipped};
+use testkit::reply::Outcome;
 use wire::capabilities as cap;
 use wire::command::Command;
 
 /// The longest that a message of a pool may take.
 const LIMIT: Duration = Duration::from_secs(20);
+/// The version of the messages that are said by hand here.
+const VERSION: u8 = 2;
 
 /// A pool with these settings, and how another one like it is started.
 struct Line {
@@ -226,6 +229,36 @@ fn what_a_statement_has_left_can_be_asked_for_at_the_next_process() {
 }
 
 #[test]
+fn sessions_that_began_under_other_values_go_together() {
+    let test = "sessions_that_began_under_other_values";
+    let Some(mut real) = own_server(test) else {
+        return;
+    };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    real.create_user("app", "app");
+    real.execute(&["CREATE DATABASE shop"]);
+    let mut line = Line::start(&real, "upgrade-begun.toml", "backends_max = 4\ngroups = 1");
+    let mut all = vec![login(line.address(), &app())];
+    for (name, value) in [("lock_wait_timeout", 109), ("default_week_format", 3)] {
+        login(line.address(), &app()).must(&format!("SET GLOBAL {name} = {value}"));
+        let told = format!("the server's global values have changed ({name})");
+        line.pool.wait_for(&told).unwrap();
+        all.push(login(line.address(), &app()));
+    }
+    let ask = "SELECT CONCAT(@@lock_wait_timeout, ' ', @@default_week_format)";
+    let mut told = || all.iter_mut().map(|c| c.value(ask)).collect::<Vec<_>>();
+    let before = told();
+    let said = line.upgrade();
+    assert!(said.contains("handed over: 3"), "{said}");
+    assert_eq!(told(), before);
+    assert_eq!(before[2], "109 3");
+    assert_ne!(before[0], before[1]);
+    real.stop();
+}
+
+#[test]
 fn a_transaction_ends_where_it_began_and_then_its_client_goes() {
     let test = "a_transaction_ends_where_it_began";
     let Some(real) = server(test) else { return };
@@ -293,6 +326,7 @@ fn under_load_no_statement_fails_and_none_is_done_twice() {
     let address = line.address().clone();
     let (stop, opened) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
+        let _end = Stop(&stop);
         let worker = |number: usize| {
             let (stop, address) = (&stop, &address);
             move || {
@@ -336,6 +370,85 @@ fn under_load_no_statement_fails_and_none_is_done_twice() {
             .sum();
         assert!(done > 0 && opened.load(Ordering::Relaxed) > 0);
     });
+}
+
+/// One statement always stands behind the one that runs, so they are idle at no moment at which
+/// nothing has happened.
+#[test]
+fn clients_that_are_never_idle_go_between_two_statements() {
+    const CLIENTS: usize = 20;
+    const UPGRADES: usize = 3;
+    let test = "clients_that_are_never_idle_go";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    real.execute(&[
+        "CREATE OR REPLACE TABLE shop.never_idle (id BIGINT AUTO_INCREMENT PRIMARY KEY, \
+         client INT NOT NULL, n BIGINT NOT NULL, UNIQUE (client, n))",
+    ]);
+    let mut line = Line::start(real, "upgrade-busy.toml", "backends_max = 8\ngroups = 2");
+    let address = line.address().clone();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let _end = Stop(&stop);
+        let worker = |number: usize| {
+            let (stop, address) = (&stop, &address);
+            move || {
+                let compressed = if number % 4 == 3 { cap::COMPRESS } else { 0 };
+                let mut client = login(address, &app().with(compressed));
+                client.must(&format!("SET @number = {number}"));
+                let insert = |n: u64| {
+                    let sql = match number % 4 {
+                        // Each leaves something that only its backend knows, or is read back.
+                        0 => format!("SELECT {n}, CAST('x' AS SIGNED)"),
+                        1 => format!("SELECT SQL_CALC_FOUND_ROWS {n} FROM shop.never_idle LIMIT 1"),
+                        _ => format!("INSERT INTO shop.never_idle VALUES (NULL, @number, {n})"),
+                    };
+                    sql.into_bytes()
+                };
+                let mut sent = 1;
+                client.send(&[(Command::Query, &insert(0))]).unwrap();
+                while !stop.load(Ordering::Relaxed) {
+                    client.send(&[(Command::Query, &insert(sent))]).unwrap();
+                    sent += 1;
+                    answered(&mut client);
+                }
+                answered(&mut client);
+                let sql = format!("SELECT COUNT(*) FROM shop.never_idle WHERE client = {number}");
+                let expected = if number % 4 < 2 { 0 } else { sent };
+                assert_eq!(client.value(&sql), expected.to_string());
+                assert_eq!(client.value("SELECT @number"), number.to_string());
+            }
+        };
+        let workers: Vec<_> = (0..CLIENTS).map(|n| scope.spawn(worker(n))).collect();
+        for _ in 0..UPGRADES {
+            let said = line.upgrade();
+            assert!(said.contains(&format!("handed over: {CLIENTS}")), "{said}");
+        }
+        stop.store(true, Ordering::Relaxed);
+        workers
+            .into_iter()
+            .for_each(|worker| worker.join().unwrap());
+    });
+}
+
+/// Tells the threads of a test to end, also where the test has failed.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The answer to one statement, which is no error.
+fn answered(client: &mut Client) {
+    for outcome in client.receive().unwrap() {
+        if let Outcome::Failed(failure) = outcome {
+            panic!("{failure:?}");
+        }
+    }
 }
 
 /// Processes take over all the time, in the middle of scripts too.
@@ -452,7 +565,7 @@ fn a_successor_that_dies_or_lies_at_any_step_changes_nothing() {
     real.execute(&["CREATE DATABASE IF NOT EXISTS test"]);
     // It dies after its first word.
     let (mut line, mut rich) = attended(real, "upgrade-hello.toml");
-    drop(Fake::hello(&line.pool, 1));
+    drop(Fake::hello(&line.pool, VERSION));
     goes_on(&mut line, &mut rich);
     // It speaks another version.
     let (mut line, mut rich) = attended(real, "upgrade-version.toml");
@@ -462,14 +575,14 @@ fn a_successor_that_dies_or_lies_at_any_step_changes_nothing() {
     goes_on(&mut line, &mut rich);
     // It says that it is ready, and its groups are not there.
     let (mut line, mut rich) = attended(real, "upgrade-ready.toml");
-    let fake = Fake::hello(&line.pool, 1);
+    let fake = Fake::hello(&line.pool, VERSION);
     fake.say(&[0, 0, 0, 0, 3]);
     goes_on(&mut line, &mut rich);
     // It dies with the listeners, before it has said that it has them; then with the clients.
     for (name, answers) in [("upgrade-listeners.toml", 0), ("upgrade-clients.toml", 1)] {
         let (mut line, mut rich) = attended(real, name);
         let listener = listen_as_group();
-        let fake = Fake::hello(&line.pool, 1);
+        let fake = Fake::hello(&line.pool, VERSION);
         fake.say(&[0, 0, 0, 0, 3]);
         let socket = accept(&listener);
         let mut descriptors = Vec::new();
@@ -495,7 +608,7 @@ fn a_successor_that_hangs_is_given_up() {
     }
     let (mut line, mut rich) = attended(real, "upgrade-hangs.toml");
     let listener = listen_as_group();
-    let fake = Fake::hello(&line.pool, 1);
+    let fake = Fake::hello(&line.pool, VERSION);
     fake.say(&[0, 0, 0, 0, 3]);
     let socket = accept(&listener);
     let said = line.pool.wait_for("event=upgrade-failed").unwrap();

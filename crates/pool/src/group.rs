@@ -38,6 +38,7 @@ use crate::config::Settings;
 use crate::figures::counts::{Census, Counts};
 use crate::figures::digests::Digests;
 use crate::figures::{Figures, GroupView, Stage, Turns};
+use crate::group::clients::departing::Departures;
 use crate::group::statements::slow_statements::SlowStatements;
 use crate::listing::Answer;
 use crate::log::ReportLine;
@@ -139,6 +140,8 @@ pub struct Group<N: Net> {
     pub(crate) bulk: Bulk,
     /// Who waits to be accepted.
     pub(crate) arrivals: Arrivals,
+    /// Who goes to another process next, while clients do.
+    pub(crate) departures: Departures,
     /// Counts up when another server may answer from here on (see [`session::known_good`]).
     pub(crate) epoch: u64,
     pub(crate) greeted: u32,
@@ -260,6 +263,7 @@ impl<N: Net> Group<N> {
             spare_inputs: SpareInputs::default(),
             received: Vec::new(),
             arrivals: Arrivals::default(),
+            departures: Departures::default(),
             greeted: 0,
             greeted_before: false,
             draining: None,
@@ -494,6 +498,7 @@ impl<N: Net> Group<N> {
         use ClientState::{Accepted, Greeted, Idle, Opening, Proving, Verifying};
         let idle = match client.state() {
             Accepted | Greeted | Proving | Verifying | Opening => true,
+            Idle if self.departures.has(key) => false,
             Idle => client.lease().is_none() && client.output.is_none(),
             _ => false,
         };

@@ -108,20 +108,21 @@ impl Compression {
         })))
     }
 
-    /// That of a client which is past its login: its next frame has this number.
-    pub(crate) fn going_on(algorithm: Algorithm, seq: u8) -> Box<Compression> {
+    /// That of a client which is past its login: its next frame has this number, and this of what
+    /// it has sent is not unpacked.
+    pub(crate) fn going_on(algorithm: Algorithm, seq: u8, raw: Vec<u8>) -> Box<Compression> {
         Box::new(Compression {
             algorithm,
             on: true,
             seq,
-            raw: Vec::new(),
+            raw,
             body: None,
         })
     }
 
-    /// Whether a part of a frame has come.
+    /// Whether a part of a frame is unpacked.
     pub(crate) fn is_amid_frame(&self) -> bool {
-        !self.raw.is_empty() || self.body.is_some()
+        self.body.is_some()
     }
 
     /// Bytes of memory that frames which are not used up take.

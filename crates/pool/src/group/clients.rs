@@ -8,6 +8,7 @@
 pub(crate) mod admission;
 pub(crate) mod arrivals;
 pub(crate) mod compression;
+pub(crate) mod departing;
 pub(crate) mod input;
 pub(crate) mod limits;
 pub(crate) mod listing;
@@ -150,7 +151,7 @@ impl<N: Net> Group<N> {
             let Some(client) = self.clients.get_mut(key) else {
                 return;
             };
-            if !client.takes_input() || client.closing || self.is_fed_enough(key) {
+            if !client.takes_input() || client.closing || self.is_left_unread(key) {
                 return;
             }
             let Some(client) = self.clients.get_mut(key) else {
@@ -179,11 +180,17 @@ impl<N: Net> Group<N> {
                     return;
                 }
             }
-            if self.is_fed_enough(key) || !self.fill(key) {
+            if self.is_left_unread(key) || !self.fill(key) {
                 return;
             }
         }
         self.stand_in_line(key);
+    }
+
+    /// Whether a client is not read now: what it has sent of a file is enough for the server, or
+    /// it goes to another process.
+    fn is_left_unread(&mut self, key: Key) -> bool {
+        self.is_fed_enough(key) || self.departs(key)
     }
 
     /// Reads more bytes; `false` when there are none now.
@@ -294,7 +301,7 @@ impl<N: Net> Group<N> {
                 return bytes.len();
             }
             let state = client.state();
-            if !client.takes_input() || at == bytes.len() || self.is_fed_enough(key) {
+            if !client.takes_input() || at == bytes.len() || self.is_left_unread(key) {
                 return at;
             }
             let rest = &bytes[at..];

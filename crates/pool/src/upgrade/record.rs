@@ -57,7 +57,7 @@ pub(crate) enum Stays {
     Unsent,
     /// Its last backend is to be asked what that alone knows.
     Asks,
-    /// A part of a compressed frame has come.
+    /// A part of a compressed frame is unpacked.
     AmidFrame,
     /// It is on its way.
     Moving,
@@ -198,6 +198,7 @@ pub(crate) fn put<S>(out: &mut Vec<u8>, client: &Client<S>, beside: &Beside<'_>)
             Algorithm::Zstd(level) => level,
         };
         out.extend_from_slice(&[level, compression.seq]);
+        put_lenenc_bytes(out, &compression.raw);
     });
     client.session.put_record(out);
     client.last.put_record(out);
@@ -272,7 +273,8 @@ pub(crate) fn read(bytes: &[u8], here: Here<'_>) -> Read<Arrived> {
                 level => Algorithm::Zstd(level),
             };
             let seq = reader.u8("a frame's number")?;
-            Ok(Compression::going_on(algorithm, seq))
+            let raw = reader.lenenc_bytes("the front of a frame")?.to_vec();
+            Ok(Compression::going_on(algorithm, seq, raw))
         })?,
         session: session(reader)?,
         last: LastStatement::read_record(reader, warnings)?,

@@ -35,27 +35,6 @@ use wire::capabilities::{self as cap, BACKEND_KEY};
 type NotHere = String;
 
 impl<N: Net> Group<N> {
-    /// Whether a client may go now. One whose last backend knows something of it that nobody else
-    /// does has that asked first.
-    ///
-    /// # Errors
-    /// Why it does not.
-    pub(crate) fn may_go(&mut self, key: Key) -> Result<(), Stays> {
-        let server = self.shared.server.flavour;
-        let Some(client) = self.clients.get(key) else {
-            return Err(Stays::Busy);
-        };
-        match client.stays(server) {
-            None => Ok(()),
-            Some(Stays::Asks) if client.last.is_settled() => match self.ask_last_of(key) {
-                true => Err(Stays::Asks),
-                // Nobody knows it any more, here or there.
-                false => Ok(()),
-            },
-            Some(why) => Err(why),
-        }
-    }
-
     /// The global values under which sessions of a client began.
     pub(crate) fn begun_of(&self, key: Key) -> Vec<Begun> {
         let Some(client) = self.clients.get(key) else {

@@ -2,11 +2,13 @@
 //!
 //! Called between two turns, it never waits: what it has sent is acknowledged by a message that
 //! wakes the group. One batch is under way at a time, so a client is out of service for as long as
-//! a batch takes. Those who cannot go now are looked at again a little later.
+//! a batch takes. The next one has those whose statement has ended meanwhile (`departing.rs`), and
+//! those who are idle. Who holds something is looked at again a little later.
 //!
 //! Invariant: when this fails, whatever the reason, all clients that were not acknowledged are
 //! served here again, and the group accepts again.
 
+use crate::group::clients::departing::BATCH_CLIENTS;
 use crate::group::{Group, UPGRADE};
 use crate::operations::upgrade::{Progress, STEP_MAX, name_of_group};
 use crate::upgrade::channel::{Channel, Come};
@@ -14,15 +16,13 @@ use crate::upgrade::frames::Frame;
 use crate::upgrade::record::Stays;
 use reactor::handover::{self, DESCRIPTORS_MAX, Peer};
 use reactor::{Key, Net, RealNet, Time, Token};
+use session::begun::Begun;
 use session::record::BegunThere;
 use std::collections::{BTreeMap, HashSet};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Clients of a batch: all of them are out of service until it is acknowledged, and to make and to
-/// read one takes a part of a turn.
-const BATCH_CLIENTS: usize = 64;
 const _: () = assert!(BATCH_CLIENTS <= DESCRIPTORS_MAX);
 /// A batch is not made longer than this, in bytes of its records.
 const BATCH_BYTES: usize = 128 * 1024;
@@ -38,6 +38,32 @@ enum Sent {
     Clients(Vec<Key>),
 }
 
+/// Clients that go together.
+#[derive(Debug, Default)]
+struct Batch {
+    keys: Vec<Key>,
+    records: Vec<Vec<u8>>,
+    bytes: usize,
+    /// Since when the first of them has not been served.
+    since: Time,
+}
+
+impl Batch {
+    fn add(&mut self, key: Key, record: Vec<u8>, since: Time) {
+        self.since = match self.keys.is_empty() {
+            true => since,
+            false => self.since.min(since),
+        };
+        self.bytes += record.len();
+        self.keys.push(key);
+        self.records.push(record);
+    }
+
+    fn is_full(&self) -> bool {
+        self.keys.len() == BATCH_CLIENTS || self.bytes >= BATCH_BYTES
+    }
+}
+
 /// A group's end of a hand-over.
 #[derive(Debug)]
 pub(crate) struct Giving {
@@ -46,11 +72,11 @@ pub(crate) struct Giving {
     number: u64,
     channel: Channel,
     sent: Sent,
+    /// When it was sent, and since when the first of its clients has not been served.
+    sent_at: Time,
     since: Time,
     /// Global values that the other process has been sent, by their version.
     begun_sent: HashSet<u64>,
-    /// Clients that it does not take.
-    refused: HashSet<Key>,
     /// Clients to be looked at in this pass, and when the next one begins.
     pass: Vec<Key>,
     pass_left: BTreeMap<Stays, usize>,
@@ -87,15 +113,16 @@ impl Giving {
             number,
             channel: Channel::new(socket),
             sent: Sent::Listeners,
+            sent_at: now,
             since: now,
             begun_sent: HashSet::new(),
-            refused: HashSet::new(),
             pass: Vec::new(),
             pass_left: BTreeMap::new(),
             pass_began: now,
             pass_at: Time(0),
         };
         group.net_mut().pause_listening();
+        group.begin_departures();
         let (greeted, again) = group.counted_to();
         let listeners: Vec<BorrowedFd<'_>> = group.net_mut().own_listeners().collect();
         let sent = giving
@@ -125,7 +152,7 @@ impl Giving {
             }
         }
         if !matches!(self.sent, Sent::Nothing) {
-            let late = self.since + STEP_MAX;
+            let late = self.sent_at + STEP_MAX;
             if group.now() >= late {
                 return Err(format!(
                     "the successor of group {index} has not answered within {} s",
@@ -138,6 +165,12 @@ impl Giving {
             return Ok(group.now() + STEP_MAX);
         }
         self.next_batch(group)
+    }
+
+    /// Whether it has something to do already, behind a turn: nothing is under way, and clients
+    /// wait to go.
+    pub(crate) fn has_work(&self, group: &mut Group<RealNet>) -> bool {
+        matches!(self.sent, Sent::Nothing) && self.channel.is_sent() && group.has_departures()
     }
 
     fn answered(&mut self, group: &mut Group<RealNet>, frame: Frame) -> Result<(), String> {
@@ -169,7 +202,7 @@ impl Giving {
                     group.has_gone(*key);
                 }
                 Some(why) => {
-                    self.refused.insert(*key);
+                    group.is_refused(*key);
                     self.progress.steps().refusal = Some(why);
                     group.comes_back(*key);
                 }
@@ -182,74 +215,72 @@ impl Giving {
     }
 
     fn next_batch(&mut self, group: &mut Group<RealNet>) -> Result<Time, String> {
-        let index = self.index;
+        let mut batch = Batch::default();
+        while !batch.is_full()
+            && let Some((key, since)) = group.next_departure()
+        {
+            match self.pack(group, key) {
+                Ok(Packed::Record(record)) => batch.add(key, record, since),
+                Ok(Packed::Begun(begun)) => {
+                    group.departs_later((key, since));
+                    return self.send_begun(group, batch, &begun);
+                }
+                // Its record is too long: it is served here.
+                Err(_) => group.comes_back(key),
+            }
+        }
         if self.pass.is_empty() {
             if group.now() < self.pass_at {
-                return Ok(self.pass_at);
+                return self.send_batch(group, batch);
             }
             self.pass = group.client_keys();
             self.pass_began = Time::now();
             self.pass_left.clear();
         }
-        let (mut keys, mut records, mut bytes) = (Vec::new(), Vec::new(), 0);
-        while let Some(key) = self.pass.pop() {
+        while !batch.is_full()
+            && let Some(key) = self.pass.pop()
+        {
             match self.pack(group, key) {
-                Ok(Packed::Record(record)) => {
-                    bytes += record.len();
-                    keys.push(key);
-                    records.push(record);
-                }
-                Ok(Packed::Begun(frame)) => {
+                Ok(Packed::Record(record)) => batch.add(key, record, group.now()),
+                Ok(Packed::Begun(begun)) => {
                     self.pass.push(key);
-                    if keys.is_empty() {
-                        let sent = self.channel.send(&frame, &[]);
-                        sent.map_err(|e| format!("group {index} cannot send: {e}"))?;
-                        return Ok(Time(0));
-                    }
-                    // With the next batch.
-                    break;
+                    return self.send_begun(group, batch, &begun);
                 }
                 Err(why) => *self.pass_left.entry(why).or_default() += 1,
             }
-            if keys.len() == BATCH_CLIENTS || bytes >= BATCH_BYTES {
-                break;
-            }
         }
         if self.pass.is_empty() {
-            let now = Time::now();
-            let took = now.since(self.pass_began);
-            self.pass_at = now + AGAIN.max(took * AGAIN_FACTOR);
-            let mut left = self.pass_left.clone();
-            if !keys.is_empty() {
-                left.insert(Stays::Moving, keys.len());
-            }
-            let mut steps = self.progress.steps();
-            if steps.number == self.number {
-                steps.left.insert(index, left);
-                steps.clients.insert(index, group.clients_count());
-            }
+            self.end_pass(group, batch.keys.len());
         }
-        if keys.is_empty() {
-            return Ok(self.pass_at);
+        self.send_batch(group, batch)
+    }
+
+    /// All clients were looked at: says why those are here who are.
+    fn end_pass(&mut self, group: &Group<RealNet>, going: usize) {
+        let now = Time::now();
+        let took = now.since(self.pass_began);
+        self.pass_at = now + AGAIN.max(took * AGAIN_FACTOR);
+        let mut left = self.pass_left.clone();
+        if going > 0 {
+            left.insert(Stays::Moving, going);
         }
-        self.send_batch(group, keys, records)
+        let mut steps = self.progress.steps();
+        if steps.number == self.number {
+            steps.left.insert(self.index, left);
+            steps.clients.insert(self.index, group.clients_count());
+        }
     }
 
     fn pack(&mut self, group: &mut Group<RealNet>, key: Key) -> Result<Packed, Stays> {
-        if self.refused.contains(&key) {
-            return Err(Stays::Refused);
-        }
         group.may_go(key)?;
         for begun in group.begun_of(key) {
-            if self.begun_sent.insert(begun.version()) {
-                let mut bytes = Vec::new();
-                BegunThere::put(&mut bytes, &begun);
-                return Ok(Packed::Begun(Frame::Begun(bytes)));
+            if !self.begun_sent.contains(&begun.version()) {
+                return Ok(Packed::Begun(begun));
             }
         }
         let record = group.packed(key);
         if record.is_err() {
-            self.refused.insert(key);
+            group.is_refused(key);
         }
         let record = record?;
         match group.send_away(key) {
@@ -258,25 +289,44 @@ impl Giving {
         }
     }
 
-    fn send_batch(
+    /// Sends global values that a record will name; behind the batch, if there is one.
+    fn send_begun(
         &mut self,
         group: &mut Group<RealNet>,
-        keys: Vec<Key>,
-        records: Vec<Vec<u8>>,
+        batch: Batch,
+        begun: &Begun,
     ) -> Result<Time, String> {
-        let sockets = keys.iter().filter_map(|key| group.socket_of(*key));
+        if !batch.keys.is_empty() {
+            return self.send_batch(group, batch);
+        }
+        let mut bytes = Vec::new();
+        BegunThere::put(&mut bytes, begun);
+        let sent = self.channel.send(&Frame::Begun(bytes), &[]);
+        sent.map_err(|error| format!("group {} cannot send: {error}", self.index))?;
+        self.begun_sent.insert(begun.version());
+        Ok(Time(0))
+    }
+
+    /// Sends a batch; when to go on at the latest.
+    fn send_batch(&mut self, group: &mut Group<RealNet>, batch: Batch) -> Result<Time, String> {
+        if batch.keys.is_empty() {
+            return Ok(self.pass_at);
+        }
+        let sockets = batch.keys.iter().filter_map(|key| group.socket_of(*key));
         let sockets: Vec<BorrowedFd<'_>> = sockets.map(AsFd::as_fd).collect();
-        let sent = self.channel.send(&Frame::Clients(records), &sockets);
+        let sent = self.channel.send(&Frame::Clients(batch.records), &sockets);
         drop(sockets);
-        self.sent = Sent::Clients(keys);
-        self.since = Time::now();
+        self.sent = Sent::Clients(batch.keys);
+        self.sent_at = Time::now();
+        self.since = batch.since;
         let words = |error| format!("group {} cannot hand over clients: {error}", self.index);
         sent.map_err(words)?;
-        Ok(self.since + STEP_MAX)
+        Ok(self.sent_at + STEP_MAX)
     }
 
     /// The hand-over has failed: what was acknowledged has gone, everything else goes on here.
     pub(crate) fn give_up(mut self, group: &mut Group<RealNet>) {
+        group.end_departures();
         let last = self.channel.last_word();
         let sent = std::mem::replace(&mut self.sent, Sent::Nothing);
         if let Sent::Clients(keys) = sent {
@@ -296,5 +346,5 @@ impl Giving {
 enum Packed {
     Record(Vec<u8>),
     /// Something has to be sent before it.
-    Begun(Frame),
+    Begun(Begun),
 }

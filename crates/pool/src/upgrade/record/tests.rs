@@ -10,6 +10,7 @@ use session::last_gtid::LastGtid;
 use sql::classify::{PinCause, classify};
 use sql::lex::LexMode;
 use std::rc::Rc;
+use wire::compressed::{Body, FrameHeader};
 
 const SERVER: Server = Server::MariaDb(101_100);
 
@@ -35,7 +36,7 @@ fn full() -> Client<()> {
     client
         .transport
         .set_client_address("[::1]:7".parse().unwrap());
-    let compression = Compression::going_on(Algorithm::Zstd(3), 9);
+    let compression = Compression::going_on(Algorithm::Zstd(3), 9, vec![7, 0]);
     client.transport.set_compression(Some(compression));
     client.keep_input(b"\x05\0\0\0\x03DO");
     client.last.insert_id = 77;
@@ -112,6 +113,7 @@ fn a_client_is_read_as_it_was_written() {
     let compression = arrived.compression.unwrap();
     assert_eq!(compression.algorithm, Algorithm::Zstd(3));
     assert_eq!((compression.on, compression.seq), (true, 9));
+    assert_eq!(compression.raw, [7, 0]);
     assert_eq!(arrived.session, *client.session);
     assert_eq!(arrived.last.insert_id, 77);
     assert_eq!(arrived.input, b"\x05\0\0\0\x03DO");
@@ -179,7 +181,13 @@ fn only_who_is_between_two_commands_and_holds_nothing_may_go() {
     let owed = |client: &mut Client<()>| client.last.owed.warnings = true;
     assert_eq!(stays(&owed), Some(Stays::Asks));
     let frame = |client: &mut Client<()>| {
-        client.transport.compression_mut().unwrap().raw = vec![1];
+        let header = FrameHeader {
+            sent: 9,
+            seq: 0,
+            unpacked: 0,
+        };
+        let compression = client.transport.compression_mut().unwrap();
+        compression.body = Some(Box::new(Body::new(header, None)));
     };
     assert_eq!(stays(&frame), Some(Stays::AmidFrame));
     let killed = |client: &mut Client<()>| client.interrupted = true;

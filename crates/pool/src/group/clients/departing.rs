@@ -1,0 +1,157 @@
+//! Clients that go to another process next: their next command is left alone.
+//!
+//! The problem: a client that sends one statement right behind the other is hardly ever found
+//! between two of them by who looks now and then. The mechanism: while a group hands over, a client
+//! stands in a line here from the moment at which its statement has ended, before its next command
+//! is looked at ([`Group::departs`], which [`Group::pump`] asks). What it has sent goes with it;
+//! what has not been read waits in its socket. The next batch takes those in the line.
+//!
+//! Invariants: no more stand in line than a batch takes, so nobody waits for more than the batch
+//! that is under way and the next; whoever stands there is idle, and closed as anybody is; who
+//! cannot go after all is served on.
+
+use crate::client::ClientState;
+use crate::group::Group;
+use crate::upgrade::record::Stays;
+use reactor::{Key, Net, Time};
+use std::collections::HashSet;
+
+/// Clients of a batch: all of them are out of service until it is acknowledged, and to make and to
+/// read one takes a part of a turn.
+pub(crate) const BATCH_CLIENTS: usize = 64;
+
+/// Who goes next.
+#[derive(Debug, Default)]
+pub(crate) struct Departures {
+    /// The group hands over.
+    is_open: bool,
+    /// Who stands in line, and since when.
+    line: Vec<(Key, Time)>,
+    /// Clients that the other process does not take.
+    refused: HashSet<Key>,
+}
+
+impl Departures {
+    pub(crate) fn has(&self, key: Key) -> bool {
+        self.line.iter().any(|(other, _)| *other == key)
+    }
+}
+
+impl<N: Net> Group<N> {
+    /// From now on clients go to another process, one after the other.
+    pub(crate) fn begin_departures(&mut self) {
+        self.departures = Departures {
+            is_open: true,
+            ..Departures::default()
+        };
+    }
+
+    /// They do not any more: those in line are served on.
+    pub(crate) fn end_departures(&mut self) {
+        let line = std::mem::take(&mut self.departures).line;
+        line.iter().for_each(|(key, _)| self.pump(*key));
+    }
+
+    /// Whether a client's next command is not looked at here.
+    pub(crate) fn departs(&mut self, key: Key) -> bool {
+        if !self.departures.is_open {
+            return false;
+        }
+        if self.departures.has(key) {
+            return true;
+        }
+        let departs = self.departures.line.len() < BATCH_CLIENTS && self.goes_soon(key).is_ok();
+        if departs {
+            let now = self.net.now();
+            self.departures.line.push((key, now));
+        }
+        departs
+    }
+
+    /// Whether something is to be done about those in line.
+    pub(crate) fn has_departures(&mut self) -> bool {
+        let line = self.departures.line.len();
+        (0..line).any(|at| {
+            let (key, _) = self.departures.line[at];
+            self.goes_soon(key) != Ok(false)
+        })
+    }
+
+    /// Takes the first in line who may go now, with the moment since which it stands there. Those
+    /// before it who cannot go after all are served on.
+    pub(crate) fn next_departure(&mut self) -> Option<(Key, Time)> {
+        let mut at = 0;
+        while let Some(&(key, since)) = self.departures.line.get(at) {
+            match self.goes_soon(key) {
+                Ok(true) => {
+                    self.departures.line.remove(at);
+                    return Some((key, since));
+                }
+                Ok(false) => at += 1,
+                Err(_) => {
+                    self.departures.line.remove(at);
+                    self.pump(key);
+                }
+            }
+        }
+        None
+    }
+
+    /// It goes with the next batch.
+    pub(crate) fn departs_later(&mut self, departure: (Key, Time)) {
+        self.departures.line.insert(0, departure);
+    }
+
+    /// The other process does not take a client.
+    pub(crate) fn is_refused(&mut self, key: Key) {
+        self.departures.refused.insert(key);
+    }
+
+    /// Whether a client may go now. One whose last backend knows something of it that nobody else
+    /// does has that asked first.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub(crate) fn may_go(&mut self, key: Key) -> Result<(), Stays> {
+        if self.departures.refused.contains(&key) {
+            return Err(Stays::Refused);
+        }
+        let server = self.shared.server.flavour;
+        let Some(client) = self.clients.get(key) else {
+            return Err(Stays::Busy);
+        };
+        match client.stays(server) {
+            None => Ok(()),
+            Some(Stays::Asks) if client.last.is_settled() => match self.ask_last_of(key) {
+                true => Err(Stays::Asks),
+                // Nobody knows it any more, here or there.
+                false => Ok(()),
+            },
+            Some(why) => Err(why),
+        }
+    }
+
+    /// Whether a client may go now; `false` where it may once its backend has answered what the
+    /// pool asks behind a statement.
+    fn goes_soon(&mut self, key: Key) -> Result<bool, Stays> {
+        match self.may_go(key) {
+            Ok(()) => Ok(true),
+            Err(Stays::Asks | Stays::Holding) if self.is_read_back(key) => Ok(false),
+            Err(why) => Err(why),
+        }
+    }
+
+    /// Whether nothing but questions of the pool's own is under way for an idle client.
+    fn is_read_back(&self, key: Key) -> bool {
+        let Some(client) = self.clients.get(key) else {
+            return false;
+        };
+        if client.state() != ClientState::Idle || client.is_held() {
+            return false;
+        }
+        match client.lease().and_then(|lease| self.backends.get(lease)) {
+            Some(backend) => !backend.in_transaction() && !backend.flight().is_empty(),
+            None => client.last.is_asked_elsewhere(),
+        }
+    }
+}
