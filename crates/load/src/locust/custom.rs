@@ -6,9 +6,10 @@
 //! master on its standard output: a line for each message, an object with `type` and `data`.
 //! Messages of types that nobody named are ignored and said to be so, as Locust's workers do.
 //!
-//! Bounds: [`WAITING_MAX`] messages of a type wait, and more are dropped and said to be; a program
-//! that writes more than [`OUTPUT_MAX`], or takes longer than [`PROGRAM_MAX`], is ended with all
-//! that it has started.
+//! Bounds: [`WAITING_MAX`] messages of a type wait, and more are dropped and said to be; while
+//! [`REPLIES_MAX`] messages of programs wait for being sent, the threads wait with theirs; a
+//! program that writes more than [`OUTPUT_MAX`], or takes longer than [`PROGRAM_MAX`], is ended
+//! with all that it has started.
 
 use rmpv::Value;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -105,12 +106,15 @@ impl Listeners {
     /// # Errors
     /// A sentence with the system's reason.
     pub(super) fn start(listeners: &[Listener]) -> Result<Listeners, String> {
-        Listeners::start_for(listeners, PROGRAM_MAX)
+        Listeners::start_for(listeners, PROGRAM_MAX, reply_channel())
     }
 
-    /// The same where a program may take so long for a message.
-    fn start_for(listeners: &[Listener], max: Duration) -> Result<Listeners, String> {
-        let (sender, replies) = sync_channel(REPLIES_MAX);
+    /// The same where a program may take so long for a message, and its replies go here.
+    fn start_for(
+        listeners: &[Listener],
+        max: Duration,
+        (sender, replies): (SyncSender<Reply>, Receiver<Reply>),
+    ) -> Result<Listeners, String> {
         let mut threads = Vec::new();
         for listener in listeners {
             let (calls, waiting) = sync_channel(WAITING_MAX);
@@ -179,6 +183,11 @@ fn end(child: &mut Child) {
     if let Some(pid) = pid {
         let _ = kill_process_group(pid, Signal::KILL);
     }
+}
+
+/// What programs say, on its way to the master.
+fn reply_channel() -> (SyncSender<Reply>, Receiver<Reply>) {
+    sync_channel(REPLIES_MAX)
 }
 
 /// The life of a type's thread.
@@ -358,10 +367,23 @@ fn to_msgpack(value: &Json) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
+    use std::path::PathBuf;
 
     fn listener(program: &str) -> Listener {
         Listener::read(&format!("names={program}")).unwrap()
+    }
+
+    /// A program with these lines, and the file that it is in. Another process writes that: one
+    /// that a test beside this one starts would have it open for a moment, and it could not be run.
+    fn script(name: &str, lines: &str) -> (PathBuf, Listener) {
+        let file = format!("onramp-locust-on-{name}-{}", std::process::id());
+        let file = std::env::temp_dir().join(file);
+        let write = r#"printf '#!/bin/sh\n%s\n' "$1" >"$0" && chmod 700 "$0""#;
+        let mut shell = Command::new("/bin/sh");
+        let written = shell.arg("-c").arg(write).arg(&file).arg(lines).status();
+        assert!(written.unwrap().success());
+        let program = listener(file.to_str().unwrap());
+        (file, program)
     }
 
     /// The next reply, or what is told instead of it.
@@ -435,12 +457,10 @@ mod tests {
     /// What it has started holds its output open, and goes with it.
     #[test]
     fn a_program_that_does_not_end_is_ended_with_what_it_has_started() {
-        let file = format!("onramp-locust-on-{}", std::process::id());
-        let file = std::env::temp_dir().join(file);
-        std::fs::write(&file, "#!/bin/sh\nsleep 1000 & sleep 1000\n").unwrap();
-        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o700)).unwrap();
-        let program = listener(file.to_str().unwrap());
-        let listeners = Listeners::start_for(&[program], Duration::from_millis(50)).unwrap();
+        let (file, program) = script("endless", "sleep 1000 & sleep 1000");
+        let short = Duration::from_millis(50);
+        let channel = reply_channel();
+        let listeners = Listeners::start_for(&[program], short, channel).unwrap();
         for _ in 0..2 {
             listeners.hear("names", &Value::Nil, "n_1", None);
         }
@@ -451,10 +471,47 @@ mod tests {
         std::fs::remove_file(&file).unwrap();
     }
 
+    /// A program that has ended with them waits with its thread, and none of them is lost.
+    #[test]
+    fn messages_of_programs_that_wait_are_bounded() {
+        let (sender, replies) = reply_channel();
+        let earlier = |number: usize| Reply {
+            node: "n_1".to_owned(),
+            kind: "earlier".to_owned(),
+            data: number.into(),
+        };
+        for number in 0..REPLIES_MAX {
+            assert!(sender.try_send(earlier(number)).is_ok(), "{number}");
+        }
+        let one_more = sender.try_send(earlier(REPLIES_MAX));
+        assert!(matches!(one_more, Err(TrySendError::Full(_))));
+        let says = r#"for i in 0 1 2; do echo "{\"type\":\"later\",\"data\":$i}"; done"#;
+        let (file, program) = script("later", &format!("{says}\n: >\"$0.done\""));
+        let channel = (sender, replies);
+        let listeners = Listeners::start_for(&[program], PROGRAM_MAX, channel).unwrap();
+        listeners.hear("names", &Value::Nil, "n_1", None);
+        let done = PathBuf::from(format!("{}.done", file.display()));
+        let running = &listeners.threads[0].running;
+        while !done.exists() || running.lock().unwrap().is_some() {
+            thread::yield_now();
+        }
+        for number in 0..REPLIES_MAX {
+            let said = reply(&listeners);
+            assert_eq!((&*said.kind, said.data), ("earlier", number.into()));
+        }
+        for number in 0..3 {
+            let said = reply(&listeners);
+            assert_eq!((&*said.kind, said.data), ("later", number.into()));
+        }
+        for file in [file, done] {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+
     #[test]
     fn messages_that_wait_are_bounded() {
         let (calls, waiting) = sync_channel(WAITING_MAX);
-        let (_sender, replies) = sync_channel(REPLIES_MAX);
+        let (_sender, replies) = reply_channel();
         let listeners = Listeners {
             threads: vec![Thread {
                 kind: "names".to_owned(),
