@@ -20,6 +20,7 @@ use crate::errors::error_counts::ErrorCounts;
 use crate::listing::Question;
 use crate::log::{self, note};
 use crate::queue::budget::Budget;
+use crate::queue::bulk::LONG;
 use crate::queue::fronts::Fronts;
 use crate::server::server_facts::ServerFacts;
 use crate::server::upstream::Upstream;
@@ -91,6 +92,8 @@ pub struct Shared {
     pub(crate) spool_jobs: SpoolJobs,
     /// Bytes of one of its blocks.
     pub spool_block: usize,
+    /// A reply is long once it has so many bytes; a simulation has shorter ones.
+    pub long_reply: usize,
     /// What clients' unfinished commands hold.
     pub(crate) input: InputBudget,
     /// No memory is left for more clients; the words say how much is used of what.
@@ -163,6 +166,7 @@ impl Shared {
             spool: SpoolUse::new(settings.spool_bytes_max, groups),
             spool_jobs: SpoolJobs::default(),
             spool_block: BLOCK,
+            long_reply: LONG,
             current: Current::new(settings),
             source: Mutex::new(None),
             server,

@@ -24,7 +24,7 @@ use crate::backend::{Backend, BackendState, InFlight, Purpose, READ_LEN, READ_LE
 use crate::client::{Client, ClientState, Output, Rest};
 use crate::group::Group;
 use crate::group::session_state::trackers::told_to;
-use crate::queue::bulk::{LONG, Piece};
+use crate::queue::bulk::Piece;
 use crate::server::backend_tls::words_of;
 use reactor::{Event, Key, Net, Read};
 use session::reply_summary::ReplySummary;
@@ -76,9 +76,17 @@ impl<N: Net> Group<N> {
         }
     }
 
+    /// Has a backend read in the next turn, which comes at once. One that stands in the line of
+    /// bulk work is read when that is done: until then the group may sleep.
+    pub(crate) fn read_in_next_turn(&mut self, key: Key) {
+        if !self.bulk.has_reply_of(key) && !self.again.contains(&key) {
+            self.again.push(key);
+        }
+    }
+
     fn sends_long_reply(&self, key: Key) -> bool {
         let backend = self.backends.get(key);
-        backend.is_some_and(|backend| backend.summary.len >= LONG)
+        backend.is_some_and(|backend| backend.summary.len >= self.shared.long_reply)
     }
 
     /// Reads what a backend has sent, as long as its client takes it: a piece of a long reply, and
@@ -503,7 +511,7 @@ impl<N: Net> Group<N> {
             backend.transaction.note_status(status);
         }
         let mut summary = std::mem::take(&mut backend.summary);
-        if command.purpose == Purpose::Statement && summary.len < LONG {
+        if command.purpose == Purpose::Statement && summary.len < self.shared.long_reply {
             self.bulk.note_others(self.net.now());
         }
         summary.due = backend.reports.due();

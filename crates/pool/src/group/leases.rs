@@ -680,7 +680,7 @@ impl<N: Net> Group<N> {
         }
         backend.note_left(now);
         // Its reading may have stopped for the client's sake, and no event will start it again.
-        self.again.push(lease);
+        self.read_in_next_turn(lease);
     }
 
     /// When the next dial that somebody waits for may be tried.

@@ -131,6 +131,7 @@ impl World {
             shared.texts_max = [1, 1024][prepared_max % 2];
         }
         shared.spool_block = [64, 600, 5000, 64 * 1024][usize::try_from(seed % 4).unwrap_or(0)];
+        shared.long_reply = [400, 4000, 128 * 1024][usize::try_from(seed % 3).unwrap_or(0)];
         let disk = match seed {
             _ if seed.is_multiple_of(7) => Disk::Full,
             _ if seed.is_multiple_of(13) => Disk::Hung,

@@ -97,7 +97,7 @@ impl<N: Net> Group<N> {
             return self.close_later(key);
         }
         if let Some(backend) = client.lease() {
-            self.again.push(backend);
+            self.read_in_next_turn(backend);
         }
     }
 

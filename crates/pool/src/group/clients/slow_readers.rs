@@ -363,9 +363,10 @@ impl<N: Net> Group<N> {
 
     /// Replies that wait for room in the spool are read on when there is some again.
     fn read_on(&mut self) {
-        for key in &self.held_up {
-            if self.may_read(*key) && !self.again.contains(key) {
-                self.again.push(*key);
+        for at in 0..self.held_up.len() {
+            let key = self.held_up[at];
+            if self.may_read(key) {
+                self.read_in_next_turn(key);
             }
         }
     }
@@ -401,7 +402,7 @@ impl<N: Net> Group<N> {
             output.rest = Rest::Spooled(Tail::default());
             self.counts.spooled += 1;
             self.spooled.push(reader.client);
-            self.again.push(reader.lease);
+            self.read_in_next_turn(reader.lease);
         }
     }
 

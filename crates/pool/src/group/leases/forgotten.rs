@@ -1,4 +1,4 @@
-//! Forgotten: whom a group would never look at again, for tests.
+//! Forgotten: whom a group would never look at again, or all the time, for tests.
 //!
 //! The problem: events are edge-triggered and turns end in the middle of things, so whoever is left
 //! with something to do must stand in some line, or wait for an event that is sure to come. One
@@ -24,8 +24,13 @@ impl<N: Net> Group<N> {
         let backends = self.backends.iter().filter_map(|(key, backend)| {
             let ready = backend.transport.is_readable() && self.may_read(key);
             let stands = self.again.contains(&key) || self.bulk.has_reply_of(key);
+            let state = backend.state();
+            if self.again.contains(&key) && self.bulk.has_reply_of(key) {
+                return Some(format!(
+                    "a backend, {state:?}: the group turns at once for what waits for bulk work"
+                ));
+            }
             (ready && !stands).then(|| {
-                let state = backend.state();
                 format!("a backend, {state:?}: its bytes can be read, and it stands in no line")
             })
         });
