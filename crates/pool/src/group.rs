@@ -45,6 +45,7 @@ use crate::log::ReportLine;
 use crate::log::line_limit::LineLimit;
 use crate::queue::admission::Arrivals;
 use crate::queue::bulk::Bulk;
+use crate::queue::collecting::Collecting;
 use crate::queue::fronts::Look;
 use crate::server::schemas::Schemas;
 use crate::shared::{Order, Shared};
@@ -155,6 +156,8 @@ pub struct Group<N: Net> {
     pub(crate) held_up: Vec<Key>,
     /// Clients whose replies were taken off their backends.
     pub(crate) spooled: Vec<Key>,
+    /// Which of those is taken off its backend now.
+    pub(crate) collecting: Collecting,
     /// Backends that slow readers keep from others, as of the last turn.
     pub(crate) slow_backends: usize,
     /// Backends that slow readers of limited users hold here, as all groups were told.
@@ -270,6 +273,7 @@ impl<N: Net> Group<N> {
             again: Vec::new(),
             held_up: Vec::new(),
             spooled: Vec::new(),
+            collecting: Collecting::default(),
             slow_backends: 0,
             slow_of_users: BTreeMap::new(),
             spool,

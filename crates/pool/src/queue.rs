@@ -2,12 +2,13 @@
 //!
 //! [`lane`] is one line of waiting commands, [`fronts`] makes all groups' lanes one line,
 //! [`budget`] counts the connections to the server over all groups, [`bulk`] says what long work
-//! may take of a turn, and [`admission`] when the next connection comes in. `group::leases` asks
-//! them.
+//! may take of a turn, [`collecting`] whose reply goes to the spool, and [`admission`] when the
+//! next connection comes in. `group::leases` asks them.
 
 pub(crate) mod admission;
 pub(crate) mod budget;
 pub(crate) mod bulk;
+pub(crate) mod collecting;
 pub(crate) mod fronts;
 pub(crate) mod lane;
 pub(crate) mod priority;

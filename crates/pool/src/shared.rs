@@ -21,6 +21,7 @@ use crate::listing::Question;
 use crate::log::{self, note};
 use crate::queue::budget::Budget;
 use crate::queue::bulk::LONG;
+use crate::queue::collecting::CollectingGroups;
 use crate::queue::fronts::Fronts;
 use crate::server::server_facts::ServerFacts;
 use crate::server::upstream::Upstream;
@@ -88,6 +89,8 @@ pub struct Shared {
     pub budget: Budget,
     /// What replies that were taken off their backends have of the spool.
     pub(crate) spool: SpoolUse,
+    /// How many groups take replies off their backends now.
+    pub(crate) collecting: CollectingGroups,
     /// What is to be written to it, and read.
     pub(crate) spool_jobs: SpoolJobs,
     /// Bytes of one of its blocks.
@@ -164,6 +167,7 @@ impl Shared {
             failures: AuthFailures::default(),
             upstream: Arc::new(Upstream::new(settings.backend.clone())),
             spool: SpoolUse::new(settings.spool_bytes_max, groups),
+            collecting: CollectingGroups::new(groups, cores),
             spool_jobs: SpoolJobs::default(),
             spool_block: BLOCK,
             long_reply: LONG,
@@ -260,6 +264,12 @@ impl Shared {
     pub fn busy_max(&self, settings: &Settings, running: usize) -> usize {
         let all = (1 + settings.oversubscribe) * self.cores.min(self.groups);
         all.div_ceil(running.max(1))
+    }
+
+    /// For tests: groups that take replies off their backends now.
+    #[must_use]
+    pub fn collecting_groups(&self) -> usize {
+        self.collecting.now()
     }
 
     /// Idle backends that group number `index` keeps: its share of `backends_min`.

@@ -80,6 +80,11 @@ impl Place {
         self.bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
     }
 
+    /// It stands in the high lane from now on, at the same place.
+    pub(crate) fn raise(&mut self) {
+        self.lane = LaneName::High;
+    }
+
     /// It stands in the lane no more, and keeps its place.
     pub(crate) fn leave(&mut self) {
         if self.is_in_lane() {
@@ -141,6 +146,9 @@ mod tests {
         assert!(!place.take(Time(9)), "it has one");
         place.enter(LaneName::High, Time(5), 70);
         assert!(place.stands_since(Time(5)) && !place.stands_since(Time(9)));
+        place.enter(LaneName::Low, Time(5), 70);
+        place.raise();
+        assert!(place.stands_since(Time(5)), "it is the same place");
         place.leave();
         assert!(place.is_held() && !place.is_in_lane());
         assert_eq!((place.since(), place.lane()), (Time(5), LaneName::High));

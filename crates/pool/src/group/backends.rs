@@ -137,13 +137,13 @@ impl<N: Net> Group<N> {
             Some(command) => command.owner.or(backend.lease()),
             None => backend.lease(),
         };
-        let waiting = owner.and_then(|owner| self.clients.get(owner)?.output.as_ref());
+        let waiting = |owner: Key| Some((owner, self.clients.get(owner)?.output.as_deref()?));
         let in_flight = backend.flight().len();
-        let takes = |output: &Output| match output.rest {
+        let takes = |(owner, output): (Key, &Output)| match output.rest {
             Rest::OnBackend => has_room(output.bytes.len(), in_flight),
-            Rest::Spooled(_) => self.spool_takes_more(),
+            Rest::Spooled(_) => self.collecting.takes(owner) && self.spool_takes_more(),
         };
-        backend.transport.is_readable() && waiting.is_none_or(|output| takes(output))
+        backend.transport.is_readable() && owner.and_then(waiting).is_none_or(takes)
     }
 
     /// One read and what follows from it; `false` when there is no more to read.

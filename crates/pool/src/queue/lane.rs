@@ -156,6 +156,22 @@ impl Lanes {
         Some(second.client)
     }
 
+    /// Moves those of the low lane for whom this holds to the high one, each to the place of its
+    /// moment; returns who that was.
+    pub(crate) fn raise(&mut self, is_raised: impl FnMut(&Waiting) -> bool) -> Vec<Waiting> {
+        let low = &mut self.lanes[LaneName::Low as usize].line;
+        let all = std::mem::take(low).into_iter();
+        let (raised, stay): (Vec<Waiting>, Vec<Waiting>) = all.partition(is_raised);
+        *low = stay.into();
+        for waiting in &raised {
+            self.push(Waiting {
+                lane: LaneName::High,
+                ..*waiting
+            });
+        }
+        raised
+    }
+
     /// Takes the front of a lane out, whose turn has come.
     pub(crate) fn pop(&mut self, lane: LaneName) {
         self.lanes[lane as usize].line.pop_front();
@@ -261,6 +277,20 @@ mod tests {
         let order = all_in_order(&mut lanes, 20).into_iter();
         let order: Vec<u64> = order.map(|(_, since)| since).collect();
         assert_eq!(order, [1, 3, 4, 5, 9, 10]);
+    }
+
+    #[test]
+    fn who_is_raised_goes_by_the_moment_of_its_place() {
+        let mut lanes = Lanes::default();
+        for n in [1, 2, 4, 6] {
+            lanes.push(waiting(Low, n));
+        }
+        lanes.push(waiting(High, 3));
+        let raised = lanes.raise(|w| w.since.0 % 2 == 0 && w.since.0 < 6);
+        assert_eq!(raised, [waiting(Low, 2), waiting(Low, 4)]);
+        let order = all_in_order(&mut lanes, 20);
+        let high = [(High, 2), (High, 3), (High, 4)];
+        assert_eq!(order, [high.as_slice(), &[(Low, 1), (Low, 6)]].concat());
     }
 
     #[test]

@@ -643,6 +643,8 @@ impl World {
             census.backends_leased == 0 && census.backends_dialling == 0,
             "nobody is there, but: {census:?}"
         );
+        let collecting = self.shared.collecting_groups();
+        assert_eq!(collecting, 0, "nobody's reply goes to the spool");
     }
 
     /// With one backend and no riding, statements run in the order in which they came.

@@ -16,10 +16,11 @@
 //!    then on.
 //!    Where statements of other clients were sent behind it on its backend, it goes first, whatever
 //!    the share: they wait for its end.
-//!    A long reply takes its time on the way into the spool, and the next client that does not read
-//!    may have the backend after it. So while slow readers keep their share or more
-//!    ([`Group::is_squeezed`]), statements of shapes that are known to be short wait in the high
-//!    lane, for which some backends are reserved (`queueing.rs`).
+//!    A long reply takes its time on the way into the spool, and the server's: one of a group goes
+//!    there at a time (`collecting.rs`). The next client that does not read may have the backend
+//!    after it. So while slow readers keep their share or more ([`Group::is_squeezed`]), statements
+//!    of shapes that are known to be short wait in the high lane, for which some backends are
+//!    reserved (`queueing.rs`).
 //! 3. Where the spool has no room, the reader of all groups that has taken nothing for longest is
 //!    closed, once that is `slow_reader_ms_max`; and so is one beyond the share whose session keeps
 //!    its backend. The log and the census say so.
@@ -89,6 +90,7 @@ impl<N: Net> Group<N> {
             Rest::Spooled(tail) if tail.len() > 0 || unsent >= MEMORY_MAX => {
                 let of_all = self.shared.spool_of_all();
                 self.spool.append(tail, bytes, key, of_all);
+                self.collecting.heard(key, now);
             }
             _ => output.bytes.extend_from_slice(bytes),
         }
@@ -219,12 +221,18 @@ impl<N: Net> Group<N> {
     pub(crate) fn relieve_backends(&mut self) {
         if self.held_up.is_empty() && self.spooled.is_empty() && self.slow_of_users.is_empty() {
             self.slow_backends = 0;
+            self.collecting.end(&self.shared.collecting);
             return;
         }
         self.forget_quick();
         let mut slow = self.slow_readers();
-        self.slow_backends = slow.len() + self.spooling();
+        let was_squeezed = self.is_squeezed();
+        self.slow_backends = slow.len() + self.under_way().count();
+        if self.is_squeezed() && !was_squeezed {
+            self.put_short_first();
+        }
         self.publish_slow(&slow);
+        self.choose_collected();
         self.read_on();
         let others_wait = self.waiting > 0 || self.owes_next();
         slow.retain(|reader| others_wait || reader.has_riders);
@@ -252,13 +260,34 @@ impl<N: Net> Group<N> {
         share * self.settings.slow_backends_percent_max / 100
     }
 
-    /// Backends whose replies are on their way into the spool.
-    fn spooling(&self) -> usize {
-        let all = self.spooled.iter().filter_map(|key| self.clients.get(*key));
-        let under_way = |client: &&Client<N::Sock>| {
-            client.lease().is_some() && client.state() != ClientState::Idle
+    /// Clients whose replies are not at their ends and go to the spool, in line for that.
+    fn under_way(&self) -> impl Iterator<Item = Key> {
+        let under_way = |key: &Key| {
+            let client = self.clients.get(*key);
+            client.is_some_and(|client| {
+                let waits = client.spooled().is_some() && !client.closing;
+                waits && client.lease().is_some() && client.state() != ClientState::Idle
+            })
         };
-        all.filter(under_way).count()
+        self.spooled.iter().copied().filter(under_way)
+    }
+
+    /// Chooses whose reply is taken off its backend now.
+    fn choose_collected(&mut self) {
+        let line: Vec<Key> = self.under_way().collect();
+        let now = self.net.now();
+        let client = self
+            .collecting
+            .client()
+            .and_then(|key| self.clients.get(key));
+        let lease = client.and_then(Client::lease);
+        let backend = lease.and_then(|lease| self.backends.get(lease));
+        let has_more = backend.is_some_and(|backend| backend.transport.is_readable());
+        let all = &self.shared.collecting;
+        if let Some(had) = self.collecting.choose(&line, has_more, now, all) {
+            self.spooled.retain(|key| *key != had);
+            self.spooled.push(had);
+        }
     }
 
     /// Whether slow readers keep their share of the backends, or more, from others.
@@ -361,7 +390,7 @@ impl<N: Net> Group<N> {
         self.slow_of_users.keys().filter_map(over).collect()
     }
 
-    /// Replies that wait for room in the spool are read on when there is some again.
+    /// Replies that wait for room in the spool, or for their turn, are read on.
     fn read_on(&mut self) {
         for at in 0..self.held_up.len() {
             let key = self.held_up[at];
@@ -401,7 +430,10 @@ impl<N: Net> Group<N> {
         if let Some(output) = &mut client.output {
             output.rest = Rest::Spooled(Tail::default());
             self.counts.spooled += 1;
-            self.spooled.push(reader.client);
+            match reader.has_riders {
+                true => self.spooled.insert(0, reader.client),
+                false => self.spooled.push(reader.client),
+            }
             self.read_in_next_turn(reader.lease);
         }
     }
@@ -490,7 +522,10 @@ impl<N: Net> Group<N> {
             .filter(matters)
             .filter_map(since)
             .map(|s| s + SLOW_AFTER);
-        slow_at.filter(|at| *at > now).min().unwrap_or(Time::NEVER)
+        let relief = slow_at.filter(|at| *at > now).min();
+        relief
+            .unwrap_or(Time::NEVER)
+            .min(self.collecting.next_choice())
     }
 
     /// Gives back what the spool has for a client that is gone.

@@ -125,6 +125,23 @@ impl<N: Net> Group<N> {
             })
     }
 
+    /// Has those go first from now on that are known to be short and came when slow readers did not
+    /// keep so much from others: what is in front of them in the low lane may wait for long.
+    pub(crate) fn put_short_first(&mut self) {
+        for pool in 0..self.backend_pools.pools.len() {
+            let mut lanes = std::mem::take(&mut self.backend_pools.pools[pool].lanes);
+            let goes_first = |waiting: &Waiting| {
+                stands(&self.clients, waiting) && self.goes_before_slow(waiting.client)
+            };
+            for waiting in lanes.raise(goes_first) {
+                if let Some(client) = self.clients.get_mut(waiting.client) {
+                    client.place.raise();
+                }
+            }
+            self.backend_pools.pools[pool].lanes = lanes;
+        }
+    }
+
     /// Why a command cannot wait.
     fn no_place(&self, key: Key, lane: LaneName, len: usize) -> Option<Refusal> {
         // Who had to wait elsewhere first, or has been in a lane, came when there was room.

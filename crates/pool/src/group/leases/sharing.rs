@@ -121,6 +121,7 @@ impl<N: Net> Drop for Group<N> {
     /// What the group has is the others' when its thread ends.
     fn drop(&mut self) {
         self.backends = reactor::Slots::default();
+        self.collecting.end(&self.shared.collecting);
         self.shared
             .budget
             .give(self.index, self.backend_pools.count);
