@@ -13,8 +13,11 @@
 //! - backends that have not taken a long command yet.
 //!
 //! One turn spends at most [`TURN_MAX`] on it, but for the last piece. While short statements are
-//! answered as well, the group then leaves bulk work alone for [`REST`] times what it has spent: a
-//! third of its time goes to bulk work, and no more. With nobody else to serve there is no rest.
+//! answered as well, the group then leaves bulk work alone for [`REST`] times what it has spent,
+//! and once more for each of them since the bulk work before, up to [`REST_BUSY`] times: a third of
+//! its time goes to bulk work beside a few statements, a seventh beside many. What the server and
+//! the clients do for the same bytes is held back with it. With nobody else to serve there is no
+//! rest.
 //!
 //! The bytes that are not read meanwhile stay in the kernel, which holds back who sends them.
 //!
@@ -29,8 +32,10 @@ use std::time::Duration;
 pub(crate) const LONG: usize = 128 * 1024;
 /// What a turn spends on bulk work.
 pub(crate) const TURN_MAX: Duration = Duration::from_micros(300);
-/// For each moment of bulk work, so many without.
+/// For each moment of bulk work, so many without beside few short statements.
 const REST: u32 = 2;
+/// The same beside many.
+const REST_BUSY: u32 = 6;
 /// One rest is at most this long, however long a piece took.
 const REST_MAX: Duration = Duration::from_millis(10);
 /// A short statement that was answered so long ago says that others are there to be served.
@@ -55,6 +60,8 @@ pub(crate) struct Bulk {
     rests_until: Time,
     /// When a short statement was answered last.
     others_at: Time,
+    /// How many were since the last bulk work.
+    others: u32,
 }
 
 impl Bulk {
@@ -73,6 +80,7 @@ impl Bulk {
     /// A short statement has been answered.
     pub(crate) fn note_others(&mut self, now: Time) {
         self.others_at = now;
+        self.others = self.others.saturating_add(1);
     }
 
     /// When the line must be served.
@@ -95,9 +103,11 @@ impl Bulk {
 
     /// Work has been done from `began` to `end`, in a turn of the moment `now`.
     pub(crate) fn rest(&mut self, now: Time, began: Time, end: Time) {
+        let others = std::mem::take(&mut self.others);
         if now.since(self.others_at) < OTHERS_WITHIN {
             let spent = end.since(began);
-            self.rests_until = now + spent + (spent * REST).min(REST_MAX);
+            let rest = REST.saturating_add(others).min(REST_BUSY);
+            self.rests_until = now + spent + (spent * rest).min(REST_MAX);
         }
     }
 }
@@ -108,26 +118,33 @@ mod tests {
 
     const BEGAN: Time = Time(5_000_000_000);
 
-    fn after_work(spent: Duration, others_at: Time) -> Time {
+    /// When the group does bulk work again that has spent so much beside so many others.
+    fn after_work(spent: Duration, others_at: Time, others: u32) -> Time {
         let mut bulk = Bulk::default();
         bulk.push(Piece::Reply(Key::from_parts(1, 0)));
         bulk.note_others(others_at);
+        bulk.rest(others_at, others_at, others_at);
+        (0..others).for_each(|_| bulk.note_others(others_at));
         bulk.rest(BEGAN, BEGAN, BEGAN + spent);
         bulk.next(false)
     }
 
     #[test]
-    fn beside_others_it_takes_a_third_of_the_time() {
+    fn beside_others_it_takes_a_third_of_the_time_or_a_seventh() {
         let spent = Duration::from_micros(300);
-        assert_eq!(after_work(spent, BEGAN), BEGAN + spent * 3);
+        assert_eq!(after_work(spent, BEGAN, 0), BEGAN + spent * 3);
+        assert_eq!(after_work(spent, BEGAN, 1), BEGAN + spent * 4);
+        for many in [4, 5, 1000] {
+            assert_eq!(after_work(spent, BEGAN, many), BEGAN + spent * 7);
+        }
         let long = Duration::from_millis(80);
-        assert_eq!(after_work(long, BEGAN), BEGAN + long + REST_MAX);
+        assert_eq!(after_work(long, BEGAN, 0), BEGAN + long + REST_MAX);
     }
 
     #[test]
     fn alone_it_does_not_rest() {
         let spent = Duration::from_micros(300);
-        let now = after_work(spent, Time(BEGAN.0 - 20_000_000));
+        let now = after_work(spent, Time(BEGAN.0 - 20_000_000), 1000);
         assert!(now <= BEGAN, "{now:?}");
     }
 
