@@ -25,6 +25,7 @@ mod compare;
 mod compressed;
 mod conformance;
 mod console;
+mod deferred_begin;
 mod diagnostics;
 mod doctor;
 mod driver;

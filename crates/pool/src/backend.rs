@@ -104,6 +104,8 @@ pub(crate) enum Purpose {
     Joined(bool),
     /// Sets the client's default schema, in front of an execution that runs in its own.
     Schema,
+    /// BEGIN that its client has had an answer to, in front of the client's next statement.
+    Begin,
     /// Prepares what the client's statement executes.
     Ahead,
     /// Clears the conditions that another client has left.

@@ -163,6 +163,9 @@ pub(crate) struct Client<S> {
     pub closing: bool,
     /// Times that it has failed to change its user.
     pub(crate) changes_failed: u8,
+    /// It has been told that a transaction is open, and no backend knows of it
+    /// ([`crate::group::statements::deferred_begin`]).
+    pub(crate) begin_deferred: bool,
     /// KILL has ended its statement before that was sent.
     pub(crate) interrupted: bool,
     /// The statement it waits for.
@@ -247,6 +250,9 @@ impl SpareInputs {
 impl<S> Client<S> {
     /// Its statement's shape; 0 of one that rides with nobody.
     pub(crate) fn shape(&self) -> u64 {
+        if self.begin_deferred {
+            return 0;
+        }
         let session = Rc::as_ptr(&self.session).addr();
         self.statement.ride.shape(self.statement.digest, session)
     }
@@ -265,6 +271,7 @@ impl<S> Client<S> {
     ) -> Self {
         Client {
             id: 0,
+            begin_deferred: false,
             interrupted: false,
             pins: None,
             touching: None,

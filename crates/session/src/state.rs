@@ -432,6 +432,12 @@ impl Session {
         !matches!(self.value(b"autocommit"), Some(b"OFF" | b"0"))
     }
 
+    /// Whether COMMIT and ROLLBACK do nothing besides, as far as `completion_type` is known.
+    #[must_use]
+    pub fn completes_plainly(&self) -> bool {
+        matches!(self.value(COMPLETION), Some(b"NO_CHAIN" | b"0"))
+    }
+
     /// Whether its `sql_mode` is known and has this word.
     #[must_use]
     pub fn sql_mode_has(&self, mode: &str) -> bool {

@@ -61,6 +61,11 @@ impl Transaction {
         self.savepoint &= flags & (status::IN_TRANS | status::AUTOCOMMIT) == 0;
     }
 
+    /// BEGIN is on its way to the server.
+    pub fn note_begin_sent(&mut self) {
+        self.status |= status::IN_TRANS;
+    }
+
     /// The state that the tracker reports: a letter for each thing that has been done, or `_`.
     pub fn note_state(&mut self, state: &[u8]) {
         self.tracked = state.iter().any(|&c| c != b'_');

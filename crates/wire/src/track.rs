@@ -144,6 +144,16 @@ pub fn put_schema(out: &mut Vec<u8>, schema: &[u8]) {
     put_lenenc_bytes(out, &body);
 }
 
+/// Appends the block that tells of a transaction's beginning or end, as a server does under
+/// [`Transactions::Bounds`].
+pub fn put_bound(out: &mut Vec<u8>, bound: Bound) {
+    let text = bound.text();
+    out.push(TRX_STATE);
+    let mut body = Vec::with_capacity(text.len() + 1);
+    put_lenenc_bytes(&mut body, text);
+    put_lenenc_bytes(out, &body);
+}
+
 /// Whether these blocks say which schema is the default.
 ///
 /// # Errors
@@ -328,7 +338,7 @@ pub fn keep(
         fresh = begun;
         if *bound != now {
             *bound = now;
-            put(out, TRX_STATE, now.text());
+            put_bound(out, now);
         }
     }
     Ok(fresh || out.len() > start)

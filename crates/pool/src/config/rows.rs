@@ -262,6 +262,11 @@ table! {
             /// switches it off.
             ride_max: usize { .number("statements", 1, 64).or_number(8).option("N") }
 
+            /// Answer a plain BEGIN in the pool, and send it in front of the transaction's first
+            /// statement. A client that begins a transaction and then waits holds no backend. See
+            /// [Transactions](sessions.md#transactions).
+            defer_begin: bool { .of(Kind::Switch).or(Absent::Switch(true)) }
+
             /// A statement of the low lane that has waited for this long is in line with those of
             /// the high lane. See [Priority](sizing.md#priority).
             prio_kickup: Duration { .key("prio_kickup_ms").milliseconds(0).or_number(1000) }

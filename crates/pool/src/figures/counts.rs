@@ -62,6 +62,10 @@ pub struct Counts {
     pub restored: u64,
     /// Those of them that nobody waited for: in front of the statement, in the same write.
     pub restored_in_front: u64,
+    /// Transactions whose BEGIN went out in front of their first statement, or not at all.
+    pub transactions_deferred: u64,
+    /// Those of them that ended without a statement.
+    pub transactions_unsent: u64,
     /// Questions about a session that were asked behind a statement.
     pub questions: u64,
     /// Properties that they asked for: each would be a round trip, asked alone.
@@ -108,6 +112,8 @@ impl AddAssign<&Counts> for Counts {
         self.lent += other.lent;
         self.restored += other.restored;
         self.restored_in_front += other.restored_in_front;
+        self.transactions_deferred += other.transactions_deferred;
+        self.transactions_unsent += other.transactions_unsent;
         self.questions += other.questions;
         self.properties_asked += other.properties_asked;
         self.renewed += other.renewed;

@@ -534,6 +534,7 @@ impl<N: Net> Group<N> {
             Purpose::Restore(last) => self.restored(key, command.owner, last, &summary),
             Purpose::Joined(last) => self.joined(key, command.owner, last, &summary),
             Purpose::Schema => self.schema_set(key, &summary),
+            Purpose::Begin => self.deferred_begin_answered(key, command.owner, &summary),
             Purpose::Ahead => self.prepared_ahead(key, command.owner, &summary, &collected),
             Purpose::Statement => self.statement_done(key, &command, &summary),
             Purpose::Clearing => {}

@@ -12,6 +12,7 @@
 //! behind what puts it there (`restoring.rs`).
 
 pub(crate) mod attributes;
+pub(crate) mod deferred_begin;
 pub(crate) mod endings;
 pub(crate) mod kill_connection;
 pub(crate) mod kills;
@@ -196,6 +197,9 @@ impl<N: Net> Group<N> {
             return Handled::Used;
         };
         let mode = self.lex_mode(&client.session, client.capabilities);
+        if let Some(handled) = self.on_edge_of_transaction(key, sql, mode) {
+            return handled;
+        }
         if let Some(handled) = self.on_asked(key, sql, mode) {
             return handled;
         }

@@ -505,6 +505,13 @@ metrics! {
     Counter Pool "onramp_pool_round_trips_saved_total" []
         "Restores that nobody waited for: they were sent in front of the statement, in one write."
         |pool, out| out.set(&[], pool.total.census.counts.restored_in_front);
+    Counter Pool "onramp_pool_transactions_deferred_total" []
+        "Transactions whose BEGIN the pool has answered: it goes out in front of their first \
+         statement."
+        |pool, out| out.set(&[], pool.total.census.counts.transactions_deferred);
+    Counter Pool "onramp_pool_transactions_unsent_total" []
+        "Those of them that ended before a statement: the server has not seen them."
+        |pool, out| out.set(&[], pool.total.census.counts.transactions_unsent);
     Counter Pool "onramp_pool_read_backs_total" []
         "Questions about a session that were asked behind a statement."
         |pool, out| out.set(&[], pool.total.census.counts.questions);

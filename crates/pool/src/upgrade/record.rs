@@ -101,6 +101,9 @@ impl<S> Client<S> {
         if self.is_pinned() {
             return Some(Stays::Pinned);
         }
+        if self.begin_deferred {
+            return Some(Stays::Holding);
+        }
         let prepares = self.prepared.as_ref();
         if self.lease().is_some() || prepares.is_some_and(|prepared| prepared.holds()) {
             return Some(Stays::Holding);

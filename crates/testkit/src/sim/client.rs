@@ -518,12 +518,13 @@ impl SimClient {
             }
             (9507, _) => {
                 self.not_executed.push(asked.tag);
-                self.belief.transaction.is_none() && says("nothing was executed")
+                !self.belief.has_transaction_there() && says("nothing was executed")
             }
             (9501..=9504, _) => {
                 self.check_wait(manners, text);
                 self.not_executed.push(asked.tag);
-                self.belief.transaction.is_none() && (says("not executed") || says("nothing was"))
+                !self.belief.has_transaction_there()
+                    && (says("not executed") || says("nothing was"))
             }
             (1053, _) => {
                 self.not_executed.push(asked.tag);
@@ -563,6 +564,7 @@ impl SimClient {
         let ran = self.belief.ran(&asked.kind);
         if ran.is_tagged() {
             self.check_execution(db, asked);
+            self.belief.deferred = false;
         }
         match outcome {
             Outcome::Rows(rows) => self.check_rows(asked, rows),
@@ -584,9 +586,13 @@ impl SimClient {
             }
             Kind::Set(name, value) => self.believe_variable(name, value),
             Kind::Begin => belief.transaction = Some(asked.tag),
-            Kind::Commit | Kind::Rollback => {
+            Kind::PlainBegin => {
+                belief.transaction = Some(asked.tag);
+                belief.deferred = true;
+            }
+            Kind::Commit | Kind::Rollback | Kind::PlainCommit | Kind::PlainRollback => {
                 let to = match asked.kind {
-                    Kind::Commit => &mut self.kept,
+                    Kind::Commit | Kind::PlainCommit => &mut self.kept,
                     _ => &mut self.dropped,
                 };
                 to.append(&mut belief.rows);

@@ -112,7 +112,8 @@ impl Db {
 #[derive(Debug)]
 struct Transaction {
     number: u64,
-    client: u64,
+    /// Whose it is, once a tag has told.
+    client: Option<u64>,
     rows: Vec<u64>,
 }
 
@@ -356,8 +357,8 @@ impl Seat {
     /// Notes that a client's statement runs here, and checks that it may.
     fn execute(&mut self, db: &mut Db, sql: &str, tag: u64) {
         let client = tag / TAGS_PER_CLIENT;
-        let transaction = self.transaction.as_ref().map(|transaction| {
-            let owner = transaction.client;
+        let transaction = self.transaction.as_mut().map(|transaction| {
+            let owner = *transaction.client.get_or_insert(client);
             assert!(
                 owner == client,
                 "statement {tag} ran within a transaction of client {owner}: {sql}"
@@ -411,6 +412,9 @@ impl Seat {
         }
         if let Some(answer) = about_conditions(sql) {
             return answer;
+        }
+        if matches!(sql, "BEGIN" | "COMMIT" | "ROLLBACK") {
+            return self.transaction_statement(db, sql, None);
         }
         self.clear_diagnostics(sql);
         if let Some(tag) = tag {
@@ -540,7 +544,7 @@ impl Seat {
         } else if begins("INSERT INTO log") {
             self.insert(db, tag)
         } else {
-            self.transaction_statement(db, sql, tag)
+            self.transaction_statement(db, sql, Some(tag))
         }
     }
 
@@ -571,16 +575,17 @@ impl Seat {
         }
     }
 
-    fn transaction_statement(&mut self, db: &mut Db, sql: &str, tag: u64) -> Answer {
+    fn transaction_statement(&mut self, db: &mut Db, sql: &str, tag: Option<u64>) -> Answer {
         let mut changes = Vec::new();
         if sql.starts_with("BEGIN") {
+            assert!(self.transaction.is_none(), "a transaction is open: {sql}");
             db.transactions += 1;
             self.transaction = Some(Transaction {
                 number: db.transactions,
-                client: tag / TAGS_PER_CLIENT,
+                client: tag.map(|tag| tag / TAGS_PER_CLIENT),
                 rows: Vec::new(),
             });
-            if let Some(execution) = db.executed.get_mut(&tag) {
+            if let Some(execution) = tag.and_then(|tag| db.executed.get_mut(&tag)) {
                 execution.transaction = Some(db.transactions);
             }
             put_text(&mut changes, 4, "START TRANSACTION;");

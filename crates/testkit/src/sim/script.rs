@@ -27,8 +27,12 @@ pub(crate) enum Kind {
     InitDb(&'static str),
     Set(&'static str, &'static str),
     Begin,
+    /// The same without a tag, so that the pool may answer it itself.
+    PlainBegin,
     Commit,
+    PlainCommit,
     Rollback,
+    PlainRollback,
     Insert,
     /// User variables, by their place in [`USER`].
     SetUser(usize),
@@ -90,6 +94,9 @@ impl Kind {
             Kind::Use(schema) => format!("USE {schema} /* {tag} */"),
             Kind::InitDb(schema) => return (Command::InitDb, (*schema).into()),
             Kind::Set(name, value) => format!("SET {name}={value} /* {tag} */"),
+            Kind::PlainBegin => "BEGIN".to_string(),
+            Kind::PlainCommit => "COMMIT".to_string(),
+            Kind::PlainRollback => "ROLLBACK".to_string(),
             Kind::Begin => format!("BEGIN /* {tag} */"),
             Kind::Commit => format!("COMMIT /* {tag} */"),
             Kind::Rollback => format!("ROLLBACK /* {tag} */"),
@@ -131,6 +138,9 @@ impl Kind {
         !matches!(
             self,
             Kind::InitDb(_)
+                | Kind::PlainBegin
+                | Kind::PlainCommit
+                | Kind::PlainRollback
                 | Kind::ShowWarnings
                 | Kind::Ping
                 | Kind::Reset
@@ -227,8 +237,10 @@ pub(crate) struct Belief {
     pub(crate) named: BTreeMap<usize, Held>,
     /// Names of which nobody can say whether they are there, because a PREPARE came to no end.
     pub(crate) vague: BTreeSet<usize>,
-    /// The tag of the BEGIN.
+    /// The tag of the BEGIN, or of the first statement behind it that the server has run.
     pub(crate) transaction: Option<u64>,
+    /// The server may not know yet of the transaction that is open.
+    pub(crate) deferred: bool,
     /// Rows that the open transaction has added.
     pub(crate) rows: Vec<u64>,
     /// It keeps a backend for good.
@@ -244,7 +256,12 @@ pub(crate) struct Belief {
 impl Belief {
     /// Whether the session has something that only one connection knows.
     pub(crate) fn is_bound(&self) -> bool {
-        self.transaction.is_some() || self.pinned
+        self.has_transaction_there() || self.pinned
+    }
+
+    /// Whether the server knows for certain of an open transaction.
+    pub(crate) fn has_transaction_there(&self) -> bool {
+        self.transaction.is_some() && !self.deferred
     }
 
     /// What a statement is, once its text is known.
@@ -272,6 +289,9 @@ impl Belief {
                     | Kind::Begin
                     | Kind::Commit
                     | Kind::Rollback
+                    | Kind::PlainBegin
+                    | Kind::PlainCommit
+                    | Kind::PlainRollback
                     | Kind::SetUser(_)
                     | Kind::ReadUser(_)
                     | Kind::LastInsertId
@@ -325,9 +345,17 @@ impl Belief {
 
     /// Whether that may be so.
     pub(crate) fn may_be_bound(&self) -> bool {
-        self.is_bound() || self.maybe_pinned
+        self.is_bound() || self.maybe_pinned || self.transaction.is_some()
     }
 }
+
+/// How transactions end.
+const ENDS: [Kind; 4] = [
+    Kind::Commit,
+    Kind::Rollback,
+    Kind::PlainCommit,
+    Kind::PlainRollback,
+];
 
 /// What a client does next. `behind`: others of its statements are still unanswered, so nothing
 /// that depends on their success is chosen.
@@ -348,8 +376,8 @@ pub(crate) fn choose(random: &mut Random, belief: &Belief, behind: bool, tame: b
         59..61 => Kind::InitDb(schema(random)),
         61..67 => variable(random),
         67..75 => Kind::Insert,
-        75..82 if open && !behind => random.pick(&[Kind::Commit, Kind::Rollback]).clone(),
-        75..82 if !behind && !tame => Kind::Begin,
+        75..82 if open && !behind => random.pick(&ENDS).clone(),
+        75..82 if !behind && !tame => random.pick(&[Kind::Begin, Kind::PlainBegin]).clone(),
         82..84 if !tame => Kind::SetUser(random.index(USER.len())),
         84..86 if !tame => Kind::ReadUser(random.index(USER.len())),
         86..89 => Kind::LastInsertId,

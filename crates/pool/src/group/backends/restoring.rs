@@ -85,10 +85,16 @@ impl<N: Net> Group<N> {
         let mut out = std::mem::take(&mut self.lent);
         out.clear();
         self.put_clearing(key, lease, &mut out);
-        let front = match self.join(key, lease, message, &session, &mut out) {
+        // A transaction begins where its statement runs: what can fail is waited for in front.
+        let begins = self.clients.get(key).is_some_and(|c| c.begin_deferred);
+        let joined = match begins {
+            true => None,
+            false => self.join(key, lease, message, &session, &mut out),
+        };
+        let front = match joined {
             Some(joined) => Some(Front::Joined(joined)),
             None => {
-                let client = self.clients.get(key);
+                let client = self.clients.get(key).filter(|_| !begins);
                 let standing = client.map_or(Standing::Apart, |c| c.statement.standing);
                 self.put_restore((key, lease), &session, standing, &mut out)
             }
@@ -97,6 +103,7 @@ impl<N: Net> Group<N> {
             None => Handled::Used,
             Some(Front::Waited) => self.send_restore(key, lease, &out),
             Some(front) => {
+                self.put_deferred_begin(key, lease, &mut out);
                 self.send_backend(lease, &out);
                 self.ride_behind(key, lease, message, &front);
                 Handled::Used

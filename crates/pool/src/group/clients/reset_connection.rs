@@ -212,6 +212,7 @@ impl<N: Net> Group<N> {
         let pinned = client.is_held() || touched;
         client.pins = None;
         client.interrupted = false;
+        client.begin_deferred = false;
         if let Some(prepared) = client.prepared.take() {
             self.long_data -= prepared.long_len();
         }

@@ -268,6 +268,11 @@ impl<N: Net> Group<N> {
         self.put_ok(key, b"", first, (if mysql { warnings } else { 0 }, &[]));
     }
 
+    /// An OK that leaves no warnings, with these reports of what has changed.
+    pub(crate) fn send_reporting_ok(&mut self, key: Key, reports: &[u8]) {
+        self.put_ok(key, b"", OK, (0, reports));
+    }
+
     fn put_ok(&mut self, key: Key, front: &[u8], first: u8, (warnings, reports): (u16, &[u8])) {
         let mut status = self.status_of(key);
         let Some(client) = self.clients.get_mut(key) else {
@@ -324,7 +329,10 @@ impl<N: Net> Group<N> {
         let mut flags = match backend.map(told) {
             Some(flags) if session.value(b"sql_mode").is_none() => return flags,
             Some(flags) => flags & !OF_SQL_MODE,
-            None => u16::from(session.commits()) * status::AUTOCOMMIT,
+            None => {
+                let commits = u16::from(session.commits()) * status::AUTOCOMMIT;
+                commits | (u16::from(client.begin_deferred) * status::IN_TRANS)
+            }
         };
         if session.sql_mode_has("NO_BACKSLASH_ESCAPES") {
             flags |= status::NO_BACKSLASH_ESCAPES;

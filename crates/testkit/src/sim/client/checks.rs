@@ -10,12 +10,19 @@ use crate::sim::script::Kind;
 
 impl SimClient {
     /// It ran once, and where the rest of its transaction ran.
-    pub(super) fn check_execution(&self, db: &Db, asked: &Asked) {
+    pub(super) fn check_execution(&mut self, db: &Db, asked: &Asked) {
         let Some(execution) = db.executed.get(&asked.tag) else {
             return self.wrong(&format!("{asked:?} was answered and never executed"));
         };
         if let Some(begin) = self.belief.transaction {
-            let first = db.executed[&begin];
+            let Some(first) = db.executed.get(&begin) else {
+                // It began without a tag, and this is the first statement in it.
+                if execution.transaction.is_none() {
+                    self.wrong::<()>(&format!("{asked:?} ran outside of its transaction"));
+                }
+                self.belief.transaction = Some(asked.tag);
+                return;
+            };
             let same = first.seat == execution.seat && first.transaction == execution.transaction;
             if !same && asked.kind != Kind::Begin {
                 self.wrong::<()>(&format!(

@@ -1,0 +1,175 @@
+//! Transactions that have begun for their clients, and on no backend yet: what clients see is what
+//! a server says, and who only begins holds nothing.
+
+use crate::compare::{Story, same_on};
+use crate::world::{app, direct, login, mysql, server, start_pool};
+use testkit::real::Real;
+use testkit::talk::Account;
+use wire::capabilities as cap;
+use wire::command::Command;
+
+fn on_both(test: &str, told: impl Fn(&Real)) {
+    for real in [server(test), mysql(test)].into_iter().flatten() {
+        told(real);
+    }
+}
+
+fn same_on_both(test: &str, backends: usize, story: impl Fn(&mut Story)) {
+    on_both(test, |real| same_on(real, test, backends, &story));
+}
+
+/// Clients of each kind that hears of transactions in its own way.
+fn accounts(schema: &str) -> [Account; 4] {
+    let account = || app().schema(schema);
+    [
+        account(),
+        account().without(cap::SESSION_TRACK),
+        account().without(cap::DEPRECATE_EOF),
+        account().with(cap::MULTI_STATEMENTS),
+    ]
+}
+
+#[test]
+fn a_transaction_is_told_as_the_server_tells_it() {
+    // One backend for all: who only begins must not keep it.
+    same_on_both("deferred_told", 1, |story| {
+        let all = accounts(&story.schema).map(|account| story.join_as(&account));
+        story.sql(all[0], "CREATE TABLE t (id INT PRIMARY KEY, v INT)");
+        for who in all {
+            story.all(who, &["SELECT CAST('x' AS SIGNED)", "BEGIN"]);
+        }
+        for who in all {
+            story.command(who, Command::Ping, b"");
+            story.sql(who, "SHOW WARNINGS");
+            story.sql(who, "ROLLBACK");
+        }
+        for who in all {
+            story.all(
+                who,
+                &["SELECT 1 UNION SELECT 2", "START TRANSACTION", "begin"],
+            );
+            story.all(who, &["SELECT ROW_COUNT(), FOUND_ROWS()", "COMMIT"]);
+            story.all(who, &["BEGIN", "COMMIT", "COMMIT", "SELECT ROW_COUNT()"]);
+            story.all(who, &["BEGIN", "SET @a = 1", "ROLLBACK", "SELECT @a"]);
+        }
+        for (number, who) in all.into_iter().enumerate() {
+            let insert = format!("INSERT INTO t VALUES ({number}, 1)");
+            story.all(who, &["BEGIN", &insert, "SELECT v FROM t", "ROLLBACK"]);
+            story.all(who, &["SELECT v FROM t", "BEGIN", &insert, "COMMIT"]);
+            story.all(
+                who,
+                &["BEGIN", "SELECT * FROM no_such_table", "SHOW WARNINGS"],
+            );
+            story.all(
+                who,
+                &["COMMIT", "BEGIN", "SAVEPOINT a", "ROLLBACK TO a", "COMMIT"],
+            );
+            story.all(who, &["SET autocommit = 0", "BEGIN", "ROLLBACK"]);
+            story.all(who, &["BEGIN", "SET autocommit = 1", "SELECT 1"]);
+            story.all(
+                who,
+                &["SET completion_type = 1", "BEGIN", "COMMIT", "COMMIT"],
+            );
+            story.all(who, &["SET completion_type = 0", "ROLLBACK"]);
+            story.all(
+                who,
+                &["SET SESSION TRANSACTION READ ONLY", "BEGIN", "COMMIT"],
+            );
+            story.all(
+                who,
+                &["SET SESSION TRANSACTION READ WRITE", "BEGIN", "ROLLBACK"],
+            );
+            story.sql(who, "SELECT id, v FROM t ORDER BY id");
+        }
+    });
+}
+
+#[test]
+fn what_follows_runs_in_its_transaction_whatever_it_is() {
+    same_on_both("deferred_runs", 1, |story| {
+        let account = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
+        let (a, b) = (story.join_as(&account), story.join_as(&account));
+        let other = format!("{}_other", story.schema);
+        story.all(
+            a,
+            &[
+                "CREATE TABLE t (id INT PRIMARY KEY, v INT)",
+                &format!("CREATE DATABASE IF NOT EXISTS {other}"),
+                &format!("CREATE TABLE IF NOT EXISTS {other}.t (id INT PRIMARY KEY, v INT)"),
+            ],
+        );
+        let insert = story.prepare(a, "INSERT INTO t VALUES (?, 2)").id;
+        let count = "SELECT COUNT(*) FROM t";
+        // Prepared, several in one text, and behind another's session and schema.
+        for behind in [
+            "SELECT 1",
+            "SET time_zone = '+01:00'",
+            &format!("USE {other}"),
+        ] {
+            story.sql(a, "BEGIN");
+            story.sql(b, behind);
+            story.execute(a, insert, &[Some(b"7")]);
+            story.all(a, &["ROLLBACK", count, "BEGIN"]);
+            story.sql(b, "SELECT 2");
+            story.all(
+                a,
+                &["INSERT INTO t VALUES (8, 8); SELECT 3", "ROLLBACK", count],
+            );
+            story.sql(a, "BEGIN");
+            story.command(a, Command::InitDb, other.as_bytes());
+            story.all(a, &["INSERT INTO t VALUES (1, 1)", "ROLLBACK", count]);
+            story.command(a, Command::InitDb, story.schema.clone().as_bytes());
+        }
+        // A session that starts over has no transaction.
+        story.sql(a, "BEGIN");
+        story.command(a, Command::ResetConnection, b"");
+        story.all(a, &["INSERT INTO t VALUES (9, 9)", "ROLLBACK", count]);
+        story.sql(a, "BEGIN");
+        story.change_user(a, &account);
+        story.all(a, &["DELETE FROM t", "ROLLBACK", count]);
+        story.sql(a, &format!("DROP DATABASE {other}"));
+    });
+}
+
+#[test]
+fn who_begins_and_thinks_holds_no_backend() {
+    on_both("deferred_idle", |real| {
+        if direct() {
+            return;
+        }
+        real.create_user("app", "app");
+        let settings = "backends_max = 2\ngroups = 1\nwait_ms_max = 5000";
+        let pool = start_pool(real, "deferred_idle.toml", settings);
+        let mut thinking: Vec<_> = (0..50).map(|_| login(&pool.address, &app())).collect();
+        for client in &mut thinking {
+            client.must("BEGIN");
+        }
+        let mut other = login(&pool.address, &app());
+        assert_eq!(other.value("SELECT 1"), "1");
+        // Each goes on, and ends.
+        for client in &mut thinking {
+            assert_eq!(client.value("SELECT 2"), "2");
+            client.must("COMMIT");
+            client.must("BEGIN");
+            client.must("COMMIT");
+        }
+        let counted = "transactions_deferred: 100, transactions_unsent: 50,";
+        pool.wait_for_census(counted).unwrap();
+    });
+}
+
+#[test]
+fn it_can_be_switched_off() {
+    let test = "it_can_be_switched_off";
+    let Some(real) = server(test).filter(|_| !direct()) else {
+        return;
+    };
+    let settings = "backends_max = 1\ngroups = 1\nwait_ms_max = 100\ndefer_begin = false";
+    let pool = start_pool(real, "not_deferred.toml", settings);
+    let (mut a, mut b) = (login(&pool.address, &app()), login(&pool.address, &app()));
+    a.must("BEGIN");
+    let refused = b.query("SELECT 1");
+    assert!(format!("{refused:?}").contains("9501"), "{refused:?}");
+    a.must("COMMIT");
+    assert_eq!(b.value("SELECT 1"), "1");
+}
