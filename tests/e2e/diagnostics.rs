@@ -900,3 +900,71 @@ fn what_a_rolled_back_transaction_is_told_stands_behind_its_error() {
         });
     }
 }
+
+/// What restores a session may warn itself (on MySQL a SET of a character set that is deprecated):
+/// a text that asks and pins does not read that.
+#[test]
+fn what_restores_a_session_leaves_nothing_to_a_text_that_asks() {
+    for real in [server("restore_warns"), mysql("restore_warns")]
+        .into_iter()
+        .flatten()
+    {
+        fresh_schema(real, "restored_to");
+        for schema in [None, Some("restored_to")] {
+            same_on(real, "restore_warns", 1, |story| {
+                let account = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
+                for asks in [
+                    "SHOW WARNINGS; EXECUTE no_such_name",
+                    "SHOW COUNT(*) WARNINGS; EXECUTE no_such_name",
+                    "SELECT @@warning_count; EXECUTE no_such_name",
+                    "GET DIAGNOSTICS @n = NUMBER; SELECT @n; EXECUTE no_such_name",
+                ] {
+                    let (a, b) = (story.join_as(&account), story.join_as(&account));
+                    story.all(a, &["SET NAMES utf8mb3", "DO 1"]);
+                    story.all(b, &["SET NAMES utf8mb4", "DO 1"]);
+                    if let Some(schema) = schema {
+                        story.sql(b, &format!("USE {schema}"));
+                    }
+                    story.sql(a, asks);
+                    story.command(a, Command::ResetConnection, b"");
+                }
+            });
+        }
+    }
+}
+
+/// The error of a command that names no statement is raised on a backend, where it stands without
+/// those of the statement before; counts are asked for all the same.
+#[test]
+fn an_error_that_is_raised_leaves_its_counts() {
+    for real in [server("raised_counts"), mysql("raised_counts")]
+        .into_iter()
+        .flatten()
+    {
+        same_on(real, "raised_counts", 1, |story| {
+            let account = app().schema(&story.schema);
+            let (a, b) = (story.join_as(&account), story.join_as(&account));
+            story.sql(a, "CREATE TABLE t (v INT)");
+            for asks in [
+                "SELECT ROW_COUNT()",
+                "SELECT FOUND_ROWS()",
+                "SELECT ROW_COUNT(), FOUND_ROWS()",
+                "SELECT @@error_count",
+                "GET DIAGNOSTICS @n = NUMBER, @r = ROW_COUNT",
+                "SHOW WARNINGS",
+            ] {
+                for before in ["INSERT INTO t VALUES (1), (2)", "SELECT 1 UNION SELECT 2"] {
+                    for late in [false, true] {
+                        story.sql(a, before);
+                        story.sql(b, "SET sql_mode = ''");
+                        story.command(a, Command::StmtFetch, &[255, 255, 0, 0, 1, 0, 0, 0]);
+                        if late {
+                            story.let_pool_finish();
+                        }
+                        story.all(a, &[asks, "SELECT @n, @r"]);
+                    }
+                }
+            }
+        });
+    }
+}

@@ -43,6 +43,8 @@ pub fn statement_of(found: &classify::Statement, server: Server) -> Statement {
         untracked: Untracked::by(found),
         insert_id: found.insert_id,
         counts_before: false,
+        looks_back: matches!(found.verb, Verb::Show | Verb::Diagnostics | Verb::Select)
+            && found.reads.intersects(Reads::DIAGNOSTICS),
         explanation: match found.verb {
             _ if found.passing => Explanation::Passing,
             Verb::Set | Verb::Use | Verb::Diagnostics => Explanation::Lasting,

@@ -59,6 +59,8 @@ pub struct Statement {
     pub explanation: Explanation,
     /// Its OK counts the warnings of the statement before (MySQL's COM_INIT_DB).
     pub counts_before: bool,
+    /// Its text may ask for the conditions of the statement before.
+    pub looks_back: bool,
     /// What it may make of LAST_INSERT_ID().
     pub insert_id: InsertId,
     /// Whether it may share a backend in flight, should its shape be trusted.
@@ -97,6 +99,7 @@ impl Statement {
             untracked: Untracked::NONE,
             explanation: Explanation::None,
             counts_before: false,
+            looks_back: false,
             insert_id: InsertId::Keeps,
             ride: Ride::Never,
             digest: 0,

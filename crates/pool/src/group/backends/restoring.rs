@@ -153,6 +153,8 @@ impl<N: Net> Group<N> {
         let moves = backend.session.schema_to_set(session).is_some();
         let front = match standing {
             Standing::Anywhere => Front::Tried,
+            // If that warns, it is cleared before the statement.
+            _ if client.statement.looks_back && !same => Front::Waited,
             Standing::OwnSchema if sure => Front::Sure,
             _ if sure && !moves => Front::Sure,
             _ => Front::Waited,
@@ -202,7 +204,8 @@ impl<N: Net> Group<N> {
             Standing::Joined | Standing::NewSchema
         ) && message.get(HEADER_LEN) == Some(&Command::Query.byte());
         let long = message.len() > self.shared.text_here_max;
-        if !text || long || Rc::ptr_eq(&backend.session, session) {
+        let looks_back = client.statement.looks_back;
+        if !text || long || looks_back || Rc::ptr_eq(&backend.session, session) {
             return None;
         }
         let sure = is_sure_here(&backend.session, session, self.epoch, backend);

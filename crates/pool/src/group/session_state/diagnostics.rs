@@ -118,7 +118,11 @@ impl<N: Net> Group<N> {
     ) {
         if !matches!(
             command.purpose,
-            Purpose::Statement | Purpose::Ahead | Purpose::Joined(_)
+            Purpose::Statement
+                | Purpose::Ahead
+                | Purpose::Joined(_)
+                | Purpose::Restore(_)
+                | Purpose::Schema
         ) {
             return;
         }
@@ -154,7 +158,9 @@ impl<N: Net> Group<N> {
         else {
             return;
         };
-        let own = backend.conditions_of == Some(key) && client.last.is_native(Reads::DIAGNOSTICS);
+        // What the last statement has left here, if with fewer conditions than are kept of it.
+        let here = [Reads::DIAGNOSTICS, Reads::ROW_COUNT].map(|what| client.last.is_native(what));
+        let own = backend.conditions_of == Some(key) && here != [false; 2];
         // Within a transaction nobody else has been here.
         if backend.conditions_of.is_none() || own || backend.in_transaction() {
             return;
