@@ -259,33 +259,99 @@ fn sessions_that_began_under_other_values_go_together() {
 }
 
 #[test]
-fn a_transaction_ends_where_it_began_and_then_its_client_goes() {
-    let test = "a_transaction_ends_where_it_began";
+fn open_transactions_and_pins_go_with_their_backends() {
+    let test = "open_transactions_and_pins_go";
     let Some(real) = server(test) else { return };
     if direct() {
         return skipped(test, "it is about the pool");
     }
-    real.execute(&["CREATE OR REPLACE TABLE shop.upgraded (a INT PRIMARY KEY)"]);
-    let extra = "backends_max = 4\ngroups = 1\ndrain_ms_max = 20000";
+    real.execute(&[
+        "CREATE OR REPLACE TABLE shop.upgraded (a INT PRIMARY KEY)",
+        "CREATE OR REPLACE TABLE shop.counted_on (id INT AUTO_INCREMENT PRIMARY KEY, a INT)",
+    ]);
+    let extra = "backends_max = 6\ngroups = 1\ndrain_ms_max = 20000";
     let mut line = Line::start(real, "upgrade-transaction.toml", extra);
-    let mut open = login(line.address(), &app());
+    let address = line.address().clone();
+    let mut other = login(&address, &app());
+    other.must("SET @a = 5");
+    let mut open = login(&address, &app());
+    open.must("SET @mine = 'open', SESSION sql_mode = 'ANSI'");
+    let insert = open.prepare("INSERT INTO shop.upgraded VALUES (?)").id;
+    open.must("PREPARE named FROM 'SELECT @mine'");
     open.must("BEGIN");
-    open.must("INSERT INTO shop.upgraded VALUES (1)");
-    let mut idle = login(line.address(), &app());
-    idle.must("SET @a = 5");
-    let mut old = line.begin_upgrade();
-    assert_eq!(idle.value("SELECT @a"), "5");
-    open.must("INSERT INTO shop.upgraded VALUES (2)");
-    assert!(old.is_running(), "{}", old.said());
-    assert_eq!(idle.value("SELECT COUNT(*) FROM shop.upgraded"), "0");
+    open.execute(insert, &[Some(b"1")], false).unwrap();
+    assert_eq!(open.value("EXECUTE named"), "open");
+    // What it has left is read back when the transaction has ended.
+    open.must("INSERT INTO shop.counted_on (a) VALUES (1)");
+    open.must("SELECT CAST('x' AS SIGNED)");
+    let mut announced = login(&address, &app());
+    announced.must("SET TRANSACTION READ ONLY");
+    let mut locked = login(&address, &app());
+    locked.must("SELECT GET_LOCK('upgrade', 0)");
+    let mut temporary = login(&address, &app().with(cap::COMPRESS));
+    temporary.must("CREATE TEMPORARY TABLE shop.kept (a INT)");
+    temporary.must("INSERT INTO shop.kept VALUES (7)");
+    for round in 0..3 {
+        let said = line.upgrade();
+        assert!(said.contains("handed over: 5"), "{round}: {said}");
+        assert_eq!(other.value("SELECT COUNT(*) FROM shop.upgraded"), "0");
+        assert_eq!(
+            open.value("SELECT COUNT(*) FROM shop.upgraded"),
+            (round + 1).to_string()
+        );
+        let a = (round + 2).to_string();
+        open.execute_again(insert, &[Some(a.as_bytes())]).unwrap();
+        assert_eq!(open.value("EXECUTE named"), "open");
+        assert_eq!(other.value("SELECT IS_FREE_LOCK('upgrade')"), "0");
+        assert_eq!(temporary.value("SELECT a FROM shop.kept"), "7");
+    }
+    let refused = announced.failure("INSERT INTO shop.upgraded VALUES (100)");
+    assert_eq!(refused.code, 1792, "{refused:?}");
     open.must("COMMIT");
-    let (status, said) = old.wait();
-    assert!(
-        status.success() && said.contains("handed over: 2"),
-        "{said}"
-    );
-    assert_eq!(open.value("SELECT COUNT(*) FROM shop.upgraded"), "2");
-    assert_eq!(idle.value("SELECT COUNT(*) FROM shop.upgraded"), "2");
+    assert_eq!(other.value("SELECT COUNT(*) FROM shop.upgraded"), "4");
+    assert_eq!(open.value("SELECT LAST_INSERT_ID()"), "1");
+    assert_eq!(open.value("SELECT @mine"), "open");
+    assert!(open.value("SELECT @@sql_mode").contains("ANSI_QUOTES"));
+    locked.must("SELECT RELEASE_LOCK('upgrade')");
+    assert_eq!(other.value("SELECT IS_FREE_LOCK('upgrade')"), "1");
+    temporary.must("DROP TEMPORARY TABLE shop.kept");
+    assert_eq!(other.value("SELECT @a"), "5");
+    drop(announced);
+    // What has come serves nobody else, and is closed with its lease.
+    line.upgrade();
+    assert_eq!(open.value("EXECUTE named"), "open");
+}
+
+#[test]
+fn transactions_of_mysql_go_too() {
+    let test = "transactions_of_mysql_go_too";
+    let Some(real) = mysql(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    real.execute(&[
+        "CREATE DATABASE IF NOT EXISTS test",
+        "DROP TABLE IF EXISTS test.upgraded",
+        "CREATE TABLE test.upgraded (id INT AUTO_INCREMENT PRIMARY KEY, a INT)",
+    ]);
+    let extra = "backends_max = 6\ngroups = 1\ndrain_ms_max = 20000";
+    let mut line = Line::start(real, "upgrade-mysql-open.toml", extra);
+    let mut open = login(line.address(), &app());
+    let insert = open.prepare("INSERT INTO test.upgraded (a) VALUES (?)").id;
+    open.must("START TRANSACTION");
+    open.execute(insert, &[Some(b"1")], false).unwrap();
+    let mut locked = login(line.address(), &app());
+    locked.must("SELECT GET_LOCK('upgrade', 0)");
+    for _ in 0..2 {
+        let said = line.upgrade();
+        assert!(said.contains("handed over: 2"), "{said}");
+        open.execute_again(insert, &[Some(b"2")]).unwrap();
+    }
+    open.must("ROLLBACK");
+    assert_eq!(open.value("SELECT COUNT(*) FROM test.upgraded"), "0");
+    open.execute_again(insert, &[Some(b"3")]).unwrap();
+    assert_eq!(open.value("SELECT COUNT(*) FROM test.upgraded"), "1");
+    assert_eq!(locked.value("SELECT RELEASE_LOCK('upgrade')"), "1");
 }
 
 #[test]
@@ -297,16 +363,17 @@ fn what_cannot_go_is_drained_last() {
     }
     let extra = "backends_max = 4\ngroups = 1\ndrain_ms_max = 300";
     let mut line = Line::start(real, "upgrade-drain.toml", extra);
-    let mut pinned = login(line.address(), &app());
-    pinned.must("SELECT GET_LOCK('upgrade', 0)");
+    let mut reading = login(line.address(), &app());
+    let two = reading.prepare("SELECT 1 UNION SELECT 2").id;
+    reading.execute(two, &[], true).unwrap();
     let mut idle = login(line.address(), &app());
     let old = line.begin_upgrade();
     let (_, said) = old.wait();
     assert!(
-        said.contains("1 clients are still here: pinned 1"),
+        said.contains("1 clients are still here: holding 1"),
         "{said}"
     );
-    assert!(pinned.query("SELECT 1").is_err(), "its process has ended");
+    assert!(reading.query("SELECT 1").is_err(), "its process has ended");
     assert_eq!(idle.value("SELECT 1"), "1");
 }
 
@@ -524,10 +591,13 @@ fn the_oracle_finds_no_difference_while_processes_take_over() {
 struct Fake(OwnedFd);
 
 impl Fake {
+    fn connect(pool: &Pool) -> Fake {
+        Fake(handover::dial(&format!("onramp-pool-{}", pool.pid())).unwrap())
+    }
+
     /// Asks the pool, as a process of version `version` would.
     fn hello(pool: &Pool, version: u8) -> Fake {
-        let socket = handover::dial(&format!("onramp-pool-{}", pool.pid())).unwrap();
-        let fake = Fake(socket);
+        let fake = Fake::connect(pool);
         fake.say(&[1, 0, 0, 0, 1, version]);
         fake
     }
@@ -537,22 +607,128 @@ impl Fake {
     }
 }
 
-/// A pool with a client that has something to lose, and a check that it goes on.
-fn attended(real: &Real, name: &str) -> (Line, Rich) {
-    let line = Line::start(real, name, "backends_max = 4\ngroups = 1");
-    let rich = Rich::new(line.address(), 0);
-    (line, rich)
+/// A pool with clients that have something to lose, and a check that it goes on.
+struct Attended {
+    line: Line,
+    rich: Rich,
+    /// In a transaction that has written.
+    open: Client,
 }
 
-fn goes_on(line: &mut Line, rich: &mut Rich) {
-    line.pool.wait_for("event=upgrade-failed").unwrap();
-    rich.check();
-    let mut new = login(line.address(), &app());
-    assert_eq!(new.value("SELECT 1"), "1");
-    drop(new);
-    // The next one may still take over.
-    line.upgrade();
-    rich.check();
+impl Attended {
+    fn start(real: &Real, name: &str) -> Attended {
+        real.execute(&["CREATE TABLE IF NOT EXISTS shop.attended (name VARCHAR(99), a INT)"]);
+        let line = Line::start(real, name, "backends_max = 4\ngroups = 1");
+        let rich = Rich::new(line.address(), 0);
+        let mut open = login(line.address(), &app());
+        open.must(&format!("SET @name = '{name}'"));
+        open.must("DELETE FROM shop.attended WHERE name = @name");
+        open.must("BEGIN");
+        open.must("INSERT INTO shop.attended VALUES (@name, 1)");
+        Attended { line, rich, open }
+    }
+
+    fn goes_on(mut self) {
+        self.line.pool.wait_for("event=upgrade-failed").unwrap();
+        self.rich.check();
+        self.open
+            .must("INSERT INTO shop.attended VALUES (@name, 2)");
+        let mut new = login(self.line.address(), &app());
+        assert_eq!(new.value("SELECT 1"), "1");
+        drop(new);
+        // The next one may still take over.
+        self.line.upgrade();
+        self.rich.check();
+        let counted = "SELECT COUNT(*) FROM shop.attended WHERE name = @name";
+        assert_eq!(self.open.value(counted), "2");
+        self.open.must("ROLLBACK");
+        assert_eq!(self.open.value(counted), "0");
+    }
+}
+
+/// The last that a successor does before it dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Last {
+    Connects,
+    SaysHello,
+    SaysThatItCannot,
+    IsReadyWithoutGroups,
+    IsReachedByGroup,
+    HasListeners,
+    AcknowledgesListeners,
+    HasClients,
+    AcknowledgesClientsInPart,
+    AcknowledgesTooFew,
+}
+
+impl Last {
+    const ALL: [Last; 10] = [
+        Last::Connects,
+        Last::SaysHello,
+        Last::SaysThatItCannot,
+        Last::IsReadyWithoutGroups,
+        Last::IsReachedByGroup,
+        Last::HasListeners,
+        Last::AcknowledgesListeners,
+        Last::HasClients,
+        Last::AcknowledgesClientsInPart,
+        Last::AcknowledgesTooFew,
+    ];
+
+    /// What a successor does up to here; then all of its sockets are closed.
+    fn play(self, pool: &Pool) {
+        if self == Last::Connects {
+            drop(Fake::connect(pool));
+            return;
+        }
+        let needs_groups = !matches!(
+            self,
+            Last::SaysHello | Last::SaysThatItCannot | Last::IsReadyWithoutGroups
+        );
+        let listener = needs_groups.then(listen_as_group);
+        let fake = Fake::hello(pool, VERSION);
+        if self == Last::SaysThatItCannot {
+            fake.say(b"\x03\0\0\0\x05\x02no");
+        } else if self != Last::SaysHello {
+            fake.say(&[0, 0, 0, 0, 3]);
+        }
+        let Some(listener) = listener else {
+            // Until it has been heard.
+            pool.wait_for("event=upgrade").unwrap();
+            return;
+        };
+        let socket = accept(&listener);
+        if self == Last::IsReachedByGroup {
+            return;
+        }
+        let mut descriptors = Vec::new();
+        hear(&socket, LISTENERS, &mut descriptors);
+        if self == Last::HasListeners {
+            return;
+        }
+        // Taken, with no verdict.
+        let taken = [1, 0, 0, 0, 9, 0];
+        handover::send(&socket, &taken, &[]).unwrap();
+        if self == Last::AcknowledgesListeners {
+            return;
+        }
+        hear(&socket, CLIENTS, &mut descriptors);
+        assert!(
+            descriptors.len() > 2,
+            "clients, and a backend: {descriptors:?}"
+        );
+        match self {
+            Last::AcknowledgesClientsInPart => {
+                let both = [3, 0, 0, 0, 9, 2, 0, 0];
+                handover::send(&socket, &both[..7], &[]).unwrap();
+            }
+            Last::AcknowledgesTooFew => {
+                handover::send(&socket, &taken, &[]).unwrap();
+                pool.wait_for("event=upgrade-failed").unwrap();
+            }
+            _ => {}
+        }
+    }
 }
 
 #[test]
@@ -563,39 +739,20 @@ fn a_successor_that_dies_or_lies_at_any_step_changes_nothing() {
         return skipped(test, "it is about the pool");
     }
     real.execute(&["CREATE DATABASE IF NOT EXISTS test"]);
-    // It dies after its first word.
-    let (mut line, mut rich) = attended(real, "upgrade-hello.toml");
-    drop(Fake::hello(&line.pool, VERSION));
-    goes_on(&mut line, &mut rich);
-    // It speaks another version.
-    let (mut line, mut rich) = attended(real, "upgrade-version.toml");
-    let fake = Fake::hello(&line.pool, 99);
-    line.pool.wait_for("version 99").unwrap();
-    drop(fake);
-    goes_on(&mut line, &mut rich);
-    // It says that it is ready, and its groups are not there.
-    let (mut line, mut rich) = attended(real, "upgrade-ready.toml");
-    let fake = Fake::hello(&line.pool, VERSION);
-    fake.say(&[0, 0, 0, 0, 3]);
-    goes_on(&mut line, &mut rich);
-    // It dies with the listeners, before it has said that it has them; then with the clients.
-    for (name, answers) in [("upgrade-listeners.toml", 0), ("upgrade-clients.toml", 1)] {
-        let (mut line, mut rich) = attended(real, name);
-        let listener = listen_as_group();
-        let fake = Fake::hello(&line.pool, VERSION);
-        fake.say(&[0, 0, 0, 0, 3]);
-        let socket = accept(&listener);
-        let mut descriptors = Vec::new();
-        let mut heard = hear(&socket, &mut descriptors);
-        assert_eq!(heard[4], 6, "the listeners");
-        for _ in 0..answers {
-            // Taken, with no verdict.
-            handover::send(&socket, &[1, 0, 0, 0, 9, 0], &[]).unwrap();
-            heard = hear(&socket, &mut descriptors);
-            assert!(heard[4] == 7 || heard[4] == 8, "global values, clients");
-        }
-        drop((socket, listener, fake, descriptors));
-        goes_on(&mut line, &mut rich);
+    for last in Last::ALL {
+        eprintln!("{last:?}");
+        let attended = Attended::start(real, &format!("upgrade-{last:?}.toml"));
+        last.play(&attended.line.pool);
+        attended.goes_on();
+    }
+    // It speaks another version, of before or to come.
+    for version in [1, VERSION + 1] {
+        let attended = Attended::start(real, &format!("upgrade-version-{version}.toml"));
+        let fake = Fake::hello(&attended.line.pool, version);
+        let refused = format!("version {version} of the hand-over");
+        attended.line.pool.wait_for(&refused).unwrap();
+        drop(fake);
+        attended.goes_on();
     }
 }
 
@@ -606,25 +763,28 @@ fn a_successor_that_hangs_is_given_up() {
     if direct() {
         return skipped(test, "it is about the pool");
     }
-    let (mut line, mut rich) = attended(real, "upgrade-hangs.toml");
+    let attended = Attended::start(real, "upgrade-hangs.toml");
+    let pool = &attended.line.pool;
     let listener = listen_as_group();
-    let fake = Fake::hello(&line.pool, VERSION);
+    let fake = Fake::hello(pool, VERSION);
     fake.say(&[0, 0, 0, 0, 3]);
     let socket = accept(&listener);
-    let said = line.pool.wait_for("event=upgrade-failed").unwrap();
+    let said = pool.wait_for("event=upgrade-failed").unwrap();
     assert!(said.contains("has not answered within 10 s"), "{said}");
     drop((socket, listener, fake));
-    goes_on(&mut line, &mut rich);
+    attended.goes_on();
 }
 
 #[test]
 fn a_successor_that_is_killed_leaves_those_whom_it_has_not_taken() {
     const CLIENTS: usize = 300;
+    const OPEN: usize = 5;
     let test = "a_successor_that_is_killed";
     let Some(real) = server(test) else { return };
     if direct() {
         return skipped(test, "it is about the pool");
     }
+    real.execute(&["CREATE OR REPLACE TABLE shop.kept_open (number INT, n INT)"]);
     let steps = [("has checked its settings", 0), ("takes over", 0)];
     let later = [2, 8, 30].map(|millis| ("takes over", millis));
     for (number, (step, millis)) in steps.into_iter().chain(later).enumerate() {
@@ -633,6 +793,12 @@ fn a_successor_that_is_killed_leaves_those_whom_it_has_not_taken() {
         let clients = (0..CLIENTS).map(|n| {
             let mut client = login(line.address(), &app());
             client.must(&format!("SET @n = {n}"));
+            if n < OPEN {
+                client.must("BEGIN");
+                client.must(&format!(
+                    "INSERT INTO shop.kept_open VALUES ({number}, {n})"
+                ));
+            }
             client
         });
         let mut clients: Vec<Client> = clients.collect();
@@ -656,13 +822,19 @@ fn a_successor_that_is_killed_leaves_those_whom_it_has_not_taken() {
         let moved = said.split("more, with ").nth(1);
         let moved = moved.and_then(|rest| rest.split(' ').next());
         let moved: usize = moved.and_then(|n| n.parse().ok()).unwrap_or(0);
-        let mut lost = 0;
+        let (mut lost, mut written) = (0, 0);
         for (n, client) in clients.iter_mut().enumerate() {
             match client.query("SELECT @n") {
-                Ok(outcomes) => assert_eq!(outcomes[0].rows().only(), n.to_string()),
+                Ok(outcomes) => {
+                    assert_eq!(outcomes[0].rows().only(), n.to_string());
+                    client.must("COMMIT");
+                    written += usize::from(n < OPEN);
+                }
                 Err(_) => lost += 1,
             }
         }
+        let sql = format!("SELECT COUNT(*) FROM shop.kept_open WHERE number = {number}");
+        assert_eq!(real.admin().value(&sql), written.to_string());
         assert_eq!(lost, moved, "{step} {millis}: {said}");
         // With its last client the process has ended that was there before.
         if moved == CLIENTS {
@@ -697,13 +869,29 @@ fn accept(listener: &OwnedFd) -> OwnedFd {
     }
 }
 
-fn hear(socket: &OwnedFd, descriptors: &mut Vec<OwnedFd>) -> Vec<u8> {
+/// Kinds of messages of an old group.
+const LISTENERS: u8 = 6;
+const CLIENTS: u8 = 8;
+
+/// Hears a group out until a whole message of this kind has come.
+fn hear(socket: &OwnedFd, kind: u8, descriptors: &mut Vec<OwnedFd>) {
     let stop = std::time::Instant::now() + LIMIT;
     let mut buffer = vec![0; 1 << 20];
+    let mut heard = Vec::new();
     loop {
+        while let Some(header) = heard.first_chunk::<5>() {
+            let len = u32::from_le_bytes(header[..4].try_into().unwrap()) as usize;
+            if heard.len() < 5 + len {
+                break;
+            }
+            if header[4] == kind {
+                return;
+            }
+            heard.drain(..5 + len);
+        }
         match handover::receive(socket, &mut buffer, descriptors) {
             Ok(0) => panic!("the pool has gone"),
-            Ok(count) => return buffer[..count].to_vec(),
+            Ok(count) => heard.extend_from_slice(&buffer[..count]),
             Err(_) => assert!(std::time::Instant::now() < stop, "nothing has come"),
         }
         std::thread::yield_now();

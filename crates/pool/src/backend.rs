@@ -15,6 +15,7 @@ pub(crate) mod dial;
 pub(crate) mod kill_jobs;
 pub(crate) mod lazy_readback;
 pub(crate) mod prepared_statements;
+pub(crate) mod recorded;
 pub(crate) mod relay;
 pub(crate) mod variables_had;
 

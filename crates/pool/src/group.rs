@@ -143,6 +143,8 @@ pub struct Group<N: Net> {
     pub(crate) arrivals: Arrivals,
     /// Who goes to another process next, while clients do.
     pub(crate) departures: Departures,
+    /// Backends that are on their way with their clients, and what they were called here.
+    pub(crate) aside: BTreeMap<Key, (Key, Backend<N::Sock>)>,
     /// Counts up when another server may answer from here on (see [`session::known_good`]).
     pub(crate) epoch: u64,
     pub(crate) greeted: u32,
@@ -267,6 +269,7 @@ impl<N: Net> Group<N> {
             received: Vec::new(),
             arrivals: Arrivals::default(),
             departures: Departures::default(),
+            aside: BTreeMap::new(),
             greeted: 0,
             greeted_before: false,
             draining: None,

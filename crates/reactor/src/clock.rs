@@ -27,6 +27,13 @@ impl Time {
     pub fn since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
+
+    /// The moment so long before this one; the first of all where there is none.
+    #[must_use]
+    pub fn ago(self, age: Duration) -> Time {
+        let nanos = u64::try_from(age.as_nanos()).unwrap_or(u64::MAX);
+        Time(self.0.saturating_sub(nanos))
+    }
 }
 
 /// The time of day: how long ago 1970 began in UTC.

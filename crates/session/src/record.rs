@@ -14,6 +14,7 @@ use crate::text::Text;
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
+use std::time::Duration;
 use wire::packet::{Malformed, Reader, put_lenenc, put_lenenc_bytes};
 
 /// Why a record is of no use.
@@ -130,6 +131,19 @@ pub fn read_text(reader: &mut Reader<'_>, what: &'static str) -> Read<Text> {
 pub fn read_number<T: TryFrom<u64>>(reader: &mut Reader<'_>, what: &'static str) -> Read<T> {
     let number = reader.lenenc(what)?;
     T::try_from(number).map_err(|_| reader.malformed(what).into())
+}
+
+/// Appends how old something is: another process has a clock of its own.
+pub fn put_age(out: &mut Vec<u8>, age: Duration) {
+    put_lenenc(out, u64::try_from(age.as_nanos()).unwrap_or(u64::MAX));
+}
+
+/// How old something is.
+///
+/// # Errors
+/// [`RecordError::Malformed`] when it is cut off.
+pub fn read_age(reader: &mut Reader<'_>, what: &'static str) -> Read<Duration> {
+    Ok(Duration::from_nanos(reader.lenenc(what)?))
 }
 
 /// The global values that a session of another process began under.

@@ -6,6 +6,8 @@
 //! first table is told by nothing. The mechanism: each of them is noted when it is told or seen in
 //! a text, and [`Transaction::is_open`] is their sum.
 
+use crate::record::{Read, put_bool, read_bool, read_number};
+use wire::packet::{Reader, put_lenenc};
 use wire::status;
 
 /// What is known of a session's transaction.
@@ -34,6 +36,33 @@ impl Default for Transaction {
 }
 
 impl Transaction {
+    /// Appends it.
+    pub fn put_record(self, out: &mut Vec<u8>) {
+        let Transaction {
+            status,
+            tracked,
+            announced,
+            savepoint,
+        } = self;
+        put_lenenc(out, u64::from(status));
+        put_bool(out, tracked);
+        put_bool(out, announced);
+        put_bool(out, savepoint);
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// [`crate::record::RecordError::Malformed`].
+    pub fn read_record(reader: &mut Reader<'_>) -> Read<Transaction> {
+        Ok(Transaction {
+            status: read_number(reader, "status flags")?,
+            tracked: read_bool(reader, "whether a transaction is tracked")?,
+            announced: read_bool(reader, "whether a transaction is announced")?,
+            savepoint: read_bool(reader, "whether there is a savepoint")?,
+        })
+    }
+
     /// Whether one is open, or announced, or begun by a savepoint.
     pub fn is_open(self) -> bool {
         self.status & status::IN_TRANS != 0 || self.tracked || self.announced || self.savepoint

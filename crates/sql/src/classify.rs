@@ -289,6 +289,18 @@ set_of_bits!(Marks);
 pub struct Reads(u8);
 
 impl Reads {
+    /// The set as a number.
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// The set that is this number.
+    #[must_use]
+    pub const fn from_bits(bits: u8) -> Self {
+        Self(bits)
+    }
+
     /// The last insert id.
     pub const LAST_INSERT_ID: Self = Self(1);
     /// The rows that the previous statement changed.

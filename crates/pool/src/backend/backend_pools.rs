@@ -178,6 +178,12 @@ impl BackendPools {
         self.pools[pool].dialling -= 1;
     }
 
+    /// Counts a backend that has come from another process; its slot is taken.
+    pub(crate) fn arrives(&mut self, pool: usize) {
+        self.count += 1;
+        self.pools[pool].count += 1;
+    }
+
     /// Takes a backend off the books.
     pub(crate) fn leaves(&mut self, pool: usize, key: Key) {
         self.count -= 1;

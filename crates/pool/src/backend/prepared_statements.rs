@@ -29,7 +29,7 @@ mod recorded;
 
 use crate::errors::reasons::Unprepared;
 use names::{Named, NamedEntry};
-pub(crate) use recorded::HeldRecord;
+pub(crate) use recorded::{HeldRecord, OnBackendRecord};
 use session::meter::{Charge, Meter};
 use session::state::Session;
 use sql::classify;

@@ -4,9 +4,11 @@
 //! what another client has left. Names are bounded by [`NAMES_MAX`]; with more, any name may have
 //! been there.
 
+use session::record::{Read, put_bool, put_list, read_bool, read_list, read_text};
 use session::state::{UserVariables, is_tricky};
 use session::text::Text;
 use std::collections::HashSet;
+use wire::packet::{Reader, put_lenenc_bytes};
 
 /// Names that a backend remembers; with more it counts as having had any.
 const NAMES_MAX: usize = 512;
@@ -14,7 +16,7 @@ const NAMES_MAX: usize = 512;
 pub(crate) const UNCERTAIN: &[u8] = b"";
 
 /// Names of the user variables that a backend has had since its session began.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Had {
     names: HashSet<Text>,
     /// There were too many to remember.
@@ -42,6 +44,31 @@ impl Had {
         for (name, _) in user.pairs() {
             self.add(name);
         }
+    }
+
+    /// Appends them.
+    pub(crate) fn put_record(&self, out: &mut Vec<u8>) {
+        put_bool(out, self.any);
+        put_list(out, self.names.iter(), |out, name| {
+            put_lenenc_bytes(out, name);
+        });
+    }
+
+    /// Reads them.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub(crate) fn read_record(reader: &mut Reader<'_>) -> Read<Had> {
+        let any = read_bool(reader, "whether any variable was there")?;
+        let names = read_list(reader, "variables", |reader| {
+            read_text(reader, "a variable")
+        })?;
+        let mut had = Had {
+            any,
+            ..Had::default()
+        };
+        names.iter().for_each(|name| had.add(name));
+        Ok(had)
     }
 
     /// Whether one of these may have been there, which a client has never set; `own` knows those

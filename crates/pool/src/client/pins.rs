@@ -21,6 +21,7 @@ use session::text::Text;
 use sql::classify::{PinCause, Statement, Verb};
 use sql::holdings::{Ended, Holdings, Name};
 
+mod recorded;
 pub(crate) mod void;
 
 /// Bytes of a statement that are kept for the report.

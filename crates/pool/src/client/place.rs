@@ -127,6 +127,11 @@ impl Place {
         self.tickets = tickets;
     }
 
+    /// How many those are.
+    pub(crate) fn tickets(&self) -> u32 {
+        self.tickets
+    }
+
     /// Uses one of them, if it has any.
     pub(crate) fn use_ticket(&mut self) -> bool {
         let has = self.tickets > 0;

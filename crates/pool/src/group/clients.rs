@@ -822,6 +822,7 @@ impl<N: Net> Group<N> {
         self.slow.forget(key);
         self.forget_waiting(key);
         self.uncount_input(key);
+        self.drop_aside(key);
         let Some(mut client) = self.clients.remove(key) else {
             return;
         };

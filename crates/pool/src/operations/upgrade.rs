@@ -6,7 +6,7 @@
 //! the groups of the new one stand, each old group stops to accept and connects to the group of its
 //! number over there. It hands over its listening sockets (nobody who waits there is lost), then
 //! its clients, in batches that are acknowledged (`giving.rs`, `taking.rs`). A client goes when it
-//! is between two commands and holds nothing on a backend; until then it is served here. The old
+//! is between two commands, with the backend that it holds; until then it is served here. The old
 //! process ends with its last client; what cannot go by then is drained after `drain_ms_max`.
 //!
 //! The two main threads keep a connection all the time (`predecessor.rs` has the old one's end of

@@ -150,6 +150,7 @@ impl AsFd for Channel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::upgrade::frames::ClientRecords;
 
     fn pair() -> (Channel, Channel) {
         let (one, other) = UnixStream::pair().unwrap();
@@ -161,7 +162,10 @@ mod tests {
     #[test]
     fn a_message_longer_than_the_socket_takes_goes_in_pieces() {
         let (mut one, mut other) = pair();
-        let frame = Frame::Clients(vec![vec![7; 3 << 20]]);
+        let frame = Frame::Clients(vec![ClientRecords {
+            client: vec![7; 3 << 20],
+            lease: None,
+        }]);
         let (descriptor, _far) = UnixStream::pair().unwrap();
         one.send(&frame, &[descriptor.as_fd()]).unwrap();
         assert!(!one.is_sent());

@@ -3,7 +3,7 @@
 //! Invariants: a message is read whole or not at all; one that is longer than [`FRAME_BYTES_MAX`],
 //! of an unknown kind or with something left over is refused.
 
-use session::record::{Read, read_list, read_number, read_text};
+use session::record::{Read, put_list, put_option, read_list, read_number, read_option, read_text};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};
@@ -41,11 +41,31 @@ pub(crate) enum Frame {
     Listeners { greeted: u32, again: bool },
     /// A group to its successor: global values that sessions in the records began under.
     Begun(Vec<u8>),
-    /// A group to its successor, with a socket for each: records of clients.
-    Clients(Vec<Vec<u8>>),
+    /// A group to its successor, with a socket for each record: clients.
+    Clients(Vec<ClientRecords>),
     /// A group to the one before it: it has the listeners, or those clients for which there is no
     /// reason why not.
     Taken(Vec<Option<String>>),
+}
+
+/// A client as records, each with its socket.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ClientRecords {
+    pub(crate) client: Vec<u8>,
+    /// The backend that it has.
+    pub(crate) lease: Option<Vec<u8>>,
+}
+
+impl ClientRecords {
+    /// Bytes of both.
+    pub(crate) fn len(&self) -> usize {
+        self.client.len() + self.lease.as_ref().map_or(0, Vec::len)
+    }
+
+    /// Sockets that come with them.
+    pub(crate) fn sockets(&self) -> usize {
+        1 + usize::from(self.lease.is_some())
+    }
 }
 
 /// Why what has come is no message.
@@ -95,10 +115,10 @@ impl Frame {
             }
             Frame::Begun(bytes) => out.extend_from_slice(bytes),
             Frame::Clients(records) => {
-                put_lenenc(out, records.len() as u64);
-                for record in records {
-                    put_lenenc_bytes(out, record);
-                }
+                put_list(out, records.iter(), |out, records| {
+                    put_lenenc_bytes(out, &records.client);
+                    put_option(out, records.lease.as_deref(), put_lenenc_bytes);
+                });
             }
             Frame::Taken(verdicts) => {
                 put_lenenc(out, verdicts.len() as u64);
@@ -170,7 +190,12 @@ impl Frame {
             },
             7 => Frame::Begun(reader.rest().to_vec()),
             8 => Frame::Clients(read_list(reader, "records", |reader| {
-                Ok(reader.lenenc_bytes("a record")?.to_vec())
+                Ok(ClientRecords {
+                    client: reader.lenenc_bytes("a record")?.to_vec(),
+                    lease: read_option(reader, "a backend", |reader| {
+                        Ok(reader.lenenc_bytes("a record")?.to_vec())
+                    })?,
+                })
             })?),
             9 => Frame::Taken(read_list(reader, "verdicts", |reader| {
                 let why = read_text(reader, "a reason")?;
@@ -188,7 +213,7 @@ impl Frame {
     pub(crate) fn descriptors(&self) -> Option<usize> {
         match self {
             Frame::Welcome { unix, .. } => Some(unix.len()),
-            Frame::Clients(records) => Some(records.len()),
+            Frame::Clients(records) => Some(records.iter().map(ClientRecords::sockets).sum()),
             // Its group has as many as it has addresses.
             Frame::Listeners { .. } => None,
             _ => Some(0),
@@ -231,7 +256,13 @@ mod tests {
                 again: true,
             },
             Frame::Begun(vec![1, 2, 3]),
-            Frame::Clients(vec![vec![], vec![9; 300]]),
+            Frame::Clients(vec![
+                ClientRecords::default(),
+                ClientRecords {
+                    client: vec![9; 300],
+                    lease: Some(vec![1, 2]),
+                },
+            ]),
             Frame::Taken(vec![None, Some("full".into())]),
         ]
     }

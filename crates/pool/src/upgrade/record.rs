@@ -3,8 +3,9 @@
 //! The problem: a client that has gone to another process must find everything there that it has
 //! left behind: who it is, what it negotiated, its session, its prepared statements under their
 //! ids, what it may ask about its last statement, what it has half said. The mechanism: only a
-//! client between two commands goes, which holds nothing on a backend ([`Client::stays`]); what is
-//! left of it is a value, written here and read here.
+//! client between two commands goes ([`Client::stays`]); what is left of it is a value, written
+//! here and read here. If it holds a backend (a transaction, a pin), that goes along, in a record
+//! of its own beside ([`put_lease`]), or it stays.
 //!
 //! Invariants: a record that cannot be read whole makes no client; a field that does not fit makes
 //! its client stay where it is; passwords are not in it (of an account of the server, what its
@@ -12,12 +13,15 @@
 
 use crate::auth::credential::Credential;
 use crate::auth::secret::Secret;
+use crate::backend::Backend;
 use crate::backend::prepared_statements::{HeldRecord, Statements};
+use crate::backend::recorded::BackendRecord;
 use crate::backend::relay::PendingChanges;
 use crate::buffers::packing::Compression;
 use crate::client::pins::Pins;
 use crate::client::{Client, ClientState};
 use crate::queue::priority::Priority;
+use reactor::Time;
 use session::begun::Begun;
 use session::last_gtid::LastGtid;
 use session::last_statement::LastStatement;
@@ -49,9 +53,9 @@ pub(crate) enum Stays {
     LoggingIn,
     /// Its command runs, waits or is being answered.
     Busy,
-    /// It holds a backend: a transaction is open, or something is read back.
+    /// It holds a backend that cannot go along: a cursor is open, something is read back.
     Holding,
-    /// It is pinned to its backend.
+    /// It is pinned to a backend that cannot go along.
     Pinned,
     /// It has not taken its last reply.
     Unsent,
@@ -84,8 +88,9 @@ impl Stays {
 }
 
 impl<S> Client<S> {
-    /// Why it does not go to another process now; `None`: it may.
-    pub(crate) fn stays(&self, server: Server) -> Option<Stays> {
+    /// Why it does not go to another process now; `None`: it may. `goes_along`: so can the backend
+    /// that it has ([`crate::backend::Backend::goes_with`]).
+    pub(crate) fn stays(&self, server: Server, goes_along: bool) -> Option<Stays> {
         if self.transport.is_tls() {
             return Some(Stays::Tls);
         }
@@ -98,14 +103,15 @@ impl<S> Client<S> {
         if self.output.is_some() || self.transport.has_unsent() {
             return Some(Stays::Unsent);
         }
-        if self.is_pinned() {
+        if self.is_pinned() && !goes_along {
             return Some(Stays::Pinned);
         }
         if self.begin_deferred {
             return Some(Stays::Holding);
         }
+        let has_lease = self.lease().is_some();
         let prepares = self.prepared.as_ref();
-        if self.lease().is_some() || prepares.is_some_and(|prepared| prepared.holds()) {
+        if has_lease && !goes_along || prepares.is_some_and(|prepared| prepared.holds()) {
             return Some(Stays::Holding);
         }
         let plans = |pins: &Pins| pins.coming.is_some() || pins.running.is_some();
@@ -117,8 +123,12 @@ impl<S> Client<S> {
         if under_way || self.closing || self.interrupted || self.is_being_read() {
             return Some(Stays::Busy);
         }
-        if !self.last.is_settled() || !self.last.questions(server).is_none() {
-            return Some(Stays::Asks);
+        match has_lease {
+            true if !self.last.goes_with_backend() => return Some(Stays::Holding),
+            false if !self.last.is_settled() || !self.last.questions(server).is_none() => {
+                return Some(Stays::Asks);
+            }
+            _ => {}
         }
         let compression = self.transport.compression();
         if compression.is_some_and(|compression| compression.is_amid_frame()) {
@@ -222,6 +232,47 @@ pub(crate) fn put<S>(out: &mut Vec<u8>, client: &Client<S>, beside: &Beside<'_>)
     });
 }
 
+/// Appends what goes along with a client that has a backend, beside its own record.
+pub(crate) fn put_lease<S>(out: &mut Vec<u8>, client: &Client<S>, backend: &Backend<S>, now: Time) {
+    client.last.put_beside(out);
+    put_lenenc(out, u64::from(client.place.tickets()));
+    put_option(out, client.pins.as_deref(), |out, pins| {
+        pins.put_record(out, now);
+    });
+    backend.put_record(out, now);
+}
+
+/// What came along with a client.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    pub(crate) tickets: u32,
+    pub(crate) pins: Option<Pins>,
+    pub(crate) backend: BackendRecord,
+}
+
+/// Reads it, of a client that has been read.
+///
+/// # Errors
+/// What is wrong with it, or why there can be no such backend here.
+pub(crate) fn read_lease(
+    bytes: &[u8],
+    arrived: &mut Arrived,
+    here: Here<'_>,
+    now: Time,
+) -> Read<Lease> {
+    let reader = &mut Reader::new(bytes);
+    arrived.last.read_beside(reader)?;
+    let lease = Lease {
+        tickets: read_number(reader, "tickets")?,
+        pins: read_option(reader, "pins", |reader| Pins::read_record(reader, now))?,
+        backend: BackendRecord::read_record(reader, |reader| here.session(reader))?,
+    };
+    match reader.is_empty() {
+        true => Ok(lease),
+        false => Err(reader.malformed("the end of a record").into()),
+    }
+}
+
 /// What reading a record goes by.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Here<'a> {
@@ -233,15 +284,19 @@ pub(crate) struct Here<'a> {
     pub(crate) meters: (&'a Meter, &'a Meter),
 }
 
+impl Here<'_> {
+    fn session(&self, reader: &mut Reader<'_>) -> Read<Session> {
+        Session::read_record(reader, self.begun_there, self.begun, self.meters.0)
+    }
+}
+
 /// Reads a record to its end.
 ///
 /// # Errors
 /// What is wrong with it, or why there can be no such client here.
 pub(crate) fn read(bytes: &[u8], here: Here<'_>) -> Read<Arrived> {
-    let (variables, warnings) = here.meters;
-    let session = |reader: &mut Reader<'_>| {
-        Session::read_record(reader, here.begun_there, here.begun, variables)
-    };
+    let warnings = here.meters.1;
+    let session = |reader: &mut Reader<'_>| here.session(reader);
     let reader = &mut Reader::new(bytes);
     let arrived = Arrived {
         user: read_string(reader, "a user")?,

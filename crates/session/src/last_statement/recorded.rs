@@ -1,25 +1,91 @@
 //! What a client's last statement has left, as bytes: see [`crate::record`].
 //!
-//! The backend that ran it stays behind, so what that alone knew is not there any more: it has to
-//! be asked for before (`questions`). Nothing may still have to be read back.
+//! Where the backend that ran it stays behind, what that alone knew is not there any more: it has
+//! to be asked for before (`questions`), and nothing may still have to be read back. Where it goes
+//! along, what it knows and what is to be read back there stand beside
+//! ([`LastStatement::put_beside`]).
 
 use super::{LastStatement, Owed, ReadBack, charged};
 use crate::conditions::{Items, Others};
 use crate::diagnostics::{Diagnostics, Told};
 use crate::found::FoundRows;
 use crate::meter::Meter;
+use crate::read_back::Properties;
 use crate::record::{
     Read, put_bool, put_list, put_option, read_bool, read_list, read_number, read_option, read_text,
 };
+use crate::statement::{Explanation, Trace};
 use sql::asked::TEXTS;
 use sql::classify::Reads;
 use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};
+
+/// Whose conditions are read back, by the number in a record.
+const READ_BACKS: [ReadBack; 3] = [ReadBack::Wanted, ReadBack::Uncounted, ReadBack::Outdated];
 
 impl LastStatement {
     /// Whether nothing of it is still to be read back or being asked about.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.owed == Owed::default() && !self.asked_elsewhere
+    }
+
+    /// Whether it may go to another process together with its backend: what is still to be read
+    /// back there is so little that it can be said ([`LastStatement::put_beside`]).
+    #[must_use]
+    pub fn goes_with_backend(&self) -> bool {
+        let Owed {
+            warnings: _,
+            failed,
+            explanation,
+            changed: _,
+            trace,
+        } = self.owed;
+        !failed && explanation == Explanation::None && !trace.is_asked() && !self.asked_elsewhere
+    }
+
+    /// Appends what its backend has of it, where that goes along: beside [`Self::put_record`].
+    pub fn put_beside(&self, out: &mut Vec<u8>) {
+        put_bool(out, self.owed.warnings);
+        out.push(self.owed.changed.bits());
+        put_bool(out, self.owed.trace == Trace::Known);
+        let number = READ_BACKS.iter().position(|each| *each == self.read_back);
+        put_lenenc(out, number.unwrap_or(0) as u64);
+        out.push(self.native.bits());
+        let Told {
+            warnings,
+            state,
+            signals,
+            follows,
+        } = self.told;
+        put_option(out, warnings.map(u64::from), put_lenenc);
+        put_option(out, state, |out, state| out.extend_from_slice(&state));
+        put_bool(out, signals);
+        put_bool(out, follows);
+    }
+
+    /// Reads that.
+    ///
+    /// # Errors
+    /// [`crate::record::RecordError::Malformed`].
+    pub fn read_beside(&mut self, reader: &mut Reader<'_>) -> Read<()> {
+        self.owed.warnings = read_bool(reader, "whether warnings are to be read")?;
+        self.owed.changed = Properties::from_bits(reader.u8("what may have changed")?);
+        if read_bool(reader, "whether a trace is known")? {
+            self.owed.trace = Trace::Known;
+        }
+        let number: usize = read_number(reader, "whose conditions are read back")?;
+        let read_back = READ_BACKS.get(number).copied();
+        self.read_back = read_back.ok_or_else(|| reader.malformed("whose conditions"))?;
+        self.native = Reads::from_bits(reader.u8("what its backend knows")?);
+        self.told = Told {
+            warnings: read_option(reader, "a count of warnings", |r| {
+                read_number(r, "a count of warnings")
+            })?,
+            state: read_option(reader, "a SQL state", read_state)?,
+            signals: read_bool(reader, "whether SIGNAL may have raised it")?,
+            follows: read_bool(reader, "whether a condition follows")?,
+        };
+        Ok(())
     }
 
     /// Appends it.
@@ -109,16 +175,18 @@ fn read_kept(reader: &mut Reader<'_>) -> Read<Diagnostics> {
         total: read_option(reader, "@@warning_count", |r| {
             read_number(r, "@@warning_count")
         })?,
-        state: read_option(reader, "a SQL state", |r| {
-            let mut state = [0; 5];
-            state.copy_from_slice(r.bytes(5, "a SQL state")?);
-            Ok(state)
-        })?,
+        state: read_option(reader, "a SQL state", read_state)?,
         signals: read_bool(reader, "whether SIGNAL may have raised it")?,
         items: read_option(reader, "items of conditions", |r| {
             read_list(r, "items of conditions", read_items)
         })?,
     })
+}
+
+fn read_state(reader: &mut Reader<'_>) -> Read<[u8; 5]> {
+    let mut state = [0; 5];
+    state.copy_from_slice(reader.bytes(5, "a SQL state")?);
+    Ok(state)
 }
 
 fn put_items(out: &mut Vec<u8>, items: &Items) {

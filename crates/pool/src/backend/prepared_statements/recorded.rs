@@ -1,14 +1,19 @@
 //! A client's prepared statement as bytes, for another process of the pool.
 //!
-//! What the server has prepared stays with the backends of this process. What goes is what the
-//! client knows: the id, the text and the session in which it was prepared, the types that it has
-//! sent, long data for the next execution. The other process prepares the text where it executes
-//! it, as for any backend that lacks it.
+//! What the server has prepared stays with the backends of this process, but for one that goes
+//! along with its client ([`OnBackendRecord`]). What goes otherwise is what the client knows: the
+//! id, the text and the session in which it was prepared, the types that it has sent, long data for
+//! the next execution. The other process prepares the text where it executes it, as for any backend
+//! that lacks it.
 
-use super::{Held, Statements};
-use session::record::{Read, put_bool, put_option, read_bool, read_number, read_option, read_text};
+use super::names::NamedEntry;
+use super::{Definition, Entry, Held, OnBackend, Statements};
+use session::record::{
+    Read, put_bool, put_list, put_option, read_bool, read_list, read_number, read_option, read_text,
+};
 use session::state::Session;
 use session::text::Text;
+use sql::text_prepared::Name;
 use std::rc::Rc;
 use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};
 
@@ -95,7 +100,7 @@ impl Statements {
     }
 
     /// Takes one that another process has sent, whose id is above all others.
-    pub(crate) fn take_record(&mut self, record: HeldRecord, definition: Rc<super::Definition>) {
+    pub(crate) fn take_record(&mut self, record: HeldRecord, definition: Rc<Definition>) {
         self.types += record.types.as_ref().map_or(0, |types| types.len());
         self.add(Held {
             id: record.id,
@@ -107,5 +112,123 @@ impl Statements {
             types: record.types,
             long: record.long.map(Box::new),
         });
+    }
+}
+
+/// What is prepared on a backend that another process has sent.
+#[derive(Debug)]
+pub(crate) struct OnBackendRecord {
+    /// In the order of their use.
+    entries: Vec<EntryRecord>,
+    /// By name, in the order of their use.
+    named: Vec<(Name, Option<(Text, Session)>)>,
+}
+
+#[derive(Debug)]
+struct EntryRecord {
+    sql: Text,
+    session: Session,
+    id: u32,
+    types: Option<Rc<[u8]>>,
+    began_with_cursor: Option<bool>,
+}
+
+impl OnBackend {
+    /// Appends it. No cursor is open, and nothing is being prepared.
+    pub(crate) fn put_record(&self, out: &mut Vec<u8>) {
+        let put_definition = |out: &mut Vec<u8>, definition: &Definition| {
+            put_lenenc_bytes(out, &definition.sql);
+            definition.session.put_record(out);
+        };
+        let mut entries: Vec<&Entry> = self.entries.values().flatten().collect();
+        entries.sort_unstable_by_key(|entry| entry.used);
+        put_list(out, entries.into_iter(), |out, entry| {
+            // Each field has to be named here: one that is new is not forgotten.
+            let Entry {
+                definition,
+                id,
+                types,
+                used: _,
+                cursor_of: _,
+                began_with_cursor,
+            } = entry;
+            put_definition(out, definition);
+            put_lenenc(out, u64::from(*id));
+            put_option(out, types.as_deref(), put_lenenc_bytes);
+            put_option(out, *began_with_cursor, put_bool);
+        });
+        let mut named: Vec<&NamedEntry> = self.named.iter().collect();
+        named.sort_unstable_by_key(|entry| entry.used);
+        put_list(out, named.into_iter(), |out, entry| {
+            put_lenenc_bytes(out, &entry.name);
+            put_option(out, entry.definition.as_deref(), put_definition);
+        });
+    }
+
+    /// The sessions in which all of it was prepared.
+    pub(crate) fn sessions(&self) -> impl Iterator<Item = &Rc<Session>> {
+        let entries = self.entries.values().flatten();
+        let entries = entries.map(|entry| &entry.definition);
+        let named = self
+            .named
+            .iter()
+            .filter_map(|entry| entry.definition.as_ref());
+        entries.chain(named).map(|definition| &definition.session)
+    }
+}
+
+impl OnBackendRecord {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn read_record(
+        reader: &mut Reader<'_>,
+        session: impl Fn(&mut Reader<'_>) -> Read<Session>,
+    ) -> Read<OnBackendRecord> {
+        let entries = read_list(reader, "prepared statements", |reader| {
+            Ok(EntryRecord {
+                sql: read_text(reader, "a statement's text")?,
+                session: session(reader)?,
+                id: read_number(reader, "the server's number of a statement")?,
+                types: read_option(reader, "types of parameters", |reader| {
+                    Ok(reader.lenenc_bytes("types of parameters")?.into())
+                })?,
+                began_with_cursor: read_option(reader, "whether a cursor was open", |reader| {
+                    read_bool(reader, "whether a cursor was open")
+                })?,
+            })
+        })?;
+        let named = read_list(reader, "statements by name", |reader| {
+            let name = reader.lenenc_bytes("a statement's name")?.into();
+            let definition = read_option(reader, "a statement", |reader| {
+                Ok((read_text(reader, "a statement's text")?, session(reader)?))
+            })?;
+            Ok((name, definition))
+        })?;
+        Ok(OnBackendRecord { entries, named })
+    }
+
+    /// As a value, whose definitions are made by `define`.
+    pub(crate) fn into_value(
+        self,
+        mut define: impl FnMut(&[u8], &Session) -> Rc<Definition>,
+    ) -> OnBackend {
+        let mut prepared = OnBackend::default();
+        for record in self.entries {
+            let definition = define(&record.sql, &record.session);
+            let address = definition.address();
+            prepared.add(definition, record.id);
+            let entries = prepared.entries.get_mut(&address);
+            if let Some(entry) = entries.and_then(|entries| entries.last_mut()) {
+                entry.types = record.types;
+                entry.began_with_cursor = record.began_with_cursor;
+            }
+        }
+        for (name, definition) in self.named {
+            let definition = definition.map(|(sql, session)| define(&sql, &session));
+            prepared.set_named(&name, Some(definition));
+        }
+        prepared
     }
 }

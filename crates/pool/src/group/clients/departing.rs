@@ -27,8 +27,8 @@ pub(crate) struct Departures {
     is_open: bool,
     /// Who stands in line, and since when.
     line: Vec<(Key, Time)>,
-    /// Clients that the other process does not take.
-    refused: HashSet<Key>,
+    /// Clients that the other process does not take, with a backend or without.
+    refused: HashSet<(Key, bool)>,
 }
 
 impl Departures {
@@ -104,7 +104,8 @@ impl<N: Net> Group<N> {
 
     /// The other process does not take a client.
     pub(crate) fn is_refused(&mut self, key: Key) {
-        self.departures.refused.insert(key);
+        let with_backend = self.aside.contains_key(&key) || self.has_lease(key);
+        self.departures.refused.insert((key, with_backend));
     }
 
     /// Whether a client may go now. One whose last backend knows something of it that nobody else
@@ -113,14 +114,20 @@ impl<N: Net> Group<N> {
     /// # Errors
     /// Why it does not.
     pub(crate) fn may_go(&mut self, key: Key) -> Result<(), Stays> {
-        if self.departures.refused.contains(&key) {
+        if self
+            .departures
+            .refused
+            .contains(&(key, self.has_lease(key)))
+        {
             return Err(Stays::Refused);
         }
         let server = self.shared.server.flavour;
         let Some(client) = self.clients.get(key) else {
             return Err(Stays::Busy);
         };
-        match client.stays(server) {
+        let backend = client.lease().and_then(|lease| self.backends.get(lease));
+        let goes_along = backend.is_some_and(|backend| backend.goes_with(key));
+        match client.stays(server, goes_along) {
             None => Ok(()),
             Some(Stays::Asks) if client.last.is_settled() => match self.ask_last_of(key) {
                 true => Err(Stays::Asks),
@@ -139,6 +146,11 @@ impl<N: Net> Group<N> {
             Err(Stays::Asks | Stays::Holding) if self.is_read_back(key) => Ok(false),
             Err(why) => Err(why),
         }
+    }
+
+    fn has_lease(&self, key: Key) -> bool {
+        let client = self.clients.get(key);
+        client.is_some_and(|client| client.lease().is_some())
     }
 
     /// Whether nothing but questions of the pool's own is under way for an idle client.

@@ -6,20 +6,29 @@
 //! other process is bound to know; or turned out, which only closes this process's copy of its
 //! socket.
 //!
+//! A backend that goes along is *aside* meanwhile: out of this group's books of backends, so that
+//! nothing is read from it or said on it, whatever happens here. What is dropped there is closed
+//! without a word, because the other process has the connection too.
+//!
 //! Invariants: a client is served by one process at a time; one that is on its way
 //! ([`ClientState::Moving`]) is neither read nor closed; what is refused here is refused before
 //! anything of the client has changed.
 
 use crate::auth::account::{Account, Counted};
 use crate::auth::credential::Credential;
+use crate::backend::Backend;
 use crate::backend::prepared_statements::Definition;
+use crate::backend::recorded::BackendRecord;
 use crate::buffers::transport::Transport;
 use crate::client::{Client, ClientState};
 use crate::config::{Origin, User};
 use crate::group::clients::limits::Onward;
-use crate::group::{CLIENT, Group};
-use crate::upgrade::record::{self, AccountThere, Arrived, Beside, Here, RECORD_BYTES_MAX, Stays};
-use reactor::{Key, Net, Token};
+use crate::group::{BACKEND, CLIENT, Group};
+use crate::upgrade::frames::ClientRecords;
+use crate::upgrade::record::{
+    self, AccountThere, Arrived, Beside, Here, Lease, RECORD_BYTES_MAX, Stays,
+};
+use reactor::{Address, Key, Net, Token};
 use session::begun::Begun;
 use session::record::BegunThere;
 use session::state::Session;
@@ -27,6 +36,7 @@ use sql::classify::classify;
 use sql::lex::LexMode;
 use std::cell::OnceCell;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use wire::auth::native;
 use wire::capabilities::{self as cap, BACKEND_KEY};
@@ -41,6 +51,14 @@ impl<N: Net> Group<N> {
             return Vec::new();
         };
         let mut all = vec![client.session.begun.clone()];
+        if let Some(backend) = client.lease().and_then(|lease| self.backends.get(lease)) {
+            let sessions = backend.prepared.sessions();
+            for session in sessions.chain([&backend.session]) {
+                if !all.contains(&session.begun) {
+                    all.push(session.begun.clone());
+                }
+            }
+        }
         if let Some(prepared) = &client.prepared {
             let held = prepared.held().iter().map(|held| &held.definition);
             let named = prepared.named.iter().map(|(_, definition)| definition);
@@ -57,7 +75,7 @@ impl<N: Net> Group<N> {
     ///
     /// # Errors
     /// It would be too long.
-    pub(crate) fn packed(&self, key: Key) -> Result<Vec<u8>, Stays> {
+    pub(crate) fn packed(&self, key: Key) -> Result<ClientRecords, Stays> {
         let client = self.clients.get(key).ok_or(Stays::Busy)?;
         let pool = &self.backend_pools.pools[client.pool as usize].key;
         let account = pool.account.as_ref().map(|counted| AccountThere {
@@ -71,11 +89,17 @@ impl<N: Net> Group<N> {
             account,
             gtid: self.gtids.get(&key),
         };
-        let mut out = Vec::new();
-        record::put(&mut out, client, &beside);
-        match out.len() > RECORD_BYTES_MAX {
+        let mut records = ClientRecords::default();
+        record::put(&mut records.client, client, &beside);
+        if let Some(lease) = client.lease() {
+            let backend = self.backends.get(lease).ok_or(Stays::Busy)?;
+            let mut out = Vec::new();
+            record::put_lease(&mut out, client, backend, self.net.now());
+            records.lease = Some(out);
+        }
+        match records.len() > RECORD_BYTES_MAX {
             true => Err(Stays::Refused),
-            false => Ok(out),
+            false => Ok(records),
         }
     }
 
@@ -85,15 +109,60 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return false;
         };
-        if self.net.unwatch(client.transport.sock()).is_err() {
+        let lease = client.lease();
+        if self.net.unwatch(client.transport.sock()).is_err()
+            || !client.change_state(ClientState::Moving, now)
+        {
             return false;
         }
-        client.change_state(ClientState::Moving, now)
+        if let Some(lease) = lease {
+            if let Some(backend) = self.backends.get(lease)
+                && self.net.unwatch(backend.transport.sock()).is_err()
+            {
+                self.let_in(key);
+                return false;
+            }
+            self.put_aside(key);
+        }
+        true
     }
 
-    /// The socket of a client.
-    pub(crate) fn socket_of(&self, key: Key) -> Option<&N::Sock> {
-        Some(self.clients.get(key)?.transport.sock())
+    /// Takes a client's backend out of the books.
+    fn put_aside(&mut self, key: Key) {
+        if let Some(lease) = self.unbind(key)
+            && let Some(backend) = self.backends.remove(lease)
+        {
+            self.aside.insert(key, (lease, backend));
+        }
+    }
+
+    /// A client has its backend again, if it had one.
+    fn take_back(&mut self, key: Key) {
+        let Some((_, backend)) = self.aside.remove(&key) else {
+            return;
+        };
+        let lease = self.backends.insert(backend);
+        if let (Some(client), Some(backend)) =
+            (self.clients.get_mut(key), self.backends.get_mut(lease))
+        {
+            client.binding.bind(&mut backend.binding, (key, lease));
+        }
+    }
+
+    /// The other process has a client's backend: this one forgets it, and says nothing on it.
+    pub(crate) fn drop_aside(&mut self, key: Key) {
+        if let Some((lease, backend)) = self.aside.remove(&key) {
+            self.shared.forget_thread(backend.thread);
+            self.backend_pools.leaves(backend.pool, lease);
+            self.give_back();
+        }
+    }
+
+    /// The sockets of a client that is on its way: its own, and that of its backend.
+    pub(crate) fn sockets_of(&self, key: Key) -> impl Iterator<Item = &N::Sock> {
+        let client = self.clients.get(key).map(|client| &client.transport);
+        let backend = self.aside.get(&key).map(|(_, backend)| &backend.transport);
+        client.into_iter().chain(backend).map(|over| over.sock())
     }
 
     /// The other process has it.
@@ -103,7 +172,13 @@ impl<N: Net> Group<N> {
 
     /// The other process does not have it: it goes on here.
     pub(crate) fn comes_back(&mut self, key: Key) {
+        self.take_back(key);
         self.let_in(key);
+    }
+
+    /// A client that was to go stays: what it has said meanwhile is handled.
+    pub(crate) fn goes_on_here(&mut self, key: Key) {
+        self.pump(key);
     }
 
     /// A client that another process sends, which is not served yet.
@@ -112,19 +187,28 @@ impl<N: Net> Group<N> {
     /// Why it cannot be here; nothing has changed then, and the socket is closed in this process.
     pub(crate) fn take_in(
         &mut self,
-        sock: N::Sock,
-        bytes: &[u8],
+        (sock, bytes): (N::Sock, &[u8]),
+        lease: Option<(N::Sock, &[u8])>,
         begun_there: &[BegunThere],
     ) -> Result<Key, NotHere> {
+        let now = self.net.now();
         let here = Here {
             begun_there,
             begun: &self.begun,
             meters: (&self.variables, &self.warnings),
         };
-        let arrived = record::read(bytes, here).map_err(|error| error.to_string())?;
+        let mut arrived = record::read(bytes, here).map_err(|error| error.to_string())?;
+        let read = |(sock, bytes): (N::Sock, &[u8])| {
+            let lease = record::read_lease(bytes, &mut arrived, here, now);
+            Ok::<_, NotHere>((sock, lease.map_err(|error| error.to_string())?))
+        };
+        let lease = lease.map(read).transpose()?;
         self.check_room(&arrived)?;
         let (user, onward) = self.onward_of(&arrived)?;
-        let now = self.net.now();
+        let lease = match lease {
+            Some((sock, lease)) => Some((sock, self.address_of(&lease.backend)?, lease)),
+            None => None,
+        };
         let session = self.sessions.intern(arrived.session);
         let mut transport = Transport::plain(sock, arrived.is_local);
         if let Some(address) = arrived.address {
@@ -173,7 +257,50 @@ impl<N: Net> Group<N> {
             prepared.count(&self.statements);
             self.long_data += prepared.long_len();
         }
+        if let Some((sock, at, lease)) = lease {
+            self.take_in_lease(key, (sock, at), lease, arrived.capabilities);
+        }
         Ok(key)
+    }
+
+    /// Where a backend was dialled that another process sends, which has a slot from now on.
+    fn address_of(&mut self, backend: &BackendRecord) -> Result<Arc<Address>, NotHere> {
+        let address = self.address_to_dial();
+        let address = address.filter(|address| address.to_string() == backend.at);
+        let address = address.ok_or("its backend is a connection to another server")?;
+        match self.shared.budget.take(self.index) {
+            true => Ok(address),
+            false => Err("there are as many backends as there may be (backends_max)".into()),
+        }
+    }
+
+    /// The backend of a client that another process sends.
+    fn take_in_lease(
+        &mut self,
+        key: Key,
+        from: (N::Sock, Arc<Address>),
+        lease: Lease,
+        capabilities: u32,
+    ) {
+        let now = self.net.now();
+        let session = self.sessions.intern(lease.backend.session().clone());
+        let Some(client) = self.clients.get_mut(key) else {
+            return;
+        };
+        client.pins = lease.pins.map(Box::new);
+        client.place.give_tickets(lease.tickets);
+        let pool = client.pool as usize;
+        let mut backend = Backend::arrived(from, &lease.backend, (key, pool), now, session);
+        let kind = &self.backend_pools.pools[pool].key;
+        (backend.form, backend.eofs) = (kind.form(), kind.sends_eofs());
+        let prepared = lease.backend.prepared;
+        backend.prepared =
+            prepared.into_value(|sql, session| self.defined(capabilities, sql, session));
+        self.shared.note_thread(backend.thread);
+        self.backend_pools.arrives(pool);
+        let backend = (Key::from_parts(u32::MAX, 0), backend);
+        self.aside.insert(key, backend);
+        self.take_back(key);
     }
 
     /// It is this process that serves it from now on.
@@ -190,11 +317,19 @@ impl<N: Net> Group<N> {
         if self.net.watch(sock, Token::new(CLIENT, key)).is_err() {
             return self.close_later(key);
         }
+        let lease = client.lease();
+        if let Some((lease, backend)) = lease.and_then(|l| Some((l, self.backends.get(l)?)))
+            && let Err(error) =
+                (self.net).watch(backend.transport.sock(), Token::new(BACKEND, lease))
+        {
+            return self.lose(lease, &format!("cannot watch a connection: {error}"));
+        }
         self.pump(key);
     }
 
     /// The other process goes on with it.
     pub(crate) fn turn_out(&mut self, key: Key) {
+        self.put_aside(key);
         self.has_gone(key);
     }
 

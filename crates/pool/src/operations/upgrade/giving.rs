@@ -12,7 +12,7 @@ use crate::group::clients::departing::BATCH_CLIENTS;
 use crate::group::{Group, UPGRADE};
 use crate::operations::upgrade::{Progress, STEP_MAX, name_of_group};
 use crate::upgrade::channel::{Channel, Come};
-use crate::upgrade::frames::Frame;
+use crate::upgrade::frames::{ClientRecords, Frame};
 use crate::upgrade::record::Stays;
 use reactor::handover::{self, DESCRIPTORS_MAX, Peer};
 use reactor::{Key, Net, RealNet, Time, Token};
@@ -23,7 +23,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-const _: () = assert!(BATCH_CLIENTS <= DESCRIPTORS_MAX);
+const _: () = assert!(2 * BATCH_CLIENTS <= DESCRIPTORS_MAX);
 /// A batch is not made longer than this, in bytes of its records.
 const BATCH_BYTES: usize = 128 * 1024;
 /// Clients that could not go are looked at again after this, or after ten times what looking took.
@@ -42,14 +42,14 @@ enum Sent {
 #[derive(Debug, Default)]
 struct Batch {
     keys: Vec<Key>,
-    records: Vec<Vec<u8>>,
+    records: Vec<ClientRecords>,
     bytes: usize,
     /// Since when the first of them has not been served.
     since: Time,
 }
 
 impl Batch {
-    fn add(&mut self, key: Key, record: Vec<u8>, since: Time) {
+    fn add(&mut self, key: Key, record: ClientRecords, since: Time) {
         self.since = match self.keys.is_empty() {
             true => since,
             false => self.since.min(since),
@@ -226,7 +226,7 @@ impl Giving {
                     return self.send_begun(group, batch, &begun);
                 }
                 // Its record is too long: it is served here.
-                Err(_) => group.comes_back(key),
+                Err(_) => group.goes_on_here(key),
             }
         }
         if self.pass.is_empty() {
@@ -312,7 +312,7 @@ impl Giving {
         if batch.keys.is_empty() {
             return Ok(self.pass_at);
         }
-        let sockets = batch.keys.iter().filter_map(|key| group.socket_of(*key));
+        let sockets = batch.keys.iter().flat_map(|key| group.sockets_of(*key));
         let sockets: Vec<BorrowedFd<'_>> = sockets.map(AsFd::as_fd).collect();
         let sent = self.channel.send(&Frame::Clients(batch.records), &sockets);
         drop(sockets);
@@ -344,7 +344,7 @@ impl Giving {
 
 /// What a client becomes on its way.
 enum Packed {
-    Record(Vec<u8>),
+    Record(ClientRecords),
     /// Something has to be sent before it.
     Begun(Begun),
 }

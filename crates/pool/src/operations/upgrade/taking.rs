@@ -10,7 +10,7 @@
 use crate::group::{Group, UPGRADE, listener_token};
 use crate::operations::upgrade::name_of_group;
 use crate::upgrade::channel::{Channel, Come};
-use crate::upgrade::frames::Frame;
+use crate::upgrade::frames::{ClientRecords, Frame};
 use reactor::handover::{self, Peer};
 use reactor::{Key, Net, RealNet, Token, socket};
 use session::record::BegunThere;
@@ -157,23 +157,29 @@ impl Taking {
     fn take_clients(
         &mut self,
         group: &mut Group<RealNet>,
-        records: &[Vec<u8>],
+        records: &[ClientRecords],
         sockets: Vec<OwnedFd>,
     ) -> Result<(), String> {
-        if sockets.len() != records.len() {
+        let expected: usize = records.iter().map(ClientRecords::sockets).sum();
+        if sockets.len() != expected {
             // Above its limit of descriptors the kernel closes what is too much.
             let why = format!(
                 "{} of {} sockets have come to group {}: raise the limit of descriptors",
                 sockets.len(),
-                records.len(),
+                expected,
                 self.index
             );
             return self.answer(records.iter().map(|_| Some(why.clone())).collect());
         }
-        let pairs = records.iter().zip(sockets);
-        let taken: Vec<Result<Key, String>> = pairs
-            .map(|(record, sock)| group.take_in(sock, record, &self.begun))
-            .collect();
+        let mut sockets = sockets.into_iter();
+        let mut taken: Vec<Result<Key, String>> = Vec::with_capacity(records.len());
+        for records in records {
+            // Of each record there is one.
+            let Some(sock) = sockets.next() else { break };
+            let lease = records.lease.as_deref();
+            let lease = lease.and_then(|record| Some((sockets.next()?, record)));
+            taken.push(group.take_in((sock, &records.client), lease, &self.begun));
+        }
         let verdicts = taken.iter().map(|taken| taken.as_ref().err().cloned());
         let answered = self.answer(verdicts.collect());
         for key in taken.into_iter().flatten() {

@@ -2,15 +2,19 @@
 use super::*;
 use crate::auth::login::Login;
 use crate::backend::prepared_statements::{Definition, HeldRecord, Statements};
+use crate::backend::{BackendState, InFlight, Purpose, Reports};
 use crate::buffers::transport::Transport;
 use crate::client::pins::Pins;
 use crate::errors::reasons::PinReason;
-use reactor::{Key, Time};
+use reactor::{Address, Key, Time};
 use session::last_gtid::LastGtid;
 use sql::classify::{PinCause, classify};
 use sql::lex::LexMode;
 use std::rc::Rc;
+use std::sync::Arc;
+use wire::command::ReplyShape;
 use wire::compressed::{Body, FrameHeader};
+use wire::track::Bound;
 
 const SERVER: Server = Server::MariaDb(101_100);
 
@@ -148,12 +152,135 @@ fn a_record_that_is_cut_off_or_garbled_makes_no_client() {
 }
 
 #[test]
+fn a_backend_goes_with_its_client_and_is_read_as_it_was_written() {
+    let (of, lease) = (Key::from_parts(4, 1), Key::from_parts(7, 0));
+    let at = Arc::new(Address::Tcp("127.0.0.1:3306".parse().unwrap()));
+    let mut backend: Backend<()> =
+        Backend::dialling((), 0, Time(100), Rc::default(), at.clone(), None);
+    backend.dial = None;
+    assert!(!backend.goes_with(of), "it is not the client's");
+    for to in [
+        BackendState::Preparing,
+        BackendState::Idle,
+        BackendState::Leased,
+    ] {
+        assert!(backend.change_state(to, Time(200)));
+    }
+    let mut client = full();
+    client.binding.bind(&mut backend.binding, (of, lease));
+    backend.thread = 77;
+    (backend.insert_id, backend.found) = (None, Some(3));
+    backend.unsettled = Some((1, 2));
+    backend.transaction.note_status(wire::status::IN_TRANS);
+    backend.transaction_since = Some(Time(150));
+    backend.had.add(b"seen");
+    backend.conditions_of = Some(of);
+    backend.bound = Bound::Inside;
+    backend.served = true;
+    let define = |sql: &[u8], session: &Session| {
+        Rc::new(Definition {
+            sql: sql.into(),
+            session: Rc::new(session.clone()),
+            class: classify(sql, LexMode::default()),
+            digest: std::cell::OnceCell::new(),
+        })
+    };
+    let (two, three) = (
+        define(b"SELECT 2", &Session::default()),
+        define(b"SELECT 3", &Session::default()),
+    );
+    backend.prepared.add(two, 12);
+    let name = b"p".to_vec().into();
+    backend.prepared.set_named(&name, Some(Some(three)));
+    backend
+        .prepared
+        .set_named(&b"q".to_vec().into(), Some(None));
+    assert!(backend.goes_with(of));
+    client.last.owed.warnings = true;
+    client.place.give_tickets(5);
+    let (mut record, mut beside_it) = (Vec::new(), Vec::new());
+    put(&mut record, &client, &beside(None));
+    put_lease(&mut beside_it, &client, &backend, Time(200));
+    let here_is = |bytes: &[u8]| {
+        let here = Here {
+            begun_there: &[BegunThere::default()],
+            begun: &Begun::default(),
+            meters: (&Meter::default(), &Meter::default()),
+        };
+        let mut arrived = read(&record, here)?;
+        let lease = read_lease(bytes, &mut arrived, here, Time(1000))?;
+        Read::Ok((arrived, lease))
+    };
+    let (arrived, read) = here_is(&beside_it).unwrap();
+    assert!(arrived.last.owed.warnings && !arrived.last.is_settled());
+    assert_eq!(read.tickets, 5);
+    assert_eq!(read.backend.at, at.to_string());
+    let came = (of, 3);
+    let again: Backend<()> =
+        Backend::arrived(((), at), &read.backend, came, Time(1000), Rc::default());
+    assert_eq!((again.thread, again.pool), (77, 3));
+    assert_eq!((again.insert_id, again.found), (None, Some(3)));
+    assert_eq!(again.unsettled, Some((1, 2)));
+    assert_eq!(again.transaction, backend.transaction);
+    assert_eq!(again.transaction_since, Some(Time(950)));
+    assert!(again.had.has_any_of(&[b"seen"[..].into()], |_| false));
+    assert_eq!(again.conditions_of, Some(of));
+    assert!(again.bound == Bound::Inside && again.served && again.spoiled);
+    assert_eq!(again.state(), BackendState::Leased);
+    let prepared = read.backend.prepared.into_value(define);
+    assert_eq!(prepared.count(), 3);
+    assert!(prepared.has_name(b"p") && prepared.has_name(b"q"));
+    for len in 0..beside_it.len() {
+        assert!(here_is(&beside_it[..len]).is_err(), "{len}");
+    }
+    for at in 0..beside_it.len() {
+        let mut garbled = beside_it.clone();
+        garbled[at] ^= 0x55;
+        let _ = here_is(&garbled);
+    }
+    // What is under way there, or not known, keeps it where it is.
+    type Keep<'a> = &'a dyn Fn(&mut Backend<()>);
+    let keeps: [Keep<'_>; 6] = [
+        &|b| b.reports = Reports::Due(session::statement::Explanation::None),
+        &|b| b.frozen = true,
+        &|b| b.astray = true,
+        &|b| b.input = vec![1],
+        &|b| b.conditions_of = Some(lease),
+        &|b| b.expect(InFlight::own(None, Purpose::Clearing, ReplyShape::Results)),
+    ];
+    for keep in keeps {
+        let mut one: Backend<()> = Backend::dialling(
+            (),
+            0,
+            Time(1),
+            Rc::default(),
+            Arc::new(Address::Unix("/s".into())),
+            None,
+        );
+        for to in [
+            BackendState::Preparing,
+            BackendState::Idle,
+            BackendState::Leased,
+        ] {
+            assert!(one.change_state(to, Time(2)));
+        }
+        full().binding.bind(&mut one.binding, (of, lease));
+        assert!(one.goes_with(of) && !one.goes_with(lease));
+        keep(&mut one);
+        assert!(!one.goes_with(of));
+    }
+}
+
+#[test]
 fn only_who_is_between_two_commands_and_holds_nothing_may_go() {
-    assert_eq!(full().stays(SERVER), Some(Stays::Unsent).filter(|_| false));
+    assert_eq!(
+        full().stays(SERVER, false),
+        Some(Stays::Unsent).filter(|_| false)
+    );
     let stays = |change: &dyn Fn(&mut Client<()>)| {
         let mut client = full();
         change(&mut client);
-        client.stays(SERVER)
+        client.stays(SERVER, false)
     };
     let state = |to| move |client: &mut Client<()>| assert!(client.change_state(to, Time(3)));
     assert_eq!(stays(&state(ClientState::Running)), Some(Stays::Busy));
@@ -172,12 +299,25 @@ fn only_who_is_between_two_commands_and_holds_nothing_may_go() {
     assert_eq!(stays(&pin), Some(Stays::Pinned));
     let lease = |client: &mut Client<()>| client.binding.join(Key::from_parts(1, 0));
     assert_eq!(stays(&lease), Some(Stays::Holding));
+    // What it holds can go along.
+    let along = |change: &dyn Fn(&mut Client<()>)| {
+        let mut client = full();
+        lease(&mut client);
+        change(&mut client);
+        client.stays(SERVER, true)
+    };
+    assert_eq!(along(&|_| {}), None);
+    assert_eq!(along(&pin), None);
+    assert_eq!(along(&|client| client.last.owed.warnings = true), None);
+    let failed = |client: &mut Client<()>| client.last.owed.failed = true;
+    assert_eq!(along(&failed), Some(Stays::Holding));
     let cursor = |client: &mut Client<()>| {
         let prepared = client.prepared.as_mut().unwrap();
         let definition = prepared.get(3).unwrap().definition.clone();
         prepared.set_cursor(3, Some(&definition));
     };
     assert_eq!(stays(&cursor), Some(Stays::Holding));
+    assert_eq!(along(&cursor), Some(Stays::Holding));
     let owed = |client: &mut Client<()>| client.last.owed.warnings = true;
     assert_eq!(stays(&owed), Some(Stays::Asks));
     let frame = |client: &mut Client<()>| {
