@@ -85,6 +85,22 @@ fn a_transaction_is_told_as_the_server_tells_it() {
 }
 
 #[test]
+fn what_is_answered_in_place_of_the_server_tells_of_the_transaction() {
+    same_on_both("deferred_answered", 1, |story| {
+        let other = story.join_as(&app().with(cap::FOUND_ROWS));
+        for account in accounts(&story.schema) {
+            let who = story.join_as(&account);
+            // Its warnings are kept by the pool, and its last statement ran on the one backend.
+            story.sql(who, "TRUNCATE no_such_table");
+            story.sql(other, "SELECT 1");
+            story.all(who, &["COMMIT", "BEGIN", "SHOW WARNINGS", "SHOW ERRORS"]);
+            story.command(who, Command::Ping, b"");
+            story.all(who, &["DO 1", "ROLLBACK"]);
+        }
+    });
+}
+
+#[test]
 fn what_follows_runs_in_its_transaction_whatever_it_is() {
     same_on_both("deferred_runs", 1, |story| {
         let account = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);

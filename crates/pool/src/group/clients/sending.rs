@@ -326,14 +326,14 @@ impl<N: Net> Group<N> {
         let told =
             |backend: &Backend<N::Sock>| backend.transaction.status() & !status::OF_ONE_REPLY;
         let backend = client.lease().and_then(|lease| self.backends.get(lease));
+        let begun = u16::from(client.begin_deferred) * status::IN_TRANS;
+        // A transaction that the client's backend does not know of yet is one to the client.
         let mut flags = match backend.map(told) {
-            Some(flags) if session.value(b"sql_mode").is_none() => return flags,
+            Some(flags) if session.value(b"sql_mode").is_none() => return flags | begun,
             Some(flags) => flags & !OF_SQL_MODE,
-            None => {
-                let commits = u16::from(session.commits()) * status::AUTOCOMMIT;
-                commits | (u16::from(client.begin_deferred) * status::IN_TRANS)
-            }
+            None => u16::from(session.commits()) * status::AUTOCOMMIT,
         };
+        flags |= begun;
         if session.sql_mode_has("NO_BACKSLASH_ESCAPES") {
             flags |= status::NO_BACKSLASH_ESCAPES;
         }
