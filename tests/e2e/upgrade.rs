@@ -323,6 +323,27 @@ fn open_transactions_and_pins_go_with_their_backends() {
 }
 
 #[test]
+fn a_transaction_that_no_backend_knows_of_goes_too() {
+    let test = "a_transaction_that_no_backend_knows_of_goes_too";
+    let Some(real) = server(test) else { return };
+    if direct() {
+        return skipped(test, "it is about the pool");
+    }
+    real.execute(&["CREATE OR REPLACE TABLE shop.begun (a INT PRIMARY KEY)"]);
+    let extra = "backends_max = 4\ngroups = 1\ndrain_ms_max = 20000";
+    let mut line = Line::start(real, "upgrade-begun.toml", extra);
+    let mut begun = login(line.address(), &app());
+    begun.must("BEGIN");
+    for _ in 0..2 {
+        let said = line.upgrade();
+        assert!(said.contains("handed over: 1"), "{said}");
+    }
+    begun.must("INSERT INTO shop.begun VALUES (1)");
+    begun.must("ROLLBACK");
+    assert_eq!(begun.value("SELECT COUNT(*) FROM shop.begun"), "0");
+}
+
+#[test]
 fn transactions_of_mysql_go_too() {
     let test = "transactions_of_mysql_go_too";
     let Some(real) = mysql(test) else { return };

@@ -106,9 +106,6 @@ impl<S> Client<S> {
         if self.is_pinned() && !goes_along {
             return Some(Stays::Pinned);
         }
-        if self.begin_deferred {
-            return Some(Stays::Holding);
-        }
         let has_lease = self.lease().is_some();
         let prepares = self.prepared.as_ref();
         if has_lease && !goes_along || prepares.is_some_and(|prepared| prepared.holds()) {
@@ -177,6 +174,7 @@ pub(crate) struct Arrived {
     pub(crate) last: LastStatement,
     pub(crate) pending_changes: PendingChanges,
     pub(crate) input: Vec<u8>,
+    pub(crate) begin_deferred: bool,
     pub(crate) statements_made: u32,
     pub(crate) statements: Vec<HeldRecord>,
     pub(crate) last_prepared: Option<u32>,
@@ -217,6 +215,7 @@ pub(crate) fn put<S>(out: &mut Vec<u8>, client: &Client<S>, beside: &Beside<'_>)
     client.last.put_record(out);
     put_lenenc_bytes(out, client.pending_changes.bytes());
     put_lenenc_bytes(out, client.input.as_deref().map_or(&[][..], |input| input));
+    put_bool(out, client.begin_deferred);
     put_lenenc(out, u64::from(client.statements_made));
     let none = Statements::default();
     let prepared = client.prepared.as_deref().unwrap_or(&none);
@@ -343,6 +342,7 @@ pub(crate) fn read(bytes: &[u8], here: Here<'_>) -> Read<Arrived> {
             changes
         },
         input: reader.lenenc_bytes("the front of a command")?.to_vec(),
+        begin_deferred: read_bool(reader, "whether a transaction is to begin")?,
         statements_made: read_number(reader, "the number of a statement")?,
         statements: {
             let mut before: Option<Rc<Session>> = None;

@@ -226,6 +226,7 @@ impl<N: Net> Group<N> {
         client.last = arrived.last;
         client.pending_changes = arrived.pending_changes;
         client.keep_input(&arrived.input);
+        client.begin_deferred = arrived.begin_deferred;
         client.statements_made = arrived.statements_made;
         let key = self.clients.insert(client);
         self.shared.clients.fetch_add(1, Relaxed);

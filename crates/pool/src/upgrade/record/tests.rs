@@ -44,6 +44,7 @@ fn full() -> Client<()> {
     client.transport.set_compression(Some(compression));
     client.keep_input(b"\x05\0\0\0\x03DO");
     client.last.insert_id = 77;
+    client.begin_deferred = true;
     client.statements_made = 12;
     let define = |sql: &[u8]| {
         Rc::new(Definition {
@@ -121,6 +122,7 @@ fn a_client_is_read_as_it_was_written() {
     assert_eq!(arrived.session, *client.session);
     assert_eq!(arrived.last.insert_id, 77);
     assert_eq!(arrived.input, b"\x05\0\0\0\x03DO");
+    assert!(arrived.begin_deferred);
     assert_eq!(
         (arrived.statements_made, arrived.last_prepared),
         (12, Some(12))
