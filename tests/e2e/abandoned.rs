@@ -1,7 +1,9 @@
 //! Clients that leave in the middle of a result: nothing is kept for them, the statement ends on
 //! the server, and its backend is free. And servers that answer without end.
 
-use crate::world::{app, binary, config, config_file, direct, login, mysql, server, start_pool};
+use crate::world::{
+    HOLD, app, binary, config, config_file, direct, login, mysql, server, start_pool,
+};
 use reactor::Address;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -86,7 +88,7 @@ fn a_file_that_the_server_does_not_take_stays_with_its_client() {
     let mut client = login(&pool.address, &account);
     let mut other = login(&real.address(), &app().schema("shop"));
     other.must("CREATE OR REPLACE TABLE fed (v INT PRIMARY KEY, pad MEDIUMTEXT) ENGINE=InnoDB");
-    other.must("BEGIN");
+    other.must(HOLD);
     other.must("INSERT INTO fed VALUES (1, NULL)");
     let lines = (1..=160).map(|v| format!("{v}\t{}\n", "x".repeat(1 << 20)));
     client.local_file = Some(lines.collect::<String>().into_bytes());

@@ -1,6 +1,6 @@
 //! `auth = "server"`: the accounts of the server log in through the pool as they do on the server.
 
-use crate::world::{binary, config_file, direct, found};
+use crate::world::{HOLD, binary, config_file, direct, found};
 use reactor::Address;
 use testkit::client::{Client, ClientError};
 use testkit::onramp::Pool;
@@ -344,7 +344,7 @@ fn a_server_that_forgets_passwords_is_told_them_again() {
     let mut third = third.expect("the pool goes on with what the server has forgotten");
     // All at once: more backends than there are.
     for client in [&mut first, &mut second, &mut third] {
-        client.must("BEGIN");
+        client.must(HOLD);
         client.must("SELECT 1");
     }
     for client in [&mut first, &mut second, &mut third] {
@@ -359,7 +359,7 @@ fn a_server_that_forgets_passwords_is_told_them_again() {
     let _ = follows(&real, &pool, "a new password", &new);
     let mut failures = Vec::new();
     for client in [&mut first, &mut second, &mut third] {
-        match client.query("BEGIN") {
+        match client.query(HOLD) {
             Ok(outcomes) => match &outcomes[..] {
                 [Outcome::Failed(failure)] => failures.push(failure.message.clone()),
                 _ => {
@@ -537,7 +537,7 @@ fn who_cannot_get_a_backend_any_more_is_closed(real: &Real) {
     let (mut first, mut second, mut holder) = (login(), login(), login());
     first.must("SELECT 1");
     second.must("SELECT 1");
-    holder.must("BEGIN");
+    holder.must(HOLD);
     holder.must("SELECT 1");
     let alter = "ALTER USER u@'%' IDENTIFIED {NATIVE} 'other'";
     real.execute(&[&in_words(real.flavour(), alter)]);
@@ -583,7 +583,7 @@ fn a_refused_account_is_said_while_its_backends_are_held(real: &Real) {
         let login = || Client::connect(&pool.address, &Account::new("u", "pw")).unwrap();
         let (mut waiter, mut in_transaction, mut pinned) = (login(), login(), login());
         let mut busy = login();
-        in_transaction.must("BEGIN");
+        in_transaction.must(HOLD);
         in_transaction.must("SELECT 1");
         pinned.must("SELECT GET_LOCK('held', 0)");
         real.execute(&[refuse]);

@@ -5,7 +5,7 @@
 //! its session so that the other gets a backend again.
 
 use crate::compare::{Story, same_on};
-use crate::world::{app, fresh_schema, login, mysql, server, start_pool};
+use crate::world::{HOLD, app, fresh_schema, login, mysql, server, start_pool};
 use wire::capabilities as cap;
 use wire::command::Command;
 
@@ -144,7 +144,7 @@ fn in_one_transaction_or_text_the_server_answers() {
             (COUNTED[5], "CALL got()"),
             (COUNTED[6], "SELECT rows_before()"),
         ] {
-            story.sql(0, "BEGIN");
+            story.sql(0, HOLD);
             story.all(0, before);
             story.sql(0, asks);
             story.sql(0, "COMMIT");
@@ -181,7 +181,7 @@ fn a_client_that_has_just_had_a_count_stays_on_its_backend() {
         same_on(real, "asks_stays", 2, |story| {
             begin(story);
             // Two backends are open from here on.
-            for sql in ["BEGIN", "COMMIT"] {
+            for sql in [HOLD, "COMMIT"] {
                 story.sql(0, sql);
                 story.sql(1, sql);
             }
@@ -325,7 +325,7 @@ fn triggers_ask_too() {
             assert_eq!(gone, story.pooled, "after {before:?}");
             story.sql(0, "TRUNCATE TABLE counted_rows");
             // Nobody in between, or a transaction: the server answers.
-            for held in ["DO 0", "BEGIN"] {
+            for held in ["DO 0", HOLD] {
                 story.sql(0, held);
                 story.sql(0, "SELECT v FROM t WHERE id < 3");
                 story.sql(0, "UPDATE t SET v = v + 1");

@@ -1,7 +1,7 @@
 //! TLS to the server: every connection of the pool is under it where it is demanded, and a server
 //! that does not prove itself gets neither a password nor a statement.
 
-use crate::world::{app, config_file, direct, found, login};
+use crate::world::{HOLD, app, config_file, direct, found, login};
 use reactor::Address;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -275,7 +275,7 @@ fn a_certificate_that_goes_bad_stops_new_backends_and_no_others() {
         let pool = scene.pool(&scene.real.address(), &scene.verified("verify_identity"));
         let pool = pool.unwrap();
         let mut first = login(&pool.address, &app());
-        first.must("BEGIN");
+        first.must(HOLD);
         scene.show(&["elsewhere.example"], Valid::Now, &scene.authority);
         assert_eq!(first.value("SELECT 1"), "1");
         // Every ticket of the good certificate is of no use to the server now.
@@ -283,7 +283,7 @@ fn a_certificate_that_goes_bad_stops_new_backends_and_no_others() {
         for _ in 0..3 {
             match Client::connect(&pool.address, &app()) {
                 Ok(mut client) => {
-                    let Ok(outcomes) = client.query("BEGIN") else {
+                    let Ok(outcomes) = client.query(HOLD) else {
                         break;
                     };
                     let failed = format!("{outcomes:?}").contains("not valid for '127.0.0.1'");
@@ -306,7 +306,7 @@ fn a_certificate_that_goes_bad_stops_new_backends_and_no_others() {
         let mut others: Vec<Client> = Vec::new();
         while others.len() < 2 {
             let mut client = login(&pool.address, &app());
-            client.must("BEGIN");
+            client.must(HOLD);
             others.push(client);
         }
     }
@@ -414,7 +414,7 @@ fn later_connections_resume_the_session_of_an_earlier_one() {
         let mut clients: Vec<Client> = (0..3).map(|_| login(&pool.address, &app())).collect();
         let mut reused = 0;
         for client in &mut clients {
-            client.must("BEGIN");
+            client.must(HOLD);
             let rows = client.rows("SHOW SESSION STATUS LIKE 'Ssl_sessions_reused'");
             let rows = rows.texts();
             reused += usize::from(matches!(&*rows[0][1], "1" | "ON"));

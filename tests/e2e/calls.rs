@@ -7,7 +7,7 @@
 
 use crate::compare::{Story, same_on};
 use crate::triggers_and_views::{join, servers};
-use crate::world::{app, fresh_schema, mysql, server, start_pool};
+use crate::world::{HOLD, app, fresh_schema, mysql, server, start_pool};
 use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::{Flavour, Real};
@@ -221,7 +221,7 @@ fn what_a_procedure_has_for_itself_ends_with_it() {
             "CALL sets_names()",
         ] {
             story.sql(a, call);
-            for held in ["BEGIN", "COMMIT"] {
+            for held in [HOLD, "COMMIT"] {
                 story.sql(b, held);
                 story.sql(a, probe);
             }

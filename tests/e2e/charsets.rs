@@ -1,7 +1,7 @@
 //! Clients that speak in character sets of several bytes: their texts are read like any others.
 
 use crate::compare::{Story, same, same_on};
-use crate::world::{app, fresh_schema, login, mysql, server, through};
+use crate::world::{HOLD, app, fresh_schema, login, mysql, server, through};
 use reactor::Address;
 use testkit::client::Client;
 use testkit::real::Real;
@@ -84,7 +84,7 @@ fn parameters_have_the_collation_of_their_client() {
         for names in ["utf8mb4 COLLATE utf8mb4_bin", "utf8mb4", "latin1"] {
             story.sql(one, &format!("SET NAMES {names}"));
             // The next backend is another one.
-            story.sql(other, "BEGIN");
+            story.sql(other, HOLD);
             let id = story.prepare(one, "SELECT ?, ? = 'RED'").id;
             story.execute(one, id, &[Some(b"red"), Some(b"red")]);
             story.sql(other, "COMMIT");

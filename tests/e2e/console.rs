@@ -2,7 +2,7 @@
 //! nothing else does.
 
 use crate::metrics::until;
-use crate::world::{app, direct, login, own_server, server, start_pool};
+use crate::world::{HOLD, app, direct, login, own_server, server, start_pool};
 use reactor::Address;
 use testkit::client::Client;
 use testkit::onramp::Pool;
@@ -48,7 +48,7 @@ fn the_console_shows_clients_and_commands_reach_them() {
     let mut console = admin(&place);
     let mut holder = login(&pool.address, &app());
     holder.must("SELECT GET_LOCK('console', 0)");
-    holder.must("BEGIN");
+    holder.must(HOLD);
     let mut other = login(&pool.address, &app());
     other.must("SELECT 1");
     let id = rows(&mut holder, "SELECT CONNECTION_ID()")

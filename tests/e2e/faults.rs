@@ -1,6 +1,6 @@
 //! A server that dies under load: every lost statement is reported, none is silently repeated.
 
-use crate::world::{app, direct, login, own_server, start_pool};
+use crate::world::{HOLD, app, direct, login, own_server, start_pool};
 use reactor::Address;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -144,7 +144,7 @@ fn a_statement_lost_in_a_transaction_ends_the_session_as_a_server_would() {
         .map_or(real.address(), |pool| pool.address.clone());
     let mut inside = login(&address, &app().schema("faults"));
     let mut idle = login(&address, &app().schema("faults"));
-    inside.must("BEGIN");
+    inside.must(HOLD);
     inside.must("INSERT INTO t VALUES (1)");
     assert_eq!(idle.value("SELECT COUNT(*) FROM t"), "0");
     real.restart().unwrap();

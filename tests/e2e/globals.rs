@@ -1,7 +1,7 @@
 //! SET GLOBAL on the server: who logged in before it keeps the old values, who logs in after it has
 //! the new ones, though both share backends of before and after.
 
-use crate::world::{app, direct, found, login, start_pool};
+use crate::world::{HOLD, app, direct, found, login, start_pool};
 use reactor::Address;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -192,7 +192,7 @@ fn backends_of_before_and_after_serve_both() {
         let mut new = join(&pool);
         for pins in ["old", "new"] {
             // Who holds a backend leaves the other one to the two.
-            holder.must("BEGIN");
+            holder.must(HOLD);
             for _ in 0..2 {
                 assert_eq!(new.value("SELECT @@lock_wait_timeout"), "77", "{pins}");
                 assert_eq!(old.value("SELECT @@lock_wait_timeout"), before, "{pins}");

@@ -3,7 +3,9 @@
 
 use crate::compare::{Story, same_on};
 use crate::restoring::{both, restored};
-use crate::world::{app, binary, config, config_file, direct, fresh_schema, login, start_pool};
+use crate::world::{
+    HOLD, app, binary, config, config_file, direct, fresh_schema, login, start_pool,
+};
 use testkit::client::{Client, execution};
 use testkit::onramp::Pool;
 use testkit::real::{Flavour, Real};
@@ -29,7 +31,7 @@ const MIXED: [&str; 14] = [
     "LOCK TABLES t READ|UNLOCK TABLES",
     "CALL adds()",
     "EXPLAIN SELECT v FROM t",
-    "BEGIN|COMMIT",
+    "START TRANSACTION READ WRITE|COMMIT",
     "PREPARE s FROM 'SELECT COUNT(*) FROM t WHERE v = ?'",
     "EXECUTE s USING @mine",
     "DELETE FROM t",
@@ -306,7 +308,7 @@ fn a_text_whose_schema_was_dropped_takes_nothing() {
             "LOCK TABLES t WRITE",
             "PREPARE s FROM 'SELECT 1'",
             &format!("EXECUTE IMMEDIATE 'INSERT INTO {test}.t VALUES (1)'"),
-            "START TRANSACTION",
+            HOLD,
             "XA START 'x'",
         ] {
             if real.flavour() == Flavour::MySql && text.starts_with("EXECUTE IMMEDIATE") {

@@ -1,6 +1,6 @@
 //! KILL and CONNECTION_ID(): a client's own number, and whom it reaches.
 
-use crate::world::{app, direct, login, mysql, server, start_pool, through};
+use crate::world::{HOLD, app, direct, login, mysql, server, start_pool, through};
 use testkit::client::Client;
 use testkit::real::{Flavour, Real};
 use testkit::reply::Outcome;
@@ -117,7 +117,7 @@ fn a_statement_that_runs_is_interrupted_and_nothing_else() {
     assert_eq!(victim.value("SELECT SLEEP(0)"), "0");
     // In a transaction the statement ends, the transaction stays.
     victim.must("CREATE OR REPLACE TABLE shop.kept (v INT) ENGINE=InnoDB");
-    victim.must("BEGIN");
+    victim.must(HOLD);
     victim.must("INSERT INTO shop.kept VALUES (1)");
     send(&mut victim, "SELECT SLEEP(30), 'in a transaction'");
     await_running(real, "in a transaction");

@@ -1,7 +1,7 @@
 //! A MariaDB that writes a binary log reports each write's number: nobody is pinned for that, and
 //! each client is told its own.
 
-use crate::world::{app, found, login, through};
+use crate::world::{HOLD, app, found, login, through};
 use testkit::real::Real;
 use wire::command::Command;
 
@@ -36,7 +36,7 @@ fn writes_that_are_logged_pin_nobody_and_each_client_has_its_own_number() {
         let failed = one.query("INSERT INTO t VALUES (1)").unwrap();
         assert!(format!("{failed:?}").contains("1062"), "{failed:?}");
     }
-    one.must("BEGIN");
+    one.must(HOLD);
     assert_eq!(one.value(question), first);
     one.must("INSERT INTO t VALUES (3)");
     assert_eq!(one.value(question), first);

@@ -1,7 +1,7 @@
 //! What the pool serves over HTTP: figures that move as the work does, health and readiness.
 
 use crate::world::{
-    app, binary, config, config_file, direct, login, own_server, server, start_pool,
+    HOLD, app, binary, config, config_file, direct, login, own_server, server, start_pool,
 };
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -164,7 +164,7 @@ fn who_waits_is_seen_while_waiting_and_measured_afterwards() {
     let place = place_of(&pool);
     let mut holds = login(&pool.address, &app());
     let mut waits = login(&pool.address, &app());
-    holds.must("BEGIN");
+    holds.must(HOLD);
     // The first statement has waited for a backend to be dialled.
     let low = "onramp_pool_lane_wait_seconds_count{lane=\"low\"}";
     let before = await_figures(&place, &[("onramp_pool_statements_total", 1.0)]);
@@ -236,7 +236,7 @@ fn a_pool_is_ready_while_it_takes_clients_and_its_server_answers() {
         &[("onramp_pool_server_outages_total", outages + 1.0)],
     );
     let mut client = login(&pool.address, &app());
-    client.must("BEGIN");
+    client.must(HOLD);
     pool.terminate();
     await_status(&place, "/readyz", 503, "draining");
     client.must("COMMIT");

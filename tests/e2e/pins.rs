@@ -5,7 +5,7 @@
 //! what it then sees shows that nothing was left there.
 
 use crate::compare::same;
-use crate::world::{app, direct, fresh_schema, login, mysql, server, start_pool, through};
+use crate::world::{HOLD, app, direct, fresh_schema, login, mysql, server, start_pool, through};
 use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::{Flavour, Real};
@@ -462,7 +462,7 @@ fn stored_code_is_believed_as_far_as_the_settings_say() {
     assert_eq!(calls.value("SELECT plain()"), "5");
     let before = other.value("SELECT CONNECTION_ID() > 0");
     assert_eq!(before, "1");
-    calls.must("BEGIN");
+    calls.must(HOLD);
     calls.must("CALL takes()");
     calls.must("INSERT INTO t VALUES (1)");
     assert_eq!(calls.value(free), "0", "it is in its transaction still");

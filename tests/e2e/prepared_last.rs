@@ -6,7 +6,7 @@
 
 use crate::compare::{Story, same, same_on};
 use crate::metrics::until;
-use crate::world::{app, found, login, mysql, server, start_pool};
+use crate::world::{HOLD, app, found, login, mysql, server, start_pool};
 use testkit::real::Real;
 use testkit::reply::Outcome;
 use wire::capabilities::EXTENDED_BULK;
@@ -222,7 +222,7 @@ fn a_server_that_takes_few_statements_refuses_none() {
         let mut clients = Vec::new();
         for number in 0..4 {
             let mut client = login(&pool.address, &app());
-            client.must("BEGIN");
+            client.must(HOLD);
             let texts = (0..6).map(|other| format!("SELECT {number}{other}, ?"));
             let prepared: Vec<_> = texts.map(|sql| client.prepare(&sql)).collect();
             clients.push((client, prepared));
@@ -256,7 +256,7 @@ fn kept_statements_give_way_where_the_server_takes_fewer() {
         let pool = start_pool(&real, "fewer.toml", "groups = 1\nbackends_max = 2");
         let mut clients = [(); 2].map(|()| login(&pool.address, &app()));
         for client in &mut clients {
-            client.must("BEGIN");
+            client.must(HOLD);
         }
         for (who, client) in clients.iter_mut().enumerate() {
             for number in 0..STATEMENTS {

@@ -1,6 +1,6 @@
 //! The pool as a process: how it begins, what it says about mistakes, how it ends.
 
-use crate::world::{app, binary, config, config_file, direct, login, server, start_pool};
+use crate::world::{HOLD, app, binary, config, config_file, direct, login, server, start_pool};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::time::Duration;
@@ -176,7 +176,7 @@ fn sigterm_drains() {
     let mut inside = login(&pool.address, &account);
     let mut running = login(&pool.address, &account);
     idle.must("SET time_zone = '+01:00'");
-    inside.must("BEGIN");
+    inside.must(HOLD);
     inside.must("INSERT INTO t VALUES (1)");
     running
         .send(&[(Command::Query, b"SELECT SLEEP(0.5)")])
@@ -213,7 +213,7 @@ fn a_hangup_ends_neither_the_pool_nor_a_drain() {
     pool.hang_up().unwrap();
     let mut idle = login(&pool.address, &app());
     let mut inside = login(&pool.address, &app().schema("hangup"));
-    inside.must("BEGIN");
+    inside.must(HOLD);
     inside.must("INSERT INTO t VALUES (1)");
     pool.terminate();
     assert!(idle.wait().is_err(), "an idle client is closed by a drain");

@@ -1,7 +1,7 @@
 //! Reload: settings that are read again while clients are served, and what of them holds.
 
 use crate::metrics::until;
-use crate::world::{app, binary, config, config_file, direct, login, server};
+use crate::world::{HOLD, app, binary, config, config_file, direct, login, server};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use testkit::client::Client;
 use testkit::onramp::Pool;
@@ -155,7 +155,7 @@ fn a_limit_that_comes_with_a_reload_counts_who_is_there() {
     let mut half = login(&world.pool.address, &account);
     let mut console = world.admin();
     let begin = |console: &mut Client, holder: &mut Client, waits: &mut Client| {
-        holder.must("BEGIN");
+        holder.must(HOLD);
         holder.must("SELECT 1");
         waits.send(&[(Command::Query, b"SELECT 2")]).unwrap();
         until(

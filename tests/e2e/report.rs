@@ -1,6 +1,6 @@
 //! What the pool says of its clients: pinned or not, why, and by which statement.
 
-use crate::world::{app, direct, fresh_schema, login, mysql, server, start_pool};
+use crate::world::{HOLD, app, direct, fresh_schema, login, mysql, server, start_pool};
 use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::skipped;
@@ -27,7 +27,7 @@ fn every_client_is_reported_with_its_pin() {
     let clients: Vec<Client> = (0..3).map(|_| login(&pool.address, &app())).collect();
     let [plain, mut locks, mut opens] = clients.try_into().unwrap();
     locks.must("SELECT GET_LOCK('reported', 0)");
-    opens.must("BEGIN");
+    opens.must(HOLD);
     line_about(&pool, &plain, "on no thread, not pinned");
     let said = line_about(&pool, &locks, "on thread");
     assert!(said.contains("pinned (user_lock) for"), "{said}");
@@ -48,7 +48,7 @@ fn a_statement_that_was_never_sent_pins_nobody() {
     let pool = start_pool(real, "unsent.toml", extra);
     let mut holds = login(&pool.address, &app());
     let mut waits = login(&pool.address, &app());
-    holds.must("BEGIN");
+    holds.must(HOLD);
     assert_eq!(waits.failure("SELECT GET_LOCK('never', 0)").code, 9501);
     line_about(&pool, &waits, "on no thread, not pinned");
     holds.must("COMMIT");
@@ -75,9 +75,9 @@ fn a_password_in_a_statement_is_never_logged() {
         // Its session is brought to another backend.
         says.must("SET @geheim_key = 'geheim', lock_wait_timeout = 77");
         let (mut one, mut two) = (new(), new());
-        one.must("BEGIN");
+        one.must(HOLD);
         assert_eq!(says.value("SELECT @geheim_key"), "geheim");
-        two.must("BEGIN");
+        two.must(HOLD);
         one.must("COMMIT");
         assert_eq!(says.value("SELECT @geheim_key"), "geheim");
         // It is refused, by the server and by the pool.
@@ -90,7 +90,7 @@ fn a_password_in_a_statement_is_never_logged() {
         ] {
             says.failure(denied);
         }
-        one.must("BEGIN");
+        one.must(HOLD);
         assert_eq!(says.failure("SELECT 'geheim'").code, 9501);
         one.must("COMMIT");
         two.must("COMMIT");

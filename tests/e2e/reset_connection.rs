@@ -1,7 +1,7 @@
 //! COM_RESET_CONNECTION and COM_CHANGE_USER.
 
 use crate::compare::{Story, same, same_on};
-use crate::world::{app, direct, fresh_schema, login, mysql, server, start_pool, through};
+use crate::world::{HOLD, app, direct, fresh_schema, login, mysql, server, start_pool, through};
 use std::time::{Duration, Instant};
 use testkit::client::Client;
 use testkit::real::{Flavour, Real};
@@ -37,7 +37,7 @@ fn what_it_held_is_free(real: &Real, test: &str, reset: impl Fn(&mut Client)) {
         admin.must(&tables);
         let free = format!("SELECT IS_FREE_LOCK('{test}')");
         assert_eq!(admin.value(&free), "1");
-        holds.must("BEGIN");
+        holds.must(HOLD);
         holds.must("UPDATE t SET v = v + 1 WHERE id = 1");
         reset(&mut holds);
         admin.must(&format!(

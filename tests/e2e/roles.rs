@@ -2,7 +2,7 @@
 //! their own. A client that was pinned for its role would keep the other waiting.
 
 use crate::compare::{Story, same_on};
-use crate::world::{direct, fresh_schema, login, mysql, server, start_pool};
+use crate::world::{HOLD, direct, fresh_schema, login, mysql, server, start_pool};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use testkit::client::Client;
 use testkit::real::{Flavour, Real};
@@ -196,7 +196,7 @@ fn fresh(real: &Real, test: &str) {
         story.command(one, Command::ResetConnection, b"");
         looks(story, one, test);
         // Not read back when the reset comes.
-        for held in ["BEGIN", "CREATE TEMPORARY TABLE shop.roles_held (v INT)"] {
+        for held in [HOLD, "CREATE TEMPORARY TABLE shop.roles_held (v INT)"] {
             story.all(one, &[held, &format!("SET ROLE {b}")]);
             story.command(one, Command::ResetConnection, b"");
             looks(story, one, test);

@@ -4,7 +4,7 @@
 //! pool's choice, and then looks at the order or the error. Nothing is timed; where the pool must
 //! be seen to have got somewhere, its census says so.
 
-use crate::world::{binary, direct, login, own_server, server};
+use crate::world::{HOLD, binary, direct, login, own_server, server};
 use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::{Real, skipped};
@@ -71,7 +71,7 @@ fn high_priority_goes_first_and_tickets_bound_it() {
     high.must("SET onramp_priority = 'high'");
     for round in 0..2 {
         // Everybody waits for the only backend; then they go as priority says.
-        holder.must("BEGIN");
+        holder.must(HOLD);
         send(
             &mut low,
             &format!("INSERT INTO log (who) VALUES ('low{round}')"),
@@ -103,7 +103,7 @@ fn who_waited_for_long_enough_is_kicked_up() {
     let (mut holder, mut low) = (client(&pool, test), client(&pool, test));
     let mut high = client(&pool, test);
     high.must("SET SESSION onramp_priority := 'HIGH'");
-    holder.must("BEGIN");
+    holder.must(HOLD);
     send(&mut low, "INSERT INTO log (who) VALUES ('low')");
     // The census is taken twice a second, so the low one has waited for more than its millisecond.
     pool.wait_for_census("waiting: 1,").unwrap();
@@ -134,7 +134,7 @@ fn who_holds_a_lock_gets_on_while_all_others_wait_for_it() {
         let mut holder = client(&pool, test);
         let mut admin = client(&pool, test);
         admin.must("SET onramp_priority = 'high'");
-        holder.must("BEGIN");
+        holder.must(HOLD);
         holder.must("UPDATE pair SET n = n + 1 WHERE id = 1");
         let mut others: Vec<Client> = (0..8).map(|_| client(&pool, test)).collect();
         for other in &mut others {
@@ -170,7 +170,7 @@ fn a_user_has_no_more_clients_and_waiting_statements_than_it_may() {
         error.contains("1203") && error.contains("clients_max"),
         "{error}"
     );
-    clients[0].must("BEGIN");
+    clients[0].must(HOLD);
     send(&mut clients[1], "INSERT INTO log (who) VALUES ('waits')");
     pool.wait_for_census("waiting: 1,").unwrap();
     let (code, words) = failure_of(&clients[2].query("SELECT 1").unwrap());
@@ -195,7 +195,7 @@ fn full_lanes_refuse_early_with_a_number_for_each_bound() {
     let settings = "backends_max = 1\ngroups = 1\nwaiting_max = 2\nwaiting_bytes_max = 1048576";
     let pool = pool(real, test, settings, "");
     let mut clients: Vec<Client> = (0..4).map(|_| client(&pool, test)).collect();
-    clients[0].must("BEGIN");
+    clients[0].must(HOLD);
     let long = format!(
         "INSERT INTO log (who) VALUES ('long') /* {} */",
         "x".repeat(700_000)
@@ -230,7 +230,7 @@ fn statements_and_transactions_end_at_their_users_limits() {
     let (code, words) = failure_of(&slow.query("SELECT SLEEP(60)").unwrap());
     assert_eq!(code, 3024, "{words}");
     let mut forgetful = client(&pool, test);
-    forgetful.must("BEGIN");
+    forgetful.must(HOLD);
     forgetful.must("UPDATE pair SET n = 7 WHERE id = 1");
     // Waits for the row until the transaction is rolled back, which its time limit does.
     let mut next = real.admin();
@@ -276,7 +276,7 @@ fn idle_backends_are_closed_down_to_the_minimum() {
         .collect();
     clients
         .iter_mut()
-        .for_each(|client| drop(client.must("BEGIN")));
+        .for_each(|client| drop(client.must(HOLD)));
     pool.wait_for_census("backends_leased: 4,").unwrap();
     clients
         .iter_mut()

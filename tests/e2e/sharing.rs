@@ -3,7 +3,7 @@
 //! The kernel deals clients to groups by chance, and a client's id names its group; so each test
 //! logs clients in until it has those that it needs.
 
-use crate::world::{app, binary, config, config_file, direct, login, own_server};
+use crate::world::{HOLD, app, binary, config, config_file, direct, login, own_server};
 use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::{Real, skipped};
@@ -61,7 +61,7 @@ fn one_group_borrows_all_backends_and_the_others_get_theirs_back() {
         other.must("SELECT 1");
     }
     for borrower in &mut borrowers {
-        borrower.must("BEGIN");
+        borrower.must(HOLD);
         borrower.must("SELECT 1");
     }
     pool.wait_for_census(ALL_LEASED).unwrap();
@@ -102,11 +102,11 @@ fn a_borrower_is_served_when_nobody_else_needs_what_it_gave_back() {
     let (mut first, mut second) = (std::mem::take(&mut found[1]), std::mem::take(&mut found[6]));
     for round in 0..3 {
         for client in &mut first {
-            client.must("BEGIN");
+            client.must(HOLD);
             client.must("SELECT 1");
         }
         for client in &mut second {
-            client.send(&[(Command::Query, b"BEGIN")]).unwrap();
+            client.send(&[(Command::Query, HOLD.as_bytes())]).unwrap();
         }
         pool.wait_for_census("waiting: 8,").unwrap();
         for client in &mut first {

@@ -2,7 +2,7 @@
 //! get lost ([`testkit::link`]), so nothing is closed and nothing refused.
 
 use crate::walls::{has, is_root};
-use crate::world::{app, binary, config, config_file, direct, found, login};
+use crate::world::{HOLD, app, binary, config, config_file, direct, found, login};
 use reactor::Address;
 use testkit::client::Client;
 use testkit::link::{Host, Link, Lost};
@@ -70,7 +70,7 @@ fn a_statement_whose_server_falls_silent_ends_with_the_truth() {
     await_blocked(&mut apart.real.admin(), &waits, "SELECT SLEEP(1000)");
     // Something is on its way: the kernel does not ask.
     let mut inside = login(&apart.address, &app().schema("far"));
-    inside.must("BEGIN");
+    inside.must(HOLD);
     apart.link.cut(Lost::Both);
     let lost = inside.failure("INSERT INTO t VALUES (1)");
     for failure in [lost, failure_of(waits.receive())] {
@@ -152,7 +152,7 @@ fn a_server_that_computes_for_long_is_left_alone() {
     // Nor is one that does not read, whose kernel answers for it: its window is closed.
     let mut other = login(&apart.real.socket(), &app().schema("far"));
     other.must("CREATE TABLE once (v INT PRIMARY KEY, pad MEDIUMTEXT) ENGINE=InnoDB");
-    other.must("BEGIN");
+    other.must(HOLD);
     other.must("INSERT INTO once VALUES (1, NULL)");
     let lines = (1..=30).map(|v| format!("{v}\t{}\n", "x".repeat(1 << 20)));
     let lines: String = lines.collect();
@@ -193,11 +193,11 @@ fn a_client_whose_host_is_gone_gives_its_locks_back() {
     let account = app().schema("near");
     let open = || link.on(Host::Far, || Client::connect(&address, &account).unwrap());
     let mut idle = open();
-    idle.must("BEGIN");
+    idle.must(HOLD);
     idle.must("UPDATE t SET v = 10 WHERE v = 1");
     // The answer to this one is on its way when its host goes.
     let mut answered = open();
-    answered.must("BEGIN");
+    answered.must(HOLD);
     answered.must("UPDATE t SET v = 20 WHERE v = 2");
     let held = "SELECT GET_LOCK('cable', 100)";
     let mut other = login(&real.socket(), &account);

@@ -1,7 +1,9 @@
 //! Clients that do not read: what they may keep from the others, and that they miss nothing.
 
 use crate::walls::{has, is_root};
-use crate::world::{app, binary, config, config_file, direct, login, mysql, server, start_pool};
+use crate::world::{
+    HOLD, app, binary, config, config_file, direct, login, mysql, server, start_pool,
+};
 use reactor::Address;
 use testkit::client::Client;
 use testkit::onramp::{Pool, run};
@@ -111,7 +113,7 @@ fn what_is_known_to_be_short_has_the_reserve_beside_slow_readers() {
         let open = |_| login(&pool.address, &app());
         let mut slow: Vec<Client> = (0..7).map(open).collect();
         for client in &mut slow {
-            client.must("BEGIN");
+            client.must(HOLD);
             begin(client, LONG);
         }
         pool.wait_for_census(" slow_readers: 7,").unwrap();
@@ -234,7 +236,7 @@ fn a_reader_within_a_transaction_keeps_its_backend_and_goes_when_it_keeps_too_ma
     );
     let mut held: Vec<Client> = (0..2).map(|_| login(&pool.address, &app())).collect();
     for client in &mut held {
-        client.must("BEGIN");
+        client.must(HOLD);
         client.must("SELECT 1 FROM mysql.help_topic LIMIT 1");
         begin(client, LONG);
     }
@@ -292,7 +294,7 @@ fn a_users_slow_readers_are_bounded_and_its_other_clients_are_not() {
     // Four transactions at once, of one user.
     let mut busy: Vec<_> = (0..4).map(|_| login(&pool.address, &app())).collect();
     for client in &mut busy {
-        client.must("BEGIN");
+        client.must(HOLD);
         assert_eq!(client.value("SELECT 1"), "1");
     }
     drop(busy);

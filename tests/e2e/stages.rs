@@ -4,7 +4,9 @@
 //!
 //! Each stage has a proxy and a pool of its own, on each server.
 
-use crate::world::{app, binary, config, config_file, direct, fresh_schema, login, mysql, server};
+use crate::world::{
+    HOLD, app, binary, config, config_file, direct, fresh_schema, login, mysql, server,
+};
 use reactor::Address;
 use std::io::ErrorKind;
 use testkit::client::{Client, ClientError};
@@ -92,7 +94,7 @@ impl Stage {
     fn all_slots_work(&self) {
         let mut all: Vec<Client> = (0..self.backends).map(|_| self.client()).collect();
         for client in &mut all {
-            client.must("BEGIN");
+            client.must(HOLD);
             assert_eq!(client.value("SELECT 1"), "1", "{}", self.say("a slot"));
         }
     }
@@ -216,7 +218,7 @@ impl Stage {
     fn close_backends(&self) {
         let mut holds: Vec<Client> = (0..self.backends).map(|_| self.client()).collect();
         for client in &mut holds {
-            client.must("BEGIN");
+            client.must(HOLD);
             let id = client.talk().greeting.as_ref().unwrap().connection_id;
             let line = self.pool.report_of(id).unwrap();
             let thread = line.split("on thread ").nth(1).unwrap();
@@ -441,7 +443,7 @@ fn commit(test: &str, schema: &'static str, at: At, done: (u64, u64)) {
         for wrong in [Silent, Closed] {
             let before = stage.rows();
             let mut hit = stage.client();
-            hit.must("BEGIN");
+            hit.must(HOLD);
             hit.must(INSERT);
             let heard = stage.goes_wrong((at, Passes::Nothing, wrong), &mut hit, query("COMMIT"));
             heard.must_be(&UNKNOWN);

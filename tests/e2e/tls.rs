@@ -4,8 +4,8 @@
 use crate::compare::{same, same_on};
 use crate::compressed::tell_of_everything;
 use crate::world::{
-    SHA_PASSWORD, app, direct, fresh_schema, login, mysql, server, start_pool, start_pool_with,
-    through, tls,
+    HOLD, SHA_PASSWORD, app, direct, fresh_schema, login, mysql, server, start_pool,
+    start_pool_with, through, tls,
 };
 use reactor::Address;
 use rustls::version::{TLS12, TLS13};
@@ -510,7 +510,7 @@ fn a_client_that_leaves_amid_a_transaction_loses_it() {
     let mut other = login(&way, &secured().schema("tls_gone"));
     other.must("CREATE TABLE t (id INT PRIMARY KEY) ENGINE = InnoDB");
     let mut client = login(&way, &secured().schema("tls_gone"));
-    client.must("BEGIN");
+    client.must(HOLD);
     client.must("INSERT INTO t VALUES (1)");
     drop(client);
     // Waits for the lock until the other's backend is closed.

@@ -4,7 +4,7 @@
 //! In every story one client runs such code and another one asks for what it left, with one backend
 //! for both where the other is to be shut out, and with two where it is to be served elsewhere.
 
-use crate::world::{app, config, config_file, direct, found, fresh_schema, login};
+use crate::world::{HOLD, app, config, config_file, direct, found, fresh_schema, login};
 use crate::world::{binary, start_pool};
 use std::sync::OnceLock;
 use testkit::client::Client;
@@ -310,7 +310,7 @@ fn a_statement_that_waited_is_judged_again() {
         let pool = start_pool(real, "hidden_waited.toml", extra);
         let mut makes = join(&pool, "hidden_waited");
         let mut writes = join(&pool, "hidden_waited");
-        makes.must("BEGIN");
+        makes.must(HOLD);
         makes.must("SELECT 1");
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| {

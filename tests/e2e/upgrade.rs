@@ -5,7 +5,7 @@
 //! test's own, which speaks the messages of an upgrade by hand.
 
 use crate::world::{
-    app, binary, config, config_file, direct, found, login, mysql, own_server, server,
+    HOLD, app, binary, config, config_file, direct, found, login, mysql, own_server, server,
 };
 use reactor::Address;
 use reactor::handover;
@@ -278,7 +278,7 @@ fn open_transactions_and_pins_go_with_their_backends() {
     open.must("SET @mine = 'open', SESSION sql_mode = 'ANSI'");
     let insert = open.prepare("INSERT INTO shop.upgraded VALUES (?)").id;
     open.must("PREPARE named FROM 'SELECT @mine'");
-    open.must("BEGIN");
+    open.must(HOLD);
     open.execute(insert, &[Some(b"1")], false).unwrap();
     assert_eq!(open.value("EXECUTE named"), "open");
     // What it has left is read back when the transaction has ended.
@@ -425,7 +425,7 @@ fn under_load_no_statement_fails_and_none_is_done_twice() {
                 while !stop.load(Ordering::Relaxed) {
                     let transaction = done.is_multiple_of(2);
                     if transaction {
-                        client.must("BEGIN");
+                        client.must(HOLD);
                     }
                     client.must("UPDATE shop.counted SET n = n + 1 WHERE client = @number");
                     if transaction {
@@ -644,7 +644,7 @@ impl Attended {
         let mut open = login(line.address(), &app());
         open.must(&format!("SET @name = '{name}'"));
         open.must("DELETE FROM shop.attended WHERE name = @name");
-        open.must("BEGIN");
+        open.must(HOLD);
         open.must("INSERT INTO shop.attended VALUES (@name, 1)");
         Attended { line, rich, open }
     }
@@ -815,7 +815,7 @@ fn a_successor_that_is_killed_leaves_those_whom_it_has_not_taken() {
             let mut client = login(line.address(), &app());
             client.must(&format!("SET @n = {n}"));
             if n < OPEN {
-                client.must("BEGIN");
+                client.must(HOLD);
                 client.must(&format!(
                     "INSERT INTO shop.kept_open VALUES ({number}, {n})"
                 ));

@@ -1,7 +1,7 @@
 //! The one connection that watches the server: a server that refuses it, or is away, is said to be
 //! so once; the pool serves on, and notices changes again as soon as it can.
 
-use crate::world::{app, config, config_file, direct, found, login};
+use crate::world::{HOLD, app, config, config_file, direct, found, login};
 use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::Real;
@@ -147,7 +147,7 @@ fn a_server_with_few_connections_gets_no_more_backends_than_it_takes() {
 fn transactions(pool: &Pool, count: usize) -> Vec<Client> {
     let open = || {
         let mut client = login(&pool.address, &app());
-        client.must("BEGIN");
+        client.must(HOLD);
         client
     };
     (0..count).map(|_| open()).collect()
