@@ -101,6 +101,19 @@ fn what_is_answered_in_place_of_the_server_tells_of_the_transaction() {
 }
 
 #[test]
+fn who_is_told_of_nothing_leaves_the_reports_of_others_alone() {
+    same_on_both("deferred_untold", 1, |story| {
+        let account = app().schema(&story.schema);
+        let told = story.join_as(&account);
+        let untold = story.join_as(&account.without(cap::SESSION_TRACK));
+        for end in ["COMMIT", "ROLLBACK"] {
+            story.all(untold, &["BEGIN", "DO 1", end]);
+            story.all(told, &["START TRANSACTION READ WRITE", end]);
+        }
+    });
+}
+
+#[test]
 fn what_follows_runs_in_its_transaction_whatever_it_is() {
     same_on_both("deferred_runs", 1, |story| {
         let account = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);

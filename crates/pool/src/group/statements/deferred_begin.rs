@@ -211,14 +211,17 @@ impl<N: Net> Group<N> {
         let Some(backend) = self.backends.get_mut(lease) else {
             return;
         };
-        // Its client has been told of the beginning.
+        // Its client has been told of the beginning, if it is told of transactions at all.
         let wanted = told_to(client, &self.shared.server);
-        let told = keep(
-            &summary.changes,
-            &wanted,
-            &mut backend.bound,
-            &mut Vec::new(),
-        );
+        let told = match client.capabilities & SESSION_TRACK != 0 {
+            true => keep(
+                &summary.changes,
+                &wanted,
+                &mut backend.bound,
+                &mut Vec::new(),
+            ),
+            false => Ok(false),
+        };
         let read = changes(&summary.changes, |change| match change {
             Change::TransactionState(state) => backend.transaction.note_state(state),
             Change::TransactionCharacteristics(sql) => {
