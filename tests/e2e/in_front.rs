@@ -31,7 +31,7 @@ const MIXED: [&str; 14] = [
     "LOCK TABLES t READ|UNLOCK TABLES",
     "CALL adds()",
     "EXPLAIN SELECT v FROM t",
-    "START TRANSACTION READ WRITE|COMMIT",
+    "BEGIN /* now */|COMMIT",
     "PREPARE s FROM 'SELECT COUNT(*) FROM t WHERE v = ?'",
     "EXECUTE s USING @mine",
     "DELETE FROM t",

@@ -98,8 +98,9 @@ pub(crate) fn config_file(real: &Real, name: &str, text: &str) -> PathBuf {
 }
 
 /// Starts a pool in front of `real` with these lines of configuration.
-/// Has a client hold a backend from here on. A plain BEGIN waits for its first statement.
-pub(crate) const HOLD: &str = "START TRANSACTION READ WRITE";
+/// Has a client hold a backend from here on: a BEGIN without a comment waits for its first
+/// statement.
+pub(crate) const HOLD: &str = "BEGIN /* now */";
 
 pub(crate) fn start_pool(real: &Real, name: &str, extra: &str) -> Pool {
     start_pool_with(real, name, extra, &[])
