@@ -35,9 +35,9 @@ fn transactions_are_reported_where_they_begin_and_end() {
             b,
             &[
                 "TRUNCATE t",
-                "XA START 'x'",
-                "XA END 'x'",
-                "XA ROLLBACK 'x'",
+                "XA START 'reported'",
+                "XA END 'reported'",
+                "XA ROLLBACK 'reported'",
             ],
         );
         story.all(b, &["LOCK TABLES t WRITE", "UNLOCK TABLES"]);
@@ -196,10 +196,10 @@ const TRANSACTIONS: [&[&str]; 14] = [
         "UNLOCK TABLES",
     ],
     &[
-        "XA START 'x'",
+        "XA START 'sees'",
         "INSERT INTO t VALUES (7)",
-        "XA END 'x'",
-        "XA ROLLBACK 'x'",
+        "XA END 'sees'",
+        "XA ROLLBACK 'sees'",
     ],
     &[
         "BEGIN",
