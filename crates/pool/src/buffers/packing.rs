@@ -120,8 +120,13 @@ impl Compression {
         })
     }
 
-    /// Whether a part of a frame is unpacked.
+    /// Whether a part of a frame has come, and is not used up.
     pub(crate) fn is_amid_frame(&self) -> bool {
+        !self.raw.is_empty() || self.is_unpacking()
+    }
+
+    /// Whether a part of a frame is unpacked, which nobody else can go on with.
+    pub(crate) fn is_unpacking(&self) -> bool {
         self.body.is_some()
     }
 
@@ -241,6 +246,21 @@ mod tests {
         assert_eq!(check(&[20, 0, 0, 5, 0xE9, 3, 0], false), Err("too-long"));
         assert_eq!(check(&[0xE9, 3, 0, 5, 0, 0, 0], false), Err("too-long"));
         assert_eq!(check(&[0xE8, 3, 0, 5, 0, 0, 0], false), Ok(1000));
+    }
+
+    #[test]
+    fn a_client_is_amid_a_frame_from_its_first_byte_on() {
+        let mut own = *Compression::agreed(cap::COMPRESS, &login(3))
+            .unwrap()
+            .unwrap();
+        assert!(!own.is_amid_frame());
+        own.raw = vec![20];
+        assert!(own.is_amid_frame() && !own.is_unpacking());
+        own.drop_raw(1);
+        assert!(!own.is_amid_frame());
+        let header = FrameHeader::read(&[20, 0, 0, 0, 0, 0, 0]).unwrap();
+        own.body = Some(Box::new(Body::new(header, None)));
+        assert!(own.is_amid_frame() && own.is_unpacking());
     }
 
     #[test]

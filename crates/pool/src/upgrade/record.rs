@@ -128,7 +128,7 @@ impl<S> Client<S> {
             _ => {}
         }
         let compression = self.transport.compression();
-        if compression.is_some_and(|compression| compression.is_amid_frame()) {
+        if compression.is_some_and(|compression| compression.is_unpacking()) {
             return Some(Stays::AmidFrame);
         }
         None
