@@ -131,6 +131,30 @@ pub(crate) enum Purpose {
     Renew(bool),
 }
 
+impl Purpose {
+    /// Whether a reply is kept until it is whole, because more of it is read than every reply's
+    /// summary has.
+    pub(crate) fn is_collected(self) -> bool {
+        match self {
+            Purpose::Prepare(_)
+            | Purpose::Ahead
+            | Purpose::Warnings
+            | Purpose::ReadBack(_)
+            | Purpose::LazyReadback(_)
+            | Purpose::Renew(_) => true,
+            Purpose::Restore(_)
+            | Purpose::Joined(_)
+            | Purpose::Schema
+            | Purpose::Begin
+            | Purpose::Clearing
+            | Purpose::Statement
+            | Purpose::Retold
+            | Purpose::Reports(_)
+            | Purpose::GiveBack => false,
+        }
+    }
+}
+
 /// When the owner of a reply left, and how much of the reply it had got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Left {

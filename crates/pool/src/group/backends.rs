@@ -376,10 +376,11 @@ impl<N: Net> Group<N> {
             Some(client) if relayed => self.send_client(client, &out),
             // Nobody waits for it: it has been counted.
             None if relayed => {}
-            _ => backend.collected.extend_from_slice(&out),
+            _ if command.purpose.is_collected() => backend.collected.extend_from_slice(&out),
+            _ => {}
         }
         self.lent = out;
-        let fed = fed.and_then(|fed| self.check_lengths(key).map(|()| fed));
+        let fed = fed.and_then(|fed| self.check_lengths(key, relayed).map(|()| fed));
         let used = self.after_feeding(key, fed);
         self.count_kept(key);
         self.end_if_abandoned(key);
@@ -396,18 +397,19 @@ impl<N: Net> Group<N> {
         }
     }
 
-    /// What is kept of a reply has its bounds, whatever the server sends.
-    fn check_lengths(&mut self, key: Key) -> Result<(), Malformed> {
+    /// A reply to a command of the pool's own, and what is kept of any, have their bounds, whatever
+    /// the server sends.
+    fn check_lengths(&mut self, key: Key, relayed: bool) -> Result<(), Malformed> {
         self.count_kept(key);
         let Some(backend) = self.backends.get(key) else {
             return Ok(());
         };
-        let (collected, changes) = (backend.collected.len(), backend.summary.changes.len());
+        let (answer, changes) = (backend.summary.len, backend.summary.changes.len());
         let too_long = |what, len| Err(Malformed { what, at: 0, len });
-        if collected > COLLECTED_MAX {
+        if !relayed && answer > COLLECTED_MAX {
             return too_long(
                 "an answer of at most 16 MiB to the pool's own question",
-                collected,
+                answer,
             );
         }
         if changes > CHANGES_MAX {
