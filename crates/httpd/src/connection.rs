@@ -146,9 +146,7 @@ impl Connection {
             _ => Progress::Open,
         })
     }
-}
 
-impl Connection {
     fn wait_for(&mut self, job: Job, later: &Later, now: Time) {
         if !later.make(self.number, job) {
             let why = "too many answers are being made; ask again";
