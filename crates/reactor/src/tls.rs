@@ -287,4 +287,4 @@ impl<N: Net> io::Write for Socket<'_, N> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

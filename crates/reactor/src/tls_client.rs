@@ -81,26 +81,12 @@ pub fn client_config(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tls::tests::server_config;
     use rustls::pki_types::ServerName;
-    use rustls::pki_types::pem::PemObject;
     use rustls::{ClientConnection, HandshakeKind, ServerConfig, ServerConnection};
 
     /// More than are kept.
     const GIVEN: usize = 3 * TICKETS_MAX;
-
-    fn server_config() -> ServerConfig {
-        let cert = include_bytes!("../../testkit/tls/cert.pem");
-        let key = include_bytes!("../../testkit/tls/key.pem");
-        let cert = CertificateDer::from_pem_slice(cert).unwrap();
-        let key = PrivateKeyDer::from_pem_slice(key).unwrap();
-        let provider = Arc::new(aws_lc_rs::default_provider());
-        let config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![cert], key);
-        config.unwrap()
-    }
 
     /// A connection to the server of this name, which gives so many tickets; whether it goes on
     /// from an earlier one's session.

@@ -16,7 +16,8 @@ const READ_AHEAD_MAX: u64 = 40 * 1024;
 const CERT: &[u8] = include_bytes!("../../../testkit/tls/cert.pem");
 const KEY: &[u8] = include_bytes!("../../../testkit/tls/key.pem");
 
-fn server_config() -> Arc<ServerConfig> {
+/// A server with the certificate of tests.
+pub(crate) fn server_config() -> ServerConfig {
     let cert = CertificateDer::from_pem_slice(CERT).unwrap();
     let key = PrivateKeyDer::from_pem_slice(KEY).unwrap();
     let provider = Arc::new(aws_lc_rs::default_provider());
@@ -25,7 +26,7 @@ fn server_config() -> Arc<ServerConfig> {
         .unwrap()
         .with_no_client_auth()
         .with_single_cert(vec![cert], key);
-    Arc::new(config.unwrap())
+    config.unwrap()
 }
 
 fn client_config(version: &'static SupportedProtocolVersion) -> Arc<ClientConfig> {
@@ -68,7 +69,7 @@ impl Pair {
         Pair {
             net,
             sock,
-            tls: Tls::server(&server_config()).unwrap(),
+            tls: Tls::server(&Arc::new(server_config())).unwrap(),
             client: client(version),
             far,
         }
