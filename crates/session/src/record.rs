@@ -133,6 +133,26 @@ pub fn read_number<T: TryFrom<u64>>(reader: &mut Reader<'_>, what: &'static str)
     T::try_from(number).map_err(|_| reader.malformed(what).into())
 }
 
+/// Appends which of these a value is. One that is not among them is refused where it is read.
+pub fn put_one_of<T: PartialEq>(out: &mut Vec<u8>, all: impl IntoIterator<Item = T>, value: &T) {
+    let place = all.into_iter().position(|each| each == *value);
+    put_lenenc(out, place.map_or(u64::MAX, |place| place as u64));
+}
+
+/// Which of these a value is.
+///
+/// # Errors
+/// [`RecordError::Malformed`] when it is none of them.
+pub fn read_one_of<T>(
+    reader: &mut Reader<'_>,
+    all: impl IntoIterator<Item = T>,
+    what: &'static str,
+) -> Read<T> {
+    let place = read_number(reader, what)?;
+    let value = all.into_iter().nth(place);
+    value.ok_or_else(|| reader.malformed(what).into())
+}
+
 /// Appends how old something is: another process has a clock of its own.
 pub fn put_age(out: &mut Vec<u8>, age: Duration) {
     put_lenenc(out, u64::try_from(age.as_nanos()).unwrap_or(u64::MAX));
@@ -293,6 +313,19 @@ mod tests {
             assert!(BegunThere::read(&mut Reader::new(&out[..len])).is_err());
         }
         read
+    }
+
+    #[test]
+    fn a_value_is_told_by_its_place_and_none_but_those_there_are() {
+        let mut out = Vec::new();
+        put_one_of(&mut out, ["a", "b", "c"], &"c");
+        assert_eq!(out, [2]);
+        let read = |bytes: &[u8]| read_one_of(&mut Reader::new(bytes), ["a", "b", "c"], "a letter");
+        assert_eq!(read(&[1]).unwrap(), "b");
+        assert!(read(&[3]).is_err() && read(&[]).is_err());
+        out.clear();
+        put_one_of(&mut out, ["a", "b", "c"], &"x");
+        assert!(read(&out).is_err());
     }
 
     #[test]

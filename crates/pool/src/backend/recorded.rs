@@ -17,7 +17,8 @@ use super::{Backend, BackendState, Load, Reports};
 use crate::backend::relay::Middle;
 use reactor::{Address, Key, Time};
 use session::record::{
-    Read, put_age, put_bool, put_option, read_age, read_bool, read_number, read_option, read_text,
+    Read, put_age, put_bool, put_one_of, put_option, read_age, read_bool, read_number, read_one_of,
+    read_option, read_text,
 };
 use session::state::Session;
 use session::text::Text;
@@ -139,8 +140,7 @@ impl<S> Backend<S> {
         put_bool(out, conditions_of.is_some());
         transaction.put_record(out);
         prepared.put_record(out);
-        let number = BOUNDS.iter().position(|each| each == bound);
-        put_lenenc(out, number.unwrap_or(0) as u64);
+        put_one_of(out, BOUNDS, bound);
         put_bool(out, *served);
     }
 }
@@ -173,11 +173,7 @@ impl BackendRecord {
             has_conditions: read_bool(reader, "whether it has conditions")?,
             transaction: Transaction::read_record(reader)?,
             prepared: OnBackendRecord::read_record(reader, session)?,
-            bound: {
-                let number: usize = read_number(reader, "a transaction's bound")?;
-                let bound = BOUNDS.get(number).copied();
-                bound.ok_or_else(|| reader.malformed("a transaction's bound"))?
-            },
+            bound: read_one_of(reader, BOUNDS, "a transaction's bound")?,
             served: read_bool(reader, "whether it has served")?,
         })
     }

@@ -27,8 +27,8 @@ use session::last_gtid::LastGtid;
 use session::last_statement::LastStatement;
 use session::meter::Meter;
 use session::record::{
-    BegunThere, Read, RecordError, put_bool, put_list, put_option, read_bool, read_list,
-    read_number, read_option, read_text,
+    BegunThere, Read, RecordError, put_bool, put_list, put_one_of, put_option, read_bool,
+    read_list, read_number, read_one_of, read_option, read_text,
 };
 use session::state::Session;
 use session::text::Text;
@@ -197,8 +197,9 @@ pub(crate) fn put<S>(out: &mut Vec<u8>, client: &Client<S>, beside: &Beside<'_>)
         client.changes_failed,
     ]);
     let priority = client.place.priority;
-    let number = PRIORITIES.iter().position(|each| Some(*each) == priority);
-    put_option(out, number, |out, number| put_lenenc(out, number as u64));
+    put_option(out, priority, |out, priority| {
+        put_one_of(out, PRIORITIES, &priority);
+    });
     put_bool(out, client.transport.is_local());
     put_option(out, client.transport.client_address(), |out, address| {
         put_lenenc_bytes(out, address.to_string().as_bytes());
@@ -315,9 +316,7 @@ pub(crate) fn read(bytes: &[u8], here: Here<'_>) -> Read<Arrived> {
         seq: reader.u8("a packet's number")?,
         changes_failed: reader.u8("a number of changes of user")?,
         priority: read_option(reader, "a priority", |reader| {
-            let number: usize = read_number(reader, "a priority")?;
-            let priority = PRIORITIES.get(number).copied();
-            priority.ok_or_else(|| reader.malformed("a priority").into())
+            read_one_of(reader, PRIORITIES, "a priority")
         })?,
         is_local: read_bool(reader, "whether its socket is a Unix socket")?,
         address: read_option(reader, "an address", |reader| {

@@ -12,7 +12,8 @@ use crate::found::FoundRows;
 use crate::meter::Meter;
 use crate::read_back::Properties;
 use crate::record::{
-    Read, put_bool, put_list, put_option, read_bool, read_list, read_number, read_option, read_text,
+    Read, put_bool, put_list, put_one_of, put_option, read_bool, read_list, read_number,
+    read_one_of, read_option, read_text,
 };
 use crate::statement::{Explanation, Trace};
 use sql::asked::TEXTS;
@@ -48,8 +49,7 @@ impl LastStatement {
         put_bool(out, self.owed.warnings);
         out.push(self.owed.changed.bits());
         put_bool(out, self.owed.trace == Trace::Known);
-        let number = READ_BACKS.iter().position(|each| *each == self.read_back);
-        put_lenenc(out, number.unwrap_or(0) as u64);
+        put_one_of(out, READ_BACKS, &self.read_back);
         out.push(self.native.bits());
         let Told {
             warnings,
@@ -73,9 +73,7 @@ impl LastStatement {
         if read_bool(reader, "whether a trace is known")? {
             self.owed.trace = Trace::Known;
         }
-        let number: usize = read_number(reader, "whose conditions are read back")?;
-        let read_back = READ_BACKS.get(number).copied();
-        self.read_back = read_back.ok_or_else(|| reader.malformed("whose conditions"))?;
+        self.read_back = read_one_of(reader, READ_BACKS, "whose conditions are read back")?;
         self.native = Reads::from_bits(reader.u8("what its backend knows")?);
         self.told = Told {
             warnings: read_option(reader, "a count of warnings", |r| {

@@ -10,7 +10,8 @@ use crate::aside::{Accepted, Aside};
 use crate::begun::{Begun, alias_of};
 use crate::meter::Meter;
 use crate::record::{
-    BegunThere, Read, put_bool, put_list, put_option, read_bool, read_list, read_option, read_text,
+    BegunThere, Read, put_bool, put_list, put_one_of, put_option, read_bool, read_list,
+    read_one_of, read_option, read_text,
 };
 use sql::tracking::Tracked;
 use std::rc::Rc;
@@ -148,8 +149,7 @@ fn put_tracked(out: &mut Vec<u8>, tracked: &Tracked) {
     put_list(out, names.iter(), put_text);
     put_bool(out, *schema);
     put_bool(out, *state);
-    let number = TRANSACTIONS.iter().position(|each| each == transactions);
-    put_lenenc(out, number.unwrap_or_default() as u64);
+    put_one_of(out, TRANSACTIONS, transactions);
 }
 
 fn read_tracked(reader: &mut Reader<'_>) -> Read<Tracked> {
@@ -159,10 +159,7 @@ fn read_tracked(reader: &mut Reader<'_>) -> Read<Tracked> {
     })?;
     let schema = read_bool(reader, "whether the schema is tracked")?;
     let state = read_bool(reader, "whether changes are tracked")?;
-    let number = usize::from(reader.u8("what is tracked of transactions")?);
-    let transactions = TRANSACTIONS.get(number).copied();
-    let transactions =
-        transactions.ok_or_else(|| reader.malformed("what is tracked of transactions"))?;
+    let transactions = read_one_of(reader, TRANSACTIONS, "what is tracked of transactions")?;
     Ok(Tracked {
         variables,
         wanted: Wanted {

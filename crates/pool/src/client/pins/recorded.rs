@@ -7,11 +7,11 @@ use super::{Pin, Pins};
 use crate::errors::reasons::PinReason;
 use reactor::Time;
 use session::record::{
-    Read, put_age, put_bool, put_list, put_option, read_age, read_bool, read_list, read_number,
-    read_option, read_text,
+    Read, put_age, put_bool, put_list, put_one_of, put_option, read_age, read_bool, read_list,
+    read_one_of, read_option, read_text,
 };
 use sql::classify::PinCause;
-use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};
+use wire::packet::{Reader, put_lenenc_bytes};
 
 /// Reasons that no text of the client's gives, by their number behind those that one does.
 const OTHERS: [PinReason; 5] = [
@@ -22,15 +22,9 @@ const OTHERS: [PinReason; 5] = [
     PinReason::WideCharset,
 ];
 
-fn number_of(reason: PinReason) -> usize {
-    let all = PinCause::ALL.into_iter().map(PinReason::Text);
-    let place = all.chain(OTHERS).position(|other| other == reason);
-    place.unwrap_or(usize::MAX)
-}
-
-fn reason_of(number: usize) -> Option<PinReason> {
-    let all = PinCause::ALL.into_iter().map(PinReason::Text);
-    all.chain(OTHERS).nth(number)
+fn all_reasons() -> impl Iterator<Item = PinReason> {
+    let texts = PinCause::ALL.into_iter().map(PinReason::Text);
+    texts.chain(OTHERS)
 }
 
 impl Pins {
@@ -50,7 +44,7 @@ impl Pins {
                 text,
                 names,
             } = pin;
-            put_lenenc(out, number_of(*reason) as u64);
+            put_one_of(out, all_reasons(), reason);
             put_age(out, now.since(*since));
             put_lenenc_bytes(out, text);
             put_option(out, names.as_ref(), |out, names| {
@@ -66,10 +60,8 @@ impl Pins {
     /// What is wrong with them.
     pub(crate) fn read_record(reader: &mut Reader<'_>, now: Time) -> Read<Pins> {
         let list = read_list(reader, "pins", |reader| {
-            let number = read_number(reader, "a reason")?;
-            let reason = reason_of(number).ok_or_else(|| reader.malformed("a reason"))?;
             Ok(Pin {
-                reason,
+                reason: read_one_of(reader, all_reasons(), "a reason")?,
                 since: now.ago(read_age(reader, "the age of a pin")?),
                 text: read_text(reader, "a statement")?,
                 names: read_option(reader, "names", |reader| {
@@ -122,9 +114,11 @@ mod tests {
 
     #[test]
     fn each_reason_has_a_number_of_its_own() {
-        for number in 0..PinCause::ALL.len() + OTHERS.len() {
-            assert_eq!(reason_of(number).map(number_of), Some(number));
+        for reason in all_reasons() {
+            let mut out = Vec::new();
+            put_one_of(&mut out, all_reasons(), &reason);
+            let read = read_one_of(&mut Reader::new(&out), all_reasons(), "a reason");
+            assert_eq!(read.unwrap(), reason);
         }
-        assert_eq!(reason_of(PinCause::ALL.len() + OTHERS.len()), None);
     }
 }
