@@ -115,10 +115,10 @@ impl<'a, F: FnMut(Part<'a>)> Parts<F> {
                 }
                 self.seen = Seen::Values { more: true, row };
             }
-            before => {
+            _ => {
                 self.flush();
                 (self.give)(Part::Value);
-                let row = matches!(before, Seen::Opened) || matches!(self.seen, Seen::Opened);
+                let row = matches!(self.seen, Seen::Opened);
                 self.seen = Seen::Values { more: false, row };
             }
         }
@@ -149,7 +149,7 @@ impl<'a, F: FnMut(Part<'a>)> Parts<F> {
                 (self.give)(Part::Token(bytes));
                 return self.seen = Seen::Rows { more: false };
             }
-            (b'-' | b'+', _) if self.sign.is_none() && self.takes_sign() => {
+            (b'-' | b'+', _) if self.sign.is_none() && self.begins_operand() => {
                 return self.sign = Some(byte);
             }
             _ => {}
@@ -163,8 +163,9 @@ impl<'a, F: FnMut(Part<'a>)> Parts<F> {
         };
     }
 
-    /// Whether a sign here belongs to a literal behind it.
-    fn takes_sign(&self) -> bool {
+    /// Whether an operand begins here: a sign belongs to the literal behind it, and NULL is a value
+    /// and not a part of IS NULL and the like.
+    fn begins_operand(&self) -> bool {
         let held = self.comma || self.row.is_some_and(|row| row.values == 0 || row.comma);
         held || matches!(self.seen, Seen::Operator | Seen::Opened)
     }
@@ -194,7 +195,7 @@ fn parts<'a>(sql: &'a [u8], mode: LexMode, give: impl FnMut(Part<'a>)) -> bool {
         match token.kind {
             Kind::String | Kind::Number | Kind::Punct(b'?') => parts.value(),
             Kind::Word if introduces(bytes, token, next) => {}
-            Kind::Word if bytes.eq_ignore_ascii_case(b"NULL") && parts.takes_null() => {
+            Kind::Word if bytes.eq_ignore_ascii_case(b"NULL") && parts.begins_operand() => {
                 parts.value();
             }
             Kind::Punct(byte) => parts.punct(byte, bytes),
@@ -205,14 +206,6 @@ fn parts<'a>(sql: &'a [u8], mode: LexMode, give: impl FnMut(Part<'a>)) -> bool {
     }
     parts.flush();
     !lexer.miscut() && (lexer.unread() || !lexer.doubtful())
-}
-
-impl<F> Parts<F> {
-    /// Whether NULL is a value here, and not a part of IS NULL and the like.
-    fn takes_null(&self) -> bool {
-        let held = self.comma || self.row.is_some();
-        held || matches!(self.seen, Seen::Operator | Seen::Opened)
-    }
 }
 
 /// Whether a word is a part of the literal behind it: `_utf8mb4'x'`, `x'00'`, `b'1'`, `n'x'`.
