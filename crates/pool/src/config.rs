@@ -110,13 +110,6 @@ pub(crate) enum Origin {
     Removed,
 }
 
-impl Origin {
-    /// Whether one may take the place of the other.
-    fn is_like(self, other: Origin) -> bool {
-        (self == Origin::Server) == (other == Origin::Server)
-    }
-}
-
 /// What the users of the server's accounts are called in figures, where it means all of them.
 const SERVER_ACCOUNTS: &str = "(server)";
 

@@ -12,6 +12,7 @@
 
 use super::{Origin, Settings, ShownSetting, User};
 use crate::auth::secret::Secret;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -132,12 +133,17 @@ impl Settings {
     }
 
     fn follow_users(&mut self, old: &Settings, changes: &mut Changes) -> Result<(), String> {
-        let mut new = std::mem::take(&mut self.users);
+        let is_server = |user: &User| user.origin == Origin::Server;
+        let key = |user: &User| (user.name.clone(), is_server(user));
+        let mut new: Vec<Option<User>> = self.users.drain(..).map(Some).collect();
+        let places: HashMap<(String, bool), usize> = (new.iter().flatten().map(key))
+            .enumerate()
+            .map(|(at, key)| (key, at))
+            .collect();
         for before in &old.users {
-            let same = |user: &User| user.name == before.name && user.origin.is_like(before.origin);
-            let user = match new.iter().position(same) {
-                Some(at) => {
-                    let mut user = new.remove(at);
+            let same = places.get(&key(before)).and_then(|at| new[*at].take());
+            let user = match same {
+                Some(mut user) => {
                     user.usage = before.usage.clone();
                     if before.origin == Origin::Removed {
                         changes
@@ -164,7 +170,7 @@ impl Settings {
             };
             self.users.push(user);
         }
-        for user in new {
+        for user in new.into_iter().flatten() {
             changes.applied.push(format!("user '{}' (new)", user.name));
             self.users.push(user);
         }
