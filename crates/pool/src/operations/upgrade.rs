@@ -17,6 +17,7 @@
 //! again, whatever the reason; no step waits longer than [`STEP_MAX`].
 
 pub(crate) mod giving;
+pub(crate) mod part;
 pub(crate) mod predecessor;
 pub(crate) mod successor;
 pub(crate) mod taking;

@@ -1,0 +1,105 @@
+//! A group's part in an upgrade: on either side of it, or on none.
+//!
+//! A group's thread calls it between two turns: with orders of the main thread, and with the time.
+//! What fails is told to the thread that talks with the other process, and the group goes on.
+
+use crate::group::Group;
+use crate::operations::upgrade::Progress;
+use crate::operations::upgrade::giving::Giving;
+use crate::operations::upgrade::taking::Taking;
+use crate::shared::Order;
+use reactor::{RealNet, Time};
+use std::sync::Arc;
+
+/// What a group has to do for an upgrade.
+pub(crate) struct Part {
+    index: usize,
+    progress: Arc<Progress>,
+    taking: Option<Taking>,
+    giving: Option<Giving>,
+    /// It ends with its last client.
+    leaves: bool,
+    /// When there is something to do at the latest.
+    at: Time,
+}
+
+impl Part {
+    pub(crate) fn new(index: usize, progress: Arc<Progress>, taking: Option<Taking>) -> Part {
+        Part {
+            index,
+            progress,
+            taking,
+            giving: None,
+            leaves: false,
+            at: Time::NEVER,
+        }
+    }
+
+    /// When [`Part::step`] is to be called at the latest.
+    pub(crate) fn deadline(&self) -> Time {
+        self.at
+    }
+
+    /// The group ends with its last client.
+    pub(crate) fn leaves(&self) -> bool {
+        self.leaves
+    }
+
+    /// The last client has left a group that ends with it.
+    pub(crate) fn is_over(&self, group: &Group<RealNet>) -> bool {
+        self.leaves && group.clients_count() == 0
+    }
+
+    /// Follows an order of the main thread's, if it is about an upgrade.
+    pub(crate) fn order(&mut self, group: &mut Group<RealNet>, order: &Order) {
+        match order {
+            Order::Give(peer) => {
+                let progress = self.progress.clone();
+                match Giving::begin(group, self.index, *peer, progress) {
+                    Ok(giving) => self.giving = Some(giving),
+                    Err(why) => self.progress.steps().failed = Some(why),
+                }
+            }
+            Order::Keep => {
+                self.leaves = false;
+                self.give_up(group);
+            }
+            Order::Leave => self.leaves = true,
+            _ => {}
+        }
+    }
+
+    fn give_up(&mut self, group: &mut Group<RealNet>) {
+        self.at = Time::NEVER;
+        if let Some(giving) = self.giving.take() {
+            giving.give_up(group);
+        }
+    }
+
+    /// Clients whose statements have ended in this turn go at once.
+    pub(crate) fn hurry(&mut self, group: &mut Group<RealNet>) {
+        if let Some(giving) = &self.giving
+            && giving.has_work(group)
+        {
+            self.at = Time(0);
+        }
+    }
+
+    /// What can be done between two turns.
+    pub(crate) fn step(&mut self, group: &mut Group<RealNet>) {
+        if let Some(taking) = &mut self.taking
+            && !taking.step(group)
+        {
+            self.taking = None;
+        }
+        if let Some(giving) = &mut self.giving {
+            match giving.step(group) {
+                Ok(at) => self.at = at,
+                Err(why) => {
+                    self.give_up(group);
+                    self.progress.steps().failed = Some(why);
+                }
+            }
+        }
+    }
+}

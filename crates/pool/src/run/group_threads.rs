@@ -1,0 +1,297 @@
+//! The threads of groups: what each is given, its turns, and its end.
+//!
+//! A thread leaves the common descriptor table, opens what it needs in its own, and turns until its
+//! group has drained or has handed all of its clients to another process. Between two turns it
+//! reports, hands its figures over, and does its part of an upgrade.
+
+use crate::figures::counts::Census;
+use crate::figures::{Published, Turns};
+use crate::group::{Group, LISTENER, MAILBOX, listener_token};
+use crate::listing::Questions;
+use crate::log::{Event, ReportLine, note, note_all};
+use crate::operations::upgrade::Progress;
+use crate::operations::upgrade::part::Part;
+use crate::operations::upgrade::taking::{ListenAt, Taking};
+use crate::run::listeners::Listener;
+use crate::shared::{Order, Shared};
+use reactor::handover::Peer;
+use reactor::{Key, Mailbox, RealNet, Sender, Time, Token, descriptors, mailbox, scheduling};
+use signal_hook::iterator::Handle;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::time::Duration;
+
+/// How often a group hands its census over.
+const CENSUS_EVERY: Duration = Duration::from_millis(500);
+
+/// The ways to reach the groups' threads.
+pub(crate) struct GroupThreads {
+    pub(crate) orders: Vec<Sender<Order>>,
+    pub(crate) published: Vec<Arc<Published>>,
+    pub(crate) questions: Arc<Questions>,
+    /// How far a hand-over to a successor is.
+    pub(crate) progress: Arc<Progress>,
+}
+
+/// Held by every group's thread; the last one to drop it ends the main thread's wait for signals.
+struct Presence {
+    present: Arc<AtomicUsize>,
+    signals: Handle,
+}
+
+impl Presence {
+    fn another(&self) -> Presence {
+        self.present.fetch_add(1, Ordering::Relaxed);
+        Presence {
+            present: self.present.clone(),
+            signals: self.signals.clone(),
+        }
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        if self.present.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.signals.close();
+        }
+    }
+}
+
+/// What a group's thread is given.
+struct Post {
+    index: usize,
+    shared: Arc<Shared>,
+    listeners: Vec<ListenAt>,
+    mailbox: Mailbox<Order>,
+    /// The ways to all groups, by their number.
+    groups: Arc<[Sender<Order>]>,
+    published: Arc<Published>,
+    questions: Arc<Questions>,
+    presence: Presence,
+    progress: Arc<Progress>,
+    /// The process whose place this one takes, and whom to tell that this group listens.
+    before: Option<HandsOver>,
+}
+
+/// A process that hands over its listeners, and whom a group tells that it has them.
+pub(crate) type HandsOver = (Peer, SyncSender<Result<(), String>>);
+
+impl GroupThreads {
+    /// Starts them; they stand when this returns.
+    ///
+    /// # Errors
+    /// Why one of them cannot serve.
+    pub(crate) fn start(
+        shared: &Arc<Shared>,
+        listeners: &[Listener],
+        signals: Handle,
+        before: Option<HandsOver>,
+    ) -> Result<GroupThreads, String> {
+        let pairs = (0..shared.groups).map(|_| mailbox());
+        let pairs: Result<Vec<_>, _> = pairs.collect();
+        let pairs = pairs.map_err(|error| format!("cannot make a mailbox: {error}"))?;
+        let (orders, mailboxes): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+        let groups: Arc<[Sender<Order>]> = orders.clone().into();
+        let mut group_threads = GroupThreads {
+            orders,
+            published: Vec::new(),
+            questions: Arc::default(),
+            progress: Arc::default(),
+        };
+        let presence = Presence {
+            present: Arc::new(AtomicUsize::new(1)),
+            signals,
+        };
+        let mut posts = Vec::new();
+        for (index, mailbox) in mailboxes.into_iter().enumerate() {
+            let published = Arc::new(Published::new(shared.settings().users.len()));
+            group_threads.published.push(published.clone());
+            let listeners = listeners.iter().map(|listener| match listener {
+                Listener::Tcp(address, _) => ListenAt::Tcp(*address),
+                Listener::Unix(_, listener) => ListenAt::Unix(listener.clone()),
+            });
+            let listeners = listeners.collect();
+            let (shared, presence) = (shared.clone(), presence.another());
+            posts.push(Post {
+                index,
+                shared,
+                listeners,
+                mailbox,
+                groups: groups.clone(),
+                published,
+                questions: group_threads.questions.clone(),
+                presence,
+                progress: group_threads.progress.clone(),
+                before: before.clone(),
+            });
+        }
+        let (ready, started) = sync_channel(shared.groups);
+        for post in posts {
+            let ready = ready.clone();
+            std::thread::Builder::new()
+                .name(format!("group-{}", post.index))
+                .spawn(move || attend_post(post, &ready))
+                .map_err(|error| format!("cannot start a group's thread: {error}"))?;
+        }
+        drop(ready);
+        for _ in 0..shared.groups {
+            started
+                .recv()
+                .map_err(|_| "a group ended before it began")??;
+        }
+        Ok(group_threads)
+    }
+
+    /// Tells all groups.
+    pub(crate) fn tell(&self, order: &Order) {
+        self.orders
+            .iter()
+            .for_each(|group| group.send(order.clone()));
+    }
+
+    /// The last census of all groups.
+    pub(crate) fn sum(&self) -> Census {
+        let mut total = Census::default();
+        for published in &self.published {
+            total += &published.get().census;
+        }
+        total
+    }
+}
+
+/// A group's thread.
+fn attend_post(post: Post, ready: &SyncSender<Result<(), String>>) {
+    let (published, groups) = (post.published.clone(), post.groups.clone());
+    let questions = post.questions.clone();
+    let (shared, first) = (post.shared.clone(), post.index == 0);
+    if first {
+        shared.look_at_memory();
+    }
+    let (index, progress) = (post.index, post.progress.clone());
+    let (mut group, taking, mailbox, _presence) = match set_up(post) {
+        Ok(made) => {
+            let _ = ready.send(Ok(()));
+            made
+        }
+        Err(error) => {
+            let _ = ready.send(Err(error));
+            return;
+        }
+    };
+    let mut events = Vec::new();
+    let mut census_at = Time::now();
+    let mut turns = Turns::default();
+    let mut upgrade = Part::new(index, progress, taking);
+    // What sessions begin with is known then.
+    group.turn(&[]);
+    while !group.is_drained() && !upgrade.is_over(&group) {
+        let deadline = group.deadline().min(census_at + CENSUS_EVERY);
+        let deadline = deadline.min(upgrade.deadline());
+        if let Err(error) = group.net_mut().wait(deadline, &mut events) {
+            note(
+                Event::Failed,
+                format_args!("a group must end: waiting for events failed: {error}"),
+            );
+            break;
+        }
+        if events.iter().any(|event| event.token.kind() == MAILBOX) {
+            for order in mailbox.take() {
+                if order == Order::Drain {
+                    group.net_mut().stop_listening();
+                }
+                upgrade.order(&mut group, &order);
+                group.order(order);
+            }
+        }
+        upgrade.step(&mut group);
+        group.turn(&events);
+        upgrade.hurry(&mut group);
+        print_report(group.take_report());
+        for answer in group.take_said() {
+            questions.answer(answer);
+        }
+        for (index, order) in group.take_messages() {
+            groups[index].send(order);
+        }
+        let now = Time::now();
+        turns.lengths.record(now.since(group.now()));
+        if now >= census_at + CENSUS_EVERY {
+            if first {
+                shared.look_at_memory();
+            }
+            // Who reads the last one holds it for a moment only: the next turn tries again.
+            if published.put(group.view(turns.clone())) {
+                census_at = now;
+            }
+            turns.publishing += Time::now().since(now);
+        }
+    }
+    if upgrade.leaves() {
+        group.order(Order::Reconnect);
+    }
+    while !published.put(group.view(turns.clone())) {
+        std::thread::yield_now();
+    }
+}
+
+/// Prints a group's report, if there is one, without keeping the group waiting.
+fn print_report(lines: Vec<ReportLine>) {
+    if lines.is_empty() {
+        return;
+    }
+    let printer = std::thread::Builder::new().name("report".into());
+    if let Err(error) = printer.spawn(move || note_all(lines)) {
+        note(
+            Event::Failed,
+            format_args!("cannot print the report: {error}"),
+        );
+    }
+}
+
+/// A group that stands, with what its thread needs beside it.
+type Stands = (Group<RealNet>, Option<Taking>, Mailbox<Order>, Presence);
+
+fn set_up(post: Post) -> Result<Stands, String> {
+    descriptors::own_table().map_err(|error| {
+        format!("a group cannot have a descriptor table of its own (unshare): {error}")
+    })?;
+    // Where it is forbidden, the group is only slower.
+    let _ = scheduling::wake_gently();
+    let mut net = RealNet::new().map_err(|error| format!("cannot make an epoll: {error}"))?;
+    net.keep_alive(
+        post.shared.settings().client_keepalive(),
+        post.shared.settings().backend_keepalive(),
+    );
+    let backlog = post.shared.settings().backlog;
+    let taking = match post.before {
+        Some((before, listens)) => {
+            let listen_at = (post.listeners, backlog);
+            Some(Taking::begin(
+                &mut net, post.index, before, listen_at, listens,
+            )?)
+        }
+        None => {
+            listen(&mut net, &post.listeners, backlog)?;
+            None
+        }
+    };
+    let token = Token::new(MAILBOX, Key::from_parts(0, 0));
+    net.watch_mailbox(&post.mailbox, token)
+        .map_err(|error| format!("a group cannot watch its mailbox: {error}"))?;
+    let group = Group::new(net, post.shared, post.index);
+    Ok((group, taking, post.mailbox, post.presence))
+}
+
+fn listen(net: &mut RealNet, listeners: &[ListenAt], backlog: i32) -> Result<(), String> {
+    for (index, listener) in (0..).zip(listeners) {
+        let token = listener_token(index);
+        debug_assert_eq!(token.kind(), LISTENER);
+        let opened = match listener {
+            ListenAt::Tcp(address) => net.listen(address, backlog, token),
+            ListenAt::Unix(listener) => net.share(listener.clone(), token),
+        };
+        opened.map_err(|error| format!("a group cannot listen: {error}"))?;
+    }
+    Ok(())
+}
