@@ -6,6 +6,7 @@
 
 mod command_line;
 mod generate;
+mod import;
 mod preflight;
 mod tls;
 mod top;
@@ -46,6 +47,7 @@ enum Job {
     Climb(climb::ClimbArgs),
     Target(load::target::TargetArgs),
     Tls(tls::TlsArgs),
+    Import(import::ImportArgs),
     Top(top::TopArgs),
     Generate(generate::GenerateArgs),
 }
@@ -92,6 +94,7 @@ fn main() -> ExitCode {
         }),
         Job::Target(args) => load::target::run(&args, &stop_flag()),
         Job::Tls(args) => tls::run(&args),
+        Job::Import(args) => import::run(&args),
         Job::Top(args) => top::run(&args, &stop_flag()),
         Job::Generate(args) => generate::run(&args, Cli::command()),
     }
@@ -125,6 +128,7 @@ fn warn_of_files(job: &Job) {
         | Job::Climb(_)
         | Job::Target(_)
         | Job::Tls(_)
+        | Job::Import(_)
         | Job::Top(_)
         | Job::Generate(_) => {
             return;

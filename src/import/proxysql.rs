@@ -1,0 +1,469 @@
+//! Settings of ProxySQL in this pool's terms.
+//!
+//! The problem: who comes from ProxySQL has a file, or its output of SELECT CONFIG FILE, with a
+//! hundred variables. The mechanism: tables of variables that have a counterpart here, with its
+//! unit, and of those that need none; everything else is told by its name. One pool has one server,
+//! so one of the servers is chosen, and the others are told.
+//!
+//! Invariants: nothing of the file is passed over in silence, but for values that mean "no limit";
+//! a password comes out as a setting only.
+
+use super::libconfig::{Group, Value, find};
+use super::settings::{Section, Settings};
+
+/// Where ProxySQL listens by default.
+const LISTEN: &str = "0.0.0.0:6033";
+/// Where its REST interface does.
+const REST_PORT: u64 = 6070;
+/// What stands for the standard port of a server.
+const PORT: u64 = 3306;
+
+/// What becomes of a variable.
+enum Taken {
+    /// A setting, in so many of its units; rounded up, and 0 is no limit.
+    Number(Section, &'static str, u64),
+    /// A setting that is true or false.
+    Flag(Section, &'static str),
+    /// A setting that is a text.
+    Text(Section, &'static str),
+    /// Nothing is needed here.
+    Needless,
+    /// It is looked at elsewhere.
+    Elsewhere,
+}
+
+use Section::{Backend, Top};
+use Taken::{Elsewhere, Flag, Needless, Number, Text};
+
+/// Variables of `mysql_variables`. Milliseconds there, unless a name says otherwise.
+const MYSQL: [(&str, Taken); 38] = [
+    ("threads", Number(Top, "groups", 1)),
+    ("max_connections", Number(Top, "clients_max", 1)),
+    ("connect_timeout_server", Number(Top, "dial_ms_max", 1)),
+    ("connect_timeout_client", Number(Top, "login_ms_max", 1)),
+    ("default_query_timeout", Number(Top, "statement_ms_max", 1)),
+    ("max_transaction_time", Number(Top, "transaction_ms_max", 1)),
+    ("wait_timeout", Number(Top, "idle_s_max", 1000)),
+    (
+        "connection_max_age_ms",
+        Number(Top, "backend_life_s_max", 1000),
+    ),
+    ("have_compress", Flag(Top, "compression")),
+    ("ssl_p2s_ca", Text(Backend, "tls_ca")),
+    ("ssl_p2s_cert", Text(Backend, "tls_cert")),
+    ("ssl_p2s_key", Text(Backend, "tls_key")),
+    ("interfaces", Elsewhere),
+    ("monitor_username", Elsewhere),
+    ("monitor_password", Elsewhere),
+    ("have_ssl", Elsewhere),
+    ("multiplexing", Elsewhere),
+    ("proxy_protocol_networks", Elsewhere),
+    ("auto_increment_delay_multiplex", Needless),
+    ("auto_increment_delay_multiplex_timeout_ms", Needless),
+    ("connection_delay_multiplex_ms", Needless),
+    ("commands_stats", Needless),
+    ("sessions_sort", Needless),
+    ("poll_timeout", Needless),
+    ("poll_timeout_on_failure", Needless),
+    ("stacksize", Needless),
+    ("server_version", Needless),
+    ("default_schema", Needless),
+    ("default_charset", Needless),
+    ("default_collation_connection", Needless),
+    ("max_allowed_packet", Needless),
+    ("query_digests", Needless),
+    ("hostgroup_manager_verbose", Needless),
+    ("session_idle_ms", Needless),
+    ("session_idle_show_processlist", Needless),
+    ("use_tcp_keepalive", Needless),
+    ("reset_connection_algorithm", Needless),
+    ("init_connect", Elsewhere),
+];
+
+/// What is made of a file.
+pub(crate) fn convert(file: &Group, hostgroup: Option<i64>) -> Result<Settings, String> {
+    let mut settings = Settings::default();
+    let server = server(file, hostgroup, &mut settings)?;
+    admin(group(file, "admin_variables")?, &mut settings);
+    let mysql = group(file, "mysql_variables")?;
+    variables(mysql, &mut settings);
+    listeners(mysql, &mut settings);
+    users(file, &mut settings)?;
+    encryption(file, mysql, server, &mut settings);
+    if settings.has(Top, "auth") && !settings.has(Backend, "monitor_user") {
+        settings.note(
+            "auth = \"server\" needs backend.monitor_user and backend.monitor_password: an account \
+             that may read the accounts of the server"
+                .into(),
+        );
+    }
+    others(file, &mut settings);
+    Ok(settings)
+}
+
+/// A group of the file; none is an empty one.
+fn group<'a>(file: &'a Group, name: &str) -> Result<&'a [(String, Value)], String> {
+    match find(file, name) {
+        None => Ok(&[]),
+        Some(Value::Group(group)) => Ok(group),
+        Some(_) => Err(format!("{name}: expected a group, {{ ... }}")),
+    }
+}
+
+/// The groups of a list of the file.
+fn list<'a>(file: &'a Group, name: &str) -> Result<Vec<&'a Group>, String> {
+    let list = match find(file, name) {
+        None => return Ok(Vec::new()),
+        Some(Value::List(list)) => list,
+        Some(_) => return Err(format!("{name}: expected a list, ( ... )")),
+    };
+    list.iter()
+        .map(|value| match value {
+            Value::Group(group) => Ok(group),
+            _ => Err(format!("{name}: expected groups, {{ ... }}")),
+        })
+        .collect()
+}
+
+fn text(group: &[(String, Value)], name: &str) -> Option<String> {
+    find(group, name)
+        .and_then(Value::scalar)
+        .filter(|text| !text.is_empty())
+}
+
+fn number(group: &[(String, Value)], name: &str) -> Result<Option<u64>, String> {
+    let Some(text) = text(group, name) else {
+        return Ok(None);
+    };
+    let number = text.parse();
+    number
+        .map(Some)
+        .map_err(|_| format!("{name}: expected a number, got '{text}'"))
+}
+
+fn is_on(text: &str) -> bool {
+    matches!(text, "1") || text.eq_ignore_ascii_case("true")
+}
+
+fn variables(mysql: &[(String, Value)], settings: &mut Settings) {
+    let mut unknown = Vec::new();
+    for (name, value) in mysql {
+        let known = MYSQL.iter().find(|(known, _)| known == name);
+        let scalar = value.scalar().unwrap_or_default();
+        match known.map(|(_, taken)| taken) {
+            Some(Number(section, key, per)) => match scalar.parse::<u64>() {
+                Ok(0) => {}
+                Ok(number) => settings.put(*section, key, number.div_ceil(*per)),
+                Err(_) => settings.note(format!("{name}: expected a number, got '{scalar}'")),
+            },
+            Some(Flag(section, key)) => settings.put(*section, key, is_on(&scalar)),
+            Some(Text(section, key)) if !scalar.is_empty() => settings.put(*section, key, scalar),
+            Some(Text(..) | Needless | Elsewhere) => {}
+            None if name.starts_with("monitor_") => {}
+            None => unknown.push(name.as_str()),
+        }
+    }
+    if let Some(timeout) = text(mysql, "default_query_timeout") {
+        settings.note(format!(
+            "default_query_timeout = {timeout}: statement_ms_max closes the client and ends its \
+             statement; leave it out if nobody relies on it"
+        ));
+    }
+    if let Some(threads) = text(mysql, "threads") {
+        settings.note(format!(
+            "threads = {threads}: groups follow from cores and clients where `groups` is left out"
+        ));
+    }
+    if text(mysql, "multiplexing").is_some_and(|text| !is_on(&text)) {
+        settings.note("multiplexing = false: it is always on here; see docs/pool/pins.md".into());
+    }
+    if let Some(networks) = text(mysql, "proxy_protocol_networks") {
+        match networks.as_str() {
+            "*" => settings.note(
+                "proxy_protocol_networks = \"*\": name the networks of the proxies here; a header \
+                 from elsewhere is refused"
+                    .into(),
+            ),
+            _ => {
+                let networks = networks.split(',').map(|network| network.trim().to_owned());
+                let networks: Vec<String> = networks.collect();
+                settings.put(Top, "proxy_protocol_networks", networks);
+            }
+        }
+    }
+    if let Some(sql) = text(mysql, "init_connect") {
+        settings.note(format!("init_connect = '{sql}': set it on the server"));
+    }
+    if let Some(user) = text(mysql, "monitor_username") {
+        settings.put(Backend, "monitor_user", user);
+        let password = text(mysql, "monitor_password").unwrap_or_default();
+        settings.put(Backend, "monitor_password", password);
+    }
+    if !unknown.is_empty() {
+        settings.note(format!(
+            "mysql_variables without a counterpart: {}",
+            unknown.join(", ")
+        ));
+    }
+}
+
+/// Where clients come in.
+fn listeners(mysql: &[(String, Value)], settings: &mut Settings) {
+    let interfaces = text(mysql, "interfaces").unwrap_or_else(|| LISTEN.into());
+    let addresses = interfaces.split(';').map(str::trim);
+    let addresses = addresses.filter(|address| !address.is_empty());
+    let addresses: Vec<String> = addresses.map(str::to_owned).collect();
+    settings.put(Top, "listen", addresses);
+}
+
+/// The console, and what is served over HTTP.
+fn admin(admin: &[(String, Value)], settings: &mut Settings) {
+    let mut others = Vec::new();
+    for (name, value) in admin {
+        let scalar = value.scalar().unwrap_or_default();
+        match name.as_str() {
+            "admin_credentials" => account(&scalar, "admin", settings),
+            "stats_credentials" => account(&scalar, "reader", settings),
+            "mysql_ifaces" => {
+                let mut addresses = scalar.split(';').map(str::trim);
+                let first = addresses.next().unwrap_or_default();
+                settings.put(Section::Console, "listen", first.to_owned());
+                for address in addresses.filter(|address| !address.is_empty()) {
+                    settings.note(format!(
+                        "mysql_ifaces: the console listens at one address, not at {address}"
+                    ));
+                }
+            }
+            "restapi_enabled" if is_on(&scalar) => {
+                let port = number(admin, "restapi_port").ok().flatten();
+                let port = port.unwrap_or(REST_PORT);
+                settings.put(Top, "http", format!("0.0.0.0:{port}"));
+                settings.note(
+                    "restapi_enabled: whoever reaches `http` can read there; there is no login"
+                        .into(),
+                );
+            }
+            "restapi_enabled" | "restapi_port" => {}
+            _ => others.push(name.as_str()),
+        }
+    }
+    if !others.is_empty() {
+        settings.note(format!(
+            "admin_variables without a counterpart: {}",
+            others.join(", ")
+        ));
+    }
+}
+
+/// The first of `name:password;...` becomes an account of the console.
+fn account(credentials: &str, role: &str, settings: &mut Settings) {
+    let mut accounts = credentials.split(';').map(str::trim);
+    let Some((user, password)) = accounts.next().and_then(|first| first.split_once(':')) else {
+        return;
+    };
+    settings.put(Section::Console, &format!("{role}_user"), user.to_owned());
+    let key = format!("{role}_password");
+    settings.put(Section::Console, &key, password.to_owned());
+    for other in accounts {
+        let user = other.split_once(':').map_or(other, |(user, _)| user);
+        settings.note(format!(
+            "{role}_credentials: the console has one account of each kind, so not '{user}'"
+        ));
+    }
+}
+
+/// A server of the file.
+struct Server {
+    address: String,
+    hostgroup: i64,
+    weight: u64,
+    backends_max: Option<u64>,
+    tls: bool,
+}
+
+/// Chooses the server and says whether TLS is used to it.
+fn server(file: &Group, wished: Option<i64>, settings: &mut Settings) -> Result<bool, String> {
+    let mut servers = Vec::new();
+    for group in list(file, "mysql_servers")? {
+        let host = text(group, "address").or_else(|| text(group, "hostname"));
+        let host = host.ok_or("mysql_servers: a server has no address")?;
+        let address = match number(group, "port")?.unwrap_or(PORT) {
+            0 => host,
+            port if host.contains(':') => format!("[{host}]:{port}"),
+            port => format!("{host}:{port}"),
+        };
+        let status = text(group, "status").unwrap_or_else(|| "ONLINE".into());
+        if !status.eq_ignore_ascii_case("ONLINE") {
+            settings.note(format!("mysql_servers: {address} is {status}, left out"));
+            continue;
+        }
+        servers.push(Server {
+            address,
+            hostgroup: hostgroup(group)?,
+            weight: number(group, "weight")?.unwrap_or(1),
+            backends_max: number(group, "max_connections")?.filter(|max| *max > 0),
+            tls: text(group, "use_ssl").is_some_and(|text| is_on(&text)),
+        });
+    }
+    let chosen = wished.map_or_else(|| most_used(file, &servers), Ok)?;
+    // The first of the greatest weight.
+    let best = (servers.iter().enumerate())
+        .filter(|(_, server)| server.hostgroup == chosen)
+        .max_by_key(|(at, server)| (server.weight, std::cmp::Reverse(*at)));
+    let Some((at, _)) = best else {
+        return Err(format!(
+            "mysql_servers: expected a server in hostgroup {chosen} that is ONLINE, got none; \
+             choose another one with --hostgroup"
+        ));
+    };
+    let server = servers.swap_remove(at);
+    settings.put(Backend, "address", server.address);
+    if let Some(max) = server.backends_max {
+        settings.put(Top, "backends_max", max);
+    }
+    for other in servers {
+        settings.note(format!(
+            "mysql_servers: {} (hostgroup {}) has no place: one pool has one server",
+            other.address, other.hostgroup
+        ));
+    }
+    Ok(server.tls)
+}
+
+fn hostgroup(group: &Group) -> Result<i64, String> {
+    let text = text(group, "hostgroup").or_else(|| text(group, "hostgroup_id"));
+    let text = text.unwrap_or_else(|| "0".into());
+    let number = text.parse();
+    number.map_err(|_| format!("hostgroup: expected a number, got '{text}'"))
+}
+
+/// The hostgroup of most users, or of the first server.
+fn most_used(file: &Group, servers: &[Server]) -> Result<i64, String> {
+    let mut counts: Vec<(i64, usize)> = Vec::new();
+    for user in list(file, "mysql_users")? {
+        let text = text(user, "default_hostgroup").unwrap_or_else(|| "0".into());
+        let Ok(number) = text.parse() else { continue };
+        match counts.iter_mut().find(|(other, _)| *other == number) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((number, 1)),
+        }
+    }
+    let has_server = |number: i64| servers.iter().any(|server| server.hostgroup == number);
+    counts.retain(|(number, _)| has_server(*number));
+    let most = counts.iter().rev().max_by_key(|(_, count)| *count);
+    let most = most.map(|(number, _)| *number);
+    most.or_else(|| servers.first().map(|server| server.hostgroup))
+        .ok_or_else(|| {
+            "mysql_servers: expected a server, got none. ProxySQL keeps its settings in a \
+             database; write them into a file with SELECT CONFIG INTO OUTFILE '/path' on its \
+             admin interface"
+                .into()
+        })
+}
+
+fn users(file: &Group, settings: &mut Settings) -> Result<(), String> {
+    let mut hashed = Vec::new();
+    let mut taken: Vec<String> = Vec::new();
+    for user in list(file, "mysql_users")? {
+        let name = text(user, "username").ok_or("mysql_users: a user has no username")?;
+        let is = |key: &str| text(user, key).is_none_or(|text| is_on(&text));
+        if !is("active") {
+            settings.note(format!("mysql_users: '{name}' is not active, left out"));
+            continue;
+        }
+        if !is("frontend") || !is("backend") {
+            settings.note(format!(
+                "mysql_users: '{name}' has rows of its own for clients and for the server: write \
+                 backend_user and backend_password into its [[user]]"
+            ));
+        }
+        if !is("frontend") || taken.contains(&name) {
+            continue;
+        }
+        taken.push(name.clone());
+        let password = text(user, "password").unwrap_or_default();
+        if is_hash(&password) {
+            hashed.push(name);
+            continue;
+        }
+        settings.begin_user();
+        settings.put(Section::User, "name", name.clone());
+        settings.put(Section::User, "password", password);
+        if let Some(max) = number(user, "max_connections")?.filter(|max| *max > 0) {
+            settings.put(Section::User, "clients_max", max);
+        }
+        if text(user, "use_ssl").is_some_and(|text| is_on(&text)) {
+            settings.put(Section::User, "require", "ssl".to_owned());
+        }
+        let without = ["default_schema", "attributes"];
+        for key in without.into_iter().filter(|key| text(user, key).is_some()) {
+            settings.note(format!("mysql_users: {key} of '{name}' has no counterpart"));
+        }
+        for key in ["schema_locked", "fast_forward"] {
+            if text(user, key).is_some_and(|text| is_on(&text)) {
+                settings.note(format!("mysql_users: {key} of '{name}' has no counterpart"));
+            }
+        }
+    }
+    if !hashed.is_empty() || taken.is_empty() {
+        settings.put(Top, "auth", "server".to_owned());
+        settings.note(match hashed.is_empty() {
+            true => "mysql_users: none; the accounts of the server log in".into(),
+            false => format!(
+                "mysql_users: of {} only a hash is known, so that they log in with their accounts \
+                 of the server",
+                hashed.join(", ")
+            ),
+        });
+    }
+    Ok(())
+}
+
+/// Whether a password is a hash: of mysql_native_password, or of caching_sha2_password.
+fn is_hash(password: &str) -> bool {
+    let hex = password.strip_prefix('*');
+    hex.is_some_and(|hex| hex.len() == 40 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        || password.starts_with("$A$0")
+}
+
+fn encryption(file: &Group, mysql: &[(String, Value)], to_server: bool, settings: &mut Settings) {
+    if to_server {
+        settings.put(Backend, "tls", "required".to_owned());
+        settings.note(
+            "use_ssl: as in ProxySQL the server does not have to prove who it is; \
+             backend.tls = \"verify_identity\" makes it"
+                .into(),
+        );
+    }
+    if text(mysql, "have_ssl").is_some_and(|text| is_on(&text)) {
+        let folder = text(file, "datadir").unwrap_or_else(|| "/var/lib/proxysql".into());
+        settings.note(format!(
+            "have_ssl: give clients the certificate that they know with tls.cert = \
+             \"{folder}/proxysql-cert.pem\" and tls.key = \"{folder}/proxysql-key.pem\""
+        ));
+    }
+}
+
+/// What else the file has.
+fn others(file: &Group, settings: &mut Settings) {
+    const LOOKED_AT: [&str; 6] = [
+        "admin_variables",
+        "mysql_variables",
+        "mysql_servers",
+        "mysql_users",
+        "datadir",
+        "errorlog",
+    ];
+    for (name, value) in file {
+        match value {
+            _ if LOOKED_AT.contains(&name.as_str()) => {}
+            Value::List(list) if list.is_empty() => {}
+            Value::Group(group) if group.is_empty() => {}
+            Value::List(list) => settings.note(format!(
+                "{name}: {} of them, and none has a counterpart",
+                list.len()
+            )),
+            _ => settings.note(format!("{name} has no counterpart")),
+        }
+    }
+}

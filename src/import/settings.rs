@@ -1,0 +1,168 @@
+//! A configuration of the pool that is being made, and its text.
+//!
+//! Settings stand in the order in which they were put, below their sections; what somebody has to
+//! look at stands in front, as comments. Values are written by the library that reads them.
+
+use std::fmt::{self, Display, Formatter, Write as _};
+
+/// Where a setting stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Section {
+    Top,
+    Backend,
+    Console,
+    /// The user that was begun last.
+    User,
+}
+
+/// A value of a setting.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Number(u64),
+    Flag(bool),
+    Text(String),
+    List(Vec<String>),
+}
+
+impl From<u64> for Value {
+    fn from(number: u64) -> Value {
+        Value::Number(number)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(flag: bool) -> Value {
+        Value::Flag(flag)
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Value {
+        Value::Text(text)
+    }
+}
+
+impl From<Vec<String>> for Value {
+    fn from(list: Vec<String>) -> Value {
+        Value::List(list)
+    }
+}
+
+impl Display for Value {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Number(number) => number.fmt(f),
+            Value::Flag(flag) => flag.fmt(f),
+            Value::Text(text) => toml::Value::from(text.as_str()).fmt(f),
+            Value::List(list) => toml::Value::from(list.clone()).fmt(f),
+        }
+    }
+}
+
+/// Settings by their keys.
+type Table = Vec<(String, Value)>;
+
+/// A configuration.
+#[derive(Debug, Default)]
+pub(crate) struct Settings {
+    top: Table,
+    backend: Table,
+    console: Table,
+    users: Vec<Table>,
+    notes: Vec<String>,
+}
+
+impl Settings {
+    /// A user begins: what is put into [`Section::User`] is its.
+    pub(crate) fn begin_user(&mut self) {
+        self.users.push(Table::new());
+    }
+
+    /// Sets a key.
+    pub(crate) fn put(&mut self, section: Section, key: &str, value: impl Into<Value>) {
+        let table = match section {
+            Section::Top => &mut self.top,
+            Section::Backend => &mut self.backend,
+            Section::Console => &mut self.console,
+            Section::User => match self.users.last_mut() {
+                Some(user) => user,
+                None => return,
+            },
+        };
+        table.retain(|(other, _)| other != key);
+        table.push((key.to_owned(), value.into()));
+    }
+
+    /// Whether a key is set, of those that are there once.
+    pub(crate) fn has(&self, section: Section, key: &str) -> bool {
+        let table = match section {
+            Section::Top => &self.top,
+            Section::Backend => &self.backend,
+            Section::Console => &self.console,
+            Section::User => return false,
+        };
+        table.iter().any(|(other, _)| other == key)
+    }
+
+    /// Something that somebody has to look at.
+    pub(crate) fn note(&mut self, note: String) {
+        self.notes.push(note);
+    }
+
+    /// What was noted.
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The text of the file.
+    pub(crate) fn text(&self, from: &str) -> String {
+        let mut text = format!("# Settings of onramp pool, made from {from}.\n");
+        if !self.notes.is_empty() {
+            text.push_str("# To be looked at:\n");
+        }
+        for note in &self.notes {
+            // What came from the file stays within its line.
+            let note = note.replace(char::is_control, " ");
+            let _ = writeln!(text, "# - {note}");
+        }
+        let sections = [
+            ("", &self.top),
+            ("[backend]\n", &self.backend),
+            ("[console]\n", &self.console),
+        ];
+        let users = self.users.iter().map(|user| ("[[user]]\n", user));
+        let sections = sections.into_iter().chain(users);
+        for (head, table) in sections.filter(|(_, table)| !table.is_empty()) {
+            let _ = write!(text, "\n{head}");
+            for (key, value) in table {
+                let _ = writeln!(text, "{key} = {value}");
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_what_toml_reads() {
+        let mut settings = Settings::default();
+        settings.begin_user();
+        settings.put(Section::User, "name", "a\"b\\\n".to_owned());
+        settings.put(Section::Top, "groups", 3);
+        settings.put(Section::Top, "groups", 4);
+        settings.put(Section::Top, "listen", vec!["x".to_owned()]);
+        settings.put(Section::Backend, "on", true);
+        settings.note("one\nevil = 1".into());
+        let text = settings.text("here");
+        let expected = "# Settings of onramp pool, made from here.\n# To be looked at:\n\
+                        # - one evil = 1\n\ngroups = 4\nlisten = [\"x\"]\n\n[backend]\non = true\n\
+                        \n[[user]]\n";
+        assert!(text.starts_with(expected), "{text}");
+        let read: toml::Table = text.parse().unwrap();
+        assert_eq!(read["user"][0]["name"].as_str(), Some("a\"b\\\n"));
+        assert!(settings.has(Section::Top, "groups") && !settings.has(Section::Top, "on"));
+    }
+}

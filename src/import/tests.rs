@@ -1,0 +1,241 @@
+//! Configurations as they are found, and what is made of them.
+//!
+//! Each is told whole: what the file says, the settings, and what is noted. The check of the pool
+//! itself runs on all of them.
+
+use super::*;
+
+fn import(name: &str, text: &str, hostgroup: Option<i64>) -> Result<Made, String> {
+    let id = std::process::id();
+    let path = std::env::temp_dir().join(format!("onramp-import-{name}-{id}"));
+    std::fs::write(&path, text).unwrap();
+    let made = make(&path, hostgroup);
+    std::fs::remove_file(&path).unwrap();
+    made
+}
+
+/// The settings without the comments, and the comments without their marks.
+fn parts(made: &Made) -> (String, Vec<&str>) {
+    let (notes, settings): (Vec<&str>, Vec<&str>) =
+        made.text.lines().partition(|line| line.starts_with('#'));
+    let notes = notes.iter().filter_map(|note| note.strip_prefix("# - "));
+    (settings.join("\n").trim().to_owned(), notes.collect())
+}
+
+const USUAL: &str = r#"
+datadir="/var/lib/proxysql"
+admin_variables=
+{
+    admin_credentials="admin:s3cret;radmin:radmin"
+    stats_credentials="stats:st4ts"
+    mysql_ifaces="127.0.0.1:6032;/tmp/proxysql_admin.sock"
+    restapi_enabled=true
+    refresh_interval=2000
+}
+mysql_variables=
+{
+    threads=4
+    max_connections=2048
+    default_query_timeout="36000000"
+    max_transaction_time=14400000
+    wait_timeout=28800001
+    connection_max_age_ms=0
+    connect_timeout_server=3000
+    have_compress=true
+    have_ssl=true
+    interfaces="0.0.0.0:6033;/tmp/proxysql.sock"
+    server_version="8.0.30"
+    monitor_username="monitor"
+    monitor_password="m0n"
+    monitor_history=60000
+    proxy_protocol_networks="10.0.0.0/8, 192.168.1.5"
+    multiplexing=false
+    shun_on_failures=5
+}
+mysql_servers =
+(
+    { address="10.1.0.1" , port=3306 , hostgroup=1 },
+    { address="10.1.0.2" , port=3307 , hostgroup=0, max_connections=200, use_ssl=1 },
+    { address="10.1.0.3" , hostgroup=0, weight=1 },
+    { address="10.1.0.4" , hostgroup=0, weight=9, status="OFFLINE_SOFT" },
+)
+mysql_users:
+(
+    { username="app", password="p\"w", default_hostgroup=0 , max_connections=1000, active=1 },
+    { username = "tls" , password = "x" , use_ssl = 1, default_schema="shop", fast_forward = 0 },
+    { username = "old" , password = "x" , active = 0 },
+)
+mysql_query_rules:
+(
+    { rule_id=1, match_pattern="^SELECT", destination_hostgroup=1, apply=1 }
+)
+scheduler=()
+"#;
+
+#[test]
+fn a_usual_file_becomes_one_that_the_pool_takes() {
+    let made = import("usual", USUAL, None).unwrap();
+    let (settings, notes) = parts(&made);
+    assert_eq!(
+        settings,
+        r#"backends_max = 200
+http = "0.0.0.0:6070"
+groups = 4
+clients_max = 2048
+statement_ms_max = 36000000
+transaction_ms_max = 14400000
+idle_s_max = 28801
+dial_ms_max = 3000
+compression = true
+proxy_protocol_networks = ["10.0.0.0/8", "192.168.1.5"]
+listen = ["0.0.0.0:6033", "/tmp/proxysql.sock"]
+
+[backend]
+address = "10.1.0.2:3307"
+monitor_user = "monitor"
+monitor_password = "m0n"
+tls = "required"
+
+[console]
+admin_user = "admin"
+admin_password = "s3cret"
+reader_user = "stats"
+reader_password = "st4ts"
+listen = "127.0.0.1:6032"
+
+[[user]]
+name = "app"
+password = 'p"w'
+clients_max = 1000
+
+[[user]]
+name = "tls"
+password = "x"
+require = "ssl""#
+    );
+    let begins = [
+        "mysql_servers: 10.1.0.4:3306 is OFFLINE_SOFT, left out",
+        "mysql_servers: 10.1.0.1:3306 (hostgroup 1) has no place",
+        "mysql_servers: 10.1.0.3:3306 (hostgroup 0) has no place",
+        "admin_credentials: the console has one account of each kind, so not 'radmin'",
+        "mysql_ifaces: the console listens at one address, not at /tmp/proxysql_admin.sock",
+        "restapi_enabled: ",
+        "admin_variables without a counterpart: refresh_interval",
+        "default_query_timeout = 36000000: ",
+        "threads = 4: ",
+        "multiplexing = false: ",
+        "mysql_variables without a counterpart: shun_on_failures",
+        "mysql_users: default_schema of 'tls' has no counterpart",
+        "mysql_users: 'old' is not active, left out",
+        "use_ssl: ",
+        "have_ssl: ",
+        "mysql_query_rules: 1 of them, and none has a counterpart",
+    ];
+    assert_eq!(notes.len(), begins.len(), "{notes:#?}");
+    for (note, begin) in notes.iter().zip(begins) {
+        assert!(note.starts_with(begin), "{note} / {begin}");
+    }
+    assert_eq!(made.notes, notes.len());
+    // A user who has to use TLS cannot log in before there is a certificate.
+    let lacks = made.lacks.unwrap();
+    assert!(lacks.contains("no client can use TLS"), "{lacks}");
+    let without = USUAL.replace("use_ssl = 1", "use_ssl = 0");
+    let lacks = import("usual-plain", &without, None).unwrap().lacks;
+    assert_eq!(lacks, None);
+}
+
+#[test]
+fn another_hostgroup_may_be_chosen() {
+    let made = import("chosen", USUAL, Some(1)).unwrap();
+    assert!(made.text.contains("address = \"10.1.0.1:3306\""));
+    assert!(!made.text.contains("backends_max"));
+    let why = import("none", USUAL, Some(7)).err().unwrap();
+    assert!(why.contains("hostgroup 7"), "{why}");
+}
+
+#[test]
+fn users_of_whom_a_hash_is_known_log_in_as_on_the_server() {
+    let text = r#"
+mysql_variables = { monitor_username = "m", monitor_password = "p" }
+mysql_servers = ({ address = "/run/mysqld/mysqld.sock", port = 0 })
+mysql_users = (
+    { username = "a", password = "*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19" },
+    { username = "b", password = "$A$005$abcdefghijklmnopqrst0123456789" },
+    { username = "c", password = "clear", backend = 0 },
+    { username = "c", password = "other", frontend = 0 },
+    { username = "d", password = "" }
+)
+"#;
+    let made = import("hashes", text, None).unwrap();
+    let (settings, notes) = parts(&made);
+    assert!(settings.contains("auth = \"server\""), "{settings}");
+    assert!(settings.contains("address = \"/run/mysqld/mysqld.sock\""));
+    assert_eq!(settings.matches("[[user]]").count(), 2, "{settings}");
+    assert_eq!(
+        settings
+            .matches("name = \"c\"\npassword = \"clear\"")
+            .count(),
+        1
+    );
+    let told = "mysql_users: of a, b only a hash is known";
+    assert!(notes.iter().any(|note| note.starts_with(told)), "{notes:?}");
+    assert_eq!(
+        notes
+            .iter()
+            .filter(|note| note.contains("'c' has rows"))
+            .count(),
+        2
+    );
+    assert!(!made.text.contains("2470C0C0") && !made.text.contains("$A$005"));
+    assert_eq!(made.lacks, None);
+}
+
+#[test]
+fn what_cannot_be_made_of_a_file_is_told() {
+    for (text, why) in [
+        ("", "SELECT CONFIG INTO OUTFILE"),
+        ("mysql_servers = ()", "SELECT CONFIG INTO OUTFILE"),
+        ("mysql_servers = 5", "mysql_servers: expected a list"),
+        ("mysql_servers = (5)", "mysql_servers: expected groups"),
+        ("mysql_servers = ({})", "a server has no address"),
+        (
+            "mysql_servers = ({ address = \"a\", port = \"x\" })",
+            "port: expected a number, got 'x'",
+        ),
+        (
+            "mysql_servers = ({ address = \"a\" }) mysql_users = ({})",
+            "a user has no username",
+        ),
+        (
+            "mysql_servers = ({ address = \"a\" }) mysql_variables = 5",
+            "mysql_variables: expected a group",
+        ),
+        (
+            "mysql_servers = ({",
+            "expected '}' behind '{', and the file ends",
+        ),
+    ] {
+        let told = import("wrong", text, None).err();
+        assert!(
+            told.as_ref().is_some_and(|told| told.contains(why)),
+            "{text}: {told:?}"
+        );
+    }
+    // Without users the server's accounts log in, which needs an account that reads them.
+    let text = "mysql_servers = ({ address = \"a\" })";
+    let made = import("no-users", text, None).unwrap();
+    assert!(made.lacks.unwrap().contains("monitor_user"));
+}
+
+#[test]
+fn a_file_is_made_for_its_owner_alone_and_none_is_overwritten() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let path = std::env::temp_dir().join(format!("onramp-import-out-{}", std::process::id()));
+    write("a = 1\n", Some(&path)).unwrap();
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let error = write("b = 1\n", Some(&path)).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "a = 1\n");
+    std::fs::remove_file(&path).unwrap();
+}
