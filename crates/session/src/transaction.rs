@@ -21,6 +21,8 @@ pub struct Transaction {
     announced: bool,
     /// There may be a savepoint and no transaction.
     savepoint: bool,
+    /// A BEGIN is on its way to the server, whatever the replies to what stands in front of it say.
+    begin_sent: bool,
 }
 
 impl Default for Transaction {
@@ -31,18 +33,20 @@ impl Default for Transaction {
             tracked: false,
             announced: false,
             savepoint: false,
+            begin_sent: false,
         }
     }
 }
 
 impl Transaction {
-    /// Appends it.
+    /// Appends it. Nothing is on its way to the server then.
     pub fn put_record(self, out: &mut Vec<u8>) {
         let Transaction {
             status,
             tracked,
             announced,
             savepoint,
+            begin_sent: _,
         } = self;
         put_lenenc(out, u64::from(status));
         put_bool(out, tracked);
@@ -60,12 +64,14 @@ impl Transaction {
             tracked: read_bool(reader, "whether a transaction is tracked")?,
             announced: read_bool(reader, "whether a transaction is announced")?,
             savepoint: read_bool(reader, "whether there is a savepoint")?,
+            begin_sent: false,
         })
     }
 
-    /// Whether one is open, or announced, or begun by a savepoint.
+    /// Whether one is open, or announced, or begun by a savepoint, or its BEGIN is on its way.
     pub fn is_open(self) -> bool {
-        self.status & status::IN_TRANS != 0 || self.tracked || self.announced || self.savepoint
+        let flag = self.status & status::IN_TRANS != 0;
+        flag || self.tracked || self.announced || self.savepoint || self.begin_sent
     }
 
     /// Whether characteristics of the next one have been set.
@@ -92,7 +98,12 @@ impl Transaction {
 
     /// BEGIN is on its way to the server.
     pub fn note_begin_sent(&mut self) {
-        self.status |= status::IN_TRANS;
+        self.begin_sent = true;
+    }
+
+    /// That BEGIN was answered: its reply says whether a transaction is open.
+    pub fn note_begin_answered(&mut self) {
+        self.begin_sent = false;
     }
 
     /// The state that the tracker reports: a letter for each thing that has been done, or `_`.
@@ -137,6 +148,21 @@ mod tests {
         transaction.note_characteristics(b"SET TRANSACTION READ ONLY;");
         assert!(transaction.is_open() && transaction.is_announced());
         transaction.announcement_used();
+        assert!(!transaction.is_open());
+    }
+
+    #[test]
+    fn one_is_open_from_its_begin_on_whatever_stands_in_front_of_that() {
+        let mut transaction = Transaction::default();
+        transaction.note_begin_sent();
+        // The reply to what restores the session.
+        transaction.note_status(status::AUTOCOMMIT);
+        transaction.note_state(b"________");
+        assert!(transaction.is_open());
+        transaction.note_status(status::AUTOCOMMIT | status::IN_TRANS);
+        transaction.note_begin_answered();
+        assert!(transaction.is_open());
+        transaction.note_status(status::AUTOCOMMIT);
         assert!(!transaction.is_open());
     }
 

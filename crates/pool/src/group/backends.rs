@@ -512,6 +512,9 @@ impl<N: Net> Group<N> {
         if let Some(status) = backend.summary.status {
             backend.transaction.note_status(status);
         }
+        if command.purpose == Purpose::Begin {
+            backend.transaction.note_begin_answered();
+        }
         let mut summary = std::mem::take(&mut backend.summary);
         if command.purpose == Purpose::Statement && summary.len < self.shared.long_reply {
             self.bulk.note_others(self.net.now());
