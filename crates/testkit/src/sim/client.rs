@@ -31,6 +31,9 @@ use wire::packet::{HEADER_LEN, Header};
 /// Bytes of a command that stalls: more than is read of any for nothing.
 const STALLED_LEN: usize = 300_000;
 
+/// How often a client stops in the middle of a reply: all that takes less than a drain.
+const STOPS_MAX: u32 = 8;
+
 /// What the world has decided for all clients.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manners {
@@ -47,6 +50,8 @@ pub(crate) struct Manners {
     pub(crate) packs: bool,
     /// Some stop amid a command.
     pub(crate) stalls: bool,
+    /// They ask for long replies, and stop amid them.
+    pub(crate) readers_stop: bool,
     /// How many kinds of backends the clients need.
     pub(crate) kinds: u64,
     /// With one kind: all clients are without CLIENT_DEPRECATE_EOF.
@@ -86,6 +91,10 @@ pub(crate) struct SimClient {
     pub(crate) acts_at: Time,
     /// It takes nothing before this moment.
     pub(crate) frozen_until: Time,
+    /// It has taken something since.
+    has_taken: bool,
+    /// How often it may still stop in the middle of a reply.
+    stops_left: u32,
     /// Since when it waits for an answer.
     pub(crate) since: Time,
     pub(crate) belief: Belief,
@@ -173,6 +182,8 @@ impl SimClient {
             phase: Phase::New,
             acts_at: starts_at,
             frozen_until: Time(0),
+            has_taken: false,
+            stops_left: STOPS_MAX,
             since: Time(0),
             login_variables: standing.variables.clone(),
             belief: Belief {
@@ -204,6 +215,29 @@ impl SimClient {
     /// Whether it waits for something.
     pub(crate) fn waits(&self) -> bool {
         self.phase == Phase::LoggingIn || (self.phase == Phase::In && !self.asked.is_empty())
+    }
+
+    /// Whether it waits for a long reply, or is in the middle of one.
+    pub(crate) fn is_amid_long_reply(&self) -> bool {
+        let is_long = |asked: &Asked| matches!(asked.kind, Kind::Big);
+        self.phase == Phase::In && self.asked.iter().any(is_long)
+    }
+
+    /// Whether it may stop now in the middle of a long reply.
+    pub(crate) fn may_stop(&self) -> bool {
+        self.is_amid_long_reply() && self.has_taken && self.stops_left > 0
+    }
+
+    /// It takes nothing before this moment.
+    pub(crate) fn freeze(&mut self, until: Time) {
+        self.frozen_until = until;
+        self.has_taken = false;
+    }
+
+    /// The same, as one that stops in the middle of a reply.
+    pub(crate) fn stop_reading(&mut self, until: Time) {
+        self.freeze(until);
+        self.stops_left -= 1;
     }
 
     /// Whether it may send something now.
@@ -271,6 +305,7 @@ impl SimClient {
             _ if self.talk.capabilities & cap::DEPRECATE_EOF == 0 && self.is_behind_poison() => {
                 Kind::Ping
             }
+            None if manners.readers_stop && random.chance(150) => Kind::Big,
             _ if manners.uniform && random.chance(700) => Kind::Point,
             _ => choose(random, &self.belief, behind, manners.tame),
         };
@@ -315,6 +350,7 @@ impl SimClient {
 
     /// Bytes have come; answers to the login go to `out`. The words are for the trace.
     pub(crate) fn hear(&mut self, db: &Db, manners: &Manners, bytes: &[u8], out: &mut Vec<u8>) {
+        self.has_taken = true;
         let mut bytes = bytes.to_vec();
         if let Some(frames) = &mut self.frames {
             bytes = frames

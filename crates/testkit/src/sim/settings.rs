@@ -20,6 +20,7 @@ pub(super) fn settings_text(
     (groups, backends): (u64, u64),
     ride_max: u64,
     wait_ms: u64,
+    readers_stop: bool,
 ) -> String {
     let oversubscribe = *random.pick(&[0, 1, 2, 3, 1000]);
     let waiting = *random.pick(&[4, 100, 100, 100]);
@@ -28,6 +29,11 @@ pub(super) fn settings_text(
     let slow_percent = *random.pick(&[0, 25, 50, 100]);
     let slow_ms = *random.pick(&[2000, 20_000]);
     let spool = *random.pick(&[0u64, 65_536, 1 << 30, 1 << 30]);
+    // Who stops to read keeps nobody's backend and is not closed for it, and there is room.
+    let (write_ms, slow_percent, slow_ms, spool) = match readers_stop {
+        true => (20_000, 0, 20_000, 1 << 30),
+        false => (write_ms, slow_percent, slow_ms, spool),
+    };
     let dials = random.between(1, 3);
     let prepared = backends * random.between(1, 4);
     let mode = *random.pick(&["transactions", "transactions", "statements", "none"]);

@@ -34,6 +34,8 @@ use wire::errors::ErrorCode;
 /// Longest wait of a client for an answer: far above every limit, so a hang and nothing else.
 const PATIENCE: Duration = Duration::from_secs(90);
 const STEPS_MAX: u64 = 400_000;
+/// For how long a client stops in the middle of a reply: less than any limit of such worlds.
+const STOP: Duration = Duration::from_millis(1500);
 /// What MySQL says since 8.0.24 before it closes an idle connection (ER_CLIENT_INTERACTION_TIMEOUT
 /// of its manual).
 const IDLE_FOR_TOO_LONG: ErrorCode = ErrorCode {
@@ -99,7 +101,16 @@ impl World {
         let ride_max = *random.pick(&[1, 2, 3, 8]);
         let ride_max = if ordered { 1 } else { ride_max };
         let wait_ms = *random.pick(&[150, 600, 2500]);
-        let mut text = settings_text(&mut random, (groups, backends), ride_max, wait_ms);
+        let disk = match seed {
+            _ if seed.is_multiple_of(7) => Disk::Full,
+            _ if seed.is_multiple_of(13) => Disk::Hung,
+            _ if seed.is_multiple_of(19) => Disk::Unreadable,
+            _ => Disk::Well,
+        };
+        // A disk matters to those only who leave long replies to it.
+        let readers_stop = disk != Disk::Well || seed.is_multiple_of(5);
+        let of_all = (groups, backends);
+        let mut text = settings_text(&mut random, of_all, ride_max, wait_ms, readers_stop);
         if ordered {
             // One lane is one order; between two, priority decides.
             text = text.replace("\"statements\"", "\"transactions\"");
@@ -115,6 +126,7 @@ impl World {
             // The order of statements is read off their bytes, and frames are numbered by turns.
             packs: seed.is_multiple_of(3) && !ordered && !pipelined,
             stalls: seed.is_multiple_of(2),
+            readers_stop,
             kinds: if ordered { 1 } else { random.between(1, 3) },
             eofs: random.chance(300),
             statements: random.between(4, 30),
@@ -132,12 +144,6 @@ impl World {
         }
         shared.spool_block = [64, 600, 5000, 64 * 1024][usize::try_from(seed % 4).unwrap_or(0)];
         shared.long_reply = [400, 4000, 128 * 1024][usize::try_from(seed % 3).unwrap_or(0)];
-        let disk = match seed {
-            _ if seed.is_multiple_of(7) => Disk::Full,
-            _ if seed.is_multiple_of(13) => Disk::Hung,
-            _ if seed.is_multiple_of(19) => Disk::Unreadable,
-            _ => Disk::Well,
-        };
         let files = SpoolFiles::new(move || Ok(SimFile::new(disk)));
         let shared = Arc::new(shared);
         // One more for each group's KILL.
@@ -518,15 +524,19 @@ impl World {
             let number = self.random.index(self.clients.len());
             let time = *self.random.pick(&[5, 50, 500, 5000]);
             let time = Duration::from_millis(time);
+            let settings = self.shared.settings();
             let client = &mut self.clients[number];
-            client.frozen_until = now + time;
-            client.ends |= time >= self.shared.settings().slow_reader_max;
-            client.ends |= self
-                .shared
-                .settings()
-                .write_max
-                .is_some_and(|max| time >= max);
+            client.freeze(now + time);
+            client.ends |= time >= settings.slow_reader_max;
+            client.ends |= settings.write_max.is_some_and(|max| time >= max);
             self.note(|| format!("client {number} freezes for {time:?}"));
+        }
+        if self.manners.readers_stop && self.random.chance(20) {
+            let number = self.clients.iter().position(SimClient::may_stop);
+            if let Some(number) = number {
+                self.clients[number].stop_reading(now + STOP);
+                self.note(|| format!("client {number} stops to read for {STOP:?}"));
+            }
         }
         let (last, often) = self.faults;
         if self.steps > last || !self.random.chance(often) {
@@ -579,9 +589,8 @@ impl World {
 
     /// A client leaves without a word, in the middle of anything.
     fn lose_client(&mut self) {
-        let amid = |c: &SimClient| c.phase == Phase::In && c.words().contains("Big");
         // Who leaves amid a long reply leaves the most behind.
-        let number = match self.clients.iter().position(amid) {
+        let number = match self.clients.iter().position(SimClient::is_amid_long_reply) {
             Some(number) => number,
             _ => self.random.index(self.clients.len()),
         };
