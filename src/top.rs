@@ -113,11 +113,7 @@ fn ask(address: &str) -> Result<Value, String> {
     socket.set_write_timeout(Some(WAIT_MAX)).map_err(wrong)?;
     let asked = format!("GET /live.json HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     socket.write_all(asked.as_bytes()).map_err(wrong)?;
-    let mut answer = Vec::new();
-    socket
-        .take(ANSWER_MAX)
-        .read_to_end(&mut answer)
-        .map_err(wrong)?;
+    let answer = read_all(socket).map_err(wrong)?;
     let answer = String::from_utf8_lossy(&answer);
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     if !head.starts_with("HTTP/1.1 200 ") {
@@ -132,6 +128,13 @@ fn ask(address: &str) -> Result<Value, String> {
         true => Ok(shown),
         false => Err(format!("{address}: the pool has no figures yet")),
     }
+}
+
+/// An answer to its end, or to its bound.
+fn read_all(from: impl io::Read) -> io::Result<Vec<u8>> {
+    let mut answer = Vec::new();
+    from.take(ANSWER_MAX).read_to_end(&mut answer)?;
+    Ok(answer)
 }
 
 /// A number as the page writes it.
@@ -423,5 +426,11 @@ clients  running  waiting  pinned  user  address
         }
         drop(listener);
         assert!(ask(&address).unwrap_err().contains("onramp pool --http"));
+    }
+
+    #[test]
+    fn an_answer_without_end_is_read_to_its_bound() {
+        let answer = read_all(io::repeat(b'x')).unwrap();
+        assert_eq!(answer.len() as u64, ANSWER_MAX);
     }
 }

@@ -249,8 +249,14 @@ impl Connection {
         }
     }
 
-    /// Deals with the packets at the front of `bytes`; returns how many bytes were used.
-    fn take_packets(&mut self, context: &mut Context, bytes: &[u8]) -> Result<usize, Fault> {
+    /// Deals with the packets at the front of `bytes`, behind which so many more bytes have come in
+    /// frames; returns how many bytes were used.
+    fn take_packets(
+        &mut self,
+        context: &mut Context,
+        bytes: &[u8],
+        behind: usize,
+    ) -> Result<usize, Fault> {
         let mut at = 0;
         loop {
             let pass = bytes.len().saturating_sub(at).min(self.skip as usize);
@@ -294,10 +300,10 @@ impl Connection {
             if is_reply {
                 let has_ended = self.on_reply(context, role, payload)?;
                 // The next statement left only now, so this cannot be its reply.
-                if has_ended && self.awaits_reply() && at < bytes.len() {
+                let rest = bytes.len() - at + behind;
+                if has_ended && self.awaits_reply() && rest > 0 {
                     return Err(Fault::protocol(format!(
-                        "the server sent {} bytes behind the end of a reply",
-                        bytes.len() - at
+                        "the server sent {rest} bytes behind the end of a reply"
                     )));
                 }
             } else {

@@ -6,7 +6,8 @@
 //! counts them by phase and number and keeps the first one's words.
 //!
 //! Invariants: server and client numbers start at 1000, errnos end far below, so one number means
-//! one thing; a table has as many rows as there are numbers, however long the run.
+//! one thing; a table has at most [`NUMBERS_MAX`] rows, and one of each phase for all other
+//! numbers, however long the run and whatever a server says.
 
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -18,8 +19,13 @@ use wire::reply::ErrPacket;
 const SERVER_LOST: u32 = 2013;
 /// The client library's number for a packet that is not what it should be.
 const MALFORMED: u32 = 2027;
+/// In place of a number: errors that are not told apart.
+const OTHER_NUMBERS: u32 = 0;
 /// Words of a server that are kept, in bytes.
 const MESSAGE_MAX: usize = 512;
+
+/// Errors, by phase and number, that are told apart.
+const NUMBERS_MAX: usize = 1_000;
 
 /// What a connection was doing when it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -260,10 +266,18 @@ impl ErrorTable {
     }
 
     fn add(&mut self, row: ErrorCount) {
-        let same = |known: &&mut ErrorCount| known.phase == row.phase && known.code == row.code;
-        match self.rows.iter_mut().find(same) {
-            Some(known) => known.count += row.count,
-            None => self.rows.push(row),
+        let same = |known: &ErrorCount| known.phase == row.phase && known.code == row.code;
+        match self.rows.iter().position(same) {
+            Some(at) => self.rows[at].count += row.count,
+            None if self.rows.len() < NUMBERS_MAX || row.code == OTHER_NUMBERS => {
+                self.rows.push(row);
+            }
+            None => self.add(ErrorCount {
+                code: OTHER_NUMBERS,
+                sqlstate: String::new(),
+                message: "errors of other numbers".to_owned(),
+                ..row
+            }),
         }
     }
 
@@ -345,6 +359,26 @@ mod tests {
         assert!(Fault::system(&io::Error::from_raw_os_error(EAGAIN)).is_busy_listener());
         let odd = Fault::system(&io::Error::other("odd"));
         assert_eq!((odd.code, &*odd.message), (MALFORMED, "odd"));
+    }
+
+    #[test]
+    fn of_numbers_without_end_the_rest_are_counted_together() {
+        let mut table = ErrorTable::default();
+        for code in 1_000..=u16::MAX {
+            table.count(Phase::Statement, server(code, "odd"));
+        }
+        let mut all = ErrorTable::default();
+        all.count(Phase::Connect, server(1040, "full"));
+        all.merge(table);
+        all.count(Phase::Connect, server(9_999, "odd"));
+        assert_eq!(all.rows().len(), NUMBERS_MAX + 2);
+        let counted: u64 = all.rows().iter().map(|row| row.count).sum();
+        assert_eq!(counted, u64::from(u16::MAX) - 999 + 2);
+        let rest = all.of(Phase::Statement)[0];
+        assert_eq!(
+            (rest.code, &*rest.message),
+            (OTHER_NUMBERS, "errors of other numbers")
+        );
     }
 
     #[test]

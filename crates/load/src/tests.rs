@@ -456,6 +456,8 @@ fn nonsense_from_the_server_is_an_error_and_no_panic() {
         b"\xff\xff\xff\x01\0".to_vec(),
         b"\x01\0\0\x01\xfb".to_vec(),
         b"\x02\0\0\x01\xfc\x01".to_vec(),
+        // An OK of 16 KiB and one byte.
+        b"\x01\x40\0\x01\0".to_vec(),
         [packets(&[OK]), packets(&[OK])].concat(),
     ] {
         let script = move |_: &str| Answer::Send(bytes.clone());
@@ -578,6 +580,29 @@ fn long_statements_and_replies_are_compressed_both_ways() {
         );
         assert_eq!(stats.events, events);
     }
+}
+
+#[test]
+fn frames_are_unpacked_one_at_a_time() {
+    // Two rows of 16 MiB are some 32 KiB in frames, which one read brings.
+    let mut row = vec![0xFD, 0xF0, 0xFF, 0xFF];
+    row.resize(4 + 0xFF_FFF0, b'x');
+    let reply = packets(&[b"\x01", COLUMN, &row, &row, END]);
+    let script = move |_: &str| Answer::Send(reply.clone());
+    let options = "select --threads 1 --events 2 --compression";
+    let (stats, _) = Trial::new(options, script).run(never);
+    assert_eq!((stats.reads, stats.failed), (2, 0));
+}
+
+#[test]
+fn what_comes_in_frames_behind_a_reply_is_an_error() {
+    let reply = [packets(&[OK]), packets(&[OK])].concat();
+    let trial = Trial::new("select --threads 1 --compression", move |_| {
+        Answer::Send(reply.clone())
+    });
+    let (stats, _) = trial.run(|stats| stats.lost > 1);
+    let errors = stats.errors.of(Phase::Statement);
+    assert!(errors[0].message.contains("behind the end"), "{errors:?}");
 }
 
 #[test]

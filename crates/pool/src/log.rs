@@ -338,12 +338,17 @@ pub(crate) fn note_of(event: Event, facts: &Facts<'_>, text: fmt::Arguments<'_>)
         return;
     }
     let line = line(event, facts, text);
-    let Some(writer) = WRITER.get() else {
-        return write(&line);
-    };
+    match WRITER.get() {
+        Some(writer) => hand_over(writer, line, &OMITTED),
+        None => write(&line),
+    }
+}
+
+/// Gives a line to the writer; where that is too far behind, it is counted as left out.
+fn hand_over(writer: &SyncSender<Message>, line: String, omitted: &AtomicU64) {
     match writer.try_send(Message::Line(line)) {
         Ok(()) => {}
-        Err(TrySendError::Full(_)) => drop(OMITTED.fetch_add(1, Ordering::Relaxed)),
+        Err(TrySendError::Full(_)) => drop(omitted.fetch_add(1, Ordering::Relaxed)),
         Err(TrySendError::Disconnected(Message::Line(line))) => write(&line),
         Err(TrySendError::Disconnected(Message::Flush(_))) => {}
     }

@@ -5,13 +5,17 @@
 //! the group's buffers first; frames and packets end at different places, so two rests are kept.
 //!
 //! Invariants: a connection with nothing left over has no spill; the group's buffers are back when
-//! a call returns.
+//! a call returns; a connection keeps at most the beginning of a frame ([`FRAME_MAX`]) and of a
+//! packet ([`super::WHOLE_MAX`]), and what is unpacked at a time is one frame.
 
 use super::{Connection, State};
 use crate::context::Context;
 use crate::errors::Fault;
 use crate::transport::{Came, Handshake};
 use reactor::Write;
+
+/// What the length of a frame's body, or of what it unpacks to, can say.
+const FRAME_MAX: usize = (1 << 24) - 1;
 
 /// Bytes that could not be dealt with at once.
 #[derive(Debug, Default)]
@@ -70,7 +74,7 @@ impl Connection {
             if self.is_packed {
                 self.take_frames(context, bytes)?;
             } else {
-                let used = self.take_packets(context, bytes)?;
+                let used = self.take_packets(context, bytes, 0)?;
                 self.spill_over(&bytes[used..], |spill| &mut spill.partial);
             }
             // Less than was asked for means that the socket is empty: no second read to hear it,
@@ -107,17 +111,19 @@ impl Connection {
         bytes: &[u8],
         plain: &mut Vec<u8>,
     ) -> Result<(), Fault> {
+        let broken = |error| Fault::protocol(format!("from the server: {error}"));
         let mut at = 0;
-        loop {
-            let unpacked = context.packer.unpack(&bytes[at..], plain);
-            let broken = |error| Fault::protocol(format!("from the server: {error}"));
-            match unpacked.map_err(broken)? {
-                Some(used) => at += used,
-                None => break,
-            }
+        // One at a time: a few hundred bytes may unpack to megabytes.
+        while let Some(used) = context.packer.unpack(&bytes[at..], plain).map_err(broken)? {
+            at += used;
+            debug_assert!(
+                plain.len() <= FRAME_MAX + super::WHOLE_MAX,
+                "several frames"
+            );
+            let used = self.take_packets(context, plain, bytes.len() - at)?;
+            plain.drain(..used);
         }
-        let used = self.take_packets(context, plain)?;
-        self.spill_over(&plain[used..], |spill| &mut spill.partial);
+        self.spill_over(plain, |spill| &mut spill.partial);
         self.spill_over(&bytes[at..], |spill| &mut spill.partial_frame);
         Ok(())
     }

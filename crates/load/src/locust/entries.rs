@@ -222,6 +222,23 @@ mod tests {
     }
 
     #[test]
+    fn names_beyond_the_most_are_left_out() {
+        let mut entries = Entries::default();
+        for number in 0..=ROWS_MAX {
+            let name = format!("select {number}");
+            entries.failed(&name, "SQL", 1, 1_000.0);
+            entries.explain(&name, "SQL", "lost".to_owned(), 1, 1_000.0);
+        }
+        // Who has a place keeps it.
+        entries.failed("select 0", "SQL", 1, 1_000.0);
+        let report = entries.take(990.0, Value::Nil, 5);
+        assert_eq!(field(&report, "stats").as_array().unwrap().len(), ROWS_MAX);
+        assert_eq!(field(&report, "errors").as_map().unwrap().len(), ROWS_MAX);
+        let total = field(field(&report, "stats_total"), "num_requests");
+        assert_eq!(total, &Value::from(ROWS_MAX + 1));
+    }
+
+    #[test]
     fn a_report_has_requests_failures_and_seconds_once() {
         let mut times = Histogram::new();
         times.record(Duration::from_micros(2_500));

@@ -5,7 +5,8 @@
 //! connection to it, and each message is one frame. Format: RFC 23 of the ZeroMQ project.
 //!
 //! Invariants: no call waits, but for opening the connection ([`CONNECT_MAX`]); nothing that comes
-//! makes this panic; what is kept of a peer is bounded by [`FRAME_MAX`] and [`UNSENT_MAX`].
+//! makes this panic; what is kept of a peer is bounded by [`FRAME_MAX`] and [`UNSENT_MAX`], and
+//! what is handed over at once by [`MESSAGES_MAX`].
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -15,6 +16,10 @@ use std::time::Duration;
 const FRAME_MAX: usize = 16 * 1024 * 1024;
 /// Bytes that wait for a master that does not read.
 const UNSENT_MAX: usize = 64 * 1024 * 1024;
+/// Frames that are taken from what has come at once.
+const MESSAGES_MAX: usize = 1024;
+/// Bytes of a master's words about an error, and of a PING, that are repeated.
+const WORDS_MAX: usize = 512;
 /// How long opening the connection may take.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
 const GREETING_LEN: usize = 64;
@@ -70,21 +75,15 @@ impl Dealer {
     /// Sends a message of one frame.
     pub(super) fn send(&mut self, message: &[u8]) -> io::Result<()> {
         self.put_frame(0, message);
-        self.flush()?;
-        if self.unsent.len() > UNSENT_MAX {
-            return Err(io::Error::new(
-                ErrorKind::TimedOut,
-                "the master has not read for so long that 64 MiB wait for it",
-            ));
-        }
-        Ok(())
+        self.flush()
     }
 
-    /// The messages that have come.
+    /// Messages that have come; more may be there.
     pub(super) fn receive(&mut self) -> io::Result<Vec<Vec<u8>>> {
         self.flush()?;
         let mut buffer = [0; 16 * 1024];
-        loop {
+        // More than a frame is read when what is here has been taken.
+        while self.came.len() <= FRAME_MAX {
             match self.stream.read(&mut buffer) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(came) => self.came.extend_from_slice(&buffer[..came]),
@@ -92,14 +91,16 @@ impl Dealer {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
-            if self.came.len() > FRAME_MAX + buffer.len() {
-                break;
-            }
         }
-        let mut messages = Vec::new();
-        while let Some(message) = self.next()? {
+        let (mut messages, mut used) = (Vec::new(), 0);
+        for _ in 0..MESSAGES_MAX {
+            let Some((step, message)) = self.next(used)? else {
+                break;
+            };
+            used += step;
             messages.extend(message);
         }
+        self.came.drain(..used);
         Ok(messages)
     }
 
@@ -110,12 +111,18 @@ impl Dealer {
                 Ok(sent) => {
                     self.unsent.drain(..sent);
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
+        match self.unsent.len() > UNSENT_MAX {
+            true => Err(io::Error::new(
+                ErrorKind::TimedOut,
+                "the master has not read for so long that 64 MiB wait for it",
+            )),
+            false => Ok(()),
+        }
     }
 
     fn put_frame(&mut self, flags: u8, body: &[u8]) {
@@ -130,30 +137,30 @@ impl Dealer {
         self.unsent.extend_from_slice(body);
     }
 
-    /// The next step of what has come: `None` where it is not whole, else a message if it is one.
-    fn next(&mut self) -> io::Result<Option<Option<Vec<u8>>>> {
+    /// The next step of what has come, behind what is used: how long it is, with a message if it is
+    /// one; `None` where it is not whole.
+    fn next(&mut self, used: usize) -> io::Result<Option<(usize, Option<Vec<u8>>)>> {
+        let came = &self.came[used..];
         if self.stage == Stage::Greeting {
-            let Some(greeting) = self.came.get(..GREETING_LEN) else {
+            let Some(greeting) = came.get(..GREETING_LEN) else {
                 return Ok(None);
             };
             check_greeting(greeting)?;
-            self.came.drain(..GREETING_LEN);
             self.stage = Stage::Handshake;
-            return Ok(Some(None));
+            return Ok(Some((GREETING_LEN, None)));
         }
-        let Some((flags, from, to)) = frame(&self.came)? else {
+        let Some((flags, from, to)) = frame(came)? else {
             return Ok(None);
         };
-        let body = self.came[from..to].to_vec();
-        self.came.drain(..to);
+        let body = came[from..to].to_vec();
         if flags & COMMAND != 0 {
             self.on_command(&body)?;
-            return Ok(Some(None));
+            return Ok(Some((to, None)));
         }
         if self.stage != Stage::Open || flags & MORE != 0 {
             return Err(broken("a message of one frame, behind READY"));
         }
-        Ok(Some(Some(body)))
+        Ok(Some((to, Some(body))))
     }
 
     fn on_command(&mut self, body: &[u8]) -> io::Result<()> {
@@ -163,12 +170,14 @@ impl Dealer {
         match name {
             b"READY" => self.stage = Stage::Open,
             b"ERROR" => {
-                let words = String::from_utf8_lossy(rest).into_owned();
+                let words =
+                    String::from_utf8_lossy(&rest[..rest.len().min(WORDS_MAX)]).into_owned();
                 return Err(io::Error::new(ErrorKind::ConnectionRefused, words));
             }
             // Two bytes say how long it may take, the rest comes back.
             b"PING" => {
                 let context = rest.get(2..).unwrap_or_default();
+                let context = &context[..context.len().min(WORDS_MAX)];
                 let pong = [b"\x04PONG", context].concat();
                 self.put_frame(COMMAND, &pong);
                 self.flush()?;
@@ -310,6 +319,34 @@ mod tests {
     }
 
     #[test]
+    fn a_master_that_never_reads_is_given_up() {
+        let (mut dealer, _peer) = pair();
+        let message = vec![7; 8 << 20];
+        let sent = (0..).find_map(|sent| dealer.send(&message).err().map(|error| (sent, error)));
+        let (sent, error) = sent.unwrap();
+        assert!(error.to_string().contains("64 MiB"), "{error}");
+        // The system holds some more.
+        assert!((8..32).contains(&sent), "{sent}");
+        assert!(dealer.unsent.len() <= UNSENT_MAX + message.len() + 9);
+    }
+
+    #[test]
+    fn of_many_messages_some_are_taken_at_a_time() {
+        let (mut dealer, mut peer) = pair();
+        peer.write_all(&greeting()).unwrap();
+        peer.write_all(b"\x04\x06\x05READY").unwrap();
+        peer.write_all(&b"\x00\x01m".repeat(MESSAGES_MAX * 2))
+            .unwrap();
+        let mut taken = 0;
+        until(|| {
+            let messages = dealer.receive().unwrap().len();
+            assert!(messages <= MESSAGES_MAX, "{messages}");
+            taken += messages;
+            (taken == MESSAGES_MAX * 2).then_some(())
+        });
+    }
+
+    #[test]
     fn who_is_no_master_is_told_so() {
         for wrong in [
             &b"HTTP/1.1 400 Bad Request\r\n\r\n                                        "[..],
@@ -327,5 +364,7 @@ mod tests {
                 .contains("16 MiB")
         );
         assert_eq!(frame(&[0]).unwrap(), None);
+        let longest = [&[2][..], &(FRAME_MAX as u64).to_be_bytes()].concat();
+        assert_eq!(frame(&longest).unwrap(), None);
     }
 }

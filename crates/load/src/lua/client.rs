@@ -18,10 +18,8 @@ use wire::command::{Command, ReplyShape};
 use wire::packet::{HEADER_LEN, Header, put_packet};
 use wire::reply::{Reply, Role, Step};
 
-/// Bytes of a reply's rows that are kept for a script.
+/// Bytes of a reply's rows that are kept for a script, over all its results.
 const RESULT_MAX: usize = 64 * 1024 * 1024;
-/// Bytes of the longest packet that is read: a row of 16 MiB and what follows it.
-const PARTIAL_MAX: usize = RESULT_MAX + 1024 * 1024;
 /// Results of one statement (`CALL`, several statements in one) that are kept.
 const RESULTS_MAX: usize = 1_024;
 /// Statements that one connection may have prepared.
@@ -52,6 +50,8 @@ pub(super) struct Done {
     pub(super) rows: Option<Rows>,
     /// Further results with rows.
     pub(super) more: Vec<Rows>,
+    /// Bytes of all of them.
+    kept: usize,
 }
 
 /// The rows of a result, as the server sent them.
@@ -118,7 +118,7 @@ pub(super) struct Client {
     pub(super) since: Time,
     /// The present statement by its first word.
     pub(super) verb: Verb,
-    /// What has come of a packet that is not whole.
+    /// What has come of a packet that is not whole; its header says at most 16 MiB.
     partial: Vec<u8>,
     unsent: Vec<u8>,
     /// The result that is coming, and those of the statement that have come.
@@ -397,9 +397,6 @@ impl Client {
             self.partial = if bytes.is_empty() { Vec::new() } else { bytes };
             found
         };
-        if self.partial.len() > PARTIAL_MAX {
-            return Err(too_much());
-        }
         if found.is_some() {
             let is_second = answer.is_some();
             *answer = found;
@@ -486,7 +483,8 @@ impl Client {
         let is_prepare = matches!(self.state, State::Preparing(_));
         match role {
             Role::Row => self.keep_row(payload)?,
-            Role::Continuation => self.go_on_with_row(payload)?,
+            // No script gets at so long a row; what would be kept of it counts all the same.
+            Role::Continuation => self.check_room(payload.len())?,
             Role::Definition if is_binary => self.keep_type(payload)?,
             Role::Definition if !is_prepare => self.rows.columns += 1,
             Role::ColumnCount => {
@@ -540,24 +538,23 @@ impl Client {
         }))
     }
 
-    fn keep_row(&mut self, payload: &[u8]) -> Result<(), Fault> {
-        let bytes = &mut self.rows.bytes;
-        if bytes.len() + payload.len() > RESULT_MAX {
-            return Err(too_much());
+    /// Whether so many more bytes of the present reply are kept.
+    fn check_room(&self, more: usize) -> Result<(), Fault> {
+        let before = self.done.as_ref().map_or(0, |done| done.kept);
+        match before + self.rows.bytes.len() + more > RESULT_MAX {
+            true => Err(too_much()),
+            false => Ok(()),
         }
+    }
+
+    fn keep_row(&mut self, payload: &[u8]) -> Result<(), Fault> {
+        self.check_room(payload.len() + size_of::<u32>())?;
+        let bytes = &mut self.rows.bytes;
         let len = u32::try_from(payload.len()).unwrap_or(u32::MAX);
         bytes.extend_from_slice(&len.to_le_bytes());
         bytes.extend_from_slice(payload);
         self.rows.count += 1;
         Ok(())
-    }
-
-    /// Packets behind a row of 16 MiB: no script gets at so long a row, which counts all the same.
-    fn go_on_with_row(&mut self, payload: &[u8]) -> Result<(), Fault> {
-        match self.rows.bytes.len() + payload.len() > RESULT_MAX {
-            true => Err(too_much()),
-            false => Ok(()),
-        }
     }
 
     /// Keeps a column's type and flags, by which its values are read.
@@ -570,6 +567,7 @@ impl Client {
         reader.bytes(6, "a column's character set and length")?;
         let kind = reader.u8("a column's type")?;
         let flags = reader.u16("a column's flags")?;
+        self.check_room(2)?;
         self.rows.columns += 1;
         // Of the flags only "unsigned" is looked at.
         self.rows.bytes.push(kind);
@@ -580,6 +578,7 @@ impl Client {
     fn end_result(&mut self) -> Result<(), Fault> {
         let rows = std::mem::take(&mut self.rows);
         let done = self.done.get_or_insert_default();
+        done.kept += rows.bytes.len();
         if done.rows.is_none() {
             done.rows = Some(rows);
         } else if done.more.len() < RESULTS_MAX {
@@ -802,6 +801,7 @@ fn micros(bytes: Option<&[u8]>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transport::Security;
 
     fn row(rows: &Rows, at: usize) -> Option<(usize, Vec<Option<String>>)> {
         let mut values = Vec::new();
@@ -815,6 +815,50 @@ mod tests {
     fn with_length(row: &[u8]) -> Vec<u8> {
         let len = u32::try_from(row.len()).unwrap();
         [&len.to_le_bytes()[..], row].concat()
+    }
+
+    /// A client that has asked, and waits for rows.
+    fn asking(state: State) -> Client {
+        let sock = std::fs::File::open("/dev/null").unwrap().into();
+        let transport = Transport::new(sock, &Security::Plain).unwrap();
+        let mut client = Client::new(transport, 0, 0, 0);
+        client.state = state;
+        client.reply = Reply::new(ReplyShape::Results);
+        client
+    }
+
+    const COLUMN: &[u8] = b"\x03def\0\0\0\x01c\0\x0c\x3f\0\x01\0\0\0\x03\x81\0\0\0\0";
+    const ANOTHER_RESULT: &[u8] = b"\xfe\0\0\x0a\0\0\0";
+
+    /// Sends a result of so many rows; says whether it was taken.
+    fn hear_result(client: &mut Client, row: &[u8], rows: usize) -> Result<(), Fault> {
+        for packet in [&b"\x01"[..], COLUMN].into_iter().chain(vec![row; rows]) {
+            assert!(client.on_reply(packet)?.is_none());
+        }
+        client.on_reply(ANOTHER_RESULT).map(|_| ())
+    }
+
+    #[test]
+    fn what_is_kept_of_a_reply_is_bounded_over_all_its_results() {
+        let row = vec![b'x'; (8 << 20) - size_of::<u32>()];
+        let mut client = asking(State::Querying);
+        for _ in 0..2 {
+            hear_result(&mut client, &row, 4).unwrap();
+        }
+        let done = client.done.as_ref().unwrap();
+        assert_eq!((done.kept, done.more.len()), (RESULT_MAX, 1));
+        let fault = hear_result(&mut client, b"\x01x", 1).unwrap_err();
+        assert!(fault.message.contains("64 MiB"), "{}", fault.message);
+    }
+
+    #[test]
+    fn the_results_of_a_statement_are_counted() {
+        let mut client = asking(State::Querying);
+        for _ in 0..=RESULTS_MAX {
+            hear_result(&mut client, b"\x01x", 1).unwrap();
+        }
+        let fault = hear_result(&mut client, b"\x01x", 1).unwrap_err();
+        assert!(fault.message.contains("1024 results"), "{}", fault.message);
     }
 
     #[test]

@@ -161,3 +161,18 @@ pub(crate) fn blocking(
         stream,
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_greeting_is_taken_up_to_its_bound() {
+        let longest = u32::try_from(GREETING_BYTES_MAX - HEADER_LEN).unwrap();
+        let of = |len: u32| [&len.to_le_bytes()[..3], &[0, 10]].concat();
+        assert_eq!(missing(&[]).unwrap(), HEADER_LEN);
+        assert_eq!(missing(&of(longest)).unwrap(), GREETING_BYTES_MAX - 5);
+        let fault = missing(&of(longest + 1)).unwrap_err();
+        assert!(fault.message.contains("4097 bytes"), "{}", fault.message);
+    }
+}

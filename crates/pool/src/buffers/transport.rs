@@ -44,6 +44,9 @@ struct Layers {
     client_address: Option<SocketAddr>,
 }
 
+/// A client behind a proxy has nothing but these.
+const _: () = assert!(size_of::<Layers>() <= 48);
+
 impl<S> Transport<S> {
     /// A plain connection over this socket, which is a Unix socket if it is local.
     pub(crate) fn plain(sock: S, is_local: bool) -> Transport<S> {

@@ -49,6 +49,18 @@ fn what_a_peer_says_begins_no_line_and_ends_no_value() {
 }
 
 #[test]
+fn lines_that_nobody_takes_are_bounded_and_counted() {
+    let (writer, lines) = sync_channel(LINES_MAX);
+    let omitted = AtomicU64::new(0);
+    for number in 0..LINES_MAX + 3 {
+        hand_over(&writer, number.to_string(), &omitted);
+    }
+    drop(writer);
+    let kept = lines.iter().count();
+    assert_eq!((kept, omitted.into_inner()), (LINES_MAX, 3));
+}
+
+#[test]
 fn a_message_has_an_upper_bound() {
     let facts = Facts::default();
     let max = of(Event::Census, &facts, &"e".repeat(MESSAGE_MAX));

@@ -237,6 +237,14 @@ struct Maker {
     points: VecDeque<Point>,
 }
 
+/// Adds the point of a second; the oldest one goes.
+fn add_point<P>(points: &mut VecDeque<P>, point: P) {
+    if points.len() == POINTS_MAX {
+        points.pop_front();
+    }
+    points.push_back(point);
+}
+
 impl Maker {
     fn make(&mut self, live: &Live) {
         let source = self.source.clone();
@@ -252,10 +260,7 @@ impl Maker {
             return;
         };
         let Some(counted) = &self.last else { return };
-        if self.points.len() == POINTS_MAX {
-            self.points.pop_front();
-        }
-        self.points.push_back(counted.point(&last, view));
+        add_point(&mut self.points, counted.point(&last, view));
         if !live.is_looked_at() && !live.shown().live.is_empty() {
             return;
         }
@@ -403,6 +408,13 @@ mod tests {
             unsent_bytes: 0,
             is_tls: false,
         }
+    }
+
+    #[test]
+    fn the_history_has_an_hour() {
+        let mut points = VecDeque::new();
+        (0..POINTS_MAX + 5).for_each(|second| add_point(&mut points, second));
+        assert_eq!((points.len(), points.front()), (POINTS_MAX, Some(&5)));
     }
 
     #[test]
