@@ -21,7 +21,7 @@
 //! server numbers them; the last uncompressed packet is the OK of the login.
 
 use crate::buffers::packing::{STEP_MAX, STEP_MIN};
-use crate::buffers::room::make_room;
+use crate::buffers::room::{INPUT_FREE, make_room};
 use crate::client::{Client, ClientState};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
@@ -50,6 +50,13 @@ impl<S> Client<S> {
             let header = body.header();
             header.is_packed() && header.unpacked.max(header.sent) <= CHECKED_MAX
         })
+    }
+
+    /// Whether the frame that is being unpacked is longer than what a client is read for nothing.
+    pub(crate) fn unpacks_much(&self) -> bool {
+        let body = self.transport.compression().and_then(|c| c.body.as_ref());
+        let header = body.map(|body| body.header());
+        header.is_some_and(|header| header.is_packed() && header.unpacked > INPUT_FREE)
     }
 
     /// The login is over; from here on what was agreed holds, also for what the client has said

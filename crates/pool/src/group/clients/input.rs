@@ -15,7 +15,9 @@
 //!
 //! In time: a client takes at most [`INPUT_FREE`] bytes of an unfinished command by an event of its
 //! socket. For more it waits in a line: once in a turn the line is served, each client for
-//! at most [`CLIENT_TURN_BYTES`], all of them for at most [`TURN_BYTES`].
+//! at most [`CLIENT_TURN_BYTES`], all of them for at most [`TURN_BYTES`]. A frame that unpacks to
+//! more waits there from its first byte on: what unpacks zstd makes a window of megabytes and a
+//! block of 128 KiB for it, and a thousand such frames may come in one turn.
 //!
 //! Invariants: counts change in [`Group::count_input`] and [`Group::uncount_input`] only; no client
 //! is closed as late while it waits for room or in the line.
@@ -158,7 +160,8 @@ impl<N: Net> Group<N> {
             client.state(),
             ClientState::Accepted | ClientState::Greeted | ClientState::Proving
         );
-        if held + more <= INPUT_FREE || logs_in {
+        let is_free = held + more <= INPUT_FREE && !client.unpacks_much();
+        if is_free || logs_in {
             return true;
         }
         if let Some(refusal) = self.over_limit(key, held + more) {
