@@ -11,7 +11,8 @@
 //! loop replies of 40 MiB; `statements`: COUNT clients loop statements of 16 to 60 MiB. With
 //! `replies@MS` and `statements@MS` each of them begins one every MS milliseconds at most, so that
 //! two runs carry the same burden. It logs in as app with password app, and prints one line of
-//! `NAME VALUE` pairs. `heavy` is how often the burden was done.
+//! `NAME VALUE` pairs. `heavy` is how often the burden was done, `at_s` when the longest statement
+//! began.
 //!
 //! A statement that takes longer than [`STALL`] is told of, with the time for which the kernel left
 //! its thread waiting for a processor: that part is the machine's, and nobody's fault here.
@@ -53,7 +54,7 @@ fn main() {
     let pid: Option<u32> = pid.first().map(|pid| pid.parse().unwrap());
     let over = AtomicBool::new(false);
     let before = resident(pid);
-    let (latencies, done, most) = std::thread::scope(|scope| {
+    let (latencies, longest, done, most) = std::thread::scope(|scope| {
         let others: Vec<_> = (0..OTHERS)
             .map(|_| scope.spawn(|| ask(&address, &over)))
             .collect();
@@ -83,21 +84,24 @@ fn main() {
         }
         drop(told);
         over.store(true, Ordering::Relaxed);
-        let mut all = Histogram::new();
+        let (mut all, mut longest) = (Histogram::new(), (Duration::ZERO, Duration::ZERO));
         for other in others {
-            all.merge(&other.join().unwrap());
+            let (latencies, its_longest) = other.join().unwrap();
+            all.merge(&latencies);
+            longest = longest.max(its_longest);
         }
         let done: usize = heavy.into_iter().map(|one| one.join().unwrap()).sum();
-        (all, done, most)
+        (all, longest, done, most)
     });
     let ms = |percent| latencies.percentile_ms(percent);
     println!(
-        "answers {} p50 {:.2} p99 {:.2} p999 {:.2} max {:.2} heavy {done} grown_mib {}",
+        "answers {} p50 {:.2} p99 {:.2} p999 {:.2} max {:.2} at_s {:.2} heavy {done} grown_mib {}",
         latencies.count(),
         ms(50.0),
         ms(99.0),
         ms(99.9),
         latencies.max_ms(),
+        longest.1.as_secs_f64(),
         (most - before) / MIB
     );
 }
@@ -109,10 +113,11 @@ fn resident(pid: Option<u32>) -> usize {
     usize::try_from(bytes).unwrap()
 }
 
-/// Asks short questions until it is over.
-fn ask(address: &Address, over: &AtomicBool) -> Histogram {
+/// Asks short questions until it is over; also says how long the longest took, and when it began.
+fn ask(address: &Address, over: &AtomicBool) -> (Histogram, (Duration, Duration)) {
     let mut client = log_in(address);
     let (mut latencies, begun) = (Histogram::new(), Instant::now());
+    let mut longest = (Duration::ZERO, Duration::ZERO);
     let (mut delayed, mut looked_at) = (run_delay(), Instant::now());
     while !over.load(Ordering::Relaxed) {
         let asked = Instant::now();
@@ -129,9 +134,10 @@ fn ask(address: &Address, over: &AtomicBool) -> Histogram {
         }
         if begun.elapsed() > WARMUP {
             latencies.record(took);
+            longest = longest.max((took, asked.duration_since(begun)));
         }
     }
-    latencies
+    (latencies, longest)
 }
 
 /// How long the calling thread has been ready without the kernel running it.
