@@ -437,11 +437,10 @@ impl<S> Backend<S> {
         }
     }
 
-    /// Whether the server holds a transaction open, or one is announced (`SET TRANSACTION`), begun
-    /// by a savepoint, or on its way: what is answered in front of a BEGIN knows nothing of it.
+    /// Whether the server holds a transaction open, or one is announced (`SET TRANSACTION`) or
+    /// begun by a savepoint.
     pub(crate) fn in_transaction(&self) -> bool {
-        let begins = |command: &InFlight| command.purpose == Purpose::Begin;
-        self.transaction.is_open() || self.flight.iter().any(begins)
+        self.transaction.is_open()
     }
 
     /// Bytes that the server has not taken yet.
@@ -457,15 +456,6 @@ mod tests {
     fn backend() -> Backend<()> {
         let at = Arc::new(Address::Unix("/s".into()));
         Backend::dialling((), 0, Time(1), Rc::default(), at, None)
-    }
-
-    #[test]
-    fn what_is_answered_in_front_of_a_begin_ends_no_transaction() {
-        let mut backend = backend();
-        backend.expect(InFlight::own(None, Purpose::Begin, ReplyShape::Status));
-        backend.transaction.note_begin_sent();
-        backend.transaction.note_status(wire::status::AUTOCOMMIT);
-        assert!(backend.in_transaction());
     }
 
     #[test]
