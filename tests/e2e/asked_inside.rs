@@ -4,16 +4,10 @@
 //! transaction of that statement the server answers. Such code pins its client, which then resets
 //! its session so that the other gets a backend again.
 
-use crate::compare::{Story, same_on};
-use crate::world::{HOLD, app, fresh_schema, login, mysql, server, start_pool};
+use crate::compare::{Story, same_on_both};
+use crate::world::{HOLD, app, both_servers, fresh_schema, login, mysql, server, start_pool};
 use wire::capabilities as cap;
 use wire::command::Command;
-
-fn same_on_both(test: &str, story: impl Fn(&mut Story)) {
-    for real in [server(test), mysql(test)].into_iter().flatten() {
-        same_on(real, test, 1, &story);
-    }
-}
 
 /// Two clients, a table and code that asks.
 fn begin(story: &mut Story) {
@@ -42,7 +36,7 @@ fn begin(story: &mut Story) {
 /// The first statement of a text runs, and asks, though the next is none.
 #[test]
 fn a_text_that_asks_first_and_goes_on_with_nonsense_is_refused_elsewhere() {
-    same_on_both("asks_then_nonsense", |story| {
+    same_on_both("asks_then_nonsense", 1, |story| {
         begin(story);
         let (a, b) = (0, 1);
         let asks = [
@@ -113,7 +107,7 @@ const ASKS: [&str; 5] = [
 
 #[test]
 fn what_another_client_has_made_of_the_backend_is_not_told() {
-    same_on_both("asks_inside", |story| {
+    same_on_both("asks_inside", 1, |story| {
         begin(story);
         let others = [COUNTED[2], COUNTED[5], COUNTED[8]];
         let others = ASKS
@@ -136,7 +130,7 @@ fn what_another_client_has_made_of_the_backend_is_not_told() {
 /// What the error says: in one transaction, or in one text.
 #[test]
 fn in_one_transaction_or_text_the_server_answers() {
-    same_on_both("asks_held", |story| {
+    same_on_both("asks_held", 1, |story| {
         begin(story);
         for (before, asks) in [
             (COUNTED[0], "CALL counted()"),
@@ -159,7 +153,7 @@ fn in_one_transaction_or_text_the_server_answers() {
 
 #[test]
 fn a_prepared_call_asks_too() {
-    same_on_both("asks_prepared", |story| {
+    same_on_both("asks_prepared", 1, |story| {
         begin(story);
         for before in &COUNTED[4..8] {
             let id = story.prepare(0, "CALL counted()").id;
@@ -174,37 +168,32 @@ fn a_prepared_call_asks_too() {
 /// As long as another backend is free, nobody takes the one about which its last client may ask.
 #[test]
 fn a_client_that_has_just_had_a_count_stays_on_its_backend() {
-    for real in [server("asks_stays"), mysql("asks_stays")]
-        .into_iter()
-        .flatten()
-    {
-        same_on(real, "asks_stays", 2, |story| {
-            begin(story);
-            // Two backends are open from here on.
-            for sql in [HOLD, "COMMIT"] {
-                story.sql(0, sql);
-                story.sql(1, sql);
-            }
-            for may_count in [
-                "UPDATE t, w SET t.v = 7 WHERE t.id = w.a",
-                "INSERT INTO w SELECT id FROM t",
-                "DELETE FROM w WHERE a IN (SELECT id FROM t WHERE v = 1)",
-                "EXPLAIN SELECT v FROM t",
-            ] {
-                story.sql(0, "SELECT v FROM t");
-                story.sql(1, "SELECT v FROM t WHERE id < 3");
-                story.sql(0, may_count);
-                story.sql(1, "SELECT v FROM t WHERE id < 2");
-                story.sql(0, "SELECT FOUND_ROWS()");
-            }
-        });
-    }
+    same_on_both("asks_stays", 2, |story| {
+        begin(story);
+        // Two backends are open from here on.
+        for sql in [HOLD, "COMMIT"] {
+            story.sql(0, sql);
+            story.sql(1, sql);
+        }
+        for may_count in [
+            "UPDATE t, w SET t.v = 7 WHERE t.id = w.a",
+            "INSERT INTO w SELECT id FROM t",
+            "DELETE FROM w WHERE a IN (SELECT id FROM t WHERE v = 1)",
+            "EXPLAIN SELECT v FROM t",
+        ] {
+            story.sql(0, "SELECT v FROM t");
+            story.sql(1, "SELECT v FROM t WHERE id < 3");
+            story.sql(0, may_count);
+            story.sql(1, "SELECT v FROM t WHERE id < 2");
+            story.sql(0, "SELECT FOUND_ROWS()");
+        }
+    });
 }
 
 /// A function that looks at no table leaves MariaDB's conditions to what follows it in the text.
 #[test]
 fn a_text_that_asks_behind_a_function_is_answered_or_refused() {
-    same_on_both("asks_behind_function", |story| {
+    same_on_both("asks_behind_function", 1, |story| {
         begin(story);
         let (a, b) = (0, 1);
         story.sql(
@@ -230,7 +219,7 @@ fn a_text_that_asks_behind_a_function_is_answered_or_refused() {
 /// meet them: what stood there for a question at the front of that text is gone.
 #[test]
 fn a_text_that_asks_behind_hidden_names_is_refused() {
-    same_on_both("asks_behind_names", |story| {
+    same_on_both("asks_behind_names", 1, |story| {
         begin(story);
         let (a, b) = (0, 1);
         story.sql(
@@ -262,49 +251,44 @@ fn a_text_that_asks_behind_hidden_names_is_refused() {
 /// another one is opened for whoever comes: nobody is refused again.
 #[test]
 fn clients_that_were_refused_get_backends_of_their_own() {
-    for real in [server("asks_again"), mysql("asks_again")]
-        .into_iter()
-        .flatten()
-    {
-        same_on(real, "asks_again", 3, |story| {
-            begin(story);
-            story.all(
-                0,
-                &[
-                    "CREATE TABLE counted_rows (a INT, c INT, f INT)",
-                    "CREATE TRIGGER counts BEFORE INSERT ON counted_rows FOR EACH ROW \
-                     SET NEW.c = ROW_COUNT(), NEW.f = FOUND_ROWS()",
-                ],
-            );
-            let account = app().schema(&story.schema);
-            let account = account.with(cap::MULTI_STATEMENTS);
-            story.join_as(&account.without(cap::SESSION_TRACK));
-            let clients = [0, 1, 2];
-            let mut refused = 0;
-            for round in 0..8 {
-                for who in clients {
-                    story.sql(who, "SELECT v FROM t WHERE id < 3");
-                }
-                let insert = "INSERT INTO counted_rows (a) VALUES (1)";
-                refused = 0;
-                for who in clients {
-                    refused += usize::from(story.may_be_gone(who, insert));
-                    story.let_pool_finish();
-                }
-                assert!(
-                    round > 0 || !story.pooled || refused > 0,
-                    "one backend for three"
-                );
+    same_on_both("asks_again", 3, |story| {
+        begin(story);
+        story.all(
+            0,
+            &[
+                "CREATE TABLE counted_rows (a INT, c INT, f INT)",
+                "CREATE TRIGGER counts BEFORE INSERT ON counted_rows FOR EACH ROW \
+                 SET NEW.c = ROW_COUNT(), NEW.f = FOUND_ROWS()",
+            ],
+        );
+        let account = app().schema(&story.schema);
+        let account = account.with(cap::MULTI_STATEMENTS);
+        story.join_as(&account.without(cap::SESSION_TRACK));
+        let clients = [0, 1, 2];
+        let mut refused = 0;
+        for round in 0..8 {
+            for who in clients {
+                story.sql(who, "SELECT v FROM t WHERE id < 3");
             }
-            assert_eq!(refused, 0, "of three clients with three backends");
-        });
-    }
+            let insert = "INSERT INTO counted_rows (a) VALUES (1)";
+            refused = 0;
+            for who in clients {
+                refused += usize::from(story.may_be_gone(who, insert));
+                story.let_pool_finish();
+            }
+            assert!(
+                round > 0 || !story.pooled || refused > 0,
+                "one backend for three"
+            );
+        }
+        assert_eq!(refused, 0, "of three clients with three backends");
+    });
 }
 
 /// What a trigger would store of the statement before is that of its own client, or nothing.
 #[test]
 fn triggers_ask_too() {
-    same_on_both("asks_triggers", |story| {
+    same_on_both("asks_triggers", 1, |story| {
         begin(story);
         story.all(
             0,
@@ -349,7 +333,7 @@ fn triggers_ask_too() {
 /// On MariaDB a query of no table leaves the conditions before it to what stands behind.
 #[test]
 fn a_text_that_asks_in_its_second_statement_is_answered_or_refused() {
-    same_on_both("asks_second", |story| {
+    same_on_both("asks_second", 1, |story| {
         begin(story);
         for before in ["SELECT * FROM nowhere", "SELECT 1 / 0, v FROM t", "DO 3"] {
             for text in [
@@ -370,7 +354,7 @@ fn a_text_that_asks_in_its_second_statement_is_answered_or_refused() {
 /// What a view shows of the statement before is that of its own client, or nothing.
 #[test]
 fn views_ask_too() {
-    same_on_both("asks_views", |story| {
+    same_on_both("asks_views", 1, |story| {
         begin(story);
         story.all(
             0,
@@ -408,7 +392,7 @@ fn views_ask_too() {
 /// code could ask for.
 #[test]
 fn behind_a_warning_code_asks_where_nobody_else_has_been() {
-    same_on_both("asks_warned", |story| {
+    same_on_both("asks_warned", 1, |story| {
         begin(story);
         for before in [
             "SELECT CAST('own' AS SIGNED)",
@@ -426,10 +410,7 @@ fn behind_a_warning_code_asks_where_nobody_else_has_been() {
 /// As long as there may be one more backend, nobody takes that of a client that has been warned.
 #[test]
 fn a_client_that_has_been_warned_keeps_its_backend() {
-    for real in [server("asks_spare"), mysql("asks_spare")]
-        .into_iter()
-        .flatten()
-    {
+    for real in both_servers("asks_spare") {
         fresh_schema(real, "asks_spare");
         let pool = start_pool(real, "asks_spare.toml", "backends_max = 3\ngroups = 1");
         let account = app().schema("asks_spare");
@@ -452,7 +433,7 @@ fn a_client_that_has_been_warned_keeps_its_backend() {
 /// there since.
 #[test]
 fn who_has_started_over_asks_about_nothing_that_was_before() {
-    same_on_both("asks_anew", |story| {
+    same_on_both("asks_anew", 1, |story| {
         begin(story);
         story.all(
             0,

@@ -1,6 +1,6 @@
 //! Large statements and rows, and the lengths at which packets are split.
 
-use crate::world::{app, fresh_schema, login, mysql, server, through};
+use crate::world::{app, both_servers, fresh_schema, login, server, through};
 use testkit::client::Client;
 use wire::capabilities as cap;
 use wire::command::Command;
@@ -164,7 +164,7 @@ fn a_reply_that_is_taken_slowly_holds_nobody_up() {
 #[test]
 fn long_texts_are_known_for_what_they_do() {
     let test = "long_texts_are_known_for_what_they_do";
-    for real in [server(test), mysql(test)].into_iter().flatten() {
+    for real in both_servers(test) {
         let way = through(real, 2);
         let [mut client, mut other] = [(); 2].map(|()| login(&way, &app()));
         for len in [MIB, 17 * MIB] {

@@ -5,19 +5,13 @@
 //! pool: a pin would leave the other without a backend, and what it met of the other's would show.
 //! What is harmful has two backends.
 
-use crate::compare::{Story, same_on};
+use crate::compare::{Story, same_on, same_on_both};
 use crate::triggers_and_views::{join, servers};
-use crate::world::{HOLD, app, fresh_schema, mysql, server, start_pool};
+use crate::world::{HOLD, app, fresh_schema, server, start_pool};
 use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::{Flavour, Real};
 use wire::capabilities as cap;
-
-fn same_on_both(test: &str, backends: usize, story: impl Fn(&mut Story)) {
-    for real in [server(test), mysql(test)].into_iter().flatten() {
-        same_on(real, test, backends, &story);
-    }
-}
 
 /// Two clients, a table and routines that leave nothing which is not followed.
 fn begin(story: &mut Story) -> (usize, usize) {
@@ -561,27 +555,22 @@ fn statements_with_functions_count_their_own_warnings() {
 /// `div_precision_increment` alone has its own, whoever has run the code before.
 #[test]
 fn types_of_stored_code_are_not_those_of_another_session() {
-    for real in [server("types_of_code"), mysql("types_of_code")]
-        .into_iter()
-        .flatten()
-    {
-        same_on(real, "types_of_code", 1, |story| {
-            let (a, b) = (story.join(), story.join());
-            story.sql(
-                a,
-                "CREATE FUNCTION seventh(x INT) RETURNS DECIMAL(20, 10) DETERMINISTIC \
-                 BEGIN DECLARE y DECIMAL(20, 10); SET y = x / 7; RETURN y; END",
-            );
-            story.all(
-                b,
-                &[
-                    "SET div_precision_increment = 9",
-                    "SELECT seventh(1), 1 / 7",
-                ],
-            );
-            story.all(a, &["SELECT seventh(1), 1 / 7", "SELECT seventh(2)"]);
-            story.sql(b, "SELECT 1 / 7");
-            story.sql(a, "SELECT seventh(3), 1 / 7");
-        });
-    }
+    same_on_both("types_of_code", 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(
+            a,
+            "CREATE FUNCTION seventh(x INT) RETURNS DECIMAL(20, 10) DETERMINISTIC \
+             BEGIN DECLARE y DECIMAL(20, 10); SET y = x / 7; RETURN y; END",
+        );
+        story.all(
+            b,
+            &[
+                "SET div_precision_increment = 9",
+                "SELECT seventh(1), 1 / 7",
+            ],
+        );
+        story.all(a, &["SELECT seventh(1), 1 / 7", "SELECT seventh(2)"]);
+        story.sql(b, "SELECT 1 / 7");
+        story.sql(a, "SELECT seventh(3), 1 / 7");
+    });
 }

@@ -1,10 +1,9 @@
 //! Clients that speak in character sets of several bytes: their texts are read like any others.
 
-use crate::compare::{Story, same, same_on};
-use crate::world::{HOLD, app, fresh_schema, login, mysql, server, through};
+use crate::compare::{Story, same, same_on, same_on_both};
+use crate::world::{HOLD, app, both_servers, fresh_schema, login, mysql, server, through};
 use reactor::Address;
 use testkit::client::Client;
-use testkit::real::Real;
 use testkit::reply::Outcome;
 use testkit::talk::Account;
 use wire::command::Command;
@@ -99,16 +98,13 @@ const OF_SCHEMA: &str = "SELECT DATABASE(), @@character_set_database, @@collatio
 
 /// A schema in another character set than the server's, a client in it, and another client.
 fn in_a_schema_of_its_own(test: &str, story: impl Fn(&mut Story, usize, usize)) {
-    let servers: [Option<&Real>; 2] = [server(test), mysql(test)];
-    for real in servers.into_iter().flatten() {
-        same_on(real, test, 1, |told| {
-            let first = told.join();
-            told.sql(first, &format!("ALTER DATABASE {test} CHARACTER SET koi8r"));
-            told.sql(first, "CREATE TABLE t (v VARCHAR(9) CHARACTER SET utf8mb4)");
-            let (a, b) = (told.join(), told.join());
-            story(told, a, b);
-        });
-    }
+    same_on_both(test, 1, |told| {
+        let first = told.join();
+        told.sql(first, &format!("ALTER DATABASE {test} CHARACTER SET koi8r"));
+        told.sql(first, "CREATE TABLE t (v VARCHAR(9) CHARACTER SET utf8mb4)");
+        let (a, b) = (told.join(), told.join());
+        story(told, a, b);
+    });
 }
 
 #[test]
@@ -187,8 +183,7 @@ fn variables(client: &mut Client) -> Vec<Vec<String>> {
 #[test]
 fn a_reset_forgets_nothing_of_a_login_but_what_is_known() {
     let test = "forgets_at_resets";
-    let servers: [Option<&Real>; 2] = [server(test), mysql(test)];
-    for real in servers.into_iter().flatten() {
+    for real in both_servers(test) {
         fresh_schema(real, test);
         real.execute(&[&format!("ALTER DATABASE {test} CHARACTER SET koi8r")]);
         let mut client = login(&real.address(), &app().schema(test));
@@ -308,10 +303,7 @@ fn wide_character_sets_are_their_clients_own() {
             }
         }
     };
-    same("wide_charsets", 2, tell);
-    if let Some(real) = mysql("wide_charsets") {
-        same_on(real, "wide_charsets", 2, tell);
-    }
+    same_on_both("wide_charsets", 2, tell);
 }
 
 /// Ways into such a character set that are no SET of their own.
@@ -380,10 +372,7 @@ fn wide_character_sets_come_in_many_ways() {
             story.sql(b, "SELECT @w, 'b', @@collation_connection");
         }
     };
-    same("wide_ways", 2, tell);
-    if let Some(real) = mysql("wide_ways") {
-        same_on(real, "wide_ways", 2, tell);
-    }
+    same_on_both("wide_ways", 2, tell);
 }
 
 /// Who logs in, or changes the user, in a character set that no client may speak.

@@ -4,8 +4,8 @@
 //! them nearly always. Two clients on one backend: one leaves warnings, says the statement and asks
 //! behind the other; nobody is told that the answer is gone.
 
-use crate::compare::{Story, same_on};
-use crate::world::{app, mysql, server};
+use crate::compare::{Story, same_on, same_on_both};
+use crate::world::{app, both_servers};
 use testkit::real::Flavour;
 use testkit::reply::Outcome;
 use wire::capabilities as cap;
@@ -181,7 +181,7 @@ fn tell(story: &mut Story, statements: &[&str]) {
 
 #[test]
 fn older_warnings_stay_or_go_as_on_the_server() {
-    for real in [server("cleared"), mysql("cleared")].into_iter().flatten() {
+    for real in both_servers("cleared") {
         same_on(real, "cleared", 1, |story| {
             begin(story);
             tell(story, &BOTH);
@@ -198,22 +198,20 @@ fn older_warnings_stay_or_go_as_on_the_server() {
 #[test]
 fn the_pools_own_question_leaves_no_warning() {
     let test = "own_question";
-    for real in [server(test), mysql(test)].into_iter().flatten() {
-        same_on(real, test, 1, |story| {
-            let account = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
-            let (a, b) = (story.join_as(&account), story.join_as(&account));
-            story.sql(a, "CREATE TABLE t (id INT PRIMARY KEY, v INT)");
-            story.sql(
-                a,
-                "CREATE PROCEDURE takes() SELECT GET_LOCK('own_question', 0)",
-            );
-            for (asked_for, who) in [("UPDATE t SET v = 1", a), ("SELECT 1 UNION SELECT 2", b)] {
-                story.sql(a, "SELECT 1");
-                story.sql(b, "SELECT 1");
-                story.sql(a, asked_for);
-                story.sql(who, "SHOW WARNINGS; CALL takes()");
-                story.command(who, Command::ResetConnection, b"");
-            }
-        });
-    }
+    same_on_both(test, 1, |story| {
+        let account = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
+        let (a, b) = (story.join_as(&account), story.join_as(&account));
+        story.sql(a, "CREATE TABLE t (id INT PRIMARY KEY, v INT)");
+        story.sql(
+            a,
+            "CREATE PROCEDURE takes() SELECT GET_LOCK('own_question', 0)",
+        );
+        for (asked_for, who) in [("UPDATE t SET v = 1", a), ("SELECT 1 UNION SELECT 2", b)] {
+            story.sql(a, "SELECT 1");
+            story.sql(b, "SELECT 1");
+            story.sql(a, asked_for);
+            story.sql(who, "SHOW WARNINGS; CALL takes()");
+            story.command(who, Command::ResetConnection, b"");
+        }
+    });
 }

@@ -5,7 +5,7 @@
 //! With `ONRAMP_LATE` set each statement comes only after the pool has asked what it wants to know
 //! about the one before: what clients are answered must not depend on that.
 
-use crate::world::{Way, app, fresh_schema, login, server, through};
+use crate::world::{Way, app, both_servers, fresh_schema, login, server, through};
 use reactor::Address;
 use testkit::client::{Client, ClientError};
 use testkit::onramp::Pool;
@@ -260,6 +260,13 @@ fn tell(
 pub(crate) fn same(test: &str, backends: usize, story: impl Fn(&mut Story)) {
     let Some(real) = server(test) else { return };
     same_on(real, test, backends, story);
+}
+
+/// The same on both servers, where they are installed.
+pub(crate) fn same_on_both(test: &str, backends: usize, story: impl Fn(&mut Story)) {
+    for real in both_servers(test) {
+        same_on(real, test, backends, &story);
+    }
 }
 
 /// The same with a server of the test's choice.

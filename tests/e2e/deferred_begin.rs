@@ -1,21 +1,17 @@
 //! Transactions that have begun for their clients, and on no backend yet: what clients see is what
 //! a server says, and who only begins holds nothing.
 
-use crate::compare::{Story, same_on};
-use crate::world::{app, direct, login, mysql, server, start_pool};
+use crate::compare::same_on_both;
+use crate::world::{app, both_servers, direct, login, server, start_pool};
 use testkit::real::Real;
 use testkit::talk::Account;
 use wire::capabilities as cap;
 use wire::command::Command;
 
 fn on_both(test: &str, told: impl Fn(&Real)) {
-    for real in [server(test), mysql(test)].into_iter().flatten() {
+    for real in both_servers(test) {
         told(real);
     }
-}
-
-fn same_on_both(test: &str, backends: usize, story: impl Fn(&mut Story)) {
-    on_both(test, |real| same_on(real, test, backends, &story));
 }
 
 /// Clients of each kind that hears of transactions in its own way.

@@ -4,34 +4,11 @@
 //! else, with warnings and counts of its own; and nobody may be pinned, or the other would wait in
 //! vain. Told to MariaDB and to MySQL, which differ in what clears what.
 
-use crate::compare::{Story, same, same_on};
-use crate::world::{app, direct, found, fresh_schema, login, server, start_pool, through};
-use std::sync::OnceLock;
-use testkit::real::Real;
+use crate::compare::{Story, same_on, same_on_both};
+use crate::world::{app, both_servers, direct, fresh_schema, login, server, start_pool, through};
 use testkit::reply::Outcome;
 use wire::capabilities as cap;
 use wire::command::Command;
-
-/// The shared MySQL; `None`, said on stderr, where there is none.
-fn mysql(test: &str) -> Option<&'static Real> {
-    static SERVER: OnceLock<Result<Real, String>> = OnceLock::new();
-    let server = SERVER.get_or_init(|| {
-        let real = Real::start_mysql(&[])?;
-        real.create_user("app", "app");
-        Ok(real)
-    });
-    found(server.as_ref(), test)
-}
-
-/// Tells a story in front of both servers.
-fn same_on_both(test: &str, story: impl Fn(&mut Story)) {
-    if let Some(real) = server(test) {
-        same_on(real, test, 1, &story);
-    }
-    if let Some(real) = mysql(test) {
-        same_on(real, test, 1, &story);
-    }
-}
 
 /// Two clients and tables; client 1 leaves three warnings, three found rows and a row count.
 fn begin(story: &mut Story) {
@@ -103,7 +80,7 @@ const QUESTIONS: [&[&str]; 12] = [
 
 #[test]
 fn every_question_is_answered_as_on_a_connection_of_ones_own() {
-    same_on_both("asked_elsewhere", |story| {
+    same_on_both("asked_elsewhere", 1, |story| {
         begin(story);
         for before in BEFORE {
             for question in QUESTIONS {
@@ -128,7 +105,7 @@ fn every_question_is_answered_as_on_a_connection_of_ones_own() {
 
 #[test]
 fn errors_are_counted() {
-    same_on_both("counts_errors", |story| {
+    same_on_both("counts_errors", 1, |story| {
         begin(story);
         for before in [
             "SELECT 1 / 0",
@@ -153,7 +130,7 @@ fn errors_are_counted() {
 
 #[test]
 fn conditions_have_their_states_and_words() {
-    same_on_both("reads_conditions", |story| {
+    same_on_both("reads_conditions", 1, |story| {
         begin(story);
         for before in [
             "SELECT 1 / 0",
@@ -183,7 +160,7 @@ fn conditions_have_their_states_and_words() {
 
 #[test]
 fn rows_that_were_found_are_known_or_asked_for() {
-    same_on_both("found_elsewhere", |story| {
+    same_on_both("found_elsewhere", 1, |story| {
         begin(story);
         for before in [
             &["SELECT v FROM t"][..],
@@ -213,7 +190,7 @@ fn rows_that_were_found_are_known_or_asked_for() {
 
 #[test]
 fn prepared_questions_are_answered_too() {
-    same_on_both("prepared_asks", |story| {
+    same_on_both("prepared_asks", 1, |story| {
         begin(story);
         let counts = story.prepare(0, "SELECT ROW_COUNT() AS n, ?").id;
         for before in ["UPDATE t SET v = v + 1", "SELECT 1 / 0", "SELECT 1"] {
@@ -239,7 +216,7 @@ fn prepared_questions_are_answered_too() {
 
 #[test]
 fn commands_that_are_no_statements_count_and_leave_what_was_before() {
-    same_on_both("commands_count", |story| {
+    same_on_both("commands_count", 1, |story| {
         begin(story);
         let question = "SELECT ROW_COUNT(), @@warning_count";
         for command in [Command::Debug, Command::Ping, Command::SetOption] {
@@ -288,7 +265,7 @@ const TEXTS: &str = "@a = CLASS_ORIGIN, @b = SUBCLASS_ORIGIN, @c = CONSTRAINT_CA
 
 #[test]
 fn every_item_of_a_condition_is_told() {
-    same_on_both("reads_items", |story| {
+    same_on_both("reads_items", 1, |story| {
         begin(story);
         for before in LEAVES {
             for condition in 1..=2 {
@@ -326,7 +303,7 @@ fn every_item_of_a_condition_is_told() {
 
 #[test]
 fn words_in_another_character_set_are_told() {
-    same_on_both("reads_latin", |story| {
+    same_on_both("reads_latin", 1, |story| {
         begin(story);
         story.sql(0, "SET NAMES latin1");
         for between in [false, true] {
@@ -344,7 +321,7 @@ fn words_in_another_character_set_are_told() {
 /// Questions that raise a condition themselves, behind those that are there.
 #[test]
 fn a_condition_that_is_not_there_and_a_handler_that_is_none_are_errors() {
-    same_on_both("asks_in_vain", |story| {
+    same_on_both("asks_in_vain", 1, |story| {
         begin(story);
         for before in LEAVES {
             for question in [
@@ -375,7 +352,7 @@ fn a_condition_that_is_not_there_and_a_handler_that_is_none_are_errors() {
 
 #[test]
 fn a_variable_may_say_which_condition() {
-    same_on_both("variable_asks", |story| {
+    same_on_both("variable_asks", 1, |story| {
         begin(story);
         for set in [
             "SET @n = 2",
@@ -395,7 +372,7 @@ fn a_variable_may_say_which_condition() {
 
 #[test]
 fn columns_of_questions_have_their_names_however_they_are_written() {
-    same_on_both("names_columns", |story| {
+    same_on_both("names_columns", 1, |story| {
         begin(story);
         let long = format!("SELECT ROW_COUNT(){}", " + 1".repeat(80));
         for question in [
@@ -418,7 +395,7 @@ fn columns_of_questions_have_their_names_however_they_are_written() {
 #[test]
 fn get_diagnostics_has_the_rows_of_a_joined_text() {
     let test = "rows_of_a_joined_text";
-    same_on_both(test, |story| {
+    same_on_both(test, 1, |story| {
         begin(story);
         story.sql(1, "USE mysql");
         story.sql(0, "UPDATE t SET v = v + 1 WHERE id < 3");
@@ -453,7 +430,7 @@ fn what_cannot_be_answered_elsewhere_is_refused_and_never_wrong() {
 #[test]
 fn who_leaves_while_asked_leaves_the_backend_to_others() {
     let test = "who_leaves_while_asked_leaves_the_backend_to_others";
-    for real in [server(test), mysql(test)].into_iter().flatten() {
+    for real in both_servers(test) {
         let way = through(real, 1);
         let mut stays = login(&way, &app());
         for _ in 0..40 {
@@ -492,7 +469,7 @@ fn nobody_reads_the_conditions_of_another_client() {
         "SELECT bsecret FROM no_such_table",
         "SELECT CAST('bsecret' AS SIGNED) FROM t; SELECT 1",
     ];
-    same_on_both("nobodys_conditions", |story| {
+    same_on_both("nobodys_conditions", 1, |story| {
         story.columns = false;
         let account = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
         let a = story.join_as(&account);
@@ -555,10 +532,7 @@ fn told_on_both(test: &str, backends: usize, statements: &[&str]) {
             story.sql(b, "SELECT 1 FROM t WHERE v = 99");
         }
     };
-    same(test, backends, tell);
-    if let Some(real) = mysql(test) {
-        same_on(real, test, backends, tell);
-    }
+    same_on_both(test, backends, tell);
 }
 
 #[test]
@@ -655,7 +629,7 @@ fn user_variables_are_flushed() {
 /// asks for.
 #[test]
 fn a_text_that_asks_first_has_its_conditions_or_is_refused() {
-    for real in server("asks_first").into_iter().chain(mysql("asks_first")) {
+    for real in both_servers("asks_first") {
         let way = through(real, 2);
         let account = app().with(cap::MULTI_STATEMENTS);
         let mut a = login(&way, &account);
@@ -677,7 +651,7 @@ fn a_text_that_asks_first_has_its_conditions_or_is_refused() {
 /// set in front of what follows, which clears what the error has left.
 #[test]
 fn what_a_schema_that_is_not_there_leaves_is_known_on_a_new_backend() {
-    same_on_both("init_db_anew", |story| {
+    same_on_both("init_db_anew", 1, |story| {
         let account = app().schema(&story.schema).without(cap::SESSION_TRACK);
         let b = story.join_as(&account.clone().with(cap::FOUND_ROWS));
         let a = story.join_as(&account);
@@ -709,10 +683,7 @@ fn a_text_that_pins_finds_the_conditions_of_an_error_before_it() {
     if direct() {
         return;
     }
-    for real in [server("late_text"), mysql("late_text")]
-        .into_iter()
-        .flatten()
-    {
+    for real in both_servers("late_text") {
         fresh_schema(real, "late_text");
         real.execute(&["CREATE PROCEDURE late_text.locks() DO RELEASE_LOCK('late_text')"]);
         let pool = start_pool(real, "late_text.toml", "groups = 1\nbackends_max = 2");
@@ -730,98 +701,83 @@ fn a_text_that_pins_finds_the_conditions_of_an_error_before_it() {
 /// statement before, and nothing in the reply tells of it.
 #[test]
 fn a_lock_that_is_not_got_may_clear_conditions() {
-    for real in [server("lock_not_got"), mysql("lock_not_got")]
-        .into_iter()
-        .flatten()
-    {
-        same_on(real, "lock_not_got", 2, |story| {
-            let (a, b) = (story.join(), story.join());
-            story.sql(b, "SELECT GET_LOCK('lock_not_got', 0)");
-            for lock in ["lock_not_got", "lock_got"] {
-                for takes in [
-                    format!("SELECT GET_LOCK('{lock}', 0)"),
-                    format!("DO GET_LOCK('{lock}', 0)"),
-                    format!("SET @got = GET_LOCK('{lock}', 0)"),
-                    format!("SELECT RELEASE_LOCK('{lock}')"),
-                ] {
-                    for asks in ["SHOW WARNINGS", "SELECT @@warning_count, @@error_count"] {
-                        for before in ["SELECT no_such_column", "SELECT CAST('x' AS SIGNED)"] {
-                            story.all(a, &[before, &takes]);
-                            story.may_be_gone(a, asks);
-                        }
+    same_on_both("lock_not_got", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        story.sql(b, "SELECT GET_LOCK('lock_not_got', 0)");
+        for lock in ["lock_not_got", "lock_got"] {
+            for takes in [
+                format!("SELECT GET_LOCK('{lock}', 0)"),
+                format!("DO GET_LOCK('{lock}', 0)"),
+                format!("SET @got = GET_LOCK('{lock}', 0)"),
+                format!("SELECT RELEASE_LOCK('{lock}')"),
+            ] {
+                for asks in ["SHOW WARNINGS", "SELECT @@warning_count, @@error_count"] {
+                    for before in ["SELECT no_such_column", "SELECT CAST('x' AS SIGNED)"] {
+                        story.all(a, &[before, &takes]);
+                        story.may_be_gone(a, asks);
                     }
                 }
             }
-        });
-    }
+        }
+    });
 }
 
 /// COM_STMT_RESET leaves the conditions of the statement before, and counts no rows.
 #[test]
 fn a_reset_of_a_statement_leaves_conditions() {
-    for real in [server("reset_leaves"), mysql("reset_leaves")]
-        .into_iter()
-        .flatten()
-    {
-        same_on(real, "reset_leaves", 2, |story| {
-            let (a, b) = (story.join(), story.join());
-            let id = story.prepare(a, "SELECT CAST('y' AS SIGNED)").id;
-            for before in [
-                "SELECT CAST('x' AS SIGNED)",
-                "SELECT no_such_column",
-                "DO 0",
-            ] {
-                for asks in ["SELECT @@warning_count, @@error_count", "SHOW WARNINGS"] {
-                    story.sql(a, before);
-                    story.command(a, Command::StmtReset, &id.to_le_bytes());
-                    story.sql(b, "SELECT CAST('other' AS SIGNED)");
-                    story.sql(a, asks);
-                    story.execute(a, id, &[]);
-                    story.command(a, Command::StmtReset, &id.to_le_bytes());
-                    story.sql(a, asks);
-                    story.command(a, Command::StmtReset, &id.to_le_bytes());
-                    story.sql(a, "SELECT ROW_COUNT()");
-                }
+    same_on_both("reset_leaves", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        let id = story.prepare(a, "SELECT CAST('y' AS SIGNED)").id;
+        for before in [
+            "SELECT CAST('x' AS SIGNED)",
+            "SELECT no_such_column",
+            "DO 0",
+        ] {
+            for asks in ["SELECT @@warning_count, @@error_count", "SHOW WARNINGS"] {
+                story.sql(a, before);
+                story.command(a, Command::StmtReset, &id.to_le_bytes());
+                story.sql(b, "SELECT CAST('other' AS SIGNED)");
+                story.sql(a, asks);
+                story.execute(a, id, &[]);
+                story.command(a, Command::StmtReset, &id.to_le_bytes());
+                story.sql(a, asks);
+                story.command(a, Command::StmtReset, &id.to_le_bytes());
+                story.sql(a, "SELECT ROW_COUNT()");
             }
-        });
-    }
+        }
+    });
 }
 
 /// ROW_COUNT() behind a text that ends with GET DIAGNOSTICS is that of the statement before it.
 #[test]
 fn a_text_that_ends_with_get_diagnostics_counts_as_before_it() {
-    for real in [server("ends_with_get"), mysql("ends_with_get")]
-        .into_iter()
-        .flatten()
-    {
-        same_on(real, "ends_with_get", 1, |story| {
-            let account = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
-            let (a, b) = (story.join_as(&account), story.join_as(&account));
-            story.sql(a, "CREATE TABLE t (v INT)");
-            let texts = [
-                "SELECT 1; GET DIAGNOSTICS @r = ROW_COUNT",
-                "INSERT INTO t VALUES (1), (2); GET DIAGNOSTICS @r = ROW_COUNT",
-                "INSERT INTO t VALUES (1), (2); GET DIAGNOSTICS @r = ROW_COUNT; DO 0",
-                "INSERT INTO t VALUES (1), (2); GET DIAGNOSTICS @r = ROW_COUNT; SELECT 1",
-            ];
-            let asks = [
-                "SELECT ROW_COUNT()",
-                "SELECT ROW_COUNT(); SELECT 2",
-                "GET DIAGNOSTICS @s = ROW_COUNT",
-            ];
-            for text in texts {
-                for asks in asks {
-                    for others in [&[][..], &["INSERT INTO t VALUES (1), (2), (3)"]] {
-                        // Behind a refusal its conditions are gone, and these texts read them.
-                        story.sql(a, "SELECT v FROM t LIMIT 1");
-                        story.sql(a, text);
-                        story.all(b, others);
-                        story.may_be_gone(a, asks);
-                    }
+    same_on_both("ends_with_get", 1, |story| {
+        let account = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
+        let (a, b) = (story.join_as(&account), story.join_as(&account));
+        story.sql(a, "CREATE TABLE t (v INT)");
+        let texts = [
+            "SELECT 1; GET DIAGNOSTICS @r = ROW_COUNT",
+            "INSERT INTO t VALUES (1), (2); GET DIAGNOSTICS @r = ROW_COUNT",
+            "INSERT INTO t VALUES (1), (2); GET DIAGNOSTICS @r = ROW_COUNT; DO 0",
+            "INSERT INTO t VALUES (1), (2); GET DIAGNOSTICS @r = ROW_COUNT; SELECT 1",
+        ];
+        let asks = [
+            "SELECT ROW_COUNT()",
+            "SELECT ROW_COUNT(); SELECT 2",
+            "GET DIAGNOSTICS @s = ROW_COUNT",
+        ];
+        for text in texts {
+            for asks in asks {
+                for others in [&[][..], &["INSERT INTO t VALUES (1), (2), (3)"]] {
+                    // Behind a refusal its conditions are gone, and these texts read them.
+                    story.sql(a, "SELECT v FROM t LIMIT 1");
+                    story.sql(a, text);
+                    story.all(b, others);
+                    story.may_be_gone(a, asks);
                 }
             }
-        });
-    }
+        }
+    });
 }
 
 /// Only MariaDB prepares such a text.
@@ -853,62 +809,49 @@ fn warnings_are_shown_by_a_prepared_statement_on_any_backend() {
 /// MySQL says some errors twice, and counts both in its answer to COM_SET_OPTION.
 #[test]
 fn a_pinned_clients_conditions_are_counted() {
-    for real in [server("counted_pinned"), mysql("counted_pinned")]
-        .into_iter()
-        .flatten()
-    {
-        same_on(real, "counted_pinned", 1, |story| {
-            let a = story.join_as(&app());
-            for held in ["DO 0", "DO GET_LOCK('counted_pinned', 0)"] {
-                story.sql(a, held);
-                story.sql(a, "SELECT no_such_function(6)");
-                story.command(a, Command::SetOption, &[1, 0]);
-                story.sql(a, "SELECT no_such_function(6)");
-                story.command(a, Command::Ping, b"");
-                story.all(a, &["SHOW WARNINGS", "SELECT ROW_COUNT()"]);
-            }
-        });
-    }
+    same_on_both("counted_pinned", 1, |story| {
+        let a = story.join_as(&app());
+        for held in ["DO 0", "DO GET_LOCK('counted_pinned', 0)"] {
+            story.sql(a, held);
+            story.sql(a, "SELECT no_such_function(6)");
+            story.command(a, Command::SetOption, &[1, 0]);
+            story.sql(a, "SELECT no_such_function(6)");
+            story.command(a, Command::Ping, b"");
+            story.all(a, &["SHOW WARNINGS", "SELECT ROW_COUNT()"]);
+        }
+    });
 }
 
 /// What is still to be told of a session stands in the pool's own answer too: MySQL tells behind a
 /// deadlock that the transaction has ended.
 #[test]
 fn what_a_rolled_back_transaction_is_told_stands_behind_its_error() {
-    for real in [server("told_deadlock"), mysql("told_deadlock")]
-        .into_iter()
-        .flatten()
-    {
-        same_on(real, "told_deadlock", 3, |story| {
-            let (a, b, c) = (story.join(), story.join(), story.join());
-            story.all(
-                a,
-                &[
-                    "CREATE TABLE t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB",
-                    "INSERT INTO t VALUES (1, 0), (2, 0), (3, 0)",
-                    "BEGIN",
-                    "UPDATE t SET v = v + 1 WHERE id IN (1, 3)",
-                ],
-            );
-            story.all(b, &["BEGIN", "UPDATE t SET v = 1 WHERE id = 2"]);
-            story.begin(b, "UPDATE t SET v = 1 WHERE id = 1");
-            story.sql(a, "UPDATE t SET v = 2 WHERE id = 2");
-            story.end(b);
-            story.sql(c, "SELECT v FROM t WHERE id = 0");
-            story.all(b, &["SHOW WARNINGS", "SELECT 1"]);
-            story.sql(a, "ROLLBACK");
-        });
-    }
+    same_on_both("told_deadlock", 3, |story| {
+        let (a, b, c) = (story.join(), story.join(), story.join());
+        story.all(
+            a,
+            &[
+                "CREATE TABLE t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB",
+                "INSERT INTO t VALUES (1, 0), (2, 0), (3, 0)",
+                "BEGIN",
+                "UPDATE t SET v = v + 1 WHERE id IN (1, 3)",
+            ],
+        );
+        story.all(b, &["BEGIN", "UPDATE t SET v = 1 WHERE id = 2"]);
+        story.begin(b, "UPDATE t SET v = 1 WHERE id = 1");
+        story.sql(a, "UPDATE t SET v = 2 WHERE id = 2");
+        story.end(b);
+        story.sql(c, "SELECT v FROM t WHERE id = 0");
+        story.all(b, &["SHOW WARNINGS", "SELECT 1"]);
+        story.sql(a, "ROLLBACK");
+    });
 }
 
 /// What restores a session may warn itself (on MySQL a SET of a character set that is deprecated):
 /// a text that asks and pins does not read that.
 #[test]
 fn what_restores_a_session_leaves_nothing_to_a_text_that_asks() {
-    for real in [server("restore_warns"), mysql("restore_warns")]
-        .into_iter()
-        .flatten()
-    {
+    for real in both_servers("restore_warns") {
         fresh_schema(real, "restored_to");
         for schema in [None, Some("restored_to")] {
             same_on(real, "restore_warns", 1, |story| {
@@ -937,34 +880,29 @@ fn what_restores_a_session_leaves_nothing_to_a_text_that_asks() {
 /// those of the statement before; counts are asked for all the same.
 #[test]
 fn an_error_that_is_raised_leaves_its_counts() {
-    for real in [server("raised_counts"), mysql("raised_counts")]
-        .into_iter()
-        .flatten()
-    {
-        same_on(real, "raised_counts", 1, |story| {
-            let account = app().schema(&story.schema);
-            let (a, b) = (story.join_as(&account), story.join_as(&account));
-            story.sql(a, "CREATE TABLE t (v INT)");
-            for asks in [
-                "SELECT ROW_COUNT()",
-                "SELECT FOUND_ROWS()",
-                "SELECT ROW_COUNT(), FOUND_ROWS()",
-                "SELECT @@error_count",
-                "GET DIAGNOSTICS @n = NUMBER, @r = ROW_COUNT",
-                "SHOW WARNINGS",
-            ] {
-                for before in ["INSERT INTO t VALUES (1), (2)", "SELECT 1 UNION SELECT 2"] {
-                    for late in [false, true] {
-                        story.sql(a, before);
-                        story.sql(b, "SET sql_mode = ''");
-                        story.command(a, Command::StmtFetch, &[255, 255, 0, 0, 1, 0, 0, 0]);
-                        if late {
-                            story.let_pool_finish();
-                        }
-                        story.all(a, &[asks, "SELECT @n, @r"]);
+    same_on_both("raised_counts", 1, |story| {
+        let account = app().schema(&story.schema);
+        let (a, b) = (story.join_as(&account), story.join_as(&account));
+        story.sql(a, "CREATE TABLE t (v INT)");
+        for asks in [
+            "SELECT ROW_COUNT()",
+            "SELECT FOUND_ROWS()",
+            "SELECT ROW_COUNT(), FOUND_ROWS()",
+            "SELECT @@error_count",
+            "GET DIAGNOSTICS @n = NUMBER, @r = ROW_COUNT",
+            "SHOW WARNINGS",
+        ] {
+            for before in ["INSERT INTO t VALUES (1), (2)", "SELECT 1 UNION SELECT 2"] {
+                for late in [false, true] {
+                    story.sql(a, before);
+                    story.sql(b, "SET sql_mode = ''");
+                    story.command(a, Command::StmtFetch, &[255, 255, 0, 0, 1, 0, 0, 0]);
+                    if late {
+                        story.let_pool_finish();
                     }
+                    story.all(a, &[asks, "SELECT @n, @r"]);
                 }
             }
-        });
-    }
+        }
+    });
 }

@@ -2,8 +2,8 @@
 //! because an EOF packet has no room for it. Stories compare the EOF packet behind the columns too
 //! (`testkit::reply::Rows::begin`).
 
-use crate::compare::{Story, same, same_on};
-use crate::world::{app, mysql, server};
+use crate::compare::{Story, same_on_both};
+use crate::world::{app, server};
 use wire::capabilities as cap;
 use wire::command::Command;
 
@@ -20,17 +20,10 @@ fn old_and_new(story: &mut Story) -> [usize; 3] {
     .map(|account| story.join_as(&account))
 }
 
-fn on_both(name: &str, backends: usize, tell: impl Fn(&mut Story)) {
-    same(name, backends, &tell);
-    if let Some(real) = mysql(name) {
-        same_on(real, name, backends, &tell);
-    }
-}
-
 /// The status of what follows a procedure's own cursor says that one is open, and rows follow.
 #[test]
 fn a_cursor_of_a_procedure_is_none_of_its_clients() {
-    on_both("eof_cursors", 2, |story| {
+    same_on_both("eof_cursors", 2, |story| {
         let clients = old_and_new(story);
         story.all(
             clients[0],
@@ -55,7 +48,7 @@ fn a_cursor_of_a_procedure_is_none_of_its_clients() {
 
 #[test]
 fn flags_and_warnings_stand_in_front_of_the_rows() {
-    on_both("eof_flags", 2, |story| {
+    same_on_both("eof_flags", 2, |story| {
         let clients = old_and_new(story);
         story.all(
             clients[0],
@@ -91,7 +84,7 @@ fn flags_and_warnings_stand_in_front_of_the_rows() {
 
 #[test]
 fn out_parameters_of_a_prepared_call_are_marked() {
-    on_both("eof_out", 2, |story| {
+    same_on_both("eof_out", 2, |story| {
         let clients = old_and_new(story);
         story.sql(
             clients[0],
@@ -114,7 +107,7 @@ fn out_parameters_of_a_prepared_call_are_marked() {
 /// waits for ever, or takes the next answer for this one's, where they say otherwise.
 #[test]
 fn results_of_calls_are_read_one_by_one() {
-    on_both("eof_calls", 2, |story| {
+    same_on_both("eof_calls", 2, |story| {
         let clients = old_and_new(story);
         let owner = clients[0];
         story.sql(owner, "CREATE TABLE t (a INT)");
@@ -156,7 +149,7 @@ fn results_of_calls_are_read_one_by_one() {
 
 #[test]
 fn a_local_file_is_taken_inside_of_several_statements() {
-    on_both("eof_file", 1, |story| {
+    same_on_both("eof_file", 1, |story| {
         let clients = old_and_new(story);
         story.sql(clients[0], "CREATE TABLE t (v VARCHAR(20))");
         for who in clients {
@@ -177,7 +170,7 @@ fn a_local_file_is_taken_inside_of_several_statements() {
 /// What a function changes behind an EOF packet is the client's own, and no other's.
 #[test]
 fn a_change_behind_an_eof_packet_stays_with_its_client() {
-    on_both("eof_changes", 1, |story| {
+    same_on_both("eof_changes", 1, |story| {
         let [_, a, b] = old_and_new(story);
         let c = story.join_as(
             &app()
@@ -225,7 +218,7 @@ fn both_forms_share_few_backends() {
     let Some(_) = server("eof_shared") else {
         return;
     };
-    on_both("eof_shared", 1, |story| {
+    same_on_both("eof_shared", 1, |story| {
         let clients = old_and_new(story);
         for turn in 0..3 {
             for who in clients {

@@ -4,17 +4,11 @@
 //! One backend for two clients: nobody may be pinned, or the other would wait in vain. Where stored
 //! code pins, there are two.
 
-use crate::compare::{Story, same_on};
-use crate::world::{app, mysql, server};
+use crate::compare::{Story, same_on_both};
+use crate::world::app;
 use testkit::reply::Outcome;
 use wire::capabilities as cap;
 use wire::command::Command;
-
-fn same_on_both(test: &str, backends: usize, story: impl Fn(&mut Story)) {
-    for real in [server(test), mysql(test)].into_iter().flatten() {
-        same_on(real, test, backends, &story);
-    }
-}
 
 /// Who is told that the answer is gone is pinned, and everything after that waits in vain.
 fn answered(reply: &[Outcome], text: &str, before: &str) {

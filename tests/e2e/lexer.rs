@@ -4,7 +4,7 @@
 //! Texts come from seeds ([`testkit::texts`]); each server runs them, for each character set and
 //! `sql_mode`. What the lexer doubts is counted, so that it cannot be right by saying nothing.
 
-use crate::world::{app, login, mysql, server, through};
+use crate::world::{app, both_servers, login, mysql, server, through};
 use sql::lex::{Charset, Kind, LexMode, Lexer, Server};
 use testkit::client::Client;
 use testkit::real::{Flavour, Real};
@@ -155,7 +155,7 @@ const HARMLESS: [&str; 14] = [
 #[test]
 fn what_is_read_as_the_server_reads_it_pins_nobody() {
     let test = "what_is_read_as_the_server_reads_it_pins_nobody";
-    for real in [server(test), mysql(test)].into_iter().flatten() {
+    for real in both_servers(test) {
         let account = app().with(wire::capabilities::MULTI_STATEMENTS);
         let mut direct = login(&real.address(), &account);
         let way = through(real, 1);

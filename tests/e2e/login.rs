@@ -1,7 +1,8 @@
 //! Logins: who gets in, and what those are told who do not.
 
 use crate::world::{
-    SHA_PASSWORD, app, binary, config_file, direct, login, mysql, server, start_pool, through,
+    SHA_PASSWORD, app, binary, both_servers, config_file, direct, login, mysql, server, start_pool,
+    through,
 };
 use reactor::Address;
 use std::io::{Read, Write};
@@ -537,7 +538,7 @@ fn a_change_to_an_unknown_user_is_answered_as_a_wrong_password() {
     let hash = "password_hash = \"*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19\"";
     let backend = "backend_user = \"app\"\nbackend_password = \"app\"";
     let plugins = ["mysql_native_password", "caching_sha2_password"];
-    for real in [server(test), mysql(test)].into_iter().flatten() {
+    for real in both_servers(test) {
         for (wanted, proof) in [
             (plugins[0], "password = \"password\""),
             (plugins[0], hash),
@@ -685,7 +686,7 @@ fn the_greeting_names_the_servers_collation() {
 #[test]
 fn the_ok_of_a_login_is_the_servers() {
     let test = "the_ok_of_a_login_is_the_servers";
-    for real in [server(test), mysql(test)].into_iter().flatten() {
+    for real in both_servers(test) {
         let pool = through(real, 2);
         let schema = app().schema("mysql");
         let accounts = [

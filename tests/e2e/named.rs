@@ -1,6 +1,6 @@
 //! Statements prepared by name, as text: many clients, few backends, the same answers.
 
-use crate::compare::{same, same_on};
+use crate::compare::{same, same_on, same_on_both};
 use crate::world::{app, direct, fresh_schema, login, mysql, own_server, server, start_pool};
 use wire::capabilities as cap;
 
@@ -344,19 +344,17 @@ fn a_text_with_values_asks_about_the_statement_before() {
 #[test]
 fn conditions_outlive_a_deallocation_where_the_server_lets_them() {
     let test = "deallocated";
-    for real in [server(test), mysql(test)].into_iter().flatten() {
-        same_on(real, test, 1, |story| {
-            let (a, b) = (story.join(), story.join());
-            for before in ["EXECUTE p", "SELECT no_such", "SELECT CAST('x' AS SIGNED)"] {
-                for between in [&[][..], &["SELECT 'b'"]] {
-                    for asks in ["SELECT @@warning_count, @@error_count", "SHOW WARNINGS"] {
-                        story.sql(a, "PREPARE p FROM 'SELECT ? + 0'");
-                        story.all(a, &[before, "DEALLOCATE PREPARE p"]);
-                        story.all(b, between);
-                        story.all(a, &[asks, "SELECT ROW_COUNT()"]);
-                    }
+    same_on_both(test, 1, |story| {
+        let (a, b) = (story.join(), story.join());
+        for before in ["EXECUTE p", "SELECT no_such", "SELECT CAST('x' AS SIGNED)"] {
+            for between in [&[][..], &["SELECT 'b'"]] {
+                for asks in ["SELECT @@warning_count, @@error_count", "SHOW WARNINGS"] {
+                    story.sql(a, "PREPARE p FROM 'SELECT ? + 0'");
+                    story.all(a, &[before, "DEALLOCATE PREPARE p"]);
+                    story.all(b, between);
+                    story.all(a, &[asks, "SELECT ROW_COUNT()"]);
                 }
             }
-        });
-    }
+        }
+    });
 }

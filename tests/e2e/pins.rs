@@ -5,7 +5,9 @@
 //! what it then sees shows that nothing was left there.
 
 use crate::compare::same;
-use crate::world::{HOLD, app, direct, fresh_schema, login, mysql, server, start_pool, through};
+use crate::world::{
+    HOLD, app, both_servers, direct, fresh_schema, login, mysql, server, start_pool, through,
+};
 use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::{Flavour, Real};
@@ -398,7 +400,7 @@ const DEATHS_ON_MYSQL: [Death; 1] = [(
 #[test]
 fn a_client_that_dies_frees_everything() {
     let test = "a_client_that_dies_frees_everything";
-    for real in [server(test), mysql(test)].into_iter().flatten() {
+    for real in both_servers(test) {
         if !direct() {
             frees_everything(real);
         }

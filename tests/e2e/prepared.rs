@@ -3,7 +3,7 @@
 //! Each story runs with fewer backends than clients, so a statement is executed where another
 //! client has used it before, or where nobody has prepared it yet.
 
-use crate::compare::{Story, same, same_on};
+use crate::compare::{Story, same, same_on, same_on_both};
 use crate::world::{app, direct, login, mysql, own_server, server, start_pool};
 use testkit::client::{Client, ClientError, execution};
 use testkit::real::{Flavour, skipped};
@@ -646,10 +646,7 @@ fn malformed_executions_are_refused_as_by_the_server() {
             }
         }
     };
-    same("ps_malformed", 1, tell);
-    if let Some(real) = mysql("ps_malformed") {
-        same_on(real, "ps_malformed", 1, tell);
-    }
+    same_on_both("ps_malformed", 1, tell);
 }
 
 /// A client that closes nothing is stopped at its bound with the server's own error, and others

@@ -4,9 +4,9 @@
 //! Each client's last one is its own, whatever others prepare on the same backend meanwhile, and
 //! whatever else it says itself between the two. Everything is told in bytes.
 
-use crate::compare::{Story, same, same_on};
+use crate::compare::{Story, same, same_on, same_on_both};
 use crate::metrics::until;
-use crate::world::{HOLD, app, found, login, mysql, server, start_pool};
+use crate::world::{HOLD, app, found, login, mysql, start_pool};
 use testkit::real::Real;
 use testkit::reply::Outcome;
 use wire::capabilities::EXTENDED_BULK;
@@ -177,34 +177,32 @@ fn mysql_takes_the_last_id_for_an_unknown_one() {
 #[test]
 fn an_unknown_statement_is_an_error_of_the_session() {
     let test = "unknown_is_an_error";
-    for real in [server(test), mysql(test)].into_iter().flatten() {
-        same_on(real, test, 1, |story| {
-            let (one, other) = (story.join(), story.join());
-            // Far from the ids that a server has given by now.
-            let unknown = 0x7000_0077u32.to_le_bytes();
-            let fetch = [&unknown[..], &1u32.to_le_bytes()].concat();
-            let execute = [&unknown[..], &[0, 1, 0, 0, 0]].concat();
-            let id = story.prepare(one, "SELECT 1").id.to_le_bytes();
-            let closed = [id, 1u32.to_le_bytes()].concat();
-            for (command, arguments) in [
-                (Command::StmtFetch, &fetch[..]),
-                (Command::StmtExecute, &execute),
-                (Command::StmtReset, &unknown),
-                (Command::StmtFetch, &closed),
-            ] {
-                for before in ["SELECT CAST('x' AS SIGNED)", "DO 1"] {
-                    for question in ["SHOW WARNINGS", "SELECT @@error_count, ROW_COUNT()"] {
-                        story.sql(one, before);
-                        story.sql(other, "SELECT CAST('other' AS SIGNED), 1 / 0");
-                        story.command(one, command, arguments);
-                        story.sql(other, "SELECT 2");
-                        story.command(one, Command::SetOption, &[0, 0]);
-                        story.sql(one, question);
-                    }
+    same_on_both(test, 1, |story| {
+        let (one, other) = (story.join(), story.join());
+        // Far from the ids that a server has given by now.
+        let unknown = 0x7000_0077u32.to_le_bytes();
+        let fetch = [&unknown[..], &1u32.to_le_bytes()].concat();
+        let execute = [&unknown[..], &[0, 1, 0, 0, 0]].concat();
+        let id = story.prepare(one, "SELECT 1").id.to_le_bytes();
+        let closed = [id, 1u32.to_le_bytes()].concat();
+        for (command, arguments) in [
+            (Command::StmtFetch, &fetch[..]),
+            (Command::StmtExecute, &execute),
+            (Command::StmtReset, &unknown),
+            (Command::StmtFetch, &closed),
+        ] {
+            for before in ["SELECT CAST('x' AS SIGNED)", "DO 1"] {
+                for question in ["SHOW WARNINGS", "SELECT @@error_count, ROW_COUNT()"] {
+                    story.sql(one, before);
+                    story.sql(other, "SELECT CAST('other' AS SIGNED), 1 / 0");
+                    story.command(one, command, arguments);
+                    story.sql(other, "SELECT 2");
+                    story.command(one, Command::SetOption, &[0, 0]);
+                    story.sql(one, question);
                 }
             }
-        });
-    }
+        }
+    });
 }
 
 /// The server takes few statements: what backends keep for others gives way, and clients may have

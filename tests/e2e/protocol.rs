@@ -1,7 +1,7 @@
 //! Commands and forms of replies: each as the server itself has it.
 
-use crate::compare::{Story, same, same_on};
-use crate::world::{app, direct, login, mysql, server, through};
+use crate::compare::{Story, same, same_on, same_on_both};
+use crate::world::{app, both_servers, direct, login, mysql, server, through};
 use testkit::real::{Flavour, skipped};
 use testkit::reply::Outcome;
 use testkit::talk::Account;
@@ -85,7 +85,7 @@ fn a_client_that_tracks_less_or_more_harms_nobody() {
 #[test]
 fn what_a_client_tracks_is_its_own_affair() {
     let test = "what_a_client_tracks_is_its_own_affair";
-    for real in [server(test), mysql(test)].into_iter().flatten() {
+    for real in both_servers(test) {
         let isolation = match real.flavour() {
             Flavour::MariaDb => "tx_isolation",
             Flavour::MySql => "transaction_isolation",
@@ -268,25 +268,22 @@ fn multi_statements_are_an_option_that_can_be_switched() {
 /// MySQL refuses what is too short; MariaDB takes what is missing for zero.
 #[test]
 fn an_option_of_any_length_is_answered_as_by_the_server() {
-    let test = "an_option_of_any_length_is_answered_as_by_the_server";
-    for real in [server(test), mysql(test)].into_iter().flatten() {
-        same_on(real, "option_lengths", 1, |story| {
-            let who = story.join();
-            for option in [
-                &[0][..],
-                &[1],
-                &[0, 0, 7],
-                &[2],
-                &[1, 0, 0],
-                &[2, 0],
-                &[0, 1],
-            ] {
-                story.command(who, Command::SetOption, option);
-                story.sql(who, "SELECT 1; SELECT 2");
-                story.command(who, Command::Ping, b"more");
-            }
-        });
-    }
+    same_on_both("option_lengths", 1, |story| {
+        let who = story.join();
+        for option in [
+            &[0][..],
+            &[1],
+            &[0, 0, 7],
+            &[2],
+            &[1, 0, 0],
+            &[2, 0],
+            &[0, 1],
+        ] {
+            story.command(who, Command::SetOption, option);
+            story.sql(who, "SELECT 1; SELECT 2");
+            story.command(who, Command::Ping, b"more");
+        }
+    });
 }
 
 #[test]

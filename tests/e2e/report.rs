@@ -1,6 +1,6 @@
 //! What the pool says of its clients: pinned or not, why, and by which statement.
 
-use crate::world::{HOLD, app, direct, fresh_schema, login, mysql, server, start_pool};
+use crate::world::{HOLD, app, both_servers, direct, fresh_schema, login, server, start_pool};
 use testkit::client::Client;
 use testkit::onramp::Pool;
 use testkit::real::skipped;
@@ -65,7 +65,7 @@ fn a_password_in_a_statement_is_never_logged() {
     if direct() {
         return skipped(test, "it is about what the pool logs");
     }
-    for real in [server(test), mysql(test)].into_iter().flatten() {
+    for real in both_servers(test) {
         fresh_schema(real, "unlogged");
         let extra = "groups = 1\nbackends_max = 2\nbackends_min = 0\nbackends_reserved = 0\n\
             wait_ms_max = 300";

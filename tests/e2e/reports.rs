@@ -1,13 +1,12 @@
 //! What servers report of a session's changes, and when: the trackers, told through the pool.
 
-use crate::compare::{Story, same_on};
-use crate::world::{app, mysql, server};
+use crate::compare::{Story, same_on_both};
+use crate::world::app;
 use wire::capabilities as cap;
 use wire::command::Command;
 
 #[test]
 fn what_an_eof_cannot_report_comes_with_the_next_ok() {
-    let test = "what_an_eof_cannot_report";
     let tell = |story: &mut Story| {
         let other = format!("{}_b", story.schema);
         let admin = story.join();
@@ -57,12 +56,7 @@ fn what_an_eof_cannot_report_comes_with_the_next_ok() {
         }
         story.sql(admin, &format!("DROP DATABASE {other}"));
     };
-    if let Some(real) = server(test) {
-        same_on(real, "unreported", 2, tell);
-    }
-    if let Some(real) = mysql(test) {
-        same_on(real, "unreported", 2, tell);
-    }
+    same_on_both("unreported", 2, tell);
 }
 
 /// An error says nothing of the transaction that its statement may have begun: what the pool then
@@ -94,10 +88,5 @@ fn the_status_behind_an_error_is_known() {
             }
         }
     };
-    if let Some(real) = server(test) {
-        same_on(real, test, 1, tell);
-    }
-    if let Some(real) = mysql(test) {
-        same_on(real, test, 1, tell);
-    }
+    same_on_both(test, 1, tell);
 }

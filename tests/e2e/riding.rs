@@ -1,6 +1,6 @@
 //! Riding: statements of several clients in flight on one backend, one behind the other.
 
-use crate::world::{app, direct, login, mysql, server, start_pool};
+use crate::world::{app, both_servers, direct, login, mysql, server, start_pool};
 use testkit::real::{Real, skipped};
 use testkit::reply::Outcome;
 use wire::command::Command;
@@ -84,7 +84,7 @@ fn who_rides_behind_a_reader_that_has_stopped_is_answered() {
     if direct() {
         return skipped(test, "it is about the pool");
     }
-    for real in [server(test), mysql(test)].into_iter().flatten() {
+    for real in both_servers(test) {
         const LONG: &str = "SELECT text FROM shop.riding_long";
         let settings = "backends_max = 1\ngroups = 1";
         let name = format!("riding_long_{:?}.toml", real.flavour());

@@ -2,7 +2,7 @@
 
 use crate::walls::{has, is_root};
 use crate::world::{
-    HOLD, app, binary, config, config_file, direct, login, mysql, server, start_pool,
+    HOLD, app, binary, both_servers, config, config_file, direct, login, server, start_pool,
 };
 use reactor::Address;
 use testkit::client::Client;
@@ -62,7 +62,7 @@ fn pool_of(real: &Real, name: &str, extra: &str) -> Pool {
 #[test]
 fn who_does_not_read_leaves_half_of_the_backends_and_misses_nothing() {
     let test = "who_does_not_read_leaves_half_of_the_backends_and_misses_nothing";
-    for real in [server(test), mysql(test)].into_iter().flatten() {
+    for real in both_servers(test) {
         if direct() {
             return skipped(test, "it is about the pool");
         }
@@ -99,7 +99,7 @@ fn who_does_not_read_leaves_half_of_the_backends_and_misses_nothing() {
 #[test]
 fn what_is_known_to_be_short_has_the_reserve_beside_slow_readers() {
     let test = "what_is_known_to_be_short_has_the_reserve_beside_slow_readers";
-    for real in [server(test), mysql(test)].into_iter().flatten() {
+    for real in both_servers(test) {
         if direct() {
             return skipped(test, "it is about the pool");
         }
@@ -251,7 +251,7 @@ fn a_reader_within_a_transaction_keeps_its_backend_and_goes_when_it_keeps_too_ma
 #[test]
 fn a_reader_whose_statement_has_begun_a_transaction_holds_a_backend_still() {
     let test = "a_reader_whose_statement_has_begun_a_transaction_holds_a_backend_still";
-    for real in [server(test), mysql(test)].into_iter().flatten() {
+    for real in both_servers(test) {
         if direct() {
             return skipped(test, "it is about the pool");
         }

@@ -1,21 +1,13 @@
 //! What a session counts and gathers about itself, and settings of several statements in one text.
 
-use crate::compare::{Story, same_on};
-use crate::world::{app, direct, found, login, mysql, server, start_pool};
+use crate::compare::same_on_both;
+use crate::world::{app, direct, found, login, server, start_pool};
 use testkit::real::Real;
 use wire::command::Command;
 
-/// Tells a story on both servers, on so many backends.
-fn on_both(test: &str, backends: usize, story: impl Fn(&mut Story)) {
-    let servers: [Option<&Real>; 2] = [server(test), mysql(test)];
-    for real in servers.into_iter().flatten() {
-        same_on(real, test, backends, &story);
-    }
-}
-
 #[test]
 fn counters_are_the_clients_own_from_flush_status_on() {
-    on_both("counts_of_sessions", 2, |story| {
+    same_on_both("counts_of_sessions", 2, |story| {
         let (a, b) = (story.join(), story.join());
         story.sql(
             a,
@@ -39,7 +31,7 @@ fn counters_are_the_clients_own_from_flush_status_on() {
 /// One backend: a story with a pin that lasts would come to no end.
 #[test]
 fn settings_in_one_text_follow_their_client() {
-    on_both("settings_in_one_text", 1, |story| {
+    same_on_both("settings_in_one_text", 1, |story| {
         let (a, b) = (story.join(), story.join());
         for who in [a, b] {
             story.command(who, Command::SetOption, &[0, 0]);
@@ -65,7 +57,7 @@ fn settings_in_one_text_follow_their_client() {
 
 #[test]
 fn what_gathers_nothing_pins_nobody() {
-    on_both("gathers_nothing", 1, |story| {
+    same_on_both("gathers_nothing", 1, |story| {
         let (a, b) = (story.join(), story.join());
         story.all(a, &["SET profiling = 0", "SET profiling_history_size = 7"]);
         story.sql(a, "SET optimizer_trace = 'enabled=off'");

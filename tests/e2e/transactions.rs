@@ -1,7 +1,7 @@
 //! Transactions: their own backend, their isolation, their end.
 
 use crate::compare::{same, same_on};
-use crate::world::{app, fresh_schema, login, mysql, server, through};
+use crate::world::{app, both_servers, fresh_schema, login, through};
 use testkit::oracle::Kill;
 use testkit::real::{Flavour, Real};
 use testkit::reply::Outcome;
@@ -166,7 +166,7 @@ fn a_deadlock_is_reported_and_its_victim_rolled_back() {
 #[test]
 fn the_victim_of_a_deadlock_keeps_no_backend() {
     let test = "the_victim_of_a_deadlock_keeps_no_backend";
-    for real in [server(test), mysql(test)].into_iter().flatten() {
+    for real in both_servers(test) {
         fresh_schema(real, "victims");
         let way = through(real, 2);
         let [mut a, mut b, mut c] = [(); 3].map(|()| login(&way, &app().schema("victims")));
@@ -325,7 +325,7 @@ fn savepoints(real: &Real, test: &str) {
 #[test]
 fn a_savepoint_before_the_first_table_stays_its_clients() {
     let test = "savepoint_first";
-    for real in [server(test), mysql(test)].into_iter().flatten() {
+    for real in both_servers(test) {
         savepoints(real, test);
     }
 }

@@ -1,20 +1,16 @@
 //! User variables that a client has never set, on a backend that has had them of another: columns'
 //! types and lengths are compared too.
 
-use crate::compare::{Story, same_on};
-use crate::world::{app, login, mysql, server, start_pool};
+use crate::compare::{Story, same_on, same_on_both};
+use crate::world::{app, both_servers, login, server, start_pool};
 use testkit::client::Client;
-use testkit::real::Real;
 
 /// Tells a story on both servers, each on one backend.
 fn on_both(test: &str, story: impl Fn(&mut Story)) {
-    let servers: [Option<&Real>; 2] = [server(test), mysql(test)];
-    for real in servers.into_iter().flatten() {
-        same_on(real, test, 1, |told| {
-            told.columns = true;
-            story(told);
-        });
-    }
+    same_on_both(test, 1, |told| {
+        told.columns = true;
+        story(told);
+    });
 }
 
 const SETS: &str = "SET @i = 5, @u = CAST(7 AS UNSIGNED), @d = 1.50, @f = 1e2, @t = 'text', \
@@ -247,10 +243,7 @@ fn lists_of_user_variables_name_nobody_elses() {
         "SELECT VARIABLE_NAME FROM performance_schema.user_variables_by_thread WHERE THREAD_ID = \
          PS_CURRENT_THREAD_ID() ORDER BY 1",
     ];
-    for real in [server("lists_variables"), mysql("lists_variables")]
-        .into_iter()
-        .flatten()
-    {
+    for real in both_servers("lists_variables") {
         let mut admin = real.admin();
         // MariaDB lets nobody grant rights on a schema that it serves without them.
         let _ = admin.query("GRANT SELECT ON performance_schema.* TO app");

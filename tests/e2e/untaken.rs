@@ -1,6 +1,6 @@
 //! Statements that take nothing, though their kind does: no pin outlives them.
 
-use crate::world::{app, login, mysql, server, through};
+use crate::world::{app, both_servers, login, server, through};
 use testkit::real::Flavour;
 use wire::capabilities as cap;
 use wire::command::Command;
@@ -9,7 +9,7 @@ use wire::command::Command;
 #[test]
 fn locks_that_were_not_taken_pin_nobody() {
     let test = "locks_that_were_not_taken_pin_nobody";
-    for real in [server(test), mysql(test)].into_iter().flatten() {
+    for real in both_servers(test) {
         let mut holder = real.admin();
         assert_eq!(holder.value("SELECT GET_LOCK('theirs', 0)"), "1");
         let way = through(real, 1);
@@ -39,7 +39,7 @@ fn locks_that_were_not_taken_pin_nobody() {
 #[test]
 fn a_text_that_has_no_end_pins_nobody() {
     let test = "a_text_that_has_no_end_pins_nobody";
-    for real in [server(test), mysql(test)].into_iter().flatten() {
+    for real in both_servers(test) {
         let way = through(real, 1);
         let [mut broken, mut other] = [login(&way, &app()), login(&way, &app())];
         for sql in [
@@ -62,7 +62,7 @@ fn a_text_that_has_no_end_pins_nobody() {
 #[test]
 fn a_routine_that_does_not_exist_pins_nobody() {
     let test = "a_routine_that_does_not_exist_pins_nobody";
-    for real in [server(test), mysql(test)].into_iter().flatten() {
+    for real in both_servers(test) {
         let way = through(real, 1);
         let account = app().schema("shop");
         let [mut one, mut other] = [login(&way, &account), login(&way, &account)];

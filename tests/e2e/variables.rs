@@ -1,18 +1,9 @@
 //! Variables that nobody reports, that are used up, or that are hard to write: two clients on one
 //! backend, so a pin that lasts is a story that comes to no end.
 
-use crate::compare::{Story, same_on};
+use crate::compare::{Story, same_on, same_on_both};
 use crate::world::{app, mysql, server};
-use testkit::real::Real;
 use wire::command::Command;
-
-/// Tells a story on both servers, each on one backend.
-fn on_both(test: &str, story: impl Fn(&mut Story)) {
-    let servers: [Option<&Real>; 2] = [server(test), mysql(test)];
-    for real in servers.into_iter().flatten() {
-        same_on(real, test, 1, &story);
-    }
-}
 
 fn on_mariadb(test: &str, story: impl Fn(&mut Story)) {
     if let Some(real) = server(test) {
@@ -43,7 +34,7 @@ fn in_turns(story: &mut Story, first: &[&str], second: &[&str], probe: &str) {
 
 #[test]
 fn what_is_set_without_its_scope_follows_its_client() {
-    on_both("sets_without_scope", |story| {
+    same_on_both("sets_without_scope", 1, |story| {
         in_turns(
             story,
             &[
@@ -72,31 +63,26 @@ fn what_is_set_without_its_scope_follows_its_client() {
 /// A literal may hold bytes that are no text of its character set; no introducer takes them.
 #[test]
 fn a_user_variable_may_hold_what_is_no_text() {
-    for real in [server("ill_formed"), mysql("ill_formed")]
-        .into_iter()
-        .flatten()
-    {
-        same_on(real, "ill_formed", 2, |story| {
-            let (a, b) = (story.join(), story.join());
-            let probe = "SELECT HEX(@a), CHARSET(@a), HEX(@b), CHARSET(@b)";
-            story.sql(a, "SET NAMES utf8mb3");
-            for text in [
-                "SET @a = '\u{1f600}'",
-                "SELECT '\u{1f600}' INTO @b",
-                "SET @a = 'x', @b = '\u{e9}'",
-            ] {
-                for sets in ["SET @a = 1", "SET @b = 'own'"] {
-                    story.sql(a, text);
-                    story.sql(b, sets);
-                    story.sql(a, probe);
-                }
+    same_on_both("ill_formed", 2, |story| {
+        let (a, b) = (story.join(), story.join());
+        let probe = "SELECT HEX(@a), CHARSET(@a), HEX(@b), CHARSET(@b)";
+        story.sql(a, "SET NAMES utf8mb3");
+        for text in [
+            "SET @a = '\u{1f600}'",
+            "SELECT '\u{1f600}' INTO @b",
+            "SET @a = 'x', @b = '\u{e9}'",
+        ] {
+            for sets in ["SET @a = 1", "SET @b = 'own'"] {
+                story.sql(a, text);
+                story.sql(b, sets);
+                story.sql(a, probe);
             }
-            story.sql(a, "SET NAMES utf8mb4");
-            story.command(a, Command::Query, b"SET @a = '\xff\xfe'");
-            story.sql(b, "SET @a = 2");
-            story.sql(a, probe);
-        });
-    }
+        }
+        story.sql(a, "SET NAMES utf8mb4");
+        story.command(a, Command::Query, b"SET @a = '\xff\xfe'");
+        story.sql(b, "SET @a = 2");
+        story.sql(a, probe);
+    });
 }
 
 /// Which GTIDs are told is a variable as any other; what else a client is told stays.
@@ -127,7 +113,7 @@ fn who_asks_for_gtids_is_told_nothing_else_besides() {
 
 #[test]
 fn what_was_set_without_its_scope_cuts_the_next_text() {
-    on_both("cuts_without_scope", |story| {
+    same_on_both("cuts_without_scope", 1, |story| {
         let (a, b) = (story.join(), story.join());
         story.sql(a, "CREATE TABLE t (v INT) ENGINE=InnoDB");
         story.all(a, &["BEGIN", "SET @@sql_mode = 'ANSI_QUOTES'"]);
@@ -148,7 +134,7 @@ fn what_was_set_without_its_scope_cuts_the_next_text() {
 
 #[test]
 fn what_is_prepared_without_a_scope_follows_its_client() {
-    on_both("prepares_without_scope", |story| {
+    same_on_both("prepares_without_scope", 1, |story| {
         let (a, b) = (story.join(), story.join());
         let probe = "SELECT @@div_precision_increment, @@time_zone";
         let set = story.prepare(a, "SET @@div_precision_increment = 7").id;
@@ -168,7 +154,7 @@ fn what_is_prepared_without_a_scope_follows_its_client() {
 
 #[test]
 fn a_stopped_clock_follows_its_client_and_goes_on_again() {
-    on_both("stops_clocks", |story| {
+    same_on_both("stops_clocks", 1, |story| {
         let stands = "SELECT @@timestamp < 2000000, UNIX_TIMESTAMP() < 2000000, \
                       IF(@@timestamp < 2000000, @@timestamp, 0)";
         in_turns(
@@ -191,7 +177,7 @@ fn a_stopped_clock_follows_its_client_and_goes_on_again() {
 
 #[test]
 fn last_insert_id_by_its_other_names_follows_its_client() {
-    on_both("sets_insert_ids", |story| {
+    same_on_both("sets_insert_ids", 1, |story| {
         in_turns(
             story,
             &[
@@ -208,7 +194,7 @@ fn last_insert_id_by_its_other_names_follows_its_client() {
 #[test]
 fn variables_of_replication_follow_their_client() {
     let probe = "SELECT @@sql_log_bin, @@pseudo_slave_mode, @@completion_type";
-    on_both("sets_replication", |story| {
+    same_on_both("sets_replication", 1, |story| {
         in_turns(
             story,
             &[
@@ -252,7 +238,7 @@ fn variables_of_replication_follow_their_client() {
 
 #[test]
 fn a_number_of_its_own_follows_its_client_and_no_other() {
-    on_both("sets_thread_ids", |story| {
+    same_on_both("sets_thread_ids", 1, |story| {
         let (a, b) = (story.join(), story.join());
         let own = "SELECT CONNECTION_ID() < 1000, @@pseudo_thread_id < 1000";
         let told = "SELECT CONNECTION_ID(), @@pseudo_thread_id";
@@ -273,7 +259,7 @@ fn a_number_of_its_own_follows_its_client_and_no_other() {
 
 #[test]
 fn what_is_used_up_keeps_its_client_until_then() {
-    on_both("uses_up", |story| {
+    same_on_both("uses_up", 1, |story| {
         let (a, b) = (story.join(), story.join());
         story.sql(
             a,
@@ -344,7 +330,7 @@ fn what_mysql_uses_up_keeps_its_client_until_then() {
 /// halfway or has no id at all.
 #[test]
 fn the_last_insert_id_is_the_clients_own_wherever_it_is_read() {
-    on_both("last_insert_ids", |story| {
+    same_on_both("last_insert_ids", 1, |story| {
         let (a, b) = (story.join(), story.join());
         story.all(
             a,
@@ -422,7 +408,7 @@ fn the_last_insert_id_is_the_clients_own_wherever_it_is_read() {
 
 #[test]
 fn automatic_is_null_is_the_clients_own() {
-    on_both("auto_is_null", |story| {
+    same_on_both("auto_is_null", 1, |story| {
         let (a, b) = (story.join(), story.join());
         story.sql(
             a,
@@ -443,7 +429,7 @@ fn automatic_is_null_is_the_clients_own() {
 
 #[test]
 fn transactions_end_as_their_session_says() {
-    on_both("completes", |story| {
+    same_on_both("completes", 1, |story| {
         let (a, b) = (story.join(), story.join());
         story.sql(a, "CREATE TABLE t (v INT) ENGINE=InnoDB");
         story.all(a, &["SET completion_type = CHAIN", "BEGIN"]);
@@ -481,7 +467,7 @@ fn values_of_every_kind_are_given_back() {
             "SELECT HEX(@@default_master_connection), @@sql_mode, @@character_set_client",
         );
     });
-    on_both("odd_nulls", |story| {
+    same_on_both("odd_nulls", 1, |story| {
         in_turns(
             story,
             &[
@@ -498,7 +484,7 @@ fn values_of_every_kind_are_given_back() {
 
 #[test]
 fn schemas_of_every_name_follow_their_clients() {
-    on_both("odd_schemas", |story| {
+    same_on_both("odd_schemas", 1, |story| {
         let names = ["odd sch\u{e9}ma", "odd`1`", "odd.2", "odd \u{4e2d}\u{6587}"];
         let (a, b) = (story.join(), story.join());
         let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
@@ -561,7 +547,7 @@ fn schemas_of_every_name_follow_their_clients() {
 
 #[test]
 fn user_variables_of_every_name_follow_their_clients() {
-    on_both("odd_names", |story| {
+    same_on_both("odd_names", 1, |story| {
         in_turns(
             story,
             &[
@@ -595,7 +581,7 @@ fn user_variables_of_every_name_follow_their_clients() {
 
 #[test]
 fn long_and_many_user_variables_follow_their_clients() {
-    on_both("long_variables", |story| {
+    same_on_both("long_variables", 1, |story| {
         let probe = "SELECT LENGTH(@a), LEFT(MD5(@a), 8), LEFT(@b, 9), LEFT(@v199, 9)";
         let many: Vec<String> = (0..200).map(|i| format!("@v{i} = {i}")).collect();
         let many = format!("SET {}", many.join(", "));
@@ -616,7 +602,7 @@ fn long_and_many_user_variables_follow_their_clients() {
 
 #[test]
 fn what_is_too_long_to_carry_keeps_its_client_until_it_is_shorter() {
-    on_both("too_long_variables", |story| {
+    same_on_both("too_long_variables", 1, |story| {
         let (a, b) = (story.join(), story.join());
         let probe = "SELECT LENGTH(@a), LEFT(@b, 9)";
         for end in ["SET @a = NULL", "SET @a = 'short'", "SELECT 7 INTO @a"] {
@@ -642,7 +628,7 @@ fn what_is_too_long_to_carry_keeps_its_client_until_it_is_shorter() {
 /// One backend: who sets a seed keeps it until a reset.
 #[test]
 fn random_numbers_go_on_from_where_their_client_has_put_them() {
-    on_both("sets_seeds", |story| {
+    same_on_both("sets_seeds", 1, |story| {
         let (a, b) = (story.join(), story.join());
         story.sql(a, "CREATE TABLE t (id INT PRIMARY KEY) ENGINE=InnoDB");
         story.sql(a, "INSERT INTO t VALUES (1), (2)");

@@ -54,6 +54,11 @@ pub(crate) fn mysql(test: &str) -> Option<&'static Real> {
     found(server.as_ref(), test)
 }
 
+/// The shared servers of both kinds, as far as they are installed.
+pub(crate) fn both_servers(test: &str) -> impl Iterator<Item = &'static Real> {
+    [server(test), mysql(test)].into_iter().flatten()
+}
+
 /// A server of the test's own, to be killed.
 pub(crate) fn own_server(test: &str) -> Option<Real> {
     found(Real::start(&[]), test)
@@ -97,11 +102,11 @@ pub(crate) fn config_file(real: &Real, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// Starts a pool in front of `real` with these lines of configuration.
 /// Has a client hold a backend from here on: a BEGIN without a comment waits for its first
 /// statement.
 pub(crate) const HOLD: &str = "BEGIN /* now */";
 
+/// Starts a pool in front of `real` with these lines of configuration.
 pub(crate) fn start_pool(real: &Real, name: &str, extra: &str) -> Pool {
     start_pool_with(real, name, extra, &[])
 }
