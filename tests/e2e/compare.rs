@@ -29,6 +29,8 @@ pub(crate) struct Story {
     record: Vec<String>,
     /// Types and lengths of columns are compared too.
     pub(crate) columns: bool,
+    /// A flag that says that something has changed counts only where it is said what.
+    pub(crate) changes_alone: bool,
     /// It is told through the pool.
     pub(crate) pooled: bool,
     /// Its pool, if it has one of its own.
@@ -133,6 +135,13 @@ impl Story {
         self.note(&format!("client {who}: {command:?}"), reply);
     }
 
+    /// A client runs a command whose reply depends on the clock.
+    pub(crate) fn unheard(&mut self, who: usize, command: Command) {
+        let reply = self.clients[who].run(command, b"");
+        self.record
+            .push(format!("client {who}: {command:?}: {}", reply.is_ok()));
+    }
+
     /// A client sends SQL that has to wait for another client, and waits.
     pub(crate) fn begin(&mut self, who: usize, sql: &str) {
         let client = &mut self.clients[who];
@@ -206,6 +215,9 @@ impl Story {
         for outcome in reply.iter_mut().flatten() {
             outcome.sort_changes();
             outcome.forget_statement_id();
+            if self.changes_alone {
+                outcome.forget_empty_change();
+            }
         }
         let text = match &reply {
             Ok(outcomes) if self.columns => {
@@ -247,6 +259,7 @@ fn tell(
         clients: Vec::new(),
         record: Vec::new(),
         columns: false,
+        changes_alone: false,
         pooled: way.is_some(),
         pool: way.and_then(Way::into_pool),
         late: std::env::var_os("ONRAMP_LATE").is_some(),

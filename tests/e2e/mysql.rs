@@ -62,7 +62,7 @@ fn a_change_of_schema_counts_the_clients_own_warnings() {
 
 /// What leaves conditions, or looks at them: MySQL counts those of the last statement in the OK of
 /// the commands that are no statements.
-const CONDITIONS: [&[&str]; 14] = [
+const CONDITIONS: [&[&str]; 20] = [
     &["SELECT 1"],
     &["SELECT 1 / 0"],
     &["SELECT 1 / 0, 2 / 0", "SELECT 1"],
@@ -81,6 +81,15 @@ const CONDITIONS: [&[&str]; 14] = [
     &["INSERT IGNORE INTO t VALUES (1, 'word'), (1, 2)"],
     &["BEGIN", "SELECT 1 / 0"],
     &["SET max_error_count = 0", "SELECT 1 / 0"],
+    &["SELECT 1", "GET STACKED DIAGNOSTICS @n = NUMBER"],
+    &["SELECT 1 / 0, 2 / 0", "GET STACKED DIAGNOSTICS @n = NUMBER"],
+    &[
+        "SELECT * FROM missing",
+        "GET STACKED DIAGNOSTICS @n = NUMBER",
+    ],
+    &["SET sql_mode = 'NO_ZERO_DATE', tmp_table_size = 0"],
+    &["SELECT 1", "SELECT FOUND_ROWS()"],
+    &["SELECT 1", "SELECT ROW_COUNT() UNION SELECT FOUND_ROWS()"],
 ];
 
 #[test]
@@ -101,11 +110,14 @@ fn commands_count_the_conditions_of_the_clients_last_statement() {
             (Command::InitDb, b"conditions_counted"),
             (Command::StmtReset, &name),
         ];
-        for before in CONDITIONS {
+        for (before, statistics) in CONDITIONS.iter().flat_map(|b| [(b, false), (b, true)]) {
             for others in [&["SELECT 1"][..], &["SELECT 1 / 0, 2 / 0, 3 / 0"]] {
                 for (command, arguments) in commands {
                     story.all(a, before);
                     story.all(b, others);
+                    if statistics {
+                        story.unheard(a, Command::Statistics);
+                    }
                     story.command(a, command, arguments);
                     story.all(b, others);
                     story.command(a, Command::Ping, b"");

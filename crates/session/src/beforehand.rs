@@ -74,12 +74,12 @@ pub fn statement_without_text(command: Command, server: Server) -> Statement {
         _ => Standing::Apart,
     };
     statement.found = Found::Keeps;
-    if matches!(command, Command::InitDb | Command::Debug) {
+    let statistics = command == Command::Statistics;
+    if statistics || matches!(command, Command::InitDb | Command::Debug) {
         statement.area = Area::Keeps;
         statement.counts_before = server.is_mysql();
     }
-    if matches!(command, Command::Debug | Command::Statistics) {
-        statement.area = Area::Keeps;
+    if statistics || command == Command::Debug {
         statement.conditions = Conditions::Uncounted;
     }
     statement

@@ -407,7 +407,10 @@ impl LastStatement {
         let failed = summary.error.is_some();
         if failed || !statement.counts_before {
             // How many the error brought with it is known once they have been read.
-            self.conditions = if failed { 1 } else { summary.warnings };
+            self.conditions = match failed {
+                true => u16::from(!is_unlisted(statement, summary)),
+                false => summary.warnings,
+            };
         }
         let warned = failed || summary.warnings > 0 || (summary.warned && statement.several);
         if warned {
@@ -449,8 +452,7 @@ impl LastStatement {
     fn note_conditions(&mut self, statement: &Statement, summary: &ReplySummary, alone: bool) {
         let failed = summary.error.is_some();
         let asks = statement.conditions == Conditions::Asks;
-        if asks && summary.is_error(NO_HANDLER_STACKED) {
-            // It stands nowhere but in its packet.
+        if is_unlisted(statement, summary) {
             if !alone {
                 self.disown(Reads::DIAGNOSTICS);
             }
@@ -538,6 +540,11 @@ impl LastStatement {
         self.set_native(Reads::FOUND_ROWS, alone && (native || replaced));
         found == Found::Keeps
     }
+}
+
+/// Whether an error stands nowhere but in its packet.
+fn is_unlisted(statement: &Statement, summary: &ReplySummary) -> bool {
+    statement.conditions == Conditions::Asks && summary.is_error(NO_HANDLER_STACKED)
 }
 
 /// What an error makes of FOUND_ROWS(). On MySQL a statement counts when it has succeeded; on
