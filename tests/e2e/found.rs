@@ -258,3 +258,30 @@ fn an_update_that_matches_nothing_keeps_its_warnings() {
         }
     });
 }
+
+/// MariaDB counts the rows so far of the same text: nobody is told those of a statement before.
+#[test]
+fn a_text_that_counts_itself_is_answered_or_refused() {
+    same_on_both("found_itself", 1, |story| {
+        begin(story);
+        let (a, b) = (0, 1);
+        for asks in [
+            "SELECT ROW_COUNT() UNION ALL SELECT FOUND_ROWS()",
+            "SELECT 7 UNION ALL SELECT FOUND_ROWS() UNION ALL SELECT FOUND_ROWS()",
+            "SELECT FOUND_ROWS() FROM (SELECT 1) x",
+            "SELECT FOUND_ROWS(), id FROM t WHERE id IN (SELECT 1 UNION SELECT 2) ORDER BY id",
+            "SELECT * FROM (SELECT FOUND_ROWS()) x",
+            "(SELECT FOUND_ROWS())",
+            "SET @f = (SELECT FOUND_ROWS())",
+        ] {
+            for between in [false, true] {
+                story.sql(a, "SELECT v FROM t LIMIT 3");
+                if between {
+                    story.sql(b, "SELECT 1");
+                }
+                story.may_be_gone(a, asks);
+                story.sql(a, "SELECT @f");
+            }
+        }
+    });
+}

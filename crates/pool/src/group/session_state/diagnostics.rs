@@ -29,7 +29,7 @@ use session::last_statement::{COUNTS, LEFT_BY_STATEMENT};
 use session::reply_summary::ReplySummary;
 use session::state::Session;
 use sql::asked::{Question, Which, question};
-use sql::classify::{self, Reads, Verb};
+use sql::classify::{self, Marks, Reads, Verb};
 use sql::lex::{Kind, LexMode, Lexer, Server};
 use sql::own_id::{Values, with_values};
 use wire::attributes::put_query;
@@ -69,6 +69,14 @@ pub(crate) enum Previous {
     Same,
     /// Not at all.
     Gone,
+}
+
+/// Whether FOUND_ROWS() in a text may tell of another query of the same text: to MariaDB it is the
+/// number of rows so far behind UNION, and none behind a derived table.
+fn counts_itself(found: &classify::Statement, server: Server) -> bool {
+    let queries = found.marks.contains(Marks::SELECT_INSIDE)
+        && found.marks.intersects(Marks::COUNTED.union(Marks::CUTS));
+    queries && !server.is_mysql()
 }
 
 /// Whether a server refuses a text of several statements before it runs any of them, so that
@@ -317,6 +325,9 @@ impl<N: Net> Group<N> {
             ..Values::default()
         };
         let server = self.shared.server.flavour;
+        if counts_itself(found, server) {
+            values.found_rows = None;
+        }
         // MariaDB clears the warnings in front of the statement, MySQL behind it.
         let area = match server {
             Server::MySql(_) => Area::Keeps,
