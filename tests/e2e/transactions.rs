@@ -166,18 +166,29 @@ fn a_deadlock_is_reported_and_its_victim_rolled_back() {
 #[test]
 fn the_victim_of_a_deadlock_keeps_no_backend() {
     let test = "the_victim_of_a_deadlock_keeps_no_backend";
-    for real in both_servers(test) {
+    let ways = [
+        ("BEGIN", 0),
+        ("START TRANSACTION READ WRITE", 0),
+        ("BEGIN", cap::DEPRECATE_EOF),
+        ("START TRANSACTION READ WRITE", cap::DEPRECATE_EOF),
+    ];
+    for (real, (begin, less)) in both_servers(test).flat_map(|real| ways.map(|way| (real, way))) {
+        // MySQL announces another one like it, in its first OK behind the error.
+        if real.flavour() == Flavour::MySql && less > 0 && begin != "BEGIN" {
+            continue;
+        }
         fresh_schema(real, "victims");
         let way = through(real, 2);
-        let [mut a, mut b, mut c] = [(); 3].map(|()| login(&way, &app().schema("victims")));
+        let account = app().schema("victims").without(less);
+        let [mut a, mut b, mut c] = [(); 3].map(|()| login(&way, &account));
         a.must("CREATE TABLE t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB");
         a.must("INSERT INTO t VALUES (1, 0), (2, 0), (3, 0), (4, 0)");
-        a.must("BEGIN");
+        a.must(begin);
         // The one that has changed less is the victim.
         for id in [1, 3, 4] {
             a.must(&format!("UPDATE t SET v = 1 WHERE id = {id}"));
         }
-        b.must("BEGIN");
+        b.must(begin);
         b.must("UPDATE t SET v = 2 WHERE id = 2");
         let crossed = [
             (&mut a, "UPDATE t SET v = 1 WHERE id = 2"),

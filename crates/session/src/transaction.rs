@@ -23,6 +23,8 @@ pub struct Transaction {
     savepoint: bool,
     /// A BEGIN is on its way to the server, whatever the replies to what stands in front of it say.
     begin_sent: bool,
+    /// The last OK was the first without the flag of a transaction.
+    ended: bool,
 }
 
 impl Default for Transaction {
@@ -34,6 +36,7 @@ impl Default for Transaction {
             announced: false,
             savepoint: false,
             begin_sent: false,
+            ended: false,
         }
     }
 }
@@ -47,6 +50,8 @@ impl Transaction {
             announced,
             savepoint,
             begin_sent: _,
+            // Looked at while its reply is handled.
+            ended: _,
         } = self;
         put_lenenc(out, u64::from(status));
         put_bool(out, tracked);
@@ -65,6 +70,7 @@ impl Transaction {
             announced: read_bool(reader, "whether a transaction is announced")?,
             savepoint: read_bool(reader, "whether there is a savepoint")?,
             begin_sent: false,
+            ended: false,
         })
     }
 
@@ -79,6 +85,11 @@ impl Transaction {
         self.announced
     }
 
+    /// Whether one is open of which no status flag tells (with `autocommit=0`).
+    pub fn is_known_by_tracker_alone(self) -> bool {
+        self.tracked && self.status & status::IN_TRANS == 0
+    }
+
     /// Whether the tracker says that one is open.
     pub fn is_tracked(self) -> bool {
         self.tracked
@@ -91,6 +102,7 @@ impl Transaction {
 
     /// The status flags of an OK, in the order of their arrival.
     pub fn note_status(&mut self, flags: u16) {
+        self.ended = self.status & !flags & status::IN_TRANS != 0;
         self.status = flags;
         // A transaction's own savepoints end with it, and autocommit has none between statements.
         self.savepoint &= flags & (status::IN_TRANS | status::AUTOCOMMIT) == 0;
@@ -119,6 +131,16 @@ impl Transaction {
     /// A statement has used up what was announced, without a report of it.
     pub fn announcement_used(&mut self) {
         self.announced = false;
+    }
+
+    /// A statement has failed, and this is the first OK behind it: whether the error has ended the
+    /// transaction, and the trackers do not say so, or say that what it began with is still to
+    /// come. Nothing of it counts any more.
+    pub fn rolled_back(&mut self) -> bool {
+        let untold = self.ended && (self.tracked || self.announced);
+        self.tracked &= !untold;
+        self.announced &= !untold;
+        untold
     }
 
     /// What a statement has done to savepoints that may have `set` one, and that has left none if
@@ -164,6 +186,24 @@ mod tests {
         assert!(transaction.is_open());
         transaction.note_status(status::AUTOCOMMIT);
         assert!(!transaction.is_open());
+    }
+
+    #[test]
+    fn what_an_error_has_rolled_back_is_over() {
+        let mut transaction = Transaction::default();
+        transaction.note_status(status::IN_TRANS);
+        transaction.note_state(b"T_______");
+        transaction.note_characteristics(b"START TRANSACTION READ WRITE;");
+        assert!(!transaction.rolled_back() && transaction.is_open());
+        // A deadlock: MariaDB says that the next one is to be so.
+        transaction.note_status(status::AUTOCOMMIT);
+        transaction.note_characteristics(b"SET TRANSACTION READ WRITE;");
+        assert!(transaction.is_open());
+        assert!(transaction.rolled_back() && !transaction.is_open());
+        // One that is announced behind none is.
+        transaction.note_characteristics(b"SET TRANSACTION READ ONLY;");
+        transaction.note_status(status::AUTOCOMMIT);
+        assert!(!transaction.rolled_back() && transaction.is_announced());
     }
 
     #[test]

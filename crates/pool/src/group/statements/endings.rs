@@ -434,6 +434,7 @@ impl<N: Net> Group<N> {
             let explanation = owed.unwrap_or_default().with_due(summary.due);
             self.note_changes(key, owner, summary, explanation);
             self.tell_later(key, owner, summary);
+            self.note_rolled_back(key, owner);
             let known = self
                 .clients
                 .get(owner)
@@ -450,6 +451,20 @@ impl<N: Net> Group<N> {
             client.last.owed.trace = Trace::Asked(u8::try_from(kept).unwrap_or(u8::MAX));
         }
         self.settle(key);
+    }
+
+    /// An error may have ended the transaction, of which servers tell late or in part. On MariaDB
+    /// what is left to be told is asked for; MySQL tells it in time.
+    fn note_rolled_back(&mut self, key: Key, owner: Key) {
+        let code = (self.clients.get(owner)).is_none_or(|c| c.statement.code != Code::None);
+        let mysql = self.shared.server.flavour.is_mysql();
+        if let Some(backend) = self.backends.get_mut(key)
+            && !code
+            && backend.transaction.rolled_back()
+            && !mysql
+        {
+            backend.reports = Reports::Due(Explanation::Lasting);
+        }
     }
 
     /// Nothing is in flight: decides what becomes of the lease.
