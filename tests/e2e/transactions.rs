@@ -1,6 +1,6 @@
 //! Transactions: their own backend, their isolation, their end.
 
-use crate::compare::{same, same_on};
+use crate::compare::{same, same_on, same_on_both};
 use crate::world::{app, both_servers, fresh_schema, login, through};
 use testkit::oracle::Kill;
 use testkit::real::{Flavour, Real};
@@ -285,6 +285,27 @@ fn deadlocks_waits_and_kills_end_as_on_a_server() {
         story.kill(a, b, Kill::Connection);
         story.end(other);
         story.sql(a, "SELECT * FROM t ORDER BY id");
+    });
+}
+
+/// A text that ends its connection: what stands behind it does not run, and nothing more is said.
+#[test]
+fn who_releases_its_connection_amid_a_text_is_closed() {
+    same_on_both("releases", 1, |story| {
+        let account = app().schema(&story.schema).with(cap::MULTI_STATEMENTS);
+        let other = story.join();
+        story.sql(other, "CREATE TABLE t (id INT)");
+        for text in [
+            "COMMIT RELEASE",
+            "ROLLBACK RELEASE; INSERT INTO t VALUES (1)",
+            "SELECT 1; COMMIT RELEASE; INSERT INTO t VALUES (2)",
+            "INSERT INTO t VALUES (3); COMMIT AND NO CHAIN RELEASE; SELECT 2",
+            "BEGIN; INSERT INTO t VALUES (5); ROLLBACK RELEASE; SELECT 3",
+        ] {
+            let who = story.join_as(&account);
+            story.sql(who, text);
+            story.sql(other, "SELECT id FROM t ORDER BY id");
+        }
     });
 }
 

@@ -9,7 +9,7 @@
 use crate::backend::backend_pools::DialEnd;
 use crate::backend::{Backend, BackendState, InFlight, Purpose, Reports};
 use crate::client::{Client, ClientState};
-use crate::errors::reasons::Refusal;
+use crate::errors::reasons::{PinReason, Refusal};
 use crate::group::Group;
 use crate::log::{Event, Facts, note, note_of};
 use reactor::{Key, Net};
@@ -18,9 +18,12 @@ use session::read_back::Properties;
 use session::roles::{NONE, is_refused};
 use session::standing::Behind;
 use session::statement::Owed;
+use sql::classify::PinCause;
 use std::time::Duration;
 use wire::errors::ErrorCode;
 
+/// Why a client is pinned whose text ends its connection (COMMIT RELEASE).
+const RELEASED: PinReason = PinReason::Text(PinCause::Release);
 /// The server's error number for what KILL QUERY has ended.
 const INTERRUPTED: u16 = 1317;
 
@@ -277,6 +280,8 @@ impl<N: Net> Group<N> {
                 }
                 self.wait_again(owner);
             }
+            // Its text has made the server end the connection, as a server does: without a word.
+            ClientState::Running if client.is_pinned_for(RELEASED) => self.close_later(owner),
             ClientState::Running if whole => {
                 // What was to be read back is lost as well.
                 let keeps = keeps || pinned || client.is_left_there();
