@@ -288,6 +288,55 @@ fn deadlocks_waits_and_kills_end_as_on_a_server() {
     });
 }
 
+/// Who has the state of transactions told amid one is told of the next one, as by a server.
+#[test]
+fn trackers_tell_from_where_they_are_switched_on() {
+    same_on_both("trackers_amid", 2, |story| {
+        // MySQL sets the flag where it has found out that nothing is to be told.
+        story.changes_alone = story.mysql();
+        let account = app().schema(&story.schema);
+        let old = account.clone().without(cap::DEPRECATE_EOF);
+        let (a, b, other) = (story.join_as(&account), story.join_as(&old), story.join());
+        story.sql(
+            other,
+            "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)",
+        );
+        for (who, told) in [a, b].into_iter().flat_map(|who| {
+            ["STATE", "CHARACTERISTICS", "1", "2", "DEFAULT"].map(|told| (who, told))
+        }) {
+            let tell = format!("SET session_track_transaction_info = {told}");
+            let off = "SET session_track_transaction_info = OFF";
+            story.all(who, &[&tell, &tell, off, off, &tell, "DO 1", "BEGIN"]);
+            story.all(who, &["INSERT INTO t (v) VALUES (1)", "COMMIT", off]);
+            let characteristics = matches!(told, "CHARACTERISTICS" | "2");
+            for begin in [
+                "BEGIN",
+                "START TRANSACTION",
+                "START TRANSACTION READ ONLY",
+                "START TRANSACTION READ WRITE",
+                "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+            ] {
+                // Those that it began with are told by the pool, and not by a server.
+                if characteristics && begin.contains(' ') && begin != "START TRANSACTION" {
+                    continue;
+                }
+                for end in ["COMMIT", "ROLLBACK", "COMMIT AND CHAIN", "BEGIN"] {
+                    story.all(who, &[begin, &tell]);
+                    story.sql(other, "SELECT 1");
+                    story.all(who, &["SELECT v FROM t WHERE id = 1", "DO 1", end]);
+                    story.all(who, &["DO 1", "COMMIT", "BEGIN"]);
+                    story.all(who, &["SELECT v FROM t", "INSERT INTO t (v) VALUES (2)"]);
+                    story.all(who, &["ROLLBACK", off, "BEGIN", "DO 1", "COMMIT"]);
+                }
+            }
+            story.all(who, &["SET autocommit = 0", "SELECT v FROM t WHERE id = 1"]);
+            story.all(who, &[&tell, "SELECT v FROM t WHERE id = 1", "COMMIT"]);
+            story.all(who, &["SELECT v FROM t WHERE id = 1", "COMMIT"]);
+            story.command(who, Command::ResetConnection, b"");
+        }
+    });
+}
+
 /// A text that ends its connection: what stands behind it does not run, and nothing more is said.
 #[test]
 fn who_releases_its_connection_amid_a_text_is_closed() {

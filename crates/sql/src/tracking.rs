@@ -55,12 +55,16 @@ pub struct Retracked {
     pub then: Tracked,
     /// What it is told of this SET itself.
     pub now: Wanted,
-    /// A change that it was to be told of is forgotten: its OK says that there is one, and not
-    /// which.
+    /// Its OK says that there is a change, and not which: one that its client was to be told of is
+    /// forgotten, or the server has nothing to tell of transactions now that it is to.
     pub forgets: bool,
+    /// The server forgets what it knows of an open transaction, and tells the rest alone.
+    pub begins_anew: bool,
 }
 
 const VARIABLES: &[u8] = b"session_track_system_variables";
+const TRANSACTIONS: &[u8] = b"session_track_transaction_info";
+const ALL_OF_TRANSACTIONS: &[u8] = b"session_track_transaction_info=CHARACTERISTICS";
 /// First words of assignments that set several variables, and which.
 const NAMES: [&[u8]; 4] = [b"NAMES", b"CHARACTER", b"CHARSET", b"CHAR"];
 const SET_BY_NAMES: [&[u8]; 4] = [
@@ -101,6 +105,7 @@ pub fn retracked(
     let mut then = own.clone();
     let (mut rest, mut told): (Vec<&[u8]>, Vec<Box<[u8]>>) = (Vec::new(), Vec::new());
     let (mut listed, mut any, mut forgets) = (false, false, false);
+    let mut switched = false;
     for assignment in assignments(list) {
         let (from, to) = (assignment.first()?.start, assignment.last()?.end);
         if NAMES.iter().any(|word| is(sql, assignment[0], word)) {
@@ -119,6 +124,9 @@ pub fn retracked(
                     forgets = told.iter().any(|name| own.wanted.tells_of(name));
                     told.clear();
                 }
+                if name == TRANSACTIONS && std::mem::replace(&mut switched, true) {
+                    return None;
+                }
             }
             false => {
                 rest.push(&sql[from..to]);
@@ -135,10 +143,30 @@ pub fn retracked(
     if listed {
         let wanted = then.wanted.clone();
         told.retain(|name| wanted.tells_of(name));
+        // A list that names itself is reported, and the server's is another one than the client's,
+        // but for that of all.
+        if &*then.variables == b"*" {
+            told.push(VARIABLES.into());
+        } else if wanted.tells_of(VARIABLES) {
+            return None;
+        }
         now.variables = told;
     }
+    let of = |tracked: &Tracked| tracked.wanted.transactions.has_states();
+    let on = switched && of(&then);
+    let begins_anew = on && !of(own);
+    // A server that tells of transactions anyway tells what it would where the client has switched
+    // that on, or on again: of one that is open already it knows nothing then.
+    let switches: &[&[u8]] = match (on, begins_anew) {
+        (false, _) => &[],
+        (true, false) => &[ALL_OF_TRANSACTIONS],
+        (true, true) => &[b"session_track_transaction_info=OFF", ALL_OF_TRANSACTIONS],
+    };
+    let assignments = [switches, &rest].concat();
+    forgets |= on && now.transactions == Transactions::State && (mysql || !begins_anew);
     Some(Retracked {
-        sql: written(listed.then_some(&*then.variables), &rest),
+        sql: written(listed.then_some(&*then.variables), &assignments),
+        begins_anew,
         then,
         now,
         forgets,
@@ -228,7 +256,7 @@ impl<'a> Settings<'a> {
             b"session_track_state_change" => {
                 wanted.state = self.switch(value, self.global.wanted.state)?;
             }
-            b"session_track_transaction_info" => {
+            TRANSACTIONS => {
                 let [value] = value else { return None };
                 let text = self.text(*value).to_ascii_uppercase();
                 let text = text.strip_prefix(b"'").unwrap_or(&text);
@@ -375,13 +403,20 @@ mod tests {
             assert_eq!(names(&taken(&sql).unwrap().then.wanted), expected, "{sql}");
         }
         let found = taken("SET session_track_system_variables='*',NAMES utf8mb4").unwrap();
-        assert_eq!(found.now.variables.len(), 4);
+        assert_eq!(found.now.variables.len(), 5, "and the list itself");
         assert!(found.sql.ends_with(b",NAMES utf8mb4"));
         let found = taken("SET SESSION session_track_schema = OFF").unwrap();
         assert!(!found.then.wanted.schema);
         assert_eq!(found.sql, b"SET session_track_system_variables='*'");
         let found = taken("SET session_track_transaction_info='STATE'").unwrap();
         assert_eq!(found.then.wanted.transactions, Transactions::State);
+        let switched = "SET session_track_system_variables='*',\
+             session_track_transaction_info=OFF,session_track_transaction_info=CHARACTERISTICS";
+        assert!(found.begins_anew);
+        assert_eq!(String::from_utf8(found.sql).unwrap(), switched);
+        let found = taken("SET session_track_transaction_info=0").unwrap();
+        assert!(!found.begins_anew);
+        assert_eq!(found.sql, b"SET session_track_system_variables='*'");
     }
 
     #[test]
@@ -396,6 +431,8 @@ mod tests {
             "SET session_track_schema = (SELECT 1)",
             "SET session_track_schema = 1; SELECT 1",
             "SET session_track_system_variables = '', session_track_system_variables = '*'",
+            "SET session_track_system_variables = 'session_track_system_variables'",
+            "SET session_track_transaction_info = 1, session_track_transaction_info = 0",
             "SET /*! session_track_schema = 1 */",
         ] {
             assert_eq!(taken(sql), None, "{sql}");

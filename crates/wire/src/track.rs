@@ -196,6 +196,12 @@ pub enum Transactions {
 }
 
 impl Transactions {
+    /// Whether every state is told.
+    #[must_use]
+    pub fn has_states(self) -> bool {
+        matches!(self, Transactions::State | Transactions::Characteristics)
+    }
+
     /// Reads `session_track_transaction_info` as the server shows it; `mysql` says whose OFF it is.
     #[must_use]
     pub fn from_setting(value: &[u8], mysql: bool) -> Transactions {

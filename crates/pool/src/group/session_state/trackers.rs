@@ -120,10 +120,18 @@ impl<N: Net> Group<N> {
             return None;
         }
         let shared = self.shared.clone();
+        let backend = (self.clients.get(key)?.lease()).and_then(|lease| self.backends.get(lease));
+        let transaction = backend
+            .map(|backend| backend.transaction)
+            .unwrap_or_default();
         let client = self.clients.get_mut(key)?;
         let mysql = mode.server.is_mysql();
         let global = &shared.server.trackers;
         let found = retracked(sql, mode, global, client.tracks(&shared.server)?, mysql)?;
+        // Of such a transaction nothing else tells, and the tracker is about to begin anew.
+        if found.begins_anew && transaction.is_known_by_tracker_alone() {
+            return None;
+        }
         let Retracked { sql, .. } = &found;
         let sql = sql.clone();
         client.retracking = Some(Box::new(found));

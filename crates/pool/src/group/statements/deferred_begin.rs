@@ -127,11 +127,7 @@ impl<N: Net> Group<N> {
         let wanted = told_to(client, &self.shared.server);
         let tracks = client.capabilities & SESSION_TRACK != 0;
         let bounds = tracks && wanted.transactions == Transactions::Bounds;
-        let told_more = match wanted.transactions {
-            Transactions::Nothing | Transactions::Bounds => wanted.state,
-            Transactions::State | Transactions::Characteristics => true,
-        };
-        if tracks && told_more {
+        if tracks && (wanted.state || wanted.transactions.has_states()) {
             return None;
         }
         let to = match (edge, client.begin_deferred) {
