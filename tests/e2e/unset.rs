@@ -4,6 +4,7 @@
 use crate::compare::{Story, same_on, same_on_both};
 use crate::world::{app, both_servers, login, server, start_pool};
 use testkit::client::Client;
+use wire::command::Command;
 
 /// Tells a story on both servers, each on one backend.
 fn on_both(test: &str, story: impl Fn(&mut Story)) {
@@ -73,6 +74,34 @@ fn a_variable_that_is_set_to_null_is_set() {
             &["SELECT @v, @w", "SET @w = (SELECT 5 FROM t WHERE id = 9)"],
         );
         story.all(a, &["SELECT @v, @w", "SELECT @w := NULL", "SELECT @w"]);
+    });
+}
+
+/// On MySQL a NULL has the type of what was there before it.
+#[test]
+fn a_null_has_the_type_of_the_value_before_it() {
+    on_both("types_of_nulls", |story| {
+        let (a, b) = (story.join(), story.join());
+        let values = [
+            "5",
+            "CAST(7 AS UNSIGNED)",
+            "1.50",
+            "1e2",
+            "'text'",
+            "_latin1'x'",
+            "x'00ff'",
+            "DATE'2020-01-02'",
+            "TIME'11:22:33'",
+            "NULL",
+        ];
+        let nulls = ["SET @v = NULL", "SELECT NULL INTO @v", "DO @v := NULL"];
+        for (value, null) in values.iter().flat_map(|v| nulls.map(|null| (v, null))) {
+            story.all(a, &[&format!("SET @v = {value}"), null]);
+            story.sql(b, "SET @v = 'other'");
+            story.all(a, &["SELECT @v", "SELECT IFNULL(@v, 5), IFNULL(@v, 'a')"]);
+            story.all(a, &["SET @v = NULL", "SELECT @v, COLLATION(@v)"]);
+            story.command(a, Command::ResetConnection, b"");
+        }
     });
 }
 
