@@ -7,26 +7,25 @@
 //! [`ClientState`] is where it stands; [`Client::change_state`] is the one place that moves it.
 
 pub(crate) mod guards;
-pub(crate) mod pins;
 pub(crate) mod place;
 pub(crate) mod touched;
 
 use crate::auth::login::Login;
 use crate::backend::binding::Binding;
-use crate::backend::prepared_statements::Statements;
 use crate::backend::relay::PendingChanges;
 use crate::buffers::received::Received;
 use crate::buffers::room::make_room;
 use crate::buffers::spool::Tail;
 use crate::buffers::transport::Transport;
-use crate::client::pins::Pins;
 use crate::client::place::Place;
 use crate::client::touched::Touched;
 use crate::errors::reasons::PinReason;
 use reactor::{Key, Time};
+use session::holds::Holds;
 use session::last_statement::{COUNTS, LEFT_BY_STATEMENT, LastStatement};
 use session::meter::{Charge, Meter};
 use session::own_commands::OwnCommands;
+use session::prepared::Statements;
 use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
 use session::state::Session;
@@ -205,7 +204,7 @@ pub(crate) struct Client<S> {
     /// The id of the statement that it prepared last; the next one's is higher.
     pub(crate) statements_made: u32,
     /// Why it keeps its backend, if it does.
-    pub(crate) pins: Option<Box<Pins>>,
+    pub(crate) pins: Holds,
     /// What its command may set without a report of it, once that is sent.
     pub(crate) touching: Option<Box<Touched>>,
     /// What may have been set on its backend and was neither reported nor read back.
@@ -273,7 +272,7 @@ impl<S> Client<S> {
             id: 0,
             begin_deferred: false,
             interrupted: false,
-            pins: None,
+            pins: Holds::default(),
             touching: None,
             touched: None,
             transport,
@@ -456,7 +455,7 @@ impl<S> Client<S> {
     /// Notes what a finished statement left for the next one to read.
     pub(crate) fn note_result(&mut self, summary: &ReplySummary) {
         let failed = summary.error.is_some();
-        self.pins_are_answered(summary);
+        self.pins.answered(summary);
         if let Some(touched) = &mut self.touched {
             touched.note_result(failed);
         }

@@ -27,7 +27,6 @@ use crate::auth::auth_delay::AuthDelays;
 use crate::backend::Backend;
 use crate::backend::backend_pools::BackendPools;
 use crate::backend::kill_jobs::{Job, KillConnection};
-use crate::backend::prepared_statements::Definitions;
 use crate::buffers::packing::Packing;
 use crate::buffers::received::InHand;
 use crate::buffers::room::Inputs;
@@ -54,6 +53,7 @@ use reactor::{Event, Key, Net, Slots, Time, Token};
 use session::begun::Begun;
 use session::last_gtid::LastGtid;
 use session::meter::Meter;
+use session::prepared::Definitions;
 use session::shapes::Shapes;
 use session::state::Interner;
 use std::collections::{BTreeMap, VecDeque};
@@ -483,7 +483,7 @@ impl<N: Net> Group<N> {
             let leased = client.lease().is_some();
             pinned += usize::from(client.is_held() && leased);
             stages[Stage::of(client.state(), leased) as usize] += 1;
-            for pin in client.pins.iter().flat_map(|pins| pins.list()) {
+            for pin in client.pins.list().iter() {
                 *reasons.entry(pin.reason.name()).or_default() += 1;
             }
         }

@@ -11,11 +11,10 @@
 //! Invariants: what is not carried is what it is on every backend at rest; a record that cannot be
 //! read whole makes no backend.
 
-use super::prepared_statements::OnBackendRecord;
-use super::variables_had::Had;
 use super::{Backend, BackendState, Load, Reports};
 use crate::backend::relay::Middle;
 use reactor::{Address, Key, Time};
+use session::prepared::OnBackendRecord;
 use session::record::{
     Read, put_age, put_bool, put_one_of, put_option, read_age, read_bool, read_number, read_one_of,
     read_option, read_text,
@@ -23,6 +22,7 @@ use session::record::{
 use session::state::Session;
 use session::text::Text;
 use session::transaction::Transaction;
+use session::variables_had::Had;
 use std::sync::Arc;
 use std::time::Duration;
 use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};

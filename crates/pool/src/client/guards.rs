@@ -1,14 +1,17 @@
 //! Guards of statements that change what is watched: when one has ended, the watch looks at once.
 //!
-//! A guard belongs to the statement ([`crate::client::pins`]) and ends with it, however that ends:
-//! with an answer, with its client, or with its backend.
+//! A guard belongs to the plan of a statement ([`session::holds`]) and ends with it, however that
+//! ends: with an answer, with its client, or with its backend.
 
 use crate::shared::Shared;
+use session::holds::Guard;
 use std::sync::Arc;
 
 /// Held while a statement that sets a global variable is under way.
 #[derive(Debug)]
 pub(crate) struct Setting(pub(crate) Arc<Shared>);
+
+impl Guard for Setting {}
 
 impl Drop for Setting {
     fn drop(&mut self) {
@@ -22,6 +25,8 @@ pub(crate) struct Coming {
     pub(crate) shared: Arc<Shared>,
     pub(crate) number: u64,
 }
+
+impl Guard for Coming {}
 
 impl Drop for Coming {
     fn drop(&mut self) {

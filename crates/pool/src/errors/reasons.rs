@@ -5,45 +5,13 @@
 //! the place of use; what varies (a limit, a time, the server's words) is a parameter here.
 
 use crate::queue::lane::LaneName;
+pub(crate) use session::holds::PinReason;
 use session::own_commands::OWN_COMMANDS_MAX;
-use sql::classify::PinCause;
+use session::prepared::Full;
 use std::fmt;
 use std::time::Duration;
 use wire::errors::{self, ErrorCode};
 use wire::stranger::Stranger;
-
-/// Why a client keeps its backend for good.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PinReason {
-    /// The text of a statement says that it may leave state behind.
-    Text(PinCause),
-    /// The server reported a change of state that neither a variable nor the text explains.
-    UnexplainedChange,
-    /// Stored code that no text shows has failed; what it changed before is not reported.
-    FailedCode,
-    /// The text reaches a trigger, a view or a column whose code may leave something unseen.
-    TriggersAndViews,
-    /// A statement that asks for the default schema was prepared without one.
-    PreparedSchema,
-    /// Results or literals are in a character set of two or four bytes, in which the pool's own
-    /// questions would be asked and answered too.
-    WideCharset,
-}
-
-impl PinReason {
-    /// A short stable name.
-    #[must_use]
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            PinReason::Text(cause) => cause.name(),
-            PinReason::UnexplainedChange => "unexplained_change",
-            PinReason::FailedCode => "failed_code",
-            PinReason::TriggersAndViews => "triggers_and_views",
-            PinReason::PreparedSchema => "prepared_schema",
-            PinReason::WideCharset => "wide_charset",
-        }
-    }
-}
 
 /// Why a statement or a client was refused, or cut off, with an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -248,6 +216,15 @@ pub(crate) enum Unprepared {
     },
     /// No backend can be brought into the session in which it was prepared.
     NoSession,
+}
+
+impl From<Full> for Unprepared {
+    fn from(full: Full) -> Unprepared {
+        match full {
+            Full::Count { count } => Unprepared::Held { count },
+            Full::Bytes { bytes } => Unprepared::HeldBytes { bytes },
+        }
+    }
 }
 
 impl fmt::Display for InputLimit {

@@ -1,5 +1,5 @@
 //! What a group does with prepared statements; the values are in
-//! [`crate::backend::prepared_statements`].
+//! [`session::prepared`].
 //!
 //! The clients' commands (`commands`), texts that name a statement (`named`), what a backend lacks
 //! and is given ahead of an execution (`ahead`), what is written to it (`sent`), and errors that

@@ -88,7 +88,7 @@ impl<N: Net> Group<N> {
         if let Some(client) = self.clients.get_mut(key) {
             client.touching = None;
             client.retracking = None;
-            client.forget_plan();
+            client.pins.forget_plan();
             let touched = client.touched.as_ref();
             if touched.is_some_and(|touched| touched.is_awaited()) && command != Command::Quit {
                 return self.wait_for_read_back(key);

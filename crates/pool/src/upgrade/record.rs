@@ -14,18 +14,18 @@
 use crate::auth::credential::Credential;
 use crate::auth::secret::Secret;
 use crate::backend::Backend;
-use crate::backend::prepared_statements::{HeldRecord, Statements};
 use crate::backend::recorded::BackendRecord;
 use crate::backend::relay::PendingChanges;
 use crate::buffers::packing::Compression;
-use crate::client::pins::Pins;
 use crate::client::{Client, ClientState};
 use crate::queue::priority::Priority;
 use reactor::Time;
 use session::begun::Begun;
+use session::holds::Holds;
 use session::last_gtid::LastGtid;
 use session::last_statement::LastStatement;
 use session::meter::Meter;
+use session::prepared::{HeldRecord, Statements};
 use session::record::{
     BegunThere, Read, RecordError, put_bool, put_list, put_one_of, put_option, read_bool,
     read_list, read_number, read_one_of, read_option, read_text,
@@ -111,12 +111,11 @@ impl<S> Client<S> {
         if has_lease && !goes_along || prepares.is_some_and(|prepared| prepared.holds()) {
             return Some(Stays::Holding);
         }
-        let plans = |pins: &Pins| pins.coming.is_some() || pins.running.is_some();
         let under_way = prepares.is_some_and(|prepared| prepared.under_way.is_some())
             || self.retracking.is_some()
             || self.touching.is_some()
             || self.touched.is_some()
-            || self.pins.as_deref().is_some_and(plans);
+            || self.pins.is_under_way();
         if under_way || self.closing || self.interrupted || self.is_being_read() {
             return Some(Stays::Busy);
         }
@@ -236,9 +235,7 @@ pub(crate) fn put<S>(out: &mut Vec<u8>, client: &Client<S>, beside: &Beside<'_>)
 pub(crate) fn put_lease<S>(out: &mut Vec<u8>, client: &Client<S>, backend: &Backend<S>, now: Time) {
     client.last.put_beside(out);
     put_lenenc(out, u64::from(client.place.tickets()));
-    put_option(out, client.pins.as_deref(), |out, pins| {
-        pins.put_record(out, now);
-    });
+    client.pins.put_record(out, now.0);
     backend.put_record(out, now);
 }
 
@@ -246,7 +243,7 @@ pub(crate) fn put_lease<S>(out: &mut Vec<u8>, client: &Client<S>, backend: &Back
 #[derive(Debug)]
 pub(crate) struct Lease {
     pub(crate) tickets: u32,
-    pub(crate) pins: Option<Pins>,
+    pub(crate) pins: Holds,
     pub(crate) backend: BackendRecord,
 }
 
@@ -264,7 +261,7 @@ pub(crate) fn read_lease(
     arrived.last.read_beside(reader)?;
     let lease = Lease {
         tickets: read_number(reader, "tickets")?,
-        pins: read_option(reader, "pins", |reader| Pins::read_record(reader, now))?,
+        pins: Holds::read_record(reader, now.0)?,
         backend: BackendRecord::read_record(reader, |reader| here.session(reader))?,
     };
     match reader.is_empty() {

@@ -182,7 +182,7 @@ impl<N: Net> Group<N> {
             client.session = self.sessions.intern(session);
         }
         client.interrupted = false;
-        client.forget_plan();
+        client.pins.forget_plan();
         let refusal = match code {
             INTERRUPTED => Refusal::Interrupted,
             _ => Refusal::Restore(format!("error {code}: {text}")),

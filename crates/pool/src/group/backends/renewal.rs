@@ -23,8 +23,6 @@
 //! prepared on it is forgotten with the rest.
 
 use crate::backend::dial::{ROLE, put_preparation};
-use crate::backend::prepared_statements::OnBackend;
-use crate::backend::variables_had::{Had, UNCERTAIN};
 use crate::backend::{Backend, InFlight, Purpose};
 use crate::client::touched::Touched;
 use crate::client::{Client, ClientState, Handled};
@@ -32,11 +30,13 @@ use crate::group::Group;
 use crate::server::rows::row_of;
 use reactor::{Key, Net};
 use session::last_statement::LEFT_BY_STATEMENT;
+use session::prepared::OnBackend;
 use session::reply_summary::ReplySummary;
 use session::roles::has_roles;
 use session::state::{CHARSET_VARIABLES, Session, can_restore};
 use session::text::Text;
 use session::user_variables::{name_of, results_collation};
+use session::variables_had::{Had, UNCERTAIN};
 use sql::classify::{Statement, Verb, lists_user_variables};
 use sql::lex::{Kind, LexMode, Lexer, Token};
 use std::rc::Rc;

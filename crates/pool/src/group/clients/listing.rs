@@ -10,7 +10,7 @@ use crate::figures::Stage;
 use crate::group::Group;
 use crate::listing::{Answer, BackendLine, ClientLine, PAGE, Question, Said, Wanted};
 use crate::log::Peer;
-use reactor::Net;
+use reactor::{Net, Time};
 
 impl<N: Net> Group<N> {
     /// Answers a question.
@@ -50,7 +50,7 @@ impl<N: Net> Group<N> {
     fn client_line(&self, client: &Client<N::Sock>) -> ClientLine {
         let now = self.net.now();
         let backend = client.lease().and_then(|lease| self.backends.get(lease));
-        let pins = || client.pins.iter().flat_map(|pins| pins.list());
+        let pins = || client.pins.list().iter();
         let first = pins().next();
         ClientLine {
             id: client.id,
@@ -70,7 +70,7 @@ impl<N: Net> Group<N> {
             thread: backend.map(|backend| backend.thread),
             in_transaction: backend.is_some_and(Backend::in_transaction),
             pins: pins().map(|pin| pin.reason.name()).collect(),
-            pinned_seconds: first.map(|pin| now.since(pin.since).as_secs_f64()),
+            pinned_seconds: first.map(|pin| now.since(Time(pin.since)).as_secs_f64()),
             pinned_by: first.map(|pin| String::from_utf8_lossy(&pin.text).into_owned()),
             unsent_bytes: (client.output.as_ref())
                 .map_or(0, |output| output.bytes.len().saturating_sub(output.sent)),

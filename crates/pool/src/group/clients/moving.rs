@@ -17,7 +17,6 @@
 use crate::auth::account::{Account, Counted};
 use crate::auth::credential::Credential;
 use crate::backend::Backend;
-use crate::backend::prepared_statements::Definition;
 use crate::backend::recorded::BackendRecord;
 use crate::buffers::transport::Transport;
 use crate::client::{Client, ClientState};
@@ -30,6 +29,7 @@ use crate::upgrade::record::{
 };
 use reactor::{Address, Key, Net, Token};
 use session::begun::Begun;
+use session::prepared::Definition;
 use session::record::BegunThere;
 use session::state::Session;
 use sql::classify::classify;
@@ -288,7 +288,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        client.pins = lease.pins.map(Box::new);
+        client.pins = lease.pins;
         client.place.give_tickets(lease.tickets);
         let pool = client.pool as usize;
         let mut backend = Backend::arrived(from, &lease.backend, (key, pool), now, session);

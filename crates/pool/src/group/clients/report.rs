@@ -7,12 +7,12 @@
 //! their own, so that a slow terminal holds up nobody's statements.
 
 use crate::backend::{Backend, BackendState, Purpose};
-use crate::client::pins::Pin;
 use crate::client::{Client, ClientState};
 use crate::config::Origin;
 use crate::group::Group;
 use crate::log::{Event, Facts, Peer, ReportLine, note_of};
-use reactor::Net;
+use reactor::{Net, Time};
+use session::holds::Pin;
 use std::collections::BTreeMap;
 
 fn of_group(text: String) -> ReportLine {
@@ -63,7 +63,7 @@ impl<N: Net> Group<N> {
         }
         for (_, client) in self.clients.iter() {
             lines.push(self.line_of(client));
-            for pin in client.pins.iter().flat_map(|pins| pins.list()) {
+            for pin in client.pins.list().iter() {
                 *reasons.entry(pin.reason.name()).or_default() += 1;
             }
         }
@@ -129,7 +129,7 @@ impl<N: Net> Group<N> {
             Some(backend) => format!("on thread {}", backend.thread),
             None => "on no thread".to_string(),
         };
-        let pins = client.pins.iter().flat_map(|pins| pins.list());
+        let pins = client.pins.list().iter();
         let pins: Vec<String> = pins.map(|pin| self.words_of(pin)).collect();
         let pin = match pins.is_empty() {
             false => format!("pinned {}", pins.join(" and ")),
@@ -152,7 +152,7 @@ impl<N: Net> Group<N> {
     }
 
     fn words_of(&self, pin: &Pin) -> String {
-        let seconds = self.net.now().since(pin.since).as_secs();
+        let seconds = self.net.now().since(Time(pin.since)).as_secs();
         let text = String::from_utf8_lossy(&pin.text);
         let by = if text.is_empty() {
             "what it left"

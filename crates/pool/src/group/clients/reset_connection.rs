@@ -27,6 +27,7 @@ use crate::group::Group;
 use crate::server::server_facts::ServerFacts;
 use reactor::{Key, Net};
 use session::begun::Begun;
+use session::holds::Holds;
 use session::read_back::{Properties, Question, question};
 use session::roles::has_roles;
 use session::state::Session;
@@ -210,7 +211,7 @@ impl<N: Net> Group<N> {
         };
         let touched = client.touched.take().is_some() || client.role_is_unread();
         let pinned = client.is_held() || touched;
-        client.pins = None;
+        client.pins = Holds::default();
         client.interrupted = false;
         client.begin_deferred = false;
         if let Some(prepared) = client.prepared.take() {

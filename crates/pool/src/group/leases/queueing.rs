@@ -42,7 +42,7 @@ impl<N: Net> Group<N> {
             self.counts.refused += 1;
             self.refuse(key, &refusal);
             if let Some(client) = self.clients.get_mut(key) {
-                client.forget_plan();
+                client.pins.forget_plan();
             }
             return Handled::Used;
         }
@@ -387,7 +387,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        client.forget_plan();
+        client.pins.forget_plan();
         if client.state() == ClientState::Opening {
             return self.leave(key);
         }

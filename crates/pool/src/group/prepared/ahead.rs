@@ -9,13 +9,13 @@
 //! A text that can no longer be prepared fails as its execution would: a server that finds its
 //! tables changed prepares again, and says what that said.
 
-use crate::backend::prepared_statements::UnderWay;
-use crate::backend::prepared_statements::names::Named;
 use crate::backend::{InFlight, Purpose};
 use crate::client::{Client, ClientState, Handled};
 use crate::errors::reasons::{PinReason, Refusal, Unprepared};
 use crate::group::Group;
 use reactor::{Key, Net};
+use session::prepared::UnderWay;
+use session::prepared::names::Named;
 use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
 use session::standing::Standing;

@@ -8,7 +8,6 @@
 //!
 //! Source of what is answered here: MariaDB 10.11 and MySQL 9.7, asked over the wire.
 
-use crate::backend::prepared_statements::{Definition, Held, UnderWay};
 use crate::buffers::message::payload_of;
 use crate::client::{Client, Handled};
 use crate::errors::reasons::{PinReason, Refusal, Unprepared};
@@ -18,6 +17,7 @@ use session::beforehand::{class_with, statement_of};
 use session::diagnostics::area_of;
 use session::found::{Found, hides_reads};
 use session::known_code::Known;
+use session::prepared::{Definition, Held, UnderWay};
 use session::shapes::Ride;
 use session::standing::{Standing, standing_of_execution};
 use session::state::Session;
@@ -107,7 +107,7 @@ impl<N: Net> Group<N> {
         }
         if let Some(full) = client.prepared.as_ref().and_then(|all| all.is_full()) {
             self.counts.refused += 1;
-            self.refuse(key, &Refusal::Prepared(full));
+            self.refuse(key, &Refusal::Prepared(full.into()));
             return Handled::Used;
         }
         let mode = self.lex_mode(&session, client.capabilities);

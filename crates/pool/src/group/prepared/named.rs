@@ -16,15 +16,15 @@
 //! Invariants: a name on a backend means what [`OnBackend`] says, or belongs to the pinned client
 //! that has the backend; names count in the backend's share of `prepared_max`.
 
-use crate::backend::prepared_statements::names::{Named, NamedEntry};
-use crate::backend::prepared_statements::{Definition, UnderWay};
 use crate::backend::{Backend, BackendState, InFlight, Purpose};
-use crate::client::pins::void::Void;
 use crate::client::{Client, Handled};
 use crate::errors::reasons::{PinReason, Refusal};
 use crate::group::Group;
 use reactor::{Key, Net};
+use session::holds::void::Void;
 use session::last_statement::LEFT_BY_STATEMENT;
+use session::prepared::names::{Named, NamedEntry};
+use session::prepared::{Definition, UnderWay};
 use session::read_back::Properties;
 use session::reply_summary::ReplySummary;
 use session::standing::Standing;
@@ -67,7 +67,7 @@ pub(crate) enum Spoken {
 /// Whether a name must not be there while code runs for a client that nobody has read: all but the
 /// client's own, and these too unless it stays.
 fn hides<S>(client: &Client<S>, entry: &NamedEntry) -> bool {
-    let own = client.prepared.as_ref().filter(|_| client.is_unread());
+    let own = client.prepared.as_ref().filter(|_| client.pins.is_unread());
     let known = own.and_then(|own| own.named(&entry.name));
     let there = entry.definition.as_ref();
     there.is_some_and(|there| known.is_none_or(|known| *there != *known))
@@ -161,7 +161,7 @@ impl<N: Net> Group<N> {
         self.touch_to_prepare(key, &text, mode, &class);
         let ended = self.clients.get(key).is_some_and(|client| {
             // What the pool did not know under this name is replaced.
-            client.holds(PinCause::TextPrepare, &name)
+            client.pins.has(PinCause::TextPrepare, &name)
         });
         if ended {
             let mut holdings = Holdings::default();
@@ -251,7 +251,7 @@ impl<N: Net> Group<N> {
         };
         let prepared = client.prepared.as_ref();
         let Some(definition) = prepared.and_then(|p| p.named(&name)).cloned() else {
-            if client.holds(PinCause::TextPrepare, &name) || client.is_unread() {
+            if client.pins.has(PinCause::TextPrepare, &name) || client.pins.is_unread() {
                 return Spoken::Plain;
             }
             return Spoken::Handled(self.use_absent(key, message, name));
@@ -308,7 +308,7 @@ impl<N: Net> Group<N> {
             self.send_ok(key, b"", OK);
             return Spoken::Handled(Handled::Used);
         }
-        if client.holds(PinCause::TextPrepare, &name) {
+        if client.pins.has(PinCause::TextPrepare, &name) {
             let mut holdings = Holdings::default();
             let end = Ended::One(PinCause::TextPrepare, name.clone());
             holdings.ended.push(end);
@@ -318,7 +318,7 @@ impl<N: Net> Group<N> {
             let under_way = UnderWay::named(Command::Query, nothing, Named::Deallocate(name));
             return Spoken::Handled(self.start_named(key, message, under_way));
         }
-        if client.is_unread() {
+        if client.pins.is_unread() {
             return Spoken::Plain;
         }
         Spoken::Handled(self.use_absent(key, message, name))

@@ -5,13 +5,13 @@
 //! complete, client and backend remember what now exists: a statement, a cursor.
 
 use super::commands::{head_of, put_closes, put_long_data};
-use crate::backend::prepared_statements::names::Named;
-use crate::backend::prepared_statements::{Held, How, UnderWay, Wanted};
 use crate::backend::relay::Told;
 use crate::buffers::message::payload_of;
 use crate::client::Client;
 use crate::group::Group;
 use reactor::{Key, Net};
+use session::prepared::names::Named;
+use session::prepared::{Held, How, UnderWay, Wanted};
 use session::reply_summary::ReplySummary;
 use std::rc::Rc;
 use wire::command::Command;

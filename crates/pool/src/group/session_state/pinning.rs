@@ -1,199 +1,38 @@
 //! Pins of clients: planned for a text, taken when it is sent, asked about and ended.
 //!
-//! The reasons themselves are values ([`crate::client::pins`]). A statement's takings count from
+//! The reasons themselves are values ([`session::holds`]). A statement's takings count from
 //! the moment that it is sent; its answer confirms them or takes them back.
 
 use crate::client::Client;
 use crate::client::guards::Setting;
-use crate::client::pins::void::{Void, void_of};
-use crate::client::pins::{Pin, Pins, Plan, TOLD, only_calls, shown};
 use crate::config::StoredCode;
 use crate::errors::reasons::PinReason;
 use crate::group::Group;
-use reactor::{Key, Net, Time};
+use reactor::{Key, Net};
+use session::holds::only_calls;
+use session::holds::void::{Void, void_of};
 use session::read_back::{Answer, Properties};
-use session::reply_summary::ReplySummary;
 use session::shapes::Ride;
-use session::text::Text;
-use sql::classify::{PinCause, Statement, Verb, rests_at};
+use sql::classify::{PinCause, Statement, Verb};
 use sql::holdings::{Ended, Holdings, Name, holdings};
 use sql::lex::{Kind, LexMode, Lexer, Token};
 
 impl<S> Client<S> {
     /// Whether it is pinned, for whatever reason.
     pub(crate) fn is_pinned(&self) -> bool {
-        self.pins.as_ref().is_some_and(|pins| !pins.list.is_empty())
+        self.pins.is_pinned()
     }
 
     /// Whether this is among its reasons, or among those that its command may give it.
     pub(crate) fn is_pinned_for(&self, reason: PinReason) -> bool {
-        self.pins.as_ref().is_some_and(|pins| {
-            let planned = |plan: &Plan| {
-                let among = |cause| plan.holdings.for_good.contains(cause);
-                let text = matches!(reason, PinReason::Text(cause) if among(cause));
-                text || plan.reasons.contains(&reason)
-            };
-            pins.list.iter().any(|pin| pin.reason == reason)
-                || pins.coming.as_ref().is_some_and(planned)
-        })
-    }
-
-    /// Whether it holds something of this name.
-    pub(crate) fn holds(&self, cause: PinCause, name: &[u8]) -> bool {
-        let names = self.pins.as_ref().and_then(|pins| pins.names(cause));
-        names.is_some_and(|names| names.iter().any(|held| **held == *name))
-    }
-
-    /// Whether it is pinned for code or texts that nobody has read: its session may have names that
-    /// the pool does not know.
-    pub(crate) fn is_unread(&self) -> bool {
-        let unread = |pin: &Pin| {
-            let cause = matches!(
-                pin.reason,
-                PinReason::Text(PinCause::StoredCode | PinCause::TextPrepare | PinCause::Unknown)
-            );
-            cause && pin.names.is_none()
-        };
-        let coming = |plan: &Plan| {
-            use PinCause::{StoredCode, TextPrepare, Unknown};
-            let mut causes = [StoredCode, TextPrepare, Unknown].into_iter();
-            causes.any(|cause| plan.holdings.for_good.contains(cause))
-        };
-        self.pins.as_ref().is_some_and(|pins| {
-            pins.list.iter().any(unread) || pins.coming.as_ref().is_some_and(coming)
-        })
-    }
-
-    /// Forgets the plan of a command that was not sent, and the box when nothing is in it.
-    pub(crate) fn forget_plan(&mut self) {
-        if let Some(pins) = &mut self.pins {
-            pins.coming = None;
-            if pins.list.is_empty() && pins.running.is_none() {
-                self.pins = None;
-            }
-        }
-    }
-
-    fn plan(&mut self, sql: &[u8]) -> &mut Plan {
-        let pins = self.pins.get_or_insert_default();
-        pins.coming.get_or_insert_with(|| Plan {
-            text: shown(sql),
-            ..Plan::default()
-        })
-    }
-
-    /// Its command goes out: what it takes counts from now on. Gives the reasons that are new.
-    pub(crate) fn pins_are_sent(&mut self, now: Time) -> Vec<PinReason> {
-        let Some(pins) = &mut self.pins else {
-            return Vec::new();
-        };
-        pins.running = pins.coming.take();
-        let Some(mut plan) = pins.running.take() else {
-            return Vec::new();
-        };
-        let taken = plan.holdings.taken.drain(..);
-        let named = taken.map(|(cause, name)| (PinReason::Text(cause), Some(name)));
-        let causes = plan.holdings.for_good.iter().map(PinReason::Text);
-        let for_good = causes.chain(plan.reasons.iter().copied());
-        let all: Vec<_> = named.chain(for_good.map(|reason| (reason, None))).collect();
-        let mut reasons = Vec::new();
-        for (reason, name) in all {
-            let (first, new) = pins.add(reason, name.clone(), &plan.text, now);
-            if first {
-                reasons.push(reason);
-            }
-            if new {
-                plan.fresh.push((reason, name));
-            }
-        }
-        for cause in plan.holdings.blurred.iter() {
-            if let Some(pin) = pins.find(PinReason::Text(cause)) {
-                pin.names = None;
-            }
-        }
-        pins.running = Some(plan);
-        reasons
-    }
-
-    /// Its statement is answered: what it gave back has ended.
-    pub(crate) fn pins_are_answered(&mut self, summary: &ReplySummary) {
-        let Some(pins) = &mut self.pins else { return };
-        if let Some(plan) = pins.running.take() {
-            // What has run may have failed for any reason, and of its own choice.
-            let hidden = plan.reasons.contains(&PinReason::TriggersAndViews);
-            if !hidden && plan.void.is_so(summary) {
-                pins.withdraw(plan.fresh);
-            }
-            if summary.error.is_none() {
-                for ended in &plan.holdings.ended {
-                    pins.end(ended);
-                }
-            }
-            pins.rename(&plan.holdings.renamed, summary.error.is_none());
-            pins.asks |= plan.holdings.asks_for_locks;
-        }
-        // Any statement may have used one up.
-        pins.asks |= pins.names(PinCause::VariableInUse).is_some();
-        self.forget_empty_pins();
-    }
-
-    fn forget_empty_pins(&mut self) {
-        let empty =
-            |pins: &Pins| pins.list.is_empty() && pins.coming.is_none() && pins.running.is_none();
-        if self.pins.as_ref().is_some_and(|pins| empty(pins)) {
-            self.pins = None;
-        }
+        self.pins.is_pinned_for(reason)
     }
 
     /// Whether nothing pins it but what may have ended unnoticed.
     pub(crate) fn may_have_ended(&self) -> bool {
         let cursor = self.prepared.as_ref().is_some_and(|p| p.holds());
         let fresh = self.touched.as_ref().is_some_and(|touched| touched.fresh);
-        let fresh = |pins: &Pins| fresh && pins.names(PinCause::UserVariable).is_some();
-        let told = |pin: &Pin| {
-            let among = matches!(pin.reason, PinReason::Text(cause) if TOLD.contains(&cause));
-            among && pin.names.is_some()
-        };
-        let may = |pins: &Pins| pins.list.iter().all(told) && (pins.asks_for_some() || fresh(pins));
-        !cursor && self.pins.as_deref().is_some_and(may)
-    }
-
-    /// Whether the server is to be asked what of it has ended.
-    pub(crate) fn asks_for_holdings(&self) -> bool {
-        self.pins.as_deref().is_some_and(Pins::asks_for_some)
-    }
-
-    /// Columns that ask which of what pins it has ended: any of its named locks, each of its
-    /// variables in use.
-    pub(crate) fn holdings_to_ask(&mut self) -> Vec<String> {
-        let Some(pins) = &mut self.pins else {
-            return Vec::new();
-        };
-        pins.asks = false;
-        let locks = pins.names(PinCause::UserLock).unwrap_or_default();
-        let held = locks.iter().map(|name| {
-            let name = String::from_utf8_lossy(name);
-            format!("IS_USED_LOCK('{name}')<=>CONNECTION_ID()")
-        });
-        let held: Vec<String> = held.collect();
-        let mut columns = vec![match held.is_empty() {
-            true => "0".to_string(),
-            false => held.join(" OR "),
-        }];
-        for name in pins.names(PinCause::VariableInUse).unwrap_or_default() {
-            if let Some((name, rest)) = rests_at(name) {
-                columns.push(format!("@@SESSION.{name}<>{rest}"));
-            }
-        }
-        columns
-    }
-
-    /// One of the things that it holds for this cause has ended.
-    pub(crate) fn end_pin(&mut self, cause: PinCause, name: &[u8]) {
-        if let Some(pins) = &mut self.pins {
-            pins.end(&Ended::One(cause, name.into()));
-        }
-        self.forget_empty_pins();
+        !cursor && self.pins.may_have_ended(fresh)
     }
 }
 
@@ -227,8 +66,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        let pins = client.pins.get_or_insert_default();
-        if pins.add(reason, name, &Text::default(), since).0 {
+        if client.pins.add(reason, name, since.0) {
             *self.counts.pins.entry(reason.name()).or_default() += 1;
         }
     }
@@ -236,7 +74,7 @@ impl<N: Net> Group<N> {
     /// The same for a statement, from the moment that it is sent.
     pub(crate) fn pin_by(&mut self, key: Key, reason: PinReason, sql: &[u8]) {
         if let Some(client) = self.clients.get_mut(key) {
-            client.plan(sql).reasons.push(reason);
+            client.pins.plan(sql).reasons.push(reason);
         }
     }
 
@@ -255,7 +93,7 @@ impl<N: Net> Group<N> {
             return;
         };
         let releases = client.session.releases && ends_transaction(sql, mode, found);
-        if found.causes.is_empty() && client.pins.is_none() && !releases {
+        if found.causes.is_empty() && client.pins.is_empty() && !releases {
             return;
         }
         let mut holdings = holdings(sql, mode, found, schema);
@@ -287,7 +125,7 @@ impl<N: Net> Group<N> {
         if holdings.is_empty() {
             return;
         }
-        let plan = client.plan(sql);
+        let plan = client.pins.plan(sql);
         plan.holdings = holdings;
         plan.void = void_of((sql, mode), found, schema);
     }
@@ -304,12 +142,13 @@ impl<N: Net> Group<N> {
         if let Some(coming) = self.defines_code(text, found, schema)
             && let Some(client) = self.clients.get_mut(key)
         {
-            client.plan(text.0).defines = Some(coming);
+            client.pins.plan(text.0).guards.push(Box::new(coming));
         }
         if found.sets_global
             && let Some(client) = self.clients.get_mut(key)
         {
-            client.plan(text.0).sets = Some(Setting(self.shared.clone()));
+            let setting = Setting(self.shared.clone());
+            client.pins.plan(text.0).guards.push(Box::new(setting));
         }
         statement.judged = self.see_code_catalogue();
         if !self.runs_triggers_or_views(text, found, schema) {
@@ -326,7 +165,7 @@ impl<N: Net> Group<N> {
     /// Plans that a statement takes, or gives back, something that its text does not show.
     pub(crate) fn plan_more(&mut self, key: Key, sql: &[u8], holdings: Holdings, void: Void) {
         if let Some(client) = self.clients.get_mut(key) {
-            let plan = client.plan(sql);
+            let plan = client.pins.plan(sql);
             (plan.holdings, plan.void) = (holdings, void);
         }
     }
@@ -337,7 +176,7 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(key) else {
             return;
         };
-        for reason in client.pins_are_sent(now) {
+        for reason in client.pins.sent(now.0) {
             *self.counts.pins.entry(reason.name()).or_default() += 1;
         }
     }
@@ -351,21 +190,15 @@ impl<N: Net> Group<N> {
         let Some(client) = self.clients.get_mut(owner) else {
             return;
         };
-        if let Some(pins) = &mut client.pins {
-            if alone {
-                let told = answer.of(Properties::HOLDINGS);
-                let row: Vec<_> = told
-                    .map(|(_, value)| value.map_or(&b""[..], |v| v))
-                    .collect();
-                pins.end_as_told(&row);
-            } else {
-                // A statement went out behind the question, and may have taken a lock again.
-                pins.asks = true;
-            }
+        if alone {
+            let told = answer.of(Properties::HOLDINGS);
+            let row: Vec<_> = told
+                .map(|(_, value)| value.map_or(&b""[..], |v| v))
+                .collect();
+            client.pins.end_as_told(&row);
+        } else {
+            // A statement went out behind the question, and may have taken a lock again.
+            client.pins.ask_again();
         }
-        client.forget_empty_pins();
     }
 }
-
-#[cfg(test)]
-mod tests;

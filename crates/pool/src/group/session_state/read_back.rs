@@ -33,7 +33,7 @@ impl<S> Client<S> {
             .owed
             .changed
             .union(Properties::NOTES.when(traced))
-            .union(Properties::HOLDINGS.when(self.asks_for_holdings()))
+            .union(Properties::HOLDINGS.when(self.pins.asks()))
             .union(Properties::CLOCK.when(clock))
             .union(Properties::USER_VARIABLES.when(variables))
     }
@@ -56,7 +56,7 @@ impl<N: Net> Group<N> {
             return;
         };
         let holdings = match properties.intersects(Properties::HOLDINGS) {
-            true => client.holdings_to_ask(),
+            true => client.pins.columns_to_ask(),
             false => Vec::new(),
         };
         if let Some(touched) = &mut client.touched {

@@ -192,7 +192,7 @@ impl<N: Net> Group<N> {
             changed.set_user_variables(user.clone());
             *session = self.sessions.intern(changed);
         }
-        client.end_pin(PinCause::UserVariable, VALUES);
+        client.pins.end(PinCause::UserVariable, VALUES);
     }
 
     /// They stay where they are, until the client's statements have made something else of them.

@@ -17,13 +17,13 @@
 //! by it; whoever says KILL is answered, by a time limit at the latest.
 
 use crate::backend::kill_jobs::{Aim, Asker, Job, KillAsk, KillEnd};
-use crate::backend::prepared_statements::Definition;
 use crate::backend::{InFlight, Purpose};
 use crate::client::{Client, ClientState, Handled};
 use crate::errors::reasons::Refusal;
 use crate::group::Group;
 use crate::shared::{Order, Shared};
 use reactor::{Key, Net};
+use session::prepared::Definition;
 use session::statement::Statement;
 use sql::kill::{Kill, Victim};
 use sql::lex::{LexMode, Server};

@@ -1,13 +1,12 @@
 //! Records from values, values from records, and bytes that are none.
 use super::*;
 use crate::auth::login::Login;
-use crate::backend::prepared_statements::{Definition, HeldRecord, Statements};
 use crate::backend::{BackendState, InFlight, Purpose, Reports};
 use crate::buffers::transport::Transport;
-use crate::client::pins::Pins;
 use crate::errors::reasons::PinReason;
 use reactor::{Address, Key, Time};
 use session::last_gtid::LastGtid;
+use session::prepared::{Definition, HeldRecord, Statements};
 use sql::classify::{PinCause, classify};
 use sql::lex::LexMode;
 use std::rc::Rc;
@@ -293,10 +292,8 @@ fn only_who_is_between_two_commands_and_holds_nothing_may_go() {
     let unsent = |client: &mut Client<()>| client.output = Some(Box::default());
     assert_eq!(stays(&unsent), Some(Stays::Unsent));
     let pin = |client: &mut Client<()>| {
-        let mut pins = Pins::default();
         let reason = PinReason::Text(PinCause::UserLock);
-        pins.add(reason, None, &b"".to_vec().into(), Time(1));
-        client.pins = Some(Box::new(pins));
+        client.pins.add(reason, None, 1);
     };
     assert_eq!(stays(&pin), Some(Stays::Pinned));
     let lease = |client: &mut Client<()>| client.binding.join(Key::from_parts(1, 0));

@@ -1,20 +1,20 @@
 //! Statements by name: what clients have under their names, and backends under theirs.
 //!
 //! A client's names are looked up here, and what its backend has under the same name. The texts
-//! that name them are read in `prepared/named.rs`.
+//! that name them are read by [`sql::text_prepared`].
 
 use super::{Definition, OnBackend, Statements};
 use sql::text_prepared::Name;
 use std::rc::Rc;
 
 /// Statements that a client may carry by name.
-pub(crate) const NAMED_MAX: usize = 64;
+pub const NAMED_MAX: usize = 64;
 /// Bytes of their texts.
-pub(crate) const NAMED_BYTES_MAX: usize = 256 * 1024;
+pub const NAMED_BYTES_MAX: usize = 256 * 1024;
 
 /// What a command does with a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Named {
+pub enum Named {
     /// Prepares the definition under it.
     Prepare(Name),
     /// Prepares under it a text that is not known.
@@ -29,27 +29,30 @@ pub(crate) enum Named {
 
 /// A definition that a backend has under a name.
 #[derive(Debug)]
-pub(crate) struct NamedEntry {
-    pub(crate) name: Name,
+pub struct NamedEntry {
+    /// The name.
+    pub name: Name,
     /// `None`: a text that is not known, of the pinned client that has the backend.
-    pub(crate) definition: Option<Rc<Definition>>,
-    pub(crate) used: u64,
+    pub definition: Option<Rc<Definition>>,
+    /// When it was used last, in uses of this backend.
+    pub used: u64,
 }
 
 impl Statements {
     /// What the client has under a name.
-    pub(crate) fn named(&self, name: &[u8]) -> Option<&Rc<Definition>> {
+    pub fn named(&self, name: &[u8]) -> Option<&Rc<Definition>> {
         let mut all = self.named.iter();
         let found = all.find(|(known, _)| **known == *name)?;
         Some(&found.1)
     }
 
-    pub(crate) fn forget_name(&mut self, name: &[u8]) {
+    /// The client has nothing under this name.
+    pub fn forget_name(&mut self, name: &[u8]) {
         self.named.retain(|(known, _)| **known != *name);
     }
 
     /// Whether the client may carry another text under this name.
-    pub(crate) fn has_room_for(&self, name: &[u8], text: &[u8]) -> bool {
+    pub fn has_room_for(&self, name: &[u8], text: &[u8]) -> bool {
         let others = || self.named.iter().filter(|(known, _)| **known != *name);
         let bytes: usize = others().map(|(_, definition)| definition.sql.len()).sum();
         others().count() < NAMED_MAX && bytes + text.len() <= NAMED_BYTES_MAX
@@ -58,7 +61,7 @@ impl Statements {
 
 impl OnBackend {
     /// Whether it has this definition under this name.
-    pub(crate) fn has_named(&self, name: &[u8], definition: &Rc<Definition>) -> bool {
+    pub fn has_named(&self, name: &[u8], definition: &Rc<Definition>) -> bool {
         let mut all = self.named.iter();
         let found = all.find(|entry| *entry.name == *name);
         let known = found.and_then(|entry| entry.definition.as_ref());
@@ -66,7 +69,7 @@ impl OnBackend {
     }
 
     /// What it has under this name was used.
-    pub(crate) fn use_named(&mut self, name: &[u8]) {
+    pub fn use_named(&mut self, name: &[u8]) {
         self.uses += 1;
         let mut all = self.named.iter_mut();
         if let Some(entry) = all.find(|entry| *entry.name == *name) {
@@ -75,7 +78,7 @@ impl OnBackend {
     }
 
     /// Notes what the server has under a name from now on, if anything.
-    pub(crate) fn set_named(&mut self, name: &Name, definition: Option<Option<Rc<Definition>>>) {
+    pub fn set_named(&mut self, name: &Name, definition: Option<Option<Rc<Definition>>>) {
         self.named.retain(|entry| entry.name != *name);
         self.uses += 1;
         if let Some(definition) = definition {
@@ -87,12 +90,13 @@ impl OnBackend {
         }
     }
 
-    pub(crate) fn has_name(&self, name: &[u8]) -> bool {
+    /// Whether it has anything under this name.
+    pub fn has_name(&self, name: &[u8]) -> bool {
         self.named.iter().any(|entry| *entry.name == *name)
     }
 
     /// The name that was not used for longest, of those that may be taken away.
-    pub(crate) fn oldest_name(&self) -> Option<(u64, Name)> {
+    pub fn oldest_name(&self) -> Option<(u64, Name)> {
         let all = self.named.iter().filter(|entry| entry.definition.is_some());
         let oldest = all.min_by_key(|entry| entry.used)?;
         Some((oldest.used, oldest.name.clone()))

@@ -1,23 +1,22 @@
 //! The names of user variables that a backend has had since its session began, as a value.
 //!
-//! A backend keeps it; [`crate::group::backends::renewal`] asks it whether a statement could read
-//! what another client has left. Names are bounded by [`NAMES_MAX`]; with more, any name may have
-//! been there.
+//! A backend keeps it, and is asked whether a statement could read what another client has left.
+//! Names are bounded by [`NAMES_MAX`]; with more, any name may have been there.
 
-use session::record::{Read, put_bool, put_list, read_bool, read_list, read_text};
-use session::state::{UserVariables, is_tricky};
-use session::text::Text;
+use crate::record::{Read, put_bool, put_list, read_bool, read_list, read_text};
+use crate::state::{UserVariables, is_tricky};
+use crate::text::Text;
 use std::collections::HashSet;
 use wire::packet::{Reader, put_lenenc_bytes};
 
 /// Names that a backend remembers; with more it counts as having had any.
 const NAMES_MAX: usize = 512;
 /// Stands for a name that is not certain.
-pub(crate) const UNCERTAIN: &[u8] = b"";
+pub const UNCERTAIN: &[u8] = b"";
 
 /// Names of the user variables that a backend has had since its session began.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Had {
+pub struct Had {
     names: HashSet<Text>,
     /// There were too many to remember.
     any: bool,
@@ -25,7 +24,7 @@ pub(crate) struct Had {
 
 impl Had {
     /// Notes one more.
-    pub(crate) fn add(&mut self, name: &[u8]) {
+    pub fn add(&mut self, name: &[u8]) {
         if self.any || self.names.contains(name) {
             return;
         }
@@ -40,14 +39,14 @@ impl Had {
     }
 
     /// Notes those of a session.
-    pub(crate) fn add_all(&mut self, user: &UserVariables) {
+    pub fn add_all(&mut self, user: &UserVariables) {
         for (name, _) in user.pairs() {
             self.add(name);
         }
     }
 
     /// Appends them.
-    pub(crate) fn put_record(&self, out: &mut Vec<u8>) {
+    pub fn put_record(&self, out: &mut Vec<u8>) {
         put_bool(out, self.any);
         put_list(out, self.names.iter(), |out, name| {
             put_lenenc_bytes(out, name);
@@ -58,7 +57,7 @@ impl Had {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub(crate) fn read_record(reader: &mut Reader<'_>) -> Read<Had> {
+    pub fn read_record(reader: &mut Reader<'_>) -> Read<Had> {
         let any = read_bool(reader, "whether any variable was there")?;
         let names = read_list(reader, "variables", |reader| {
             read_text(reader, "a variable")
@@ -73,7 +72,8 @@ impl Had {
 
     /// Whether one of these may have been there, which a client has never set; `own` knows those
     /// that it has set, which it would find on a connection of its own too.
-    pub(crate) fn has_any_of(&self, unset: &[Text], own: impl Fn(&[u8]) -> bool) -> bool {
+    #[must_use]
+    pub fn has_any_of(&self, unset: &[Text], own: impl Fn(&[u8]) -> bool) -> bool {
         let meets = |had: &Text| {
             let may_be = |name: &Text| {
                 *name == *had || **name == *UNCERTAIN || is_tricky(name) || is_tricky(had)

@@ -10,10 +10,7 @@
 //! own COM_STMT_PREPARE always runs on a backend, because what it is told is what the server says
 //! at that moment.
 //!
-//! These are the values. `prepared/commands.rs` handles the clients' commands, `prepared/named.rs`
-//! those that are text and name a statement (PREPARE, EXECUTE, DEALLOCATE), `prepared/ahead.rs`
-//! prepares what a backend lacks, `prepared/sent.rs` writes the ids and types that a backend knows
-//! and notes what came of it.
+//! These are the values; the pool's `group/prepared` handles the commands.
 //!
 //! Invariants:
 //! - the server holds at most [`OnBackend::count`] statements for a backend, and that is never
@@ -24,14 +21,13 @@
 //!   and is not closed to make room;
 //! - a client without prepared statements has a number (the next id) and an empty box for them.
 
-pub(crate) mod names;
+pub mod names;
 mod recorded;
 
-use crate::errors::reasons::Unprepared;
+use crate::meter::{Charge, Meter};
+use crate::state::Session;
 use names::{Named, NamedEntry};
-pub(crate) use recorded::{HeldRecord, OnBackendRecord};
-use session::meter::{Charge, Meter};
-use session::state::Session;
+pub use recorded::{HeldRecord, OnBackendRecord};
 use sql::classify;
 use sql::lex::LexMode;
 use sql::text_prepared::Name;
@@ -54,23 +50,38 @@ const HELD_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Owners of a text that one client has prepared once, and a backend: the table and those two.
 const SHARED_BY_NONE: usize = 3;
 
+/// Which bound keeps a client from preparing another statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// It has as many as it may.
+    Count {
+        /// How many.
+        count: usize,
+    },
+    /// Their texts are as long as they may be.
+    Bytes {
+        /// Their bytes.
+        bytes: usize,
+    },
+}
+
 /// A text and the session in which it was prepared: schema, `sql_mode` and character sets decide
 /// what it means.
 #[derive(Debug)]
-pub(crate) struct Definition {
+pub struct Definition {
     /// The text.
-    pub(crate) sql: Box<[u8]>,
+    pub sql: Box<[u8]>,
     /// The session; interned, so the same session is the same object.
-    pub(crate) session: Rc<Session>,
+    pub session: Rc<Session>,
     /// What its executions may do.
-    pub(crate) class: classify::Statement,
+    pub class: classify::Statement,
     /// Its text's digest, once that has been asked for.
-    pub(crate) digest: OnceCell<u64>,
+    pub digest: OnceCell<u64>,
 }
 
 impl Definition {
     /// Its text's digest; its session is cut in this mode.
-    pub(crate) fn digest(&self, mode: LexMode) -> u64 {
+    pub fn digest(&self, mode: LexMode) -> u64 {
         *self
             .digest
             .get_or_init(|| sql::digest::digest(&self.sql, mode))
@@ -103,7 +114,7 @@ impl Hash for Definition {
 
 /// One object for equal definitions; those that nobody has are swept out as others come.
 #[derive(Debug, Default)]
-pub(crate) struct Definitions {
+pub struct Definitions {
     all: HashSet<Rc<Definition>>,
     sweep_at: usize,
     /// Bytes of all, and from how many on those that nobody has are swept out.
@@ -113,7 +124,7 @@ pub(crate) struct Definitions {
 
 impl Definitions {
     /// The shared object that equals `definition`.
-    pub(crate) fn intern(&mut self, definition: Definition) -> Rc<Definition> {
+    pub fn intern(&mut self, definition: Definition) -> Rc<Definition> {
         if let Some(found) = self.all.get(&definition) {
             return found.clone();
         }
@@ -127,12 +138,12 @@ impl Definitions {
     }
 
     /// What equals `like`, whatever that says of its class.
-    pub(crate) fn find(&self, like: &Definition) -> Option<Rc<Definition>> {
+    pub fn find(&self, like: &Definition) -> Option<Rc<Definition>> {
         self.all.get(like).cloned()
     }
 
     /// Drops those that nobody has.
-    pub(crate) fn sweep(&mut self) {
+    pub fn sweep(&mut self) {
         self.all
             .retain(|definition| Rc::strong_count(definition) > 1);
         self.sweep_at = (2 * self.all.len()).max(64);
@@ -141,16 +152,12 @@ impl Definitions {
     }
 
     /// Bytes of all, those that nobody has any more included.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// The same text in this session.
-    pub(crate) fn with_session(
-        &mut self,
-        old: &Rc<Definition>,
-        session: Rc<Session>,
-    ) -> Rc<Definition> {
+    pub fn with_session(&mut self, old: &Rc<Definition>, session: Rc<Session>) -> Rc<Definition> {
         if Rc::ptr_eq(&old.session, &session) {
             return old.clone();
         }
@@ -166,26 +173,24 @@ impl Definitions {
 
 /// One statement of a client.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub struct Held {
     /// Its id, as the client was told.
-    pub(crate) id: u32,
+    pub id: u32,
     /// Columns of its result when the client was last told.
-    pub(crate) columns: u16,
+    pub columns: u16,
     /// Parameters it takes.
-    pub(crate) params: u16,
+    pub params: u16,
     /// A cursor of it is open on the client's backend.
-    pub(crate) cursor: bool,
+    pub cursor: bool,
     /// Long data came that was too long to be kept.
-    pub(crate) overlong: bool,
-    pub(crate) definition: Rc<Definition>,
+    pub overlong: bool,
+    /// What it is.
+    pub definition: Rc<Definition>,
     /// Types of its parameters, as the client sent them last.
-    pub(crate) types: Option<Rc<[u8]>>,
-    /// Messages of long data for its next execution, headers included.
-    #[expect(
-        clippy::box_collection,
-        reason = "8 bytes of a statement instead of 24"
-    )]
-    pub(crate) long: Option<Box<Vec<u8>>>,
+    pub types: Option<Rc<[u8]>>,
+    /// Messages of long data for its next execution, headers included; 8 bytes of a statement
+    /// instead of 24.
+    pub long: Option<Box<Vec<u8>>>,
 }
 
 impl Held {
@@ -209,32 +214,30 @@ impl Held {
 
 /// The command about a prepared statement that a client waits for.
 #[derive(Debug)]
-pub(crate) struct UnderWay {
-    pub(crate) command: Command,
+pub struct UnderWay {
+    /// Which command.
+    pub command: Command,
     /// The client's id of the statement.
-    pub(crate) id: u32,
-    pub(crate) definition: Rc<Definition>,
+    pub id: u32,
+    /// What is prepared or executed.
+    pub definition: Rc<Definition>,
     /// It asks for a cursor.
-    pub(crate) cursor: bool,
+    pub cursor: bool,
     /// The server's id of the statement, once the command has been sent.
-    pub(crate) sent_to: u32,
-    /// Long data that was sent in front of it.
-    #[expect(
-        clippy::box_collection,
-        reason = "it is moved from and to where that counts"
-    )]
-    pub(crate) long: Option<Box<Vec<u8>>>,
+    pub sent_to: u32,
+    /// Long data that was sent in front of it; it is moved from and to [`Held::long`].
+    pub long: Option<Box<Vec<u8>>>,
     /// The backend is being brought into the session in which the statement is to be prepared.
-    pub(crate) ahead: bool,
+    pub ahead: bool,
     /// It goes on when the session has been read back.
-    pub(crate) reads_back: bool,
+    pub reads_back: bool,
     /// It is a text about a statement by name.
-    pub(crate) named: Option<Named>,
+    pub named: Option<Named>,
 }
 
 impl UnderWay {
     /// Whether it is an execution in another schema than the session's.
-    pub(crate) fn runs_outside(&self, session: &Session) -> bool {
+    pub fn runs_outside(&self, session: &Session) -> bool {
         let executes = matches!(
             self.command,
             Command::StmtExecute | Command::StmtBulkExecute
@@ -243,7 +246,7 @@ impl UnderWay {
     }
 
     /// A text about a statement by name.
-    pub(crate) fn named(command: Command, definition: Rc<Definition>, named: Named) -> UnderWay {
+    pub fn named(command: Command, definition: Rc<Definition>, named: Named) -> UnderWay {
         UnderWay {
             command,
             id: 0,
@@ -260,7 +263,7 @@ impl UnderWay {
 
 /// A client's prepared statements.
 #[derive(Debug, Default)]
-pub(crate) struct Statements {
+pub struct Statements {
     /// By id, which only grow.
     list: Vec<Held>,
     /// Bytes of their texts.
@@ -268,24 +271,25 @@ pub(crate) struct Statements {
     /// Bytes of their parameters' types.
     types: usize,
     charge: Charge,
-    pub(crate) under_way: Option<UnderWay>,
+    /// The command about one of them that is not answered.
+    pub under_way: Option<UnderWay>,
     /// The one that MariaDB's id for the last prepared one means.
-    pub(crate) last: Option<u32>,
+    pub last: Option<u32>,
     /// Those that have an open cursor, and on what.
     cursors: Vec<(u32, Rc<Definition>)>,
     /// Those that it has prepared by name.
-    pub(crate) named: Vec<(Name, Rc<Definition>)>,
+    pub named: Vec<(Name, Rc<Definition>)>,
 }
 
 impl Statements {
     /// The statement with this id.
-    pub(crate) fn get(&self, id: u32) -> Option<&Held> {
+    pub fn get(&self, id: u32) -> Option<&Held> {
         let found = self.list.binary_search_by_key(&id, |held| held.id).ok()?;
         self.list.get(found)
     }
 
     /// The same, to be changed.
-    pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut Held> {
+    pub fn get_mut(&mut self, id: u32) -> Option<&mut Held> {
         let found = self.list.binary_search_by_key(&id, |held| held.id).ok()?;
         self.list.get_mut(found)
     }
@@ -303,12 +307,7 @@ impl Statements {
     }
 
     /// The server has answered to a COM_STMT_PREPARE, with a header or an error.
-    pub(crate) fn note_new(
-        &mut self,
-        id: u32,
-        definition: Rc<Definition>,
-        header: Option<Prepared>,
-    ) {
+    pub fn note_new(&mut self, id: u32, definition: Rc<Definition>, header: Option<Prepared>) {
         let Some(header) = header else {
             self.last = None;
             return;
@@ -325,7 +324,8 @@ impl Statements {
         });
     }
 
-    pub(crate) fn remove(&mut self, id: u32) -> Option<Held> {
+    /// Takes out a statement.
+    pub fn remove(&mut self, id: u32) -> Option<Held> {
         let found = self.list.binary_search_by_key(&id, |held| held.id).ok()?;
         if self.last == Some(id) {
             self.last = None;
@@ -337,7 +337,7 @@ impl Statements {
     }
 
     /// Notes the types that an execution of a statement sends.
-    pub(crate) fn remember(&mut self, id: u32, types: Types<'_>) {
+    pub fn remember(&mut self, id: u32, types: Types<'_>) {
         let Some(held) = self.get_mut(id) else {
             return;
         };
@@ -348,13 +348,13 @@ impl Statements {
     }
 
     /// Counts what the list takes now.
-    pub(crate) fn count(&mut self, meter: &Meter) {
+    pub fn count(&mut self, meter: &Meter) {
         let list = self.list.capacity() * size_of::<Held>();
         self.charge.set(meter, list + self.types);
     }
 
     /// Bytes that the client holds alone: texts that others have prepared too are not its.
-    pub(crate) fn own_bytes(&self) -> usize {
+    pub fn own_bytes(&self) -> usize {
         let alone = |held: &&Held| Rc::strong_count(&held.definition) <= SHARED_BY_NONE;
         let texts = self.list.iter().filter(alone);
         let texts: usize = texts.map(|held| held.definition.sql.len()).sum();
@@ -362,17 +362,17 @@ impl Statements {
     }
 
     /// Which bound keeps the client from preparing another statement, if one does.
-    pub(crate) fn is_full(&self) -> Option<Unprepared> {
+    pub fn is_full(&self) -> Option<Full> {
         if self.list.len() >= HELD_MAX {
-            return Some(Unprepared::Held {
+            return Some(Full::Count {
                 count: self.list.len(),
             });
         }
-        (self.texts >= HELD_BYTES_MAX).then_some(Unprepared::HeldBytes { bytes: self.texts })
+        (self.texts >= HELD_BYTES_MAX).then_some(Full::Bytes { bytes: self.texts })
     }
 
     /// Notes that a statement's cursor is open on this, or not; `true` when that is new.
-    pub(crate) fn set_cursor(&mut self, id: u32, on: Option<&Rc<Definition>>) -> bool {
+    pub fn set_cursor(&mut self, id: u32, on: Option<&Rc<Definition>>) -> bool {
         let Some(held) = self.get_mut(id) else {
             return false;
         };
@@ -384,41 +384,41 @@ impl Statements {
 
     /// What was executed with the cursor of a statement that is open: its own text, or one with
     /// the counts that it asks for.
-    pub(crate) fn cursor_of(&self, id: u32) -> Option<&Rc<Definition>> {
+    pub fn cursor_of(&self, id: u32) -> Option<&Rc<Definition>> {
         let mut cursors = self.cursors.iter();
         Some(&cursors.find(|(other, _)| *other == id)?.1)
     }
 
     /// Whether something is open on the client's backend, so that it must keep it.
-    pub(crate) fn holds(&self) -> bool {
+    pub fn holds(&self) -> bool {
         !self.cursors.is_empty()
     }
 
     /// Whether there is nothing to remember.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.list.is_empty() && self.named.is_empty() && self.under_way.is_none()
     }
 
     /// Bytes of long data that wait for an execution.
-    pub(crate) fn long_len(&self) -> usize {
+    pub fn long_len(&self) -> usize {
         self.list.iter().map(Held::long_len).sum()
     }
 }
 
 /// A statement that is prepared on a backend.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub struct Entry {
     definition: Rc<Definition>,
     /// The server's id of it.
-    pub(crate) id: u32,
+    pub id: u32,
     /// The types that the server was sent last.
-    pub(crate) types: Option<Rc<[u8]>>,
+    pub types: Option<Rc<[u8]>>,
     /// When it was used last, in uses of this backend.
-    pub(crate) used: u64,
+    pub used: u64,
     /// The client's statement that has a cursor open on it.
     cursor_of: Option<u32>,
     /// Whether its first execution opened a cursor; `None` before that.
-    pub(crate) began_with_cursor: Option<bool>,
+    pub began_with_cursor: Option<bool>,
 }
 
 /// A definition, and the id of the client's statement that uses it.
@@ -426,14 +426,16 @@ type What<'a> = (&'a Rc<Definition>, u32);
 
 /// How an execution is to run, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct How {
-    pub(crate) mysql: bool,
-    pub(crate) cursor: bool,
+pub struct How {
+    /// On MySQL.
+    pub mysql: bool,
+    /// With a cursor.
+    pub cursor: bool,
 }
 
 /// With which types an execution is to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted<'a> {
+pub enum Wanted<'a> {
     /// With these; empty where there are no parameters.
     Types(TypeList<'a>),
     /// With none that any execution has sent: its client never sent any.
@@ -442,19 +444,19 @@ pub(crate) enum Wanted<'a> {
 
 /// The statements that are prepared on one backend.
 #[derive(Debug, Default)]
-pub(crate) struct OnBackend {
+pub struct OnBackend {
     entries: HashMap<usize, Vec<Entry>>,
     count: usize,
     uses: u64,
     /// The definition that is being prepared, when one is.
-    pub(crate) preparing: Option<Rc<Definition>>,
+    pub preparing: Option<Rc<Definition>>,
     /// What is prepared by name.
-    pub(crate) named: Vec<NamedEntry>,
+    pub named: Vec<NamedEntry>,
 }
 
 impl OnBackend {
     /// Statements that the server holds for this backend.
-    pub(crate) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.count + self.named.len()
     }
 
@@ -463,18 +465,13 @@ impl OnBackend {
     /// on PREPARE); and when the first of all opened a cursor, for those without one, which MySQL
     /// 9.7 then answers with columns, no row and a packet that reads as one, so that a client waits
     /// for ever.
-    pub(crate) fn find(
-        &mut self,
-        what: What<'_>,
-        wanted: Wanted<'_>,
-        how: How,
-    ) -> Option<&mut Entry> {
+    pub fn find(&mut self, what: What<'_>, wanted: Wanted<'_>, how: How) -> Option<&mut Entry> {
         let found = self.place(what, wanted, how)?;
         self.entries.get_mut(&what.0.address())?.get_mut(found)
     }
 
     /// Whether [`OnBackend::find`] finds something.
-    pub(crate) fn has(&self, what: What<'_>, wanted: Wanted<'_>, how: How) -> bool {
+    pub fn has(&self, what: What<'_>, wanted: Wanted<'_>, how: How) -> bool {
         self.place(what, wanted, how).is_some()
     }
 
@@ -500,14 +497,14 @@ impl OnBackend {
     }
 
     /// The server's id of the entry on which a client's statement has its cursor open.
-    pub(crate) fn with_cursor(&self, what: What<'_>) -> Option<u32> {
+    pub fn with_cursor(&self, what: What<'_>) -> Option<u32> {
         let mut entries = self.entries.get(&what.0.address())?.iter();
         let found = entries.find(|entry| entry.cursor_of == Some(what.1))?;
         Some(found.id)
     }
 
     /// Notes that the server has prepared a definition.
-    pub(crate) fn add(&mut self, definition: Rc<Definition>, id: u32) {
+    pub fn add(&mut self, definition: Rc<Definition>, id: u32) {
         self.uses += 1;
         self.count += 1;
         let entry = Entry {
@@ -523,7 +520,7 @@ impl OnBackend {
     }
 
     /// Notes on which entry a client's statement has its cursor open, if on any.
-    pub(crate) fn set_cursor(&mut self, what: What<'_>, on: Option<u32>) {
+    pub fn set_cursor(&mut self, what: What<'_>, on: Option<u32>) {
         let entries = self.entries.get_mut(&what.0.address());
         for entry in entries.into_iter().flatten() {
             if on == Some(entry.id) {
@@ -535,13 +532,13 @@ impl OnBackend {
     }
 
     /// Notes that an entry is used now.
-    pub(crate) fn use_now(&mut self) -> u64 {
+    pub fn use_now(&mut self) -> u64 {
         self.uses += 1;
         self.uses
     }
 
     /// Takes out the entries of a definition that no cursor holds; gives their ids.
-    pub(crate) fn take_all_of(&mut self, definition: &Rc<Definition>) -> Vec<u32> {
+    pub fn take_all_of(&mut self, definition: &Rc<Definition>) -> Vec<u32> {
         let Some(entries) = self.entries.get_mut(&definition.address()) else {
             return Vec::new();
         };
@@ -561,7 +558,7 @@ impl OnBackend {
     }
 
     /// Takes out the entry with this id of the server's.
-    pub(crate) fn take(&mut self, definition: &Rc<Definition>, id: u32) {
+    pub fn take(&mut self, definition: &Rc<Definition>, id: u32) {
         let Some(entries) = self.entries.get_mut(&definition.address()) else {
             return;
         };
@@ -574,21 +571,21 @@ impl OnBackend {
     }
 
     /// Whether there is no room for another, and none that could be closed to make room.
-    pub(crate) fn is_full(&self, share: usize) -> bool {
+    pub fn is_full(&self, share: usize) -> bool {
         let mut all = self.entries.values().flatten();
         let closable = self.oldest_name().is_some();
         self.count() >= share && !closable && all.all(|entry| entry.cursor_of.is_some())
     }
 
     /// When the entry was used that was not used for longest and has no cursor.
-    pub(crate) fn oldest_use(&self) -> Option<u64> {
+    pub fn oldest_use(&self) -> Option<u64> {
         let all = self.entries.values().flatten();
         let free = all.filter(|entry| entry.cursor_of.is_none());
         free.map(|entry| entry.used).min()
     }
 
     /// Takes out the entry that was not used for longest and has no cursor; gives its id.
-    pub(crate) fn take_oldest(&mut self) -> Option<u32> {
+    pub fn take_oldest(&mut self) -> Option<u32> {
         let all = self.entries.values().flatten();
         let oldest = all
             .filter(|entry| entry.cursor_of.is_none())

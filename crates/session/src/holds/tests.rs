@@ -1,25 +1,17 @@
-//! Pins of one client, statement by statement, without a server.
+//! Holds of one client, statement by statement, without a server.
 
+use super::void::void_of;
 use super::*;
-use crate::auth::login::Login;
-use crate::client::pins::{NAMES_MAX, TEXT_MAX};
 use sql::classify::{PinCauses, classify};
-
-fn client() -> Client<()> {
-    Client::greeted(
-        crate::buffers::transport::Transport::plain((), false),
-        Time(1),
-        std::rc::Rc::default(),
-        Login::new([0; 20], false),
-    )
-}
+use sql::holdings::holdings;
+use sql::lex::LexMode;
 
 /// A client's statement, sent and answered.
-fn runs(client: &mut Client<()>, sql: &str, error: Option<u16>) {
+fn runs(client: &mut Holds, sql: &str, error: Option<u16>) {
     fails(client, sql, error.map(|code| (code, String::new())));
 }
 
-fn fails(client: &mut Client<()>, sql: &str, error: Option<(u16, String)>) {
+fn fails(client: &mut Holds, sql: &str, error: Option<(u16, String)>) {
     let mode = LexMode::default();
     let found = classify(sql.as_bytes(), mode);
     let holdings = holdings(sql.as_bytes(), mode, &found, Some(b"db"));
@@ -27,22 +19,22 @@ fn fails(client: &mut Client<()>, sql: &str, error: Option<(u16, String)>) {
     let plan = client.plan(sql.as_bytes());
     plan.holdings = holdings;
     plan.void = void_of((sql.as_bytes(), mode), &found, Some(b"Db"));
-    client.pins_are_sent(Time(2));
+    client.sent(2);
     let summary = ReplySummary {
         error,
         ..ReplySummary::default()
     };
-    client.pins_are_answered(&summary);
+    client.answered(&summary);
 }
 
-fn names(client: &Client<()>) -> Vec<&'static str> {
-    let list = client.pins.iter().flat_map(|pins| pins.list());
+fn names(client: &Holds) -> Vec<&'static str> {
+    let list = client.list().iter();
     list.map(|pin| pin.reason.name()).collect()
 }
 
 #[test]
 fn the_last_reason_that_ends_unpins() {
-    let mut client = client();
+    let mut client = Holds::default();
     runs(&mut client, "LOCK TABLES t WRITE", None);
     runs(&mut client, "CREATE TEMPORARY TABLE a (x INT)", None);
     runs(&mut client, "CREATE TEMPORARY TABLE b (x INT)", None);
@@ -63,12 +55,12 @@ fn the_last_reason_that_ends_unpins() {
         "it may have dropped nothing"
     );
     runs(&mut client, "DROP TEMPORARY TABLE IF EXISTS db.a", None);
-    assert!(client.pins.is_none());
+    assert!(client.is_empty());
 }
 
 #[test]
 fn what_was_renamed_is_held_by_its_new_name() {
-    let mut client = client();
+    let mut client = Holds::default();
     runs(&mut client, "CREATE TEMPORARY TABLE a (x INT)", None);
     runs(&mut client, "ALTER TABLE c RENAME TO d", None);
     runs(&mut client, "ALTER TABLE a RENAME TO b", Some(1050));
@@ -77,14 +69,14 @@ fn what_was_renamed_is_held_by_its_new_name() {
     assert_eq!(names(&client), ["temporary_table"]);
     runs(&mut client, "RENAME TABLE b TO c, c TO d", None);
     runs(&mut client, "DROP TABLE d", None);
-    assert!(client.pins.is_none());
+    assert!(client.is_empty());
     // Half-way, or in another case: which name it has is open.
     for (sql, error) in [
         ("RENAME TABLE a TO b, b TO c", Some(1146)),
         ("ALTER TABLE A RENAME TO b", None),
         ("ALTER TABLE a RENAME TO b, RENAME TO c", None),
     ] {
-        let mut client = self::client();
+        let mut client = Holds::default();
         runs(&mut client, "CREATE TEMPORARY TABLE a (x INT)", None);
         runs(&mut client, sql, error);
         runs(&mut client, "DROP TABLE a, b, c", None);
@@ -94,26 +86,26 @@ fn what_was_renamed_is_held_by_its_new_name() {
 
 #[test]
 fn a_text_that_no_server_reads_takes_nothing() {
-    let mut client = client();
+    let mut client = Holds::default();
     runs(&mut client, "HANDLER t OPEN", None);
     runs(&mut client, "HANDLER u OPEN READ", Some(1064));
     runs(&mut client, "THIS IS NO SQL", Some(1064));
     runs(&mut client, "SELECT 'without an end", Some(1064));
     assert_eq!(names(&client), ["handler"]);
     runs(&mut client, "HANDLER t CLOSE", None);
-    assert!(client.pins.is_none());
+    assert!(client.is_empty());
 }
 
 #[test]
 fn what_ran_before_the_part_that_cannot_be_read_counts() {
-    let mut client = client();
+    let mut client = Holds::default();
     runs(&mut client, "EXPLAINS 'CALL makes_a_text()'", Some(1064));
     assert_eq!(names(&client), ["unknown"]);
     // The first statement of a text was answered.
     client.plan(b"x").holdings.for_good = PinCauses::of(PinCause::Role);
     client.plan(b"x").void = Void::Unparsed;
-    client.pins_are_sent(Time(2));
-    client.pins_are_answered(&ReplySummary {
+    client.sent(2);
+    client.answered(&ReplySummary {
         status: Some(2),
         error: Some((1064, String::new())),
         ..ReplySummary::default()
@@ -123,28 +115,28 @@ fn what_ran_before_the_part_that_cannot_be_read_counts() {
 
 #[test]
 fn a_plan_counts_from_its_sending() {
-    let mut client = client();
+    let mut client = Holds::default();
     client.plan(b"x").holdings.for_good = PinCauses::of(PinCause::Role);
     assert!(!client.is_pinned());
     assert!(client.is_pinned_for(PinReason::Text(PinCause::Role)));
     client.forget_plan();
-    assert!(client.pins.is_none());
+    assert!(client.is_empty());
 }
 
 #[test]
 fn named_locks_are_asked_for_when_nothing_else_pins() {
-    let mut client = client();
+    let mut client = Holds::default();
     runs(&mut client, "SELECT GET_LOCK('a', 1)", None);
-    assert!(client.may_have_ended(), "it may not have got it");
+    assert!(client.may_have_ended(false), "it may not have got it");
     runs(&mut client, "LOCK TABLES t READ", None);
     runs(&mut client, "SELECT RELEASE_LOCK('a')", None);
-    assert!(!client.may_have_ended());
+    assert!(!client.may_have_ended(false));
     runs(&mut client, "UNLOCK TABLES", None);
-    assert!(client.may_have_ended());
+    assert!(client.may_have_ended(false));
     runs(&mut client, "SELECT GET_LOCK(CONCAT('a'), 1)", None);
-    assert!(!client.may_have_ended(), "which one is not known");
+    assert!(!client.may_have_ended(false), "which one is not known");
     runs(&mut client, "SELECT RELEASE_ALL_LOCKS()", None);
-    assert!(client.pins.is_none());
+    assert!(client.is_empty());
 }
 
 #[test]
@@ -183,7 +175,7 @@ fn a_routine_that_does_not_exist_has_done_nothing() {
             true,
         ),
     ] {
-        let mut client = client();
+        let mut client = Holds::default();
         fails(&mut client, sql, Some((error, words.into())));
         assert_eq!(client.is_pinned(), pinned, "{sql}: {words}");
     }
@@ -192,7 +184,7 @@ fn a_routine_that_does_not_exist_has_done_nothing() {
 #[test]
 fn a_pin_that_holds_more_names_than_it_counts_has_no_end() {
     for (tables, ends) in [(NAMES_MAX, true), (NAMES_MAX + 1, false)] {
-        let mut client = client();
+        let mut client = Holds::default();
         for n in 0..tables {
             let sql = format!("CREATE TEMPORARY TABLE t{n} (x INT)");
             runs(&mut client, &sql, None);
@@ -250,3 +242,5 @@ fn the_report_shows_no_password() {
     let long = format!("SELECT {}, PASSWORD('geheim')", "a".repeat(TEXT_MAX));
     assert_eq!(shown(long.as_bytes()).len(), TEXT_MAX);
 }
+
+mod causes;

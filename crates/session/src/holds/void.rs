@@ -7,8 +7,8 @@
 //! the error must name it. Doubts are [`Void::Never`].
 
 use super::only_calls;
-use session::reply_summary::ReplySummary;
-use session::text::mentions;
+use crate::reply_summary::ReplySummary;
+use crate::text::mentions;
 use sql::classify::stored::run_by;
 use sql::classify::{PinCause, PinCauses, Statement, Verb};
 use sql::lex::LexMode;
@@ -29,9 +29,10 @@ const UNPARSED: u16 = 1064;
 const NO_ROUTINE: [u16; 2] = [1305, 1630];
 /// The one for a variable that does not exist, which is found before a SET begins.
 const NO_VARIABLE: u16 = 1193;
+
 /// When a statement has not taken what it was to take.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Void {
+pub enum Void {
     /// That is never certain.
     #[default]
     Never,
@@ -48,7 +49,8 @@ pub(crate) enum Void {
 
 impl Void {
     /// Whether it has not, by what was heard of it.
-    pub(crate) fn is_so(&self, summary: &ReplySummary) -> bool {
+    #[must_use]
+    pub fn is_so(&self, summary: &ReplySummary) -> bool {
         match self {
             Self::Never => false,
             Self::Unparsed => summary.is_error(UNPARSED) && summary.is_first(),
@@ -68,11 +70,8 @@ impl Void {
 }
 
 /// When a text with these findings has not taken what it was to take.
-pub(crate) fn void_of(
-    (sql, mode): (&[u8], LexMode),
-    found: &Statement,
-    schema: Option<&[u8]>,
-) -> Void {
+#[must_use]
+pub fn void_of((sql, mode): (&[u8], LexMode), found: &Statement, schema: Option<&[u8]>) -> Void {
     if let Some(name) = only_routine((sql, mode), found, schema) {
         return Void::Missing(name);
     }

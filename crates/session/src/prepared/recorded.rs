@@ -8,24 +8,27 @@
 
 use super::names::NamedEntry;
 use super::{Definition, Entry, Held, OnBackend, Statements};
-use session::record::{
+use crate::record::{
     Read, put_bool, put_list, put_option, read_bool, read_list, read_number, read_option, read_text,
 };
-use session::state::Session;
-use session::text::Text;
+use crate::state::Session;
+use crate::text::Text;
 use sql::text_prepared::Name;
 use std::rc::Rc;
 use wire::packet::{Reader, put_lenenc, put_lenenc_bytes};
 
 /// A statement of a client that another process has sent.
 #[derive(Debug)]
-pub(crate) struct HeldRecord {
-    pub(crate) id: u32,
+pub struct HeldRecord {
+    /// Its id, as the client was told.
+    pub id: u32,
     columns: u16,
     params: u16,
     overlong: bool,
-    pub(crate) sql: Text,
-    pub(crate) session: Rc<Session>,
+    /// Its text.
+    pub sql: Text,
+    /// The session in which it was prepared.
+    pub session: Rc<Session>,
     types: Option<Rc<[u8]>>,
     long: Option<Vec<u8>>,
 }
@@ -33,7 +36,7 @@ pub(crate) struct HeldRecord {
 impl Held {
     /// Appends it. No cursor of it is open.
     /// `before` is the statement in front of it: mostly it was prepared in the same session.
-    pub(crate) fn put_record(&self, out: &mut Vec<u8>, before: Option<&Held>) {
+    pub fn put_record(&self, out: &mut Vec<u8>, before: Option<&Held>) {
         // Each field has to be named here: one that is new is not forgotten.
         let Held {
             id,
@@ -65,7 +68,7 @@ impl HeldRecord {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(crate) fn read_record(
+    pub fn read_record(
         reader: &mut Reader<'_>,
         before: Option<&Rc<Session>>,
         session: impl Fn(&mut Reader<'_>) -> Read<Session>,
@@ -95,12 +98,12 @@ impl HeldRecord {
 
 impl Statements {
     /// All of them, by their ids.
-    pub(crate) fn held(&self) -> &[Held] {
+    pub fn held(&self) -> &[Held] {
         &self.list
     }
 
     /// Takes one that another process has sent, whose id is above all others.
-    pub(crate) fn take_record(&mut self, record: HeldRecord, definition: Rc<Definition>) {
+    pub fn take_record(&mut self, record: HeldRecord, definition: Rc<Definition>) {
         self.types += record.types.as_ref().map_or(0, |types| types.len());
         self.add(Held {
             id: record.id,
@@ -117,7 +120,7 @@ impl Statements {
 
 /// What is prepared on a backend that another process has sent.
 #[derive(Debug)]
-pub(crate) struct OnBackendRecord {
+pub struct OnBackendRecord {
     /// In the order of their use.
     entries: Vec<EntryRecord>,
     /// By name, in the order of their use.
@@ -135,7 +138,7 @@ struct EntryRecord {
 
 impl OnBackend {
     /// Appends it. No cursor is open, and nothing is being prepared.
-    pub(crate) fn put_record(&self, out: &mut Vec<u8>) {
+    pub fn put_record(&self, out: &mut Vec<u8>) {
         let put_definition = |out: &mut Vec<u8>, definition: &Definition| {
             put_lenenc_bytes(out, &definition.sql);
             definition.session.put_record(out);
@@ -166,7 +169,7 @@ impl OnBackend {
     }
 
     /// The sessions in which all of it was prepared.
-    pub(crate) fn sessions(&self) -> impl Iterator<Item = &Rc<Session>> {
+    pub fn sessions(&self) -> impl Iterator<Item = &Rc<Session>> {
         let entries = self.entries.values().flatten();
         let entries = entries.map(|entry| &entry.definition);
         let named = self
@@ -182,7 +185,7 @@ impl OnBackendRecord {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(crate) fn read_record(
+    pub fn read_record(
         reader: &mut Reader<'_>,
         session: impl Fn(&mut Reader<'_>) -> Read<Session>,
     ) -> Read<OnBackendRecord> {
@@ -210,7 +213,7 @@ impl OnBackendRecord {
     }
 
     /// As a value, whose definitions are made by `define`.
-    pub(crate) fn into_value(
+    pub fn into_value(
         self,
         mut define: impl FnMut(&[u8], &Session) -> Rc<Definition>,
     ) -> OnBackend {
