@@ -358,4 +358,69 @@ mod tests {
         assert_eq!(unknown.besides(&Begun::default(), |_| false), Ok(vec![]));
         assert!(unknown.besides(&otherwise, |_| false).is_err());
     }
+
+    #[test]
+    fn a_list_that_says_more_than_there_is_reserves_nothing() {
+        let mut out = Vec::new();
+        put_lenenc(&mut out, u64::MAX);
+        out.push(1);
+        let read = read_list(&mut Reader::new(&out), "values", |r| {
+            read_bool(r, "a value")
+        });
+        assert!(matches!(read, Err(RecordError::Malformed(_))));
+    }
+
+    #[test]
+    fn a_number_that_its_place_does_not_hold_is_an_error() {
+        let mut out = Vec::new();
+        put_lenenc(&mut out, 256);
+        assert!(read_number::<u8>(&mut Reader::new(&out), "a number").is_err());
+        assert_eq!(
+            read_number::<u16>(&mut Reader::new(&out), "a number"),
+            Ok(256)
+        );
+    }
+
+    #[test]
+    fn a_value_that_may_be_missing_is_one_byte_more() {
+        let mut out = Vec::new();
+        put_option(&mut out, Some(true), put_bool);
+        put_option(&mut out, None, put_bool);
+        assert_eq!(out, [1, 1, 0]);
+        let mut reader = Reader::new(&out);
+        let mut next = || read_option(&mut reader, "a value", |r| read_bool(r, "a value"));
+        assert_eq!((next(), next()), (Ok(Some(true)), Ok(None)));
+        let odd = read_option(&mut Reader::new(&[2, 1]), "a value", |r| {
+            read_bool(r, "a value")
+        });
+        assert!(odd.is_err());
+    }
+
+    #[test]
+    fn an_age_is_exact_to_the_nanosecond_and_never_overflows() {
+        for age in [
+            Duration::ZERO,
+            Duration::from_nanos(1),
+            Duration::from_secs(86_400 * 365),
+        ] {
+            let mut out = Vec::new();
+            put_age(&mut out, age);
+            assert_eq!(read_age(&mut Reader::new(&out), "an age"), Ok(age));
+        }
+        let mut out = Vec::new();
+        put_age(&mut out, Duration::MAX);
+        let read = read_age(&mut Reader::new(&out), "an age");
+        assert_eq!(read, Ok(Duration::from_nanos(u64::MAX)));
+    }
+
+    #[test]
+    fn an_error_says_what_was_expected_and_where() {
+        let error = read_bool(&mut Reader::new(&[7]), "whether it is so").unwrap_err();
+        let said = error.to_string();
+        assert!(
+            said.contains("of 1 bytes") && said.contains("whether it is so"),
+            "{said}"
+        );
+        assert_eq!(RecordError::NotCarried("why").to_string(), "why");
+    }
 }

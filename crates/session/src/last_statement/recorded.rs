@@ -277,4 +277,125 @@ mod tests {
         last.owed.warnings = true;
         assert!(!last.is_settled());
     }
+
+    /// What stands beside a record, with each part other than by default.
+    fn beside() -> LastStatement {
+        let mut last = LastStatement {
+            native: Reads::ROW_COUNT.union(Reads::DIAGNOSTICS),
+            read_back: ReadBack::Uncounted,
+            told: Told {
+                warnings: Some(3),
+                state: Some(*b"42S02"),
+                signals: true,
+                follows: true,
+            },
+            ..LastStatement::default()
+        };
+        last.owed.warnings = true;
+        last.owed.changed = Properties::INSERT_ID.union(Properties::ROLE);
+        last.owed.trace = Trace::Known;
+        last
+    }
+
+    fn read_beside(bytes: &[u8]) -> Read<LastStatement> {
+        let mut read = LastStatement::default();
+        let mut reader = Reader::new(bytes);
+        read.read_beside(&mut reader)?;
+        assert!(reader.is_empty());
+        Ok(read)
+    }
+
+    #[test]
+    fn what_its_backend_has_goes_beside_it() {
+        for read_back in READ_BACKS {
+            for told in [beside().told, Told::default()] {
+                let mut last = beside();
+                (last.read_back, last.told) = (read_back, told);
+                let mut out = Vec::new();
+                last.put_beside(&mut out);
+                let read = read_beside(&out).unwrap();
+                assert_eq!((read.owed, read.native), (last.owed, last.native));
+                assert_eq!((read.read_back, read.told), (read_back, told));
+                for len in 0..out.len() {
+                    assert!(read_beside(&out[..len]).is_err(), "{len}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn whose_conditions_nobody_knows_is_an_error() {
+        let mut out = Vec::new();
+        beside().put_beside(&mut out);
+        // Warnings, what changed, the trace, and then whose conditions.
+        out[3] = u8::try_from(READ_BACKS.len()).unwrap();
+        assert!(read_beside(&out).is_err());
+        out[3] = 0;
+        assert_eq!(read_beside(&out).unwrap().read_back, ReadBack::Wanted);
+    }
+
+    #[test]
+    fn it_goes_with_its_backend_unless_more_is_owed_than_can_be_said() {
+        assert!(beside().goes_with_backend() && LastStatement::default().goes_with_backend());
+        let changes: [fn(&mut LastStatement); 4] = [
+            |last| last.owed.failed = true,
+            |last| last.owed.explanation = Explanation::Passing,
+            |last| last.owed.trace = Trace::Asked(2),
+            |last| last.ask_elsewhere(Reads::NONE),
+        ];
+        for (at, change) in changes.iter().enumerate() {
+            let mut last = beside();
+            change(&mut last);
+            assert!(!last.goes_with_backend(), "{at}");
+            let mut alone = LastStatement::default();
+            change(&mut alone);
+            assert!(!alone.is_settled(), "{at}");
+        }
+    }
+
+    #[test]
+    fn garbled_it_is_an_error_or_a_value_and_never_a_panic() {
+        let meter = Meter::default();
+        let mut last = beside();
+        let kept = Diagnostics {
+            reply: vec![1; 20],
+            items: Some(vec![Items::default(); 2]),
+            ..Diagnostics::default()
+        };
+        last.kept = Some(charged(kept, &meter));
+        let (mut own, mut beside) = (Vec::new(), Vec::new());
+        last.put_record(&mut own);
+        last.put_beside(&mut beside);
+        for at in 0..own.len() {
+            for change in [1, 0x7f, 0xfe] {
+                let mut garbled = own.clone();
+                garbled[at] = garbled[at].wrapping_add(change);
+                let _ = LastStatement::read_record(&mut Reader::new(&garbled), &meter);
+            }
+        }
+        for at in 0..beside.len() {
+            for change in [1, 0x7f, 0xfe] {
+                let mut garbled = beside.clone();
+                garbled[at] = garbled[at].wrapping_add(change);
+                let _ = LastStatement::default().read_beside(&mut Reader::new(&garbled));
+            }
+        }
+        drop(last);
+        assert_eq!(meter.bytes(), 0);
+    }
+
+    #[test]
+    fn a_count_that_nobody_knows_stays_unknown() {
+        let meter = Meter::default();
+        let mut last = LastStatement {
+            row_count: RowCount::UNKNOWN,
+            ..LastStatement::default()
+        };
+        last.lose_conditions();
+        let mut out = Vec::new();
+        last.put_record(&mut out);
+        let read = LastStatement::read_record(&mut Reader::new(&out), &meter).unwrap();
+        assert_eq!(read.row_count.get(), None);
+        assert!(read.has_unknown_conditions());
+    }
 }

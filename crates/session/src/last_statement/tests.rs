@@ -484,3 +484,5 @@ fn conditions_of_all_clients_are_bounded_and_leave_with_them() {
     drop(clients);
     assert_eq!(meter.bytes(), 0);
 }
+
+mod texts;

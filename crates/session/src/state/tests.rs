@@ -313,3 +313,6 @@ fn how_texts_are_cut_follows_the_session_and_not_its_copy() {
     assert_eq!(cut(&session), mode);
     assert_eq!(session, session.clone(), "what is noted is no part of it");
 }
+
+mod facts;
+mod restoring;
